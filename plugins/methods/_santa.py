@@ -29,8 +29,7 @@ from structkit.learning.encoders.grad_cache import Texts
 from structkit.learning.encoders.models import DAMAGE, PLAIN, SAFE
 from structkit.learning.encoders.packing import Tokens, padded
 from structkit.learning.encoders.poolings import decoder_states
-from structkit.learning.folders.facts import own_facts
-from structkit.learning.folders.hub import model_folder
+from structkit.learning.folders import model_folder, own_facts
 from structkit.learning.training.autograd import vocabulary_loss
 from structkit.learning.training.devices import share, total
 from structkit.learning.training.settings import Step

@@ -16,8 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from structkit.learning.folders.facts import damaged
-from structkit.learning.folders.weights import WEIGHTS, read_weights, write_weights
+from structkit.learning.folders import WEIGHTS, damaged, read_weights, write_weights
 from structkit.learning.strae.settings import WordSettings
 from structkit.learning.strae.vocabulary import LookedUp, Vocabulary
 from structkit.learning.training.module import TorchModel, TrainingModule

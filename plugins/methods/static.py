@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 from structkit import plugin
 from structkit.errors import UserError, flag, program
 from structkit.learning.encoders.settings import FACTS
-from structkit.learning.folders.facts import check_fields
+from structkit.learning.folders import check_fields
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
 from structkit.records.fields import DOCUMENT, QUERY, text_name

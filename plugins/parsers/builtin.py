@@ -12,7 +12,7 @@ from pathlib import Path
 
 from structkit import plugin, registry
 from structkit.errors import UserError
-from structkit.learning.folders.facts import has_facts, read_facts
+from structkit.learning.folders import has_facts, read_facts
 from structkit.learning.span_parser.parser import SpanParser
 from structkit.structure.trees.tree import Tree
 from structkit.structure.trees.words import words_of

@@ -14,7 +14,7 @@ import torch
 
 from structkit import plugin, registry
 from structkit.errors import UserError
-from structkit.learning.folders.facts import has_facts, read_facts
+from structkit.learning.folders import has_facts, read_facts
 from structkit.learning.strae.nodes import TreeEncoder
 from structkit.learning.strae.settings import ComposedSettings
 from structkit.learning.training.devices import chosen_device

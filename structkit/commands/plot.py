@@ -227,7 +227,7 @@ def losses(settings: LossesSettings) -> None:
 
 def log_of(name: str) -> str:
     """The log of a training: a file, or that in a model folder."""
-    from structkit.learning.folders.facts import LOSSES
+    from structkit.learning.folders import LOSSES
 
     return os.path.join(name, LOSSES) if os.path.isdir(name) else name
 

@@ -18,17 +18,19 @@ from tokenizers import Tokenizer
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
-from structkit.learning.folders.facts import (
+from structkit.learning.folders import (
     FACTS,
     TABLE,
+    WEIGHTS,
     damaged,
     has_facts,
     json_of,
     own_facts,
     plain_facts,
     read_facts,
+    read_weights,
+    write_weights,
 )
-from structkit.learning.folders.weights import WEIGHTS, read_weights, write_weights
 from structkit.learning.training.settings import ANY_LENGTH
 from structkit.learning.training.tokens import Chunk, Model, Truncation, beginning
 from structkit.records.jsonl import Record

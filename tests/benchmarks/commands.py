@@ -20,7 +20,7 @@ from pathlib import Path
 
 import orjson
 
-from structkit.learning.folders.hub import model_folder
+from structkit.learning.folders import model_folder
 from tests.benchmarks.processes import PYTHON, STRUCTKIT, measured
 from tests.benchmarks.table import Given, tell
 

@@ -30,7 +30,7 @@ from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.exported import onnxruntime, openvino
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.learning.encoding.torch_engine import TorchEngine, write_graph
-from structkit.learning.folders.hub import model_folder
+from structkit.learning.folders import model_folder
 from structkit.learning.training.devices import has_bf16
 from structkit.settings import make
 from tests.benchmarks.table import Given, tell

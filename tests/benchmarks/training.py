@@ -29,7 +29,7 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 from structkit.learning.encoders.dual_encoder import DualEncoder
 from structkit.learning.encoders.encoder import Encoder
 from structkit.learning.encoders.models import load_pretrained
-from structkit.learning.folders.hub import model_folder
+from structkit.learning.folders import model_folder
 from structkit.learning.training.devices import fastest_matmul, has_bf16
 from structkit.learning.training.settings import Step
 from structkit.learning.training.spool import Spool

@@ -15,7 +15,7 @@ from structkit.embeddings.reading import read_embeddings, read_parquet
 from structkit.errors import UserError
 from structkit.learning.encoding.encoding import check_finite
 from structkit.learning.encoding.reading import ReadRecord
-from structkit.learning.folders.weights import write_weights
+from structkit.learning.folders import write_weights
 from tests.commands.test_encode import TEXTS, model, records  # noqa: F401
 
 TOLD = b"broken/model.safetensors: the model's embeddings hold NaN or infinity; train the model"

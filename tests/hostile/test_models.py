@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.encoders.models import load_pretrained
-from structkit.learning.folders.facts import own_facts
+from structkit.learning.folders import own_facts
 
 CODE = "from pathlib import Path\nPath('run').touch()\n"
 CONFIG = {

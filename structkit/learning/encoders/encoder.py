@@ -32,14 +32,14 @@ from structkit.learning.encoders.packing import Packed, Tokens, packed, padded
 from structkit.learning.encoders.poolings import OF_TOKENS, pool_mcls
 from structkit.learning.encoders.settings import MCLS_EVERY, POOLINGS, EncoderSettings
 from structkit.learning.encoders.tokenizer import end_with_eos, train_tokenizer, without_tokens
-from structkit.learning.folders.facts import (
+from structkit.learning.folders import (
     POOLING_NAMES,
     has_facts,
+    model_folder,
     own_facts,
     plain_facts,
     read_facts,
 )
-from structkit.learning.folders.hub import model_folder
 from structkit.learning.static import opened_table
 from structkit.learning.training.module import TorchModel, seed_parameters
 from structkit.learning.training.spool import Spool

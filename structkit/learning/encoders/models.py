@@ -38,8 +38,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPI
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
-from structkit.learning.folders.facts import AGAIN
-from structkit.learning.folders.hub import PICKLES, pickled
+from structkit.learning.folders import AGAIN, PICKLES, pickled
 from structkit.learning.static import Table, is_table
 
 # what damaged folders have been seen to raise

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from structkit.errors import UserError, flag
-from structkit.learning.folders.facts import (
+from structkit.learning.folders import (
     are_lengths,
     are_prompts,
     check_fields,
     is_count,
+    model_folder,
     own_facts,
 )
 from structkit.learning.training.settings import LENGTH, GradientSettings
@@ -124,8 +125,6 @@ class EncoderSettings(GradientSettings, ModelSettings):
 
     def complete(self, *, offline: bool = False) -> Self:
         """These settings; what is open is as in the start model, or usual."""
-        from structkit.learning.folders.hub import model_folder
-
         if not self.model:
             return self.fill_in({})
         own = own_facts(model_folder(self.model, offline=offline), pooling=self.pooling)

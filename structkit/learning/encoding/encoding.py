@@ -25,8 +25,7 @@ from structkit.learning.encoding.reading import (
 )
 from structkit.learning.encoding.reuse import EarlierEmbeddings
 from structkit.learning.encoding.settings import FIELDS, EncodingSettings
-from structkit.learning.folders.facts import content_hash
-from structkit.learning.folders.weights import not_finite, spoiled
+from structkit.learning.folders import content_hash, not_finite, spoiled
 from structkit.learning.static import normalized
 from structkit.learning.training.tokens import Model
 from structkit.progress import say

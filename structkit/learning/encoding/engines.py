@@ -26,7 +26,7 @@ from structkit.learning.encoding.exported import (
     find_export,
 )
 from structkit.learning.encoding.settings import EncodingSettings
-from structkit.learning.folders.hub import model_folder
+from structkit.learning.folders import model_folder
 from structkit.learning.static import StaticEncoder, opened_table
 from structkit.learning.training.tokens import Model, Truncation
 from structkit.records.jsonl import Record

@@ -27,7 +27,7 @@ from structkit.learning.encoding.exported import (
     Runtime,
     new_export,
 )
-from structkit.learning.folders.weights import spoiled
+from structkit.learning.folders import spoiled
 from structkit.learning.span_parser.parser import SpanParser
 from structkit.learning.training.devices import (
     chosen_device,

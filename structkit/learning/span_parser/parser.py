@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.embeddings.vectors import Vectors
-from structkit.learning.folders.weights import own_weights, write_weights
+from structkit.learning.folders import own_weights, write_weights
 from structkit.learning.span_parser.decoding import best_spans, pieces
 from structkit.learning.span_parser.features import KINDS, Features, Sizes
 from structkit.structure.trees.tree import Tree, from_spans

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from structkit.errors import UserError, flag
-from structkit.learning.folders.facts import check_fields
+from structkit.learning.folders import check_fields
 from structkit.learning.strae.sentences import Sentences, leaf_depths, split_words, without_last
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.settings import GradientSettings, PassSettings

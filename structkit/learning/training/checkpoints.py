@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from structkit.errors import UserError, flag
-from structkit.learning.folders.facts import FACTS, read_facts
+from structkit.learning.folders import FACTS, read_facts
 from structkit.learning.training.devices import rank
 from structkit.progress import say
 from structkit.records.jsonl import Record

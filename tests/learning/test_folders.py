@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from structkit.errors import UserError
-from structkit.learning.folders.hub import model_folder
+from structkit.learning.folders import model_folder
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
@@ -150,7 +150,7 @@ def test_a_hub_that_does_not_answer(run, hub):
 def test_what_looks_like_a_path_is_never_asked_for(name, tmp_path, monkeypatch):
     (tmp_path / "models").mkdir()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("structkit.learning.folders.hub.say", pytest.fail)
+    monkeypatch.setattr("structkit.learning.folders.say", pytest.fail)
     with pytest.raises(UserError) as caught:
         model_folder(name)
     assert f"there is no model folder {name}; check the path given as the model" == str(
