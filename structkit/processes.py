@@ -15,8 +15,6 @@ from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import NoReturn, TypeVar
 
-from structkit.errors import UserError
-
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LOCAL = "local"  # the address of a Ray that is started here
 PATIENCE = 2.0  # seconds that cleaning up may take undisturbed
@@ -25,22 +23,6 @@ PATIENCE = 2.0  # seconds that cleaning up may take undisturbed
 def cores() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-
-
-def check_ray(address: str) -> None:
-    """Raise if the address is none.
-
-    >>> check_ray("local"), check_ray("auto"), check_ray("10.0.0.1:6379")
-    (None, None, None)
-    >>> check_ray("10.0.0.1")
-    Traceback (most recent call last):
-        ...
-    structkit.errors.UserError: --ray 10.0.0.1 is no address; give local, auto or HOST:PORT
-    """
-    host, _, port = address.rpartition(":")
-    plain = host and "/" not in host and port.isdecimal() and len(port) < 6
-    if address not in (LOCAL, "auto") and not plain:
-        raise UserError(f"--ray {address} is no address", "give local, auto or HOST:PORT", status=2)
 
 
 def exit_for(number: int) -> BaseException:

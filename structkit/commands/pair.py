@@ -251,7 +251,7 @@ def _drawn(splits: list[tuple[str, float]], at: float) -> str:
 # the queries are the input, and what was judged is read by one process of this machine; what
 # remembers records needs all of them
 REFUSED = {
-    "queries": ("files", "workers", "record_timeout", "ray"),
+    "queries": ("files", "workers", "ray"),
     "negatives_from": ("ray",),
     "dedupe": ("shard",),
     "split": ("shard",),

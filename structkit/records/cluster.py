@@ -59,8 +59,7 @@ class RayPool(Pool[T, R]):
             kind = type(error).__name__
             raise UserError(
                 f"worker processes died, {RETRIES + 1} times over the same records (Ray: {kind})",
-                "if they ran out of memory, use fewer --workers; without --ray, --record-timeout "
-                "finds a record that ends its process",
+                "if they ran out of memory, use fewer --workers",
             ) from None
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from structkit.errors import UserError, flag
 from structkit.paths import keep_apart, lines_name
-from structkit.processes import LOCAL, check_ray, cores
+from structkit.processes import LOCAL, cores
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Records, Rejected, Shard, accepted
 from structkit.records.lines import Block, Lines, input_name
@@ -53,14 +53,29 @@ def workers_setting() -> Any:
     )
 
 
+def ray_address(text: str) -> str:
+    """The address of a Ray; another text raises.
+
+    >>> ray_address("10.0.0.1:6379")
+    '10.0.0.1:6379'
+    """
+    host, _, port = text.rpartition(":")
+    plain = host and "/" not in host and port.isdecimal() and len(port) < 6
+    if text not in (LOCAL, "auto") and not plain:
+        problem = f"{flag('ray', text)} is no address"
+        raise UserError(problem, "give local, auto or HOST:PORT", status=2)
+    return text
+
+
 def ray_setting(*, excludes: str | tuple[str, ...] = (), requires: str = "") -> Any:
     """Where several machines do the work."""
     return setting(
         None,
         "Do the work in Ray (an extra): HOST:PORT, auto, or local, which starts one here.",
         metavar="ADDRESS",
-        requires=requires or (),
-        excludes=excludes or (),
+        parse=ray_address,
+        requires=requires,
+        excludes=excludes,
         group="run",
     )
 
@@ -90,25 +105,21 @@ class ErrorOptions:
         "fail", "At a bad record: stop, or skip it.", group="run"
     )
     rejects: str | None = setting(
-        None, "With --on-error skip: file for skipped records.", group="run", writes=True
+        None,
+        "With --on-error skip: file for skipped records.",
+        group="run",
+        writes=True,
+        requires="on_error",
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShardOptions:
-    """Which lines a command reads."""
+class Options(InputOptions, OutputOptions, ErrorOptions):
+    """Where a record-wise command reads and writes, and how it treats errors."""
 
     shard: str | None = setting(
-        None,
-        "Keep every N-th line, from line I, counted from 0.",
-        metavar="I/N",
-        group="run",
+        None, "Keep every N-th line, from line I, counted from 0.", metavar="I/N", group="run"
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options(InputOptions, OutputOptions, ErrorOptions, ShardOptions):
-    """Where a record-wise command reads and writes, and how it treats errors."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,17 +127,7 @@ class WorkerOptions(Options):
     """The same with several processes."""
 
     workers: int = workers_setting()
-    # the worker processes are then replaced
-    record_timeout: float | None = setting(
-        None,
-        "Reject a record that takes longer, ends its process or fills its memory.",
-        low=0.01,
-        high=1e6,
-        metavar="SECONDS",
-        group="run",
-    )
-    # its processes then do the work
-    ray: str | None = ray_setting(excludes="record_timeout")
+    ray: str | None = ray_setting()
 
 
 class Rejects:
@@ -137,9 +138,6 @@ class Rejects:
 
     def __init__(self, on_error: str = "fail", path: str | None = None) -> None:
         self.skip = on_error == "skip"
-        if path and not self.skip:
-            needed = flag("on_error", "skip")
-            raise UserError(f"{flag('rejects')} needs {needed}", "add it", status=2)
         self.path = path
         self._silent = False
         self.reasons: Counter[str] = Counter()
@@ -198,7 +196,6 @@ class Stream:
     rejects: str | None = None
     shard: Shard | None = None
     workers: int = 1
-    record_timeout: float | None = None
     ray: str | None = None
     beside: Sequence[str | None] = ()  # other inputs
     replaced: Sequence[str | None] = ()  # others that the output may replace
@@ -226,13 +223,7 @@ class Stream:
         writes = [(flag("rejects"), self.rejects), *outputs]
         keep_apart(writes, [*reads, *self.beside], replaced=[*replaced, *self.replaced])
         lines_name(self.output, *self.others)
-        Rejects(self.on_error, self.rejects)  # raises where the two do not go together
-        if self.ray is not None:
-            self._check_ray(self.ray)
-
-    def _check_ray(self, address: str) -> None:
-        check_ray(address)
-        if self.workers > 1 and address != LOCAL:
+        if self.workers > 1 and self.ray not in (None, LOCAL):
             problem = "--workers is for --ray local: of a cluster, all processors work"
             raise UserError(problem, "leave it out", status=2)
 
@@ -280,20 +271,15 @@ class Stream:
     @property
     def _here(self) -> bool:
         """Whether the command runs in this process."""
-        return self.workers == 1 and self.record_timeout is None and self.ray is None
+        return self.workers == 1 and self.ray is None
 
     def _workers(self, command: Callable[..., Iterator[Any]]) -> Workers:
         # 20 ms that only those pay who want several processes
         from structkit.records.cluster import RayWorkers
-        from structkit.records.workers import TimedWorkers, Workers  # as above
+        from structkit.records.workers import Workers  # as above
 
-        skip = self.on_error == "skip"
-        if self.ray is not None:
-            return RayWorkers(self.ray, self.workers, command, self.shard, skip)
-        if self.record_timeout is None:
-            return Workers(self.workers, command, self.shard, skip)
-        seconds = self.record_timeout
-        return TimedWorkers(self.workers, command, self.shard, skip, seconds=seconds)
+        given = (self.workers, command, self.shard, self.on_error == "skip")
+        return Workers(*given) if self.ray is None else RayWorkers(self.ray, *given)
 
 
 def _position(lines: Lines, count: int) -> Position:

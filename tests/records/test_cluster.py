@@ -8,9 +8,8 @@ import pytest
 from structkit import __version__
 from structkit.cli.main import main
 from structkit.errors import UserError
-from structkit.processes import check_ray
 from structkit.records.cluster import same
-from structkit.records.stream import InputOptions, Stream, WorkerOptions
+from structkit.records.stream import InputOptions, Stream, WorkerOptions, ray_address
 from structkit.settings import make
 
 GOOD = '{"id": "1", "language": "python", "code": "x = y"}\n'
@@ -19,8 +18,7 @@ ADDRESS = "127.0.0.1:6379"
 
 @pytest.mark.parametrize("address", ["local", "auto", ADDRESS, "[::1]:6379", "node-7:6379"])
 def test_an_address_is_one_of_rays(address):
-    check_ray(address)
-    Stream(ray=address)
+    assert address == ray_address(address)
 
 
 @pytest.mark.parametrize(
@@ -28,20 +26,13 @@ def test_an_address_is_one_of_rays(address):
 )
 def test_what_is_no_address_is_wrong_usage(address):
     with pytest.raises(UserError, match="is no address; give local, auto or HOST:PORT") as raised:
-        Stream(ray=address)
+        ray_address(address)
     assert 2 == raised.value.status
 
 
-@pytest.mark.parametrize(
-    ("flags", "problem"),
-    [
-        ({"ray": "local", "record_timeout": 3.0}, "--ray and --record-timeout exclude each other"),
-        ({"ray": ADDRESS, "workers": 2}, "--workers is for --ray local"),
-    ],
-)
-def test_what_does_not_go_together_is_wrong_usage(flags, problem):
-    with pytest.raises(UserError, match=problem) as raised:
-        Stream.of(make(WorkerOptions, flags), InputOptions())
+def test_the_processors_of_a_cluster_are_not_chosen():
+    with pytest.raises(UserError, match="--workers is for --ray local") as raised:
+        Stream.of(make(WorkerOptions, {"ray": ADDRESS, "workers": 2}), InputOptions())
     assert 2 == raised.value.status
 
 

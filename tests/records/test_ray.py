@@ -185,7 +185,6 @@ def test_a_record_that_ends_every_process_is_an_error(tmp_path, cluster):
     program, _, _ = slow(tmp_path, cluster.address, 9)
     _, stderr = program.communicate(timeout=300)
     assert (1, b"worker processes died, 4 times") == (program.returncode, stderr[:30])
-    assert b"--record-timeout finds a record" in stderr
     assert not (tmp_path / "out.jsonl").exists()
 
 

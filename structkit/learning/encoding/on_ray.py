@@ -14,7 +14,7 @@ from typing import Any, get_args
 from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.reading import Embedded, Spread, Window
 from structkit.learning.encoding.settings import EncodingSettings, Engine
-from structkit.processes import LOCAL, check_ray, cores
+from structkit.processes import LOCAL, cores
 from structkit.records.cluster import RayPool
 
 Counts = dict[str, Counter[str]]  # of texts that were truncated, of words that are unknown
@@ -22,7 +22,6 @@ Counts = dict[str, Counter[str]]  # of texts that were truncated, of words that 
 
 def encoding_over(address: str, settings: EncodingSettings) -> Encoding:
     """An encoding whose windows are embedded in a cluster, by processors."""
-    check_ray(address)
     encoding = Encoding(settings, device="cpu")
     encoding.spread = spread_over(address, encoding)
     return encoding

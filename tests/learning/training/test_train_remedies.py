@@ -156,7 +156,7 @@ REMEDIES = [
     (
         [],
         f"self-strae {SMALL} --rejects rejects.jsonl texts.jsonl",
-        "--rejects needs --on-error skip; add it",
+        "--rejects needs --on-error; add it",
         [],
         f"self-strae {SMALL} --rejects rejects.jsonl --on-error skip texts.jsonl",
     ),

@@ -101,7 +101,7 @@ def test_an_option_of_a_run_is_a_flag_where_it_does_something(name):
         ("strae", "-o ..", "-o .. names no new folder"),
         ("strae", "-o /", "-o / names no new folder"),
         ("strae", "-o models/..", "names no new folder"),
-        ("strae", "--rejects r.jsonl", "--rejects needs --on-error skip"),
+        ("strae", "--rejects r.jsonl", "--rejects needs --on-error"),
     ],
 )
 def test_wrong_usage_is_refused_before_records_are_read(
