@@ -9,10 +9,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import Any
 
 from structkit import registry
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, unknown
 from structkit.formats.interchange import Fields, FormatParts, Options, Part, read_records
 from structkit.formats.rows import Row, RowOutput
 from structkit.paths import keep_apart, lines_name
@@ -125,25 +124,27 @@ class Conversion:
         self.settings = settings
         self.source = FormatParts.named(settings.from_, settings)
         self.target = FormatParts.named(settings.to, settings)
+        self.kind = f"part of {self.source.name} that {self.target.name} can hold"
+        self.common = [
+            name
+            for name, each in self.source.parts.items()
+            if each.read and name in self.target.parts and self.target.parts[name].write
+        ]
 
     def jobs(self) -> list[Job]:
         """What is to be done, by the names of files and the parts that both formats have."""
-        source, files, part = self.source, self.settings.files, self.settings.part
-        readable = [name for name, each in source.parts.items() if each.read]
-        if not readable or (part in source.parts and part not in readable):
-            raise UserError(
-                f"{source.name} can only be written",
-                f"leave {flag('from_')} out; {flag('to', source.name)} writes our records in it",
-                status=2,
-            )
-        for side in (source, self.target) if part else ():
-            side.part(part or "")
-        rows = None
+        files, part, rows = self.settings.files, self.settings.part, None
+        if part and part not in self.common:
+            raise unknown(self.kind, part, self.common)
+        if not self.common:
+            raise UserError(f"there is no {self.kind}", "name another format", status=2)
         if len(files) == 1 and os.path.isdir(files[0]):
             parts = self._inside(files[0], part)
         else:
             if not part:
-                part, rows = source.opened(files, self._common())
+                part, rows = self.source.opened(files, self.common)
+                if part not in self.common:
+                    raise unknown(self.kind, part, self.common)
             parts = {part: list(files)}
         output, several = self.settings.output, len(parts) > 1
         into = output.endswith("/") or os.path.isdir(output)
@@ -155,41 +156,21 @@ class Conversion:
             )
         jobs = []
         for name, each in parts.items():
-            target = self.target.part(name)
-            if target.write is None:
-                others = [name for name, part in self.target.parts.items() if part.write]
-                raise UserError(
-                    f"{self.target.name} {name} cannot be written",
-                    f"parts that can: {', '.join(others)}",
-                    status=2,
-                )
-            path = os.path.join(output, target.files[0]) if into or several else output
+            usual = self.target.parts[name].files[0]
+            path = os.path.join(output, usual) if into or several else output
             jobs.append(Job(name, each, path, rows))
         return jobs
 
     def _inside(self, folder: str, chosen: str | None) -> dict[str, list[str]]:
-        """The parts of a folder that the target has too."""
+        """The parts of a folder that the target can hold; others are told."""
         parts = self.source.inside(folder, chosen)
-        writable = [name for name, part in self.target.parts.items() if part.write]
-        fits = {name: each for name, each in parts.items() if name in writable}
-        if len(fits) < len(parts):
-            rest = ", ".join(name for name in parts if name not in fits)
+        fits = {name: each for name, each in parts.items() if name in self.common}
+        if rest := ", ".join(name for name in parts if name not in fits):
             problem = f"{self.target.name} cannot hold: {rest} of {folder}"
             if self.settings.strict or not fits:
                 raise UserError(problem, f"its parts are: {', '.join(self.target.parts)}")
             say(problem)
         return fits
-
-    def _common(self) -> list[str]:
-        """The parts that both formats have; none is wrong usage."""
-        both = [name for name in self.source.parts if name in self.target.parts]
-        if not both:
-            raise UserError(
-                f"{self.source.name} and {self.target.name} have no part in common",
-                f"{self.target.name} has: {', '.join(self.target.parts)}",
-                status=2,
-            )
-        return both
 
     def run(self, jobs: Sequence[Job], rejects: Rejects) -> None:
         """Convert all parts; their files appear together, or none does."""
@@ -203,7 +184,7 @@ class Conversion:
             for job in jobs:
                 stack.callback(_remove_empty, _folders(job.path))
                 output = stack.enter_context(self.target.parts[job.part].output(job.path))
-                outputs.append(output.output)
+                outputs.append(output)
                 self._convert(job, output, rejected.add)
             name_together(outputs)
 
@@ -212,21 +193,22 @@ class Conversion:
         rows = job.rows or source.rows(job.files)
         losses = Losses(f"{self.target.name} {job.part}", self.settings.strict)
 
-        def converted(rows: Rows) -> Iterator[Any]:
+        def written(rows: Rows) -> Iterator[None]:
             for record in read_records(source, rows):
-                yield output.made(row_of(target, [record], losses, rows.count))
+                output.add(row_of(target, [record], losses, rows.count))
+                yield
 
         with progress(f"convert {job.part}", lambda: Position(rows.count)):
             if target.group:
                 records = accepted(partial(read_records, source), rows, reject)
                 for _, group in groupby(records, lambda record: record.get(target.group)):
                     try:
-                        output.add(output.made(row_of(target, list(group), losses, 0)))
+                        output.add(row_of(target, list(group), losses, 0))
                     except UserError as error:
                         raise rows.place(error) from None
             else:
-                for made in accepted(converted, rows, reject):
-                    output.add(made)
+                for _ in accepted(written, rows, reject):
+                    pass
             output.finish()
         if not rows.count:
             names = ", ".join(map(input_name, job.files or ["-"]))

@@ -27,7 +27,7 @@ from structkit.formats.rows import Row as Row
 from structkit.progress import say
 from structkit.records.fields import DOCUMENT
 from structkit.records.jsonl import Record, Rows, json_kind
-from structkit.records.lines import cannot_read, input_name
+from structkit.records.lines import input_name
 from structkit.records.output import dump
 from structkit.settings import setting
 
@@ -172,43 +172,45 @@ class Part:
     as_is: bool = False  # nulls of rows stay, and a record without an id does not get its number
     by_name: bool = False  # not converted with its folder, only if --part names it
 
+    def form_of(self, path: str) -> str:
+        """The form of a file: that of the part, or of a table, which its name may say."""
+        ending = path.removesuffix(".gz").rpartition(".")[2].lower()
+        return ending if self.form == "table" and ending in ENDINGS else self.form
+
     def rows(self, files: Sequence[str]) -> Rows:
         """The rows of files of this part."""
-        if self.form == "columns":
-            return ColumnRows(files, tuple(self.names))
-        if self.form == "brackets":
-            return BracketRows(files)
-        if self.form == "paragraphs":
-            return ParagraphRows(files)
-        ending = _ending(files[0]) if files else ""
-        if self.form == "tab" or ending == "tsv":
-            return DelimitedRows(files, "\t")
-        if ending == "csv":
-            return DelimitedRows(files, ",")
+        match self.form_of(files[0] if files else ""):
+            case "columns":
+                return ColumnRows(files, tuple(self.names))
+            case "brackets":
+                return BracketRows(files)
+            case "paragraphs":
+                return ParagraphRows(files)
+            case "tab" | "tsv":
+                return DelimitedRows(files, "\t")
+            case "csv":
+                return DelimitedRows(files, ",")
         return JsonRows(files)  # Parquet too: it is read as lines
 
     def output(self, path: str) -> RowOutput:
         """A file for rows of this part."""
-        if self.form in TEXTS:
-            return RowOutput(path, TEXTS[self.form])
-        if self.form == "columns":
-            return column_output(path, tuple(self.names))
-        ending = _ending(path)
-        if self.form == "tab" or ending == "tsv":
-            return delimited_output(path, "\t", tuple(self.names))
-        if ending == "csv":
-            return delimited_output(path, ",", tuple(self.names))
-        if ending == "parquet":
-            return ParquetOutput(path, self.names)
+        match self.form_of(path):
+            case "columns":
+                return column_output(path, tuple(self.names))
+            case "brackets":
+                return RowOutput(path, lambda row: row["tree"].encode() + b"\n")
+            case "paragraphs":
+                return RowOutput(path, lambda row: "\n".join((*row["lines"], "", "")).encode())
+            case "tab" | "tsv":
+                return delimited_output(path, "\t", tuple(self.names))
+            case "csv":
+                return delimited_output(path, ",", tuple(self.names))
+            case "parquet":
+                return ParquetOutput(path, self.names)
         return RowOutput(path, dump)
 
 
-# how a row of a form that is plain text is written
-TEXTS: dict[str, Callable[[Row], bytes]] = {
-    "brackets": lambda row: row["tree"].encode() + b"\n",
-    "paragraphs": lambda row: "\n".join((*row["lines"], "", "")).encode(),
-}
-
+ENDINGS = ("csv", "tsv", "parquet")  # of tables that are no JSON lines
 Parts: TypeAlias = "dict[str, Part]"
 
 
@@ -218,10 +220,6 @@ class Format(registry.Contract):
     @abstractmethod
     def parts(self, options: Options) -> Parts:
         """Its parts by name, the main one first: what its rows hold and where they are."""
-
-
-def _ending(path: str) -> str:
-    return path.removesuffix(".gz").rpartition(".")[2].lower()
 
 
 def read_records(part: Part, rows: Rows) -> Iterator[Record]:
@@ -282,12 +280,6 @@ class FormatParts:
         kind: type[Format] = registry.load("format", name)
         return cls(name, kind().parts(options))
 
-    def part(self, name: str) -> Part:
-        """The part of that name; a miss lists what exists."""
-        if name not in self.parts:
-            raise unknown(f"part of {self.name}", name, self.parts)
-        return self.parts[name]
-
     def inside(self, folder: str, chosen: str | None = None) -> dict[str, list[str]]:
         """The parts that a folder has, or the chosen one, with their files."""
         files_of = {}
@@ -317,7 +309,7 @@ class FormatParts:
         return kind_of(first, _base(files)), rows
 
     def _named(self, files: Sequence[str], known: Sequence[str]) -> str:
-        """The part, one of `known`, that files hold: by name, ending, or the only one."""
+        """The part, one of `known`, that files hold: by name, or the only one."""
         base = _base(files)
         usual = {name: [*map(os.path.basename, self.parts[name].files)] for name in known}
         for name, names in usual.items():
@@ -325,19 +317,6 @@ class FormatParts:
                 return name
         if len({self.parts[name].files for name in known}) == 1:
             return known[0]
-        ending = os.path.splitext(base)[1]
-        alike = [
-            name
-            for name, names in usual.items()
-            if ending in [os.path.splitext(each)[1] for each in names]
-        ]
-        if len(alike) == 1 and ending:
-            return alike[0]
-        if base != "-":
-            try:
-                os.stat(files[0])
-            except OSError as error:
-                raise cannot_read(error).at(files[0]) from None
         raise UserError(
             f"{input_name(base)} may be any part of {self.name}",
             f"name it with --part: {', '.join(known)}",

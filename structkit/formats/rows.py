@@ -5,20 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from types import TracebackType
 from typing import Any, TypeAlias
 
 from structkit.errors import UserError
 from structkit.extras import require
-from structkit.records.jsonl import BEGINNING, BOM, Record, Records, accepted
+from structkit.records.jsonl import BOM, Record, Records, accepted, not_utf8
 from structkit.records.lines import Block, Lines, maximum_bytes, too_long
-from structkit.records.output import Output
+from structkit.records.output import Output, dump
 
 Row: TypeAlias = "dict[str, Any]"
-csv.field_size_limit(sys.maxsize)  # the limit is that of a row
 BATCH = 1024  # rows of Parquet that are written at once
 
 
@@ -47,11 +44,14 @@ class JsonRows(Records):
 
 
 class _LineRows:
-    """Rows that are cut out of lines; `units` gives the first line and the bytes of each."""
+    """Rows that are cut out of lines; `units` gives the first line and the bytes of each.
+
+    A row that is too long for memory ends the work: what follows it may be part of it.
+    """
 
     def __init__(self, files: Sequence[str] = ()) -> None:
         self.files = list(files) or ["-"]
-        self.lines = Lines(self.files, cut=True)  # a wrong name is reported before any work
+        self.lines = Lines(self.files)  # a wrong name is reported before any work
         self.raw = b""
         self.count = 0
         self._line = 0
@@ -60,15 +60,12 @@ class _LineRows:
     def __iter__(self) -> Iterator[Row]:
         for self._line, self.raw in self._rest:  # noqa: B020 the place stays known
             self.count += 1
-            if len(self.raw) > maximum_bytes():
-                self.raw = self.raw[:BEGINNING]
-                raise too_long()
             raw = self.raw.removeprefix(BOM) if self._line == 1 else self.raw
             yield self.parse(_text(raw))
 
     def _every(self) -> Iterator[tuple[int, bytes]]:
         for name in self.files:
-            self.lines = Lines([name], cut=True)
+            self.lines = Lines([name])
             yield from self.units(self.lines)
 
     def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
@@ -82,37 +79,17 @@ class _LineRows:
     def place(self, error: UserError) -> UserError:
         return error.at(self.lines.file, self._line)
 
+    def check_length(self, row: bytes | bytearray) -> None:
+        """Raise if a row is too long so far."""
+        if len(row) > maximum_bytes():
+            raise too_long().at(self.lines.file)
+
 
 def _text(raw: bytes) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        raise UserError(
-            f"the line is not UTF-8 (byte {error.start + 1})",
-            "convert the file, for example with iconv -t utf-8",
-        ) from None
-
-
-class _Parts:
-    """The pieces of a row, as far as they show that it is too long."""
-
-    def __init__(self) -> None:
-        self.pieces: list[bytes] = []
-        self.size = 0
-
-    def add(self, piece: bytes) -> None:
-        if not self.long:
-            self.pieces.append(piece)
-            self.size += len(piece)
-
-    @property
-    def long(self) -> bool:
-        return self.size > maximum_bytes()
-
-    def joined(self) -> bytes:
-        """The pieces as one; the next ones are of another row."""
-        pieces, self.pieces, self.size = self.pieces, [], 0
-        return b"".join(pieces)
+        raise not_utf8(error) from None
 
 
 class ColumnRows(_LineRows):
@@ -132,23 +109,6 @@ class ColumnRows(_LineRows):
         return dict(zip(self.names, cells, strict=True))
 
 
-class _Feed:
-    """Lines for a reader of rows; a row that is too long, as with an open quote, raises."""
-
-    def __init__(self, lines: Lines) -> None:
-        self.lines, self._rest, self.taken = lines, iter(lines), _Parts()
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        line = next(self._rest)
-        self.taken.add(line)
-        if self.taken.long:
-            raise csv.Error("too long")
-        return (line.removeprefix(BOM) if self.lines.line == 1 else line).decode("utf-8", "replace")
-
-
 class DelimitedRows(_LineRows):
     """Cells separated by a delimiter under a header; empty cells are left out.
 
@@ -162,17 +122,23 @@ class DelimitedRows(_LineRows):
         super().__init__(files)
 
     def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
-        feed = _Feed(lines)
-        reader = csv.reader(feed, delimiter=self.delimiter, strict=True)
+        taken: list[bytes] = []
+
+        def texts() -> Iterator[str]:
+            for line in lines:
+                taken.append(line)
+                start = BOM if lines.line == 1 else b""
+                yield line.removeprefix(start).decode("utf-8", "replace")
+
+        csv.field_size_limit(maximum_bytes())  # of a cell whose quote is not closed
+        reader = csv.reader(texts(), delimiter=self.delimiter, strict=True)
         try:
             self.header = next(reader, [])
         except csv.Error as error:
-            if feed.taken.long:
-                raise too_long().at(lines.file) from None
             problem = UserError(f"the header's quotes do not match ({error})", "fix the quotes")
             raise problem.at(lines.file) from None
         while True:
-            feed.taken.joined()
+            taken.clear()
             first = lines.line + 1
             try:
                 self.cells = next(reader)
@@ -181,7 +147,7 @@ class DelimitedRows(_LineRows):
             except csv.Error as error:
                 self.cells = error
             if self.cells:
-                yield first, feed.taken.joined()
+                yield first, b"".join(taken)
 
     def parse(self, text: str) -> Row:
         if isinstance(self.cells, csv.Error):
@@ -199,22 +165,21 @@ class BracketRows(_LineRows):
     """Trees in brackets, over as many lines as they take."""
 
     def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
-        first, depth, parts = 0, 0, _Parts()
+        first, depth, tree = 0, 0, bytearray()
         for line in lines:
-            if len(line) > maximum_bytes():  # its brackets are not all known, so no tree is
-                raise too_long().at(lines.file)
             start = 0
             for sign in re.finditer(rb"[()]", line):
                 depth += 1 if sign[0] == b"(" else -1
                 if depth <= 0:  # below 0 there is a bracket too many, which parsing reports
-                    parts.add(line[start : sign.end()])
-                    yield first or lines.line, parts.joined()
-                    first, depth, start = 0, 0, sign.end()
+                    tree += line[start : sign.end()]
+                    yield first or lines.line, bytes(tree)
+                    first, depth, start, tree = 0, 0, sign.end(), bytearray()
             if line[start:].strip():
                 first = first or lines.line
-                parts.add(line[start:])
+                tree += line[start:]
+                self.check_length(tree)
         if first:
-            yield first, parts.joined()
+            yield first, bytes(tree)
 
     def parse(self, text: str) -> Row:
         return {"tree": " ".join(text.split())}
@@ -224,48 +189,34 @@ class ParagraphRows(_LineRows):
     """Groups of lines, separated by blank lines."""
 
     def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
-        first, parts = 0, _Parts()
+        first, group = 0, bytearray()
         for line in chain(lines, (b"",)):
             if line.strip():
                 first = first or lines.line
-                parts.add(line)
+                group += line
+                self.check_length(group)
             elif first:
-                yield first, parts.joined()
-                first = 0
+                yield first, bytes(group)
+                first, group = 0, bytearray()
 
     def parse(self, text: str) -> Row:
         return {"lines": text.rstrip("\r\n").split("\n")}
 
 
-class RowOutput:
+class RowOutput(Output):
     """A file of rows; `encode` turns each one into bytes."""
 
     def __init__(self, path: str, encode: Callable[[Row], bytes], head: bytes = b"") -> None:
+        super().__init__(path)
         self.encode = encode
-        self.output = Output(path)
-        self.output.write(head)
+        self.write(head)
 
-    def made(self, row: Row) -> Any:
-        """What `add` takes; errors of the row are raised here."""
-        return self.encode(row)
-
-    def add(self, made: Any) -> None:
-        """Write what was made of a row."""
-        self.output.write(made)
+    def add(self, row: Row) -> None:
+        """Write a row. Errors: one without a place is the row's, others the output's."""
+        self.write(self.encode(row))
 
     def finish(self) -> None:
         """Write what is left."""
-
-    def __enter__(self) -> RowOutput:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.output.__exit__(kind, error, trace)
 
 
 def column_output(path: str, names: Sequence[str]) -> RowOutput:
@@ -321,13 +272,10 @@ class ParquetOutput(RowOutput):
             self.schema = self.arrow.schema(columns)
         self.writer: Any = None
         self.rows: list[Row] = []
-        super().__init__(path, lambda row: b"")
+        super().__init__(path, dump)
 
-    def made(self, row: Row) -> Any:
-        return row
-
-    def add(self, made: Any) -> None:
-        self.rows.append(made)
+    def add(self, row: Row) -> None:
+        self.rows.append(row)
         if len(self.rows) == BATCH:
             self._flush()
 
@@ -342,9 +290,9 @@ class ParquetOutput(RowOutput):
             raise UserError(
                 f"a column cannot hold its values: {str(error).splitlines()[0]}",
                 "give all records the same kinds of values",
-            ) from None
+            ).at(self.path) from None
         self.rows.clear()
         if self.writer is None:
             self.schema = table.schema
-            self.writer = self.parquet.ParquetWriter(self.output.handle, self.schema)
+            self.writer = self.parquet.ParquetWriter(self.handle, self.schema)
         self.writer.write_table(table)

@@ -254,14 +254,17 @@ def not_json(error: orjson.JSONDecodeError, line: bytes) -> UserError:
     try:
         line.decode("utf-8")
     except UnicodeDecodeError as invalid:
-        return UserError(
-            f"the line is not UTF-8 (byte {invalid.start + 1})",
-            "convert the file, for example with iconv -t utf-8",
-        )
+        return not_utf8(invalid)
     return UserError(
         f"the line is not JSON ({error.msg}, column {error.colno})",
         "write one JSON object per line",
     )
+
+
+def not_utf8(error: UnicodeDecodeError) -> UserError:
+    """The error for a line in another encoding."""
+    problem = f"the line is not UTF-8 (byte {error.start + 1})"
+    return UserError(problem, "convert the file, for example with iconv -t utf-8")
 
 
 def text_field(record: Record, name: str, remedy: str = "", *, named: bool = False) -> str:

@@ -208,12 +208,11 @@ class Lines:
     """The lines of some files in order, with file, line and number of the last one given.
 
     `number` counts lines over all files from 1; it is the id of a record without one. A line that
-    is too long raises; with `cut` it comes with its first bytes, one more than a line may have.
+    is too long raises, and ends the reading.
     """
 
-    def __init__(self, files: Sequence[str] = (), *, cut: bool = False) -> None:
+    def __init__(self, files: Sequence[str] = ()) -> None:
         self.files = list(files) or ["-"]
-        self.cut = cut
         self.file = input_name(self.files[0])
         self.line = 0
         self.number = 0
@@ -230,8 +229,8 @@ class Lines:
         for block in self.blocks():
             for place, line in enumerate(block.lines(), 1):
                 self.line, self.number = block.line + place, block.number + place
-                if len(line) > maximum and not self.cut:
-                    raise too_long().at(self.file, self.line)
+                if len(line) > maximum:
+                    raise too_long().at(self.file)
                 yield line
 
     def blocks(self, least: int = 1) -> Iterator[Block]:

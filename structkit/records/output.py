@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import BufferedRandom, FileIO
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, Self, cast
 
 import orjson
 
@@ -318,7 +318,7 @@ class Output:
         place = "stdout" if self.path == "-" else self.path
         return cannot_write(error, flag=self.flag).at(place)
 
-    def __enter__(self) -> Output:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: Any, *_: Any) -> None:

@@ -58,7 +58,7 @@ USAGE = {
     "option": (["mask-entities", "--langage", "go"], "--language"),
     "command": (["mask-entitie"], "did you mean 'mask-entities'"),
     "value": (["mask-entities", "--on-error", "ignore"], "there are: fail, skip"),
-    "rejects": (["mask-entities", "--rejects", "x"], "--on-error skip"),
+    "rejects": (["mask-entities", "--rejects", "x"], "--on-error"),
     "split": (["pair", "--split", "train:0.5"], "sum to 1"),
 }
 

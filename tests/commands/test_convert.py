@@ -128,11 +128,11 @@ def test_versions_of_tevatron_and_names_of_the_hub_are_read(tmp_path):
 
 # format, file, its content, the whole message after the file's name
 BAD = [
-    ("beir", "q.tsv", "query-id\tcorpus-id\tscore\nq\td\tmuch\n",
+    ("beir", "test.tsv", "query-id\tcorpus-id\tscore\nq\td\tmuch\n",
      ':2: field "score" is much, not a whole number; fix the record, or leave it out'),
-    ("beir", "q.tsv", "query-id\tcorpus-id\tscore\nq\td\n",
+    ("beir", "test.tsv", "query-id\tcorpus-id\tscore\nq\td\n",
      ":2: the row has 2 cells, not 3 like the header; fix the row"),
-    ("beir", "q.tsv", 'query-id\tcorpus-id\tscore\nq\t"d\t1\n',
+    ("beir", "test.tsv", 'query-id\tcorpus-id\tscore\nq\t"d\t1\n',
      ":2: the row's quotes do not match (unexpected end of data); fix the quotes"),
     ("trec", "a.run", "q Q0 d 1 0.5\n",
      ":1: the line has 5 columns, not 6; the columns are: query_id Q0 doc_id rank score tag"),
@@ -172,7 +172,8 @@ def test_bad_rows_have_a_place(tmp_path, name, file, text, message):
     ("codexglue-adv", {"query_id": "1", "doc_id": "c", "score": 1, "rank": 1},
      'field "doc_id" is c, not a whole number; fix the record, or leave it out'),
     ("beir", {"id": "1", "tree": "(S a)", "label": 1},
-     "no part of beir 'trees'; did you mean 'qrels'? there are: corpus, qrels, queries"),
+     "no part of structkit that beir can hold 'trees'; did you mean 'qrels'? there are: corpus, "
+     "qrels, queries"),
 ])  # fmt: skip
 def test_records_that_a_format_cannot_hold(tmp_path, name, record, message):
     file = write(tmp_path / "in.jsonl", record)
@@ -209,10 +210,12 @@ def test_a_split_of_another_name_is_told(tmp_path, capsys):
 @pytest.mark.parametrize(("arguments", "message"), [
     ({}, "no format is named; give --from or --to; there are: beir"),
     ({"source": "bier"}, "no format 'bier'; did you mean 'beir'?"),
-    ({"source": "beir", "part": "run"}, "no part of beir 'run'; there are: corpus"),
+    ({"source": "beir", "part": "run"},
+     "no part of beir that structkit can hold 'run'; there are: corpus, qrels, queries"),
     ({"source": "beir"}, "a.txt may be any part of beir; name it with --part: corpus, queries"),
-    ({"source": "beir", "target": "ptb"}, "beir and ptb have no part in common; ptb has: trees"),
-    ({"target": "codexglue-adv", "part": "qrels"}, "codexglue-adv qrels cannot be written; parts"),
+    ({"source": "beir", "target": "ptb"}, "there is no part of beir that ptb can hold; name another"),
+    ({"target": "codexglue-adv", "part": "qrels"},
+     "no part of structkit that codexglue-adv can hold 'qrels'; there are: corpus, run"),
 ])  # fmt: skip
 def test_wrong_usage_is_refused(tmp_path, arguments, message):
     file = write(tmp_path / "a.txt", {})

@@ -34,7 +34,7 @@ def test_the_first_field_of_a_document_is_read(
     if earlier in SOURCES:
         assert "tea" == Fields().document_text(document)
     for name in ("beir", "pyserini"):
-        write = FormatParts.named(name, Options()).part("corpus").write
+        write = FormatParts.named(name, Options()).parts["corpus"].write
         assert write and "tea" in write(RowFields(document)).values()
     assert earlier == text_name(document, Method.document_fields, "")
 
@@ -46,7 +46,7 @@ def test_the_first_field_of_a_query_is_read(
     query = {"id": "q", **({later: "wrong"} if later else {}), earlier: "tea"}
     assert ["1"] == searched(tmp_path, {"id": "1", "text": "tea"}, query)
     assert "tea" == Fields().query_text(query)
-    write = FormatParts.named("beir", Options()).part("queries").write
+    write = FormatParts.named("beir", Options()).parts["queries"].write
     assert write and "tea" in write(RowFields(query)).values()
     assert earlier == text_name(query, Method.query_fields, "")
 
