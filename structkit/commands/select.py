@@ -6,7 +6,7 @@ import heapq
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -80,9 +80,6 @@ class Settings:
     def __post_init__(self) -> None:
         self.conditions()
         self.changes()
-        if self.on is not None and self.on.startswith("="):
-            problem = f"{flag('on', self.on)} names no field"
-            raise UserError(problem, "write FIELD or FIELD=THEIRS", status=2)
 
     def conditions(self) -> list[Condition]:
         """What fields must hold."""
@@ -166,10 +163,10 @@ class Changes:
     names, `values` are the same for all records.
     """
 
-    strip: tuple[tuple[str, re.Pattern[str]], ...] = ()
-    fields: tuple[str, ...] = ()
-    rename: Mapping[str, str] = field(default_factory=dict)
-    values: Mapping[str, Any] = field(default_factory=dict)
+    strip: Sequence[tuple[str, re.Pattern[str]]]
+    fields: Sequence[str]
+    rename: Mapping[str, str]
+    values: Mapping[str, Any]
 
     @classmethod
     def parse(
@@ -184,25 +181,20 @@ class Changes:
         >>> Changes.parse(["a=[.]$"], "a,b", ["b=c"], ["n:=1"]).made({"a": "x.", "b": 2, "d": 3})
         {'a': 'x', 'c': 2, 'n': 1}
         """
-        old_and_new = [_sides(text, "rename", "OLD=NEW") for text in rename]
-        for names in zip(*old_and_new, strict=True):
-            _refuse_twice("rename", names)
-        given = [_value(*_sides(text, "set", "FIELD=TEXT or FIELD:=JSON")) for text in values]
-        _refuse_twice("set", [name for name, _ in given])
-        kept = tuple(fields.split(",")) if fields is not None else ()
+        kept = fields.split(",") if fields is not None else []
         if "" in kept:
             problem = f"{flag('fields')} names an empty field"
             raise UserError(problem, "remove a comma", status=2)
-        for old, _ in old_and_new if kept else ():
-            if old not in kept:
-                problem = f"{flag('rename', old)} is not among {flag('fields')}"
-                raise UserError(problem, "add it", status=2)
+        names = dict(_sides(text, "rename", "OLD=NEW") for text in rename)
+        new = [*names.values()]
+        for twice in {name for name in new if new.count(name) > 1}:
+            raise UserError(f"{flag('rename')} names {twice} twice", "leave one out", status=2)
         cuts = [_sides(text, "strip", "FIELD=REGEX") for text in strip]
         return cls(
-            tuple((name, compiled(pattern, "strip")) for name, pattern in cuts),
+            [(name, compiled(pattern, "strip")) for name, pattern in cuts],
             kept,
-            dict(old_and_new),
-            dict(given),
+            names,
+            dict(_value(*_sides(text, "set", "FIELD=TEXT or FIELD:=JSON")) for text in values),
         )
 
     @property
@@ -250,15 +242,12 @@ def _value(name: str, text: str) -> tuple[str, Any]:
         ) from None
 
 
-def _refuse_twice(setting: str, names: Sequence[str]) -> None:
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            raise UserError(f"{flag(setting)} names {name} twice", "leave one out", status=2)
-
-
 @dataclass(frozen=True)
 class Partners:
     """The records of another file, found by a field that ours has.
+
+    As a condition, a record passes that has a partner; without `wanted` one that has none. One
+    without the field never passes.
 
     >>> partners = Partners("titles.jsonl", "doc_id", {"d1": {"id": "d1", "title": "Tea"}})
     >>> partners.joined({"id": "q1", "doc_id": "d1"})
@@ -268,32 +257,28 @@ class Partners:
     path: str
     field: str
     records: dict[str, Record]
+    wanted: bool = True
 
     @classmethod
-    def read(cls, path: str, on: str, *, whole: bool = True) -> Partners:
+    def read(
+        cls, path: str, on: str | None, *, whole: bool = True, wanted: bool = True
+    ) -> Partners:
         """The records of a file (without `whole`, only their ids); `on`: a field or OURS=THEIRS."""
-        ours, _, theirs = on.partition("=")
-        theirs = theirs or ours
+        ours, _, theirs = (on or "id").partition("=")
         of_values: dict[str, Record] = {}
         records = Records(Lines([path]), numbered=False)
         for record in records:
-            name = identity(record, theirs)
+            name = identity(record, theirs or ours)
             if name is None:
-                raise records.place(
-                    UserError(
-                        f'field "{theirs}" is missing, or neither text nor number',
-                        f"name the field that matches our {ours}: {flag('on', f'{ours}=FIELD')}",
-                    )
-                )
+                problem = f'field "{theirs or ours}" is missing, or neither text nor number'
+                remedy = f"name the field that matches our {ours}: {flag('on', f'{ours}=FIELD')}"
+                raise records.place(UserError(problem, remedy))
             if whole and name in of_values:
-                raise records.place(
-                    UserError(
-                        f'{theirs} "{name}" occurs twice',
-                        f"keep one of each in the file of {flag('join')}",
-                    )
-                )
+                problem = f'{theirs or ours} "{name}" occurs twice'
+                remedy = f"keep one of each in the file of {flag('join')}"
+                raise records.place(UserError(problem, remedy))
             of_values[name] = record if whole else {}
-        return cls(path, ours, of_values)
+        return cls(path, ours, of_values, wanted)
 
     def joined(self, record: Record) -> Record | None:
         """The record with the fields of its partner that it lacks; None without a partner."""
@@ -303,21 +288,9 @@ class Partners:
             return None
         return record | {name: value for name, value in partner.items() if name not in record}
 
-
-@dataclass(frozen=True)
-class Within:
-    """Whether a record has a partner; one without the field never passes."""
-
-    partners: Partners
-    wanted: bool = True
-
-    @property
-    def field(self) -> str:
-        return self.partners.field
-
     def passes(self, record: Record) -> bool:
         name = identity(record, self.field)
-        return name is not None and (name in self.partners.records) == self.wanted
+        return name is not None and (name in self.records) == self.wanted
 
 
 def identity(record: Record, field: str) -> str | None:
@@ -352,12 +325,12 @@ class Selection:
 
     def __init__(self, settings: Settings) -> None:
         self.settings, self.changes = settings, settings.changes()
-        on = settings.on or "id"
-        files = [*((path, True) for path in settings.in_)]
-        files += ((path, False) for path in settings.not_in)
-        within = [Within(Partners.read(path, on, whole=False), wanted) for path, wanted in files]
-        self.conditions: list[Condition | Within] = [*settings.conditions(), *within]
-        self.joins = [Partners.read(path, on) for path in settings.join]
+        self.joins = [Partners.read(path, settings.on) for path in settings.join]
+        self.conditions: list[Condition | Partners] = [*settings.conditions()]
+        for paths, wanted in ((settings.in_, True), (settings.not_in, False)):
+            self.conditions += [
+                Partners.read(path, settings.on, whole=False, wanted=wanted) for path in paths
+            ]
         self._alone: Counter[str] = Counter()
         names = [*(each.field for each in self.conditions), *(each.field for each in self.joins)]
         self._asked, self._changed = Unseen(names), Unseen(self.changes.names)
@@ -395,9 +368,8 @@ class Selection:
         """The sort key of the draw; between records with the same id the content decides."""
         content = dump(record)
         name = identity(record, "id")
-        return key(
-            self.settings.seed, "select", content.decode() if name is None else name
-        ), content
+        drawn_by = content.decode() if name is None else name
+        return key(self.settings.seed, "select", drawn_by), content
 
 
 def _main(settings: Settings, options: Options) -> None:

@@ -213,7 +213,7 @@ def test_a_split_of_another_name_is_told(tmp_path, capsys):
     ({"source": "beir", "part": "run"},
      "no part of beir that structkit can hold 'run'; there are: corpus, qrels, queries"),
     ({"source": "beir"}, "a.txt may be any part of beir; name it with --part: corpus, queries"),
-    ({"source": "beir", "target": "ptb"}, "there is no part of beir that ptb can hold; name another"),
+    ({"source": "beir", "target": "ptb"}, "there is no part of beir that ptb can hold;"),
     ({"target": "codexglue-adv", "part": "qrels"},
      "no part of structkit that codexglue-adv can hold 'qrels'; there are: corpus, run"),
 ])  # fmt: skip
