@@ -301,7 +301,6 @@ def select(
 def show(
     files: Files = (),
     *,
-    id: str | None = None,
     number: int = 1,
 ) -> str: ...
 

@@ -50,7 +50,7 @@ def setting(
     complete: str | Callable[[str], Any] = "",
     reads: bool | str = False,
     writes: bool = False,
-    parse: Callable[[str], Any] | None = None,
+    parse: Callable[[str], str] | None = None,
     requires: str | tuple[str, ...] = (),
     excludes: str | tuple[str, ...] = (),
 ) -> Any:
@@ -60,10 +60,9 @@ def setting(
     is the heading under which the help lists it; a field that overrides an inherited default keeps
     its help, choices, bounds and group, where it says no others. With `usual`, None means the start
     model's own value, and `usual` if it has none: a value, or a function of the settings before it
-    whose docstring the help shows. `short` is a second flag, such as `-o`; an
-    `argument` is no flag. `metavar` stands for the value in the help, `parse` makes it of the
-    flag's text. `complete` is the kind of plugin whose names a shell offers, or what makes a list
-    of words. `reads` and `writes` are files: what is written is none that is read; a text is the
+    whose docstring the help shows. `short` is a second flag, such as `-o`; an `argument` is no
+    flag. `metavar` stands for the value in the help, `parse` reads the flag's text first.
+    `complete` is the kind of plugin whose names a shell offers, or what makes a list of words. `reads` and `writes` are files: what is written is none that is read; a text is the
     value that is no file, and "walks" says that what is written may be in a folder that is read. A
     setting that is given `requires` one of others, and `excludes` all of its others.
     """
@@ -298,8 +297,7 @@ def parse(kind: type, each: Field[Any], text: str) -> Any:
 
     Errors: `UserError` with status 2 where it is no number.
     """
-    if own := each.metadata.get("parse"):
-        return own(text)
+    text = each.metadata.get("parse", str)(text)
     hints = alternatives(types_of(kind)[each.name])
     if is_several(hints[0]):
         hints = get_args(hints[0])[:1]

@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
@@ -18,6 +17,7 @@ import structkit
 from structkit import machine
 from structkit.extras import PACKAGES, USES, install
 from structkit.machine import cache_folder, data_folder
+from structkit.processes import cores
 from structkit.records.jsonl import Record
 from structkit.records.stream import OutputOptions
 from structkit.records.table import rows, write_drawn
@@ -25,7 +25,6 @@ from structkit.settings import Command
 
 # what computes, in the order of a bug report
 COMPUTING = ("torch", "transformers", "tokenizers", "numpy", "faiss-cpu", "lxml", "nltk", "typer")
-LITTLE = 5 * 2**30  # bytes of a disk that a model and its checkpoints fill
 TAGGER = "averaged_perceptron_tagger_eng"
 
 
@@ -49,28 +48,28 @@ def version(package: str) -> str:
 
 @dataclass(frozen=True)
 class Settings:
-    """Look at packages, extras, data, caches, processor, GPU and disk, and name remedies.
+    """Look at packages, extras, data, caches, processor and GPU, and name remedies.
 
-    A terminal gets a table, a pipe JSONL. The state is ok, missing, slow, low (a disk), or
-    differs (equal runs may give other bits).
+    A terminal gets a table, a pipe JSONL. The state is ok, missing, slow, or differs (equal runs
+    may give other bits).
     """
 
 
 def doctor(settings: Settings) -> Iterator[Record]:
     """One record for each thing that was looked at: `part`, `state`, `found`, `remedy`.
 
-    `state` is ok, missing (something would work with the remedy), slow (it would be faster), low (a
-    disk), or differs (equal runs may give other bits).
+    `state` is ok, missing (something would work with the remedy), slow (it would be faster), or
+    differs (equal runs may give other bits).
     """
     for name, found in versions().items():
         yield _finding(name, found, install(name))
     yield from _extras()
     yield _finding("NLTK data", _tagger(), f"python -m nltk.downloader {TAGGER}")
-    yield from _folders()
+    yield _finding("cache folder", str(cache_folder()))
+    yield _finding("data folder", str(data_folder()))
     yield _processor()
     yield _arithmetic()
     yield _gpu()
-    yield from _disks()
 
 
 def report(findings: Iterable[Record], width: int | None) -> str:
@@ -108,28 +107,12 @@ def _tagger() -> str:
     return str(next((path for path in data if path.exists()), ""))
 
 
-def _folders() -> Iterator[Record]:
-    """Where what is kept for the user is."""
-    for part, folder in (("cache", cache_folder()), ("data", data_folder())):
-        yield _finding(f"{part} folder", str(folder))
-
-
-def _amount(size: float) -> str:
-    """A number of bytes for people.
-
-    >>> _amount(0), _amount(3_500_000)
-    ('0 MB', '4 MB')
-    """
-    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
-
-
 def _processor() -> Record:
     """The processor's cores and the instructions that matter for speed."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     path = Path("/proc/cpuinfo")
     told = set(re.findall(r"\w+", path.read_text("utf-8"))) if path.exists() else set()
     flags = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if flag in told]
-    found = f"{cores} cores, {platform.machine()}, {' '.join(flags) or 'no vector flags known'}"
+    found = f"{cores()} cores, {platform.machine()}, {' '.join(flags) or 'no vector flags known'}"
     if not told or {"avx512_bf16", "amx_bf16"} & told:
         return _finding("processor", found)
     remedy = "it computes bf16 slowly: leave --bf16 and --dtype bf16 out"
@@ -159,15 +142,6 @@ def _gpu() -> Record:
         remedy = "torch is built without CUDA: install it as pytorch.org/get-started says"
         return _finding("GPU", found, remedy, state="slow")
     return _finding("GPU", found or "none: training and encoding run on the processor")
-
-
-def _disks() -> Iterator[Record]:
-    """The free space of the folders that are written to."""
-    for part, folder in (("here", "."), ("temporary files", tempfile.gettempdir())):
-        free = shutil.disk_usage(folder).free
-        found = f"{_amount(free)} free in {os.path.abspath(folder)}"
-        state = "missing" if free >= LITTLE else "low"
-        yield _finding(f"disk: {part}", found, "free some space before you train", state=state)
 
 
 def _main(settings: Settings, options: OutputOptions) -> None:

@@ -11,7 +11,7 @@ from itertools import islice
 from rich.console import Console
 from rich.text import Text
 
-from structkit.errors import UserError, flag
+from structkit.errors import UserError
 from structkit.progress import colored, columns, printable
 from structkit.records.jsonl import Record, Records
 from structkit.records.output import Output
@@ -41,29 +41,26 @@ class Settings:
         metavar="FILE",
         reads=True,
     )
-    id: str | None = setting(None, "Show the records with this id.")
     number: int = setting(1, "Show this many records.", short="-n", low=1)
 
 
 def show(settings: Settings, *, width: int | None = None, colors: bool = False) -> str:
-    """What the records of files hold, as plain text: see `drawn`."""
+    """What the records of files hold, as text: see `draw_records`."""
     records = Records.read(settings.files)
-    wanted = (each for each in records if settings.id is None or each["id"] == settings.id)
-    some = islice(wanted, settings.number)
-    return draw_records(some, width=width, colors=colors, place=records.place)
+    try:
+        some = islice(records, settings.number)
+        return draw_records(some, width=width, colors=colors)
+    except UserError as error:
+        raise records.place(error) if records.count else error from None
 
 
 def draw_records(
-    records: Iterable[Record],
-    *,
-    width: int | None = None,
-    colors: bool = False,
-    place: Callable[[UserError], UserError] = lambda error: error,
+    records: Iterable[Record], *, width: int | None = None, colors: bool = False
 ) -> str:
     """What each record holds, as text: drawn where its fields have a structure, otherwise named.
 
     Lines are not cut or folded without a `width`. Errors: `UserError` where there is no record, and
-    for what cannot be drawn, with what `place` adds to it.
+    for what cannot be drawn.
     """
     shown = io.StringIO()
     console = Console(
@@ -74,16 +71,10 @@ def draw_records(
         highlight=False,
     )
     for record in records:
-        try:
-            parts = list(_record(record, width or 80))
-        except UserError as error:
-            raise place(error) from None
-        for line in parts:
+        for line in _record(record, width or 80):
             console.print(line, no_wrap=True, overflow="ellipsis" if width else "ignore")
     if not shown.tell():
-        raise UserError(
-            "there is no record to show", f"name another {flag('id')}, or a file that has some"
-        )
+        raise UserError("there is no record to show", "name a file that has some")
     return shown.getvalue().rstrip("\n") + "\n"
 
 

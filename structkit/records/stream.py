@@ -26,18 +26,9 @@ if TYPE_CHECKING:
 MOST_WORKERS = 256
 
 
-def number_of_workers(text: str) -> int:
-    """A number of processes; `auto` is that of the processors.
-
-    >>> number_of_workers("2")
-    2
-    """
-    if text == "auto":
-        return min(cores(), MOST_WORKERS)
-    if not (text.isdecimal() and len(text) < 5 and 1 <= int(text) <= MOST_WORKERS):
-        problem = f"{flag('workers', text)} is neither auto nor in 1 … {MOST_WORKERS}"
-        raise UserError(problem, "give such a number", status=2)
-    return int(text)
+def number_of_workers(text: str) -> str:
+    """A number of processes; `auto` is that of the processors."""
+    return str(min(cores(), MOST_WORKERS)) if text == "auto" else text
 
 
 def workers_setting() -> Any:

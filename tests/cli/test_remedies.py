@@ -61,7 +61,7 @@ REMEDIES = [
      "pair --split train:0.9,dev:0.1 pairs.jsonl"),
     ("convert --to trec --part run hit.jsonl", "fix the record",
      "convert --to trec --part run mended.jsonl"),
-    ("convert --from mteb scores.jsonl", "leave --from out; --to mteb writes our records in it",
+    ("convert --from mteb scores.jsonl", "name another format",
      "convert --to mteb scores.jsonl"),
     ("convert --to trec pairs.jsonl", "there are: qrels, run",
      "convert --to trec run.jsonl --part run"),
