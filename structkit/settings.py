@@ -62,7 +62,8 @@ def setting(
     model's own value, and `usual` if it has none: a value, or a function of the settings before it
     whose docstring the help shows. `short` is a second flag, such as `-o`; an `argument` is no
     flag. `metavar` stands for the value in the help, `parse` reads the flag's text first.
-    `complete` is the kind of plugin whose names a shell offers, or what makes a list of words. `reads` and `writes` are files: what is written is none that is read; a text is the
+    `complete` is the kind of plugin whose names a shell offers, or what makes a list of words.
+    `reads` and `writes` are files: what is written is none that is read; a text is the
     value that is no file, and "walks" says that what is written may be in a folder that is read. A
     setting that is given `requires` one of others, and `excludes` all of its others.
     """

@@ -9,7 +9,4 @@ class Format(FunctionFormat):
     """Functions."""
 
     names = FILES
-
-    def files(self, split: str) -> tuple[str, ...]:
-        """The usual names of the files of a split."""
-        return (f"{split}.jsonl", f"*_{split}_*.jsonl.gz", "*.jsonl", "*.parquet")
+    files = ("{}.jsonl", "*_{}_*.jsonl.gz", "*.jsonl", "*.parquet")

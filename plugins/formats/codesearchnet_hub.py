@@ -9,7 +9,4 @@ class Format(FunctionFormat):
     """Functions."""
 
     names = HUB
-
-    def files(self, split: str) -> tuple[str, ...]:
-        """The usual names of the files of a split."""
-        return (f"{split}.jsonl", f"{split}*.parquet", "*.jsonl", "*.parquet")
+    files = ("{}.jsonl", "{}*.parquet", "*.jsonl", "*.parquet")

@@ -69,8 +69,9 @@ def write_id(record: Fields, name: str) -> Row:
 def read_product(row: Fields) -> Record:
     """A product; the lines of its bullet points are `bullets`."""
     record = {"id": read_id(row), "language": "product", **row.move(FIELDS)}
-    bullets = row.take("product_bullet_point", default=None)
-    return record | ({} if bullets is None else {"bullets": bullets.split("\n")}) | row
+    if bullets := row.take("product_bullet_point", default=""):
+        record["bullets"] = bullets.split("\n")
+    return record | row
 
 
 def write_product(record: Fields) -> Row:
@@ -78,16 +79,14 @@ def write_product(record: Fields) -> Row:
     row = write_id(record, "id") | {"product_title": record.take("title", default=None)}
     for theirs, ours in FIELDS.items():
         row[theirs] = row.get(theirs) or record.take(ours, default=None)
-    bullets = record.pop("bullets", None)
-    if isinstance(bullets, list) and all(isinstance(item, str) for item in bullets):
-        if any("\n" in item for item in bullets):
-            raise UserError('an item of "bullets" holds a line break', "write one item per line")
-        bullets = "\n".join(bullets) or None
-    if bullets is not None and not isinstance(bullets, str):
-        raise UserError('field "bullets" is not an array of strings', "write one string per bullet")
+    bullets = record.take_texts("bullets")
+    if any("\n" in item for item in bullets):
+        raise UserError('an item of "bullets" holds a line break', "write one item per line")
     if record.get("language") == "product":
         del record["language"]
-    return {name: row.get(name) for name in PRODUCT} | {"product_bullet_point": bullets}
+    return {name: row.get(name) for name in PRODUCT} | {
+        "product_bullet_point": "\n".join(bullets) or None
+    }
 
 
 class Examples:

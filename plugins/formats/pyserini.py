@@ -32,7 +32,7 @@ def write_document(record: Fields) -> Row:
 
 def read_embedding(row: Fields) -> Record:
     """An embedding with its text, where there is one."""
-    record = {"id": row.take_id("id"), "embedding": row.take_numbers("vector", "embedding")}
+    record = {"id": row.take_id("id"), "embedding": row.take("vector", "embedding", kind=list)}
     text = row.take("contents", default="")
     return record | ({"text": text} if text else {}) | row
 
@@ -42,5 +42,5 @@ def write_embedding(record: Fields) -> Row:
     return {
         "id": record.take_id("id"),
         "contents": record.take(*DOCUMENT, default=""),
-        "vector": record.take_numbers("embedding"),
+        "vector": record.take("embedding", kind=list),
     }

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
 from structkit import plugin
-from structkit.errors import UserError
 from structkit.formats.interchange import Fields, Options, Part, Parts, Row
 from structkit.records.jsonl import Record
 
@@ -30,7 +27,7 @@ def read_hit(row: Fields) -> Record:
     record = {
         "query_id": row["query_id"],
         "doc_id": row["doc_id"],
-        "score": _finite(row.take_number("score")),
+        "score": row.take_number("score"),
         "rank": row.take_whole("rank"),
     }
     return record if row["tag"] == TAG else {**record, "tag": row["tag"]}
@@ -38,7 +35,7 @@ def read_hit(row: Fields) -> Record:
 
 def write_hit(record: Fields) -> Row:
     """A line of a run; the score has all its digits, since six of them create ties."""
-    _finite(Fields(record).take_number("score"))
+    Fields(record).take_number("score")
     score = record.take_text("score")
     return {
         "query_id": record.take_id("query_id"),
@@ -48,12 +45,6 @@ def write_hit(record: Fields) -> Row:
         "score": score,
         "tag": record.take("tag", default=TAG),
     }
-
-
-def _finite(score: float) -> float:
-    if not math.isfinite(score):
-        raise UserError(f'field "score" is {score}', "compute it again: it must be finite")
-    return score
 
 
 def read_judgement(row: Fields) -> Record:

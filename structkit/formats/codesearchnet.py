@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
@@ -43,14 +42,12 @@ def function_row(record: Fields, names: Mapping[str, str]) -> Row:
 
 
 class FunctionFormat(Format):
-    """Functions in files, with the field names that these files have."""
+    """Functions in files: the field names that these have, and their usual names by split."""
 
     names: ClassVar[Mapping[str, str]]
-
-    @abstractmethod
-    def files(self, split: str) -> tuple[str, ...]:
-        """The usual names of the files of a split."""
+    files: ClassVar[tuple[str, ...]]
 
     def parts(self, options: Options) -> Parts:
         write = partial(function_row, names=self.names)
-        return {"corpus": Part(self.files(options.split), read_function, write)}
+        files = tuple(name.format(options.split) for name in self.files)
+        return {"corpus": Part(files, read_function, write)}

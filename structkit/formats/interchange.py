@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -108,23 +109,15 @@ class Fields(dict[str, Any]):
                 raise UserError(problem, "give strings only")
         return texts
 
-    def take_numbers(self, *names: str) -> list[float]:
-        """Take a list of numbers, at least one."""
-        numbers: list[float] = self.take(*names, kind=list)
-        wrong = [json_kind(item) for item in numbers if type(item) not in (int, float)]
-        if wrong or not numbers:
-            problem = f"is an array with {wrong[0]}" if wrong else "is empty"
-            remedy = "give at least one number, and numbers only"
-            raise UserError(f'field "{names[0]}" {problem}', remedy)
-        return numbers
-
     def take_number(self, name: str) -> float:
-        """Take a number; text is read as one."""
+        """Take a finite number; text is read as one."""
         value = self.take_text(name)
         try:
-            return float(value)
+            if math.isfinite(number := float(value)):
+                return number
         except ValueError:
-            raise UserError(f'field "{name}" is "{value}", not a number', MEND) from None
+            pass
+        raise UserError(f'field "{name}" is {value}, not a finite number', MEND)
 
     def take_whole(self, name: str) -> int:
         """Take a whole number; text is read as one."""

@@ -5,7 +5,6 @@ Gzip and Parquet are unpacked; a line that is too long for memory is refused.
 
 from __future__ import annotations
 
-import errno
 import gzip
 import io
 import os
@@ -98,18 +97,6 @@ def is_deep(value: object) -> bool:
     return False
 
 
-class _Unpacked(gzip.GzipFile):
-    """The content of a gzip file; closing it closes the file too."""
-
-    def __init__(self, packed: io.BufferedReader) -> None:
-        super().__init__(fileobj=packed, mode="rb")
-        self.packed = packed
-
-    def close(self) -> None:
-        super().close()
-        self.packed.close()
-
-
 def open_input(name: str) -> io.BufferedReader:
     """A binary handle for a file or stdin (`-`), decompressed as its name or first bytes say."""
     try:
@@ -122,7 +109,9 @@ def open_input(name: str) -> io.BufferedReader:
     except OSError as error:
         raise cannot_read(error).at(input_name(name)) from None
     if name.endswith(".gz") or head.startswith(GZIP):
-        return io.BufferedReader(cast(Any, _Unpacked(handle)), BUFFER)
+        content = gzip.GzipFile(fileobj=handle, mode="rb")
+        content.myfileobj = raw  # it is closed with its content
+        return io.BufferedReader(cast(Any, content), BUFFER)
     if not head:  # a terminal is not asked twice for its end
         handle.close()
         return io.BufferedReader(io.BytesIO())
@@ -189,14 +178,9 @@ def cannot_read(error: Exception) -> UserError:
         return UserError("is a folder", "name the files in it")
     if isinstance(error, gzip.BadGzipFile) and "Not a gzipped" in str(error):
         return UserError(f"cannot be read: {error}", "rename it without .gz")
-    if not isinstance(error, OSError) or not error.strerror:  # from decompression
-        return UserError(f"cannot be read: {error}", COPY)
-    remedy = "check the name"
-    if isinstance(error, PermissionError):
-        remedy = "make it readable, for example with chmod +r"
-    elif error.errno == errno.EIO:
-        remedy = "copy it again"
-    return UserError(f"cannot be read: {error.strerror}", remedy)
+    if isinstance(error, OSError) and error.strerror:
+        return UserError(f"cannot be read: {error.strerror}", "check its name and permissions")
+    return UserError(f"cannot be read: {error}", COPY)  # from decompression
 
 
 def input_name(name: str) -> str:
@@ -311,24 +295,11 @@ def _cut(data: bytes, most: int) -> bytes:
 
 
 def total_bytes(files: Iterable[str]) -> int | None:
-    """The size of all files together, known if all of them are plain and uncompressed."""
+    """The size of all files together, known if all are plain and named as uncompressed."""
     total = 0
     for name in files:
-        try:
-            status = os.fstat(0) if name == "-" else os.stat(name)
-            if not stat.S_ISREG(status.st_mode) or name.endswith(".gz") or _packed(name):
-                return None
-        except OSError:
+        status = os.fstat(0) if name == "-" else os.stat(name)
+        if not stat.S_ISREG(status.st_mode) or name.endswith((".gz", ".parquet")):
             return None
         total += status.st_size
     return total
-
-
-def _packed(name: str) -> bool:
-    """Whether a plain file is packed, so that its size is not that of its lines."""
-    if name == "-":
-        head = os.pread(0, 4, os.lseek(0, 0, os.SEEK_CUR))
-    else:
-        with open(name, "rb", buffering=0) as handle:
-            head = handle.read(4)
-    return head.startswith((GZIP, PARQUET))

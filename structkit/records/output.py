@@ -29,28 +29,15 @@ from structkit.records.lines import BUFFER
 OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 NEW, OLD = "new", "old"  # the two folders where a folder is made
 
-# the remedies, by what the system says when it refuses to write
-REMEDIES = {
-    errno.ENOENT: "make its folder first, or choose another with {flag}",
-    errno.ENOTDIR: "make its folder first, or choose another with {flag}",
-    errno.EACCES: "choose a place with {flag} that you may write to",
-    errno.EPERM: "choose a place with {flag} that you may write to",
-    errno.EROFS: "choose a place with {flag} that you may write to",
-    errno.ENOSPC: "make room, or choose another disk with {flag}",
-    errno.EDQUOT: "make room, or choose another disk with {flag}",
-    errno.ENAMETOOLONG: "choose a shorter name with {flag}",
-}
-
 
 def cannot_write(error: OSError, verb: str = "written", flag: str = "-o") -> UserError:
-    """The error for an output that the system refuses to write, with what helps.
+    """The error for an output that the system refuses to write.
 
     >>> print(cannot_write(PermissionError(errno.EACCES, "Permission denied")))
-    cannot be written: Permission denied; choose a place with -o that you may write to
+    cannot be written: Permission denied; give -o a place that exists, has room and may be written
     """
-    remedy = REMEDIES.get(error.errno or 0, "choose another name with {flag}")
     problem = f"cannot be {verb}: {error.strerror or error}"
-    return UserError(problem, remedy.format(flag=flag))
+    return UserError(problem, f"give {flag} a place that exists, has room and may be written")
 
 
 class WholeFile:

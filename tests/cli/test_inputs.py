@@ -26,7 +26,7 @@ INPUTS = {
     "missing": (
         "in",
         lambda path: None,
-        "in: cannot be read: No such file or directory; check the name",
+        "in: cannot be read: No such file or directory; check its name and permissions",
     ),
     "corrupt-gz": ("in.gz", corrupt, "in.gz: cannot be read: "),
     "short-gz": ("in.gz", cut_short, "in.gz: cannot be read: Compressed file ended"),
@@ -51,7 +51,10 @@ def test_an_input_that_cannot_be_read(
 def test_a_missing_file_is_told_before_any_work(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(GOOD)
     done = run("mask-entities", "a.jsonl", "b.jsonl")
-    assert "b.jsonl: cannot be read: No such file or directory; check the name" == complaint(done)
+    assert (
+        "b.jsonl: cannot be read: No such file or directory; check its name and permissions"
+        == complaint(done)
+    )
     assert b"" == done.stdout
 
 
@@ -61,7 +64,7 @@ def test_an_input_that_may_not_be_read(run: Run, tmp_path: Path) -> None:
     secret.chmod(0)
     if os.access(secret, os.R_OK):
         pytest.skip("this user (root) may read everything")
-    problem = "Permission denied; make it readable, for example with chmod +r"
+    problem = "Permission denied; check its name and permissions"
     assert f"secret.jsonl: cannot be read: {problem}" == complaint(
         run("mask-entities", "secret.jsonl")
     )
@@ -71,7 +74,10 @@ def test_an_input_that_may_not_be_read(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_input_that_fails_while_it_is_read(run: Run, workers: int) -> None:
     done = run("mask-entities", "--workers", workers, "/proc/self/mem")
-    assert "/proc/self/mem: cannot be read: Input/output error; copy it again" == complaint(done)
+    assert (
+        "/proc/self/mem: cannot be read: Input/output error; check its name and permissions"
+        == complaint(done)
+    )
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \n", b"\xef\xbb\xbf"], ids=["none", "blank", "bom"])

@@ -18,7 +18,7 @@ from conftest import Run
 @pytest.mark.parametrize("count", [1, 20_000], ids=["at-the-end", "on-the-way"])
 def test_a_full_disk(run: Run, count: int) -> None:
     to_stdout = run("pair", "--query", "id", input=GOOD * count, stdout=open("/dev/full", "wb"))
-    problem = "No space left on device; make room, or choose another disk with -o"
+    problem = "No space left on device; give -o a place that exists, has room and may be written"
     assert f"stdout: cannot be written: {problem}" == complaint(to_stdout)
     to_file = run("pair", "--query", "id", "-o", "/dev/full", input=GOOD * count)
     assert f"/dev/full: cannot be written: {problem}" == complaint(to_file)
@@ -37,14 +37,12 @@ def test_a_file_that_cannot_grow_leaves_the_old_one(run: Run, tmp_path: Path, na
         env={"PYTHONDONTWRITEBYTECODE": "1"},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
     )
-    assert f"{name}: cannot be written: File too large; choose another name with -o" == complaint(
-        done
-    )
+    assert f"{name}: cannot be written: File too large; {MAKE}" == complaint(done)
     assert [name] == os.listdir(tmp_path)
     assert b"old" == (tmp_path / name).read_bytes()
 
 
-MAKE = "make its folder first, or choose another with -o"
+MAKE = "give -o a place that exists, has room and may be written"
 OUTPUTS = {
     "folder": ("there", "is a folder; name a file with -o"),
     "in-missing": ("no/out.jsonl", f"cannot be written: No such file or directory; {MAKE}"),

@@ -39,7 +39,7 @@ def test_a_full_disk_leaves_the_old_output(project, run, name, limit, workers):
     )
     [line] = done.stderr.decode().splitlines()
     assert 1 == done.returncode
-    assert f"structkit: {name}: cannot be written: File too large; choose another name" in line
+    assert f"structkit: {name}: cannot be written: File too large; give -o a place" in line
     assert before == files(project.parent)
 
 
@@ -49,6 +49,6 @@ def test_a_full_disk_is_one_line(project, run, workers):
     with open("/dev/full", "wb") as full:
         done = run("collect", "project", "--workers", workers, stdout=full)
     [line] = done.stderr.decode().splitlines()
-    problem = "No space left on device; make room, or choose another disk with -o"
+    problem = "No space left on device; give -o a place that exists, has room and may be written"
     assert f"structkit: stdout: cannot be written: {problem}" == line
     assert 1 == done.returncode

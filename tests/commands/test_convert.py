@@ -137,7 +137,7 @@ BAD = [
     ("trec", "a.run", "q Q0 d 1 0.5\n",
      ":1: the line has 5 columns, not 6; the columns are: query_id Q0 doc_id rank score tag"),
     ("trec", "a.run", "q Q0 d 1 nan tag\n",
-     ':1: field "score" is nan; compute it again: it must be finite'),
+     ':1: field "score" is nan, not a finite number; fix the record, or leave it out'),
     ("flagembedding", "a.jsonl", '{"query":"a","pos":[]}\n',
      ':1: field "pos" is missing or empty; give at least one positive'),
     ("sentence-transformers", "a.jsonl", '{"anchor":"a","positive":["b"]}\n',

@@ -148,7 +148,7 @@ def test_nothing_rejected_makes_an_empty_file(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs Linux's /dev/full")
 def test_rejects_that_cannot_be_written_leave_no_output(run: Run, tmp_path: Path) -> None:
-    told = "make room, or choose another disk with --rejects"
+    told = "give --rejects a place that exists, has room"
     for command in ("mask-entities", "collect --records"):
         rejects = ("--on-error", "skip", "--rejects", "/dev/full")
         done = run(*command.split(), "-", "-o", "out.jsonl", *rejects, input=MIXED)

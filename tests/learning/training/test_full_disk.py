@@ -71,7 +71,7 @@ def test_the_trained_weights_are_kept_and_resumed(disk, data, tmp_path):
 
 def test_a_disk_that_is_too_small_is_told_before_the_first_step(disk, data):
     folder = disk(SLACK) / "model"
-    with pytest.raises(UserError, match=f"model.partial: {FULL}; make room"):
+    with pytest.raises(UserError, match=f"model.partial: {FULL}; give "):
         run(folder, data)
     assert [] == os.listdir(folder.parent)
 
