@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,11 +19,11 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from structkit.learning.strae.batches import TreeBatch
-from structkit.learning.strae.model import BothWays, Dropouts, NodeModel, dropout_noise, merge
+from structkit.learning.strae.model import merge
+from structkit.learning.strae.nodes import TreeEncoder
 from structkit.learning.strae.sentences import Sentence
-from structkit.learning.strae.training import TreeTraining
+from structkit.learning.strae.training import BothWays, NodeModel, TreeTraining
 from structkit.learning.training.autograd import vocabulary_loss
-from structkit.learning.training.module import seed_parameters
 
 # odd, and without a pattern: the golden ratio, pi and e in 64 bits; START keeps two small numbers,
 # such as the ids of words, from mixing to a small one
@@ -214,27 +214,41 @@ class Downward(torch.autograd.Function):
         return up, to_p, to_q, to_s, to_t, None, None
 
 
+class BanyanTraining(TreeTraining):
+    """Training on the trees that the model makes: cross-entropy at the distinct tokens."""
+
+    model: Banyan
+
+    def losses(self, sentences: list[Sentence]) -> dict[str, Tensor]:
+        """The mean over the distinct tokens of one portion."""
+        _, graph, _, down = self.model.entangle(sentences)
+        tokens, head = len(graph.ids), self.model.head
+        weights = down.new_full((tokens,), 1 / tokens)
+        return {"ce": vocabulary_loss(down[:tokens], head.weight, head.bias, graph.ids, weights)}
+
+    def counts(self, sentences: list[Sentence]) -> dict[str, int]:
+        """How many distinct tokens there are."""
+        return {"ce": len(np.unique(np.concatenate([sentence.ids for sentence in sentences])))}
+
+
 class Banyan(NodeModel):
     """A table of embeddings, seven vectors of one channel's size, and a linear head."""
 
+    learning, encoding = BanyanTraining, TreeEncoder
+    dropouts = (0.1, 0.1)  # Banyan, section 4
     head: nn.Linear
 
-    def __init__(self, words: int, size: int, channels: int, init_range: float) -> None:
-        super().__init__()
-        self.channels, columns = channels, size // channels
-        self.embedding = nn.Parameter(torch.empty(words, size).uniform_(-init_range, init_range))
+    def __init__(self, words: int, settings: Any) -> None:
+        super().__init__(words, settings)
+        size, self.channels = settings.embedding_size, settings.channels
+        columns = size // self.channels
+        self.embedding = self.table(words, size)
         # of left and right child; σ(0.6 … 0.9) is 0.65 … 0.71
         self.compose = nn.Parameter(torch.empty(2, columns).uniform_(0.6, 0.9))
         self.compose_bias = nn.Parameter(torch.zeros(columns))
         self.decompose = nn.Parameter(torch.empty(2, columns).uniform_(0.6, 0.9))
         self.decompose_bias = nn.Parameter(torch.zeros(2, columns))
         self.head = nn.Linear(size, words)
-
-    @classmethod
-    def untrained(cls, words: int, settings: Any) -> Self:
-        """A model with random parameters, by the seed."""
-        seed_parameters(settings.seed)
-        return cls(words, settings.embedding_size, settings.channels, settings.init_range)
 
     def composition(self) -> tuple[Tensor, Tensor, Tensor]:
         """The factors of left and right child and the bias, for whole embeddings, (E,) each."""
@@ -247,20 +261,15 @@ class Banyan(NodeModel):
         return *factors, *self.decompose_bias.repeat(1, self.channels)
 
     def entangle(
-        self,
-        sentences: Sequence[Sentence],
-        dropouts: Dropouts = (0.0, 0.0),
-        *,
-        separate: bool = False,
+        self, sentences: Sequence[Sentence], *, separate: bool = False
     ) -> tuple[TreeBatch, Entangled, Tensor, Tensor]:
         """The trees of sentences, their distinct nodes, and these up and down, (U, E) each.
 
         Each node has one dropout mask. With `separate`, sentences share no nodes.
         """
         table, size = self.embedding, self.embedding.shape[1]
-        dropouts = dropouts if self.training else (0.0, 0.0)
         rows = sum(map(len, sentences))
-        of_leaves, noise = (dropout_noise((rows, size), each, table) for each in dropouts)
+        of_leaves, noise = self.noise((rows, size), 0), self.noise((rows, size), 1)
         batch = TreeBatch.of(self.make_trees(sentences, of_leaves, noise), table.device)
         graph = Entangled.of(batch, separate=separate)
         leaves = functional.embedding(graph.ids, self.embedding)
@@ -268,11 +277,11 @@ class Banyan(NodeModel):
         leaves = _drop(leaves, of_leaves, graph.keys[:count])
         noise = None if noise is None else noise[_rows(graph.keys[count:], noise)]
         up: Tensor = Upward.apply(leaves, *self.composition(), noise, graph)  # type: ignore[no-untyped-call]
-        noise = dropout_noise((len(graph.left), 2, size), dropouts[1], up)
+        noise = self.noise((len(graph.left), 2, size), 1)
         down: Tensor = Downward.apply(up, *self.decomposition(), noise, graph)  # type: ignore[no-untyped-call]
         return batch, graph, up, down
 
-    def both_ways(self, sentences: Sequence[Sentence], dropouts: Dropouts = (0.0, 0.0)) -> BothWays:
+    def both_ways(self, sentences: Sequence[Sentence]) -> BothWays:
         """All embeddings, without dropout: a sentence's nodes do not depend on other sentences."""
         assert not self.training, "training is on the distinct nodes"
         batch, graph, up, down = self.entangle(sentences, separate=True)
@@ -307,20 +316,3 @@ def _rows(keys: Tensor, noise: Tensor) -> Tensor:
 
 def _drop(vectors: Tensor, noise: Tensor | None, keys: Tensor) -> Tensor:
     return vectors if noise is None else vectors * noise[_rows(keys, noise)]
-
-
-class BanyanTraining(TreeTraining):
-    """Training on the trees that the model makes: cross-entropy at the distinct tokens."""
-
-    model: Banyan
-
-    def losses(self, sentences: list[Sentence]) -> dict[str, Tensor]:
-        """The mean over the distinct tokens of one portion."""
-        _, graph, _, down = self.model.entangle(sentences, self.settings.dropouts)
-        tokens, head = len(graph.ids), self.model.head
-        weights = down.new_full((tokens,), 1 / tokens)
-        return {"ce": vocabulary_loss(down[:tokens], head.weight, head.bias, graph.ids, weights)}
-
-    def counts(self, sentences: list[Sentence]) -> dict[str, int]:
-        """How many distinct tokens there are."""
-        return {"ce": len(np.unique(np.concatenate([sentence.ids for sentence in sentences])))}

@@ -17,12 +17,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from structkit.learning.folders import WEIGHTS, damaged, read_weights, write_weights
-from structkit.learning.strae.settings import WordSettings
 from structkit.learning.strae.vocabulary import LookedUp, Vocabulary
 from structkit.learning.training.module import TorchModel, TrainingModule
 from structkit.records.jsonl import Record
 
-from .fasttext import NGrams
+from .fasttext import Method, buckets_of
 
 
 @dataclass(frozen=True)
@@ -45,15 +44,10 @@ class WordVectors(TorchModel):
     """
 
     def __init__(
-        self,
-        settings: WordSettings,
-        ngrams: NGrams,
-        words: Sequence[str],
-        table: Tensor,
-        buckets: Sequence[int],
+        self, settings: Method, words: Sequence[str], table: Tensor, buckets: Sequence[int]
     ) -> None:
         super().__init__()
-        self.settings, self.ngrams = settings, ngrams
+        self.settings = settings
         self.words, self.buckets = list(words), list(buckets)
         self.table = nn.Parameter(table)
         self.truncation = self.looked_up = LookedUp(
@@ -73,22 +67,21 @@ class WordVectors(TorchModel):
         if rows is None:
             known = self._bucket
             own = [self._word[word]] if word in self._word else []
-            rows = own + [known[each] for each in self.ngrams.numbers(word) if each in known]
+            numbers = buckets_of(word, self.settings.buckets)
+            rows = own + [known[each] for each in numbers if each in known]
             self._rows[word] = rows
         return rows
 
     def inputs(self, texts: Sequence[str], side: str) -> list[WeightedRows]:
         """Texts, or the leaves of trees, each as its words."""
-        return [self.bag(self.settings.words(text)) for text in texts]
+        return [self.bag(self.prepared(text)["words"]) for text in texts]
 
     def prepared(self, text: str) -> Record:
         return self.settings.prepared(text)
 
     def bag(self, words: Sequence[str]) -> WeightedRows:
         """A text as the mean of its words' vectors."""
-        if self.settings.lowercase:
-            words = [word.lower() for word in words]
-        of_words = [rows for rows in map(self.rows, words) if rows]
+        of_words = [rows for word in words if (rows := self.rows(word.lower()))]
         self.looked_up.add("words", len(words), len(words) - len(of_words))
         return WeightedRows(
             [row for rows in of_words for row in rows],
@@ -114,12 +107,12 @@ class WordVectors(TorchModel):
 
     def save(self, folder: Path) -> None:
         """Write the words, the table and the buckets' numbers."""
-        Vocabulary(self.words, lowercase=self.settings.lowercase).save(folder)
+        Vocabulary(self.words).save(folder)
         table = self.table.detach().cpu().numpy()
         write_weights(folder, {"table": table, "buckets": np.array(self.buckets, np.int64)})
 
     @classmethod
-    def load(cls, settings: WordSettings, ngrams: NGrams, folder: Path) -> Self:
+    def load(cls, settings: Method, folder: Path) -> Self:
         """What `save` wrote. Errors: `UserError` if a file is missing or damaged."""
         words, stored = Vocabulary.load(folder).words, read_weights(folder)
         table, buckets = stored.get("table"), stored.get("buckets")
@@ -131,13 +124,13 @@ class WordVectors(TorchModel):
         ):
             problem = "its rows do not match the vocabulary and the buckets"
             raise damaged(problem, folder / WEIGHTS)
-        return cls(settings, ngrams, words, torch.from_numpy(table).float(), buckets.tolist())
+        return cls(settings, words, torch.from_numpy(table).float(), buckets.tolist())
 
 
 class FastTextTraining(TrainingModule):
     """Word vectors as the library trained them: there are no steps here."""
 
-    def __init__(self, settings: WordSettings, model: WordVectors, seen: int) -> None:
+    def __init__(self, settings: Method, model: WordVectors, seen: int) -> None:
         super().__init__(settings)
         self.model, self.seen = model, seen
 

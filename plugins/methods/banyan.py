@@ -9,15 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from structkit.learning.strae.settings import ComposedSettings
-from structkit.learning.training.spool import Spool
+from structkit.learning.strae.settings import TreeSettings
 from structkit.plugin import setting
 
 PAPER = "Banyan, section 4"
 
 
 @dataclass(frozen=True)
-class Method(ComposedSettings):
+class Method(TreeSettings):
     """Settings of Banyan: 14 parameters besides those of the words."""
 
     example: ClassVar[str] = "structkit train banyan sentences.jsonl -o models/banyan"
@@ -36,14 +35,8 @@ class Method(ComposedSettings):
     batch_tokens: int = setting(
         65_536, "maximum leaves in one pass: a larger batch is entangled in parts"
     )
-    embedding_dropout: float = setting(0.1, source=PAPER)
 
     def untrained(self, words: int) -> Any:
         from ._banyan import Banyan
 
-        return Banyan.untrained(words, self)
-
-    def build(self, spool: Spool, *, offline: bool = False) -> Any:
-        from ._banyan import BanyanTraining
-
-        return BanyanTraining.of(self, spool)
+        return Banyan(words, self)

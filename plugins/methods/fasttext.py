@@ -9,65 +9,51 @@ its own, which Ctrl-C ends.
 from __future__ import annotations
 
 import ctypes
+import pickle
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import orjson
 from floret.floret import floret as library
 from numpy.typing import NDArray
 
 from structkit.errors import UserError, flag
 from structkit.learning.strae.settings import PAPER, WordSettings
+from structkit.learning.training.settings import PassSettings
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
 from structkit.seeds import key
 
-DEFAULT = "fastText's default"
+WINDOW = 10  # maximum words between a word and its context (StrAE, appendix A)
+SHORTEST, LONGEST = 3, 6  # characters of an n-gram (fastText's default)
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+# the words, the buckets of their n-grams, and a row for each of both (words + buckets, dim)
+LearnedRows = tuple[list[str], list[int], NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
-class Method(WordSettings):
+class Method(WordSettings, PassSettings):
     """Settings of fastText as StrAE's authors used it."""
 
     example: ClassVar[str] = "structkit train fasttext sentences.jsonl -o models/fasttext"
 
     learning_rate: float = setting(1e-3, "initial learning rate; it falls to 0", PAPER)
-    window: int = setting(
-        10, "maximum words between a word and its context", PAPER, low=1, high=10_000, group="loss"
-    )
-    shortest_ngram: int = setting(
-        3, "minimum characters of an n-gram", DEFAULT, low=1, high=100, group="model"
-    )
-    longest_ngram: int = setting(
-        6, "maximum characters of an n-gram; 0: none", DEFAULT, low=0, high=100, group="model"
-    )
     buckets: int = setting(
         2_000_000,
         "rows that n-grams share, by their hash",
-        DEFAULT,
+        "fastText's default",
         low=1,
         high=10**9,
         group="model",
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        shortest, longest = self.shortest_ngram, self.longest_ngram
-        if shortest > longest > 0:
-            raise UserError(
-                f"{flag('shortest_ngram', shortest)} is above {flag('longest_ngram', longest)}",
-                f"use {flag('longest_ngram', 0)} to learn words alone",
-                status=2,
-            )
 
     def build(self, spool: Spool, *, offline: bool = False) -> Any:
         import torch
@@ -77,16 +63,11 @@ class Method(WordSettings):
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as text:
             for index in range(len(spool)):
                 line = " ".join(spool[index]["words"])
-                text.write((line.lower() if self.lowercase else line) + "\n")
+                text.write(line.lower() + "\n")
             text.flush()
-            rows = learn(self.arguments(text.name), self.ngrams)
-        table = torch.from_numpy(rows.table)
-        model = WordVectors(self, self.ngrams, rows.words, table, rows.buckets)
+            words, numbers, rows = learn(self.arguments(text.name))
+        model = WordVectors(self, words, torch.from_numpy(rows), numbers)
         return FastTextTraining(self, model, seen=len(spool) * self.epochs)
-
-    @property
-    def ngrams(self) -> NGrams:
-        return NGrams(self.shortest_ngram, self.longest_ngram, self.buckets)
 
     def arguments(self, file: str) -> dict[str, Any]:
         """These settings by the library's names."""
@@ -95,12 +76,12 @@ class Method(WordSettings):
             "seed": key(self.seed, "fasttext") % (1 << 31),
             "lr": self.learning_rate,
             "dim": self.embedding_size,
-            "ws": self.window,
+            "ws": WINDOW,
             "epoch": self.epochs,
             "minCount": self.minimum_count,
-            "minn": self.shortest_ngram,
-            "maxn": self.longest_ngram,
-            "bucket": self.buckets if self.longest_ngram else 0,
+            "minn": SHORTEST,
+            "maxn": LONGEST,
+            "bucket": self.buckets,
             "thread": 1,  # with more, no two runs give the same result
         }
 
@@ -108,33 +89,24 @@ class Method(WordSettings):
     def load(cls, folder: Path, facts: Record) -> Any:
         from ._word_vectors import WordVectors
 
-        settings = cls.of(facts["settings"])
-        return WordVectors.load(settings, settings.ngrams, folder)
+        return WordVectors.load(cls.of(facts["settings"]), folder)
 
 
-@dataclass(frozen=True)
-class NGrams:
-    """Which n-grams of a word count, and how many buckets their hashes fall into."""
+def ngrams(word: str) -> Iterator[str]:
+    """The n-grams of `<word>`, with its ends marked; an end mark alone is not one.
 
-    shortest: int
-    longest: int
-    buckets: int
+    >>> list(ngrams("cat"))
+    ['<ca', '<cat', '<cat>', 'cat', 'cat>', 'at>']
+    """
+    marked = f"<{word}>"
+    for start in range(len(marked)):
+        for end in range(start + SHORTEST, min(start + LONGEST, len(marked)) + 1):
+            yield marked[start:end]
 
-    def of(self, word: str) -> Iterator[str]:
-        """The n-grams of `<word>`, with its ends marked; an end mark alone is not one.
 
-        >>> list(NGrams(3, 4, 100).of("cat"))
-        ['<ca', '<cat', 'cat', 'cat>', 'at>']
-        """
-        marked = f"<{word}>"
-        for start in range(len(marked)):
-            for end in range(start + self.shortest, min(start + self.longest, len(marked)) + 1):
-                if end - start > 1 or 0 < start < len(marked) - 1:
-                    yield marked[start:end]
-
-    def numbers(self, word: str) -> list[int]:
-        """The buckets of a word's n-grams."""
-        return [fnv(gram) % self.buckets for gram in self.of(word)] if self.buckets else []
+def buckets_of(word: str, buckets: int) -> list[int]:
+    """The buckets of a word's n-grams."""
+    return [fnv(gram) % buckets for gram in ngrams(word)]
 
 
 def fnv(text: str) -> int:
@@ -150,56 +122,44 @@ def fnv(text: str) -> int:
     return value
 
 
-@dataclass(frozen=True)
-class LearnedRows:
-    """The result of training: the words, the buckets of their n-grams, and a row for each."""
-
-    words: list[str]
-    buckets: list[int]
-    table: NDArray[np.float32]  # (words + buckets, dim)
-
-
-def learn(arguments: dict[str, Any], ngrams: NGrams) -> LearnedRows:
+def learn(arguments: dict[str, Any]) -> LearnedRows:
     """The rows that the library learns; `arguments` are its own settings (`input`, `lr` …).
 
     Errors: `UserError` with what the library says, for example that no word is frequent enough.
     """
-    with tempfile.TemporaryDirectory(prefix="structkit-") as folder:
-        target = Path(folder) / "rows"
-        order = orjson.dumps([arguments, astuple(ngrams), str(target)])
-        subprocess.run([sys.executable, "-m", __name__], input=order, check=False)
-        if not target.with_suffix(".json").exists():
-            raise UserError(
-                "the fastText process died",
-                f"if it ran out of memory, lower {flag('buckets')} or give more memory",
-            )
-        answer = orjson.loads(target.with_suffix(".json").read_bytes())
-        if "error" in answer:
-            remedy = f"lower {flag('minimum_count')}, or give more records"
-            if "NaN" in answer["error"]:
-                remedy = f"lower {flag('learning_rate')}"
-            raise UserError(f"fastText cannot learn from this: {answer['error']}", remedy)
-        return LearnedRows(answer["words"], answer["buckets"], np.load(target.with_suffix(".npy")))
+    command = [sys.executable, "-m", __name__]
+    done = subprocess.run(
+        command, input=pickle.dumps(arguments), stdout=subprocess.PIPE, check=False
+    )
+    if not done.stdout:
+        raise UserError(
+            "the fastText process died",
+            f"if it ran out of memory, lower {flag('buckets')} or give more memory",
+        )
+    answer = pickle.loads(done.stdout)
+    if isinstance(answer, str):
+        remedy = f"lower {flag('minimum_count')}, or give more records"
+        if "NaN" in answer:
+            remedy = f"lower {flag('learning_rate')}"
+        raise UserError(f"fastText cannot learn from this: {answer}", remedy)
+    rows: LearnedRows = answer
+    return rows
 
 
 def main() -> None:
-    """Learn in this process, as `learn` orders on stdin, and leave the rows where it says.
+    """Learn in this process, by the arguments on stdin, and write the rows, or what is wrong.
 
     Linux ends it when the one that started it is killed; others have no such call.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    arguments, sizes, name = orjson.loads(sys.stdin.buffer.read())
-    target = Path(name)
-    answer: dict[str, Any]
+    arguments = pickle.load(sys.stdin.buffer)
     try:
-        rows = reached_rows(train_library(arguments), NGrams(*sizes))
-        np.save(target.with_suffix(".npy"), rows.table)
-        answer = {"words": rows.words, "buckets": rows.buckets}
+        answer: LearnedRows | str = reached_rows(train_library(arguments), arguments["bucket"])
     except (ValueError, RuntimeError) as error:
-        answer = {"error": str(error).strip().partition("\n")[0]}
-    target.with_suffix(".json").write_bytes(orjson.dumps(answer))
+        answer = str(error).strip().partition("\n")[0]
+    pickle.dump(answer, sys.stdout.buffer)
 
 
 def train_library(arguments: dict[str, Any]) -> Any:
@@ -222,13 +182,12 @@ def train_library(arguments: dict[str, Any]) -> Any:
     return model
 
 
-def reached_rows(model: Any, ngrams: NGrams) -> LearnedRows:
+def reached_rows(model: Any, buckets: int) -> LearnedRows:
     """The rows of the library's model that a word of its vocabulary uses."""
     words = model.getVocab("ignore")[0]
-    buckets = sorted({number for word in words for number in ngrams.numbers(word)})
+    numbers = sorted({number for word in words for number in buckets_of(word, buckets)})
     table = np.asarray(model.getInputMatrix())  # (words + all buckets, dim)
-    kept = table[[*range(len(words)), *(len(words) + each for each in buckets)]]
-    return LearnedRows(words, buckets, kept)
+    return words, numbers, table[[*range(len(words)), *(len(words) + each for each in numbers)]]
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ Parsing" (https://aclanthology.org/D14-1081); Opper et al. 2023, StrAE, section 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from structkit.learning.strae.settings import GivenTrees, NodeSettings
 
@@ -18,4 +18,8 @@ class Method(NodeSettings, GivenTrees):
     """Settings of IORNN, StrAE's own (appendix A); without channels."""
 
     example: ClassVar[str] = "structkit train iornn trees.jsonl -o models/iornn"
-    network: ClassVar[str] = "structkit.learning.strae.baselines:IORNN"
+
+    def untrained(self, words: int) -> Any:
+        from structkit.learning.strae.baselines import IORNN
+
+        return IORNN(words, self)

@@ -8,13 +8,18 @@ Structure" (https://aclanthology.org/2023.emnlp-main.469), section 5 and appendi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from structkit.learning.strae.settings import StraeSettings
+from structkit.learning.strae.settings import Channels, NodeSettings
 
 
 @dataclass(frozen=True)
-class Method(StraeSettings):
-    """Settings of Self-StrAE; for WikiText-103 the paper has 5e-5, temperature 0.6, range 1e-4."""
+class Method(Channels, NodeSettings):
+    """Settings of Self-StrAE; for WikiText-103 the paper has a rate of 5e-5 and temperature 0.6."""
 
     example: ClassVar[str] = "structkit train self-strae sentences.jsonl -o models/self-strae"
+
+    def untrained(self, words: int) -> Any:
+        from structkit.learning.strae.model import StrAE
+
+        return StrAE(words, self)

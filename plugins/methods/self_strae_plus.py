@@ -9,28 +9,34 @@ parameters compose and decompose: the variant of SemEval-2024. Source: Opper and
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from math import exp
+from typing import Any, ClassVar
 
-from structkit.learning.strae.settings import StraeSettings
+from structkit.learning.strae.settings import Channels, NodeSettings
 from structkit.plugin import setting
 
 CODE = "its code"
 
 
 @dataclass(frozen=True)
-class Method(StraeSettings):
+class Method(Channels, NodeSettings):
     """Settings of the released code."""
 
     example: ClassVar[str] = (
         "structkit train self-strae-plus --on-error skip sentences.jsonl -o models/self-strae-plus"
     )
+    ce_mean: ClassVar[str] = "token"
+    shortest: ClassVar[int] = 4
 
     embedding_size: int = setting(256, source=CODE)
     channels: int = setting(16, source=CODE)
     objective: str = setting("both", source="arXiv 2404.01860")
-    temperature_form: str = setting("exp", source=CODE)
+    temperature: float = setting(exp(-0.2), source=CODE)  # cosine · exp(0.2)
     head: str = setting("untied", source=CODE)
-    mean: str = setting("token", source=CODE)
     max_grad_norm: float = setting(1.0, source=CODE)
-    min_length: int = setting(4, source=CODE)
-    max_length: int | None = setting(200, "maximum words of a record: more are an error", CODE)
+    max_length: int | None = setting(200, source=CODE)
+
+    def untrained(self, words: int) -> Any:
+        from structkit.learning.strae.model import StrAE
+
+        return StrAE(words, self)

@@ -20,7 +20,7 @@ from structkit.structure.trees import brackets as trees
 
 @dataclass(frozen=True)
 class Method(GradientSettings):
-    """Settings of the span parser; with the defaults it has about 1.7 million parameters."""
+    """Settings of the span parser, which has about 1.7 million parameters."""
 
     example: ClassVar[str] = "structkit train span-parser trees.jsonl -o models/span-parser"
     records: ClassVar[str] = "`tree`, in brackets"
@@ -29,28 +29,12 @@ class Method(GradientSettings):
     query_fields: ClassVar[tuple[str, ...]] = ("text",)
     document_fields: ClassVar[tuple[str, ...]] = ("text",)
 
-    vocabulary_size: int = setting(
-        11_000, "maximum words with their own embedding", low=400, high=1_000_000, group="model"
-    )
-    minimum_count: int = setting(
-        2, "rarer words, suffixes and shapes are unknown", low=1, high=10**9, group="model"
-    )
-    hidden_size: int = setting(
-        128, "dimensions of the LSTM in each direction", low=1, high=100_000, group="model"
-    )
-    layers: int = setting(2, "layers of the LSTM", low=1, high=100, group="model")
-    dropout: float = setting(
-        0.2, "dropout on embeddings, states and spans", low=0.0, high=0.99, group="model"
-    )
+    sizes: ClassVar[Sizes] = Sizes()
+
     epochs: int = setting(4)
     learning_rate: float = setting(3e-3)
     warmup: float = setting(0.02)
     max_grad_norm: float = setting(5.0)
-
-    @property
-    def sizes(self) -> Sizes:
-        """The sizes of the model."""
-        return Sizes(hidden=self.hidden_size, layers=self.layers)
 
     def prepare(self, record: Record) -> Record:
         """The words of a record's tree, and its spans of two words or more except the whole.
@@ -67,12 +51,12 @@ class Method(GradientSettings):
         from structkit.learning.training.module import seed_parameters
 
         words = (spool[place]["words"] for place in range(len(spool)))
-        features = Features.of(words, self.vocabulary_size, self.minimum_count)
+        features = Features.of(words)
         seed_parameters(self.seed)
-        return SpanTraining(self, SpanScorer(features.sizes(), self.sizes, self.dropout), features)
+        return SpanTraining(self, SpanScorer(features.sizes(), self.sizes), features)
 
     @classmethod
     def load(cls, folder: Path, facts: Record) -> Any:
         from structkit.learning.span_parser.parser import SpanParser
 
-        return SpanParser.load(folder, cls.of(facts["settings"]).sizes)
+        return SpanParser.load(folder, cls.sizes)

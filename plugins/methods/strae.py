@@ -8,13 +8,18 @@ Structure" (https://aclanthology.org/2023.emnlp-main.469).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from structkit.learning.strae.settings import GivenTrees, StraeSettings
+from structkit.learning.strae.settings import Channels, GivenTrees, NodeSettings
 
 
 @dataclass(frozen=True)
-class Method(StraeSettings, GivenTrees):
+class Method(Channels, NodeSettings, GivenTrees):
     """Settings of StrAE, as in the paper's appendix A."""
 
     example: ClassVar[str] = "structkit train strae trees.jsonl -o models/strae"
+
+    def untrained(self, words: int) -> Any:
+        from structkit.learning.strae.model import StrAE
+
+        return StrAE(words, self)

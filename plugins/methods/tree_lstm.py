@@ -8,7 +8,7 @@ Memory Networks" (https://aclanthology.org/P15-1150); Opper et al. 2023, StrAE, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from structkit.learning.strae.settings import GivenTrees, NodeSettings
 
@@ -18,4 +18,8 @@ class Method(NodeSettings, GivenTrees):
     """Settings of Tree-LSTM, StrAE's own (appendix A); without channels."""
 
     example: ClassVar[str] = "structkit train tree-lstm trees.jsonl -o models/tree-lstm"
-    network: ClassVar[str] = "structkit.learning.strae.baselines:TreeLSTM"
+
+    def untrained(self, words: int) -> Any:
+        from structkit.learning.strae.baselines import TreeLSTM
+
+        return TreeLSTM(words, self)

@@ -16,7 +16,7 @@ from structkit import plugin, registry
 from structkit.errors import UserError
 from structkit.learning.folders import has_facts, read_facts
 from structkit.learning.strae.nodes import TreeEncoder
-from structkit.learning.strae.settings import ComposedSettings
+from structkit.learning.strae.settings import TreeSettings
 from structkit.learning.training.devices import chosen_device
 from structkit.structure.trees.tree import Tree, no_words
 from structkit.structure.trees.words import words_of
@@ -48,7 +48,7 @@ def open_encoder(folder: Path) -> TreeEncoder:
         raise UserError(f"--model {folder} is not a model folder", REMEDY)
     facts = read_facts(folder)
     method = registry.load("method", facts["method"])
-    if not issubclass(method, ComposedSettings) or "tree" in method.needs:
+    if not issubclass(method, TreeSettings) or "tree" in method.needs:
         problem = f"--model {folder} is a {facts['method']}, which makes no trees"
         raise UserError(problem, REMEDY, status=2)
     model = method.load(folder, facts)

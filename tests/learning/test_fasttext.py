@@ -17,7 +17,7 @@ from floret.floret import floret as library
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from structkit_plugins.methods._word_vectors import WordVectors
-from structkit_plugins.methods.fasttext import NGrams, learn, train_library
+from structkit_plugins.methods.fasttext import buckets_of, learn, ngrams, train_library
 
 from structkit import registry
 from structkit.errors import UserError
@@ -29,17 +29,16 @@ Method = registry.load("method", "fasttext")
 
 @pytest.fixture
 def fasttext():
-    return Method(embedding_size=8, epochs=2, learning_rate=0.05, buckets=50_000, window=2)
+    return Method(embedding_size=8, epochs=2, learning_rate=0.05, buckets=50_000)
 
 
 def test_word_vectors_equal_the_librarys(fasttext, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("\n".join(ANIMALS) + "\n")
     arguments = fasttext.arguments(str(text))
-    theirs, rows = train_library(arguments), learn(arguments, fasttext.ngrams)
-    table = torch.from_numpy(rows.table)
-    largest = table.abs().max().item()
-    ours = WordVectors(fasttext, fasttext.ngrams, rows.words, table, rows.buckets)
+    theirs, (words, buckets, table) = train_library(arguments), learn(arguments)
+    largest = np.abs(table).max()
+    ours = WordVectors(fasttext, words, torch.from_numpy(table), buckets)
     assert "</s>" in ours.words
     known = [word for word in ours.words if word != "</s>"]
     for word in [*known, "chase", "birds", "doghear"]:  # of the last three no row is their own
@@ -51,12 +50,12 @@ def test_word_vectors_equal_the_librarys(fasttext, tmp_path):
             "doghear": ["<do", "dog", "hear"],
         }
         if word in known:
-            near = rounding(len(fasttext.ngrams.numbers(word)) + 1, largest)
+            near = rounding(len(buckets_of(word, 50_000)) + 1, largest)
             np.testing.assert_allclose(np.array(vector), vector_of(ours, word), **near)
             continue
         grams = theirs.getSubwords(word, "strict")
         numbers = [number - len(ours.words) for number in grams[1]]
-        assert numbers == fasttext.ngrams.numbers(word)
+        assert numbers == buckets_of(word, 50_000)
         rows = np.array(theirs.getInputMatrix())[
             [len(ours.words) + n for n in numbers if n in ours.buckets]
         ]
@@ -77,12 +76,11 @@ def vector_of(model, word):
 )
 def test_ngrams_and_their_buckets_equal_the_librarys(word):
     found = TINY.getSubwords(word, "strict")
-    ngrams = NGrams(3, 6, 1000)
     words = len(TINY.getVocab("strict")[0])
     if TINY.getWordId(word) >= 0:
         found = (found[0][1:], found[1][1:])
-    assert found[0] == list(ngrams.of(word))
-    assert [number - words for number in found[1]] == ngrams.numbers(word)
+    assert found[0] == list(ngrams(word))
+    assert [number - words for number in found[1]] == buckets_of(word, 1000)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -97,15 +95,15 @@ def tiny(tmp_path_factory):
 
 def test_a_sentence_is_the_mean_of_its_words():
     table = torch.tensor([[4.0, 0.0], [0.0, 2.0], [2.0, 2.0]])
-    ngrams = NGrams(3, 3, 1)  # one bucket for all n-grams
-    model = WordVectors(Method(), ngrams, ["ab", "c"], table, [0])
-    # "ab" has <ab and ab>: (row 0 + twice row 2) / 3; "c" has <c>: (row 1 + row 2) / 2
-    expected = [[(8 / 3 + 1) / 2, (4 / 3 + 2) / 2], [1.0, 2.0], [0.0, 0.0], [2.0, 2.0]]
+    method = Method(buckets=1)  # for all n-grams
+    model = WordVectors(method, ["ab", "c"], table, [0])
+    # "ab" has <ab, <ab> and ab>: (row 0 + row 2 three times) / 4; "c" has <c>: (row 1 + row 2) / 2
+    expected = [[(2.5 + 1) / 2, (1.5 + 2) / 2], [1.0, 2.0], [0.0, 0.0], [2.0, 2.0]]
     texts = [["AB", "c"], ["c"], [], ["unknown"]]
     found = model.embed(model.batch([model.bag(words) for words in texts]))
     torch.testing.assert_close(found, torch.tensor(expected), **rounding(3, 4.0))
     assert [] == model.truncation.messages()
-    lost = WordVectors(Method(), ngrams, ["ab"], table, [])
+    lost = WordVectors(method, ["ab"], table, [])
     assert 0 == len(lost.bag(["unknown"]))
     assert (
         "1 of 1 words (100.0%) share no n-gram with the training" in lost.truncation.messages()[0]
@@ -114,9 +112,9 @@ def test_a_sentence_is_the_mean_of_its_words():
 
 LEARNING = """
 import json, sys
-from structkit_plugins.methods.fasttext import NGrams, learn
+from structkit_plugins.methods.fasttext import learn
 
-learn(json.loads(sys.argv[1]), NGrams(3, 6, 1000))
+learn(json.loads(sys.argv[1]))
 """
 
 
@@ -201,4 +199,4 @@ def test_what_the_library_refuses_is_one_clear_line(tmp_path):
     with pytest.raises(
         UserError, match="fastText cannot learn from this: Empty vocabulary.*--minimum-count"
     ):
-        learn(chosen.arguments(str(text)), chosen.ngrams)
+        learn(chosen.arguments(str(text)))

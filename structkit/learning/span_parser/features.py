@@ -20,8 +20,8 @@ KINDS = ("word", "suffix_2", "suffix_3", "shape")
 # the first rows of every table: the unknown, and the two ends of a text
 SPECIAL = ("<unk>", "<start>", "<end>")
 UNKNOWN, START, END = range(len(SPECIAL))
-# how many rows a table of suffixes or shapes may have; words have a setting
-MAXIMUM = {"suffix_2": 600, "suffix_3": 3000, "shape": 100}
+MAXIMUM = {"word": 11_000, "suffix_2": 600, "suffix_3": 3000, "shape": 100}  # rows of a table
+MINIMUM = 2  # what occurs less often is unknown
 DIGIT = re.compile(r"\d")
 RUN = re.compile(r"(.)\1+", re.DOTALL)
 QUOTES = str.maketrans({"“": "``", "”": "''", "‘": "`", "’": "'", "–": "--", "—": "--"})
@@ -59,7 +59,7 @@ def _kind(sign: str) -> str:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Widths: embeddings of a word, its suffixes and its shape, the LSTM and the span layer."""
+    """Widths of a word's parts, the LSTM and the span layer, and dropout before all layers."""
 
     word: int = 72
     suffix: int = 28
@@ -67,6 +67,7 @@ class Sizes:
     hidden: int = 128
     layers: int = 2
     span: int = 200
+    dropout: float = 0.2
 
 
 class Features:
@@ -82,7 +83,7 @@ class Features:
         self._seen: dict[str, tuple[int, ...]] = {}
 
     @classmethod
-    def of(cls, sentences: Iterable[Sequence[str]], maximum_words: int, minimum: int) -> Self:
+    def of(cls, sentences: Iterable[Sequence[str]], minimum: int = MINIMUM) -> Self:
         """The tables of a corpus: what occurs at least `minimum` times, most frequent first."""
         words: Counter[str] = Counter()
         for sentence in sentences:
@@ -95,7 +96,7 @@ class Features:
         for kind, counts in counted.items():
             kept = [name for name, count in counts.items() if count >= minimum]
             kept.sort(key=lambda name, counts=counts: (-counts[name], name))  # type: ignore[misc]
-            tables[kind] = [*SPECIAL, *kept[: MAXIMUM.get(kind, maximum_words)]]
+            tables[kind] = [*SPECIAL, *kept[: MAXIMUM[kind]]]
         return cls(tables, {name: counted["word"][name] for name in tables["word"][len(SPECIAL) :]})
 
     def sizes(self) -> list[int]:

@@ -37,7 +37,7 @@ class SpanScorer(nn.Module):
     `parser.Scores` computes the same without torch.
     """
 
-    def __init__(self, rows: Sequence[int], sizes: Sizes, dropout: float = 0.0) -> None:
+    def __init__(self, rows: Sequence[int], sizes: Sizes) -> None:
         super().__init__()
         columns = (sizes.word, sizes.suffix, sizes.suffix, sizes.shape)
         self.tables = nn.ModuleList(
@@ -54,7 +54,7 @@ class SpanScorer(nn.Module):
         )
         self.project = nn.Linear(2 * sizes.hidden, sizes.span)
         self.score = nn.Linear(sizes.span, 1)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = nn.Dropout(sizes.dropout)
 
     def embed(self, numbers: Tensor) -> Tensor:
         """The words (texts, words + 2, columns) of their rows (texts, 4, words + 2)."""

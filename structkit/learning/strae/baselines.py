@@ -7,38 +7,39 @@ Both embed the words of a batch, go up to the roots and down again. Source: Oppe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from structkit.learning.strae.batches import TreeBatch
-from structkit.learning.strae.model import BothWays, Dropouts, NodeModel
+from structkit.learning.strae.nodes import TreeEncoder
 from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.settings import NodeSettings
-from structkit.learning.training.module import seed_parameters
+from structkit.learning.strae.training import RANGE, BothWays, NodeModel, StraeTraining
 
 
 class TreeBaseline(NodeModel):
     """A table of embeddings, and states that go up and down, as a subclass defines."""
 
-    def __init__(self, words: int, size: int, init_range: float, *, untied: bool = False) -> None:
-        super().__init__()
-        self.embedding = nn.Parameter(torch.empty(words, size).uniform_(-init_range, init_range))
-        self.head = nn.Linear(size, words) if untied else None
+    learning, encoding = StraeTraining, TreeEncoder
 
-    @classmethod
-    def untrained(cls, words: int, settings: NodeSettings) -> Self:
-        """A model with random parameters, by the seed."""
-        seed_parameters(settings.seed)
-        return cls(words, settings.embedding_size, settings.init_range, untied=settings.untied)
+    def __init__(self, words: int, settings: NodeSettings) -> None:
+        super().__init__(words, settings)
+        size = settings.embedding_size
+        self.embedding = self.table(words, size)
+        self.head = nn.Linear(size, words) if settings.untied else None
+        self.build(size)
 
-    def both_ways(self, sentences: Sequence[Sentence], dropouts: Dropouts = (0.0, 0.0)) -> BothWays:
+    def build(self, size: int) -> None:
+        """Make all other parameters, for embeddings of this size."""
+        raise NotImplementedError
+
+    def both_ways(self, sentences: Sequence[Sentence]) -> BothWays:
         batch = TreeBatch.of(sentences, self.embedding.device)
         leaves = functional.embedding(batch.ids, self.embedding)  # (leaves, E)
-        leaves = functional.dropout(leaves, dropouts[0], self.training)
-        return batch, *self.up_and_down(batch, leaves, dropouts[1] if self.training else 0.0)
+        leaves = functional.dropout(leaves, self.dropouts[0], self.training)
+        return batch, *self.up_and_down(batch, leaves, self.dropouts[1] if self.training else 0.0)
 
     def up_and_down(
         self, batch: TreeBatch, leaves: Tensor, dropout: float
@@ -56,13 +57,12 @@ class IORNN(TreeBaseline):
     Source: Le and Zuidema 2014; StrAE, section 4.
     """
 
-    def __init__(self, words: int, size: int, init_range: float, *, untied: bool = False) -> None:
-        super().__init__(words, size, init_range, untied=untied)
+    def build(self, size: int) -> None:
         self.compose = nn.Linear(2 * size, size)
         self.decompose = nn.Linear(2 * size, size, bias=False)
         bound = (2 * size) ** -0.5  # as torch's linear layers begin
         self.biases = nn.Parameter(torch.empty(2, size).uniform_(-bound, bound))
-        self.root = nn.Parameter(torch.empty(size).uniform_(-init_range, init_range))
+        self.root = nn.Parameter(torch.empty(size).uniform_(-RANGE, RANGE))
 
     def up_and_down(
         self, batch: TreeBatch, leaves: Tensor, dropout: float
@@ -97,8 +97,7 @@ class TreeLSTM(TreeBaseline):
     fewer) and the one cell of a parent, not two, after its forget gates (2E² = 20,000 fewer).
     """
 
-    def __init__(self, words: int, size: int, init_range: float, *, untied: bool = False) -> None:
-        super().__init__(words, size, init_range, untied=untied)
+    def build(self, size: int) -> None:
         self.read = nn.Linear(size, 3 * size, bias=False)
         self.compose = nn.Linear(2 * size, 3 * size, bias=False)
         self.forget = nn.Linear(2 * size, 2 * size, bias=False)

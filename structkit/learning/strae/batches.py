@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 
 import numpy as np
 import torch
@@ -115,29 +116,10 @@ class TreeBatch:
     @cached_property
     def same(self) -> Tensor:
         """A number for every node, equal for nodes over the same ids, (nodes,)."""
-        # prefix sums of random powers: a span's value does not depend on its place
-        values = _mixed(self.text)
-        powers = np.full(len(values) + 1, _ODD, np.uint64)
-        powers[0] = 1
-        powers = np.multiply.accumulate(powers)
-        inverse = np.full(len(values) + 1, pow(int(_ODD), -1, 1 << 64), np.uint64)
-        inverse[0] = 1
-        inverse = np.multiply.accumulate(inverse)
-        sums = np.zeros(len(values) + 1, np.uint64)
-        np.cumsum(values * powers[:-1], out=sums[1:])
-        hashes = (sums[self.start + self.width] - sums[self.start]) * inverse[self.start]
-        return torch.from_numpy(_mixed(hashes).view(np.int64)).to(self.device)
-
-
-_ODD = np.uint64(0x9E3779B97F4A7C15)
-
-
-def _mixed(values: NDArray[np.generic]) -> NDArray[np.uint64]:
-    """Every bit of a number spread over 64 (the finalizer of splitmix64)."""
-    mixed = values.astype(np.uint64) + _ODD
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
+        spans = zip(self.start.tolist(), (self.start + self.width).tolist(), strict=True)
+        digests = (blake2b(self.text[start:end].tobytes(), digest_size=8) for start, end in spans)
+        numbers = np.frombuffer(b"".join(each.digest() for each in digests), np.int64)
+        return torch.from_numpy(numbers.copy()).to(self.device)
 
 
 def _levels(depths: Ints) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:

@@ -1,24 +1,18 @@
-"""The objective of StrAE over all nodes, and the words that stand for a vocabulary in the other.
+"""The contrastive objective of StrAE over all nodes.
 
 Scores exist only in blocks of rows, and the gradients are computed together with the loss.
 """
 
 from __future__ import annotations
 
-from math import log
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from structkit.learning.training.autograd import BLOCK, STEEP, workspace
-from structkit.seeds import key
-from structkit.structure.trees.tree import Ints
+from structkit.learning.training.autograd import BLOCK, workspace
 
-Floats = NDArray[np.float32]
 KEPT = 256 << 20  # bytes of exponentials kept between two sweeps; beyond it they are recomputed
 SHORT = 1e-8  # shorter vectors are not scaled up to length 1
 
@@ -84,7 +78,7 @@ class _Contrastive(torch.autograd.Function):
 class _Scores:
     """scale · up · downᵀ in blocks of rows, and the softmax of its rows and columns.
 
-    No score is greater than the scale. Up to STEEP exp(score) neither overflows nor vanishes: no
+    No score is greater than the scale, up to 40: exp(score) neither overflows nor vanishes, so no
     maximum is subtracted, and one exponential serves its row and its column.
     """
 
@@ -92,24 +86,21 @@ class _Scores:
         self, up: Tensor, down: Tensor, scale: float, same: Tensor | None, *, keep: bool
     ) -> None:
         self.up, self.down, self.scale, self.same = up, down, scale, same
-        self.steep = scale > STEEP
         self.columns = (down * scale).T.contiguous()  # (E, nodes)
         nodes = len(up)
         step = max(16, BLOCK // nodes)
         self.blocks = [slice(first, min(first + step, nodes)) for first in range(0, nodes, step)]
-        self.keep = keep and not self.steep and nodes * nodes * up.element_size() <= KEPT
+        self.keep = keep and nodes * nodes * up.element_size() <= KEPT
         self.memory = workspace(nodes * (nodes if self.keep else min(step, nodes)), up)
 
     def block(self, rows: slice) -> Tensor:
-        """The scores of some rows, or up to STEEP their exponentials, (rows, nodes)."""
-        scores = torch.mm(self.up[rows], self.columns, out=self.place(rows))
-        if not self.steep:
-            scores.exp_()
+        """The exponentials of the scores of some rows, (rows, nodes)."""
+        scores = torch.mm(self.up[rows], self.columns, out=self.place(rows)).exp_()
         if self.same is not None:
             excluded = self.same[rows, None] == self.same  # (rows, nodes)
             own = torch.arange(rows.start, rows.stop, device=scores.device)
             excluded[own - rows.start, own] = False
-            scores.masked_fill_(excluded, float("-inf") if self.steep else 0.0)
+            scores.masked_fill_(excluded, 0.0)
         return scores
 
     def place(self, rows: slice) -> Tensor:
@@ -121,17 +112,11 @@ class _Scores:
     def log_sums(self) -> tuple[Tensor, Tensor]:
         """The logarithms of the sums of exponentials, along rows and along columns, (nodes,)."""
         rows, columns = torch.empty_like(self.up[:, 0]), torch.zeros_like(self.up[:, 0])
-        if self.steep:
-            columns.fill_(float("-inf"))
         for part in self.blocks:
             block = self.block(part)
-            if self.steep:
-                rows[part] = block.logsumexp(1)
-                columns = torch.logaddexp(columns, block.logsumexp(0))
-                continue
             torch.sum(block, 1, out=rows[part])
             columns += block.sum(0)
-        return (rows, columns) if self.steep else (rows.log(), columns.log())
+        return rows.log(), columns.log()
 
     def gradients(self, rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
         """The gradients of the loss with respect to `up` and `down`, (nodes, E) each."""
@@ -140,36 +125,9 @@ class _Scores:
         by_row, by_column = share * (-rows).exp()[:, None], share * (-columns).exp()
         factors = torch.empty(self.blocks[0].stop, len(rows), dtype=up.dtype, device=up.device)
         for part in self.blocks:
-            if self.steep:
-                scores = self.block(part)
-                weights = (scores - rows[part, None]).exp_().add_((scores - columns).exp_())
-                weights *= share
-            else:
-                weights = self.place(part) if self.keep else self.block(part)
-                factor = factors[: len(weights)]
-                weights *= torch.add(by_row[part], by_column, out=factor)  # (rows, nodes)
+            weights = self.place(part) if self.keep else self.block(part)
+            factor = factors[: len(weights)]
+            weights *= torch.add(by_row[part], by_column, out=factor)  # (rows, nodes)
             torch.mm(weights, self.down, out=up[part])
             down.addmm_(self.up[part].T, weights)  # faster than its transpose
         return up.sub_(self.down, alpha=2 * share), down.T
-
-
-def drawn_words(ids: Ints, words: int, count: int, seed: int) -> tuple[Ints, Floats]:
-    """Words that stand for a vocabulary in the cross-entropy of ids, and what their scores get.
-
-    They are the ids, and `count` of the other words, drawn evenly. One of these stands for several:
-    with what its score gets, the sum of exponentials is in the mean that of the whole vocabulary.
-    Source: Jean et al. 2015, "On Using Very Large Target Vocabulary for Neural Machine Translation"
-    (https://aclanthology.org/P15-1001), here with an even draw from the words not in the batch.
-
-    >>> chosen, excess = drawn_words(np.array([3, 0, 3]), 6, 2, 0)
-    >>> chosen.tolist(), np.exp(excess).round(3).tolist()
-    ([0, 3, 4, 5], [1.0, 1.0, 2.0, 2.0])
-    """
-    own = np.unique(ids)
-    others = np.setdiff1d(np.arange(words), own)
-    count = min(count, len(others))
-    # the same in all processes that share a batch, and after a stop
-    draw = np.random.default_rng(key(seed, "ce", ids.tobytes().hex()))
-    chosen = np.sort(np.concatenate([own, draw.choice(others, count, replace=False)]))
-    excess = np.where(np.isin(chosen, own), 0.0, log(max(1, len(others)) / max(1, count)))
-    return chosen, excess.astype(np.float32)

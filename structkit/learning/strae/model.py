@@ -8,114 +8,48 @@ Structure" (https://aclanthology.org/2023.emnlp-main.469), table 1; appendix B, 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from math import sqrt
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-from torch.nn import functional
 
-from structkit.embeddings.word_vectors import word_vectors
-from structkit.errors import UserError, flag
-from structkit.learning.static import static_word_vectors
 from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.losses import unit
+from structkit.learning.strae.nodes import TreeEncoder
 from structkit.learning.strae.sentences import Sentence
-from structkit.learning.strae.settings import ComposedSettings, StraeSettings
-from structkit.learning.training.autograd import draw_kept
-from structkit.learning.training.module import seed_parameters
-from structkit.progress import say
+from structkit.learning.strae.training import BothWays, NodeModel, StraeTraining
 from structkit.structure.trees.tree import Ints
 
 TIE = 1e-6  # similarities closer than this are equal, and the leftmost pair wins
 
-Dropouts = tuple[float, float]  # of embeddings, and of what is composed and decomposed
-BothWays = tuple[TreeBatch, Tensor, Tensor]
 # of left and right children (n, E) and their keys (n,): the parents and their keys
 Composing = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
-
-
-class NodeModel(nn.Module):
-    """A model whose nodes have an upward and a downward embedding."""
-
-    embedding: nn.Parameter  # (words, E)
-    head: nn.Linear | None  # scores words, unless their embeddings do
-
-    def both_ways(self, sentences: Sequence[Sentence], dropouts: Dropouts = (0.0, 0.0)) -> BothWays:
-        """The trees of sentences, and all upward and downward embeddings, (nodes, E) each.
-
-        The model makes those that the sentences lack. Dropout is for training only.
-        """
-        raise NotImplementedError
-
-    def make_trees(self, sentences: Sequence[Sentence]) -> list[Sentence]:
-        """The sentences with the trees that the model makes itself."""
-        raise NotImplementedError
-
-    def start(self, settings: ComposedSettings, words: Sequence[str]) -> None:
-        """Begin with the word vectors that the settings name, if any, and freeze what they freeze.
-
-        Words that the file lacks stay random, and are counted. Errors: `UserError` for
-        vectors of another size.
-        """
-        self.embedding.requires_grad_(not settings.freeze_embeddings)
-        if path := settings.init_embeddings:
-            if os.path.isdir(path):  # unlike Path.is_dir, false for what is no name at all
-                vectors, known = static_word_vectors(Path(path), words)
-                known[0] = False  # the name of the unknown word is no word
-            else:
-                vectors, known = word_vectors(path, words)
-            size = self.embedding.shape[1]
-            if vectors.shape[1] != size:
-                raise UserError(
-                    f"{path} has vectors of {vectors.shape[1]} numbers, but embeddings have {size}",
-                    f"use {flag('embedding_size', vectors.shape[1])}",
-                )
-            self.embedding.data[torch.from_numpy(known)] = torch.from_numpy(vectors[known])
-            if missing := int((~known).sum()):
-                say(f"{missing:,} of {len(words):,} words are not in {path} and start at random")
-
-    def embed_text(self, sentences: Sequence[Sentence], dropout: float = 0.0) -> Tensor:
-        """The embeddings of all leaves in the order of the text, (leaves, E)."""
-        text = np.concatenate([sentence.ids for sentence in sentences])
-        leaves = functional.embedding(
-            torch.from_numpy(text).to(self.embedding.device), self.embedding
-        )
-        noise = dropout_noise(leaves.shape, dropout if self.training else 0.0, leaves)
-        return leaves if noise is None else leaves * noise
 
 
 class StrAE(NodeModel):
     """The four functions of StrAE: embed, compose, decompose, and the head of the vocabulary.
 
     Composition takes 2N² + N parameters, decomposition 2N² + 2N, for rows of N columns. Both start
-    at random, or with `summing` so that a parent is the sum of its children, over √2, and a child
-    its parent, over √2.
+    at random, or so that a parent is the sum of its children, over √2, and a child its parent, over
+    √2. `settings` are those of a method with `Channels`.
     """
 
-    def __init__(
-        self,
-        words: int,
-        size: int,
-        channels: int,
-        init_range: float,
-        *,
-        untied: bool = False,
-        summing: bool = False,
-    ) -> None:
-        super().__init__()
-        self.channels, columns = channels, size // channels
-        self.embedding = nn.Parameter(torch.empty(words, size).uniform_(-init_range, init_range))
+    learning, encoding = StraeTraining, TreeEncoder
+
+    def __init__(self, words: int, settings: Any) -> None:
+        super().__init__(words, settings)
+        size, self.channels = settings.embedding_size, settings.channels
+        columns = size // self.channels
+        self.embedding = self.table(words, size)
         self.compose = nn.Linear(2 * columns, columns)
         self.decompose = nn.Linear(columns, 2 * columns)
-        self.head = nn.Linear(size, words) if untied else None
-        if summing:
+        self.head = nn.Linear(size, words) if settings.untied else None
+        if settings.composition_init == "sum":
             part = torch.eye(columns) / sqrt(2)
             for linear, weight in (
                 (self.compose, torch.cat([part, part], 1)),
@@ -124,31 +58,18 @@ class StrAE(NodeModel):
                 linear.weight.data.copy_(weight)
                 linear.bias.data.zero_()
 
-    @classmethod
-    def untrained(cls, words: int, settings: StraeSettings) -> Self:
-        """A model with random parameters, by the seed."""
-        seed_parameters(settings.seed)
-        return cls(
-            words,
-            settings.embedding_size,
-            settings.channels,
-            settings.init_range,
-            untied=settings.untied,
-            summing=settings.composition_init == "sum",
-        )
-
-    def both_ways(self, sentences: Sequence[Sentence], dropouts: Dropouts = (0.0, 0.0)) -> BothWays:
+    def both_ways(self, sentences: Sequence[Sentence]) -> BothWays:
         """All embeddings: a root's two are the same, and greedy merging makes missing trees."""
-        size = self.embedding.shape[1]
-        dropout = dropouts[1] if self.training else 0.0
-        leaves = self.embed_text(sentences, dropouts[0])
+        leaves = self.embed_text(sentences)
+        if (noise := self.noise(leaves.shape, 0)) is not None:
+            leaves = leaves * noise
         # the composition whose right child begins at a leaf has that leaf's row
-        noise = dropout_noise((len(leaves), size), dropout, leaves)
+        noise = self.noise(leaves.shape, 1)
         if not len(sentences[0].depths):
             sentences = self._merge(sentences, leaves.detach(), noise)
         batch = TreeBatch.of(sentences, leaves.device)
         up = self.upward(batch, leaves[batch.places], None if noise is None else noise[batch.right])
-        noise = dropout_noise((len(batch.inner), 2 * size), dropout, leaves)
+        noise = self.noise((len(batch.inner), 2 * leaves.shape[1]), 1)
         return batch, up, self.downward(batch, up[: batch.sentences], noise)
 
     def make_trees(self, sentences: Sequence[Sentence]) -> list[Sentence]:
@@ -199,14 +120,6 @@ class StrAE(NodeModel):
         Ten times the work, and yet faster than many products of ten columns.
         """
         return torch.block_diag(*[weight.T] * self.channels)  # type: ignore[no-untyped-call,no-any-return]
-
-
-def dropout_noise(shape: Sequence[int], dropout: float, like: Tensor) -> Tensor | None:
-    """Factors that drop a share of numbers and scale up the others; None without dropout."""
-    if not dropout:
-        return None
-    kept, factor = draw_kept(shape, dropout, like.device)
-    return kept.to(like.dtype).mul_(factor)
 
 
 class _Upward(torch.autograd.Function):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -17,20 +17,12 @@ from torch.nn import functional
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
-from structkit.learning.strae.model import NodeModel
-from structkit.learning.strae.sentences import Sentence, Sentences, portions
-from structkit.learning.strae.settings import (
-    POOLINGS,
-    ROOT,
-    ComposedSettings,
-    VocabularySettings,
-)
-from structkit.learning.strae.training import VocabularyEncoder
-from structkit.learning.strae.vocabulary import Vocabulary
+from structkit.learning.strae.sentences import Sentence, Sentences, portions, split_words
+from structkit.learning.strae.settings import POOLINGS, ROOT, TreeSettings
+from structkit.learning.strae.training import NodeModel, VocabularyEncoder
 from structkit.records.jsonl import Record
 from structkit.structure.trees.tree import Tree, from_depths
 
-ENDLESS = 10**9
 LARGEST = 1e15  # the squares of larger numbers leave float32
 
 
@@ -42,34 +34,23 @@ class TreeEncoder(VocabularyEncoder):
 
     parts = ("nodes",)
 
-    settings: ComposedSettings
+    settings: TreeSettings
     model: NodeModel
     pooling: str = ROOT
 
-    def __init__(
-        self, settings: VocabularySettings, model: NodeModel, vocabulary: Vocabulary
-    ) -> None:
-        # short and long texts are no errors here
-        settings = replace(settings, min_length=1, max_length=ENDLESS)
-        super().__init__(settings, model, vocabulary)
-
-    @classmethod
-    def read(cls, folder: Path, settings: VocabularySettings, facts: Record) -> Self:
+    def read(self, folder: Path, facts: Record) -> Self:
         if facts["pooling"] not in POOLINGS:
             raise UserError(
                 f"a tree model has no pooling {facts['pooling']}",
                 f"use {flag('pooling', 'mean')} for the mean of words, or none for the root",
                 status=2,
             )
-        encoder = super().read(folder, settings, facts)
-        encoder.pooling = facts["pooling"]
-        return encoder
+        self.pooling = facts["pooling"]
+        return super().read(folder, facts)
 
     def inputs(self, texts: Sequence[str], side: str = "document") -> list[Sentence]:
         """Texts as numbers; `len()` of one is its number of leaves."""
-        vocabulary, numbers = self.vocabulary, self.settings.numbers
-        records = map(self.prepared, texts)
-        return list(Sentences(numbers(vocabulary.ids(each["words"]), each) for each in records))
+        return list(self.settings.numbers(self.vocabulary, map(self.prepared, texts)))
 
     def batch(self, inputs: Sequence[Sentence]) -> Sequence[Sentence]:
         """Some inputs, as `embed` takes them: trees are laid out there."""
@@ -101,8 +82,8 @@ class TreeEncoder(VocabularyEncoder):
     def trees(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
         """The trees that the model induces over words, or over their pieces."""
         settings, vocabulary = self.settings, self.vocabulary
-        ids = [vocabulary.ids(settings.without_final_punct(words)) for words in sentences]
-        inputs = Sentences(settings.numbers(each, {}) for each in ids)
+        records = ({"words": settings.kept_words(words)} for words in sentences)
+        inputs = settings.numbers(vocabulary, records)
         order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]))
         trees: dict[int, Tree] = {}
         for some in portions([inputs[place] for place in order], settings.batch_tokens):
@@ -154,7 +135,7 @@ class TreeEncoder(VocabularyEncoder):
         """A prepared text."""
         ids = self.vocabulary.ids(record["words"])
         pieces = [self.vocabulary.text(number) for word in ids for number in word]
-        (sentence,) = Sentences([self.settings.numbers(ids, record)])
+        (sentence,) = Sentences([split_words(ids, record.get("depths", ()))])
         return Leaves(list(record["words"]), [len(word) for word in ids], pieces, sentence)
 
 

@@ -109,13 +109,15 @@ def portions(sentences: Sequence[Measured], maximum: int) -> list[list[Measured]
 def split_words(
     ids: Sequence[Sequence[int]], depths: Sequence[int]
 ) -> tuple[list[int], Sequence[int]]:
-    """The leaves of a tree whose words are split into pieces: each word becomes a balanced subtree.
+    """The ids of all words, and their depths; a word of several pieces is a balanced subtree.
+
+    Without depths there is no tree.
 
     >>> split_words([[7], [1, 2, 3]], [1, 1])
     ([7, 1, 2, 3], [1, 3, 3, 2])
     """
     flat = [number for pieces in ids for number in pieces]
-    if len(flat) == len(ids):
+    if not depths or len(flat) == len(ids):
         return flat, depths
     pairs = zip(ids, depths, strict=True)
     return flat, [depth + more for pieces, depth in pairs for more in balanced(len(pieces))]

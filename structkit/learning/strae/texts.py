@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,9 +16,13 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from structkit.learning.strae.sentences import Sentence, portions
-from structkit.learning.strae.training import VocabularyEncoder, VocabularyTraining
+from structkit.learning.strae.settings import VocabularySettings
+from structkit.learning.strae.training import (
+    VocabularyEncoder,
+    VocabularyModel,
+    VocabularyTraining,
+)
 from structkit.learning.training.autograd import vocabulary_loss
-from structkit.learning.training.module import seed_parameters
 from structkit.structure.trees.tree import Ints
 
 MASKED = 0.15  # share of tokens that RoBERTa predicts (Liu et al. 2019, section 2.2)
@@ -39,12 +43,92 @@ class TextBatch:
         return torch.arange(self.ids.shape[1], device=self.ids.device) < self.lengths[:, None]
 
 
-class TextModel(nn.Module):
+@dataclass(frozen=True)
+class TextIds:
+    """The ids of a text, and whether they are pieces of one word."""
+
+    ids: Ints
+    word: bool = False
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def pad(texts: Sequence[TextIds], device: torch.device) -> TextBatch:
+    """Texts as one batch, as wide as its longest."""
+    lengths = np.array([len(text) for text in texts])
+    ids = np.zeros((len(texts), lengths.max()), np.int64)
+    for row, text in enumerate(texts):
+        ids[row, : len(text)] = text.ids
+    word = torch.tensor([text.word for text in texts])
+    return TextBatch(
+        torch.from_numpy(ids).to(device), torch.from_numpy(lengths).to(device), word.to(device)
+    )
+
+
+class TextTraining(VocabularyTraining):
+    """Prediction of the tokens that the model chooses, over the vocabulary, by its own table."""
+
+    model: TextModel
+
+    def in_portions(self, sentences: list[Sentence]) -> list[TextBatch]:
+        """A batch in portions, sorted by length, so that there is little padding."""
+        texts = sorted((TextIds(sentence.ids) for sentence in sentences), key=len)
+        size = self.settings.batch_tokens
+        return [pad(portion, self.device) for portion in portions(texts, size)]
+
+    def sums(self, inputs: TextBatch) -> tuple[Tensor, int]:
+        """The summed cross-entropy of one portion, and its number of tokens."""
+        vectors, ids, bias = self.model.predictions(inputs)
+        table = self.model.embedding[: len(self.vocabulary)]
+        one = torch.ones_like(ids, dtype=vectors.dtype)
+        return vocabulary_loss(vectors, table, bias, ids, one), len(ids)
+
+    def backward(self, inputs: list[TextBatch]) -> dict[str, float]:
+        """Gradients portion by portion, of the mean over all tokens."""
+        total, tokens = 0.0, 0
+        for portion in inputs:
+            summed, count = self.sums(portion)
+            summed.backward()  # type: ignore[no-untyped-call]
+            total, tokens = total + summed.item(), tokens + count
+        for weight in self.parameters():
+            if weight.grad is not None:
+                weight.grad /= tokens
+        return {"loss": total / tokens}
+
+    def facts(self) -> dict[str, Any]:
+        return {"normalize": False, "words": len(self.vocabulary)}
+
+
+class TextEncoder(VocabularyEncoder):
+    """A trained model for `encode`."""
+
+    model: TextModel
+
+    def inputs(self, texts: Sequence[str], side: str = "document") -> list[TextIds]:
+        """Texts, or the leaves of trees, as numbers."""
+        numbered = []
+        for text in texts:
+            words = self.vocabulary.ids(self.prepared(text)["words"])
+            ids = np.array([number for word in words for number in word], np.int32)
+            numbered.append(TextIds(ids, word=len(words) == 1))
+        return numbered
+
+    def batch(self, inputs: Sequence[TextIds]) -> TextBatch:
+        """Some inputs, padded."""
+        return pad(inputs, self.device)
+
+    def embed(self, batch: TextBatch) -> Tensor:
+        """The embeddings of texts, (texts, E)."""
+        return self.model.embed(batch)
+
+
+class TextModel(VocabularyModel):
     """A table of embeddings, and states that a subclass makes from them."""
 
-    embedding: nn.Parameter  # (words, E), or more rows for special tokens
+    learning, encoding = TextTraining, TextEncoder
 
-    def predictions(self, batch: TextBatch, dropout: float) -> tuple[Tensor, Tensor, Tensor | None]:
+    def predictions(self, batch: TextBatch) -> tuple[Tensor, Tensor, Tensor | None]:
         """What is predicted: vectors (tokens, E), their ids (tokens,), and the head's bias."""
         raise NotImplementedError
 
@@ -70,22 +154,19 @@ class BiLSTM(TextModel):
     2 · 4 · (2E² + 2E) + 2 (E² + E) parameters: 181,800 at E = 100, as published.
     """
 
-    def __init__(self, words: int, size: int, init_range: float) -> None:
-        super().__init__()
-        self.embedding = nn.Parameter(torch.empty(words, size).uniform_(-init_range, init_range))
+    dropout = 0.2  # on embeddings and on what is predicted from (StrAE, appendix A)
+
+    def __init__(self, words: int, settings: VocabularySettings) -> None:
+        super().__init__(words, settings)
+        size = settings.embedding_size
+        self.embedding = self.table(words, size)
         self.lstm = nn.LSTM(size, size, batch_first=True, bidirectional=True)
         self.before, self.after = nn.Linear(size, size), nn.Linear(size, size)
 
-    @classmethod
-    def untrained(cls, words: int, settings: Any) -> Self:
-        """A model with random parameters, by the seed."""
-        seed_parameters(settings.seed)
-        return cls(words, settings.embedding_size, settings.init_range)
-
-    def states(self, batch: TextBatch, dropout: float) -> tuple[Tensor, Tensor]:
+    def states(self, batch: TextBatch) -> tuple[Tensor, Tensor]:
         """The states after each token, forward and backward, (texts, length, E); 0 on padding."""
         vectors = functional.embedding(batch.ids, self.embedding)
-        vectors = functional.dropout(vectors, dropout, self.training)
+        vectors = functional.dropout(vectors, self.dropout, self.training)
         lengths = batch.lengths.cpu()
         packed = pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
         states, _ = pad_packed_sequence(
@@ -94,16 +175,16 @@ class BiLSTM(TextModel):
         forward, backward = states.chunk(2, dim=2)
         return forward, backward
 
-    def predictions(self, batch: TextBatch, dropout: float) -> tuple[Tensor, Tensor, Tensor | None]:
-        forward, backward = self.states(batch, dropout)
+    def predictions(self, batch: TextBatch) -> tuple[Tensor, Tensor, Tensor | None]:
+        forward, backward = self.states(batch)
         before = functional.pad(forward[:, :-1], (0, 0, 1, 0))  # (texts, length, E)
         after = functional.pad(backward[:, 1:], (0, 0, 0, 1))
         real = batch.real
         vectors = self.before(before[real]) + self.after(after[real])  # (tokens, E)
-        return functional.dropout(vectors, dropout, self.training), batch.ids[real], None
+        return functional.dropout(vectors, self.dropout, self.training), batch.ids[real], None
 
     def texts(self, batch: TextBatch) -> Tensor:
-        forward, backward = self.states(batch, 0.0)
+        forward, backward = self.states(batch)
         last = (batch.lengths - 1)[:, None, None].expand(-1, 1, forward.shape[2])
         embeddings: Tensor = self.before(forward.gather(1, last)[:, 0]) + self.after(backward[:, 0])
         return embeddings
@@ -118,32 +199,29 @@ class RoBERTa(TextModel):
     word in several pieces the mean of layers 0 to 2 (StrAE, section 5).
     """
 
-    def __init__(self, words: int, size: int, inner: int, heads: int, layers: int) -> None:
-        super().__init__()
-        self.words = words
+    dropout = 0.1  # in all layers (Liu et al. 2019)
+
+    def __init__(self, words: int, settings: Any) -> None:
+        super().__init__(words, settings)
+        self.words, size = words, settings.embedding_size
         self.embedding = nn.Parameter(torch.empty(words + 1, size).normal_(std=0.02))  # and <mask>
         self.norm = nn.LayerNorm(size)
-        self.layers = nn.ModuleList(Layer(size, inner, heads) for _ in range(layers))
+        self.layers = nn.ModuleList(
+            Layer(size, settings.inner_size, settings.heads) for _ in range(settings.layers)
+        )
         self.transform, self.head_norm = nn.Linear(size, size), nn.LayerNorm(size)
         self.bias = nn.Parameter(torch.zeros(words))
 
-    @classmethod
-    def untrained(cls, words: int, settings: Any) -> Self:
-        """A model with random parameters, by the seed."""
-        seed_parameters(settings.seed)
-        sizes = settings.inner_size, settings.heads, settings.layers
-        return cls(words, settings.embedding_size, *sizes)
-
-    def states(self, batch: TextBatch, dropout: float) -> list[Tensor]:
+    def states(self, batch: TextBatch) -> list[Tensor]:
         """The embeddings and the states after each layer, (texts, length, E) each."""
-        dropout = dropout if self.training else 0.0
+        dropout = self.dropout if self.training else 0.0
         vectors = functional.embedding(batch.ids, self.embedding)
         states = [functional.dropout(self.norm(vectors), dropout)]
         for layer in self.layers:
             states.append(layer(states[-1], batch.real, dropout))
         return states
 
-    def predictions(self, batch: TextBatch, dropout: float) -> tuple[Tensor, Tensor, Tensor | None]:
+    def predictions(self, batch: TextBatch) -> tuple[Tensor, Tensor, Tensor | None]:
         real = batch.real
         draws = torch.rand(real.shape, device=real.device).masked_fill(~real, 2.0)
         # each text has a token to predict, however short it is
@@ -152,12 +230,12 @@ class RoBERTa(TextModel):
         others = torch.randint_like(batch.ids, self.words)
         ids = batch.ids.where(~chosen | (fate >= 0.9), others)
         ids = ids.masked_fill(chosen & (fate < 0.8), self.words)
-        states = self.states(TextBatch(ids, batch.lengths, batch.word), dropout)[-1]
+        states = self.states(TextBatch(ids, batch.lengths, batch.word))[-1]
         vectors = self.head_norm(functional.gelu(self.transform(states[chosen])))
         return vectors, batch.ids[chosen], self.bias
 
     def texts(self, batch: TextBatch) -> Tensor:
-        states = self.states(batch, 0.0)
+        states = self.states(batch)
         low = torch.stack(states[:3]).mean(0)  # (texts, length, E)
         chosen = torch.where(batch.word[:, None, None], low, states[-1])
         weights = batch.real[..., None].to(chosen)
@@ -211,83 +289,3 @@ class Layer(nn.Module):
         scores = scores.masked_fill(~real[:, None, None], float("-inf"))
         weights = functional.dropout(scores.softmax(3), dropout)
         return (weights @ values).transpose(1, 2).flatten(2)
-
-
-@dataclass(frozen=True)
-class TextIds:
-    """The ids of a text, and whether they are pieces of one word."""
-
-    ids: Ints
-    word: bool = False
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
-def pad(texts: Sequence[TextIds], device: torch.device) -> TextBatch:
-    """Texts as one batch, as wide as its longest."""
-    lengths = np.array([len(text) for text in texts])
-    ids = np.zeros((len(texts), lengths.max()), np.int64)
-    for row, text in enumerate(texts):
-        ids[row, : len(text)] = text.ids
-    word = torch.tensor([text.word for text in texts])
-    return TextBatch(
-        torch.from_numpy(ids).to(device), torch.from_numpy(lengths).to(device), word.to(device)
-    )
-
-
-class TextTraining(VocabularyTraining):
-    """Prediction of the tokens that the model chooses, over the vocabulary, by its own table."""
-
-    model: TextModel
-
-    def in_portions(self, sentences: list[Sentence]) -> list[TextBatch]:
-        """A batch in portions, sorted by length, so that there is little padding."""
-        texts = sorted((TextIds(sentence.ids) for sentence in sentences), key=len)
-        size = self.settings.batch_tokens
-        return [pad(portion, self.device) for portion in portions(texts, size)]
-
-    def sums(self, inputs: TextBatch) -> tuple[Tensor, int]:
-        """The summed cross-entropy of one portion, and its number of tokens."""
-        vectors, ids, bias = self.model.predictions(inputs, self.settings.embedding_dropout)
-        table = self.model.embedding[: len(self.vocabulary)]
-        one = torch.ones_like(ids, dtype=vectors.dtype)
-        return vocabulary_loss(vectors, table, bias, ids, one), len(ids)
-
-    def backward(self, inputs: list[TextBatch]) -> dict[str, float]:
-        """Gradients portion by portion, of the mean over all tokens."""
-        total, tokens = 0.0, 0
-        for portion in inputs:
-            summed, count = self.sums(portion)
-            summed.backward()  # type: ignore[no-untyped-call]
-            total, tokens = total + summed.item(), tokens + count
-        for weight in self.parameters():
-            if weight.grad is not None:
-                weight.grad /= tokens
-        return {"loss": total / tokens}
-
-    def facts(self) -> dict[str, Any]:
-        return {"normalize": False, "words": len(self.vocabulary)}
-
-
-class TextEncoder(VocabularyEncoder):
-    """A trained model for `encode`."""
-
-    model: TextModel
-
-    def inputs(self, texts: Sequence[str], side: str = "document") -> list[TextIds]:
-        """Texts, or the leaves of trees, as numbers; a text without words is one unknown word."""
-        numbered = []
-        for text in texts:
-            words = self.vocabulary.ids(self.settings.words(text)) or [[0]]
-            ids = np.array([number for word in words for number in word], np.int32)
-            numbered.append(TextIds(ids, word=len(words) == 1))
-        return numbered
-
-    def batch(self, inputs: Sequence[TextIds]) -> TextBatch:
-        """Some inputs, padded."""
-        return pad(inputs, self.device)
-
-    def embed(self, batch: TextBatch) -> Tensor:
-        """The embeddings of texts, (texts, E)."""
-        return self.model.embed(batch)

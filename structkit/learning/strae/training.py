@@ -2,39 +2,72 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 
+from structkit.embeddings.reading import MATRICES, read_embeddings
+from structkit.errors import UserError, flag
+from structkit.learning.static import static_word_vectors
 from structkit.learning.strae.batches import TreeBatch
-from structkit.learning.strae.losses import contrastive_loss, drawn_words
-from structkit.learning.strae.model import NodeModel
+from structkit.learning.strae.losses import contrastive_loss
 from structkit.learning.strae.sentences import Sentence, Sentences, portions
-from structkit.learning.strae.settings import ComposedSettings, NodeSettings, VocabularySettings
+from structkit.learning.strae.settings import NodeSettings, TreeSettings, VocabularySettings
 from structkit.learning.strae.vocabulary import Vocabulary
-from structkit.learning.training.autograd import vocabulary_loss
+from structkit.learning.training.autograd import draw_kept, vocabulary_loss
 from structkit.learning.training.devices import joined, share, summed
-from structkit.learning.training.module import TorchModel, TrainingModule, fill, save_state
+from structkit.learning.training.module import (
+    TorchModel,
+    TrainingModule,
+    fill,
+    save_state,
+    seed_parameters,
+)
 from structkit.learning.training.settings import Step
-from structkit.learning.training.spool import Spool
+from structkit.progress import say
 from structkit.records.jsonl import Record
+from structkit.records.lines import Lines
+
+RANGE = 0.1  # embeddings start between -0.1 and 0.1 (StrAE, appendix A)
+FORM = "write a word and its numbers per line, separated by spaces"
+
+BothWays = tuple[TreeBatch, Tensor, Tensor]
+
+
+class VocabularyModel(nn.Module):
+    """A table of embeddings, and what a subclass makes of them; random, by the settings' seed."""
+
+    learning: ClassVar[type[VocabularyTraining]]  # how it is trained
+    encoding: ClassVar[type[VocabularyEncoder]]  # how `encode` reads it
+
+    embedding: nn.Parameter  # (words, E), or more rows for special tokens
+
+    def __init__(self, words: int, settings: VocabularySettings) -> None:
+        super().__init__()
+        seed_parameters(settings.seed)
+
+    def table(self, words: int, size: int) -> nn.Parameter:
+        """Embeddings (words, size) as they start."""
+        return nn.Parameter(torch.empty(words, size).uniform_(-RANGE, RANGE))
 
 
 class VocabularyTraining(TrainingModule):
     """Training of a model over a vocabulary, on sentences as numbers."""
 
     settings: VocabularySettings
-    model: nn.Module
 
     def __init__(
         self,
         settings: VocabularySettings,
-        model: nn.Module,
+        model: Any,
         vocabulary: Vocabulary,
         sentences: Sentences,
     ) -> None:
@@ -42,22 +75,13 @@ class VocabularyTraining(TrainingModule):
         self.model, self.vocabulary, self.sentences = model, vocabulary, sentences
         self.truncation = vocabulary.looked_up
 
-    @classmethod
-    def of(cls, settings: VocabularySettings, spool: Spool) -> Self:
-        """The training of a new model on prepared records."""
-        vocabulary, sentences = settings.corpus(spool)
-        return cls(settings, settings.untrained(len(vocabulary)), vocabulary, sentences)
-
     @property
     def device(self) -> torch.device:
         """Where the model computes."""
         return next(self.parameters()).device
 
     def held_out(self, records: list[Record], step: Step) -> Any:
-        numbers, ids_of = self.settings.numbers, self.vocabulary.ids
-        return self.in_portions(
-            [*Sentences(numbers(ids_of(each["words"]), each) for each in records)]
-        )
+        return self.in_portions([*self.settings.numbers(self.vocabulary, records)])
 
     def batch(self, records: list[Record], step: Step) -> Any:
         return self.in_portions([self.sentences[index] for index in step.indices])
@@ -80,20 +104,15 @@ class VocabularyEncoder(TorchModel):
 
     settings: VocabularySettings
 
-    def __init__(
-        self, settings: VocabularySettings, model: nn.Module, vocabulary: Vocabulary
-    ) -> None:
+    def __init__(self, settings: VocabularySettings, model: Any, vocabulary: Vocabulary) -> None:
         super().__init__()
         self.settings, self.model, self.vocabulary = settings, model, vocabulary
         self.truncation = vocabulary.looked_up
 
-    @classmethod
-    def read(cls, folder: Path, settings: VocabularySettings, facts: Record) -> Self:
-        """The model in a folder. Errors: `UserError` where it is damaged."""
-        vocabulary = Vocabulary.load(folder)
-        model = settings.untrained(len(vocabulary))
-        fill(model, folder)
-        return cls(settings, model, vocabulary)
+    def read(self, folder: Path, facts: Record) -> Self:
+        """Take the weights in a folder. Errors: `UserError` where it is damaged."""
+        fill(self.model, folder)
+        return self
 
     @property
     def device(self) -> torch.device:
@@ -104,17 +123,57 @@ class VocabularyEncoder(TorchModel):
         return self.settings.prepared(text)
 
 
+class NodeModel(VocabularyModel):
+    """A model whose nodes have an upward and a downward embedding."""
+
+    # of embeddings, and of what is composed and decomposed (StrAE, appendix A)
+    dropouts: tuple[float, float] = (0.2, 0.1)
+    head: nn.Linear | None  # scores words, unless their embeddings do
+
+    def both_ways(self, sentences: Sequence[Sentence]) -> BothWays:
+        """The trees of sentences, and all upward and downward embeddings, (nodes, E) each.
+
+        The model makes those that the sentences lack. Dropout is for training only.
+        """
+        raise NotImplementedError
+
+    def make_trees(self, sentences: Sequence[Sentence]) -> list[Sentence]:
+        """The sentences with the trees that the model makes itself."""
+        raise NotImplementedError
+
+    def noise(self, shape: Sequence[int], which: int) -> Tensor | None:
+        """Factors that drop a share of numbers and scale up the others; None without dropout.
+
+        The share is the one of `dropouts` with this number.
+        """
+        if not (self.training and self.dropouts[which]):
+            return None
+        kept, factor = draw_kept(shape, self.dropouts[which], self.embedding.device)
+        return kept.to(self.embedding.dtype).mul_(factor)
+
+    def embed_text(self, sentences: Sequence[Sentence]) -> Tensor:
+        """The embeddings of all leaves in the order of the text, (leaves, E)."""
+        text = torch.from_numpy(np.concatenate([sentence.ids for sentence in sentences]))
+        return functional.embedding(text.to(self.embedding.device), self.embedding)
+
+
 class TreeTraining(VocabularyTraining):
     """Training on given trees, or on those that the model makes itself."""
 
-    settings: ComposedSettings
+    settings: TreeSettings
     model: NodeModel
 
-    @classmethod
-    def of(cls, settings: VocabularySettings, spool: Spool) -> Self:
-        training = super().of(settings, spool)
-        training.model.start(training.settings, training.vocabulary.words)
-        return training
+    def __init__(
+        self,
+        settings: TreeSettings,
+        model: NodeModel,
+        vocabulary: Vocabulary,
+        sentences: Sentences,
+    ) -> None:
+        super().__init__(settings, model, vocabulary, sentences)
+        model.embedding.requires_grad_(not settings.freeze_embeddings)
+        if path := settings.init_embeddings:
+            start(model.embedding, path, vocabulary.words)
 
     def losses(self, sentences: list[Sentence]) -> dict[str, Tensor]:
         """The parts of the objective, each a mean over one portion."""
@@ -158,14 +217,13 @@ class StraeTraining(TreeTraining):
         batch = None
         up = down = self.model.embedding[:0]
         if chosen:
-            batch, up, down = self.model.both_ways(chosen, settings.dropouts)
+            batch, up, down = self.model.both_ways(chosen)
         parts = {}
         if settings.objective != "ce":
             before = self.counts(first)["contrastive"]
             parts["contrastive"] = self.contrastive(batch, up, down, before, total["contrastive"])
         if settings.objective != "contrastive":
-            words = self.draw_words(sentences)
-            parts["ce"] = summed(self.cross_entropy(batch, down, total["ce"], words))
+            parts["ce"] = summed(self.cross_entropy(batch, down, total["ce"]))
         if not chosen:  # the others need this process in every exchange
             learned = next(weight for weight in self.parameters() if weight.requires_grad)
             parts = {name: part + 0 * learned.sum() for name, part in parts.items()}
@@ -190,43 +248,21 @@ class StraeTraining(TreeTraining):
             return up.sum()  # no sentence has two words: nothing to contrast
         up, down = joined(up, first, total), joined(down, first, total)
         equal = joined(same[:, None], first, total)[:, 0] if masked else None
-        return contrastive_loss(up, down, self.settings.scale, equal)
+        return contrastive_loss(up, down, 1 / self.settings.temperature, equal)
 
-    def draw_words(self, sentences: list[Sentence]) -> tuple[Tensor, Tensor] | None:
-        """The words that a training step compares, and what their scores get; None for all."""
-        settings = self.settings
-        if not (settings.ce_samples and self.training):
-            return None
-        ids = np.concatenate([sentence.ids for sentence in sentences])
-        words = len(self.model.embedding)
-        chosen, excess = drawn_words(ids, words, settings.ce_samples, settings.seed)
-        return torch.from_numpy(chosen).to(self.device), torch.from_numpy(excess).to(self.device)
-
-    def cross_entropy(
-        self,
-        batch: TreeBatch | None,
-        down: Tensor,
-        count: int,
-        words: tuple[Tensor, Tensor] | None = None,
-    ) -> Tensor:
+    def cross_entropy(self, batch: TreeBatch | None, down: Tensor, count: int) -> Tensor:
         """Equation 1 over the leaves of this process; `count` is of all sentences, or leaves."""
         if batch is None:
             return down.sum()
         head = self.model.head
         table: Tensor = self.model.embedding if head is None else head.weight
         bias: Tensor | None = None if head is None else head.bias
-        targets = batch.ids
-        if words is not None:
-            chosen, excess = words
-            table = table.index_select(0, chosen)
-            bias = excess.to(table) if bias is None else excess + bias.index_select(0, chosen)
-            targets = torch.searchsorted(chosen, targets)
         lengths = torch.from_numpy(batch.lengths).to(down)  # (sentences,)
-        if self.settings.mean == "sentence":
+        if self.settings.ce_mean == "sentence":
             weights = 1 / (count * lengths[batch.sentence[batch.leaves]])  # (leaves,)
         else:
             weights = torch.full_like(batch.ids, 1 / count, dtype=down.dtype)
-        return vocabulary_loss(down[batch.leaves], table, bias, targets, weights)
+        return vocabulary_loss(down[batch.leaves], table, bias, batch.ids, weights)
 
     def counts(self, sentences: list[Sentence]) -> dict[str, int]:
         """The number of terms in the mean of each part of the objective."""
@@ -235,5 +271,69 @@ class StraeTraining(TreeTraining):
         single = lengths.count(1)
         return {
             "contrastive": inner if self.settings.objective == "both" else inner + leaves - single,
-            "ce": len(lengths) if self.settings.mean == "sentence" else leaves,
+            "ce": len(lengths) if self.settings.ce_mean == "sentence" else leaves,
         }
+
+
+def start(embedding: nn.Parameter, path: str, words: Sequence[str]) -> None:
+    """Give embeddings (words, E) the vectors of a file; words that it lacks stay, and are counted.
+
+    Errors: `UserError` for vectors of another size.
+    """
+    if os.path.isdir(path):  # unlike Path.is_dir, false for what is no name at all
+        vectors, known = static_word_vectors(Path(path), words)
+        known[0] = False  # the name of the unknown word is no word
+    else:
+        vectors, known = word_vectors(path, words)
+    size = embedding.shape[1]
+    if vectors.shape[1] != size:
+        raise UserError(
+            f"{path} has vectors of {vectors.shape[1]} numbers, but embeddings have {size}",
+            f"use {flag('embedding_size', vectors.shape[1])}",
+        )
+    embedding.data[torch.from_numpy(known)] = torch.from_numpy(vectors[known])
+    if missing := int((~known).sum()):
+        say(f"{missing:,} of {len(words):,} words are not in {path} and start at random")
+
+
+def word_vectors(path: str, words: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """The vectors of words (words, dimensions), and which of them the file has, (words,).
+
+    A file is `NAME.npy` with its words in `NAME.ids.txt`, Parquet or JSONL, as `encode` writes
+    them; any other is text as written by GloVe, word2vec and fastText. Errors: `UserError` for a
+    file in another format, or without any of the words.
+    """
+    if path.endswith((*MATRICES, ".jsonl", ".jsonl.gz")):
+        embeddings = read_embeddings([path])
+        place = {word: row for row, word in enumerate(embeddings.ids)}
+        rows = np.array([place.get(word, -1) for word in words])
+        known = rows >= 0
+        vectors = np.zeros((len(words), embeddings.dimensions), np.float32)
+        vectors[known] = embeddings.vectors[rows[known]]
+    else:
+        vectors, known = _text_vectors(path, words)
+    if not known.any():
+        raise UserError("has none of the words of the records", FORM).at(path)
+    return vectors, known
+
+
+def _text_vectors(path: str, words: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    place = {word: row for row, word in enumerate(words)}
+    known, vectors = np.zeros(len(words), bool), np.zeros((len(words), 0), np.float32)
+    for number, line in enumerate(Lines([path]), 1):
+        word, *numbers = line.decode("utf-8", "replace").rstrip().split(" ")
+        row = place.get(word, -1)
+        # word2vec's first line has the number of words and of dimensions
+        if row < 0 or known[row] or (number == 1 and len(numbers) < 2):
+            continue
+        if not vectors.size:
+            vectors = np.zeros((len(words), len(numbers)), np.float32)
+        try:
+            vector = np.array(numbers, np.float32)
+        except ValueError:
+            vector = np.empty(0, np.float32)
+        if not vector.size or vector.shape != vectors[row].shape or not np.isfinite(vector).all():
+            problem = f"is not a vector of {vectors.shape[1] or 'finite'} numbers"
+            raise UserError(problem, FORM).at(f"{path}:{number}")
+        vectors[row], known[row] = vector, True
+    return vectors, known

@@ -62,10 +62,10 @@ class LookedUp(Truncation):
 
 
 class Vocabulary:
-    """Words with a row each, or the pieces of a byte-pair encoding trained on them."""
+    """Lower-case words with a row each, or the pieces of a byte-pair encoding trained on them."""
 
-    def __init__(self, words: Sequence[str], *, lowercase: bool, bpe: Any = None) -> None:
-        self.words, self.lowercase, self.bpe = list(words), lowercase, bpe
+    def __init__(self, words: Sequence[str], bpe: Any = None) -> None:
+        self.words, self.bpe = list(words), bpe
         self.looked_up = LookedUp()
         self._ids = {word: [number] for number, word in enumerate(self.words)}
         self._pieces: dict[str, list[int]] = {}
@@ -78,7 +78,6 @@ class Vocabulary:
         subwords: bool = False,
         size: int = 25_000,
         minimum_count: int = 2,
-        lowercase: bool = True,
     ) -> Vocabulary:
         """The words that occur `minimum_count` times, most frequent first, or `size` pieces.
 
@@ -86,9 +85,9 @@ class Vocabulary:
         """
         counts: Counter[str] = Counter()
         for sentence in sentences:
-            counts.update(map(str.lower, sentence) if lowercase else sentence)
+            counts.update(map(str.lower, sentence))
         if subwords:
-            return cls.of_pieces(train_pieces(counts, size), lowercase=lowercase)
+            return cls.of_pieces(train_pieces(counts, size))
         kept = [word for word, count in counts.items() if count >= minimum_count]
         kept.sort(key=lambda word: (-counts[word], word))
         if not kept:
@@ -96,21 +95,20 @@ class Vocabulary:
                 f"no word occurs {minimum_count} times",
                 f"lower {flag('minimum_count')}, or use {flag('subwords')}",
             )
-        return cls([UNKNOWN, *(word for word in kept if word != UNKNOWN)], lowercase=lowercase)
+        return cls([UNKNOWN, *(word for word in kept if word != UNKNOWN)])
 
     @classmethod
-    def of_pieces(cls, bpe: Any, *, lowercase: bool) -> Vocabulary:
+    def of_pieces(cls, bpe: Any) -> Vocabulary:
         """The pieces of a byte-pair encoding."""
         numbers = bpe.get_vocab()
-        return cls(sorted(numbers, key=numbers.__getitem__), lowercase=lowercase, bpe=bpe)
+        return cls(sorted(numbers, key=numbers.__getitem__), bpe)
 
     def __len__(self) -> int:
         return len(self.words)
 
     def ids(self, words: Sequence[str]) -> list[list[int]]:
         """The ids of each word: one, or those of its pieces; at least one."""
-        if self.lowercase:
-            words = [word.lower() for word in words]
+        words = [word.lower() for word in words]
         if self.bpe is not None:
             return self._ids_of_pieces(words)
         known, unknown = self._ids, [0]
@@ -133,7 +131,7 @@ class Vocabulary:
             return list(words)
         surfaces: list[str] = []
         for word in words:
-            read = word.lower() if self.lowercase else word
+            read = word.lower()
             letters = word if len(word) == len(read) else read
             cut = self.bpe.encode(read)
             pairs = zip(cut.tokens, cut.offsets, strict=True)
@@ -149,7 +147,7 @@ class Vocabulary:
 
     def save(self, folder: Path) -> None:
         """Write `vocabulary.json`, and `tokenizer.json` where there are subwords."""
-        content: dict[str, Any] = {"lowercase": self.lowercase, "subwords": self.bpe is not None}
+        content: dict[str, Any] = {"subwords": self.bpe is not None}
         if self.bpe is None:
             content["words"] = self.words
         else:
@@ -161,13 +159,12 @@ class Vocabulary:
         """What `save` wrote. Errors: `UserError` if a file is missing or damaged."""
         try:
             content = orjson.loads((folder / WORDS).read_bytes())
-            lowercase = bool(content["lowercase"])
             if not content["subwords"]:
-                return cls(content["words"], lowercase=lowercase)
+                return cls(content["words"])
             bpe = Tokenizer.from_str((folder / PIECES).read_text("utf-8"))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise damaged(f"cannot be read: {error}", folder / WORDS) from None
-        return cls.of_pieces(bpe, lowercase=lowercase)
+        return cls.of_pieces(bpe)
 
 
 def train_pieces(counts: Counter[str], size: int) -> Any:

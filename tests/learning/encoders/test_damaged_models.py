@@ -18,8 +18,8 @@ from structkit.learning.training.settings import RunOptions
 from tests.model_encodings import encoding_of
 
 RECORD = {
-    "text": "a small house",
-    "tree": "(X (X a) (X (X small) (X house)))",
+    "text": "a very small house",
+    "tree": "(X (X a) (X (X (X very) (X small)) (X house)))",
     "query": "house",
     "positive": "a small house",
     "masked": "a small <extra_id_0>",
@@ -35,9 +35,7 @@ SMALL = {
     "vocabulary_size": 400,
     "minimum_count": 1,
     "buckets": 10,
-    "layers": 1,
     "max_steps": 0,
-    "min_length": 1,
 }
 VOCABULARY = {"static": "tokenizer.json"}
 AGAIN = "; copy the model folder again"
@@ -123,7 +121,7 @@ def test_weights_that_are_not_finite(copied, name):
 
 
 @pytest.mark.parametrize("name", sorted({*METHODS} - {*ENCODERS}))
-@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"lowercase": 1', b"\xff"])
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"subwords": 1', b"\xff"])
 def test_vocabulary(copied, name, content):
     folder = copied(name)
     file = folder / VOCABULARY.get(name, "vocabulary.json")

@@ -11,7 +11,7 @@ from structkit import registry
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.span_parser.decoding import LONGEST, best_spans, pieces
-from structkit.learning.span_parser.features import KINDS, UNKNOWN, Features, Sizes
+from structkit.learning.span_parser.features import KINDS, MAXIMUM, UNKNOWN, Features, Sizes
 from structkit.learning.span_parser.parser import SpanParser
 from structkit.learning.span_parser.training import SpanScorer, SpanTraining, parts, reverse
 from structkit.learning.training.run import train
@@ -20,12 +20,12 @@ from tests.model_encodings import encoding_of
 from tests.tolerances import bound, rounding
 
 Method = registry.load("method", "span-parser")
-SIZES = Sizes(word=6, suffix=4, shape=3, hidden=8, layers=2, span=10)
+SIZES = Sizes(word=6, suffix=4, shape=3, hidden=8, layers=2, span=10, dropout=0.0)
 WORDS = ["the", "old", "cat", "Sat", "on", "a", "Mat", ".", "42", "running", "—", "naïve", "🐈"]
 SENTENCES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=14)
 
 
-FEATURES = Features.of([WORDS], 100, 1)
+FEATURES = Features.of([WORDS], 1)
 
 
 def scorer_of(seed=0):
@@ -101,8 +101,9 @@ def test_pieces_end_where_a_reader_would_stop():
     assert pieces(["a"] * 5, 2) == [(0, 2), (2, 4), (4, 5)]
 
 
-def test_features_of_unknown_words():
-    features = Features.of([["Cat", "cat", "sat", "dog"]], 2, 1)
+def test_features_of_unknown_words(monkeypatch):
+    monkeypatch.setitem(MAXIMUM, "word", 2)
+    features = Features.of([["Cat", "cat", "sat", "dog"]], 1)
     assert features.tables["word"][3:] == ["cat", "dog"]  # most frequent, then by name
     assert features.counts["cat"] == 2
     rows = features.numbers(["CAT", "bat"])
@@ -235,11 +236,13 @@ def trained(tmp_path_factory):
     lines = [orjson.dumps({"id": str(at), "tree": tree}) for at, tree in enumerate(corpus())]
     (folder / "trees.jsonl").write_bytes(b"\n".join(lines))
     steps = {"epochs": 16, "batch_size": 8, "learning_rate": 1e-2}
-    method = Method(**steps, hidden_size=16, layers=1, dropout=0.0)
     options = RunOptions(output=str(folder / "m"), quiet=True)
-    losses = train("span-parser", method, [str(folder / "trees.jsonl")], options)["losses"]["loss"]
-    assert losses["last"] < losses["first"] / 5
-    return folder / "m"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Method, "sizes", Sizes(hidden=16, layers=1, dropout=0.0))
+        found = train("span-parser", Method(**steps), [str(folder / "trees.jsonl")], options)
+        losses = found["losses"]["loss"]
+        assert losses["last"] < losses["first"] / 5
+        yield folder / "m"
 
 
 def test_training_learns_the_trees(trained):

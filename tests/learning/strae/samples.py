@@ -8,7 +8,6 @@ import torch
 
 from structkit import registry
 from structkit.learning.encoders.encoder import open_model
-from structkit.learning.strae.model import StrAE
 from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.training import StraeTraining
 from structkit.learning.strae.vocabulary import Vocabulary
@@ -55,8 +54,15 @@ def without_trees(sentences):
 
 
 def model(seed=0, *, size=20, channels=5, untied=False, dtype=torch.float64):
-    torch.manual_seed(seed)
-    return StrAE(WORDS, size, channels, 1.0, untied=untied).to(dtype).eval()
+    values = {"head": "untied", "objective": "both"} if untied else {}
+    made = Method(embedding_size=size, channels=channels, seed=seed, **values).untrained(WORDS)
+    return wide(made).to(dtype).eval()
+
+
+def wide(model):
+    """The model with embeddings between -1 and 1."""
+    model.embedding.data.uniform_(-1, 1)
+    return model
 
 
 def plain(model):
@@ -114,7 +120,7 @@ def in_batch_order(batch, roots):
 
 
 def vocabulary(words=WORDS):
-    return Vocabulary([str(word) for word in range(words)], lowercase=True)
+    return Vocabulary([str(word) for word in range(words)])
 
 
 def tree_training(settings, sentences):

@@ -21,6 +21,7 @@ from tests.learning.strae.samples import (
     roundings,
     trained,
     vocabulary,
+    wide,
 )
 from tests.tolerances import rounding
 
@@ -30,9 +31,8 @@ Method = registry.load("method", "banyan")
 
 def training(sentences, **changes):
     """A training of the method over sentences of numbers, in float64."""
-    values = {"embedding_size": 12, "channels": 4, "init_range": 1.0, "batch_size": 64} | changes
-    method = Method(**values)
-    model = method.untrained(WORDS).double()
+    method = Method(**{"embedding_size": 12, "channels": 4, "batch_size": 64} | changes)
+    model = wide(method.untrained(WORDS)).double()
     with torch.no_grad():
         for name in ("compose_bias", "decompose_bias"):
             getattr(model, name).uniform_(-0.3, 0.3)
@@ -101,7 +101,8 @@ def test_dropout_is_once_for_each_node_and_known_to_the_merging(seed, lengths):
     fast = training(sentences, seed=seed)
     model = fast.model.train()
     torch.manual_seed(seed)
-    batch, graph, up, _ = model.entangle(numbers(sentences), (0.3, 0.3))
+    model.dropouts = (0.3, 0.3)
+    batch, graph, up, _ = model.entangle(numbers(sentences))
     pairs = torch.stack([graph.left, graph.right], 1).tolist()
     nodes = list(graph.ids.tolist())  # as the plain version has them
     for left, right in pairs:

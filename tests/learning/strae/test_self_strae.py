@@ -68,7 +68,7 @@ def test_dropout_reaches_the_trees_and_the_same_noise_the_embeddings():
     found = []
     for _ in range(2):
         torch.manual_seed(1)
-        batch, up, _ = fast.both_ways(without_trees(sentences), (0.2, 0.1))
+        batch, up, _ = fast.both_ways(without_trees(sentences))
         found.append(up)
     assert torch.equal(*found)
     # what is composed twice, in the merge and after it, is the same: the trees of the dropped

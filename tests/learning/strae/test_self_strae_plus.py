@@ -19,6 +19,7 @@ from tests.learning.strae.samples import (
     sample,
     train_on,
     tree_training,
+    wide,
     without_trees,
     write_records,
 )
@@ -27,8 +28,9 @@ Method = registry.load("method", "self-strae-plus")
 
 
 def training(**changes):
-    method = Method(**{"embedding_size": 20, "channels": 5, "init_range": 1.0} | changes)
-    return tree_training(method, []).eval()
+    made = tree_training(Method(embedding_size=20, channels=5, **changes), []).eval()
+    wide(made.model)
+    return made
 
 
 def test_a_loss_by_hand():
@@ -62,7 +64,7 @@ def test_loss_and_gradients_equal_the_plain_version(seed, lengths):
 def test_settings_are_those_of_the_code():
     method = Method()
     assert (1e-3, 1.0, 4, 200) == (
-        *(method.learning_rate, method.max_grad_norm, method.min_length, method.max_length),
+        *(method.learning_rate, method.max_grad_norm, method.shortest, method.max_length),
     )
     sizes = [
         sum(
@@ -78,9 +80,10 @@ def test_settings_are_those_of_the_code():
 def test_short_texts_are_refused_in_training_and_encoded(tmp_path):
     lines = ["The cat sleeps on the mat.", "A dog barks loudly.", "Stop now!"] * 2
     file, model = write_records(tmp_path / "texts.jsonl", lines), tmp_path / "model"
-    with pytest.raises(UserError, match=r"fewer than 4 words \(--min-length\): 2"):
+    with pytest.raises(UserError, match="fewer than 4 words: 2; leave the record out"):
         train_on(file, "self-strae-plus", model)
-    train_on(file, "self-strae-plus", model, min_length=1, max_steps=0)
+    lines = ["The cat sleeps on the mat."] * 2
+    train_on(write_records(file, lines), "self-strae-plus", model, max_steps=0)
     encoder, _ = open_model(str(model))
     with torch.inference_mode():
         assert (1, 256) == encoder.embed(encoder.inputs(["Stop!"])).shape

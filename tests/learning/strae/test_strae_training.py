@@ -8,13 +8,9 @@ import torch
 
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
-from structkit.learning.strae.losses import drawn_words
-from structkit.learning.training.autograd import vocabulary_loss
 from structkit.learning.training.settings import Step
 from tests.learning.strae.samples import (
-    WORDS,
     Method,
-    check_gradients,
     difference,
     roundings,
     sample,
@@ -45,8 +41,7 @@ def trained(folder, data, **changes):
 def test_a_run_is_the_same_twice(tmp_path, objective, subwords):
     data = records(tmp_path / "trees.jsonl")
     changes = {"subwords": subwords, "vocabulary_size": 400, "objective": objective}
-    changes |= {"head": "untied", "mean": "token", "mask_duplicates": True}
-    changes |= {"ce_samples": 3} if objective == "both" else {}
+    changes |= {"head": "untied", "mask_duplicates": True}
     found = [trained(tmp_path / name, data, **changes) for name in ("one", "two")]
     files = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("one", "two")]
     assert files[0] == files[1]
@@ -110,23 +105,21 @@ def test_a_tree_of_another_text_is_named(tmp_path):
         trained(tmp_path / "model", data)
 
 
-def test_the_rate_follows_the_objective_and_the_scale_the_temperature():
+def test_the_rate_follows_the_objective():
     assert (1e-4, 1e-3, 5e-5) == (
         Method().learning_rate,
         Method(objective="ce").learning_rate,
         Method(learning_rate=5e-5).learning_rate,
     )
-    assert (5.0, np.exp(0.2)) == (Method().scale, Method(temperature_form="exp").scale)
 
 
 @pytest.mark.parametrize("objective", ["contrastive", "ce", "both"])
 def test_a_large_batch_is_split_by_leaves(tmp_path, objective):
     """Gradients of passes, weighted by what they are the mean of, add up to the whole."""
     _, sentences = sample(9, [5, 9, 1, 4, 7, 12])
-    values = {"objective": objective, "embedding_size": 20, "channels": 5}
-    dropout = {"embedding_dropout": 0.0, "composition_dropout": 0.0}
-    settings = Method(**values, **dropout, batch_tokens=15)
+    settings = Method(objective=objective, embedding_size=20, channels=5, batch_tokens=15)
     training = tree_training(settings, sentences)
+    training.model.dropouts = (0.0, 0.0)
     step = Step(0, "train", 0, list(range(6)))
     parts = training.batch([], step)
     assert [[5, 9, 1], [4, 7], [12]] == [[len(sentence) for sentence in part] for part in parts]
@@ -143,7 +136,7 @@ def test_a_large_batch_is_split_by_leaves(tmp_path, objective):
         for name in names
     }
     whole = sum(expected.values()) / len(names)
-    near = roundings(sum(nodes), settings.scale)
+    near = roundings(sum(nodes), 5.0)
     assert whole.item() == pytest.approx(found["loss"], abs=near)
     training.zero_grad()
     whole.backward()
@@ -153,50 +146,3 @@ def test_a_large_batch_is_split_by_leaves(tmp_path, objective):
     if objective == "ce":  # its mean is over sentences: passes change nothing
         together = training.losses(sentences)["ce"]
         assert together.item() == pytest.approx(found["loss"], abs=near)
-
-
-def ce_training(sentences, **values):
-    quiet = {"embedding_dropout": 0.0, "composition_dropout": 0.0, "seed": 1}
-    settings = Method(embedding_size=20, channels=5, objective="ce", **quiet, **values)
-    return tree_training(settings, sentences).train()
-
-
-@pytest.mark.parametrize("head", ["tied", "untied"])
-def test_all_words_drawn_are_the_whole_vocabulary(head):
-    _, sentences = sample(3, [5, 1, 4])
-    exact, drawn = (ce_training(sentences, head=head, ce_samples=each) for each in (0, WORDS))
-    near = roundings(17)
-    expected, found = exact.losses(sentences)["ce"], drawn.losses(sentences)["ce"]
-    check_gradients(expected, found, [*exact.parameters()], [*drawn.parameters()], near)
-
-
-def test_few_drawn_words_stand_for_the_others_in_the_mean():
-    draw = torch.Generator().manual_seed(0)
-    vectors, table = (
-        torch.randn(rows, 4, generator=draw, dtype=torch.float64) for rows in (1, WORDS)
-    )
-    target, one = np.array([7], np.int32), torch.ones(1, dtype=torch.float64)
-    exact = vocabulary_loss(vectors, table, None, torch.tensor([7]), one)
-    found = []
-    for seed in range(4000):
-        chosen, excess = drawn_words(target, WORDS, 5, seed)
-        assert 6 == len(set(chosen.tolist())) and 7 in chosen
-        place = torch.from_numpy(np.searchsorted(chosen, target))
-        bias = torch.from_numpy(excess).double()
-        found.append(vocabulary_loss(vectors, table[chosen], bias, place, one).exp().item())
-    error = np.std(found) / len(found) ** 0.5
-    assert error < 0.02 * exact.exp().item()
-    assert exact.exp().item() == pytest.approx(np.mean(found), abs=4 * error)
-
-
-def test_held_out_records_are_compared_with_all_words():
-    _, sentences = sample(4, [5, 3])
-    few, all_ = (ce_training(sentences, ce_samples=samples) for samples in (2, 0))
-    assert few.losses(sentences)["ce"] != all_.losses(sentences)["ce"]
-    assert few.eval().losses(sentences)["ce"] == all_.eval().losses(sentences)["ce"]
-
-
-def test_words_are_drawn_for_cross_entropy_alone():
-    with pytest.raises(UserError, match="--ce-samples is for cross-entropy") as error:
-        Method(ce_samples=100)
-    assert 2 == error.value.status

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structkit import registry
-from structkit.learning.strae.baselines import IORNN, TreeLSTM
 from structkit.learning.strae.sentences import Sentence, Sentences
 from structkit.learning.strae.training import StraeTraining
 from tests.learning.strae.reference_baselines import REFERENCES
@@ -22,7 +21,7 @@ from tests.learning.strae.samples import (
 from tests.tolerances import rounding
 
 WORDS, SIZE = 7, 6
-MODELS = {"iornn": IORNN, "tree-lstm": TreeLSTM}
+MODELS = ("iornn", "tree-lstm")
 TREES = st.recursive(st.integers(0, WORDS - 1), lambda child: st.tuples(child, child), max_leaves=9)
 
 
@@ -35,8 +34,7 @@ def sentence(tree):
 
 
 def model_of(name, size=SIZE):
-    torch.manual_seed(0)
-    model = MODELS[name](WORDS, size, 1.0).double()
+    model = registry.load("method", name)(embedding_size=size).untrained(WORDS).double()
     with torch.no_grad():
         for weight in model.parameters():
             weight.uniform_(-1, 1)  # biases that start at 0 would hide a mistake
@@ -72,9 +70,7 @@ def test_embeddings_losses_and_gradients_equal_the_plain_version(name, trees):
 
 
 def training_of(name, model, objective):
-    chosen = registry.load("method", name)(
-        objective=objective, embedding_size=SIZE, embedding_dropout=0.0, composition_dropout=0.0
-    )
+    chosen = registry.load("method", name)(objective=objective, embedding_size=SIZE)
     return StraeTraining(chosen, model, vocabulary(WORDS), Sentences([])).eval()
 
 
@@ -95,17 +91,18 @@ def test_parameters_without_embeddings():
     def count(model):
         return sum(weight.numel() for weight in model.parameters()) - model.embedding.numel()
 
-    assert 40_400 == count(IORNN(5, 100, 0.1))  # StrAE, table 5
+    assert 40_400 == count(model_of("iornn", 100))  # StrAE, table 5
     # the published 260,600 is the cell that goes up, counted for both ways
-    assert 210_600 == count(TreeLSTM(5, 100, 0.1))
+    assert 210_600 == count(model_of("tree-lstm", 100))
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_dropout_is_for_training_only(name):
     tree, model = [sentence(((0, 1), (2, 3)))], model_of(name)
+    model.dropouts = (0.5, 0.5)
     torch.manual_seed(1)
-    first, second = (model.train().both_ways(tree, (0.5, 0.5))[1] for _ in range(2))
+    first, second = (model.train().both_ways(tree)[1] for _ in range(2))
     assert not torch.equal(first, second)
     assert (first[0] == 0).any() or (second[0] == 0).any()
     model.eval()
-    assert torch.equal(model.both_ways(tree, (0.5, 0.5))[1], model.both_ways(tree)[1])
+    assert torch.equal(model.both_ways(tree)[1], model.both_ways(tree)[1])

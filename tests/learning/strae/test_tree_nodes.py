@@ -24,7 +24,6 @@ TREES = ["(X (X (X The) (X (X black) (X cat))) (X sleeps))", "(X cat)", "(X (X T
 
 def encoder(name, vocabulary):
     chosen = registry.load("method", name)(embedding_size=4, channels=2)
-    torch.manual_seed(0)
     return TreeEncoder(chosen, chosen.untrained(len(vocabulary)), vocabulary).eval()
 
 
@@ -33,7 +32,7 @@ def prepared(model, texts):
 
 
 def test_nodes_are_numbered_from_the_root_and_have_upward_embeddings():
-    model = encoder("strae", Vocabulary(["<unk>", *WORDS], lowercase=True))
+    model = encoder("strae", Vocabulary(["<unk>", *WORDS]))
     found = list(model.nodes(prepared(model, TREES), "all", 3))
     expected = "The black cat sleeps; The black cat; sleeps; The; black cat; black; cat"
     assert expected.split("; ") == [record["text"] for record in found[0]]
@@ -60,7 +59,7 @@ def test_nodes_are_numbered_from_the_root_and_have_upward_embeddings():
 
 
 def test_of_trees_too_deep_for_float32_the_direction_is_kept():
-    model = encoder("strae", Vocabulary(["<unk>", *WORDS], lowercase=True))
+    model = encoder("strae", Vocabulary(["<unk>", *WORDS]))
     model.model.compose.weight.data.mul_(20)
     words = (WORDS * 50)[:99]
     deep = " ".join(f"(X {word}" for word in words) + f" {WORDS[0]}" + ")" * len(words)
@@ -93,7 +92,7 @@ def composed(model, left, right):
 @pytest.mark.parametrize("name", ["self-strae", "self-strae-plus", "banyan"])
 def test_nodes_of_trees_that_the_model_makes(name):
     texts = ["The black cat sleeps", "cat"]
-    model = encoder(name, Vocabulary(["<unk>", *WORDS], lowercase=True))
+    model = encoder(name, Vocabulary(["<unk>", *WORDS]))
     nodes, single = model.nodes(prepared(model, texts), "all", 3)
     up = {tuple(node["span"]): torch.tensor(node["embedding"]) for node in nodes}
     assert 7 == len(nodes) and {(0, 4), (0, 1), (1, 2), (2, 3), (3, 4)} <= set(up)
@@ -113,7 +112,7 @@ def test_nodes_of_trees_that_the_model_makes(name):
 
 @pytest.mark.parametrize("name", ["strae", "self-strae"])
 def test_pieces_of_words_are_neither_words_nor_phrases(name):
-    vocabulary = Vocabulary.of([WORDS * 20, ["sleepy"]], subwords=True, size=24, lowercase=True)
+    vocabulary = Vocabulary.of([WORDS * 20, ["sleepy"]], subwords=True, size=24)
     model = encoder(name, vocabulary)
     text = TREES[0] if name == "strae" else "The black cat sleeps"
     records = prepared(model, [text])

@@ -10,7 +10,7 @@ from structkit import registry
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.strae.sentences import Sentences
-from structkit.learning.strae.texts import BiLSTM, RoBERTa, TextIds, TextTraining, pad
+from structkit.learning.strae.texts import TextIds, TextTraining, pad
 from tests.learning.strae import reference_baselines as reference
 from tests.learning.strae.samples import train_on, vocabulary, write_records
 from tests.model_encodings import encoding_of
@@ -28,9 +28,16 @@ def method(name):
     return registry.load("method", name)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def small_roberta():
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in {"heads": 2, "layers": 3, "inner_size": 11}.items():
+            patched.setattr(method("roberta"), name, value)
+        yield
+
+
 def text_model(name):
-    torch.manual_seed(0)
-    model = BiLSTM(9, 6, 1.0) if name == "bi-lstm" else RoBERTa(9, 6, 11, heads=2, layers=3)
+    model = method(name)(embedding_size=6).untrained(9)
     with torch.no_grad():
         for weight in model.parameters():
             weight.uniform_(-1, 1)
@@ -72,7 +79,7 @@ def test_the_loss_and_gradients_of_bi_lstm_equal_the_plain_versions(texts):
     weights = dict(model.named_parameters())
     losses = [loss for ids in texts for loss in reference.bi_lstm(ids, weights)[1]]
     expected = torch.stack(losses).mean()
-    chosen = method("bi-lstm")(embedding_size=6, embedding_dropout=0.0)
+    chosen = method("bi-lstm")(embedding_size=6)
     training = TextTraining(chosen, model, vocabulary(9), Sentences([])).eval()
     # two portions count as one batch
     parts = [batch_of(part, [False] * len(part)) for part in (texts[:1], texts[1:]) if part]
@@ -91,13 +98,13 @@ def test_roberta_predicts_masked_tokens_only_from_what_it_may_see():
     torch.manual_seed(3)
     model = text_model("roberta")
     seen = []
-    model.states = lambda batch, dropout: (
+    model.states = lambda batch: (
         seen.append(batch.ids),
         [torch.zeros(*batch.ids.shape, 6).double()],
     )[1]
     texts = [[number % 9 for number in range(40)]] * 50 + [[1]]
     batch = batch_of(texts, [False] * 51)
-    _, ids, bias = model.predictions(batch, 0.0)
+    _, ids, bias = model.predictions(batch)
     changed = seen[0] != batch.ids
     hidden = seen[0] == 9
     share = len(ids) / (50 * 40 + 1)
@@ -108,7 +115,9 @@ def test_roberta_predicts_masked_tokens_only_from_what_it_may_see():
     assert 9 == len(bias)
 
 
-def test_parameters_without_embeddings_are_the_published_ones():
+def test_parameters_without_embeddings_are_the_published_ones(monkeypatch):
+    for name, value in {"heads": 10, "layers": 6, "inner_size": 3072}.items():
+        monkeypatch.setattr(method("roberta"), name, value)
     lstm, roberta = method("bi-lstm")().untrained(5), method("roberta")().untrained(5)
     count = sum(weight.numel() for name, weight in lstm.named_parameters() if name != "embedding")
     assert 181_800 == count  # StrAE, table 5
@@ -123,8 +132,7 @@ def test_parameters_without_embeddings_are_the_published_ones():
 SMALL = {
     "fasttext": {"buckets": 2000, "epochs": 3, "learning_rate": 0.05},
     "bi-lstm": {"epochs": 10, "batch_size": 8, "learning_rate": 0.01},
-    "roberta": {"epochs": 10, "batch_size": 8, "learning_rate": 0.01, "vocabulary_size": 400}
-    | {"layers": 2, "inner_size": 16, "heads": 2},
+    "roberta": {"epochs": 10, "batch_size": 8, "learning_rate": 0.01, "vocabulary_size": 400},
 }
 
 
