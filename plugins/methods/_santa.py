@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import AutoConfig, AutoModelForMaskedLM
 
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, program
 from structkit.learning.encoders.dual_encoder import (
     DualEncoder,
     check_contrast,
@@ -135,24 +135,40 @@ class TokensInPlace(Predictor):
 
     def __init__(self, encoder: Encoder, head: TokenHead) -> None:
         super().__init__()
-        self.head = head
-        self.masking = MaskedTokens(encoder.tokenizing)
+        self.head, self.tokenizing = head, encoder.tokenizing
 
     def masked(self, records: list[Record], take: Take, *, predict: bool) -> MaskedBatch:
         own = records[share(len(records))]
-        tokens: Tokens | None = None
-        labels: Tensor | None = None  # (batch, document length)
-        if own:
-            tokens, labels = self.masking.batch(
-                [record["masked"] for record in own], [record["target"] for record in own]
-            )
-            device = self.head.bias.device
-            tokens, labels = tokens.to(device), labels.to(device)
-        texts = Texts(tokens, share(len(records)).start, len(records))
+        first, every = share(len(records)).start, len(records)
+        if not own:
+            wanted = max(1, total(0)) if predict else 0.0
+            return MaskedBatch(Texts(None, first, every), None, wanted)
+        tokens, labels = self.tokens([restored(each["masked"], each["target"]) for each in own])
+        device = self.head.bias.device
+        texts = Texts(tokens.to(device), first, every)
         if not predict:
             return MaskedBatch(texts)
-        count = int((labels != IGNORED).sum()) if labels is not None else 0
-        return MaskedBatch(texts, labels, max(1, total(count)))
+        count = int((labels != IGNORED).sum())
+        return MaskedBatch(texts, labels.to(device), max(1, total(count)))
+
+    def tokens(self, restored: Sequence[tuple[str, list[Span]]]) -> tuple[Tokens, Tensor]:
+        """Texts with the tokens of their spans masked, and these, (batch, length), or `IGNORED`."""
+        tokenizing, texts = self.tokenizing, [text for text, _ in restored]
+        encoded = tokenizing.tokenizer(
+            texts,
+            truncation=True,
+            max_length=tokenizing.lengths["document"],
+            return_offsets_mapping=True,
+        )
+        cut = sum(bool(encoding.overflowing) for encoding in encoded.encodings)
+        tokenizing.truncation.count("document", len(texts), cut)
+        tokens = padded(encoded["input_ids"], tokenizing.padding)
+        labels = torch.full(tokens.ids.shape, IGNORED)
+        for row, (_, spans) in enumerate(restored):
+            places = overlapping(encoded["offset_mapping"][row], spans)
+            labels[row, places] = tokens.ids[row, places]
+            tokens.ids[row, places] = tokenizing.tokenizer.mask_token_id
+        return tokens, labels
 
     def wanted(self, wanted: Tensor, rows: Tensor, length: int) -> Tensor:
         return wanted[rows, :length]
@@ -177,22 +193,12 @@ class TokenHead(nn.Module):
         nn.init.normal_(self.dense.weight, std=0.02)
         nn.init.zeros_(self.dense.bias)
 
-    def forward(self, states: Tensor, table: Tensor) -> Tensor:
-        """Scores, (tokens, vocabulary), of states, (tokens, dim)."""
-        hidden = self.hidden(states)
-        return functional.linear(hidden, table.to(hidden.dtype), self.bias.to(hidden.dtype))
-
-    def hidden(self, states: Tensor) -> Tensor:
-        """States, (tokens, dim), made comparable with the embeddings of the vocabulary."""
-        transformed: Tensor = self.norm(functional.gelu(self.dense(states)))
-        return transformed
-
     def loss(self, states: Tensor, table: Tensor, wanted: Tensor) -> Tensor:
         """The sum of the cross-entropies of states, (tokens, dim), for the wanted tokens.
 
         The scores of the vocabulary, (tokens, vocabulary), exist some rows at a time.
         """
-        hidden = self.hidden(states)
+        hidden: Tensor = self.norm(functional.gelu(self.dense(states)))
         exact = torch.promote_types(hidden.dtype, torch.float32)
         hidden, table, bias = (each.to(exact) for each in (hidden, table, self.bias))
         if not len(hidden):
@@ -202,50 +208,19 @@ class TokenHead(nn.Module):
             return vocabulary_loss(hidden, table, bias, wanted, one)
 
 
-class MaskedTokens:
-    """Texts with entities as token ids in which the entities' tokens are masked."""
+def overlapping(offsets: Sequence[Span], spans: Sequence[Span]) -> list[int]:
+    """The places of the tokens that overlap a span; both are in order.
 
-    def __init__(self, tokenizing: Any) -> None:
-        self.tokenizing = tokenizing
-        self.mask = tokenizing.tokenizer.mask_token_id
-
-    def batch(self, masked: Sequence[str], targets: Sequence[str]) -> tuple[Tokens, Tensor]:
-        """Tokens with masks, and the ids to predict, (batch, length), `IGNORED` elsewhere."""
-        whole = [
-            restored(text, entities_of(target))
-            for text, target in zip(masked, targets, strict=True)
-        ]
-        tokenizing, length = self.tokenizing, self.tokenizing.lengths["document"]
-        texts = [text for text, _ in whole]
-        encoded = tokenizing.tokenizer(
-            texts, truncation=True, max_length=length, return_offsets_mapping=True
-        )
-        cut = sum(bool(encoding.overflowing) for encoding in encoded.encodings)
-        tokenizing.truncation.count("document", len(texts), cut)
-        pairs = [
-            self._masked(ids, offsets, spans)
-            for ids, offsets, (_, spans) in zip(
-                encoded["input_ids"], encoded["offset_mapping"], whole, strict=True
-            )
-        ]
-        tokens = padded([ids for ids, _ in pairs], tokenizing.padding)
-        labels = torch.full(tokens.ids.shape, IGNORED)
-        for row, (_, wanted) in enumerate(pairs):
-            labels[row, : len(wanted)] = torch.tensor(wanted)
-        return tokens, labels
-
-    def _masked(
-        self, ids: list[int], offsets: list[Span], spans: list[Span]
-    ) -> tuple[list[int], list[int]]:
-        """Ids, masked wherever a token overlaps a span, and the ids that were there."""
-        masked, wanted = list(ids), [IGNORED] * len(ids)
-        at = 0
-        for place, (start, end) in enumerate(offsets):
-            while at < len(spans) and spans[at][1] <= start:
-                at += 1
-            if start < end and at < len(spans) and spans[at][0] < end:
-                masked[place], wanted[place] = self.mask, ids[place]
-        return masked, wanted
+    >>> overlapping([(0, 0), (0, 3), (4, 5), (5, 7), (7, 9)], [(4, 6), (8, 9)])
+    [2, 3, 4]
+    """
+    places, at = [], 0
+    for place, (start, end) in enumerate(offsets):
+        while at < len(spans) and spans[at][1] <= start:
+            at += 1
+        if start < end and at < len(spans) and spans[at][0] < end:
+            places.append(place)
+    return places
 
 
 def entities_of(target: str) -> list[str]:
@@ -257,31 +232,28 @@ def entities_of(target: str) -> list[str]:
     return [piece.strip() for piece in SENTINEL.split(target)[2:-2:2]]
 
 
-def restored(masked: str, entities: Sequence[str]) -> tuple[str, list[Span]]:
+def restored(masked: str, target: str) -> tuple[str, list[Span]]:
     """The text before masking, and where its entities are.
 
     Errors: a sentinel without an entity is a `UserError`.
 
-    >>> restored("def <extra_id_0>(a): <extra_id_0>", ["f"])
+    >>> restored("def <extra_id_0>(a): <extra_id_0>", "<extra_id_0> f <extra_id_1>")
     ('def f(a): f', [(4, 5), (10, 11)])
     """
-    parts: list[str] = []
-    spans: list[Span] = []
-    at = length = 0
+    entities = entities_of(target)
+    text, spans, at = "", list[Span](), 0
     for match in SENTINEL.finditer(masked):
         number = int(match[1])
         if number >= len(entities):
             raise UserError(
                 f'field "masked" has {match[0]}, but "target" does not',
-                "make both with structkit mask-entities",
+                f"make both with {program('mask-entities')}",
             )
-        before = masked[at : match.start()]
-        length += len(before)
-        spans.append((length, length + len(entities[number])))
-        parts += before, entities[number]
-        length += len(entities[number])
+        text += masked[at : match.start()]
+        spans.append((len(text), len(text) + len(entities[number])))
+        text += entities[number]
         at = match.end()
-    return "".join([*parts, masked[at:]]), spans
+    return text + masked[at:], spans
 
 
 @dataclass(frozen=True)
@@ -375,20 +347,25 @@ class Santa(DualEncoder[Inputs]):
         return {"entity": weight} if weight else {}
 
 
-def build(method: Method, spool: Spool, offline: bool) -> Santa:
+def build(settings: Method, spool: Spool, offline: bool) -> Santa:
     """The training that the settings ask for, with or without a decoder."""
-    negatives = negatives_of(method, spool) if method.alignment_weight else 0
-    if method.alignment_weight:
-        check_contrast(spool, method, negatives)
-    if encoder_only(method, offline):
-        return in_place(method, spool, negatives, offline)
-    assert method.target_length
-    encoder = build_encoder(
-        method, spool, offline=offline, head=True, lengths={"target": method.target_length}
+    negatives = negatives_of(settings, spool) if settings.alignment_weight else 0
+    if settings.alignment_weight:
+        check_contrast(spool, settings, negatives)
+    in_place = encoder_only(settings, offline)
+    if in_place and settings.pooling == "first-decoder-token":
+        say("the model has no decoder: pooling is cls, and masked tokens are predicted in place")
+        settings = replace(settings, pooling="cls")
+    lengths = {} if in_place else {"target": settings.target_length or 0}
+    encoder = build_encoder(settings, spool, offline=offline, head=not in_place, lengths=lengths)
+    if settings.reads_masked:
+        check_tokens(encoder.tokenizing.tokenizer, in_place)
+    predictor: Predictor = (
+        TokensInPlace(encoder, token_head(settings, encoder.model, offline))
+        if in_place
+        else WrittenEntities()
     )
-    if method.reads_masked:
-        check_sentinels(encoder.tokenizing.tokenizer)
-    return Santa(method, encoder, negatives, WrittenEntities())
+    return Santa(settings, encoder, negatives, predictor)
 
 
 def encoder_only(settings: Method, offline: bool) -> bool:
@@ -402,59 +379,39 @@ def encoder_only(settings: Method, offline: bool) -> bool:
     return not config.is_encoder_decoder
 
 
-def in_place(settings: Method, spool: Spool, negatives: int, offline: bool) -> Santa:
-    """The variant for an encoder alone, which predicts masked tokens in place."""
-    settings = settings.without_decoder()
-    encoder = build_encoder(settings, spool, offline=offline)
-    if settings.reads_masked:
-        check_mask(encoder.tokenizing.tokenizer)
-    start = settings.model if settings.entity_weight else None  # otherwise the head is not used
-    head = token_head(encoder.model, start, offline=offline)
-    return Santa(settings, encoder, negatives, TokensInPlace(encoder, head))
+def check_tokens(tokenizer: Any, in_place: bool) -> None:
+    """Raise if the tokenizer has no token that stands for an entity, or would cut it in pieces."""
+    if in_place:
+        there, what, model = tokenizer.mask_token_id is not None, "mask token", "BERT-like model"
+    else:
+        number = tokenizer.convert_tokens_to_ids("<extra_id_0>")
+        there, what = number not in (None, tokenizer.unk_token_id), "sentinels <extra_id_0> …"
+        model = "T5 model such as CodeT5"
+    if not there:
+        alone = f"{flag('entity_weight', 0)} {flag('align_on', 'original')}"
+        problem = f"the model's tokenizer has no {what}"
+        raise UserError(problem, f"use a {model}, or align alone: {alone}")
 
 
-def check_sentinels(tokenizer: Any) -> None:
-    """Raise if the tokenizer would cut a sentinel into pieces."""
-    if tokenizer.convert_tokens_to_ids("<extra_id_0>") in (None, tokenizer.unk_token_id):
-        raise UserError(
-            "the model's tokenizer has no sentinels <extra_id_0> …",
-            f"use a T5 model such as CodeT5, or {align_alone()}",
-        )
-
-
-def check_mask(tokenizer: Any) -> None:
-    """Raise if entities cannot be masked."""
-    if tokenizer.mask_token_id is None:
-        raise UserError(
-            "the model's tokenizer has no mask token",
-            f"use a BERT-like model, or {align_alone()}",
-        )
-
-
-def token_head(model: Any, name: str | None, *, offline: bool) -> TokenHead:
+def token_head(settings: Method, model: Any, offline: bool) -> TokenHead:
     """The head for a model: the one in its folder if it is a BERT's, otherwise a new one."""
-    embeddings = model.get_input_embeddings()
-    head = TokenHead(model.config.hidden_size, embeddings)
-    if name is None:
+    head = TokenHead(model.config.hidden_size, model.get_input_embeddings())
+    if not settings.model or not settings.entity_weight:
         return head
-    bert = model.config.model_type == "bert"
-    known = _pretrained_head(_transformer(name, offline)) if bert else None
-    if known is None:
-        say(f"the model {name} has no head for masked tokens: a new one is added")
-        return head
-    transform = known.transform
-    head.dense.load_state_dict(transform.dense.state_dict())
-    head.norm.load_state_dict(transform.LayerNorm.state_dict())
-    head.norm.eps = transform.LayerNorm.eps
-    head.bias.data.copy_(known.bias.data)
+    if model.config.model_type == "bert":
+        folder = _transformer(settings.model, offline)
+        full, loading = AutoModelForMaskedLM.from_pretrained(
+            folder, **SAFE, output_loading_info=True
+        )
+        if not any("predictions.transform" in key for key in loading["missing_keys"]):
+            known = full.cls.predictions
+            head.dense.load_state_dict(known.transform.dense.state_dict())
+            head.norm.load_state_dict(known.transform.LayerNorm.state_dict())
+            head.norm.eps = known.transform.LayerNorm.eps
+            head.bias.data.copy_(known.bias.data)
+            return head
+    say(f"the model {settings.model} has no head for masked tokens: a new one is added")
     return head
-
-
-def _pretrained_head(folder: Path) -> Any:
-    """A BERT's own head for masked tokens, if its folder has the weights."""
-    full, loading = AutoModelForMaskedLM.from_pretrained(folder, **SAFE, output_loading_info=True)
-    missing = any("predictions.transform" in key for key in loading["missing_keys"])
-    return None if missing else full.cls.predictions
 
 
 def _transformer(name: str, offline: bool) -> Path:
@@ -462,8 +419,3 @@ def _transformer(name: str, offline: bool) -> Path:
     folder = model_folder(name, offline=offline)
     place: Path = own_facts(folder).get("transformer", folder)
     return place
-
-
-def align_alone() -> str:
-    """The remedy for a model that cannot predict entities."""
-    return f"align alone: {flag('entity_weight', 0)} {flag('align_on', 'original')}"

@@ -15,7 +15,7 @@ Structured Data" (https://aclanthology.org/2023.findings-acl.734), released code
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from structkit.errors import UserError, flag
@@ -23,7 +23,6 @@ from structkit.learning.encoders.settings import COSINES, EncoderSettings
 from structkit.learning.training.settings import LENGTH
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
-from structkit.progress import say
 
 if TYPE_CHECKING:
     from ._santa import Santa
@@ -90,13 +89,6 @@ class Method(EncoderSettings):
     def reads_masked(self) -> bool:
         """Whether a loss needs the masked documents."""
         return self.entity_weight > 0 or self.align_on == "masked"
-
-    def without_decoder(self) -> Method:
-        """As they are for an encoder alone: CLS takes the place of the decoder's first token."""
-        if self.pooling != "first-decoder-token":
-            return self
-        say("the model has no decoder: pooling is cls, and masked tokens are predicted in place")
-        return replace(self, pooling="cls")
 
     def build(self, spool: Spool, *, offline: bool = False) -> Santa:
         from ._santa import build

@@ -21,7 +21,6 @@ from structkit.embeddings.vectors import (
     NOT_FINITE,
     TOO_LARGE,
     BinaryRows,
-    Coded,
     Floats,
     Int8Rows,
     Matrix,
@@ -39,13 +38,8 @@ from structkit.records.lines import cannot_read
 MATRICES = (".npy", ".npz", ".parquet")
 AGAIN = "encode the corpus again"
 # facts of a run that do not affect the numbers of a row
-UNRELATED = frozenset(
-    (
-        *("model", "keep", "batch_tokens", "count", "dim", "run", "files"),
-        *("records", "sha256", "precision"),
-    )
-)
-ARCHIVE = "give the array in it alone: numpy.save('NAME.npy', archive['KEY'])"
+UNRELATED = {"model", "keep", "batch_tokens", "count", "dim", "run", "files", "records"}
+UNRELATED |= {"sha256", "precision"}
 MAXIMUM_SCALE = 2.0**57  # the square of 127 times as much is a float32
 NUMBERS = frozenset((float, int))
 OWN = frozenset(("id", "doc_id", "embedding"))  # the fields of an embedding that are not kept ones
@@ -183,29 +177,25 @@ def vector(record: Record, name: str = "embedding", dimensions: int = 0) -> arra
     """An embedding in a record as float32; `dimensions`, where not 0, is what it must have."""
     value = record.get(name)
     if type(value) is not list:
-        raise UserError(
-            f'field "{name}" is '
-            + ("missing" if name not in record else f"{json_kind(value)}, not an array"),
-            f"make embeddings with {program('encode')}, or search texts with "
-            f"{flag('method', 'bm25')}",
-        )
+        is_ = f"{json_kind(value)}, not an array" if name in record else "missing"
+        remedy = f"make embeddings with {program('encode')}, or search texts with "
+        raise UserError(f'field "{name}" is {is_}', remedy + flag("method", "bm25"))
     if not NUMBERS.issuperset(map(type, value)):
         wrong = next(item for item in value if type(item) not in NUMBERS)
         hint = "; NaN is written as null" if wrong is None else ""
         problem = f'field "{name}" holds {json_kind(wrong)}, not only numbers{hint}'
         raise UserError(problem, NOT_FINITE)
-    large = UserError(f'field "{name}" holds numbers too large for float32', TOO_LARGE)
     try:
         row = array("f", value)
     except OverflowError:  # an integer that is beyond float64 too
-        raise large from None
-    if len(row) != (dimensions or len(row)) or not row:
-        problem = f'field "{name}" has {len(row)} dimensions, not {dimensions or "1 or more"}'
-        raise UserError(problem, "encode queries and documents with one model")
+        row = array("f", [math.inf])
     values = np.frombuffer(row, np.float32)
     with np.errstate(over="ignore"):
         if not np.isfinite(values @ values):
-            raise large
+            raise UserError(f'field "{name}" holds numbers too large for float32', TOO_LARGE)
+    if len(row) != (dimensions or len(row)) or not row:
+        problem = f'field "{name}" has {len(row)} dimensions, not {dimensions or "1 or more"}'
+        raise UserError(problem, "encode queries and documents with one model")
     return row
 
 
@@ -234,19 +224,20 @@ def read_matrix(path: str, *, fields: bool = False, scan: bool = True) -> Embedd
     except ValueError as error:
         problem = f"is damaged, or not a .npy file of numbers (NumPy: {error})"
         raise UserError(problem, _write(".npy")).at(path) from None
-    if not isinstance(vectors, np.ndarray):
-        raise UserError("is an archive of arrays", ARCHIVE).at(path)
     stem = path.removesuffix(".npy")
     kind = next((each for each, code in CODES.items() if vectors.dtype == code), None)
-    form = f"holds {vectors.dtype} {vectors.shape}, not floats (documents, dimensions)"
+    problem = f"holds {vectors.dtype} {vectors.shape}, not floats (documents, dimensions)"
+    form = UserError(problem, _write(".npy")).at(path)
     if vectors.ndim != 2 or not (vectors.dtype.kind == "f" or kind) or 0 in vectors.shape:
-        raise UserError(form, _write(".npy")).at(path)
+        raise form
     ids = unique(read_ids(stem + IDS, len(vectors)), stem + IDS)
     beside = stem + META
     meta = read_meta(beside, *vectors.shape, kind=kind) if os.path.exists(beside) else {}
     if meta.get("quantize") != kind:
-        raise UserError(form, _write(".npy")).at(path)
-    rows = _coded(stem, vectors, kind, meta) if kind else vectors
+        raise form
+    rows: Any = vectors
+    if kind:
+        rows = _scaled(stem, vectors) if kind == "int8" else BinaryRows(vectors, meta["dim"])
     chunks, kept = stem + DOC_IDS, stem + FIELDS
     doc_ids = read_ids(chunks, len(vectors)) if os.path.exists(chunks) else ids
     records = read_fields(kept, len(ids)) if fields and os.path.exists(kept) else []
@@ -270,20 +261,17 @@ def _largest_norm(path: str, rows: Matrix) -> float:
         raise error.at(path) from None
 
 
-def _coded(stem: str, codes: Any, kind: str, meta: Record) -> Coded:
-    if kind == "binary":
-        return BinaryRows(codes, meta["dim"])
+def _scaled(stem: str, codes: Any) -> Int8Rows:
+    """Codes with their scales, which are mapped too."""
     path = stem + SCALES
     try:
-        size = os.path.getsize(path)
-        if size != 4 * len(codes):
-            problem = f"holds {size:,} bytes for {len(codes):,} scales of 4 bytes"
-            raise UserError(problem, AGAIN).at(path)
         scales: Any = np.memmap(path, "<f4", mode="r")
     except OSError as error:
         raise cannot_read(error).at(path) from None
-    if not ((scales >= 0) & (scales < MAXIMUM_SCALE)).all():
-        problem = "is damaged: a scale is negative, or not finite, or too large for float32"
+    except ValueError:  # it is empty, or ends within a number
+        scales = np.empty(0)
+    if len(scales) != len(codes) or not ((scales >= 0) & (scales < MAXIMUM_SCALE)).all():
+        problem = f"is damaged: it does not hold {len(codes):,} numbers of 4 bytes, 0 or more"
         raise UserError(problem, AGAIN).at(path)
     return Int8Rows(codes, scales)
 
@@ -297,7 +285,10 @@ def map_array(path: str) -> Any:
     refuse_pipe(path, "a .npy file")
     try:
         with warnings.catch_warnings(action="ignore"):  # of sizes beyond all numbers
-            return np.load(path, mmap_mode="r", allow_pickle=False)
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+        if not isinstance(array, np.ndarray):
+            raise ValueError("an archive of arrays")
+        return array
     except OSError:
         raise
     except Exception as error:  # of nine classes, as headers are nested deeply, lie, or are cut
@@ -409,14 +400,16 @@ def read_meta(
         raise cannot_read(error).at(path) from None
     except ValueError as error:
         raise UserError(f"is damaged: it is not JSON ({error})", again).at(path) from None
-    if not isinstance(meta, dict) or not {"count", "dim"} <= meta.keys():
-        raise UserError("is not a JSON object with count and dim", again).at(path)
+    known = {"count": int, "dim": int, "model_sha256": str, "run": dict, "files": dict}
+    optional = ("model_sha256", "run", "files")
+    if not isinstance(meta, dict) or not all(
+        type(meta.get(name)) is form or meta.get(name) is None and name in optional
+        for name, form in known.items()
+    ):
+        raise UserError("is not what structkit writes", again).at(path)
     shape = count, dim = meta["count"], meta["dim"]
-    if count != rows or type(dim) is not int or columns(dim, kind) != width:
+    if count != rows or columns(dim, kind) != width:
         raise UserError(f"says {shape}, but the matrix is {(rows, width)}", again).at(path)
-    for name, form in (("model_sha256", str), ("run", dict), ("files", dict)):
-        if not isinstance(meta.get(name), form | None):
-            raise UserError(f"{name} is {json_kind(meta[name])}", again).at(path)
     return meta
 
 

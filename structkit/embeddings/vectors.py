@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.errors import UserError
-from structkit.records.jsonl import Record, Records
+from structkit.records.jsonl import Record
 
 Floats = NDArray[np.floating]
 Vectors = NDArray[np.float32]
@@ -54,9 +54,9 @@ class TextEncoding(Protocol):
     """A model that reads records of texts: `Encoding` of learning/encoding, which needs a model."""
 
     def embedded(
-        self, records: Iterable[Record], source: Records | None = None
+        self, records: Iterable[Record]
     ) -> Iterator[tuple[Sequence[EmbeddingRow], Vectors]]:
-        """The rows of some records at a time, and their embeddings; `source` knows their lines."""
+        """The rows of some records at a time, and their embeddings."""
         ...
 
     def meta(self) -> Record:

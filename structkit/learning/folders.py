@@ -19,7 +19,7 @@ import huggingface_hub as hub  # it imports what is used, when it is used
 import numpy as np
 import orjson
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from structkit import registry
@@ -357,15 +357,6 @@ def read_weights(folder: Path) -> dict[str, NDArray[Any]]:
     return weights
 
 
-def not_finite(folder: Path) -> bool:
-    """Whether a weight is known to hold NaN or infinity; not where numpy cannot read them."""
-    try:
-        with safe_open(folder / WEIGHTS, "np") as weights:
-            return not all(np.isfinite(weights.get_tensor(name)).all() for name in weights.keys())
-    except (OSError, SafetensorError, TypeError, ValueError):
-        return False
-
-
 def own_weights(folder: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArray[Any]]:
     """The weights of a model of these shapes. Errors: `UserError` where they are not its own."""
     stored, file = read_weights(folder), folder / WEIGHTS
@@ -382,8 +373,9 @@ def own_weights(folder: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str
     return stored
 
 
-def spoiled(folder: Path) -> UserError:
-    """The error for a model that gives no finite embeddings."""
+def spoiled(folder: Path, record_id: str = "") -> UserError:
+    """The error for a model that gives no finite embeddings: of a record, where one is named."""
+    of_record = f' of the record "{record_id}"' if record_id else ""
+    problem = f"the model's embeddings{of_record} hold NaN or infinity"
     remedy = f"train the model again, with a lower {flag('learning_rate')}"
-    error = UserError("the model's embeddings hold NaN or infinity", remedy)
-    return error.at(str(folder / WEIGHTS))
+    return UserError(problem, remedy).at(str(folder / WEIGHTS))

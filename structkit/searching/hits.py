@@ -237,7 +237,7 @@ def _from_texts(
             yield record
 
     try:
-        for rows, vectors in encoding.embedded(distinct(), queries):
+        for rows, vectors in encoding.embedded(distinct()):
             _same_dimensions(vectors.shape[1], searcher, "the model")
             yield [row.id for row in rows], vectors
     except UserError as error:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from structkit.errors import UserError, flag
 from structkit.learning.encoders.encoder import Encoder, save_encoder
-from structkit.learning.encoders.grad_cache import B, Texts, backward, plain_loss
+from structkit.learning.encoders.grad_cache import B, Texts, backward
 from structkit.learning.encoders.losses import duplicates, info_nce
 from structkit.learning.encoders.settings import EncoderSettings
 from structkit.learning.training.devices import share
@@ -113,9 +113,6 @@ class DualEncoder(TrainingModule, Generic[B]):
     def weights(self) -> dict[str, float]:
         """The losses that texts have by themselves, and the weight of each."""
         return {}
-
-    def loss(self, inputs: B) -> tuple[Tensor, dict[str, Tensor]]:
-        return plain_loss(self, inputs)
 
     def backward(self, inputs: B) -> dict[str, float]:
         return backward(self, inputs)

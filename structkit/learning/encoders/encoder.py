@@ -100,15 +100,11 @@ class Encoder(TokenModel, TorchModel):
 
     def tokens(self, texts: Sequence[str], kind: str) -> Tokens:
         """Texts as one padded batch, on the model's device."""
-        return self.padded(self.tokenizing.ids(texts, kind))
+        return self.batch(self.tokenizing.ids(texts, kind))
 
     def batch(self, inputs: Sequence[list[int] | Chunk]) -> Tokens:
         """Some inputs, padded, on the model's device."""
         ids = [each.ids if isinstance(each, Chunk) else each for each in inputs]
-        return self.padded(ids)
-
-    def padded(self, ids: Sequence[Sequence[int]]) -> Tokens:
-        """Token ids as one batch, on the model's device."""
         return padded(ids, self.tokenizing.padding).to(self.device)
 
     def embed(self, tokens: Tokens) -> Tensor:
@@ -162,9 +158,6 @@ class Encoder(TokenModel, TorchModel):
     def normalized(self, embeddings: Tensor) -> Tensor:
         embeddings = embeddings.float()
         return functional.normalize(embeddings, dim=-1) if self.normalize else embeddings
-
-    def forward(self, tokens: Tokens) -> Tensor:
-        return self.embed(tokens)
 
     def facts(self) -> Record:
         """What a model folder must say to load the encoder as it is."""

@@ -202,17 +202,3 @@ def _numbers(
     single = {name: total(sums[name]) for name in module.weights()}
     whole_loss = loss.item() + sum(module.weights()[name] * part for name, part in single.items())
     return {"loss": whole_loss, **{name: part.item() for name, part in parts.items()}, **single}
-
-
-def plain_loss(module: Embedding[B], inputs: B) -> tuple[Tensor, dict[str, Tensor]]:
-    """The same loss of one process with its whole graph, computed at once."""
-    embeddings: dict[str, Tensor] = {}
-    single: dict[str, Tensor] = {}
-    for name, texts in inputs.texts.items():
-        (rows,) = texts.chunks(0)
-        embeddings[name], losses = module.embedded(inputs, name, rows)
-        single |= losses
-    loss, parts = module.objective(inputs, embeddings)
-    for name in single:
-        loss = loss + module.weights()[name] * single[name]
-    return loss, {name: part.detach() for name, part in {**parts, **single}.items()}

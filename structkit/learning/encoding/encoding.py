@@ -25,11 +25,11 @@ from structkit.learning.encoding.reading import (
 )
 from structkit.learning.encoding.reuse import EarlierEmbeddings
 from structkit.learning.encoding.settings import FIELDS, EncodingSettings
-from structkit.learning.folders import content_hash, not_finite, spoiled
+from structkit.learning.folders import content_hash, spoiled
 from structkit.learning.static import normalized
 from structkit.learning.training.tokens import Model
 from structkit.progress import say
-from structkit.records.jsonl import Record, Records
+from structkit.records.jsonl import Record
 
 
 class Encoding:
@@ -100,15 +100,13 @@ class Encoding:
             of_texts = self.embed_inputs(list(inputs.values()))
             for record in window:
                 embeddings = of_texts[[numbers[text] for text in record.texts]]
-                check_finite([record], [record.id] * len(names), embeddings, self.folder)
+                check_finite([record.id] * len(names), embeddings, self.folder)
                 named = dict(zip(names, embeddings, strict=True))
                 yield {"id": record.id, **named, **record.kept}
 
-    def embedded(
-        self, records: Iterable[Record], source: Records | None = None
-    ) -> Iterator[Embedded]:
-        """The embeddings of records, some at a time; `source` knows their lines."""
-        return self.windows(self.reader.read(records, source))
+    def embedded(self, records: Iterable[Record]) -> Iterator[Embedded]:
+        """The embeddings of records, some at a time."""
+        return self.windows(self.reader.read(records))
 
     def windows(
         self, texts: Iterable[ReadRecord], before: Callable[[Window], None] | None = None
@@ -121,7 +119,7 @@ class Encoding:
         for window, (rows, embeddings) in self.spread(several):
             if before:
                 before(window)
-            check_finite(window, [row.document for row in rows], embeddings, self.folder)
+            check_finite([row.document for row in rows], embeddings, self.folder)
             if rows:  # a tree of one word has no phrases
                 yield rows, embeddings
 
@@ -288,21 +286,11 @@ def batches_of(lengths: Sequence[int], budget: int) -> Iterator[range]:
         start = end
 
 
-def check_finite(
-    records: Sequence[ReadRecord], owners: Sequence[str], embeddings: Vectors, folder: Path
-) -> None:
-    """Raise if an embedding (owners, dim) is not finite, with the place of its record.
+def check_finite(owners: Sequence[str], embeddings: Vectors, folder: Path) -> None:
+    """Raise if an embedding (owners, dim) of the model in a folder is not finite.
 
-    `owners` are the ids of the records that the embeddings are of. Where the weights in the model's
-    `folder` are to blame, the place is their file.
+    `owners` are the ids of the records that the embeddings are of.
     """
     finite = np.isfinite(embeddings).all(axis=-1)
-    if finite.all():
-        return
-    if not_finite(folder):
-        raise spoiled(folder)
-    owner = owners[int(np.argmin(finite))]
-    here = next(record.here for record in records if record.id == owner)
-    where = "" if all(here) else f'the record "{owner}": '
-    problem = f"{where}the model's embedding of the text holds NaN or infinity"
-    raise UserError(problem, spoiled(folder).remedy).at(*here)
+    if not finite.all():
+        raise spoiled(folder, owners[int(np.argmin(finite))])

@@ -14,7 +14,7 @@ from structkit.errors import UserError, flag, missing
 from structkit.learning.training.spool import MAKERS, remedy_for
 from structkit.learning.training.tokens import Model
 from structkit.records.fields import HTML, placed, text_name
-from structkit.records.jsonl import Record, Records, text_field
+from structkit.records.jsonl import Record, text_field
 from structkit.structure.html.reader import Reader
 from structkit.structure.html.xpaths import parts
 from structkit.structure.trees.brackets import text_or_tree
@@ -32,7 +32,6 @@ class ReadRecord:
     id: str
     texts: list[str]
     kept: Record
-    here: tuple[str, int]  # file and line
     places: list[Record] = field(default_factory=list)  # the place of each element
     prepared: list[Record] = field(default_factory=list)  # for models of words or trees: each text
 
@@ -124,20 +123,16 @@ class TextReader:
     elements: Elements | None = None
     paths: bool | None = False
 
-    def read(
-        self, records: Iterable[Record], source: Records | None = None
-    ) -> Iterator[ReadRecord]:
-        """What is read of every record; with elements, their texts. `source` knows their lines."""
-        source = records if isinstance(records, Records) else source
+    def read(self, records: Iterable[Record]) -> Iterator[ReadRecord]:
+        """What is read of every record; with elements, their texts."""
         for record in records:
             kept = self._kept(record)
             texts = self.texts(record)
-            here = source.here if source is not None else ("", 0)
             prepared = self._prepared(texts)
             places: list[Record] = []
             if self.elements:
                 texts, places = self.elements.of(texts[0])
-            yield ReadRecord(record["id"], texts, kept, here, places, prepared)
+            yield ReadRecord(record["id"], texts, kept, places, prepared)
 
     def _kept(self, record: Record) -> Record:
         for name in self.keep:

@@ -13,9 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from structkit import registry
 from structkit.embeddings.vectors import Vectors
-from structkit.errors import UserError, flag, program
+from structkit.errors import UserError, flag
 from structkit.extras import require
 from structkit.learning.encoders.encoder import Encoder, open_model, token_states
 from structkit.learning.encoders.packing import Tokens
@@ -28,7 +27,6 @@ from structkit.learning.encoding.exported import (
     new_export,
 )
 from structkit.learning.folders import spoiled
-from structkit.learning.span_parser.parser import SpanParser
 from structkit.learning.training.devices import (
     chosen_device,
     fastest_matmul,
@@ -66,14 +64,9 @@ class TorchEngine:
     ) -> tuple[TorchEngine, Record]:
         """The model of a folder, and its facts."""
         model, facts = open_model(name, offline=offline, **changes)
-        if isinstance(model, SpanParser):
-            remedy = (
-                f"use it in {program('parse-trees')}: {flag('parser', 'builtin')}, {flag('model')}"
-            )
-            raise UserError("the model is a parser and gives no embeddings", remedy)
-        if not isinstance(model, TorchModel):
-            method = registry.find("method", facts["method"])
-            raise method.unusable("its model is no TorchModel")
+        if not isinstance(model, TorchModel):  # a parser is none
+            problem = f"a model of train {facts['method']} gives no embeddings"
+            raise UserError(problem, "name an encoder, or a model of trees")
         return cls(model, device, dtype), facts
 
     def embeddings(self, inputs: Sequence[Any]) -> Vectors:
@@ -156,7 +149,7 @@ class _Embedding(nn.Module):
 def write_graph(encoder: Encoder, file: Path) -> None:
     """Write the ONNX graph from token ids and their mask, (batch, length) each, to embeddings."""
     model = encoder.model
-    tokens = encoder.padded([[5, 6, 7, 8], [5, 6, 7]])
+    tokens = encoder.batch([[5, 6, 7, 8], [5, 6, 7]])
     axes = {0: "batch", 1: "length"}
     attention = model.config._attn_implementation
     model.set_attn_implementation("eager")

@@ -20,7 +20,7 @@ def test_a_training_from_a_model_that_cannot_compute(copied, tmp_path):  # noqa:
     data = tmp_path / "train.jsonl"
     data.write_text("".join(json.dumps({"id": str(n), **RECORD}) + "\n" for n in range(2)))
     settings = registry.load("method", "contrastive")(model=str(folder), max_steps=1)
-    with pytest.raises(UserError, match=f"folder {folder} cannot be loaded: .*; copy it again"):
+    with pytest.raises(UserError, match=f"folder {folder} cannot be loaded: .*; copy the"):
         train("contrastive", settings, [str(data)], RunOptions(output=str(tmp_path / "out")))
 
 
