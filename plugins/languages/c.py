@@ -21,7 +21,7 @@ KEYWORDS = (
     "_Complex _Decimal128 _Decimal32 _Decimal64 _Generic _Imaginary _Noreturn _Static_assert "
     "_Thread_local"
 ).split()
-GRAMMAR = Grammar.load(
+GRAMMAR = Grammar(
     tree_sitter_c.language(),
     take=("identifier", "field_identifier", "statement_identifier"),
     skip=(

@@ -34,7 +34,7 @@ MACROS = re.compile(
     rb"|^[A-Z][A-Z0-9_]+[ \t]*$(?=\s*(?:inline\s+)?namespace\b)",
     re.M,
 )
-GRAMMAR = Grammar.load(
+GRAMMAR = Grammar(
     tree_sitter_cpp.language(),
     take=("identifier", "field_identifier", "namespace_identifier", "statement_identifier"),
     skip=(

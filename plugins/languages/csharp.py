@@ -47,7 +47,7 @@ LEXICAL = Lexical(
         quoted("'"),
     )
 )
-GRAMMAR = Grammar.load(
+GRAMMAR = Grammar(
     tree_sitter_c_sharp.language(),
     take=("identifier", "implicit_parameter"),
     skip=(

@@ -22,7 +22,7 @@ KEYWORDS = (
 LEXICAL = Lexical(
     (until_line("//"), block(), Form("`", "`", escape=NEVER), quoted('"'), quoted("'")),
 )
-GRAMMAR = Grammar.load(
+GRAMMAR = Grammar(
     tree_sitter_go.language(),
     take=("identifier", "field_identifier", "package_identifier", "label_name"),
     skip=("interpreted_string_literal", "raw_string_literal", "comment"),

@@ -25,7 +25,7 @@ DECLARED = "class interface enum record annotation_type constructor compact_cons
 LEXICAL = Lexical(
     (until_line("//"), block(), Form('"""', '"""'), quoted('"'), quoted("'")),
 )
-GRAMMAR = Grammar.load(
+GRAMMAR = Grammar(
     tree_sitter_java.language(),
     take=("identifier",),
     skip=("string_literal", "line_comment", "block_comment"),

@@ -25,7 +25,7 @@ MEMBER = (
     r"\s*(?!(?:if|for|while|switch|catch|with|function|return|async\s+function)\b)"
     r"(?:(?:static|async|get|set)\s+|\*\s*)*[#\w$]+\s*\("
 )
-GRAMMAR = Grammar.load(
+GRAMMAR = Grammar(
     tree_sitter_javascript.language(),
     take=ECMASCRIPT_NAMES,
     skip=("string", "template_string", "regex", "comment", "html_comment"),

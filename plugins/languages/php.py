@@ -59,7 +59,7 @@ FORMS = (
 )
 OF_FILE = (Form(r"\A(?!\s*<\?)", OPENING, escape=NEVER), *FORMS)
 GRAMMAR, FILE = (
-    Grammar.load(
+    Grammar(
         pointer,
         take=("name",),
         skip=(

@@ -24,7 +24,7 @@ LEXICAL = Lexical(
     )
 )
 # strings include f-strings with all that is inside; `__future__` is a literal in this grammar
-GRAMMAR = Grammar.load(
+GRAMMAR = Grammar(
     tree_sitter_python.language(),
     take=("identifier", "__future__"),
     skip=("string", "comment"),

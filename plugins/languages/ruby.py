@@ -45,7 +45,7 @@ LEXICAL = Lexical(
         r"[\w)\]]/|[\w)\]][ \t]+/(?=[\s=])",  # a division
     ),
 )
-GRAMMAR = Grammar.load(
+GRAMMAR = Grammar(
     tree_sitter_ruby.language(),
     take=(
         "identifier",

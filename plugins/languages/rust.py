@@ -32,7 +32,7 @@ LEXICAL = Lexical(
     ),
     plain=(r"'[A-Za-z_]\w*\b(?!')",),  # lifetimes
 )
-GRAMMAR = Grammar.load(
+GRAMMAR = Grammar(
     tree_sitter_rust.language(),
     take=("identifier", "field_identifier", "shorthand_field_identifier", "metavariable"),
     skip=(

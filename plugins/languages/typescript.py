@@ -22,7 +22,7 @@ KEYWORDS = (
     "this throw true try typeof undefined var void while with yield"
 ).split()
 GRAMMAR, TSX = (
-    Grammar.load(
+    Grammar(
         pointer,
         take=ECMASCRIPT_NAMES,
         skip=("string", "template_string", "template_literal_type", "regex", "comment"),

@@ -6,9 +6,7 @@ A few kilobytes of odd code can keep a grammar busy for hours: parsing gives up 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Iterable, Iterator
 from time import thread_time
 
 import tree_sitter
@@ -24,8 +22,6 @@ SHORT = 1_000  # bytes: the worst known text of this size takes 0.2 s
 SKIP, TAKE, ENTER, HIDE = range(4)
 ERROR = 0xFFFF
 BARE, CLASS = (b"", b""), (b"class A {", b"\n}")
-NOTHING = frozenset[int]()
-NO_WORDS = frozenset[str]()
 
 
 def parse(parser: tree_sitter.Parser, data: bytes) -> tree_sitter.Tree:
@@ -75,100 +71,84 @@ def language_of(parser: tree_sitter.Parser) -> tree_sitter.Language:
     return parser.language
 
 
-@dataclass(frozen=True, eq=False)
+def kinds_of(language: tree_sitter.Language) -> dict[str, set[int]]:
+    """The numbers of every kind of node: an alias has several."""
+    kinds: dict[str, set[int]] = {}
+    for number in range(language.node_kind_count):
+        kinds.setdefault(language.node_kind_for_id(number) or "", set()).add(number)
+    return kinds
+
+
 class Grammar:
-    """A language's grammar, with the kinds of leaves to take and the kinds of nodes to skip."""
+    """A language's grammar, as the `language()` of a grammar package gives it: where names are.
 
-    parser: tree_sitter.Parser
-    take: frozenset[int]
-    skip: frozenset[int]
-    # what to skip under a kind of parent: kinds and names of fields
-    under: Mapping[int, frozenset[int | str]] = field(default_factory=dict)
-    never: frozenset[str] = NO_WORDS
-    reserved: frozenset[str] = NO_WORDS
-    member: re.Pattern[str] | None = None
-    lexical: Lexical | None = None
-    blank: re.Pattern[bytes] | None = None
-    with_types: Grammar | None = None
+    `take` are the kinds of leaves that are names, `skip` kinds of nodes that hold none, named or
+    literal; one that the grammar lacks is a bug. With types, `type_names` are taken too; without,
+    `types` are skipped: a kind, a kind under a parent (`annotation>identifier`), a field of one
+    (`parameter.type`). `never` are words that the grammar takes for names; `reserved` words are
+    left out where code does not parse. `member` is a pattern for the start of a class member: with
+    one, code that does not parse is read inside a class too. `lexical` tells where strings and
+    comments are in code that does not parse: nothing is taken there, whatever the tree says.
+    `blank` is what the grammar does not understand, such as macros: code that does not parse is
+    read without it.
+    """
 
-    @classmethod
-    def load(
-        cls,
+    def __init__(
+        self,
         pointer: object,
         *,
         take: Iterable[str],
         skip: Iterable[str],
         type_names: Iterable[str] = (),
         types: Iterable[str] = (),
-        never: Collection[str] = (),
-        reserved: Collection[str] = (),
+        never: Iterable[str] = (),
+        reserved: Iterable[str] = (),
         member: str | None = None,
         lexical: Lexical | None = None,
         blank: re.Pattern[bytes] | None = None,
-    ) -> Grammar:
-        """The grammar that the `language()` of a grammar package gives.
-
-        `take` and `skip` are kinds of nodes, named or literal; one that the grammar lacks is a
-        bug. With types, `type_names` are taken too; without, `types` are skipped: a
-        kind, a kind under a parent (`annotation>identifier`), a field of one (`parameter.type`).
-        `never` are words that the grammar takes for names; `reserved` words are left out where
-        code does not parse. `member` is a pattern for the start of a class member: with one, code
-        that does not parse is read inside a class too. `lexical` tells where strings and comments
-        are in code that does not parse: nothing is taken there, whatever the tree says. `blank` is
-        what the grammar does not understand, such as macros: code that does not parse is read
-        without it.
-        """
-        typed = cls(
-            tree_sitter.Parser(tree_sitter.Language(pointer)),
-            NOTHING,
-            NOTHING,
-            never=frozenset(never),
-            reserved=frozenset((*never, *reserved)),
-            member=re.compile(member) if member else None,
-            lexical=lexical,
-            blank=blank,
-        )
-        kinds = typed.kinds
-
-        def numbers(names: Iterable[str]) -> frozenset[int]:
-            return NOTHING.union(*(kinds[name] for name in names))
-
-        leaf_kinds, skip_kinds = numbers(take), numbers(skip)
-        around = set[int]()
-        under: dict[int, frozenset[int | str]] = {}
+    ) -> None:
+        self.pointer, self.lexical, self.blank = pointer, lexical, blank
+        self.parser = tree_sitter.Parser(tree_sitter.Language(pointer))
+        self.never, self.reserved = frozenset(never), frozenset((*never, *reserved))
+        self.member = re.compile(member) if member else None
+        self.kinds = kinds_of(language_of(self.parser))
+        names, nameless = (self._numbers(each) for each in (take, skip))
+        self._with_types = self._actions(nameless, {}, names | self._numbers(type_names))
+        # what to skip under a kind of parent: kinds and names of fields
+        self._under: dict[int, set[int | str]] = {}
         for rule in types:
             parent, sign, child = re.split("([>.]|$)", rule, maxsplit=1)
-            for kind in kinds[parent]:
+            for kind in self.kinds[parent]:
                 if sign:
-                    hidden = kinds[child] if sign == ">" else {child}
-                    under[kind] = under.get(kind, frozenset()) | hidden
+                    hidden = self.kinds[child] if sign == ">" else {child}
+                    self._under.setdefault(kind, set()).update(hidden)
                 else:
-                    around.add(kind)
-        names = numbers(type_names)
-        with_types = replace(typed, take=leaf_kinds | names, skip=skip_kinds)
-        return replace(
-            typed, take=leaf_kinds, skip=skip_kinds | around, under=under, with_types=with_types
-        )
+                    nameless.add(kind)
+        self._without_types = self._actions(nameless, self._under, names)
 
-    @cached_property
-    def kinds(self) -> dict[str, set[int]]:
-        """The numbers of every kind of node: an alias has several."""
+    def _numbers(self, names: Iterable[str]) -> set[int]:
+        return set[int]().union(*(self.kinds[name] for name in names))
+
+    def _actions(self, skip: Iterable[int], under: Iterable[int], take: Iterable[int]) -> list[int]:
+        """What to do with a node of a kind, at the kind's number."""
         language = language_of(self.parser)
-        kinds: dict[str, set[int]] = {}
-        for number in range(language.node_kind_count):
-            kinds.setdefault(language.node_kind_for_id(number) or "", set()).add(number)
-        return kinds
+        kinds = range(language.node_kind_count)
+        actions = [ENTER] * (ERROR + 1)
+        # unnamed nodes have no parts
+        bare = (kind for kind in kinds if not language.node_kind_is_named(kind))
+        for some, action in ((bare, SKIP), (skip, SKIP), (under, HIDE), (take, TAKE)):
+            for kind in some:
+                actions[kind] = action
+        return actions
 
     def leaves(self, text: str, *, types: bool = False) -> list[Span]:
         """Every leaf of a kind to take that is not inside a node to skip, in text order.
 
         A text that takes too long to parse raises.
         """
-        if types and self.with_types:
-            return self.with_types.leaves(text)
         data = text.encode("utf-8")
         tree, shift = self._parse(text, data)
-        leaves = self._walk(tree)
+        leaves = self._walk(tree, self._with_types if types else self._without_types)
         if shift:
             end = shift + len(data)
             leaves = [(a - shift, b - shift) for a, b in leaves if shift <= a and b <= end]
@@ -206,23 +186,9 @@ class Grammar:
                 return trees[-1]
         return trees[0]
 
-    @cached_property
-    def _actions(self) -> list[int]:
-        """What to do with a node of a kind, at the kind's number."""
-        language = language_of(self.parser)
-        kinds = range(language.node_kind_count)
-        # unnamed nodes have no parts
-        skip = self.skip.union(kind for kind in kinds if not language.node_kind_is_named(kind))
-        actions = [ENTER] * (ERROR + 1)
-        for some, action in ((skip, SKIP), (self.under, HIDE), (self.take, TAKE)):
-            for kind in some:
-                actions[kind] = action
-        return actions
-
-    def _walk(self, tree: tree_sitter.Tree) -> list[Span]:
+    def _walk(self, tree: tree_sitter.Tree, actions: list[int]) -> list[Span]:
         cursor = tree.walk()
         into, along, out = cursor.goto_first_child, cursor.goto_next_sibling, cursor.goto_parent
-        actions = self._actions
         leaves: list[Span] = []
         hidden: list[Span] = []
         # a cursor over leaves costs half of the parse; queries cost as much, and leave strings and
@@ -243,7 +209,7 @@ class Grammar:
 
     def _hidden(self, node: tree_sitter.Node) -> Iterator[Span]:
         """Those children of a node that are types."""
-        rules = self.under[node.kind_id]
+        rules = self._under[node.kind_id]
         for index, child in enumerate(node.children):
             name = node.field_name_for_child(index)
             if child.kind_id in rules or name in rules:

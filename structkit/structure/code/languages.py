@@ -118,11 +118,10 @@ class ReleasedLanguage(CodeLanguage):
 @cache
 def _identifiers(grammar: Grammar) -> Grammar:
     """The grammar that takes the leaves whose kind is exactly `identifier` or `name`."""
-    kinds = grammar.kinds
     return Grammar(
-        grammar.parser,
-        take=frozenset(kinds.get("identifier", ())) | frozenset(kinds.get("name", ())),
-        skip=frozenset(number for kind in kinds if "string" in kind for number in kinds[kind]),
+        grammar.pointer,
+        take=grammar.kinds.keys() & {"identifier", "name"},
+        skip=[kind for kind in grammar.kinds if "string" in kind],
         lexical=grammar.lexical,
     )
 
