@@ -128,7 +128,7 @@ class Language(ReleasedLanguage):
         spans = super().released_names(text)
         return [(start, end) for start, end in spans if text[start:end] not in RELEASED_KEYWORDS]
 
-    def drawn(self, names: Sequence[str], rng: random.Random) -> set[str] | None:
+    def draw(self, names: Sequence[str], rng: random.Random) -> set[str] | None:
         """Names in random order, until they cover the share of all occurrences."""
         counts = Counter(names)
         wanted = int(self.share * len(names))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 from structkit.errors import UserError, flag
-from structkit.records.jsonl import Record, several, text_field
+from structkit.records.jsonl import Record, text_field
 from structkit.records.stream import WorkerOptions, stage_of
 from structkit.seeds import random_for
 from structkit.settings import Command, seed_setting, setting
@@ -21,7 +20,6 @@ from structkit.structure.sentinels import (
     random_spans,
     refuse_sentinels,
 )
-from structkit.structure.spans import Span
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,21 +72,18 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.language and self.strategy == "entity":
-            self.configured(self.language)
+            self.language_named(self.language)
 
     @property
     def draws(self) -> bool:
         """Whether only some entities of a text are masked."""
         return self.mask_ratio != 1 and (self.mask_ratio is not None or self.profile != "paper")
 
-    def configured(self, language: str) -> Language:
+    def language_named(self, name: str) -> Language:
         """The language of that name, with the flags that it takes."""
+        status = 2 if self.language else 1
         return language_named(
-            language,
-            types=self.types,
-            tagger=self.tagger,
-            profile=self.profile,
-            status=2 if self.language else 1,
+            name, types=self.types, tagger=self.tagger, profile=self.profile, status=status
         )
 
 
@@ -105,78 +100,49 @@ def mask_entities(records: Iterable[Record], settings: Settings | None = None) -
     >>> [record["masked"] for record in mask_entities(records)]
     ['<extra_id_0> = <extra_id_1> + <extra_id_0>']
     """
-    return several(records, partial(_masked, settings=settings or Settings()))
-
-
-Marked = tuple[str, list[Span]]  # a text, and the places of its entities
-
-
-def _masked(records: list[Record], settings: Settings) -> Iterator[Record | UserError]:
-    """The masked records, in two steps over all: find the entities, replace them."""
-    find, replace = (_random, _spans) if settings.strategy == "span" else (_entities, _replaced)
-    marked: list[Marked | UserError] = []
+    settings = settings or Settings()
+    mask_one = _mask_spans if settings.strategy == "span" else _mask_entities
     for record in records:
-        try:
-            marked.append(find(record, settings))
-        except UserError as error:
-            # a traceback would keep all records of the step alive
-            marked.append(error.with_traceback(None))
-    for record, each in zip(records, marked, strict=True):
-        if isinstance(each, UserError):
-            yield each
-            continue
-        masked = replace(record, *each, settings)
-        if masked.entities or settings.keep_plain:
-            yield {**record, **masked._asdict()}
-        else:
-            yield UserError(
+        masked, target, entities = mask_one(record, settings)
+        if not entities and not settings.keep_plain:
+            raise UserError(
                 "the text holds no entity to mask",
                 f"leave the record out, or keep it with {flag('keep_plain')}",
             )
+        yield {**record, "masked": masked, "target": target, "entities": entities}
 
 
-def _entities(record: Record, settings: Settings) -> Marked:
-    language = language_of(record, settings.language)
-    if not isinstance(language, str):
-        if language is None:  # a missing text is reported before a missing language
+def _mask_entities(record: Record, settings: Settings) -> Masked:
+    name = language_of(record, settings.language)
+    if not isinstance(name, str):
+        if name is None:  # a missing text is reported before a missing language
             _text(record, settings.field, ("code",))
         remedy = (
             f"name it with {flag('language')} (only a record with `html`, or with `title` and "
             "`description`, needs none)"
         )
-        language = text_field(record, "language", remedy)
-    configured = settings.configured(language)
-    text = _text(record, settings.field, configured.fields)
-    return text, check_spans(configured.entities(text, record), text, configured)
-
-
-def _replaced(record: Record, text: str, spans: list[Span], settings: Settings) -> Masked:
-    only = _drawn(record, text, spans, settings) if spans and settings.draws else None
+        name = text_field(record, "language", remedy)
+    language = settings.language_named(name)
+    text = _text(record, settings.field, language.fields)
+    spans = check_spans(language.entities(text, record), text, language)
+    only = None
+    if spans and settings.draws:
+        names = [text[start:end] for start, end in spans]
+        rng = random_for(settings.seed, record["id"], "entity")
+        ratio = settings.mask_ratio
+        only = language.draw(names, rng) if ratio is None else draw(names, ratio, rng)
     return mask(text, spans, max_entities=settings.max_entities, only=only)
 
 
-def _drawn(record: Record, text: str, spans: list[Span], settings: Settings) -> set[str] | None:
-    """The entities to mask, where that is not all of them."""
-    names = [text[start:end] for start, end in spans]
-    rng = random_for(settings.seed, record["id"], "entity")
-    if settings.mask_ratio is None:
-        return settings.configured(language_of(record, settings.language)).drawn(names, rng)
-    return draw(names, settings.mask_ratio, rng)
-
-
-def _random(record: Record, settings: Settings) -> Marked:
+def _mask_spans(record: Record, settings: Settings) -> Masked:
     fields: Sequence[str] = ("code",)
     if not settings.field and "positive" not in record:  # only the default depends on a language
-        language = language_of(record, settings.language)
-        fields = settings.configured(language).fields if isinstance(language, str) else fields
+        name = language_of(record, settings.language)
+        fields = settings.language_named(name).fields if isinstance(name, str) else fields
     text = _text(record, settings.field, fields)
     ratio = 0.15 if settings.mask_ratio is None else settings.mask_ratio
     rng = random_for(settings.seed, record["id"], "span")
-    return text, random_spans(text, ratio, rng, max_spans=settings.max_entities)
-
-
-def _spans(_record: Record, text: str, spans: list[Span], _settings: Settings) -> Masked:
-    return mask_spans(text, spans)
+    return mask_spans(text, random_spans(text, ratio, rng, max_spans=settings.max_entities))
 
 
 def _text(record: Record, field: str | None, fields: Sequence[str]) -> str:

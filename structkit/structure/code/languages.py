@@ -6,6 +6,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
+from operator import eq
 from random import Random
 from typing import Any, ClassVar
 
@@ -52,7 +54,7 @@ class Language(Contract):
     def entities(self, text: str, record: Record) -> list[Span]:
         """Every occurrence of an entity in a text of a record, in order, without overlaps."""
 
-    def drawn(self, names: Sequence[str], rng: Random) -> set[str] | None:
+    def draw(self, names: Sequence[str], rng: Random) -> set[str] | None:
         """The entities to mask, of all occurrences, where `profile` draws some; None: all."""
         return None
 
@@ -108,7 +110,7 @@ class ReleasedLanguage(CodeLanguage):
         """Every occurrence of what the released code takes for a name."""
         return _identifiers(self.grammar).leaves(text)
 
-    def drawn(self, names: Sequence[str], rng: Random) -> set[str] | None:
+    def draw(self, names: Sequence[str], rng: Random) -> set[str] | None:
         """The names of a sample of the occurrences."""
         if self.share == 1.0 or not names:
             return None
@@ -136,11 +138,8 @@ def language_named(
     status: int = 2,
 ) -> Language:
     """The language of that name or alias; one that does not take a flag raises with `status`."""
-    flags: dict[str, Any] = {
-        **({"types": types} if types else {}),
-        **({"tagger": tagger} if tagger else {}),
-        **({"profile": profile} if profile != "paper" else {}),
-    }
+    flags = {"types": types, "tagger": tagger, "profile": profile}
+    flags = {name: value for name, value in flags.items() if value and value != "paper"}
     name = canonical("language", name)
     kind: type[Language] = load("language", name, status=status)
     return configured(kind, name, flags, status=status)
@@ -160,16 +159,12 @@ def language_of(record: Record, given: str | None = None) -> Any:
 
 def check_spans(spans: list[Span], text: str, language: Language) -> list[Span]:
     """The spans, if a language may give them for this text; a bug of its plugin raises."""
-    last = 0
-    for start, end in spans:
-        if not last <= start < end <= len(text):
-            raise UserError(
-                f"the language {type(language).__module__} gives the span ({start}, {end}), "
-                f"which is empty, before the end of another or outside the text of {len(text):,} "
-                "characters",
-                "mend it",
-            )
-        last = end
+    places = [*chain.from_iterable(spans)]
+    ordered = places == sorted(places) and not any(map(eq, places[::2], places[1::2]))
+    if spans and not (ordered and 0 <= places[0] and places[-1] <= len(text)):
+        given = type(language).__module__
+        problem = f"the language {given} gives spans that are empty, overlap or leave the text"
+        raise UserError(problem, "mend it")
     return spans
 
 
