@@ -33,15 +33,14 @@ WORDS = (
 ).split()
 # PHP ignores case; other spellings are not used in practice
 KEYWORDS = frozenset(f(word) for word in WORDS for f in (str.lower, str.upper, str.capitalize))
-RELEASED_KEYWORDS = frozenset(
-    "abstract and array as break callable case catch class clone const continue declare default "
-    "die do echo else elseif empty enddeclare endfor endforeach endif endswitch endwhile eval exit "
-    "extends final finally for foreach function global goto if implements include include_once "
-    "instanceof insteadof interface isset list namespace new null or parent print private "
-    "protected public require require_once return self static switch this throw trait true try "
-    "unset use var while xor __CLASS__ __DIR__ __FILE__ __FUNCTION__ __LINE__ __METHOD__ "
-    "__NAMESPACE__ __TRAIT__".split()
-)
+RELEASED_KEYWORDS = frozenset(word.upper() if word.startswith("__") else word for word in WORDS) - {
+    "__HALT_COMPILER",
+    "false",
+    "fn",
+    "match",
+    "readonly",
+    "yield",
+}
 OPENING = r"<\?(?:php\b|=)?"
 FORMS = (
     Form(r"\?>", OPENING, escape=NEVER),  # HTML

@@ -152,7 +152,7 @@ def stages(settings: Settings, *, whole: bool = True) -> tuple[Stage, Stage | No
         then.append(drop_repeated)
     if settings.split is not None:
         then.append(partial(split, splits=parse_split(settings.split), seed=seed))
-    return _chain(each), _chain(then) if then else None
+    return partial(_chain, each), partial(_chain, then) if then else None
 
 
 def _pair(records: Iterable[Record], fields: Fields, seed: int) -> Iterator[Record]:
@@ -160,23 +160,21 @@ def _pair(records: Iterable[Record], fields: Fields, seed: int) -> Iterator[Reco
         yield {**record, **fields.example(record, seed)}
 
 
-def _chain(stages: list[Stage]) -> Stage:
-    def chained(records: Iterable[Record]) -> Iterator[Record]:
-        for stage in stages:
-            records = stage(records)
-        yield from records
-
-    return chained
-
-
-def digest(text: str) -> bytes:
-    """A hash that is the same for texts that differ only in white space."""
-    return hashlib.blake2b(" ".join(text.split()).encode("utf-8"), digest_size=8).digest()
+def _chain(stages: list[Stage], records: Iterable[Record]) -> Iterator[Record]:
+    for stage in stages:
+        records = stage(records)
+    yield from records
 
 
 def digests(record: Record) -> tuple[bytes, bytes]:
-    """The digests of a query and of its document, different even for equal texts."""
-    return digest("q" + record["query"]), digest("d" + record["positive"])
+    """Hashes of a query and of its document, different even for equal texts.
+
+    Texts that differ only in white space have the same.
+    """
+    texts = "q" + record["query"], "d" + record["positive"]
+    words = (" ".join(text.split()).encode("utf-8") for text in texts)
+    query, document = (hashlib.blake2b(each, digest_size=8).digest() for each in words)
+    return query, document
 
 
 def drop_repeated(records: Iterable[Record]) -> Iterator[Record]:
@@ -233,14 +231,14 @@ def split(
         if len(known) == 2:
             dropped += 1
             continue
-        name = known.pop() if known else _drawn(splits, key(seed, record["id"], "split") / 2**64)
+        name = known.pop() if known else _draw(splits, key(seed, record["id"], "split") / 2**64)
         homes.update(dict.fromkeys(texts, name))
         yield {**record, "split": name}
     if dropped:
         say(f"{dropped:,} records dropped: they would tie two splits together")
 
 
-def _drawn(splits: list[tuple[str, float]], at: float) -> str:
+def _draw(splits: list[tuple[str, float]], at: float) -> str:
     for name, share in splits:
         if at < share:
             return name

@@ -77,15 +77,11 @@ class Judged:
 
     def __post_init__(self) -> None:
         self.top = max(max(grades.values()) for grades in self.qrels.values())
-        both = any({self.top} < {*grades.values()} for grades in self.qrels.values())
         if self.top < 1:
             problem = UserError("judges no document above 0", "give judgements with answers")
             raise problem.at(self.qrels_path)
-        if self.per_query and not both:
-            remedy = f"leave {flag('per_query')} out, or draw them with {flag('negatives_from')}"
-            problem = UserError("no query has documents of two grades", remedy)
-            raise problem.at(self.qrels_path)
         if self.per_query is None:
+            both = any({self.top} < {*grades.values()} for grades in self.qrels.values())
             self.per_query = 1 if both else 0
             if not both:
                 say("the judgements hold no lower grades; the examples get no negatives")
@@ -172,11 +168,7 @@ class HardNegatives:
         ranks = self._candidates(example, query_id)
         if not ranks:
             problem = f"no negative is left among the first {self.depth} documents"
-            more = f"raise {flag('depth')}"
-            if len(self.run[query_id]) <= self.depth:
-                more = f"search for more documents ({flag('k')})"
-            lower = f", lower {flag('margin')}" if self.margin is not None else ""
-            raise UserError(problem, f"{more}{lower}, or {leave_out()}")
+            raise UserError(problem, f"search deeper, raise {flag('depth')}, or {leave_out()}")
         drawn = random_for(self.seed, example["id"], "negatives")
         ranks = sorted(drawn.sample(ranks, min(self.per_query, len(ranks))))
         ids = [self.top[query_id][rank - 1] for rank in ranks]

@@ -187,7 +187,7 @@ def test_hard_negatives_are_drawn_by_seed_and_id(hard):
         ((b'"q1"', b'"q7"'), (), 'stdin:1: query "q7" is not in run; search with the same queries'),
         ((b'"bottle"', b'"pan"'), ("--margin", 1), 'run has no score for the positive "pan"'),
         ((b"x", b"x"), ("--depth", 0), "--depth 0 is not 1 or more"),
-        ((b"x", b"x"), ("--depth", 1), "no negative is left among the first 1 documents; raise"),
+        ((b"x", b"x"), ("--depth", 1), "no negative is left among the first 1 documents; search"),
     ],
 )
 def test_examples_without_hard_negatives_are_rejected(hard, change, flags, reason):

@@ -11,6 +11,7 @@ from structkit.structure.spans import Span
 MIRROR = {"(": ")", "[": "]", "{": "}", "<": ">"}
 ESCAPE = r"\\."
 NEVER = r"(?!)"
+FLAGS = re.DOTALL | re.MULTILINE
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,8 @@ class Lexical:
     def _code(self) -> re.Pattern[str]:
         starts = [f"(?P<form{number}>{form.start})" for number, form in enumerate(self.forms)]
         plain = [f"(?P<plain>{'|'.join(self.plain)})"] if self.plain else []
-        return _compiled("|".join([*plain, *starts, r"(?P<brace>[{}])", r"(?P<newline>\n)"]))
+        every = [*plain, *starts, r"(?P<brace>[{}])", r"(?P<newline>\n)"]
+        return re.compile("|".join(every), FLAGS)
 
     def holes(self, text: str) -> list[Span]:
         """Where strings and comments are, in text order; the code inside a string is part of it."""
@@ -144,17 +146,13 @@ class Lexical:
 
 
 @lru_cache(1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.DOTALL | re.MULTILINE)
-
-
-@lru_cache(1024)
 def _inside(form: Form, group: str) -> re.Pattern[str]:
     """What may come next in a string of a form that began with a group."""
     end = form.end.replace("{0}", re.escape(MIRROR.get(group, group)))
     nest = form.nest.replace("{0}", re.escape(group)) if group in MIRROR or group == "" else ""
     parts = {"escape": form.escape, "code": form.code, "nest": nest, "end": end}
-    return _compiled("|".join(f"(?P<{name}>{part})" for name, part in parts.items() if part))
+    pattern = "|".join(f"(?P<{name}>{part})" for name, part in parts.items() if part)
+    return re.compile(pattern, FLAGS)
 
 
 # names, strings, comments and regular expressions of JavaScript and TypeScript

@@ -49,8 +49,7 @@ class Definition:
     @property
     def outer(self) -> list[Definition]:
         """What contains it, the outermost first."""
-        outer: list[Definition] = []
-        parent = self.parent
+        outer, parent = list[Definition](), self.parent
         while parent and len(outer) < DEEPEST:
             outer.append(parent)
             parent = parent.parent
@@ -102,15 +101,11 @@ class DocComments:
             if other.type in self.between:
                 continue
             line = data[data.rfind(b"\n", 0, other.start_byte) + 1 : other.start_byte]
-            if "comment" not in other.type or line.strip() or not self._begin.match(text):
+            if "comment" not in other.type or line.strip() or not re.match(self.begin, text):
                 return
             yield text
             if text.startswith("/*"):
                 return  # one block is one comment
-
-    @cached_property
-    def _begin(self) -> re.Pattern[str]:
-        return re.compile(self.begin)
 
 
 @dataclass(frozen=True)
@@ -179,12 +174,8 @@ class Program:
 
     def _nodes(self) -> list[tuple[tree_sitter.Node, bool]]:
         captured = tree_sitter.QueryCursor(self.query).captures(self.tree.root_node)
-        nodes = [
-            (node, name == "function")
-            for name in ("scope", "function")
-            for node in captured.get(name, ())
-        ]
-        return sorted(nodes, key=lambda pair: (pair[0].start_byte, -pair[0].end_byte))
+        nodes = [(node, name == "function") for name in captured for node in captured[name]]
+        return sorted(nodes, key=lambda pair: (pair[0].start_byte, -pair[0].end_byte, pair[1]))
 
     def _name(self, node: tree_sitter.Node) -> str:
         named = node.child_by_field_name(self.outline.names.get(node.type, "name"))
@@ -202,7 +193,12 @@ class Program:
     ) -> Definition:
         outline, owner = self.outline, ""
         whole = node
-        while whole.parent and whole.parent.type in outline.around and _ends(whole):
+        # what else is in its parent is punctuation
+        while (
+            whole.parent
+            and whole.parent.type in outline.around
+            and whole.next_named_sibling is None
+        ):
             whole = whole.parent
         first = whole
         while (before := first.prev_named_sibling) and before.type in outline.comments.between:
@@ -225,11 +221,6 @@ class Program:
             owner=owner,
             parent=parent,
         )
-
-
-def _ends(node: tree_sitter.Node) -> bool:
-    """Whether nothing but punctuation follows a node in its parent."""
-    return node.next_named_sibling is None
 
 
 def owner_and_name(text: str) -> tuple[str, str]:
