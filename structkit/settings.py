@@ -47,7 +47,7 @@ def setting(
     short: str = "",
     argument: bool = False,
     metavar: str = "",
-    complete: str | Callable[[str], Any] = "",
+    complete: str = "",
     reads: bool | str = False,
     writes: bool = False,
     parse: Callable[[str], str] | None = None,
@@ -62,7 +62,7 @@ def setting(
     model's own value, and `usual` if it has none: a value, or a function of the settings before it
     whose docstring the help shows. `short` is a second flag, such as `-o`; an `argument` is no
     flag. `metavar` stands for the value in the help, `parse` reads the flag's text first.
-    `complete` is the kind of plugin whose names a shell offers, or what makes a list of words.
+    `complete` is the kind of plugin whose names a shell offers.
     `reads` and `writes` are files: what is written is none that is read; a text is the
     value that is no file, and "walks" says that what is written may be in a folder that is read. A
     setting that is given `requires` one of others, and `excludes` all of its others.

@@ -253,8 +253,8 @@ def _spelled(value: Any) -> str:
 
 
 def _completion(kind: type, each: Field[Any]) -> Callable[[str], Any] | None:
-    """What a shell completes: choices, names of plugins, or what the setting itself lists."""
+    """What a shell completes: choices, or names of plugins."""
     complete = each.metadata.get("complete")
     if choices := choices_of(kind, each):
         return lambda incomplete: [name for name in choices if name.startswith(incomplete)]
-    return plugin_names(complete) if isinstance(complete, str) else complete
+    return plugin_names(complete) if complete else None

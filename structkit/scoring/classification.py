@@ -39,8 +39,7 @@ def right_answers(
 ) -> NDArray[np.bool_]:
     """Which of the test pairs are classified correctly, (seeds, pairs).
 
-    Errors: labels that are all equal, or in the test pairs alone; embeddings of different
-    dimensions.
+    Errors: labels that are all equal, or in the test pairs alone.
     """
     known, asked = train.labels(), test.labels()
     classes = {label: number for number, label in enumerate(sorted(set(known)))}
@@ -50,10 +49,6 @@ def right_answers(
     if strange is not None:
         problem = f'label "{strange}" is not among the training pairs\' ({", ".join(classes)})'
         raise UserError(problem, "test on the labels that were trained")
-    dimensions = train.left.shape[1], test.left.shape[1]
-    if dimensions[0] != dimensions[1]:
-        problem = f"the pairs have {dimensions[1]} dimensions, the training pairs {dimensions[0]}"
-        raise UserError(problem, "encode both with one model")
     inputs = [
         features(torch.from_numpy(each.left), torch.from_numpy(each.right))
         for each in (train, test)

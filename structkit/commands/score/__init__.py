@@ -14,19 +14,9 @@ from structkit.records.stream import OutputOptions
 from structkit.settings import Command, file_setting, seed_setting, setting
 
 DEFAULT = ("nDCG@10", "RR@10", "R@100", "Success@1", "Success@5", "Judged@10")
-MEASURES = (  # what a shell offers
-    *("nDCG@10", "nDCG@100", "RR@10", "RR@100", "R@10", "R@100", "R@1000", "Success@1"),
-    *("Success@5", "Success@10", "P@1", "P@10", "AP", "Rprec", "Bpref", "Judged@10"),
-)
 JUDGED, PAIRS = "With --qrels", "With --task"
 # the file of this folder that has a task's work
 WORK = {"similarity": "pairs", "space": "pairs", "classification": "suite", None: "runs"}
-
-
-def complete_measure(incomplete: str) -> list[str]:
-    """What completes the last of several measures in one argument."""
-    before, blank, last = incomplete.rpartition(" ")
-    return [before + blank + name for name in MEASURES if name.startswith(last)]
 
 
 def by_name(runs: Sequence[str]) -> dict[str, str]:
@@ -68,7 +58,6 @@ class Settings:
         DEFAULT,
         "Names as in ir_measures, also MRR and HitRate@k; several are separated by blanks.",
         metavar="NAMES",
-        complete=complete_measure,
         requires="qrels",
     )
     queries: tuple[str, ...] = file_setting(

@@ -9,8 +9,6 @@ from imported import imported
 
 from structkit import registry
 from structkit.cli.main import _run
-from structkit.commands.score import DEFAULT, MEASURES
-from structkit.scoring.measures import measure
 from structkit.settings import COMMANDS
 
 PLUGINS = {
@@ -66,13 +64,6 @@ def test_commands_flags_and_choices_complete(completed):
     assert ["--temperature"] == completed("train santa --te")
     assert ["dense", "bm25", "hybrid"] == completed("search x --method ")
     assert ["bert"] == completed("train seal --architecture b")
-
-
-def test_several_measures_complete(completed):
-    assert {*DEFAULT} <= {*MEASURES} == {*completed("score --measures ")}
-    assert ["nDCG@10", "nDCG@100"] == completed("score --measures nD")
-    for name in MEASURES:
-        measure(name)
 
 
 @pytest.mark.parametrize("line", ["nope ", "train nope ", "plot nope "])
