@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
 
-from structkit.asking.cache import File, Store
-from structkit.collecting.sources import LeftOut, Source
+from structkit.asking.cache import File, Store, is_sure
+from structkit.collecting.sources import LeftOut, Source, too_large
 from structkit.collecting.walking import Walk
 from structkit.embeddings.vectors import Numbers
 from structkit.errors import UserError
+from structkit.processes import cores
 from structkit.progress import Position, progress, say
 from structkit.records.fields import document_text
 from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
+from structkit.records.workers import Pool
 from structkit.searching.postings import Postings, WordCounts
+
+LARGE = 4 << 20  # bytes from which several processes are worth starting
+PROCESSES = 8
 
 ARRAYS = {"lengths": np.int32, "starts": np.int64, "documents": np.int32, "counts": np.int32}
 
@@ -204,7 +211,7 @@ class Folder:
         return self._starts[-1]
 
     @classmethod
-    def read(cls, store: Store, target: Target, walk: Walk, chunk_chars: int) -> Folder:
+    def read(cls, store: Store, target: Target, walk: Walk) -> Folder:
         """The folder as it is now; what changed since the last time is kept in the store."""
         known = store.files()
         changes = FileChanges.of(target, walk, known)
@@ -212,7 +219,7 @@ class Folder:
         files = _with_passages(changes.same.values())
         if changes.pending or changes.gone or index.files != files:
             with store.changing():
-                files = _with_passages(_read(store, changes, known, walk, chunk_chars))
+                files = _with_passages(_read(store, changes, known, walk))
                 index = index.updated(files, lambda path: _texts(store, path))
                 index.keep(store)
         else:
@@ -240,21 +247,16 @@ def _texts(store: Store, path: str) -> Iterator[str]:
     return (document_text(record, paths=True) for record in store.records(path))
 
 
-def _read(
-    store: Store, changes: FileChanges, known: Mapping[str, File], walk: Walk, chunk_chars: int
-) -> list[File]:
+def _read(store: Store, changes: FileChanges, known: Mapping[str, File], walk: Walk) -> list[File]:
     """All files, with those that changed read again."""
-    # imports grammars and parsers, which an answer from the cache does not need
-    from structkit.asking.reading import PassageReader
-
-    start = time.monotonic()
-    reader = PassageReader(walk.max_file_bytes, chunk_chars, faults=changes.faults)
+    start, done = time.monotonic(), 0
     files = dict(changes.same)
     store.drop(changes.gone)
-    with progress("read", lambda: Position(reader.done, reader.done, len(changes.pending))):
-        for file, records in reader.read(changes.pending, known):
+    with progress("read", lambda: Position(done, done, len(changes.pending))):
+        for file, records in _read_files(changes, known, walk.options.max_file_bytes):
             store.put(file, records)
             files[file.path] = file
+            done += 1
     store.drop(path for source, _ in changes.pending if (path := source.path) not in files)
     if not known:
         passages = sum(file.passages for file in files.values())
@@ -265,8 +267,55 @@ def _read(
             f"{time.monotonic() - start:.1f} s"
             + (f"; {left.total():,} left out ({reasons})" if left else "")
         )
-    _report(reader.faults)
+    _report(changes.faults)
     return list(files.values())
+
+
+def _read_files(
+    changes: FileChanges, known: Mapping[str, File], maximum: int
+) -> Iterator[tuple[File, bytes | None]]:
+    """Every pending file that could be read, with the lines of its passages if they are new."""
+    # imports grammars and parsers, which an answer from the cache does not need
+    from structkit.collecting.units import PASSAGES, Units, batches, collect_batch
+
+    units = Units(max_file_bytes=maximum, xpaths=False, defaults=PASSAGES)
+    work = partial(collect_batch, units=units)
+    noted: dict[str, File] = {}
+    tasks = batches(_with_new_content(changes, known, maximum, noted))
+    size = sum(source.size for source, _ in changes.pending)
+    workers = min(PROCESSES, cores()) if size > LARGE else 1
+    for done in map(work, tasks) if workers == 1 else Pool(workers, work).results(tasks):
+        lines = done.output.splitlines(keepends=True)
+        for path, group in groupby(lines, key=lambda line: str(orjson.loads(line)["path"])):
+            records = list(group)
+            yield noted.pop(path)._replace(passages=len(records)), b"".join(records)
+        for left in done.left_out:
+            if left.fault:
+                changes.faults.append(left.error)
+            yield noted.pop(left.path)._replace(problem=left.problem), b""
+    yield from ((file, None) for file in noted.values())  # those with unchanged content
+
+
+def _with_new_content(
+    changes: FileChanges, known: Mapping[str, File], maximum: int, noted: dict[str, File]
+) -> Iterator[Source | LeftOut]:
+    """The pending files with new content, which they carry; all are noted with their hashes."""
+    for source, state in changes.pending:
+        path, now = source.path, time.time_ns()
+        try:
+            data = source.content(maximum)
+        except OSError as error:  # it stays unknown, so that it is tried again next time
+            changes.faults.append(cannot_read(error).at(path))
+            continue
+        digest = hashlib.blake2b(data, digest_size=16).hexdigest()
+        before = known.get(path)
+        noted[path] = fresh = File(path, state, is_sure(state, now), digest)
+        if before and before.hash == digest:
+            noted[path] = before._replace(state=fresh.state, sure=fresh.sure)
+        elif len(data) > maximum:
+            yield LeftOut.because(path, too_large(maximum))
+        else:
+            yield Source(path, data=data, size=len(data), media=source.media)
 
 
 def _report(faults: Sequence[UserError]) -> None:

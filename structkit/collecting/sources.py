@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -14,12 +14,12 @@ from structkit.errors import UserError, flag, program
 from structkit.records.fields import HTML, text_name
 from structkit.records.jsonl import Record, Records, text_field
 
-# what is left out unless asked for, and how to include it
-HIDDEN = "hidden", "include it with --hidden"
+# what is left out, and how to include it
+HIDDEN = "hidden", "name it"
 IGNORED = "ignored by .gitignore or .ignore", "include it with --no-ignore"
 LINK = "a symbolic link", "name its target"
-ARCHIVE = "an archive", "include it with --archives"
-COMPRESSED = "compressed", "include it with --archives"
+ARCHIVE = "an archive", "name it"
+COMPRESSED = "compressed", "name it"
 # in archives: the target of a link has its own name, if it is in there
 LINK_INSIDE = "a link in an archive", "leave it out"
 ARCHIVE_INSIDE = "an archive in an archive", "unpack the outer one"
@@ -42,7 +42,6 @@ TEXTS = ("code", *HTML, "text")  # the fields of a record that may hold a file
 
 IGNORE_FILES = (".gitignore", ".ignore")  # the later one counts
 LONGEST = 10_000  # characters of a pattern: no path is as long
-VERSIONS = frozenset((".git", ".hg", ".svn", ".jj"))  # never of interest
 
 
 @dataclass(frozen=True)
@@ -56,6 +55,13 @@ class Source:
     media: str = ""  # the content type that a server gave
     language: str = ""  # where its name does not tell
     record: Record | None = None  # the other fields of the record that held it
+
+    def content(self, maximum: int) -> bytes:
+        """The bytes of the file; of one with more than the maximum, one byte more than that."""
+        if self.data is not None:
+            return self.data
+        with open(self.file, "rb") as handle:
+            return handle.read(maximum + 1)
 
 
 @dataclass(frozen=True)
@@ -119,9 +125,9 @@ def is_packed(path: str) -> bool:
 
 @dataclass(frozen=True)
 class Ignoring:
-    r"""The rules of the folders on the way to a path; the innermost one that applies counts.
+    """The rules of the folders on the way to a path; the innermost one that applies counts.
 
-    >>> rules = Ignoring().within("a/", {".gitignore": b"*.o\n!b.o"}.get)
+    >>> rules = Ignoring(((2, pathspec.GitIgnoreSpec.from_lines(["*.o", "!b.o"])),))
     >>> [rules.hides(path) for path in ("a/a.o", "a/b.o", "a/a.c")]
     [True, False, False]
     """
@@ -135,18 +141,21 @@ class Ignoring:
         root = next((number for number, each in enumerate(outside) if (each / ".git").exists()), 0)
         ignoring = cls()
         for outer in reversed(outside[1 : root + 1]):
-            ignoring = ignoring.within(f"{outer}/".replace("//", "/"), files_in(str(outer)))
+            ignoring = ignoring.within(f"{outer}/".replace("//", "/"))
         return ignoring
 
-    def within(self, folder: str, read: Callable[[str], bytes | None]) -> Ignoring:
+    def within(self, folder: str) -> Ignoring:
         """These rules and those of a folder, whose name ends with a slash."""
         rules = self.rules
         for name in IGNORE_FILES:
-            lines = (read(name) or b"").decode("utf-8", "replace").splitlines()
-            if any(line.strip() and not line.startswith("#") for line in lines):
-                good = [line for line in lines if len(line) <= LONGEST and _is_pattern(line)]
-                rules = (*rules, (len(folder), pathspec.GitIgnoreSpec.from_lines(good)))
-        return Ignoring(rules) if rules != self.rules else self
+            try:
+                data = Path(folder, name).read_bytes()
+            except OSError:
+                continue
+            lines = data.decode("utf-8", "replace").splitlines()
+            good = [line for line in lines if len(line) <= LONGEST and _is_pattern(line)]
+            rules = (*rules, (len(folder), pathspec.GitIgnoreSpec.from_lines(good)))
+        return Ignoring(rules)
 
     def hides(self, path: str) -> bool:
         """Whether a path is ignored; a folder's ends with a slash."""
@@ -164,18 +173,6 @@ def _is_pattern(line: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def files_in(folder: str) -> Callable[[str], bytes | None]:
-    """A reader of the files of a folder on the disk."""
-
-    def read(name: str) -> bytes | None:
-        try:
-            return Path(folder, name).read_bytes()
-        except OSError:
-            return None
-
-    return read
 
 
 def files_of_records(paths: Sequence[str], maximum: int) -> Iterator[Found]:

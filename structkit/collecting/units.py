@@ -1,36 +1,70 @@
-"""A text to records: whole files, functions, chunks, pages, sections or sentences."""
+"""Files to records: whole files, functions, chunks, pages, sections or sentences.
+
+A few kilobytes of odd code can keep a grammar busy for hours, or end its process. So a child does
+the work on a batch of files: if it does not finish, its files are tried one by one.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 
 from structkit.collecting.chunks import cut
-from structkit.collecting.kinds import CODE, HTML, MARKDOWN, TEXT, Kind, kind_of
+from structkit.collecting.kinds import (
+    CODE,
+    HTML,
+    MARKDOWN,
+    TEXT,
+    Kind,
+    decode,
+    is_binary,
+    is_generated,
+    is_minified,
+    kind_of,
+)
 from structkit.collecting.pages import Note, Page
-from structkit.errors import UserError
+from structkit.collecting.sources import (
+    BINARY,
+    EMPTY,
+    GENERATED,
+    MINIFIED,
+    Found,
+    LeftOut,
+    Source,
+    too_large,
+)
+from structkit.errors import UserError, flag
+from structkit.processes import in_child
 from structkit.records.jsonl import Record
+from structkit.records.lines import cannot_read
+from structkit.records.output import dump
 from structkit.registry import load
 from structkit.registry import names as plugin_names
 from structkit.structure.code.outline import Definition, Outline, Program
 from structkit.structure.sentences import sentences
 
 DEFAULTS = {CODE: "chunk", HTML: "page", MARKDOWN: "page", TEXT: "sentence"}
+# of `ask`: short enough to be an answer
+PASSAGES = {CODE: "chunk", HTML: "section", MARKDOWN: "section", TEXT: "chunk"}
 FIELDS = {CODE: "code", HTML: "html", MARKDOWN: "text", TEXT: "text"}
+BATCH_FILES, BATCH_BYTES = 256, 1 << 20
+SECONDS = 5.0  # of CPU time for a file; a megabyte takes 0.5
 # the name of a unit in its file, empty for the whole file, and the fields of the unit
 Unit = tuple[str, Record]
 
 
 @dataclass(frozen=True)
 class Units:
-    """What texts are cut into: the flags of the command."""
+    """Which files are read, and what their texts are cut into: the flags of the command."""
 
     unit: str | None = None
     chunk_chars: int = 1_500
+    max_file_bytes: int = 2_000_000
+    generated: bool = False
     xpaths: bool = True  # of sections
     defaults: Mapping[str, str] = field(default_factory=lambda: DEFAULTS)
 
@@ -136,7 +170,7 @@ def _program(text: str, kind: Kind) -> Program | None:
     return outline.parse(text, text.encode("utf-8", "replace")) if outline else None
 
 
-def load_language(path: str) -> None:
+def _load_language(path: str) -> None:
     """Load what a file of that name is parsed with, for this process and those that it forks."""
     with suppress(UserError):  # told where a file is read
         if outline := _outline(kind_of(path, "").language):
@@ -159,3 +193,99 @@ UNITS: dict[tuple[str, str], Callable[[str, Kind, Units], Iterator[Unit]]] = {
     **{("section", kind): _sections for kind in (HTML, MARKDOWN)},
 }
 NAMES = tuple(sorted({unit for unit, _ in UNITS}))
+
+
+@dataclass
+class Collected:
+    """The result of some files: records as lines, in order, and what is left out."""
+
+    files: int = 0
+    output: bytes = b""
+    left_out: list[LeftOut] = field(default_factory=list)
+
+    @property
+    def records(self) -> int:
+        """How many there are."""
+        return self.output.count(b"\n")
+
+
+def batches(files: Iterable[Found]) -> Iterator[list[Found]]:
+    """Some files at a time: many small ones, or a large one."""
+    batch: list[Found] = []
+    size = 0
+    for each in files:
+        batch.append(each)
+        size += each.size if isinstance(each, Source) else 0
+        if len(batch) == BATCH_FILES or size >= BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def collect_batch(batch: list[Found], units: Units) -> Collected:
+    """The result of a batch, whatever its files do to the process that reads them."""
+    for each in batch:
+        _load_language(each.path)  # once, and not in each child
+    done = in_child(partial(_read_batch, batch, units), SECONDS)
+    if done is not None:
+        return done
+    if len(batch) == 1:
+        problem = f"parsing takes longer than {SECONDS:g} s"
+        error = UserError(problem, f"collect it with {flag('unit', 'file')}")
+        return Collected(1, left_out=[LeftOut.because(batch[0].path, error)])
+    whole = Collected(len(batch))
+    for each in batch:
+        part = collect_batch([each], units)
+        whole.output += part.output
+        whole.left_out += part.left_out
+    return whole
+
+
+def _read_batch(batch: list[Found], units: Units) -> Collected:
+    parts: list[bytes] = []
+    done = Collected(len(batch))
+    for each in batch:
+        made = each if isinstance(each, LeftOut) else _lines(each, units)
+        if isinstance(made, LeftOut):
+            done.left_out.append(made)
+        else:
+            parts += made
+    done.output = b"".join(parts)
+    return done
+
+
+def _lines(source: Source, units: Units) -> list[bytes] | LeftOut:
+    """The lines of the records of a file, or why it has none."""
+    path = source.path
+    try:
+        data = source.content(units.max_file_bytes)
+        if is_binary(data):
+            return LeftOut(path, *BINARY)
+        if len(data) > units.max_file_bytes:
+            raise too_large(units.max_file_bytes)
+        text = decode(data, source.media)
+        if not text.strip():
+            return LeftOut(path, *EMPTY)
+        kind = kind_of(path, text, source.media, source.language)
+        if kind.name == CODE and not units.generated:
+            if is_minified(path, text):
+                return LeftOut(path, *MINIFIED)
+            if is_generated(path, text):
+                return LeftOut(path, *GENERATED)
+        lines = [dump(_with_fields(each, source)) for each in units.records(path, text, kind)]
+    except UserError as error:
+        return LeftOut.because(path, error)
+    except OSError as error:
+        return LeftOut.because(path, cannot_read(error))
+    if not lines:
+        return LeftOut(path, f"without {units.of(kind)}s", f"choose another {flag('unit')}")
+    return lines
+
+
+def _with_fields(unit: Record, source: Source) -> Record:
+    """A unit; of a record's text with its other fields, and its id also in `doc_id`."""
+    if (record := source.record) is None:
+        return unit
+    name = unit["id"].removeprefix(unit["path"])
+    return {**record, **unit, "id": record["id"] + name, "doc_id": record["id"]}

@@ -1,40 +1,64 @@
-"""Which files there are: folders, single files, patterns and archives, sorted by path."""
+"""Which files there are: folders, single files and archives, sorted by path."""
 
 from __future__ import annotations
 
-import glob
+import bz2
+import gzip
+import lzma
 import os
+import posixpath
+import struct
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from structkit.collecting.archives import Archives
 from structkit.collecting.sources import (
     ALIKE,
     ARCHIVE,
+    ARCHIVE_INSIDE,
     COMPRESSED,
+    COMPRESSED_INSIDE,
     HIDDEN,
     IGNORED,
     LINK,
+    LINK_INSIDE,
+    NO_PAGE,
     OUTPUT,
     SPECIAL,
-    VERSIONS,
+    TAR,
+    WARC,
+    ZIP,
     Found,
     Ignoring,
     LeftOut,
     Source,
     content_of,
-    files_in,
     is_archive,
     is_packed,
     readable_path,
+    too_large,
 )
 from structkit.errors import UserError
-from structkit.paths import is_pipe
+from structkit.extras import require
+from structkit.paths import is_pipe, refuse_pipe
 from structkit.records.lines import cannot_read
 from structkit.settings import setting
+
+OPENERS = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}
+# what the libraries raise for an archive that is cut, damaged, or locked
+DAMAGE = (
+    *(zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError),
+    *(OSError, EOFError, ValueError, NotImplementedError, RuntimeError, struct.error),
+    *(IndexError, KeyError, OverflowError),
+)
+OUTSIDE = UserError("its name leads out of the archive", "pack the archive again")
+NAMELESS = UserError("has no name in the archive", "pack the archive again")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,42 +66,34 @@ class WalkOptions:
     """Which of the files found are read."""
 
     max_file_bytes: int = setting(2_000_000, "Leave out larger files.", low=1, group="Files")
-    hidden: bool = setting(False, "Include files and folders that start with a dot.", group="Files")
     no_ignore: bool = setting(False, "Include what .gitignore and .ignore exclude.", group="Files")
-
-    def walk(self, **others: Any) -> Walk:
-        """A walk with these options."""
-        return Walk(self.hidden, not self.no_ignore, self.max_file_bytes, **others)
 
 
 @dataclass(frozen=True)
 class Walk:
-    """Which of the files found are read: the flags of the command."""
+    """A way through folders; `outputs` are the files that are written, as real paths."""
 
-    hidden: bool = False
-    ignore_files: bool = True
-    max_file_bytes: int = 2_000_000
-    archives: bool = False  # include those in folders; one that is named is always read
-    outputs: frozenset[str] = field(default_factory=frozenset)  # what is written, as real paths
+    options: WalkOptions
+    outputs: frozenset[str] = frozenset()
 
     def sources(self, paths: Sequence[str]) -> Iterator[Found]:
         """Every file under the paths, sorted by path, each once; `-` reads paths from stdin.
 
-        Two files whose names are the same text are a fault: one is not UTF-8.
+        What a folder leaves out is read where it is named besides. Two files whose names are the
+        same text are a fault: one is not UTF-8.
         """
         roots = {os.path.normpath(path): path for path in _named(paths)}
-        seen: dict[str, str] = {}
+        named, seen = set(map(readable_path, roots)), dict[str, str]()
         for root in sorted(roots, key=lambda root: _sort_key(root, os.path.isdir(roots[root]))):
-            for found in self._root(readable_path(root), roots[root]):
-                if len(roots) == 1 and "\\" not in found.path:  # it comes once
-                    yield found
-                    continue
+            shown = readable_path(root)
+            for found in self._root(shown, roots[root]):
                 file = found.file if isinstance(found, Source) else ""
-                before = seen.get(found.path)
-                if before is None:
+                if not file and found.path != shown and found.path in named:
+                    continue
+                if found.path not in seen:
                     seen[found.path] = file
                     yield found
-                elif before and file and not os.path.samefile(before, file):
+                elif (before := seen[found.path]) and file and not os.path.samefile(before, file):
                     yield LeftOut.because(found.path, UserError(*ALIKE))
 
     def _root(self, shown: str, path: str) -> Iterator[Found]:
@@ -89,21 +105,17 @@ class Walk:
         if os.path.isdir(path):
             yield from self._folder(shown, path)
         elif is_packed(path):
-            yield from self._archive(shown, path)
+            yield from archived(shown, path, self.options.max_file_bytes)
         elif is_pipe(path):  # whose content is there once
             with open(path, "rb") as handle:
-                yield content_of(shown, handle, self.max_file_bytes, file=path)
+                yield content_of(shown, handle, self.options.max_file_bytes, file=path)
         else:
             yield Source(shown, path, size=status.st_size)
-
-    def _archive(self, shown: str, path: str) -> Iterator[Found]:
-        archives = Archives(self.hidden, self.ignore_files, self.max_file_bytes)
-        yield from archives.sources(shown, path)
 
     def _folder(self, shown: str, path: str) -> Iterator[Found]:
         """All files of a folder, depth first; links are not followed, so that each comes once."""
         real = os.path.realpath(path)
-        rules = Ignoring.above(Path(real)) if self.ignore_files else Ignoring()
+        rules = Ignoring() if self.options.no_ignore else Ignoring.above(Path(real))
         prefix = "" if shown == "." else shown.rstrip("/") + "/"
         # open folders: what is left of each, its rules, and its two names
         stack = [self._open(prefix, real.rstrip("/") + "/", rules)]
@@ -115,13 +127,11 @@ class Walk:
             found = self._entry(entry, stack[-1])
             if isinstance(found, _Folder):
                 stack.append(found)
-            elif self.archives and isinstance(found, Source) and is_packed(found.file):
-                yield from self._archive(found.path, found.file)
             else:
                 yield found
 
     def _open(self, shown: str, real: str, rules: Ignoring) -> _Folder:
-        inside = rules.within(real, files_in(real)) if self.ignore_files else rules
+        inside = rules if self.options.no_ignore else rules.within(real)
         entries: list[os.DirEntry[str]] | list[OSError]
         try:
             with os.scandir(real) as found:
@@ -135,7 +145,7 @@ class Walk:
             return LeftOut.because(readable_path(here.shown) or ".", cannot_read(entry))
         path, real = readable_path(here.shown + entry.name), here.real + entry.name
         folder = _is_folder(entry)
-        if entry.name in VERSIONS or (entry.name.startswith(".") and not self.hidden):
+        if entry.name.startswith("."):
             return LeftOut(path, *HIDDEN)
         if here.rules.hides(real + "/" * folder):
             return LeftOut(path, *IGNORED)
@@ -145,24 +155,14 @@ class Walk:
             return self._open(f"{here.shown}{entry.name}/", real + "/", here.rules)
         if not entry.is_file():
             return LeftOut(path, *SPECIAL)
-        if self._is_output(real):
+        if real in self.outputs:
             return LeftOut(path, *OUTPUT)
-        if is_packed(path) and not self.archives:
+        if is_packed(path):
             return LeftOut(path, *(ARCHIVE if is_archive(path) else COMPRESSED))
         try:
             return Source(path, real, size=entry.stat().st_size)
         except OSError as error:
             return LeftOut.because(path, cannot_read(error))
-
-    def _is_output(self, real: str) -> bool:
-        if real in self.outputs:
-            return True
-        folder, name = os.path.split(real)
-        # what is being written has another name until it is complete
-        return name.endswith(".partial") and any(
-            os.path.dirname(output) == folder and name.startswith(f".{os.path.basename(output)}.")
-            for output in self.outputs
-        )
 
 
 @dataclass(frozen=True)
@@ -179,9 +179,9 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
     return entry.is_dir(follow_symlinks=False)
 
 
-def _sort_key(name: str, folder: bool) -> bytes:
+def _sort_key(name: str, folder: bool = False) -> bytes:
     """The key that sorts whole paths: `a.py` before what is in the folder `a`."""
-    return os.fsencode(name.rstrip("/") + "/" if folder else name)
+    return os.fsencode(name.rstrip("/") + "/" * folder)
 
 
 def _named(paths: Sequence[str]) -> Iterator[str]:
@@ -193,23 +193,146 @@ def _named(paths: Sequence[str]) -> Iterator[str]:
             yield from (os.fsdecode(name) for name in names if name)
         elif os.path.lexists(path):
             yield path
-        elif glob.has_magic(path):
-            yield from _matches(path)
         else:
             raise UserError("does not exist", "check the name").at(path or "PATH")
 
 
-def _matches(pattern: str) -> list[str]:
-    """The paths that match a pattern; `**` follows no links, so that it ends."""
-    parts = Path(pattern).parts
-    fixed = next(number for number, part in enumerate(parts) if glob.has_magic(part))
-    base, wanted = Path(*parts[:fixed]), parts[fixed:]
-    dots = any(part.startswith(".") for part in wanted)
-    matches = [
-        str(match)
-        for match in base.glob(str(Path(*wanted)))
-        if dots or not any(part.startswith(".") for part in match.parts[fixed:])
-    ]
-    if not matches:
-        raise UserError(f"no path matches {pattern}", "check the pattern", status=2)
-    return matches
+@dataclass(frozen=True)
+class Member:
+    """One file in an archive: its name there, its size, and how it is read."""
+
+    name: str
+    size: int
+    read: Callable[[], bytes]
+    reason: tuple[str, str] | None = None  # why it is left out
+
+
+def archived(shown: str, path: str, maximum: int) -> Iterator[Found]:
+    """All files of an archive, sorted by path; a compressed tar or WARC in its own order.
+
+    What an archive holds was chosen when it was packed: ignore files in it do not count.
+    """
+    name = path.lower()
+    try:
+        if name.endswith((*ZIP, *TAR)):
+            refuse_pipe(path, "an archive")
+        if name.endswith(WARC):
+            with open(path, "rb") as handle:
+                yield from _pages(handle, maximum)
+        elif name.endswith(ZIP):
+            with zipfile.ZipFile(path) as packed:
+                yield from _members(shown, _zip_members(packed), maximum)
+        elif name.endswith(TAR):
+            with tarfile.open(path) as unpacked:
+                yield from _members(shown, _tar_members(unpacked, name), maximum)
+        else:
+            stem, ending = posixpath.splitext(posixpath.basename(shown))
+            with OPENERS[ending.lower()](path) as handle:
+                yield content_of(f"{shown}/{stem}", handle, maximum)
+    except DAMAGE as error:
+        yield LeftOut.because(shown, _damage(error))
+
+
+def _members(shown: str, members: list[Member], maximum: int) -> Iterator[Found]:
+    last: dict[str, Member] = {}  # of two with the same name the later counts, as in unpacking
+    for member in members:
+        name = posixpath.normpath(member.name)
+        if name == ".":
+            yield LeftOut.because(f"{shown}/{readable_path(member.name)}", NAMELESS)
+        elif member.name.startswith("/") or "\\" in name or name.split("/")[0] == "..":
+            yield LeftOut.because(f"{shown}/{readable_path(member.name)}", OUTSIDE)
+        else:
+            last.pop(name, None)
+            last[name] = member
+    for name, member in last.items():
+        yield _member(f"{shown}/{readable_path(name)}", name, member, maximum)
+
+
+def _member(path: str, name: str, member: Member, maximum: int) -> Found:
+    if any(part.startswith(".") for part in name.split("/")):
+        return LeftOut(path, *HIDDEN)
+    if member.reason:
+        return LeftOut(path, *member.reason)
+    if is_packed(name):
+        return LeftOut(path, *(ARCHIVE_INSIDE if is_archive(name) else COMPRESSED_INSIDE))
+    if member.size > maximum:
+        return LeftOut.because(path, too_large(maximum))
+    try:
+        return Source(path, data=member.read(), size=member.size)
+    except DAMAGE as error:
+        return LeftOut.because(path, _damage(error))
+
+
+def _pages(handle: IO[bytes], maximum: int) -> Iterator[Found]:
+    """The responses of servers, each under its address."""
+    times: dict[str, int] = {}
+    for record in _web_records(handle):
+        address = record.rec_headers.get_header("WARC-Target-URI") or "(no address)"
+        times[address] = number = times.get(address, 0) + 1
+        address = f"{address}~{number}" if number > 1 else address
+        http = record.http_headers
+        if http and http.get_statuscode() != "200":
+            yield LeftOut(address, *NO_PAGE)
+            continue
+        media = (http or record.rec_headers).get_header("Content-Type") or ""
+        yield content_of(address, record.content_stream(), maximum, media=media)
+
+
+def _web_records(handle: IO[bytes]) -> Iterator[Any]:
+    """The records of a WARC that hold pages."""
+    failed = require("warcio.exceptions", "warc").ArchiveLoadFailed
+    try:
+        for record in require("warcio.archiveiterator", "warc").ArchiveIterator(handle):
+            if record.rec_type in ("response", "resource", "conversion"):
+                yield record
+    except (failed, AttributeError, TypeError):  # for missing headers
+        raise ValueError("a record does not begin like one of a WARC") from None
+
+
+def _zip_members(packed: zipfile.ZipFile) -> list[Member]:
+    members = []
+    for info in sorted(packed.infolist(), key=lambda info: _sort_key(info.filename)):
+        if not info.filename.endswith("/"):
+            link = (info.external_attr >> 28) == 0o12
+            read = partial(_content, packed.open, info, info.file_size)
+            reason = LINK_INSIDE if link else None
+            members.append(Member(info.filename, info.file_size, read, reason))
+    return members
+
+
+def _tar_members(unpacked: tarfile.TarFile, name: str) -> list[Member]:
+    infos = [info for info in unpacked.getmembers() if not info.isdir()]
+    files = {info.name: info for info in infos if info.isreg()}
+    # a file with two names is stored once, with a link to it
+    meant = {info: files.get(info.linkname) or info if info.islnk() else info for info in infos}
+    if name.endswith(".tar"):  # only a plain one can be read in any order
+        infos.sort(key=lambda info: _sort_key(info.name))
+    else:
+        infos.sort(key=lambda info: meant[info].offset_data)
+    open_once = lru_cache(1)(partial(_content, unpacked.extractfile))
+    members = []
+    for info in infos:
+        file = meant[info]
+        reason = None if file.isreg() else LINK_INSIDE if info.linkname else SPECIAL
+        members.append(Member(info.name, file.size, partial(open_once, file, file.size), reason))
+    return members
+
+
+def _content(open_member: Callable[[Any], IO[bytes] | None], info: Any, size: int) -> bytes:
+    handle = open_member(info)
+    if handle is None:
+        return b""
+    with handle:
+        data = handle.read(size + 1)  # a hostile archive may try to fill memory
+    if len(data) != size:
+        raise EOFError("its length is not the declared one")
+    return data
+
+
+def _damage(error: Exception) -> UserError:
+    if isinstance(error, RuntimeError) and "password" in str(error):
+        return UserError("is locked with a password", "unpack it, and collect the folder")
+    if isinstance(error, gzip.BadGzipFile) or (isinstance(error, OSError) and error.strerror):
+        return cannot_read(error)
+    problem = str(error) or type(error).__name__
+    return UserError(f"cannot be read: {problem}", "it is cut or damaged: copy it again")

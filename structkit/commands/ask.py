@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from structkit.collecting.walking import WalkOptions
+from structkit.collecting.walking import Walk, WalkOptions
 from structkit.errors import UserError, flag
 from structkit.extras import PACKAGES, install
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from structkit.embeddings.vectors import TextEncoding
     from structkit.ranking.reranking import Ranking
 
-CHUNK_CHARS = 1_500
 WIDTH = 100
 OWN_MODEL = "ask-model"  # of the user's data: the model that is used unless another is named
 HINT = (
@@ -118,16 +117,16 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
 
     if not settings.questions:
         raise UserError("there is no question", f"give {flag('questions')}", status=2)
-    target, walk = Target.of(settings.target), settings.walk()
+    target = Target.of(settings.target)
     file_filter(settings.glob)
-    key = {**asdict(walk), "outputs": [], "chunk_chars": CHUNK_CHARS}
-    place = cache_file(settings.folder, target.real, key) if settings.folder else None
-    if place:  # a cache inside the folder is not one of its files
-        walk = replace(walk, outputs=frozenset(map(os.path.realpath, kept_files(place))))
+    read_as = {each.name: getattr(settings, each.name) for each in fields(WalkOptions)}
+    place = cache_file(settings.folder, target.real, read_as) if settings.folder else None
+    # a cache inside the folder is not one of its files
+    walk = Walk(settings, frozenset(map(os.path.realpath, kept_files(place) if place else ())))
     ranking, encoding = choose("code").ranking(), encoding or _encodings(settings)
 
     def work(store: Store) -> list[Record]:
-        folder = Folder.read(store, target, walk, CHUNK_CHARS)
+        folder = Folder.read(store, target, walk)
         if not len(folder):
             problem = UserError("holds no searchable text", "name another folder")
             raise problem.at(settings.target)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import orjson
 
 from structkit.collecting.sources import Found, LeftOut, files_of_records
-from structkit.collecting.walking import WalkOptions
+from structkit.collecting.walking import Walk, WalkOptions
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Rejected, Shard
 from structkit.records.output import Output
@@ -21,7 +21,7 @@ from structkit.seeds import key
 from structkit.settings import Command, setting
 
 if TYPE_CHECKING:
-    from structkit.collecting.batches import Collected
+    from structkit.collecting.units import Collected
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class Settings(WalkOptions):
 
     paths: tuple[str, ...] = setting(
         ...,
-        "Folders, files, patterns, archives (.zip .whl .jar .tar.gz .warc …), compressed files "
+        "Folders, files, archives (.zip .whl .jar .tar.gz .warc …), compressed files "
         "(.gz .bz2 .xz); - reads paths from stdin, separated by newlines or NUL.",
         argument=True,
         metavar="PATH",
@@ -45,7 +45,7 @@ class Settings(WalkOptions):
         False,
         "PATHs are JSONL, each record a file: its text in `code`, `html` or `text`, its name in "
         "`path`. Its parts get its other fields, and its id as `doc_id`.",
-        excludes=("hidden", "no_ignore", "archives"),
+        excludes="no_ignore",
     )
     unit: Literal["file", "function", "chunk", "page", "section", "sentence"] | None = setting(
         None,
@@ -54,9 +54,6 @@ class Settings(WalkOptions):
     )
     chunk_chars: int = setting(
         1_500, "Maximum of characters in a chunk, white space not counted.", low=1
-    )
-    archives: bool = setting(
-        False, "Include archives and compressed files in folders.", group="Files"
     )
     generated: bool = setting(False, "Include generated and minified code.", group="Files")
     shard: str | None = setting(
@@ -76,8 +73,7 @@ class Settings(WalkOptions):
         if self.records:
             found = files_of_records(self.paths, self.max_file_bytes)
         else:
-            real = frozenset(map(os.path.realpath, outputs))
-            found = self.walk(archives=self.archives, outputs=real).sources(self.paths)
+            found = Walk(self, frozenset(map(os.path.realpath, outputs))).sources(self.paths)
         if part := self.part():  # by path, so that an added file does not move others
             return (each for each in found if key(0, each.path) % part.count == part.index)
         return found
@@ -110,12 +106,11 @@ def collect(settings: Settings) -> Iterator[Record]:
 
 def parts(settings: Settings, outputs: Collection[str] = ()) -> Generator[Collected]:
     """The records of some files at a time, as lines, with what is left out of these."""
-    from structkit.collecting.batches import Reading, batches, collect_batch
-    from structkit.collecting.units import Units
+    from structkit.collecting.units import Units, batches, collect_batch
 
-    units = Units(settings.unit, settings.chunk_chars)
-    reading = Reading(units, settings.max_file_bytes, settings.generated)
-    files, work = batches(settings.files(outputs)), partial(collect_batch, reading=reading)
+    names = ("unit", "chunk_chars", "max_file_bytes", "generated")
+    units = Units(**{name: getattr(settings, name) for name in names})
+    files, work = batches(settings.files(outputs)), partial(collect_batch, units=units)
     if settings.workers == 1:
         yield from map(work, files)
     else:

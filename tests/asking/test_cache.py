@@ -15,7 +15,7 @@ from conftest import PROGRAM, environment
 from structkit import ask
 from structkit.asking.cache import Store, grammars, locked, try_lock
 from structkit.asking.folder import FileChanges, Target
-from structkit.collecting.walking import Walk
+from structkit.collecting.walking import Walk, WalkOptions
 
 QUESTION = "where are retries counted, and how long is the wait?"
 FILES = {
@@ -147,7 +147,7 @@ def pending(folder, cache):
     """The files that would be read again."""
     (place,) = cache.glob("*.sqlite")
     with Store(place) as store:
-        found = FileChanges.of(Target.of(str(folder)), Walk(), store.files())
+        found = FileChanges.of(Target.of(str(folder)), Walk(WalkOptions()), store.files())
     return [source.path for source, _ in found.pending]
 
 

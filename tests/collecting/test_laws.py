@@ -13,8 +13,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from structkit.collecting import batches
-from structkit.collecting.sources import IGNORED, LeftOut, is_archive
+from structkit.collecting import units
+from structkit.collecting.sources import HIDDEN, LeftOut, is_archive
 from structkit.collecting.units import NAMES
 from structkit.commands.collect import Settings, parts
 from structkit.records.jsonl import Record
@@ -72,8 +72,8 @@ def written(tree: Tree) -> Iterator[None]:
 
 def made(path="project", unit=None, chars=40, **flags) -> tuple[list[Record], list[LeftOut]]:
     """The records of a project, and what is left out."""
-    flags |= {"hidden": True, "archives": True, "generated": True}
-    whole = list(parts(Settings(paths=(path,), unit=unit, chunk_chars=chars, **flags)))
+    flags |= {"unit": unit, "chunk_chars": chars, "generated": True}
+    whole = list(parts(Settings(paths=(path,), **flags)))
     lines = [line for part in whole for line in part.output.splitlines()]
     return [orjson.loads(line) for line in lines], [
         left for part in whole for left in part.left_out
@@ -134,7 +134,7 @@ def test_shards_are_the_whole(tree, unit, count):
 @given(TREES, UNITS, st.integers(2, 3))
 def test_workers_change_nothing(tree, unit, workers):
     with written(tree), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batches, "BATCH_FILES", 2)
+        patch.setattr(units, "BATCH_FILES", 2)
         assert made(unit=unit) == made(unit=unit, workers=workers)
 
 
@@ -162,7 +162,10 @@ def test_an_archive_is_a_folder(file, pack, tree, unit, two_names):
         if two_names and tree:
             os.link(Path("project", min(tree)), "project/linked.py")
         pack(file)
-        (of_folder, left), (of_archive, left_there) = made(unit=unit), made(file, unit)
+        (of_folder, left), (of_archive, left_there) = (
+            made(unit=unit, no_ignore=True),
+            made(file, unit),
+        )
     for record in of_archive:
         for name in ("id", "path"):
             record[name] = record[name].replace(file, "project", 1)
@@ -176,6 +179,6 @@ def in_order(records):
 
 
 def reasons(left):
-    """Why each file is left out; of an ignored folder the files are not looked for."""
-    read = [each for each in left if each.problem != IGNORED[0]]
+    """Why each file is left out; of a hidden folder the files are not looked for."""
+    read = [each for each in left if each.problem != HIDDEN[0]]
     return sorted((os.path.basename(each.path), each.problem) for each in read)

@@ -167,8 +167,8 @@ def test_no_cache_keeps_nothing(ask, tmp_path):
 
 
 def test_a_cache_in_the_folder_is_not_read(ask):
-    first = ask("metres", "--cache", "kept", "--hidden", "--no-ignore")
-    again = ask("metres", "--cache", "kept", "--hidden", "--no-ignore")
+    first = ask("metres", "--cache", "kept", "--no-ignore")
+    again = ask("metres", "--cache", "kept", "--no-ignore")
     assert first.stdout == again.stdout
     assert b"" == again.stderr
 
