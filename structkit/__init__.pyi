@@ -20,7 +20,6 @@ def ask(
     questions: list[str] | tuple[str, ...] = (),
     *,
     max_file_bytes: int = 2000000,
-    hidden: bool = False,
     no_ignore: bool = False,
     k: int = 10,
     model: Path | Rows | None = None,
@@ -35,12 +34,10 @@ def collect(
     paths: Files,
     *,
     max_file_bytes: int = 2000000,
-    hidden: bool = False,
     no_ignore: bool = False,
     records: bool = False,
     unit: Literal['file', 'function', 'chunk', 'page', 'section', 'sentence'] | None = None,
     chunk_chars: int = 1500,
-    archives: bool = False,
     generated: bool = False,
     shard: str | None = None,
     workers: int = 1,
@@ -91,7 +88,6 @@ def fuse(
     k: int = 100,
     method: Literal['rrf', 'weighted', 'merge'] = 'rrf',
     weight: list[float] | tuple[float, ...] = (),
-    rrf_k: int = 60,
 ) -> Iterator[Record]: ...
 
 def html_variants(
@@ -223,7 +219,6 @@ def rerank(
     ranker: list[str] | tuple[str, ...] = (),
     for_: Literal['code'] | None = None,
     weights: Path | Rows | None = None,
-    group: str | None = None,
     embeddings: Path | Rows | None = None,
     query_embeddings: Path | Rows | None = None,
     fit: Path | Rows | None = None,
@@ -257,7 +252,6 @@ def search(
     parameters: str | None = None,
     save_index: Path | None = None,
     rescore: Files = (),
-    similarity: Literal['dot', 'cosine'] = 'dot',
     filter: list[str] | tuple[str, ...] = (),
     explain: bool = False,
     database_url: str | None = None,
@@ -265,7 +259,6 @@ def search(
     document_field: str | None = None,
     k1: float | None = None,
     b: float | None = None,
-    stopwords: bool | None = None,
     queries: Files = (),
     query: list[str] | tuple[str, ...] = (),
     k: int | None = None,
@@ -274,10 +267,8 @@ def search(
     engine: Literal['auto', 'torch', 'onnx', 'openvino', 'openvino-int8'] = 'auto',
     ray: str | None = None,
     query_field: str | None = None,
-    exclude_self: bool = False,
     backend: str | None = None,
     texts: Files = (),
-    dense_share: float = 0.35,
 ) -> Iterator[Record]: ...
 
 def select(

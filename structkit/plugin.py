@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from structkit.formats.interchange import Format as Format
     from structkit.learning.training.settings import Method as Method
     from structkit.learning.training.tokens import Model as Model
-    from structkit.ranking.candidates import Ranker as Ranker
+    from structkit.ranking.reranking import Ranker as Ranker
     from structkit.searching.hits import Backend as Backend
     from structkit.structure.code.languages import Language as Language
     from structkit.structure.trees.parsers import Parser as Parser
@@ -29,7 +29,7 @@ MODULES = {
     "Method": "learning.training.settings",
     "Model": "learning.training.tokens",
     "Parser": "structure.trees.parsers",
-    "Ranker": "ranking.candidates",
+    "Ranker": "ranking.reranking",
     "Unparsed": "structure.trees.parsers",
 }
 

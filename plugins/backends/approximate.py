@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +23,14 @@ from structkit.embeddings.reading import (
 )
 from structkit.embeddings.vectors import Matrix, Vectors, blocks
 from structkit.errors import UserError, flag
-from structkit.progress import Position, progress, say
+from structkit.progress import Position, progress
 from structkit.records.lines import cannot_read
 from structkit.records.output import refuse_existing, whole_folder
 from structkit.scoring.runs import Hit
 from structkit.searching.hits import RESCORED, Approximate, check_options, read_corpus
-from structkit.searching.options import SearchOptions, parse_parameters
+from structkit.searching.options import SearchOptions
 
-TAKEN = ("similarity", "explain", "index", "parameters", "save_index")
-BOUNDED = ("nprobe", "efSearch", "k_factor_rf")
+TAKEN = ("explain", "index", "parameters", "save_index")
 STEP = 1024  # rows added between updates of the progress
 SAMPLE = 64  # training rows per cluster, as faiss recommends (39 … 256)
 CODES = {"int8": "SQ8,RFlat", "binary": "RaBitQ,RFlat"}
@@ -65,7 +61,8 @@ class Backend(plugin.Backend):
             index = build(embeddings.vectors, options.index)
             if options.save_index:
                 save(index, embeddings, options, options.save_index)
-        set_parameters(index, options.parameters)
+        if options.parameters is not None:
+            set_parameters(index, options.parameters)
         return OfFaiss(index, embeddings, options)
 
 
@@ -98,8 +95,7 @@ def build(vectors: Matrix, name: str) -> Any:
         index.hnsw.efConstruction, index.hnsw.efSearch = 200, 128
     try:
         if not index.is_trained:
-            with warnings_in_a_line(factory):
-                index.train(sample(vectors, SAMPLE * max(clusters, 4096)))
+            index.train(sample(vectors, SAMPLE * max(clusters, 4096)))
         with progress(f"build {name}", lambda: Position(done, done, rows)):
             for first, block in blocks(vectors, STEP):
                 index.add(np.ascontiguousarray(block))
@@ -122,37 +118,17 @@ def sample(vectors: Matrix, maximum: int) -> Vectors:
     return np.ascontiguousarray(vectors[numbers])
 
 
-@contextmanager
-def warnings_in_a_line(factory: str) -> Iterator[None]:
-    """Say once that faiss warns; what it writes itself, to file descriptor 2, is not passed on."""
-    sys.stderr.flush()
-    stderr = os.dup(2)
-    with tempfile.TemporaryFile() as warnings:
-        os.dup2(warnings.fileno(), 2)
-        try:
-            yield
-        finally:
-            os.dup2(stderr, 2)
-            os.close(stderr)
-        warned = warnings.seek(0, os.SEEK_END)
-    if warned:
-        say(f"few rows to train {factory} on; {flag('index', 'hnsw')} may find more")
-
-
-def set_parameters(index: Any, parameters: str | None) -> None:
+def set_parameters(index: Any, parameters: str) -> None:
     """Set search parameters by their names in faiss: `nprobe=16` or `efSearch=256`."""
     space: Any = faiss.ParameterSpace()
-    for name, value in parse_parameters(parameters).items():
-        if name.endswith(BOUNDED):  # no more than all rows
-            value = min(value, max(1.0, float(index.ntotal)))
-        try:
-            space.set_index_parameter(index, name, value)
-        except RuntimeError:
-            raise UserError(
-                f"{flag('parameters', name)}: this index has no such parameter",
-                "use nprobe=16 for ivf, efSearch=256 for hnsw",
-                status=2,
-            ) from None
+    try:
+        space.set_index_parameters(index, parameters)
+    except RuntimeError:
+        raise UserError(
+            f"{flag('parameters', parameters)}: this index has no such parameter",
+            "use nprobe=16 for ivf, efSearch=256 for hnsw",
+            status=2,
+        ) from None
 
 
 def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: str) -> None:
@@ -161,7 +137,6 @@ def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: str) ->
         "count": len(corpus.ids),
         "dim": corpus.dimensions,
         "index": options.index,
-        "similarity": options.similarity,
         "filters": list(options.filter),
         "model_sha256": corpus.model,
     }
@@ -204,10 +179,10 @@ def read_index(folder: Path, options: SearchOptions) -> tuple[Any, Embeddings]:
         reason = "larger than memory" if isinstance(error, MemoryError) else message_of(error)
         problem = f"is damaged, or not an index (faiss: {reason})"
         raise UserError(problem, again).at(str(path)) from None
-    return index, _rows(folder, index.ntotal, index.d, options.similarity, again)
+    return index, _rows(folder, index.ntotal, index.d, again)
 
 
-def _rows(folder: Path, rows: int, dimensions: int, similarity: str, again: str) -> Embeddings:
+def _rows(folder: Path, rows: int, dimensions: int, again: str) -> Embeddings:
     """What is known of an index's rows, with vectors of zeros, which take no memory."""
     doc_ids = read_ids(str(folder / "docid"), rows, again)
     zeros = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (rows, dimensions), (0, 0))
@@ -215,11 +190,6 @@ def _rows(folder: Path, rows: int, dimensions: int, similarity: str, again: str)
     if not meta_path.exists():
         return Embeddings(doc_ids, Matrix([zeros]), 0.0)
     meta = read_meta(str(meta_path), rows, dimensions, again=again)
-    if meta.get("similarity") not in ("dot", "cosine"):
-        raise UserError("names no similarity", again).at(str(meta_path))
-    if meta["similarity"] != similarity:
-        problem = f"was built for {flag('similarity', meta['similarity'])}"
-        raise UserError(problem, "search it with the same").at(str(folder))
     ids = unique(read_ids(str(names), rows, again), str(names))
     empty = kept.exists() and not kept.stat().st_size  # if nothing was kept
     fields = [] if empty else read_fields(str(kept), rows, again)

@@ -29,7 +29,9 @@ from structkit.errors import UserError, flag
 from structkit.scoring.runs import Hit
 from structkit.searching.hits import RESCORED, Approximate, check_options, read_corpus
 from structkit.searching.index import RESULTS, Index, places
-from structkit.searching.options import FACTOR, SearchOptions, parse_parameters
+from structkit.searching.options import SearchOptions
+
+FACTOR = "k_factor_rf"  # as faiss calls it
 
 
 class Candidates:
@@ -38,13 +40,13 @@ class Candidates:
     Equal scores are ordered by descending document id.
     """
 
-    def __init__(self, codes: Embeddings, vectors: Embeddings, factor: float | None) -> None:
+    def __init__(self, codes: Embeddings, vectors: Embeddings, factor: float) -> None:
         self.codes, self.vectors = codes, vectors.vectors
         parts = codes.vectors.parts
         self.bits = [part.bits for part in parts if isinstance(part, BinaryRows)]
-        self.binary = len(self.bits) == len(parts)
-        self.factor = factor or RESCORED["binary" if self.binary else "int8"]
-        self.index = None if self.binary else Index(replace(codes, doc_ids=codes.ids))
+        binary = len(self.bits) == len(parts)
+        self.factor = factor or RESCORED["binary" if binary else "int8"]
+        self.index = None if binary else Index(replace(codes, doc_ids=codes.ids))
         self.place = places(vectors.doc_ids)
 
     def count(self, rows: int) -> int:
@@ -107,14 +109,12 @@ class Backend(plugin.Backend):
 
     def open(self, corpus: Sequence[str], options: SearchOptions) -> Codes:
         """The corpus in .npy files of codes. Errors: `UserError` with file and line."""
-        check_options(options, "codes", "similarity", "explain", "parameters", "rescore")
-        values = parse_parameters(options.parameters)
-        if strangers := set(values) - {FACTOR}:
-            raise UserError(
-                f"{flag('parameters', min(strangers))}: codes have no such parameter",
-                "k_factor_rf=20 rescores 20 times as many rows as are wanted",
-                status=2,
-            )
+        check_options(options, "codes", "explain", "parameters", "rescore")
+        name, _, factor = (options.parameters or f"{FACTOR}=0").partition("=")
+        if name != FACTOR or "," in factor:
+            problem = f"{flag('parameters', options.parameters)}: codes have {FACTOR} alone"
+            remedy = f"{FACTOR}=20 rescores 20 times as many rows as are wanted"
+            raise UserError(problem, remedy, status=2)
         codes = read_corpus(corpus, options)
         if not all(isinstance(part, Int8Rows | BinaryRows) for part in codes.vectors.parts):
             raise UserError(
@@ -126,7 +126,7 @@ class Backend(plugin.Backend):
         if options.rescore:  # most of these rows are never read
             vectors = read_corpus(options.rescore, options, scan=False)
             _check_rows(vectors, options.rescore[0], codes, corpus[0])
-        return Codes(Candidates(codes, vectors, values.get(FACTOR)), vectors, options)
+        return Codes(Candidates(codes, vectors, float(factor)), vectors, options)
 
 
 def _check_rows(vectors: Embeddings, file: str, codes: Embeddings, corpus: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from structkit import plugin
 from structkit.embeddings.reading import Embeddings
-from structkit.embeddings.vectors import Vectors, unit
+from structkit.embeddings.vectors import Vectors
 from structkit.scoring.runs import Hit
 from structkit.searching.hits import Searcher, check_options, read_corpus, row_record
 from structkit.searching.index import Index
@@ -18,7 +18,7 @@ class Backend(plugin.Backend):
 
     def open(self, corpus: Sequence[str], options: SearchOptions) -> Exact:
         """The corpus in JSONL or .npy files. Errors: `UserError` with file and line."""
-        check_options(options, "exact", "similarity", "explain")
+        check_options(options, "exact", "explain")
         return Exact(read_corpus(corpus, options), options)
 
 
@@ -31,8 +31,6 @@ class Exact(Searcher):
         self.dimensions, self.model = corpus.dimensions, corpus.model
 
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
-        if self.options.cosine:
-            queries = unit(queries)
         scores, documents = self.index.search(queries, k)  # (queries, k) each
         doc_ids = self.index.doc_ids
         hits = [

@@ -14,7 +14,7 @@ import orjson
 
 from structkit import plugin
 from structkit.embeddings.reading import Embeddings, read_embeddings
-from structkit.embeddings.vectors import Vectors, blocks, unit
+from structkit.embeddings.vectors import Vectors, blocks
 from structkit.errors import UserError, flag
 from structkit.extras import require
 from structkit.progress import say
@@ -26,14 +26,12 @@ from structkit.searching.options import SearchOptions
 MAXIMUM = 1000  # rows that pgvector's HNSW returns (hnsw.ef_search)
 INDEXED = 2000  # the most dimensions of an index in pgvector
 MEMORY = 4096  # MiB that building an index may take
-PIECE = re.compile(r"[\w.%-]+")  # of an address
-PUBLIC = {"port": re.compile(r"\d+"), **dict.fromkeys(("host", "user", "dbname"), PIECE)}
 GRAPH = 512  # bytes of a row in pgvector's graph besides its numbers
 # a row for each table that structkit wrote: what it holds, so that it is not loaded twice
 TABLES = """CREATE TABLE IF NOT EXISTS structkit_tables
   (name text PRIMARY KEY, content text, rows bigint, documents bigint, dimensions int,
-   similarity text, model text)"""
-COLUMNS = ("content", "rows", "documents", "dimensions", "similarity", "model")
+   model text)"""
+COLUMNS = ("content", "rows", "documents", "dimensions", "model")
 
 
 class Backend(plugin.Backend):
@@ -44,7 +42,7 @@ class Backend(plugin.Backend):
 
         The name of a loaded table is a corpus too.
         """
-        check_options(options, "pgvector", "similarity", "explain", "index", "database_url")
+        check_options(options, "pgvector", "explain", "index", "database_url")
         backend = flag("backend", "pgvector")
         if not options.database_url:
             problem = f"{backend} needs {flag('database_url')}"
@@ -52,31 +50,25 @@ class Backend(plugin.Backend):
         if options.index not in ("flat", "hnsw"):
             problem = f"{backend} takes no {flag('index', options.index)}"
             raise UserError(problem, "use flat or hnsw", status=2)
-        psycopg, url = require("psycopg", "pgvector"), str(options.database_url)
+        psycopg = require("psycopg", "pgvector")
         try:
-            connection = psycopg.connect(url, autocommit=True)
-        except (psycopg.Error, ValueError) as error:
-            problem = f"the database cannot be reached{_reason(psycopg, error, url)}"
+            connection = psycopg.connect(str(options.database_url), autocommit=True)
+        except (psycopg.Error, ValueError):  # whose message may hold the password
             remedy = f"check {flag('database_url')}: postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
-            raise UserError(problem, remedy) from None
+            raise UserError("the database cannot be reached", f"{remedy}; psql says why") from None
         loaded = len(corpus) == 1 and not os.path.exists(corpus[0])
-        table = corpus[0] if loaded else default_table(corpus)
+        table = PgVector(connection, corpus[0] if loaded else default_table(corpus), options)
         try:
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
             connection.execute(TABLES)
-            contents = (_loaded if loaded else _from_files)(
-                psycopg, connection, table, corpus, options
-            )
-            opened = PgVector(psycopg, connection, table, contents, options)
-            opened.check_filters()
-            if options.index == "hnsw" and not loaded:
-                build_index(psycopg, connection, table, opened.rows, opened.dimensions)
-            return opened
+            table.open(None if loaded else corpus)
+            return table
         except psycopg.Error as error:
             connection.close()
-            problem = f"the database refuses{_reason(psycopg, error, url)}"
+            reason = str(error).strip().partition("\n")[0]
+            problem = f"the database refuses: {reason}"
             refused = UserError(problem, "rename the corpus, or try another database")
-            raise refused.at(f"table {table}") from None
+            raise refused.at(f"table {table.name}") from None
         except BaseException:
             connection.close()
             raise
@@ -85,17 +77,98 @@ class Backend(plugin.Backend):
 class PgVector(Searcher):
     """A table of embeddings; a document of several rows has the score of its best one."""
 
-    def __init__(
-        self, psycopg: Any, connection: Any, table: str, contents: Record, options: SearchOptions
-    ) -> None:
-        self.sql, self.connection, self.options = psycopg.sql, connection, options
-        self.name, self.table = table, self.sql.Identifier(table)
+    def __init__(self, connection: Any, name: str, options: SearchOptions) -> None:
+        self.connection, self.name, self.options = connection, name, options
+        self.sql = require("psycopg.sql", "pgvector")
+        self.table = self.sql.Identifier(name)
+
+    def open(self, files: Sequence[str] | None) -> None:
+        """Load files, unless the table holds them, and build the index that it lacks."""
+        contents = self._contents()
+        if files:
+            contents = self._from_files(files, contents)
+        elif contents is None:
+            raise UserError(f"there is no file and no loaded table {self.name}", "check the name")
         self.dimensions, self.model = contents["dimensions"], contents["model"]
         self.rows, self.documents = contents["rows"], contents["documents"]
+        self._check_filters()
+        if self.options.index == "hnsw" and files:
+            self._build_index()
+
+    def _contents(self) -> Record | None:
+        """What the table holds, if it was loaded by structkit."""
+        select = f"SELECT {', '.join(COLUMNS)} FROM structkit_tables WHERE name = %s"
+        row = self.connection.execute(select, [self.name]).fetchone()
+        return dict(zip(COLUMNS, row, strict=True)) if row else None
+
+    def _from_files(self, files: Sequence[str], known: Record | None) -> Record:
+        """What the table of a corpus holds, after its files are loaded if necessary."""
+        corpus = read_embeddings(files, fields=True)
+        ids = orjson.dumps([corpus.ids, corpus.doc_ids, corpus.model, corpus.fields])
+        digest = hashlib.sha256(ids)
+        for _, block in blocks(corpus.vectors):
+            digest.update(np.ascontiguousarray(block).tobytes())
+        if known and known["content"] == digest.hexdigest():
+            return known
+        if known:
+            say(f"the table {self.name} held another corpus, and is loaded again")
+        documents = len(set(corpus.doc_ids))
+        values = (digest.hexdigest(), len(corpus.ids), documents, corpus.dimensions, corpus.model)
+        self._load(corpus, values, new=known is None)
+        return dict(zip(COLUMNS, values, strict=True))
+
+    def _load(self, corpus: Embeddings, values: Sequence[object], *, new: bool) -> None:
+        """Copy the corpus into its table, in one transaction: whole or not at all."""
+        sql, table = self.sql, self.table
+        with self.connection.transaction(), self.connection.cursor() as cursor:
+            exists = cursor.execute("SELECT to_regclass(%s)", [f'"{self.name}"']).fetchone()[0]
+            if exists and new:
+                raise UserError(
+                    f"the database has a table {self.name} that structkit did not write",
+                    "rename the file of the corpus, or name another database",
+                )
+            cursor.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(table))
+            create = (
+                "CREATE TABLE {} (row bigint PRIMARY KEY, id text NOT NULL, doc_id text NOT NULL,"
+                " fields jsonb, embedding vector({}) NOT NULL)"
+            )
+            cursor.execute(sql.SQL(create).format(table, sql.Literal(corpus.dimensions)))
+            copy = "COPY {} (row, id, doc_id, fields, embedding) FROM STDIN (FORMAT BINARY)"
+            with cursor.copy(sql.SQL(copy).format(table)) as target:
+                for piece in binary(corpus):
+                    target.write(piece)
+            cursor.execute("DELETE FROM structkit_tables WHERE name = %s", [self.name])
+            insert = f"INSERT INTO structkit_tables VALUES (%s{', %s' * len(COLUMNS)})"
+            cursor.execute(insert, [self.name, *values])
+        self.connection.execute(sql.SQL("ANALYZE {}").format(table))
+
+    def _build_index(self) -> None:
+        """Build the HNSW index if it is missing."""
+        if self.dimensions > INDEXED:
+            raise UserError(
+                f"pgvector indexes at most {INDEXED} dimensions, not {self.dimensions}",
+                f"search with {flag('index', 'flat')}",
+            )
+        # a graph that does not fit in this memory is built many times more slowly
+        memory = min(MEMORY, 64 + self.rows * (4 * self.dimensions + GRAPH) // 2**20)
+        settings = {"maintenance_work_mem": f"{memory}MB"}
+        create = self.sql.SQL(
+            "CREATE INDEX IF NOT EXISTS {} ON {} USING hnsw (embedding vector_ip_ops)"
+            " WITH (m = 16, ef_construction = 100)"
+        ).format(self.sql.Identifier(f"{self.name}_hnsw"), self.table)
+        # workers share that memory, and a container has little shared memory: then without them
+        for more in ({}, {"max_parallel_maintenance_workers": "0"}):
+            try:
+                with self.connection.transaction():
+                    for name, value in {**settings, **more}.items():
+                        self.connection.execute("SELECT set_config(%s, %s, true)", [name, value])
+                    self.connection.execute(create)
+                return
+            except require("psycopg", "pgvector").errors.DiskFull:
+                if more:
+                    raise
 
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
-        if self.options.cosine:
-            queries = unit(queries)
         exact = self.options.index == "flat"
         hits = self._documents(queries, k, exact=exact)
         # an index searches only part of the table: where a filter leaves too little of that, the
@@ -112,13 +185,13 @@ class PgVector(Searcher):
         rows = k * -(-self.rows // self.documents)
         while True:
             hits = self._rows(queries, rows, exact=exact or rows > MAXIMUM)
-            merged = [best_of_documents(ranked)[:k] for ranked in hits]
+            best = [best_of_documents(ranked)[:k] for ranked in hits]
             whole = rows >= self.rows or self.rows == self.documents
             if whole or all(
                 len(ranked) == k or len(of_rows) < rows
-                for ranked, of_rows in zip(merged, hits, strict=True)
+                for ranked, of_rows in zip(best, hits, strict=True)
             ):
-                return merged
+                return best
             rows *= 2
 
     def _rows(self, queries: Vectors, rows: int, *, exact: bool) -> list[list[Hit]]:
@@ -154,7 +227,7 @@ class PgVector(Searcher):
         where = f"WHERE {' AND '.join([one] * len(conditions))}" if conditions else ""
         return self.sql.SQL(where), values
 
-    def check_filters(self) -> None:
+    def _check_filters(self) -> None:
         """Raise for filters that no row passes."""
         condition, values = self._condition()
         rows = self.sql.SQL("SELECT 1 FROM {} {} LIMIT 1").format(self.table, condition)
@@ -175,73 +248,6 @@ def planner_settings(rows: int, *, exact: bool) -> list[str]:
         f"SET LOCAL hnsw.ef_search = {min(MAXIMUM, max(100, rows))}",
         "SET LOCAL enable_seqscan = off",
     ]
-
-
-def _contents(connection: Any, table: str) -> Record | None:
-    """What a table holds, if it was loaded by structkit."""
-    select = f"SELECT {', '.join(COLUMNS)} FROM structkit_tables WHERE name = %s"
-    row = connection.execute(select, [table]).fetchone()
-    return dict(zip(COLUMNS, row, strict=True)) if row else None
-
-
-def _loaded(
-    psycopg: Any, connection: Any, table: str, files: Sequence[str], options: SearchOptions
-) -> Record:
-    """What a table that is the corpus holds."""
-    contents = _contents(connection, table)
-    if contents is None:
-        raise UserError(f"there is no file and no loaded table {table}", "check the name")
-    if contents["similarity"] != options.similarity:
-        raise UserError(
-            f"the table {table} was loaded for {flag('similarity', contents['similarity'])}",
-            "search it with the same",
-        )
-    return contents
-
-
-def _from_files(
-    psycopg: Any, connection: Any, table: str, files: Sequence[str], options: SearchOptions
-) -> Record:
-    """What the table of a corpus holds, after its files are loaded if necessary."""
-    corpus = read_embeddings(files, normalize=options.cosine, fields=True)
-    digest = hashlib.sha256(orjson.dumps([corpus.ids, corpus.doc_ids, corpus.model, corpus.fields]))
-    for _, block in blocks(corpus.vectors):
-        digest.update(np.ascontiguousarray(block).tobytes())
-    known = _contents(connection, table)
-    if known and known["content"] == digest.hexdigest():
-        return known
-    if known:
-        say(f"the table {table} held another corpus, and is loaded again")
-    values = (digest.hexdigest(), len(corpus.ids), len(set(corpus.doc_ids)), corpus.dimensions)
-    contents = dict(zip(COLUMNS, (*values, options.similarity, corpus.model), strict=True))
-    load(psycopg.sql, connection, table, corpus, contents)
-    return contents
-
-
-def load(sql: Any, connection: Any, table: str, corpus: Embeddings, contents: Record) -> None:
-    """Copy the corpus into its table, in one transaction: whole or not at all."""
-    name = sql.Identifier(table)
-    with connection.transaction(), connection.cursor() as cursor:
-        exists = cursor.execute("SELECT to_regclass(%s)", [f'"{table}"']).fetchone()[0]
-        if exists and not _contents(connection, table):
-            raise UserError(
-                f"the database has a table {table} that structkit did not write",
-                "rename the file of the corpus, or name another database",
-            )
-        cursor.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(name))
-        create = (
-            "CREATE TABLE {} (row bigint PRIMARY KEY, id text NOT NULL, doc_id text NOT NULL,"
-            " fields jsonb, embedding vector({}) NOT NULL)"
-        )
-        cursor.execute(sql.SQL(create).format(name, sql.Literal(corpus.dimensions)))
-        copy = sql.SQL("COPY {} (row, id, doc_id, fields, embedding) FROM STDIN (FORMAT BINARY)")
-        with cursor.copy(copy.format(name)) as target:
-            for piece in binary(corpus):
-                target.write(piece)
-        cursor.execute("DELETE FROM structkit_tables WHERE name = %s", [table])
-        insert = f"INSERT INTO structkit_tables VALUES (%s{', %s' * len(COLUMNS)})"
-        cursor.execute(insert, [table, *contents.values()])
-    connection.execute(sql.SQL("ANALYZE {}").format(name))
 
 
 def binary(corpus: Embeddings) -> Iterator[bytes]:
@@ -268,34 +274,6 @@ def binary(corpus: Embeddings) -> Iterator[bytes]:
     yield b"\xff\xff"
 
 
-def build_index(psycopg: Any, connection: Any, table: str, rows: int, dimensions: int) -> None:
-    """Build the HNSW index if it is missing."""
-    if dimensions > INDEXED:
-        raise UserError(
-            f"pgvector indexes at most {INDEXED} dimensions, not {dimensions}",
-            f"search with {flag('index', 'flat')}",
-        )
-    # a graph that does not fit in this memory is built many times more slowly
-    memory = min(MEMORY, 64 + rows * (4 * dimensions + GRAPH) // 2**20)
-    settings = {"maintenance_work_mem": f"{memory}MB"}
-    sql = psycopg.sql
-    create = sql.SQL(
-        "CREATE INDEX IF NOT EXISTS {} ON {} USING hnsw (embedding vector_ip_ops)"
-        " WITH (m = 16, ef_construction = 100)"
-    ).format(sql.Identifier(f"{table}_hnsw"), sql.Identifier(table))
-    # workers share that memory, and a container has little shared memory: then without them
-    for more in ({}, {"max_parallel_maintenance_workers": "0"}):
-        try:
-            with connection.transaction():
-                for name, value in {**settings, **more}.items():
-                    connection.execute("SELECT set_config(%s, %s, true)", [name, value])
-                connection.execute(create)
-            return
-        except psycopg.errors.DiskFull:
-            if more:
-                raise
-
-
 def default_table(files: Sequence[str]) -> str:
     """The name of a table for a file.
 
@@ -304,23 +282,3 @@ def default_table(files: Sequence[str]) -> str:
     """
     stem = Path(files[0]).name.partition(".")[0].lower()
     return "structkit_" + re.sub(r"[^a-z0-9]+", "_", stem)[:40]
-
-
-def _reason(psycopg: Any, error: Exception, url: str) -> str:
-    """What the library says, unless that holds a part of the address that may be a secret.
-
-    It quotes what it cannot read, and takes for a host or a port what stands in their place.
-    """
-    line = str(error).strip().partition("\n")[0]
-    try:
-        known = psycopg.conninfo.conninfo_to_dict(url)
-    except (psycopg.Error, ValueError):
-        return ""
-    public = {*known, "postgres", "postgresql"}
-    public |= {
-        str(known[name])
-        for name, form in PUBLIC.items()
-        if name in known and form.fullmatch(str(known[name]))
-    }
-    private = {*PIECE.findall(url), str(known.get("password") or "")} - {*public, ""}
-    return "" if any(piece in line for piece in private) else f": {line}"

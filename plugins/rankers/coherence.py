@@ -9,7 +9,7 @@ import numpy as np
 
 from structkit import plugin
 from structkit.embeddings.vectors import Floats
-from structkit.ranking.candidates import Candidate, Query
+from structkit.ranking.reranking import Candidate, Query
 
 
 class Ranker(plugin.Ranker):

@@ -9,8 +9,8 @@ import numpy as np
 
 from structkit import plugin
 from structkit.embeddings.vectors import Floats
-from structkit.ranking.candidates import Candidate, Query
-from structkit.ranking.names import SEPARATOR, file_and_folders, plain_name, symbols
+from structkit.ranking.reranking import Candidate, Query
+from structkit.searching.words import SEPARATOR, file_and_folders, plain_name, symbols
 
 SPELLED = 0.5  # the value of a name written in another style
 ELSEWHERE = 2 / 3  # the value of a definition in a file, or in a class, of another name

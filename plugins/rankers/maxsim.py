@@ -12,7 +12,7 @@ from structkit import plugin
 from structkit.embeddings.reading import read_embeddings, same_model
 from structkit.embeddings.vectors import Floats, unit
 from structkit.errors import UserError
-from structkit.ranking.candidates import Candidate, Query
+from structkit.ranking.reranking import Candidate, Query
 
 
 @dataclass(frozen=True)

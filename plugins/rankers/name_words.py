@@ -9,8 +9,8 @@ import numpy as np
 
 from structkit import plugin
 from structkit.embeddings.vectors import Floats
-from structkit.ranking.candidates import Candidate, Query
-from structkit.ranking.names import SEPARATOR, alike, asked, parts
+from structkit.ranking.reranking import Candidate, Query
+from structkit.searching.words import SEPARATOR, alike, asked, parts
 
 
 class Ranker(plugin.Ranker):

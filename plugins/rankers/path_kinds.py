@@ -14,8 +14,8 @@ import numpy as np
 
 from structkit import plugin
 from structkit.embeddings.vectors import Floats
-from structkit.ranking.candidates import Candidate, Query
-from structkit.ranking.names import parts
+from structkit.ranking.reranking import Candidate, Query
+from structkit.searching.words import parts
 
 HEADERS = frozenset((".h", ".hh", ".hpp", ".hxx"))
 SOURCES = frozenset((".c", ".cc", ".cpp", ".cxx", ".m", ".mm"))

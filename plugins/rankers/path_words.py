@@ -9,8 +9,8 @@ import numpy as np
 
 from structkit import plugin
 from structkit.embeddings.vectors import Floats
-from structkit.ranking.candidates import Candidate, Query
-from structkit.ranking.names import alike, asked, file_and_folders
+from structkit.ranking.reranking import Candidate, Query
+from structkit.searching.words import alike, asked, file_and_folders
 
 FOLDERS = 0.5  # the weight of a word in a folder's name
 

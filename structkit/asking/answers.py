@@ -12,14 +12,12 @@ from structkit.asking.folder import Folder
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError, flag
 from structkit.progress import say
-from structkit.ranking.candidates import Query
-from structkit.ranking.names import QUESTION
-from structkit.ranking.reranking import Ranking, rerank
+from structkit.ranking.reranking import Query, Ranking, rerank
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import Hit
 from structkit.searching import DEPTH, MEANING, RELATED
 from structkit.searching.fusion import hybrid
-from structkit.searching.words import words
+from structkit.searching.words import QUESTION, words
 
 if TYPE_CHECKING:
     from structkit.asking.meaning import Meaning  # a folder without a model has none

@@ -20,7 +20,8 @@ from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.output import write_records
 from structkit.records.stream import OutputOptions
-from structkit.searching.questions import best_rows, is_for_a_list, unicode
+from structkit.searching.options import is_for_a_list, unicode
+from structkit.searching.words import best_rows
 from structkit.settings import Command, files_of, setting
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 from structkit.errors import UserError, flag
@@ -23,7 +22,6 @@ class Settings(RunSettings):
         "whose scores stay.",
     )
     weight: tuple[float, ...] = setting((), "Weight of a run; give one for each.")
-    rrf_k: int = setting(60, "rrf: added to every rank.", low=0)
 
     def __post_init__(self) -> None:
         if self.weight and len(self.weight) != len(self.runs):
@@ -37,7 +35,7 @@ class Settings(RunSettings):
 def fuse(settings: Settings) -> Iterator[Record]:
     """Run records: the k best documents of each query by all runs together, best first.
 
-    `rrf` adds weight / (rrf_k + rank) over the runs that found the document (Cormack, Clarke and
+    `rrf` adds weight / (60 + rank) over the runs that found the document (Cormack, Clarke and
     Büttcher, SIGIR 2009). `weighted` adds weight * score, with each query's scores scaled to
     0 … 1 (all equal: 1). `merge` keeps the scores: runs of the same queries on parts of a corpus
     become that on the whole; of a document in several, the best score counts. The weights are 1
@@ -46,22 +44,21 @@ def fuse(settings: Settings) -> Iterator[Record]:
     """
     from structkit.scoring.runs import read_run, run_records
     from structkit.searching.fusion import (
+        best_scores,
         by_query,
-        fused,
-        merged,
-        ranked,
+        min_max,
         reciprocal_ranks,
-        stretched,
+        top_hits,
+        weighted_sum,
     )
 
     runs = [read_run(path) for path in settings.runs]
-    rrf = partial(reciprocal_ranks, rrf_k=settings.rrf_k)
-    points = rrf if settings.method == "rrf" else stretched
+    points = reciprocal_ranks if settings.method == "rrf" else min_max
     for query_id, rankings, weights in by_query(runs, settings.weight or [1.0] * len(runs)):
         merge = settings.method == "merge"
-        scores = merged(rankings) if merge else fused(rankings, weights, points)
+        scores = best_scores(rankings) if merge else weighted_sum(rankings, weights, points)
         try:
-            hits = ranked(scores, settings.k)
+            hits = top_hits(scores, settings.k)
         except UserError as error:
             raise error.at(f'query "{query_id}"') from None
         yield from run_records(query_id, hits)

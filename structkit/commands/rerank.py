@@ -33,13 +33,6 @@ class Settings(RunSettings):
         None, "A preset of rankers and weights.", excludes="weights", group=RANKERS
     )
     weights: str | None = file_setting("Weights that rerank --fit wrote.", group=RANKERS)
-    group: str | None = setting(
-        None,
-        "Keep the best hit of those with the same value, as by `path`; presets and weights say "
-        "what others count.",
-        metavar="FIELD",
-        group=RANKERS,
-    )
     embeddings: str | None = file_setting(
         "maxsim: embeddings of the documents, .npy or JSONL.", group=RANKERS
     )
@@ -74,21 +67,20 @@ def rerank(settings: Settings) -> Iterator[Record]:
     the corpus raises, and so does a query that is not among the queries. With `fit`, one record:
     the weights of these rankers with the best nDCG@10 on judged queries.
     """
-    from structkit.ranking.candidates import Candidates
     from structkit.ranking.fitting import fit
-    from structkit.ranking.reranking import choose
+    from structkit.ranking.reranking import Candidates, choose
     from structkit.ranking.reranking import rerank as reranked
     from structkit.scoring.runs import read_run, run_records
-    from structkit.searching.fusion import by_query, fused, stretched
+    from structkit.searching.fusion import by_query, min_max, weighted_sum
 
-    weights = choose(settings.for_, settings.weights, settings.ranker, settings.group)
+    weights = choose(settings.for_, settings.weights, settings.ranker)
     named = {name: getattr(settings, name) for name in ("embeddings", "query_embeddings")}
     order = weights.ranking({name: path for name, path in named.items() if path is not None})
     run, *others = [read_run(path) for path in settings.runs]
     if others:  # the mean of the scaled scores
         runs = [run, *others]
         each = by_query(runs, [1 / len(runs)] * len(runs))
-        run = {query_id: fused(found, shares, stretched) for query_id, found, shares in each}
+        run = {query_id: weighted_sum(found, shares, min_max) for query_id, found, shares in each}
     candidates = Candidates.read(run, settings.corpus, settings.queries, settings.query_field)
     if settings.fit is not None:
         yield fit(

@@ -16,16 +16,13 @@ from structkit.records.jsonl import Record, Records
 from structkit.records.lines import input_name
 from structkit.records.stream import ray_setting
 from structkit.scoring.options import RunOutput
-from structkit.searching import SHARE
 from structkit.searching.options import (
     INDEX,
     WORDS,
     SearchOptions,
     WordOptions,
-    method_of,
-)
-from structkit.searching.questions import (
     is_for_a_list,
+    method_of,
     question_records,
     unicode,
 )
@@ -70,7 +67,6 @@ class Settings(WordOptions, SearchOptions):
         "Field with a query's text; default: the first of query, text, docstring "
         "(--model: the model's).",
     )
-    exclude_self: bool = setting(False, "Leave out the document with the query's id.")
     backend: str | None = setting(
         None,
         "What searches: exact, approximate, codes, pgvector; default: by --index.",
@@ -82,13 +78,6 @@ class Settings(WordOptions, SearchOptions):
         (),
         group=WORDS,
     )
-    dense_share: float = setting(
-        SHARE,
-        "hybrid: weight of embeddings; words have the rest.",
-        low=0.0,
-        high=1.0,
-        group=WORDS,
-    )
 
 
 def search(settings: Settings, *, encoding: TextEncoding | None = None) -> Iterator[Record]:
@@ -98,12 +87,12 @@ def search(settings: Settings, *, encoding: TextEncoding | None = None) -> Itera
     `dense`, corpus and queries hold embeddings (or the queries texts, which `model` encodes), and
     the score is their inner product. With `bm25` both hold texts. `hybrid` does both: `texts` are
     the records of the corpus, and scores are scaled to 0 … 1 and summed, those of embeddings
-    weighted by `dense_share`, those of words by the rest. A question in `query` has its number as
-    id, from 1. Equal scores are ordered by descending document id. Repeated ids raise.
+    weighted by 0.35, those of words by the rest. A question in `query` has its number as id, from
+    1. Equal scores are ordered by descending document id. Repeated ids raise.
     """
     from structkit.scoring.runs import run_records
 
-    method, k = method_of(settings.corpus, settings.method), settings.k or 100
+    method = method_of(settings.corpus, settings.method)
     encoded = bool(settings.model or encoding)
     queries = question_records(
         settings.query, settings.queries, encoded=encoded, texts=method != "dense"
@@ -112,8 +101,6 @@ def search(settings: Settings, *, encoding: TextEncoding | None = None) -> Itera
     encoding = encoding or _encoding(settings)
     query_id = None
     for query_id, hits in _rankings(settings, method, queries, encoding):
-        if settings.exclude_self:
-            hits = [hit for hit in hits if hit.doc_id != query_id][:k]
         yield from run_records(query_id, hits)
     if query_id is None:
         say(f"{queries.lines.file} holds no queries; the run is empty")
@@ -122,23 +109,21 @@ def search(settings: Settings, *, encoding: TextEncoding | None = None) -> Itera
 def _rankings(
     settings: Settings, method: str, queries: Records, encoding: TextEncoding | None
 ) -> Iterator[Ranked]:
-    """The rankings of the queries, one longer if their own documents will be left out."""
+    """The rankings of the queries."""
     from structkit.searching.hits import by_both, by_embeddings, by_words
 
-    depth = (settings.k or 100) + settings.exclude_self
-    corpus, field = settings.corpus, settings.query_field
+    corpus, field, k = settings.corpus, settings.query_field, settings.k or 100
     if method == "dense":
-        return by_embeddings(_opened(settings), queries, depth, encoding)
+        return by_embeddings(_opened(settings), queries, k, encoding)
     from structkit.searching.bm25 import lexical_index
 
     if method == "bm25":
         index = lexical_index(corpus, settings, save_index=settings.save_index)
-        return by_words(index, queries, field, depth)
+        return by_words(index, queries, field, k)
     assert encoding
     searcher, index = _opened(settings), lexical_index(settings.texts, settings)
     files = ", ".join(map(input_name, [*corpus, *settings.texts]))
-    share = settings.dense_share
-    return by_both(searcher, index, queries, depth, encoding, field, share, files)
+    return by_both(searcher, index, queries, k, encoding, field, files)
 
 
 def _check(settings: Settings, method: str, encoded: bool) -> None:

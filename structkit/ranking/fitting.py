@@ -15,8 +15,15 @@ import numpy as np
 from structkit.embeddings.vectors import Floats, Numbers
 from structkit.errors import UserError, flag
 from structkit.progress import say
-from structkit.ranking.candidates import Candidate, Candidates, Query
-from structkit.ranking.reranking import Ranking, Weights, candidates_of, rerank
+from structkit.ranking.reranking import (
+    Candidate,
+    Candidates,
+    Query,
+    Ranking,
+    Weights,
+    candidates_of,
+    rerank,
+)
 from structkit.records.fields import ABSENT, lookup, plain
 from structkit.records.jsonl import Record
 from structkit.scoring.judgements import Passage, Targets, first_met, targets

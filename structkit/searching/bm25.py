@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -29,7 +28,7 @@ from structkit.searching.words import words
 # a saved index; the arrays are those of `BM25`
 META, IDS = "meta.json", "ids.txt"
 ARRAYS = {"starts": np.int64, "documents": np.int32, "scores": np.float32}
-KINDS = {"k1": float, "b": float, "stopwords": bool}
+FACTORS = ("k1", "b")
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class BM25:
     """Documents that are ready to be searched by words.
 
     The n-th of the `words` is in `documents[starts[n] : starts[n + 1]]`, each with its score.
-    `settings` say how texts were read and weighted, `sha256` is the hash of all ids and texts.
+    `settings` say how texts were read and weighted.
     """
 
     doc_ids: list[str]
@@ -46,7 +45,6 @@ class BM25:
     documents: Counts  # (postings,)
     scores: Vectors  # (postings,)
     settings: Record
-    sha256: str
 
     @classmethod
     def of(
@@ -56,29 +54,23 @@ class BM25:
         *,
         k1: float = K1,
         b: float = B,
-        stopwords: bool = True,
         **reading: str | bool | None,
     ) -> Self:
         """The index of texts, which are read once and not kept; `reading` says how they were made.
 
         Errors: a corpus without any word.
         """
-        digest = hashlib.sha256()
-        counted = WordCounts(stopwords=stopwords)
+        counted = WordCounts()
         for text in texts:
-            digest.update(_with_length(text))
             counted.add(text)
         if not counted.words:
             raise UserError("the corpus holds no words", "name the field of its text")
-        for doc_id in doc_ids:
-            digest.update(_with_length(doc_id))
         number = counted.vocabulary.number
         columns = counted.columns(np.arange(len(doc_ids), dtype=np.int32))
         postings = Postings.of(list(number), np.array(counted.lengths, np.int32), *columns)
         scores = postings.all_scores(k1, b)
-        settings = {"k1": float(k1), "b": float(b), "stopwords": stopwords, **reading}
-        parts = postings.starts, postings.documents, scores
-        return cls(doc_ids, number, *parts, settings, digest.hexdigest())
+        settings = {"k1": float(k1), "b": float(b), **reading}
+        return cls(doc_ids, number, postings.starts, postings.documents, scores, settings)
 
     @cached_property
     def place(self) -> Numbers:
@@ -88,7 +80,7 @@ class BM25:
     def search(self, query: str, k: int) -> list[tuple[str, float]]:
         """The k best documents that share a word with the query, with their scores, best first."""
         total = np.zeros(len(self.doc_ids), np.float32)
-        for word in words(query, self.settings["stopwords"]):
+        for word in words(query):
             if word in self.words:
                 number = self.words[word]
                 here = slice(self.starts[number], self.starts[number + 1])
@@ -109,8 +101,7 @@ class BM25:
             (new / WORD_LIST).write_text("".join(f"{word}\n" for word in self.words), "utf-8")
             for name in ARRAYS:
                 np.save(new / f"{name}.npy", getattr(self, name))
-            meta = {"count": len(self.doc_ids), "sha256": self.sha256, "settings": self.settings}
-            write_json(new / META, meta)
+            write_json(new / META, {"count": len(self.doc_ids), "settings": self.settings})
 
     @classmethod
     def open(cls, folder: str) -> Self:
@@ -128,12 +119,12 @@ class BM25:
                 for each in (IDS, WORD_LIST)
             )
             number = {name: place for place, name in enumerate(names)}
-            known = {name: kind(meta["settings"][name]) for name, kind in KINDS.items()}
-            settings = {**meta["settings"], **known}
+            factors = {name: float(meta["settings"][name]) for name in FACTORS}
+            settings = {**meta["settings"], **factors}
             arrays: Any = {
                 name: np.asarray(map_array(str(home / f"{name}.npy"))) for name in ARRAYS
             }
-            index = cls(doc_ids, number, **arrays, settings=settings, sha256=str(meta["sha256"]))
+            index = cls(doc_ids, number, **arrays, settings=settings)
         except OSError as error:
             raise cannot_read(error).at(error.filename or folder) from None
         except (ValueError, TypeError, KeyError) as error:
@@ -154,11 +145,6 @@ class BM25:
             return False
         low, high = self.documents.min(initial=0), self.documents.max(initial=0)
         return bool(0 <= low <= high < len(self.doc_ids) == len(set(self.doc_ids)) == count)
-
-
-def _with_length(text: str) -> bytes:
-    """A text with its length, so that different lists of texts never look the same."""
-    return f"{len(text)} {text}".encode("utf-8", "surrogatepass")
 
 
 def lexical_index(
@@ -187,9 +173,9 @@ def lexical_index(
             doc_ids.append(doc_id)
             yield text
 
-    known = {name: value for name, value in named.items() if name not in KINDS or value is not None}
+    named |= {name: usual for name, usual in (("k1", K1), ("b", B)) if named[name] is None}
     try:
-        index = BM25.of(doc_ids, texts(), **known)
+        index = BM25.of(doc_ids, texts(), **named)
     except UserError as error:
         raise error.at(records.lines.file) from None
     if save_index:

@@ -11,6 +11,7 @@ from structkit.errors import UserError, flag
 from structkit.scoring.runs import Hit, Run, ranking
 
 Scores = dict[str, float]  # doc_id -> score
+RRF = 60  # added to every rank: Cormack, Clarke and Büttcher, SIGIR 2009
 
 
 def by_query(
@@ -28,7 +29,7 @@ def by_query(
         yield query_id, [run[query_id] for run, _ in having], [weight for _, weight in having]
 
 
-def fused(
+def weighted_sum(
     rankings: Iterable[Scores], weights: Iterable[float], points: Callable[[Scores], Scores]
 ) -> Scores:
     """The sum of each document's weighted points, 0 where a ranking lacks it."""
@@ -39,10 +40,10 @@ def fused(
     return total
 
 
-def merged(rankings: Iterable[Scores]) -> Scores:
+def best_scores(rankings: Iterable[Scores]) -> Scores:
     """The score of each document itself, the best where several rankings have it.
 
-    >>> merged([{"a": 1.0, "b": 0.5}, {"b": 2.0}])
+    >>> best_scores([{"a": 1.0, "b": 0.5}, {"b": 2.0}])
     {'a': 1.0, 'b': 2.0}
     """
     best: Scores = {}
@@ -63,11 +64,11 @@ def hybrid(dense: Sequence[Hit], lexical: Sequence[Hit], k: int, share: float) -
     best = {hit.doc_id: hit.best for hit in dense}
     rankings = [{hit.doc_id: hit.score for hit in hits} for hits in (dense, lexical) if hits]
     shares = [each for hits, each in ((dense, share), (lexical, 1 - share)) if hits]
-    total = fused(rankings, shares, stretched)
-    return [hit._replace(best=best.get(hit.doc_id)) for hit in ranked(total, k)]
+    total = weighted_sum(rankings, shares, min_max)
+    return [hit._replace(best=best.get(hit.doc_id)) for hit in top_hits(total, k)]
 
 
-def ranked(scores: Scores, k: int) -> list[Hit]:
+def top_hits(scores: Scores, k: int) -> list[Hit]:
     """The k best of some documents, best first, their scores rounded to float32.
 
     As trec_eval does: scores and ranks give the same order. Errors: a score beyond float32.
@@ -79,24 +80,24 @@ def ranked(scores: Scores, k: int) -> list[Hit]:
     return [Hit(*each) for each in best]
 
 
-def reciprocal_ranks(documents: Scores, rrf_k: int) -> Scores:
-    """1 / (rrf_k + rank) of each document.
+def reciprocal_ranks(documents: Scores) -> Scores:
+    """1 / (60 + rank) of each document.
 
-    >>> reciprocal_ranks({"a": 0.1, "b": 0.9}, 1)
-    {'b': 0.5, 'a': 0.3333333333333333}
+    >>> reciprocal_ranks({"a": 0.1, "b": 0.9})
+    {'b': 0.01639344262295082, 'a': 0.016129032258064516}
     """
-    return {doc_id: 1 / (rrf_k + rank) for rank, doc_id in enumerate(ranking(documents), 1)}
+    return {doc_id: 1 / (RRF + rank) for rank, doc_id in enumerate(ranking(documents), 1)}
 
 
-def stretched(documents: Scores) -> Scores:
+def min_max(documents: Scores) -> Scores:
     """The scores of one query, scaled linearly to 0 … 1.
 
-    >>> stretched({"a": 2.0, "b": 4.0, "c": 3.0})
+    >>> min_max({"a": 2.0, "b": 4.0, "c": 3.0})
     {'a': 0.0, 'b': 1.0, 'c': 0.5}
     """
     low, high = min(documents.values()), max(documents.values())
     if low == high:  # a document found alone must not count as one that was not found
         return dict.fromkeys(documents, 1.0)
     if math.isinf(high - low):  # halved where their difference is beyond floats
-        return stretched({doc_id: score / 2 for doc_id, score in documents.items()})
+        return min_max({doc_id: score / 2 for doc_id, score in documents.items()})
     return {doc_id: (score - low) / (high - low) for doc_id, score in documents.items()}

@@ -18,13 +18,13 @@ from structkit.embeddings.reading import (
     same_model,
     vector,
 )
-from structkit.embeddings.vectors import Numbers, TextEncoding, Vectors, blocks, unit
+from structkit.embeddings.vectors import Numbers, TextEncoding, Vectors, blocks
 from structkit.errors import UserError, flag, guess, program
 from structkit.records.fields import items, query_text
 from structkit.records.jsonl import Record, Records, add_new, parse_each
 from structkit.registry import Contract
 from structkit.scoring.runs import Hit
-from structkit.searching import DEPTH
+from structkit.searching import DEPTH, SHARE
 from structkit.searching.fusion import hybrid
 from structkit.searching.index import RESULTS
 from structkit.searching.options import SearchOptions
@@ -90,7 +90,7 @@ def read_corpus(files: Sequence[str], options: SearchOptions, *, scan: bool = Tr
     Errors: a field that no row has, and filters that no row passes.
     """
     fields = bool(options.filter) or options.explain
-    corpus = read_embeddings(files, normalize=options.cosine, fields=fields, scan=scan)
+    corpus = read_embeddings(files, fields=fields, scan=scan)
     if not options.filter:
         return corpus
     conditions = options.conditions
@@ -145,8 +145,6 @@ class Approximate(Searcher):
         self.documents = len(set(corpus.doc_ids))
 
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
-        if self.options.cosine:
-            queries = unit(queries)
         documents, every = self.documents, len(self.corpus.doc_ids)
         k = min(k, documents)
         # as many rows as k documents have on average, and more while that is too few
@@ -265,7 +263,6 @@ def by_both(
     k: int,
     encoding: TextEncoding,
     field: str | None,
-    share: float,
     files: str,
 ) -> Iterator[Ranked]:
     """What words and embeddings find: at least `DEPTH` hits of each, for a reliable sum."""
@@ -285,4 +282,4 @@ def by_both(
             problem = missing + flag("texts")
             raise UserError(problem, "name the records that were encoded").at(files)
         lexical = [Hit(*hit) for hit in index.search(text_of.pop(query_id), depth)]
-        yield query_id, hybrid(dense, lexical, k, share)
+        yield query_id, hybrid(dense, lexical, k, SHARE)

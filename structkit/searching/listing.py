@@ -15,8 +15,8 @@ from rich.text import Text
 from structkit.progress import colored, printable
 from structkit.records.jsonl import Record, Records
 from structkit.records.output import Output
-from structkit.searching.questions import Line, best_rows, occurrences, unicode
-from structkit.searching.words import words
+from structkit.searching.options import unicode
+from structkit.searching.words import Line, best_rows, occurrences, words
 
 NARROWEST = 40
 RANK = 4  # columns of a rank, and of the margin under it

@@ -1,14 +1,17 @@
-"""How a corpus is searched: by its embeddings, which a backend does, or by its words."""
+"""What is asked, and how a corpus is searched: by its embeddings, its words, or both."""
 
 from __future__ import annotations
 
-import math
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+
+import orjson
 
 from structkit.errors import UserError, flag
+from structkit.records.jsonl import Records
+from structkit.records.lines import Block
 from structkit.searching import K1, B
 from structkit.settings import setting
 
@@ -17,11 +20,8 @@ POSTGRES = "PostgreSQL"
 WORDS = "Words: bm25 and hybrid"
 WORD_LIST = "words.txt"  # the file by which a saved index for BM25 is known
 
-# parameters of an approximate index as faiss names them, with the lowest value of each
-LOWEST = {"nprobe": 1, "efSearch": 1, "max_codes": 0, "k_factor_rf": 1}
-FACTOR = "k_factor_rf"  # it alone may have a fraction
-HIGHEST = 2**31 - 1  # faiss ignores larger ones
-QUANTIZER = "quantizer_"  # prefix for the index that finds the clusters
+PARAMETERS = re.compile(r"(?:(?:^|,)\w+=[1-9]\d{0,8}(?:\.\d+)?)+")  # faiss takes any, and fails
+WORD = re.compile(r"\w")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,9 @@ class SearchOptions:
         group=INDEX,
     )
     parameters: str | None = setting(
-        None, "Of the index, as faiss has them: nprobe=16, efSearch=256.", group=INDEX
+        None,
+        "Of the index, as faiss has them: nprobe=16, efSearch=256.",
+        group=INDEX,
     )
     save_index: str | None = setting(
         None, "Save the index; DIR can then be CORPUS.", metavar="DIR", writes=True, group=INDEX
@@ -46,9 +48,6 @@ class SearchOptions:
         metavar="FLOATS.npy",
         reads=True,
         group=INDEX,
-    )
-    similarity: Literal["dot", "cosine"] = setting(
-        "dot", "Inner product, or cosine: rows are scaled to length 1.", group=INDEX
     )
     filter: tuple[str, ...] = setting(
         (), "Search only rows with this value; all must hold.", metavar="FIELD=VALUE", group=INDEX
@@ -61,47 +60,19 @@ class SearchOptions:
     )
 
     def __post_init__(self) -> None:
-        parse_parameters(self.parameters)
+        if self.parameters is not None and not PARAMETERS.fullmatch(self.parameters):
+            problem = f"{flag('parameters', repr(self.parameters))} is not NAME=NUMBER,NAME=NUMBER"
+            remedy = "write nprobe=16 for ivf, efSearch=256 for hnsw"
+            raise UserError(problem, remedy, status=2)
         for text in self.filter:
             if text.find("=") < 1:
                 problem = f"{flag('filter', text)} names no value"
                 raise UserError(problem, "write it as FIELD=VALUE", status=2)
 
     @property
-    def cosine(self) -> bool:
-        """Whether rows are scaled to length 1."""
-        return self.similarity == "cosine"
-
-    @property
     def conditions(self) -> list[tuple[str, str]]:
         """The fields of the filters, each with its value."""
         return [(field, value) for field, _, value in (text.partition("=") for text in self.filter)]
-
-
-def parse_parameters(text: str | None) -> dict[str, float]:
-    """Names and values of `NAME=VALUE,NAME=VALUE`.
-
-    >>> parse_parameters("nprobe=16,quantizer_efSearch=64")
-    {'nprobe': 16.0, 'quantizer_efSearch': 64.0}
-    """
-    values: dict[str, float] = {}
-    for part in [] if text is None else text.split(","):
-        name, _, number = map(str.strip, part.partition("="))
-        low = LOWEST.get(name.removeprefix(QUANTIZER))
-        try:
-            value = float(number)
-        except ValueError:
-            value = math.nan
-        whole = name == FACTOR or value.is_integer()
-        if low is None or name in values or not (low <= value <= HIGHEST and whole):
-            known = ", ".join(f"{name} ({low} or more)" for name, low in LOWEST.items())
-            raise UserError(
-                f"{flag('parameters', repr(text))}: {part!r} is not NAME=NUMBER, each name once",
-                f"the names are {known}; for example nprobe=16 for ivf, efSearch=256 for hnsw",
-                status=2,
-            )
-        values[name] = value
-    return values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,9 +105,6 @@ class WordOptions:
         high=1.0,
         group=WORDS,
     )
-    stopwords: bool | None = setting(
-        None, "Leave out English function words; default: stopwords.", group=WORDS
-    )
 
 
 def is_saved(folder: str) -> bool:
@@ -154,3 +122,37 @@ def method_of(corpus: Sequence[str], method: str | None = None) -> str:
         problem = f"is an index for {flag('method', 'bm25')}"
         raise UserError(problem, f"leave out {flag('method')}").at(corpus[0])
     return method or ("bm25" if lexical else "dense")
+
+
+def question_records(
+    questions: Sequence[str], files: Sequence[str], *, encoded: bool, texts: bool
+) -> Records:
+    """Questions as records with their numbers as ids; without any, the records of files.
+
+    A question is a text: it is searched as `texts`, or `encoded`.
+    """
+    if not questions and not files:
+        remedy = f"give {flag('query')} or {flag('queries')}"
+        raise UserError("there are no queries", remedy, status=2)
+    if not questions:
+        return Records.read(files)
+    if not encoded and not texts:
+        remedy = f"name one, or search with {flag('method', 'bm25')}"
+        problem = f"{flag('query')} needs {flag('model')}, which encodes it"
+        raise UserError(problem, remedy, status=2)
+    for question in questions:
+        if not WORD.search(question):
+            problem = f"{flag('query', repr(question))} holds no word"
+            raise UserError(problem, "write a question", status=2)
+    lines = [orjson.dumps({"query": unicode(question)}) + b"\n" for question in questions]
+    return Records(Block(flag("query"), 0, 0, b"".join(lines)))
+
+
+def unicode(text: str) -> str:
+    """A text of the command line; bytes that are not UTF-8 are replaced."""
+    return os.fsencode(text).decode("utf-8", "replace")
+
+
+def is_for_a_list(questions: Sequence[str], output: str, format: str | None) -> bool:
+    """Whether the answers are a list for a person at a terminal."""
+    return bool(questions) and output == "-" and format is None and os.isatty(1)

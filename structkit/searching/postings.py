@@ -128,14 +128,13 @@ class Vocabulary(dict[str, tuple[int, ...]]):
     ([0, 1, 0, 2], {'max': 0, 'maxsize': 1, 'size': 2})
     """
 
-    def __init__(self, known: Iterable[str] = (), stopwords: bool = True) -> None:
+    def __init__(self, known: Iterable[str] = ()) -> None:
         super().__init__()
-        self.stopwords = stopwords
         self.number = {word: number for number, word in enumerate(known)}
 
     def __missing__(self, word: str) -> tuple[int, ...]:
         number = self.number
-        numbers = [number.setdefault(each, len(number)) for each in words(word, self.stopwords)]
+        numbers = [number.setdefault(each, len(number)) for each in words(word)]
         self[word] = made = tuple(numbers)
         return made
 
@@ -147,8 +146,8 @@ class Vocabulary(dict[str, tuple[int, ...]]):
 class WordCounts:
     """The words of documents, counted one document after the other."""
 
-    def __init__(self, known: Sequence[str] = (), *, stopwords: bool = True) -> None:
-        self.vocabulary = Vocabulary(known, stopwords)
+    def __init__(self, known: Sequence[str] = ()) -> None:
+        self.vocabulary = Vocabulary(known)
         self.lengths, self.sizes = array("i"), array("i")  # (documents,): words, distinct words
         self.words, self.counts = array("q"), array("i")  # (postings,)
 

@@ -1,9 +1,19 @@
-"""Words of code and prose, as lexical search and the display of its hits see them."""
+"""Words of code, prose and names, and the lines of a document that have most of a question's."""
 
 from __future__ import annotations
 
 import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
+from functools import lru_cache
 from os.path import commonprefix
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from structkit.records.fields import DOCUMENT
+from structkit.records.jsonl import Record
+from structkit.structure.spans import Span
 
 WORD = re.compile(r"\w+")
 PART = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -19,12 +29,21 @@ ENDINGS = frozenset(
     "al als ment ments".split()
 )
 SHORTEST = 3  # characters of a stem
+# beyond Lucene's, what questions consist of and names do not
+QUESTION = frozenset("how does do what where which when why can from using via".split())
+# files named after their role in a folder, whose own name tells more
+ROLES = frozenset("index init main lib mod package doc".split())
+SYMBOL = re.compile(r"[^\W\d]\w*(?:(?:::|\\|->|\.|#)[^\W\d]\w*)*")
+SEPARATOR = re.compile(r"::|\\|->|\.|#")
+
+TAB = 4
+PROSE = ("text", "description", "untagged")
 
 
-def words(text: str, stopwords: bool = True) -> list[str]:
-    """The lower-case words of code or prose; an identifier counts whole and in its parts.
+def words(text: str) -> list[str]:
+    """The lower-case words of code or prose but stopwords; an identifier also in its parts.
 
-    Parts end at underscores and within camelCase. `stopwords` leaves out English stopwords.
+    Parts end at underscores and within camelCase.
 
     >>> words("def readHTTPBody(self, max_size):")
     ['def', 'readhttpbody', 'read', 'http', 'body', 'self', 'max_size', 'max', 'size']
@@ -37,7 +56,7 @@ def words(text: str, stopwords: bool = True) -> list[str]:
             parts = [part for part in PART.split(word) if part]
             if len(parts) > 1:
                 lowered.extend(map(str.lower, parts))
-    return [word for word in lowered if word not in STOPWORDS] if stopwords else lowered
+    return [word for word in lowered if word not in STOPWORDS]
 
 
 def same_stem(one: str, other: str) -> bool:
@@ -49,3 +68,198 @@ def same_stem(one: str, other: str) -> bool:
     shared = len(commonprefix((one, other)))
     rests = {one[shared:], other[shared:]} - {""}
     return not rests or (shared >= SHORTEST and rests <= ENDINGS)
+
+
+@lru_cache(maxsize=1 << 16)
+def parts(name: str) -> tuple[str, ...]:
+    """The lower-case words that a name is made of, each once.
+
+    >>> parts("src/HTTPClient_pool.py")
+    ('src', 'http', 'client', 'pool', 'py')
+    """
+    lowered = (part.lower() for word in WORD.findall(name) for part in PART.split(word) if part)
+    return tuple(dict.fromkeys(lowered))
+
+
+def asked(query: str) -> tuple[str, ...]:
+    """The words of a query that may occur in names.
+
+    >>> asked("how does the HTTPClient retry")
+    ('http', 'client', 'retry')
+    """
+    return tuple(word for word in parts(query) if word not in STOPWORDS and word not in QUESTION)
+
+
+@lru_cache(maxsize=1 << 16)
+def alike(one: str, other: str) -> bool:
+    """Whether two words have the same stem, or one begins with the other.
+
+    >>> alike("routing", "router"), alike("config", "configuration"), alike("context", "content")
+    (True, True, False)
+    """
+    if one == other:
+        return True
+    shared = len(commonprefix((one, other)))
+    if shared < SHORTEST:
+        return False
+    rests = one[shared:], other[shared:]
+    return "" in rests or ENDINGS.issuperset(rests)
+
+
+@lru_cache(maxsize=1 << 16)
+def file_and_folders(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words of a file's name, and those of its folders.
+
+    >>> file_and_folders("src/http_client/retry.test.ts")
+    (('retry', 'test'), ('src', 'http', 'client'))
+    >>> file_and_folders("src/routing/mod.rs")
+    (('routing',), ('src',))
+    """
+    place = PurePosixPath(path)
+    name, folder = parts(place.stem), place.parent
+    if ROLES.issuperset(name[:1]) and folder.name:
+        name, folder = parts(folder.name), folder.parent
+    return name, parts(str(folder))
+
+
+def symbols(query: str) -> list[list[str]]:
+    """The symbols that a query writes, each by its qualifiers and its name.
+
+    A single word is one; among several, those that are qualified or written like an identifier.
+
+    >>> symbols("Router"), symbols("how Foo.bar calls to_json")
+    ([['Router']], [['Foo', 'bar'], ['to_json']])
+    """
+    symbols = [SEPARATOR.split(text) for text in SYMBOL.findall(query)]
+    if len(query.split()) == 1:
+        return symbols
+    return [names for names in symbols if len(names) > 1 or len(parts(names[0])) > 1]
+
+
+def plain_name(name: str) -> str:
+    """A name without its style: `foo_bar`, `fooBar` and `FooBar` are `foobar`."""
+    return "".join(parts(name))
+
+
+class Line(NamedTuple):
+    """A line as it is shown, its number in the file, and the words in it that were asked for."""
+
+    number: int | None
+    text: str
+    spans: tuple[Span, ...] = ()
+
+
+def best_rows(record: Record, question: str, maximum: int, width: int) -> list[Line]:
+    r"""At most so many lines of a document, those that have most of the question's words.
+
+    Lines of prose are folded to the width. They have numbers if the text is that of the file.
+
+    >>> record = {"code": "import re\n\ndef wait():\n    retry_later()", "lines": [1, 4]}
+    >>> [(row.number, row.text, row.spans) for row in best_rows(record, "when to retry?", 1, 80)]
+    [(4, 'retry_later()', ((0, 5),))]
+    """
+    field = next((name for name in DOCUMENT if isinstance(record.get(name), str)), None)
+    if field is None:
+        return []
+    wanted = frozenset(words(question))
+    lines = _folded(record[field], _first_line(record, field), width, field in PROSE)
+    rows = [row._replace(spans=occurrences(row.text, wanted)) for row in lines]
+    return _without_margin(_best(rows, wanted, maximum))
+
+
+def _first_line(record: Record, field: str) -> int | None:
+    """The number of the first line of a text, if the text is as in its file."""
+    lines = record.get("lines")
+    if not (isinstance(lines, list) and len(lines) == 2 and all(type(n) is int for n in lines)):
+        return None
+    text: str = record[field]
+    stands = text.rstrip("\n").count("\n") == lines[1] - lines[0]
+    return int(lines[0]) if stands and not (field == "text" and "html" in record) else None
+
+
+def _folded(text: str, first: int | None, width: int, prose: bool) -> Iterator[Line]:
+    for number, line in enumerate(text.splitlines() if first is None else text.split("\n")):
+        here = None if first is None else first + number
+        plain = line.expandtabs(TAB).rstrip()
+        parts = textwrap.wrap(plain, width, break_on_hyphens=False) if prose else [plain]
+        for part in parts or [""]:
+            yield Line(here, part)
+
+
+def occurrences(text: str, wanted: Set[str]) -> tuple[Span, ...]:
+    """Where the wanted words, or others with their stems, are in a line.
+
+    >>> occurrences("maxRetries = retry", {"retries"})
+    ((3, 10), (13, 18))
+    """
+    spans: list[Span] = []
+    for match in WORD.finditer(text):
+        word, first = match[0], match.start()
+        pieces = [(0, len(word))]
+        if not _is_wanted(word.lower(), wanted):
+            cuts = [0, *(at for cut in PART.finditer(word) for at in cut.span()), len(word)]
+            pieces = list(zip(cuts[::2], cuts[1::2], strict=True))
+        spans += [
+            (first + start, first + end)
+            for start, end in pieces
+            if _is_wanted(word[start:end].lower(), wanted)
+        ]
+    return tuple(spans)
+
+
+def _is_wanted(word: str, wanted: Set[str]) -> bool:
+    """Whether a word is wanted, or another one with its stem."""
+    return word in wanted or any(same_stem(word, other) for other in wanted)
+
+
+def _best(rows: Sequence[Line], wanted: Set[str], maximum: int) -> list[Line]:
+    """The adjacent rows that match most of the question, with the best one in the middle."""
+    if not rows:
+        return []
+    weights = [_weights(row, wanted) for row in rows]
+
+    def worth(first: int) -> tuple[int, int, int]:
+        together: Counter[str] = Counter()
+        for row in weights[first : first + maximum]:
+            together |= row
+        middle = min(first + maximum // 2, len(rows) - 1)
+        return together.total(), weights[middle].total(), -first
+
+    best = max(range(max(1, len(rows) - maximum + 1)), key=worth)
+    chosen = list(rows[best : best + maximum])
+    while chosen and not chosen[-1].text:
+        chosen.pop()
+    while chosen and not chosen[0].text:
+        chosen.pop(0)
+    return chosen
+
+
+def _weights(row: Line, wanted: Set[str]) -> Counter[str]:
+    """The weight of each wanted word in a row: its length, or half for another with its stem.
+
+    A long word is rarely there by chance.
+    """
+    letters: Counter[str] = Counter()
+    for start, end in row.spans:
+        word = row.text[start:end].lower()
+        if word in wanted:
+            letters[word] = 2 * len(word)
+            continue
+        for other in wanted:
+            if same_stem(word, other):
+                letters[other] = max(letters[other], len(other))
+    return letters
+
+
+def _without_margin(rows: list[Line]) -> list[Line]:
+    """The rows without the white space with which all of them begin."""
+    margins = [len(row.text) - len(row.text.lstrip()) for row in rows if row.text]
+    margin = min(margins, default=0)
+    return [
+        Line(
+            row.number,
+            row.text[margin:],
+            tuple((start - margin, end - margin) for start, end in row.spans),
+        )
+        for row in rows
+    ]

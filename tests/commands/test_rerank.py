@@ -6,7 +6,6 @@ import pytest
 
 from structkit import rerank, score
 from structkit.errors import UserError
-from structkit.ranking.reranking import choose
 
 CORPUS = [
     {"id": "a", "path": "src/pool.py", "code": "x"},
@@ -32,21 +31,20 @@ def scores(**options):
         ({"k": 2}, {"a": 1.0, "b": 0.75}),
         # the only word is there, one of the two words of the file's name is asked for
         ({"ranker": ["path-words=3"]}, {"c": 3 * 0.5**0.5, "a": 1.0, "b": 0.75}),
-        ({"group": "path"}, {"a": 1.0, "c": 0.0}),
+        ({"weights": [{**HALF, "repeats": 0, "group": "path"}]}, {"a": 1.0, "c": 0.0}),
     ],
 )
-def test_scores_are_stretched_and_rankers_add_to_them(options, expected):
+def test_scores_are_scaled_and_rankers_add_to_them(options, expected):
     assert {name: float(np.float32(each)) for name, each in expected.items()} == scores(**options)
 
 
 def test_later_hits_of_a_group_count_less():
     assert {"a": 1.0, "b": 0.375, "c": 0.0} == scores(weights=[{**HALF, "group": "path"}])
-    assert 0.5 == choose("code").repeats == choose("code", group="scope").repeats
 
 
 def test_several_runs_count_together():
     rows = [{"query_id": "q", "doc_id": doc_id, "score": n} for doc_id, n in (("c", 5), ("b", 1))]
-    # means 1/2, 3/8 and 1/2, stretched
+    # means 1/2, 3/8 and 1/2, scaled
     assert {"a": 1.0, "c": 1.0, "b": 0.0} == scores(runs={"one": HITS, "other": rows})
 
 

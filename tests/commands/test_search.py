@@ -12,7 +12,7 @@ from structkit.scoring.runs import read_run, write_run
 from structkit.searching import index as index_module
 from structkit.searching.index import Index
 from tests.searching.index_runs import found as run_of
-from tests.searching.index_runs import matrix, pairs, write
+from tests.searching.index_runs import matrix, write
 
 
 def embeddings(ids, vectors):
@@ -88,13 +88,6 @@ def test_half_precision_and_chunked_matrices_are_read(tmp_path):
     (tmp_path / "m.doc_ids.txt").write_text("a\nb\na\n")
     index = Index(read_embeddings([path]))
     assert [[("a", 3.0), ("b", 2.0)]] == found(index, np.array([[1, 2]], np.float32), 5)
-
-
-def test_exclude_self_leaves_out_the_own_document_and_still_gives_k(tmp_path):
-    rows = [{"id": name, "embedding": [value]} for value, name in enumerate("abc", 1)]
-    path = write(tmp_path / "c", rows)
-    result = run_of(path, path, 2, exclude_self=True)
-    assert [("a", "c"), ("a", "b"), ("b", "c"), ("b", "a"), ("c", "b"), ("c", "a")] == pairs(result)
 
 
 GOOD = {"id": "good", "embedding": [1.0, 2.0]}

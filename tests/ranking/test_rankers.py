@@ -5,8 +5,7 @@ import orjson
 import pytest
 
 from structkit.errors import UserError
-from structkit.ranking.candidates import Candidate, Query
-from structkit.ranking.reranking import Weights
+from structkit.ranking.reranking import Candidate, Query, Weights
 from structkit.registry import load, names
 
 

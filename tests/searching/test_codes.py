@@ -42,15 +42,11 @@ def recall(run, truth):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("similarity", ["dot", "cosine"])
-def test_exact_search_is_that_of_the_floats_they_stand_for(
-    tmp_path, vectors, queries, kind, similarity
-):
+def test_exact_search_is_that_of_the_floats_they_stand_for(tmp_path, vectors, queries, kind):
     corpus = codes(tmp_path, vectors, kind)
     rows = read_embeddings([corpus])
     plain = matrix(tmp_path / "plain.npy", rows.vectors[:], rows.ids)
-    expected = found(plain, queries, similarity=similarity)
-    assert expected == found(corpus, queries, similarity=similarity)
+    assert found(plain, queries) == found(corpus, queries)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -71,13 +67,12 @@ def test_shards_are_searched_as_the_whole(tmp_path, vectors, floats, queries, ki
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("similarity", ["dot", "cosine"])
-def test_all_rows_rescored_is_exact_search(tmp_path, vectors, floats, queries, kind, similarity):
+def test_all_rows_rescored_is_exact_search(tmp_path, vectors, floats, queries, kind):
     vectors[7] = vectors[8]  # equal scores, in the order of exact search
     floats = written(tmp_path / "floats.npy", vectors, None)
     corpus = codes(tmp_path, vectors, kind)
-    options = {"rescore": (floats,), "parameters": EVERY, "similarity": similarity}
-    assert found(floats, queries, similarity=similarity) == found(corpus, queries, **options)
+    run = found(corpus, queries, rescore=(floats,), parameters=EVERY)
+    assert found(floats, queries) == run
 
 
 @pytest.mark.parametrize(("kind", "least"), [("int8", 0.999), ("binary", 0.75)])
@@ -156,7 +151,7 @@ def test_queries_may_be_codes(tmp_path, vectors):
             ["int8.npy", "--rescore", "f.npy", "--backend", "exact"],
             "goes with --backend codes",
         ),
-        (["int8.npy", "--rescore", "f.npy", "--parameters", "nprobe=2"], "codes have no such para"),
+        (["int8.npy", "--rescore", "f.npy", "--parameters", "nprobe=2"], "codes have k_factor_rf"),
         (["f.npy", "--rescore", "f.npy"], "f.npy: holds floats, not codes; encode with"),
         (["f.npy", "--rescore", "f.npy", "--method", "bm25"], "--method bm25 takes no --rescore"),
     ],

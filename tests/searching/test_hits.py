@@ -131,9 +131,9 @@ def strae(tmp_path_factory):
 
 def test_a_hit_in_a_tree_names_its_phrase(strae, tmp_path):
     folder, source = strae
-    corpus = written(source, tmp_path / "v.npy", folder, nodes="all", keep=["n"])
+    corpus = written(source, tmp_path / "v.npy", folder, nodes="all", keep=["n"], normalize=True)
     (query,) = encode([{"id": "q", "tree": "(X (X black) (X cat))"}], model=folder, as_="query")
-    hit = best(corpus, query["embedding"], tmp_path, similarity="cosine")
+    hit = best(corpus, query["embedding"], tmp_path)
     assert ("t0", {"id": "t0#4", "n": 0, "node": 4, "span": [1, 3], "text": "black cat"}) == hit
 
 

@@ -71,15 +71,12 @@ def found(files, **options):
     return run_of(corpus, files["queries"], 100, **options)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-def test_it_is_the_weighted_fusion_of_both_searches(files, tmp_path, share):
+def test_it_is_the_weighted_fusion_of_both_searches(files, tmp_path):
     dense, lexical = str(tmp_path / "dense"), str(tmp_path / "lexical")
     write_run(found(files, encoding=Letters()), dense)
     write_run(found(files, method="bm25"), lexical)
-    expected = list(fuse([dense, lexical], method="weighted", weight=[share, 1 - share]))
-    both = found(
-        files, method="hybrid", encoding=Letters(), texts=[files["texts"]], dense_share=share
-    )
+    expected = list(fuse([dense, lexical], method="weighted", weight=[0.35, 0.65]))
+    both = found(files, method="hybrid", encoding=Letters(), texts=[files["texts"]])
     assert expected == both
     assert ["b", "a", "c"] == list(dict.fromkeys(row["query_id"] for row in both))
 
@@ -108,7 +105,7 @@ def test_wrong_usage(files):
         found(files, method="hybrid", texts=texts)
     with pytest.raises(UserError, match="--texts goes with --method hybrid"):
         found(files, texts=texts)
-    with pytest.raises(UserError, match="--method dense takes no --k1, --no-stopwords;"):
-        found(files, k1=2.0, stopwords=False)
+    with pytest.raises(UserError, match="--method dense takes no --k1, -b;"):
+        found(files, k1=2.0, b=0.5)
     with pytest.raises(UserError, match="takes no --filter"):
         found(files, method="hybrid", encoding=Letters(), texts=texts, filter=["a=b"])

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from terminals import plain, seen
 
-from structkit.searching.questions import best_rows, occurrences
-from structkit.searching.words import same_stem, words
+from structkit.searching.words import STOPWORDS, best_rows, occurrences, same_stem, words
 
 SIGNALS = 'def ending(number):\n    """Let signals raise."""\n    raise SystemExit(128 + number)'
 TEA = {"path": "b.md", "lines": [1, 1], "headings": ["Drinks", "Tea"], "text": "Tea."}
@@ -166,5 +165,5 @@ def test_marks_are_words_of_the_question(text, question, maximum, width):
 @given(st.text(alphabet="aB_ .éß1", max_size=30))
 def test_every_word_of_a_line_is_found_in_it(text):
     marked = {text[start:end].lower() for start, end in occurrences(text, set(words(text)))}
-    assert marked <= set(words(text, stopwords=False))
+    assert marked <= {*words(text), *STOPWORDS}
     assert bool(marked) == bool(words(text))
