@@ -81,8 +81,8 @@ soak: SEED := 0
 soak: JOBS := 2
 
 BENCH = OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks $(if $(DATA),--data '$(DATA)') \
-  $(if $(DGL),--dgl '$(DGL)') $(if $(ONLY),--only $(ONLY))
-bench: $(INSTALLED) ## Speed beside peers, into benchmarks.json: make bench [ONLY='start …'] [DATA=…] [DGL=FOLDER]
+  $(if $(ONLY),--only $(ONLY))
+bench: $(INSTALLED) ## Speed beside peers, into benchmarks.json: make bench [ONLY='start …'] [DATA=…]
 	$(BENCH)
 
 bench-check: $(INSTALLED) ## Fails where speed fell by more than a third against benchmarks.json

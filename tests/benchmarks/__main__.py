@@ -1,12 +1,11 @@
 """`make bench`: benchmarks beside peers, one after the other; a quarter of an hour for all.
 
-    make bench [ONLY='start score'] [DATA=../shared/data] [DGL=FOLDER]
+    make bench [ONLY='start score'] [DATA=../shared/data]
     make bench-check
 
 DATA is the folder of codesearch/, structdoc/ and wikitext/: functions, pages and texts from there,
-not our own short ones. DGL is where dgl is installed (see tests.benchmarks.strae). What is measured
-goes to benchmarks.json; `--check` leaves that file as it is, and fails where something is worse
-than there by more than a third.
+not our own short ones. What is measured goes to benchmarks.json; `--check` leaves that file as it
+is, and fails where something is worse than there by more than a third.
 """
 
 import argparse
@@ -33,11 +32,10 @@ BENCHMARKS = {
 }
 parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
 parser.add_argument("--data", type=Path)
-parser.add_argument("--dgl", type=Path)
 parser.add_argument("--only", nargs="*", choices=BENCHMARKS, help="some of them")
 parser.add_argument("--check", action="store_true", help="compare with benchmarks.json")
 args = parser.parse_args()
-given = table.Given(args.data, args.dgl)
+given = table.Given(args.data)
 
 compiled()
 measured = {}

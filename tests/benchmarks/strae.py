@@ -1,31 +1,24 @@
-"""A training step of StrAE beside plain recursion in torch and beside message passing in DGL.
+"""A training step of StrAE beside plain recursion in torch, as one would write it.
 
 Contrastive and cross-entropy on given trees, and Self-StrAE; batch 128, 24 words in the mean,
 vocabulary 25,000, embeddings of 100; forward, backward and Adam; CPU time of one thread, medians of
-steps in turn. DGL is no dependency: for `make bench ONLY=strae DGL=FOLDER`, FOLDER holds what
-
-    pip install --no-deps --target FOLDER dgl==1.1.3 psutil requests urllib3 idna certifi \\
-        charset-normalizer tqdm networkx packaging scipy
-
-installed; without it, or where it cannot be imported, a line says so. The peers are written as one
-would, the one on DGL as StrAE's authors describe it, with all scores in one matrix.
+steps in turn.
 """
 
 from __future__ import annotations
 
-import importlib
-import os
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor, nn
+from torch.nn import functional
 
 from structkit.learning.strae import training as tree_training
-from structkit.learning.strae.sentences import Sentences
+from structkit.learning.strae.sentences import Sentence, Sentences
 from structkit.learning.strae.settings import NodeSettings
 from structkit.learning.strae.training import StraeTraining
 from structkit.learning.strae.vocabulary import Vocabulary
@@ -33,15 +26,12 @@ from structkit.learning.training.devices import fastest_matmul
 from structkit.learning.training.settings import Step
 from structkit.registry import load
 from tests.benchmarks.processes import PYTHON, measured
-from tests.benchmarks.strae_peers import DglStrae, PlainStrae, peer_step
 from tests.benchmarks.table import Given, tell
 
 WORDS = 25_000
-TARGETS = {
-    "contrastive": {"recursion": 7, "DGL": 5},
-    "ce": {"recursion": 4, "DGL": 3},
-    "self-strae": {"recursion": 7, "DGL": 6.5},
-}
+SIZE, CHANNELS = 100, 10
+COLUMNS = SIZE // CHANNELS
+TARGETS = {"contrastive": 7, "ce": 4, "self-strae": 7}
 
 
 def corpus(batch: int) -> Sentences:
@@ -85,27 +75,140 @@ def ours(kind: str, sentences: Sentences) -> Callable[[], Any]:
     return run
 
 
+class Recursion(nn.Module):
+    """One sentence after the other, one node after the other; all scores are in one matrix."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(WORDS, SIZE)
+        nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
+        self.compose = nn.Linear(2 * COLUMNS, COLUMNS)
+        self.decompose = nn.Linear(COLUMNS, 2 * COLUMNS)
+        self.drop_leaves, self.drop = nn.Dropout(0.2), nn.Dropout(0.1)
+
+    def composed(self, left: Tensor, right: Tensor) -> Tensor:
+        """(…, channels, columns) of the parent."""
+        made: Tensor = self.drop(self.compose(torch.cat([left, right], -1)))
+        return made
+
+    def decomposed(self, parent: Tensor) -> tuple[Tensor, Tensor]:
+        """(…, channels, columns) of both children."""
+        left, right = self.drop(self.decompose(parent)).split(COLUMNS, -1)
+        return left, right
+
+    def leaves(self, ids: Tensor) -> list[Tensor]:
+        found: Tensor = self.drop_leaves(self.embedding(ids))
+        return list(found.view(-1, CHANNELS, COLUMNS))
+
+    def given(self, ids: Tensor, tree: list[tuple[int, int]]) -> tuple[list[Tensor], list[Tensor]]:
+        """Up and down of a sentence with its tree."""
+        up = self.leaves(ids)
+        for left, right in tree:
+            up.append(self.composed(up[left], up[right]))
+        return up, self.unfolded(up, tree, len(ids))
+
+    def merged(self, ids: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        """Self-StrAE: the most similar neighbors of a sentence, again and again."""
+        up = self.leaves(ids)
+        frontier, tree = list(range(len(up))), []
+        while len(frontier) > 1:
+            rows = torch.stack([up[node].view(-1) for node in frontier]).detach()
+            similar = functional.cosine_similarity(rows[:-1], rows[1:])
+            place = int(similar.argmax())
+            tree.append((frontier[place], frontier[place + 1]))
+            up.append(self.composed(up[frontier[place]], up[frontier[place + 1]]))
+            frontier[place : place + 2] = [len(up) - 1]
+        return up, self.unfolded(up, tree, len(ids))
+
+    def unfolded(
+        self, up: list[Tensor], tree: Sequence[tuple[int, int]], words: int
+    ) -> list[Tensor]:
+        """Down of a tree, in the order of the merges."""
+        down = list(up)
+
+        def visit(node: int, embedding: Tensor) -> None:
+            down[node] = embedding
+            if node >= words:
+                for child, part in zip(tree[node - words], self.decomposed(embedding), strict=True):
+                    visit(child, part)
+
+        visit(len(up) - 1, up[-1])
+        return down
+
+    def contrastive(self, up: Tensor, down: Tensor) -> Tensor:
+        """Equation 2."""
+        up, down = functional.normalize(up), functional.normalize(down)
+        scores = up @ down.T / 0.2  # (nodes, nodes)
+        own = torch.arange(len(up))
+        rows = functional.cross_entropy(scores, own)
+        return (rows + functional.cross_entropy(scores.T, own)) / 2
+
+    def cross_entropy(self, down: Tensor, ids: Tensor, lengths: Tensor) -> Tensor:
+        """Equation 1."""
+        scores = down @ self.embedding.weight.T  # (tokens, words)
+        each = functional.cross_entropy(scores, ids, reduction="none")
+        return (each / lengths.repeat_interleave(lengths)).sum() / len(lengths)
+
+
+def theirs(kind: str, sentences: Sequence[Sentence]) -> Callable[[], None]:
+    """One step of recursion: `contrastive` and `ce` on given trees, `self-strae`."""
+    model = Recursion()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+    ids = [torch.from_numpy(sentence.ids).long() for sentence in sentences]
+    trees = [children(sentence.depths.tolist()) for sentence in sentences]
+    lengths = torch.tensor([len(each) for each in ids])
+
+    def run() -> None:
+        optimizer.zero_grad()
+        if kind == "self-strae":
+            found = [model.merged(each) for each in ids]
+        else:
+            found = [model.given(each, tree) for each, tree in zip(ids, trees, strict=True)]
+        if kind == "ce":
+            leaves = [down[: len(each)] for (_, down), each in zip(found, ids, strict=True)]
+            loss = model.cross_entropy(stacked(leaves), torch.cat(ids), lengths)
+        else:
+            loss = model.contrastive(*(stacked(each) for each in zip(*found, strict=True)))
+        loss.backward()
+        optimizer.step()
+
+    return run
+
+
+def stacked(sentences: Sequence[list[Tensor]]) -> Tensor:
+    """The nodes of all sentences, (nodes, E)."""
+    return torch.stack([node for nodes in sentences for node in nodes]).view(-1, SIZE)
+
+
+def children(depths: Sequence[int]) -> list[tuple[int, int]]:
+    """The merges of a tree: pairs of nodes, where n + i is the i-th merge."""
+    merges: list[tuple[int, int]] = []
+    stack: list[tuple[int, int]] = []
+    for leaf, depth in enumerate(depths):
+        stack.append((leaf, depth))
+        while len(stack) > 1 and stack[-1][1] == stack[-2][1]:
+            (right, depth), (left, _) = stack.pop(), stack.pop()
+            merges.append((left, right))
+            stack.append((len(depths) + len(merges) - 1, depth - 1))
+    return merges
+
+
 def seconds(run: Callable[[], Any]) -> float:
     start = time.process_time()
     run()
     return time.process_time() - start
 
 
-def compare(kind: str, sentences: Sentences, dgl: Any, rounds: int) -> None:
-    """How many times faster than each peer that can run here."""
-    mine = ours(kind, sentences)
+def compare(kind: str, sentences: Sentences, rounds: int) -> None:
+    """How many times faster than recursion."""
+    mine, peer = ours(kind, sentences), theirs(kind, [*sentences])
     mine()
-    models: dict[str, Any] = {"recursion": PlainStrae(WORDS)}
-    if dgl is not None:
-        models["DGL"] = DglStrae(WORDS, dgl)
-    for name, model in models.items():
-        peer = peer_step(model, kind, sentences)
-        peer()
-        times = [(seconds(mine), seconds(peer)) for _ in range(rounds)]
-        note = f"[{min(our for our, _ in times) * 1000:.0f} ms]"
-        title = f"StrAE {kind}, a step: {name} / ours"
-        ratios = [theirs / our for our, theirs in times]
-        tell(title, ratios, TARGETS[kind][name], more=True, note=note)
+    peer()
+    times = [(seconds(mine), seconds(peer)) for _ in range(rounds)]
+    note = f"[{min(our for our, _ in times) * 1000:.0f} ms]"
+    ratios = [theirs / ours for ours, theirs in times]
+    title = f"StrAE {kind}, a step: recursion / ours"
+    tell(title, ratios, TARGETS[kind], more=True, note=note)
 
 
 def overhead(sentences: Sentences, rounds: int) -> None:
@@ -131,28 +234,13 @@ def overhead(sentences: Sentences, rounds: int) -> None:
     tell("StrAE contrastive, a step: all but the loss", percent[1:], 12, unit=" %")
 
 
-def imported(folder: Path | None) -> Any:
-    """DGL from its folder, or nothing and a line that says why."""
-    if folder is None:
-        print("StrAE: no comparison with DGL (name its folder with DGL=FOLDER)")
-        return None
-    sys.path.append(str(folder.resolve()))
-    try:
-        os.environ.setdefault("DGLBACKEND", "pytorch")
-        return importlib.import_module("dgl")
-    except (ImportError, OSError) as error:
-        print(f"StrAE: no comparison with DGL: {error}")
-        return None
-
-
 def strae(given: Given, folder: Path) -> None:
     """Run all comparisons, with one thread."""
     torch.set_num_threads(1)
     torch.set_float32_matmul_precision(fastest_matmul())  # as training does
-    dgl = imported(given.dgl)
     sentences = corpus(128)
     for kind in TARGETS:
-        compare(kind, sentences, dgl, given.rounds)
+        compare(kind, sentences, given.rounds)
     overhead(sentences, given.rounds)
     script = "from tests.benchmarks.strae import large_steps; large_steps()"
     peak = measured([PYTHON, "-c", script]).peak / 2**30

@@ -23,7 +23,7 @@ FILE = Path("benchmarks.json")
 BEGIN, END = "<!-- bench -->", "<!-- /bench -->"
 PACKAGES = (
     *("torch", "transformers", "sentence-transformers", "onnxruntime", "openvino", "faiss-cpu"),
-    *("numpy", "orjson", "lxml", "tree-sitter", "beautifulsoup4", "pytrec_eval-terrier", "dgl"),
+    *("numpy", "orjson", "lxml", "tree-sitter", "beautifulsoup4", "pytrec_eval-terrier"),
 )
 # what makes numbers of one processor unlike another's
 FLAGS = ("avx2", "avx512f", "avx_vnni", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_int8")
@@ -31,10 +31,9 @@ FLAGS = ("avx2", "avx512f", "avx_vnni", "avx512_vnni", "avx512_bf16", "amx_bf16"
 
 @dataclass(frozen=True)
 class Given:
-    """What a benchmark is given: the folders of the real data and of dgl, and how many rounds."""
+    """What a benchmark is given: the folder of the real data, and how many rounds."""
 
     data: Path | None = None
-    dgl: Path | None = None
     rounds: int = 3
 
 
