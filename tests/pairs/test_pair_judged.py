@@ -57,6 +57,7 @@ def test_query_and_positive_by_kind(record, options, expected):
         ({"bullets": ["a", 1], "description": "d"}, None, '"bullets" is a list with a JSON numb'),
         ({"bullets": {}, "description": "d"}, None, '"bullets" is a JSON object, not a string'),
         ({"description": "d"}, None, 'field "bullets" is missing; name another with query'),
+        ({"docstring": "d", "code": ""}, None, 'field "code" is empty'),
         ({"docstring": "d"}, None, 'field "code" is missing; name another with positive'),
         ({"code": "c"}, None, "another with query, or leave the record out"),
         ({"x": "d"}, None, "is not code, product or HTML document: it has id, x; name its fields"),
@@ -69,13 +70,6 @@ def test_records_without_texts_are_refused(record, template, reason):
     with pytest.raises(UserError) as error:
         list(pair([{"id": "1", **record}], positive_template=template))
     assert reason in str(error.value)
-
-
-def test_bullets_as_list_and_as_lines_draw_the_same():
-    for name in map(str, range(30)):
-        record = {"id": name, "description": "d", "bullets": ["a", "b", "c"]}
-        lines = {**record, "bullets": "a\nb\nc"}
-        assert next(pair([record]))["query"] == next(pair([lines]))["query"]
 
 
 def test_judged_by_hand(run):
@@ -186,7 +180,6 @@ def test_hard_negatives_are_drawn_by_seed_and_id(hard):
     [
         ((b'"q1"', b'"q7"'), (), 'stdin:1: query "q7" is not in run; search with the same queries'),
         ((b'"bottle"', b'"pan"'), ("--margin", 1), 'run has no score for the positive "pan"'),
-        ((b"x", b"x"), ("--depth", 0), "--depth 0 is not 1 or more"),
         ((b"x", b"x"), ("--depth", 1), "no negative is left among the first 1 documents; search"),
     ],
 )
@@ -212,14 +205,8 @@ def test_judged_pairs_with_hard_negatives(run, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "reason"),
     [
-        ("--queries q", "--queries needs --corpus; add it"),
-        ("--queries q --qrels r", "--queries needs --corpus"),
-        ("--qrels r --corpus c", "--qrels needs --queries"),
-        ("--corpus c", "--corpus needs --qrels or --negatives-from"),
-        ("--negatives-from r", "--negatives-from needs --corpus"),
+        ("--qrels r --corpus c", "--qrels needs --queries or --negatives-from; add one"),
         ("--margin 1", "--margin needs --negatives-from"),
-        ("--depth 9", "--depth needs --negatives-from"),
-        ("--per-query 2", "--per-query needs --qrels or --negatives-from"),
         ("f --queries q --qrels r --corpus c", "--queries takes no FILE; leave one out"),
         ("--queries q --qrels r --corpus c --workers 2", "--queries takes no --workers; leave one"),
         ("--dedupe --shard 0/2", "--dedupe takes no --shard; leave one out"),
@@ -229,12 +216,3 @@ def test_flags_that_need_others(run, flags, reason):
     done = run("pair", *flags.split())
     assert (2, 1) == (done.returncode, done.stderr.count(b"\n"))
     assert reason in done.stderr.decode()
-
-
-def test_products_are_paired_masked_and_unmasked(run):
-    paired = run("pair", PRODUCTS / "products.jsonl").stdout
-    assert 8 == paired.count(b"\n")
-    one, two = (run("mask-entities", "--workers", n, input=paired).stdout for n in ("1", "2"))
-    assert one == two
-    expected = "The <extra_id_0> folds flat. Every <extra_id_0> carries 120 kg."
-    assert expected == json.loads(one.splitlines()[7])["masked"]

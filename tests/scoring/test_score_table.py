@@ -1,18 +1,12 @@
 """Tables of scores on a terminal: no number is broken, whatever the width."""
 
-import fcntl
 import json
-import os
-import pty
 import re
-import struct
-import subprocess
-import termios
 
 import pytest
 
 from structkit.commands.score.table import table
-from tests.conftest import PROGRAM, environment
+from tests.terminals import seen
 
 NUMBER = re.compile(r"-?[0-9]+\.[0-9]{3}")
 COMPARED = {
@@ -39,32 +33,11 @@ def files(tmp_path_factory):
     return folder, [f"{name}.jsonl" for name in names]
 
 
-def on_terminal(folder, arguments, width):
-    """What a command writes on a terminal of that width."""
-    leader, follower = pty.openpty()
-    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
-    env = environment()
-    del env["COLUMNS"]
-    process = subprocess.Popen(
-        [*PROGRAM, *arguments], stdout=follower, stdin=subprocess.DEVNULL, cwd=folder, env=env
-    )
-    os.close(follower)
-    found = b""
-    try:
-        while piece := os.read(leader, 1 << 16):
-            found += piece
-    except OSError:  # the terminal is closed
-        pass
-    os.close(leader)
-    assert 0 == process.wait(60)
-    return found.decode().replace("\r\n", "\n").rstrip("\n").split("\n")
-
-
 @pytest.mark.parametrize("markdown", [[], ["--markdown"]], ids=["plain", "markdown"])
 def test_no_number_is_broken_on_a_terminal(files, markdown):
     folder, runs = files
     arguments = ["score", "--qrels", "self", *markdown, *runs]
-    narrow, wide = (on_terminal(folder, arguments, width) for width in (60, 200))
+    narrow, wide = (seen(folder, *arguments, columns=width).split("\n") for width in (60, 200))
     numbers = sorted(NUMBER.findall("\n".join(wide)))
     assert 2 * 6 * 3 == len(numbers)
     assert numbers == sorted(NUMBER.findall("\n".join(narrow)))

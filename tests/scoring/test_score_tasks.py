@@ -188,8 +188,6 @@ def test_bad_labels_are_named(pairs_file, labels, split, problem):
         ("--task space --qrels self", "score needs one of --qrels and --task; give one"),
         ("--task similarity --gold x", "--gold goes with --task trees; give both or none"),
         ("--task space --compare x", "--compare goes with --qrels or --task suite; leave it out"),
-        ("--task space --by x --by-records x", "--by and --task exclude each other; leave one out"),
-        ("--qrels self --by x", "--by needs --by-records; add it"),
         ("--qrels self --gains exact", "--gains and --qrels self exclude each other;"),
         ("--qrels q --queries x", "--queries goes with --qrels self;"),
     ],

@@ -33,17 +33,6 @@ def masked(title, description, **fields):
     return made
 
 
-def test_fixtures_by_hand():
-    with open("fixtures/products/products.jsonl", encoding="utf-8") as handle:
-        made = {record["id"]: record for record in mask_entities(map(json.loads, handle))}
-    assert made["bottle"]["masked"] == (
-        "A double-walled <b><extra_id_0> <extra_id_1></b> of brushed <extra_id_2>. "
-        "The <extra_id_1> keeps tea hot for a day."
-    )
-    assert made["bottle"]["entities"] == ["water", "bottle", "steel"]
-    assert made["chair"]["entities"] == ["chair"]
-
-
 def words(text):
     return [text[start:end] for start, end in product.tokens(text)]
 
@@ -121,10 +110,6 @@ def test_rejected(fields, reason):
     [
         (("--language", "product", "--types"), "the language product takes no --types; leave it"),
         (("--language", "html", "--tagger", "nltk"), "the language html takes no --tagger"),
-        (
-            ("--profile", "official", "--strategy", "span"),
-            "--strategy and --profile exclude each other",
-        ),
         (("--tagger", "brill"), "no --tagger 'brill'; there are: nltk, rules"),
     ],
 )
