@@ -51,12 +51,10 @@ def test_mask_ratio_is_a_share_of_distinct_entities(ratio, count):
     ("record", "reason"),
     [
         ({"code": "1 + 1", "language": "python"}, "holds no entity"),
-        ({"code": "", "language": "python"}, "holds no entity"),
         ({"code": "x = '<extra_id_3>'", "language": "python"}, "sentinel <extra_id_3>"),
         ({"code": "x"}, 'field "language" is missing; name it with --language'),
         ({"code": "x", "language": "cobol"}, "no language 'cobol'"),
         ({"language": "python"}, 'field "code" is missing'),
-        ({"code": ["x"], "language": "python"}, 'field "code" is a JSON array, not a string'),
         ({"code": "x", "language": None}, 'field "language" is a JSON null'),
     ],
 )
@@ -75,15 +73,6 @@ def test_a_languages_span_outside_its_text_is_refused(span, monkeypatch):
     assert f"{python.__module__} gives spans that are empty, overlap or" in error.value.problem
 
 
-@pytest.mark.parametrize("options", [{}, {"strategy": "span"}])
-def test_a_text_without_entities_may_pass_as_it_is(options):
-    code = "" if options else "1 + 1"
-    record = masked(code, keep_plain=True, **options)
-    assert (code, "<extra_id_0>", []) == tuple(
-        record[name] for name in ("masked", "target", "entities")
-    )
-
-
 def test_span_strategy_masks_the_share_and_can_be_undone():
     code = " ".join(f"w{number}" for number in range(200))
     record = masked(code, strategy="span")
@@ -91,6 +80,11 @@ def test_span_strategy_masks_the_share_and_can_be_undone():
     assert hidden == 30  # 15 % of 200
     assert len(record["entities"]) == 10  # of mean length 3
     assert unmask(record["masked"], record["entities"]) == code
+
+
+def test_a_text_without_entities_may_pass_as_it_is():
+    for code, strategy in (("1 + 1", "entity"), ("", "span")):
+        assert "<extra_id_0>" == masked(code, keep_plain=True, strategy=strategy)["target"]
 
 
 @given(st.text(alphabet="ab =()'\"#\n\\{}f:é\U0001f600", max_size=60), st.integers(0, 3))
@@ -131,7 +125,8 @@ def test_names_are_those_of_the_standard_tokenizer_on_real_functions():
     compared = 0
     for row in islice(_functions(), 2000):
         code = row["code"]
-        assert unmask(*_pair(code)) == code
+        record = masked(code)
+        assert unmask(record["masked"], record["entities"]) == code
         found = [code[start:end] for start, end in entities(code)]
         assert found == [name for name in _names(code, set(found)) if name], row["id"]
         compared += 1
@@ -145,11 +140,6 @@ def _functions():
             for row in map(json.loads, lines):
                 if row["language"] == "python" and row["code"].isascii():
                     yield row
-
-
-def _pair(code):
-    record = masked(code)
-    return record["masked"], record["entities"]
 
 
 FSTRING = {"FSTRING_START": 1, "FSTRING_END": -1}
@@ -167,8 +157,7 @@ def _names(code, found):
 
 @pytest.mark.parametrize(
     ("name", "language"),
-    [("Python", "python"), ("PY", "python"), ("js", "javascript"), ("TS", "typescript")]
-    + [("C++", "cpp"), ("c#", "csharp"), ("golang", "go"), ("rb", "ruby"), ("Java", "java")],
+    [("PY", "python"), ("js", "javascript"), ("C++", "cpp"), ("c#", "csharp"), ("Java", "java")],
 )
 def test_a_language_has_other_names(name, language):
     code = "int f(int x) { return x; }"

@@ -55,12 +55,9 @@ def flag(command, name):
 
 
 def trained(commands):
-    """The trainings by system and seed."""
-    return {
-        re.search(r"/([^/]*)\.model$", flag(command, "-o")).group(1): command
-        for command in commands
-        if " train " in command
-    }
+    """The trainings by their model's name, without the folder: system and seed."""
+    trainings = [command for command in commands if " train " in command]
+    return {re.search(r"([^/]*?)(\.model)?$", flag(each, "-o"))[1]: each for each in trainings}
 
 
 def test_seal_trains_all_systems_from_the_one_on_raw_text(seal):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.recipes.test_recipes import dry, flag, touched
+from tests.recipes.test_recipes import dry, touched, trained
 
 TREES = ("", "-right-branching", "-balanced")
 COMPARED = (
@@ -24,12 +24,6 @@ def data(tmp_path_factory):
     """Empty files in the places of the data that rules depend on."""
     names = (f"wikitext/{name}_sentences_train" for name in ("wiki", "extra"))
     return touched(tmp_path_factory.mktemp("data"), *names)
-
-
-def trained(commands):
-    """The trainings by their model's name, without the folder."""
-    trainings = [command for command in commands if " train " in command]
-    return {re.search(r"([^/]*?)(\.model)?$", flag(each, "-o"))[1]: each for each in trainings}
 
 
 def last(command, name):
