@@ -16,27 +16,12 @@ if TYPE_CHECKING:
     from structkit.errors import UserError
 
 __version__ = "0.1.0"
+# commands are in the order of a pipeline, as `structkit --help` lists them
 __all__ = [
     "UserError",
-    "ask",
-    "collect",
-    "convert",
-    "doctor",
-    "encode",
-    "fuse",
-    "html_variants",
-    "mask_entities",
-    "merge_embeddings",
-    "pair",
-    "parse_trees",
-    "plot",
-    "plugins",
-    "rerank",
-    "score",
-    "search",
-    "select",
-    "show",
-    "train",
+    *("ask", "collect", "mask_entities", "html_variants", "parse_trees", "pair", "train", "encode"),
+    *("merge_embeddings", "search", "fuse", "rerank", "score", "show", "plot", "convert", "select"),
+    *("plugins", "doctor"),
 ]
 
 move_torch_cache()

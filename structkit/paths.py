@@ -46,11 +46,8 @@ def keep_apart(
             problem = f"{output} {relation.format(source)}"
             raise UserError(problem, REMEDY, status=2)
     for output, other in combinations(written, 2):
-        if output.flag != other.flag and output.is_same(other):
-            problem = f"{output.flag} and {other.flag} name the same file"
-            raise UserError(problem, "name two files", status=2)
         if output.flag != other.flag and output.touches(other):
-            problem = f"of {output} and {other}, one is inside the other"
+            problem = f"{output} and {other}: one is the other, or inside it"
             raise UserError(problem, REMEDY, status=2)
 
 

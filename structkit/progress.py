@@ -8,12 +8,14 @@ import re
 import shutil
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
-NUMBERS = 80  # columns of a line of progress besides its bar
+WIPED = "\r\x1b[K"  # a terminal's line, before it is written anew
 
 _hushed = False
 
@@ -76,46 +78,34 @@ def progress(label: str, look: Callable[[], Position]) -> Iterator[None]:
     if _hushed or not _watched():
         yield
         return
-    from rich import progress as rich  # 50 ms that only a terminal pays
-    from rich.console import Console
+    stop, started = threading.Event(), time.monotonic()
 
-    console = Console(stderr=True, no_color=not colored(2))
-    bar = min(40, console.width - NUMBERS)  # a narrow terminal has no room for it
-    named = console.width >= NUMBERS
-    shown = (
-        rich.TextColumn("{task.description}"),
-        *([rich.BarColumn(bar)] if bar > 0 else []),
-        rich.TextColumn("{task.fields[records]:,} records, {task.fields[rate]:,.0f}/s"),
-        rich.TextColumn("{task.fields[note]}"),
-        rich.TimeElapsedColumn(),
-        *([rich.TextColumn("elapsed,")] if named else []),
-        rich.TimeRemainingColumn(),
-        *([rich.TextColumn("left")] if named else []),
-    )
-    stop = threading.Event()
-    with rich.Progress(*shown, console=console, transient=True) as bars:
-        task = bars.add_task(label, total=None, records=0, rate=0.0, note="")
+    def show() -> None:
+        while not stop.wait(0.2):
+            _write_over(describe(label, look(), time.monotonic() - started))
 
-        def show() -> None:
-            while not stop.wait(0.2):
-                now = look()
-                elapsed = bars.tasks[task].elapsed or 1e-9
-                bars.update(
-                    task,
-                    completed=now.done,
-                    total=now.total,
-                    records=now.records,
-                    rate=now.records / elapsed,
-                    note=now.note,
-                )
+    thread = threading.Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        _write_over("")
 
-        thread = threading.Thread(target=show, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            thread.join()
+
+def describe(label: str, now: Position, seconds: float) -> str:
+    """How far a command is, after some seconds.
+
+    >>> describe("encode", Position(1200, 30, 120, "loss 0.1"), 60)
+    'encode: 1,200 records, 20/s, 0:01:00 elapsed, 25 %, 0:03:00 left, loss 0.1'
+    """
+    parts = [f"{label}: {now.records:,} records", f"{now.records / seconds:,.0f}/s"]
+    parts.append(f"{timedelta(seconds=int(seconds))} elapsed")
+    if now.total and now.done:
+        left = max(0, int(seconds * (now.total / now.done - 1)))
+        parts += [f"{100 * now.done / now.total:.0f} %", f"{timedelta(seconds=left)} left"]
+    return ", ".join([*parts, *([now.note] if now.note else [])])
 
 
 @contextmanager
@@ -124,13 +114,21 @@ def waiting(what: str) -> Iterator[None]:
     if _hushed or not _watched():
         yield
         return
-    sys.stderr.write(f"structkit: {what} …")
-    sys.stderr.flush()
+    _write_over(f"structkit: {what} …")
     try:
         yield
     finally:
-        sys.stderr.write("\r\x1b[K")
-        sys.stderr.flush()
+        _write_over("")
+
+
+def _write_over(line: str) -> None:
+    """Write a line over the one that stands there, no longer than the terminal is wide."""
+    try:
+        width = os.get_terminal_size(2).columns
+    except OSError:
+        width = shutil.get_terminal_size().columns
+    sys.stderr.write(f"{WIPED}{line[: width - 1]}")
+    sys.stderr.flush()
 
 
 LONGEST = 1600  # characters of a line
@@ -172,4 +170,5 @@ def complain(message: str) -> None:
         line = LONG_WORD.sub(r"\1…\2", line)  # a field or a flag: what helps is behind it
         if len(line) > LONGEST:
             line = f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
-        print(f"structkit: {line}", file=sys.stderr)  # noqa: T201 the place where messages go
+        start = WIPED if _watched() else ""  # progress may stand there
+        print(f"{start}structkit: {line}", file=sys.stderr)  # noqa: T201 the place where messages go

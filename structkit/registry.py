@@ -11,7 +11,6 @@ from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeVar
 
 from structkit.errors import UserError, flag, unknown
@@ -59,10 +58,6 @@ class Plugin:
     pack: str
     path: Path
 
-    @property
-    def module(self) -> str:
-        return f"{self.pack}.{KINDS[self.kind]}.{self.path.stem}"
-
     def summary(self) -> str:
         """The first line of the file's docstring, read without importing the file."""
         with tokenize.open(self.path) as file:
@@ -89,10 +84,10 @@ class Plugin:
                 return Signs(**found)
         return Signs()
 
-    def imported(self) -> ModuleType:
-        """The module, imported now."""
+    def load(self) -> type:
+        """The class named after its kind, imported now; raises if it is missing or incomplete."""
         try:
-            return import_module(self.module)
+            module = import_module(f"{self.pack}.{KINDS[self.kind]}.{self.path.stem}")
         except ImportError as error:
             remedy = f"mend {self.pack}"
             if isinstance(error, ModuleNotFoundError) and error.name:
@@ -101,11 +96,8 @@ class Plugin:
                 f"the {self.kind} {self.name} of the pack {self.pack} cannot be imported: {error}",
                 remedy,
             ).at(str(self.path)) from error
-
-    def load(self) -> type:
-        """The class named after its kind, imported now; raises if it is missing or incomplete."""
         name = self.kind.capitalize()
-        loaded = getattr(self.imported(), name, None)
+        loaded = getattr(module, name, None)
         bases = loaded.__mro__ if isinstance(loaded, type) else ()
         if not any(each.__name__ == name and Contract in each.__bases__ for each in bases):
             raise self.unusable(f"it has no class {name}(plugin.{name})")
@@ -200,13 +192,9 @@ def _implying(kind: str) -> list[tuple[str, tuple[str, ...]]]:
     return [(each.name, each.signs.implied_by) for each in some if each.signs.implied_by]
 
 
+@cache
 def load(kind: str, name: str, *, status: int = 2) -> Any:
     """The class of the one plugin that is asked for, which is imported now."""
-    return _loaded(kind, name, status)
-
-
-@cache
-def _loaded(kind: str, name: str, status: int) -> type:
     return find(kind, name, status=status).load()
 
 

@@ -17,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+import structkit
 from structkit.errors import UserError, flag, spoken, unknown
 
 # the headings of a long help, in its order; a command may have others, which come before the last
@@ -422,12 +423,7 @@ class Group(Declared):
         return self.below[name].help.partition("\n")[0]
 
 
-# in the order of a pipeline, as `structkit --help` lists them
-COMMANDS = (
-    *("ask", "collect", "mask-entities", "html-variants", "parse-trees", "pair", "train", "encode"),
-    *("merge-embeddings", "search", "fuse", "rerank", "score", "show", "plot", "convert", "select"),
-    *("plugins", "doctor"),
-)
+COMMANDS = tuple(name.replace("_", "-") for name in structkit.__all__ if name != "UserError")
 
 
 @dataclass(frozen=True, kw_only=True)

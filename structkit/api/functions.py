@@ -149,11 +149,17 @@ def function_of(name: str) -> Callable[..., Any]:
         with spelled_for(PYTHON):
             return _called(command, bind(name, declared, given, values))
 
+    work = inspect.cleandoc(command.work.__doc__ or "").partition("\n\n>>>")[0]
+    function.__signature__ = inspect.Signature(declared)  # type: ignore[attr-defined]
+    return _introduced(function, name, work, command.name)
+
+
+def _introduced(made: Any, name: str, about: str, command: str) -> Callable[..., Any]:
+    """A function of structkit with its name and its help."""
+    function: Callable[..., Any] = made
     function.__name__ = function.__qualname__ = name
     function.__module__ = "structkit"
-    work = inspect.cleandoc(command.work.__doc__ or "").partition("\n\n>>>")[0]
-    function.__doc__ = f"{work}\n\nThe keywords are the flags of `structkit {command.name} --help`."
-    function.__signature__ = inspect.Signature(declared)  # type: ignore[attr-defined]
+    function.__doc__ = f"{about}\n\nThe keywords are the flags of `structkit {command} --help`."
     return function
 
 
@@ -164,12 +170,8 @@ def _of_group(name: str, group: Group) -> Callable[..., Any]:
             assert isinstance(below, Command)
             return _called(below, bind(command, parameters(below), given, values))
 
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = "structkit"
     below = "\n".join(f"{kind}: {group.summary(kind)}" for kind in group.names())
-    keywords = f"The keywords are the flags of `structkit {group.name} NAME --help`."
-    function.__doc__ = f"{group.help}\n\n{below}\n\n{keywords}"
-    return function
+    return _introduced(function, name, f"{group.help}\n\n{below}", f"{group.name} NAME")
 
 
 def bind(

@@ -39,12 +39,12 @@ __version__: str
 
 def stub() -> str:
     """The text of the stub."""
-    return "".join([HEAD, f"__all__ = {structkit.__all__}\n", *_functions()])
+    return "".join([HEAD, f"__all__ = {sorted(structkit.__all__)}\n", *_functions()])
 
 
 def _functions() -> Iterator[str]:
     foreign = {each.name for each in registry.plugins() if each.pack != "structkit_plugins"}
-    for name in structkit.__all__:
+    for name in sorted(structkit.__all__):
         if name == "UserError":
             continue
         declared = command_of(name.replace("_", "-"))

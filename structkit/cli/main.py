@@ -164,12 +164,10 @@ def _lack(error: Exception) -> str:
     """What the system did not give, with what helps; empty where the error is another one."""
     number = error.errno if isinstance(error, OSError) else None
     said = f"{error} {error.__context__}"  # a pool that cannot start fails again when it ends
-    if number in (errno.EMFILE, errno.ENFILE):
-        return "too many open files; raise the limit with ulimit -n, or use fewer --workers"
+    if number in (errno.EMFILE, errno.ENFILE, errno.EAGAIN):  # files; processes
+        return "too many open files or processes; raise ulimit -n and -u, or use fewer --workers"
     if isinstance(error, MemoryError) or NO_MEMORY.search(said):
         return "out of memory; try smaller batches or fewer --workers, or raise ulimit -v"
-    if number == errno.EAGAIN:  # fork
-        return "too many processes; raise the limit with ulimit -u, or use fewer --workers"
     return ""
 
 

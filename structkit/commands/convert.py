@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 
-from structkit import registry
 from structkit.errors import UserError, flag, unknown
 from structkit.formats.interchange import Fields, FormatParts, Options, Part, read_records
 from structkit.formats.rows import Row, RowOutput
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Rejected, Rows, accepted
-from structkit.records.lines import input_name
 from structkit.records.output import Output, cannot_write, name_together
-from structkit.records.stream import ErrorOptions, Rejects
+from structkit.records.stream import ErrorOptions, Rejects, say_empty
 from structkit.settings import Command, quiet_setting, setting
 
 
@@ -58,15 +56,6 @@ class Settings(Options):
         "-", "File to write, also .gz, or a folder for parts; - is stdout.", short="-o"
     )
     quiet: bool = quiet_setting()
-
-    def __post_init__(self) -> None:
-        if self.from_ is None and self.to is None:
-            raise UserError(
-                "no format is named",
-                f"give {flag('from_')} or {flag('to')}; there are: "
-                f"{', '.join(registry.names('format'))}",
-                status=2,
-            )
 
 
 def convert(settings: Settings, errors: ErrorOptions | None = None) -> None:
@@ -211,8 +200,7 @@ class Conversion:
                     pass
             output.finish()
         if not rows.count:
-            names = ", ".join(map(input_name, job.files or ["-"]))
-            say(f"no records in {names}; the output is empty")
+            say_empty(job.files)
         losses.tell()
 
 

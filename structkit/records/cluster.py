@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import socket
 from collections.abc import Callable
@@ -23,8 +22,6 @@ from structkit.records.workers import Outcome, Pool, R, T, Workers
 RETRIES = 3
 STORE = 80 << 20  # bytes for blocks on their way; the least that Ray allows is 75 MiB
 PATIENCE = 10.0  # seconds to start, where it is to end again: its processes may have ended before
-# what Ray says of work that a process cannot load
-MISSING = re.compile(r"failed to import on the worker.*No module named '([\w.]+)'", re.DOTALL)
 SECONDS = 5.0  # that a cluster has to answer: Ray itself would try for more than a minute
 
 
@@ -49,11 +46,6 @@ class RayPool(Pool[T, R]):
         try:
             return future.result()
         except self.errors.RayTaskError as error:
-            if missing := MISSING.search(str(error.cause)):
-                raise UserError(
-                    f"a node of the cluster has no module {missing[1]}",
-                    f"install there what is here: structkit {__version__}, and plugins",
-                ) from None
             raise error.cause from error
         except self.errors.RayError as error:
             kind = type(error).__name__

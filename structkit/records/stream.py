@@ -177,6 +177,12 @@ def stage_of(work: Callable[..., Iterator[Record]]) -> Callable[[Any, WorkerOpti
     return main
 
 
+def say_empty(files: Sequence[str]) -> None:
+    """Say that files hold no records."""
+    names = ", ".join(map(input_name, files[:3] or ["-"])) + ", …" * (len(files) > 3)
+    say(f"no records in {names}; the output is empty")
+
+
 @dataclass(frozen=True)
 class Stream:
     """Where a record-wise command reads and writes, and how it treats errors."""
@@ -255,9 +261,7 @@ class Stream:
                 with self._workers(command).lines(records, reject) as lines:
                     output.write_records(then(records_of(lines)) if then else lines)
         if not records.count and not self.shard:
-            files = self.files or ["-"]
-            names = ", ".join(map(input_name, files[:3])) + ", …" * (len(files) > 3)
-            say(f"no records in {names}; the output is empty")
+            say_empty(self.files)
 
     @property
     def _here(self) -> bool:

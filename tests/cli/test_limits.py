@@ -23,7 +23,7 @@ def limited(name, value):
 def test_too_few_files_are_one_line(run, codes, tmp_path):
     done = run(*codes, preexec_fn=limited("RLIMIT_NOFILE", 12))
     [line] = done.stderr.decode().splitlines()
-    assert line.startswith("structkit: too many open files; raise the limit with ulimit -n, or ")
+    assert line.startswith("structkit: too many open files or processes; raise ulimit -n and -u")
     assert 1 == done.returncode and ["codes.jsonl"] == [path.name for path in tmp_path.iterdir()]
 
 

@@ -208,7 +208,6 @@ def test_a_split_of_another_name_is_told(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    ({}, "no format is named; give --from or --to; there are: beir"),
     ({"source": "bier"}, "no format 'bier'; did you mean 'beir'?"),
     ({"source": "beir", "part": "run"},
      "no part of beir that structkit can hold 'run'; there are: corpus, qrels, queries"),

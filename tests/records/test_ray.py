@@ -188,28 +188,6 @@ def test_a_record_that_ends_every_process_is_an_error(tmp_path, cluster):
     assert not (tmp_path / "out.jsonl").exists()
 
 
-# its command stands in a module that no other process has
-ELSEWHERE = """
-import sys, types
-sys.modules["my_pack"] = my_pack = types.ModuleType("my_pack")
-exec("def command(records): yield from records", vars(my_pack))
-from structkit.records.stream import Stream
-Stream([sys.argv[2]], "out.jsonl", ray=sys.argv[1]).run(my_pack.command)
-"""
-
-
-def test_work_that_a_node_cannot_load_is_an_error(tmp_path, cluster):
-    done = subprocess.run(
-        [sys.executable, "-c", ELSEWHERE, cluster.address, str(CODE)],
-        cwd=tmp_path,
-        env=environment(PYTHONPATH=os.getcwd()),
-        capture_output=True,
-    )
-    told = b"UserError: a node of the cluster has no module my_pack; install there what is here: "
-    assert told in done.stderr
-    assert [] == [*tmp_path.iterdir()]
-
-
 def test_where_no_cluster_is_one_line_says_so(run):
     done = run("mask-entities", CODE, "--ray", "127.0.0.1:1")
     assert (1, b"") == (done.returncode, done.stdout)

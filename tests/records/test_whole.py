@@ -171,7 +171,8 @@ def test_a_folder_that_is_replaced_is_never_a_mixture(tmp_path, kind):
             return
         run = RunFolder(str(folder), overwrite=True, resume=False)
         run.open({})
-        fill(run.new_model(), content)
+        with run.writing(lambda: (0, {})) as new:
+            fill(new, content)
         run.finish()
 
     def fill(new, content):
