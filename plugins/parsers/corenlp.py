@@ -6,17 +6,18 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from http.client import HTTPConnection, HTTPException, HTTPSConnection, IncompleteRead
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from structkit import plugin
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.structure.trees.brackets import clean, read, unescaped
 from structkit.structure.trees.tree import Tree
 from structkit.structure.trees.words import same
 
-SENTENCES = 50  # of a request: its timeout covers all of them
+SENTENCES = 50  # of a request
+TIMEOUT = 60  # seconds of a request; one that takes longer is split
 CHARACTERS = 50_000  # of a request; the server takes 100,000
 START = "java -mx4g -cp '*' edu.stanford.nlp.pipeline.StanfordCoreNLPServer -port {port}"
 PAUSES = (0.2, 1.0)  # seconds between attempts
@@ -28,20 +29,17 @@ MODELS = "start a CoreNLP server with the English models"
 class Parser(plugin.Parser):
     """The trees of a CoreNLP server, which takes each text for one sentence.
 
-    `timeout` is its time for a request, in seconds. Source: recordings of a server's answers; the
-    options of its `parse` annotator.
+    Source: recordings of a server's answers; the options of its `parse` annotator.
     """
 
     url: str = "http://localhost:9000"
-    timeout: float = 60.0
     tokenized: bool = False
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UserError(
-                f"--url {self.url} is not an address", "write http://HOST:PORT", status=2
-            )
+            problem = f"{flag('url', self.url)} is not an address"
+            raise UserError(problem, "write http://HOST:PORT", status=2)
 
     def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree | UserError]:
         """The tree of each text.
@@ -57,7 +55,9 @@ class Parser(plugin.Parser):
                 if status == 200:
                     yield from trees_of(body, lines)
                 elif len(lines) == 1:
-                    yield _failure(status, body)
+                    said = " ".join(body.decode("utf-8", "replace").split())[:200]
+                    problem = f"the CoreNLP server says: {said} (status {status})"
+                    yield UserError(problem, "leave the record out, or split its text")
                 else:
                     middle = len(lines) // 2
                     waiting += [lines[middle:], lines[:middle]]
@@ -67,27 +67,21 @@ class Parser(plugin.Parser):
 
         It is asked again while it is busy or refuses the connection.
         """
-        problem = ""
         for pause in (*PAUSES, None):
             try:
                 status, body = self._ask(lines)
                 if status not in BUSY:
                     return status, body
                 problem = f"it is not ready (status {status})"
-            except TimeoutError:
-                raise UserError(
-                    f"the CoreNLP server gives no answer within {self.timeout:.15g} s",
-                    "start it again, or raise --timeout",
-                ).at(self.url) from None
-            except IncompleteRead:
-                problem = "its answer is cut short"
             except (OSError, HTTPException) as error:
-                problem = getattr(error, "strerror", None) or str(error)
+                problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
+                if isinstance(error, TimeoutError):
+                    break
             if pause is not None:
                 time.sleep(pause)
         command = START.format(port=urlsplit(self.url).port or 9000)
         raise UserError(
-            f"the CoreNLP server cannot be reached ({problem or 'no answer'})",
+            f"the CoreNLP server cannot be reached ({problem})",
             f"start it in CoreNLP's folder: {command}",
         ).at(self.url)
 
@@ -97,13 +91,13 @@ class Parser(plugin.Parser):
             "annotators": "tokenize,pos,lemma,ssplit,parse",
             "ssplit.eolonly": "true",
             "tokenize.whitespace": "true" if self.tokenized else "false",
-            "timeout": str(int(self.timeout * 1000)),
+            "timeout": str(TIMEOUT * 1000),
         }
         parts = urlsplit(self.url)
         path = parts.path.rstrip("/") + "/?" + urlencode({"properties": json.dumps(properties)})
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         # the server's own timeout comes before ours, and says more
-        connection = kind(parts.hostname or "", parts.port, timeout=self.timeout * 1.2)
+        connection = kind(parts.hostname or "", parts.port, timeout=TIMEOUT * 1.2)
         try:
             headers = {"Content-Type": "text/plain; charset=utf-8"}
             connection.request("POST", path, "\n".join(lines).encode("utf-8"), headers)
@@ -126,16 +120,6 @@ def _requests(texts: Iterable[str]) -> Iterator[list[str]]:
         size += len(line)
     if lines:
         yield lines
-
-
-def _failure(status: int, body: bytes) -> UserError:
-    """The error for a text that the server rejects."""
-    said = " ".join(body.decode("utf-8", "replace").split())[:200]
-    too_long = "timed out" in said or "too long" in said
-    remedy = "split the text into sentences" if too_long else "see the server's log"
-    return UserError(
-        f"the CoreNLP server says: {said} (status {status})", f"leave the record out, or {remedy}"
-    )
 
 
 def trees_of(body: bytes, lines: Sequence[str]) -> list[Tree | UserError]:

@@ -16,7 +16,7 @@ from structkit.settings import Command, seed_setting, setting
 if TYPE_CHECKING:
     from structkit.structure.trees.tree import Tree
 
-FLAGS = ("url", "timeout", "model", "language", "tokenized")  # of some parsers
+FLAGS = ("url", "model", "language", "tokenized")  # of some parsers
 # texts that a parser gets at a time: enough to sort by length, or to fill a few requests
 BATCH = 256
 
@@ -44,9 +44,6 @@ class Settings:
         False, "The text is words separated by spaces; of a `tree`, its words."
     )
     url: str | None = setting(None, "corenlp: the server (default http://localhost:9000).")
-    timeout: float | None = setting(
-        None, "corenlp: seconds for 50 texts (default 60).", low=0.001, high=86400
-    )
     model: str | None = setting(None, "self-strae: the model folder.", short="-m", reads=True)
     language: str | None = setting(
         None, "ast: language of all records; default: their `language`.", complete="language"

@@ -5,7 +5,6 @@ import pytest
 from structkit import score
 from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
-from structkit.commands.score.table import table
 from structkit.commands.score.trees import agreement, binarized_spans, f1, plain_spans
 from structkit.errors import UserError
 from structkit.structure.trees.brackets import read
@@ -44,8 +43,6 @@ def test_scores_by_hand():
     assert pytest.approx(100 * 2 * 3 / (4 + 5)) == found["f1"]
     # binarized, a: 4 of 4, 4; b: as above
     assert pytest.approx(100 * 2 * 5 / (6 + 6)) == found["binarized_f1"]
-    # a: NP 0-3 (its function SBJ does not count), VP 3-5, not A; b: VP 1-4, not VP 1-3
-    assert pytest.approx(100 * 2 * 3 / (4 + 5)) == found["labeled_f1"]
     assert (2, 0, 0) == (found["sentences"], found["missing"], found["unjudged"])
     assert found["f1_low"] <= found["f1"] <= found["f1_high"]
     # a: 0-2 … 0-4 with 0-3 (its 0-5 are all words); b: 0-2, 0-3
@@ -57,23 +54,6 @@ def test_scores_by_hand():
     assert ["left-branching", "right-branching", "balanced"] == [
         row["run"] for row in (left, right, balanced)
     ]
-
-
-def test_only_trees_with_labels_have_a_labeled_score():
-    found, *baselines = scores({id_: read_as_x(tree) for id_, tree in FOUND.items()})
-    assert not any("labeled_f1" in row for row in (found, *baselines))
-    labeled, *_ = scores(FOUND)
-    # a column that the first row lacks is there, too
-    drawn = table([found, labeled]).splitlines()
-    assert "labeled_f1" in drawn[0]
-    assert [2, 3] == [line.count("[") for line in drawn[1:]]
-
-
-def read_as_x(text):
-    tree = next(parse_trees([{"id": "1", "tree": text}], ParseSettings(parser="brackets")))["tree"]
-    for label in ("NP", "VP", "NN", "S|<>", "VP|<>", "NP|<>", "S"):
-        tree = tree.replace(f"({label} ", "(X ")
-    return tree
 
 
 def test_sentences_without_a_counterpart_are_counted():

@@ -14,11 +14,11 @@ from structkit.records.jsonl import Record, Records, parse_each, text_field
 from structkit.records.lines import input_name
 from structkit.scoring.measures import Values
 from structkit.scoring.similarity import bootstrap, ends
-from structkit.structure.trees.brackets import UNLABELED, binarize, clean, read
+from structkit.structure.trees.brackets import binarize, clean, read
 from structkit.structure.trees.shapes import balanced, left_branching, right_branching
 from structkit.structure.trees.tree import Tree
 
-Span = tuple[str, int, int]  # label (none: any), first word, end
+Span = tuple[int, int]  # first word, end
 Counts = NDArray[np.int64]
 BASELINES = {
     "left-branching": left_branching,
@@ -33,46 +33,23 @@ def plain_spans(tree: Tree) -> set[Span]:
     The span of the whole sentence is left out: all trees have it.
 
     >>> sorted(plain_spans(read("(S (NP the (A old cat)) (VP sleeps well) .)")))
-    [('', 0, 3), ('', 1, 3), ('', 3, 5)]
+    [(0, 3), (1, 3), (3, 5)]
     """
-    return {("", start, end) for _, start, end in _inner(tree, _places(tree))}
+    places = [0]  # where each word is when punctuation is not counted
+    for word in tree.words:
+        places.append(places[-1] + any(map(str.isalnum, word)))
+    return _inner(tree, places)
 
 
 def binarized_spans(tree: Tree) -> set[Span]:
     """The spans of a tree that is binarized to the right, with punctuation."""
-    binary = tree if tree.is_binary else binarize(tree)
-    return {("", start, end) for _, start, end in _inner(binary, [*range(len(tree.words) + 1)])}
+    return _inner(binarize(tree), [*range(len(tree.words) + 1)])
 
 
-def labeled_spans(tree: Tree) -> set[Span]:
-    """As `plain_spans`, each with its labels; nodes that binarizing made have none.
-
-    >>> tree = read("(S (NP+QP (A one) (B two)) (S|<> (V go) (NP (B far) (C off))))")
-    >>> sorted(labeled_spans(tree))
-    [('NP', 0, 2), ('NP', 3, 5), ('QP', 0, 2)]
-    """
-    return {
-        (label, start, end)
-        for name, start, end in _inner(tree, _places(tree))
-        for label in name.split("+")
-        if label not in ("", UNLABELED) and not label.endswith("|<>")
-    }
-
-
-def _places(tree: Tree) -> list[int]:
-    """Where each word is when punctuation is not counted."""
-    places = [0]
-    for word in tree.words:
-        places.append(places[-1] + any(map(str.isalnum, word)))
-    return places
-
-
-def _inner(tree: Tree, places: list[int]) -> Iterator[Span]:
+def _inner(tree: Tree, places: list[int]) -> set[Span]:
     """Spans of two words or more that are not the whole, where a word's place is counted anew."""
-    for label, (first, last) in zip(tree.labels, tree.spans().tolist(), strict=True):
-        start, end = places[first], places[last]
-        if 1 < end - start < places[-1]:
-            yield label, start, end
+    spans = ((places[first], places[last]) for first, last in tree.spans().tolist())
+    return {(start, end) for start, end in spans if 1 < end - start < places[-1]}
 
 
 def agreement(
@@ -97,17 +74,17 @@ def f1(counts: Counts) -> Values:
     return np.asarray(np.where(total, 200 * common / np.where(total, total, 1), 100.0))
 
 
-MEASURES = {"f1": plain_spans, "binarized_f1": binarized_spans, "labeled_f1": labeled_spans}
+MEASURES = {"f1": plain_spans, "binarized_f1": binarized_spans}
 
 
 def trees(settings: Settings) -> Iterator[Record]:
     """One record for each file of trees, then one for each baseline: F1 x 100 over all spans.
 
     `f1`: of the trees as they are, without punctuation; `binarized_f1`: binarized to the right,
-    with it; `labeled_f1`: as `f1`, with labels, where both files have some. Spans of one word and
-    of whole sentences do not count. A gold tree without a tree of its `id` has no span found and
-    is `missing`; one without a gold tree does not count and is `unjudged`. `_low` and `_high`
-    are the ends of the 95 % interval, a bootstrap over the sentences. Errors: other words.
+    with it. Spans of one word and of whole sentences do not count. A gold tree without a tree of
+    its `id` has no span found and is `missing`; one without a gold tree does not count and is
+    `unjudged`. `_low` and `_high` are the ends of the 95 % interval, a bootstrap over the
+    sentences. Errors: other words.
     """
     assert settings.gold is not None
     gold = _trees(settings.gold)
@@ -143,9 +120,6 @@ def _scores(found: Mapping[str, Tree], gold: Mapping[str, Tree], seed: int) -> R
     scores: Record = {"sentences": len(gold), "missing": len(lost), "unjudged": unjudged}
     for name, spans in MEASURES.items():
         counts = agreement([*pairs, *lost], spans)
-        _, ours, theirs = counts[: len(pairs)].sum(0)
-        if name == "labeled_f1" and not (ours and theirs):
-            continue  # one of the files has no labels
 
         def of_draws(rows: Numbers, counts: Counts = counts) -> Values:
             return f1(np.stack([column[rows].sum(1) for column in counts.T], -1))

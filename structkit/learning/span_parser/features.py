@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
@@ -28,6 +29,7 @@ QUOTES = str.maketrans({"“": "``", "”": "''", "‘": "`", "’": "'", "–":
 LONGEST_SHAPE = 6
 
 
+@lru_cache(100_000)
 def features(word: str) -> tuple[str, str, str, str]:
     """The lower-cased word with its digits made 0, its last 2 and 3 letters, and its shape.
 
@@ -71,7 +73,7 @@ class Sizes:
 
 
 class Features:
-    """The rows of the four tables; `numbers` looks words up and caches them.
+    """The rows of the four tables.
 
     `counts` is how often each training word occurred, for the dropout of rare ones; a loaded model
     has none.
@@ -79,8 +81,7 @@ class Features:
 
     def __init__(self, tables: dict[str, list[str]], counts: dict[str, int]) -> None:
         self.tables, self.counts = tables, counts
-        self._rows = {kind: {name: row for row, name in enumerate(tables[kind])} for kind in KINDS}
-        self._seen: dict[str, tuple[int, ...]] = {}
+        self._rows = [{name: row for row, name in enumerate(tables[kind])} for kind in KINDS]
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[str]], minimum: int = MINIMUM) -> Self:
@@ -105,17 +106,12 @@ class Features:
 
     def numbers(self, words: Sequence[str]) -> NDArray[np.int32]:
         """The rows (4, words + 2) of a text and its two ends."""
-        seen, columns = self._seen, [(START,) * len(KINDS)]
-        for word in words:
-            row = seen.get(word)
-            if row is None:
-                named = zip(KINDS, features(word), strict=True)
-                row = tuple(self._rows[kind].get(name, UNKNOWN) for kind, name in named)
-                if len(seen) < 1_000_000:  # memory must not grow with the input
-                    seen[word] = row
-            columns.append(row)
-        columns.append((END,) * len(KINDS))
-        return np.array(columns, np.int32).T
+        named = zip(*map(features, words), strict=True)
+        rows = [
+            [START, *(known.get(name, UNKNOWN) for name in names), END]
+            for known, names in zip(self._rows, named, strict=True)
+        ]
+        return np.array(rows, np.int32)
 
     def rarity(self, strength: float) -> NDArray[np.float32]:
         """For each row of the word table, the share of times that it is hidden in training.

@@ -198,7 +198,6 @@ class TreeSettings(VocabularySettings):
 class NodeSettings(TreeSettings):
     """StrAE's objectives over nodes, each of which has an upward and a downward embedding."""
 
-    shared: ClassVar[bool] = True
     ce_mean: ClassVar[str] = "sentence"  # cross-entropy is a mean per sentence (eq. 1), or "token"
 
     objective: str = setting(

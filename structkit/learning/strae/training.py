@@ -23,7 +23,6 @@ from structkit.learning.strae.sentences import Sentence, Sentences, portions
 from structkit.learning.strae.settings import NodeSettings, TreeSettings, VocabularySettings
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.autograd import draw_kept, vocabulary_loss
-from structkit.learning.training.devices import joined, share, summed
 from structkit.learning.training.module import (
     TorchModel,
     TrainingModule,
@@ -210,58 +209,36 @@ class StraeTraining(TreeTraining):
     settings: NodeSettings
 
     def losses(self, sentences: list[Sentence]) -> dict[str, Tensor]:
-        """The parts of the objective, each a mean over one portion, which processes share."""
-        settings = self.settings
-        own = share(len(sentences))
-        chosen, first, total = sentences[own], sentences[: own.start], self.counts(sentences)
-        batch = None
-        up = down = self.model.embedding[:0]
-        if chosen:
-            batch, up, down = self.model.both_ways(chosen)
+        """The parts of the objective, each a mean over one portion."""
+        batch, up, down = self.model.both_ways(sentences)
         parts = {}
-        if settings.objective != "ce":
-            before = self.counts(first)["contrastive"]
-            parts["contrastive"] = self.contrastive(batch, up, down, before, total["contrastive"])
-        if settings.objective != "contrastive":
-            parts["ce"] = summed(self.cross_entropy(batch, down, total["ce"]))
-        if not chosen:  # the others need this process in every exchange
-            learned = next(weight for weight in self.parameters() if weight.requires_grad)
-            parts = {name: part + 0 * learned.sum() for name, part in parts.items()}
+        if self.settings.objective != "ce":
+            parts["contrastive"] = self.contrastive(batch, up, down)
+        if self.settings.objective != "contrastive":
+            parts["ce"] = self.cross_entropy(batch, down)
         return parts
 
-    def contrastive(
-        self, batch: TreeBatch | None, up: Tensor, down: Tensor, first: int, total: int
-    ) -> Tensor:
-        """Equation 2 over all nodes, or over the inner ones where leaves have their own loss.
-
-        The nodes of all processes are negatives: `total`, of which this one's begin at `first`.
-        """
-        masked = self.settings.mask_duplicates
-        same = up.new_zeros(0, dtype=torch.int64)
-        if batch is not None:
-            same = batch.same if masked else same
-            chosen = batch.inner if self.settings.objective == "both" else batch.in_trees
-            if chosen is not None:
-                up, down = up[chosen], down[chosen]
-                same = same[chosen] if masked else same
-        if not total:
+    def contrastive(self, batch: TreeBatch, up: Tensor, down: Tensor) -> Tensor:
+        """Equation 2 over all nodes, or over the inner ones where leaves have their own loss."""
+        same = batch.same if self.settings.mask_duplicates else None
+        chosen = batch.inner if self.settings.objective == "both" else batch.in_trees
+        if chosen is not None:
+            up, down = up[chosen], down[chosen]
+            same = None if same is None else same[chosen]
+        if not len(up):
             return up.sum()  # no sentence has two words: nothing to contrast
-        up, down = joined(up, first, total), joined(down, first, total)
-        equal = joined(same[:, None], first, total)[:, 0] if masked else None
-        return contrastive_loss(up, down, 1 / self.settings.temperature, equal)
+        return contrastive_loss(up, down, 1 / self.settings.temperature, same)
 
-    def cross_entropy(self, batch: TreeBatch | None, down: Tensor, count: int) -> Tensor:
-        """Equation 1 over the leaves of this process; `count` is of all sentences, or leaves."""
-        if batch is None:
-            return down.sum()
+    def cross_entropy(self, batch: TreeBatch, down: Tensor) -> Tensor:
+        """Equation 1 over the leaves."""
         head = self.model.head
         table: Tensor = self.model.embedding if head is None else head.weight
         bias: Tensor | None = None if head is None else head.bias
         lengths = torch.from_numpy(batch.lengths).to(down)  # (sentences,)
         if self.settings.ce_mean == "sentence":
-            weights = 1 / (count * lengths[batch.sentence[batch.leaves]])  # (leaves,)
+            weights = 1 / (batch.sentences * lengths[batch.sentence[batch.leaves]])  # (leaves,)
         else:
-            weights = torch.full_like(batch.ids, 1 / count, dtype=down.dtype)
+            weights = torch.full_like(batch.ids, 1 / len(batch.ids), dtype=down.dtype)
         return vocabulary_loss(down[batch.leaves], table, bias, batch.ids, weights)
 
     def counts(self, sentences: list[Sentence]) -> dict[str, int]:

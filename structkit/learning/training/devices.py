@@ -154,23 +154,6 @@ def whole(rows: Tensor, first: int, total: int) -> Tensor:
     return everything
 
 
-def joined(rows: Tensor, first: int, total: int) -> Tensor:
-    """As `whole`, for any numbers; gradients flow to the rows of this process."""
-    if ranks() == 1:
-        return rows
-    everything = whole(rows.detach(), first, total)
-    return torch.cat([everything[:first], rows, everything[first + len(rows) :]])
-
-
-def summed(part: Tensor) -> Tensor:
-    """The sum of the parts of all processes; gradients flow to that of this process."""
-    if ranks() == 1:
-        return part
-    everything = part.detach().clone()
-    distributed.all_reduce(everything)
-    return part + (everything - part.detach())
-
-
 def total(value: float) -> float:
     """The sum of a number over all processes."""
     if ranks() == 1:

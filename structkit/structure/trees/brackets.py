@@ -6,13 +6,14 @@ Nothing here is recursive: a tree may be as deep as it likes.
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from io import StringIO
 
 from structkit.errors import MEND, UserError
 from structkit.records.jsonl import Record, text_field
-from structkit.structure.trees.tree import Tree, from_spans, grow
+from structkit.structure.trees.tree import Tree, from_preorder, from_spans, grow
 
 TOPS = frozenset(("", "ROOT", "TOP", "S1"))
 TRACE = "-NONE-"
@@ -45,63 +46,47 @@ def read_all(text: str) -> Iterator[Tree]:
 
     Errors: `UserError` for brackets that do not match, words outside, and nodes without words.
     """
-    nodes = _Nodes()
+    labels: list[str] = []  # of all nodes in preorder, as their depths
+    depths = array("i")
+    words: list[str] = []
     open_nodes: list[int] = []
+    last_word = -1  # the node of the last word
     labeled = True  # a word right after an opening bracket is its node's label
     for match in TOKEN.finditer(text):
         token = match[0]
         if token == "(":
-            open_nodes.append(nodes.add("", None, open_nodes))
+            depths.append(len(open_nodes))
+            open_nodes.append(len(labels))
+            labels.append("")
             labeled = False
             continue
         if not open_nodes:
             what = "a closing bracket too many" if token == ")" else f"{token!r} outside of a tree"
             raise UserError(f"there is {what} (character {match.start() + 1})", "fix the brackets")
         if token == ")":
-            node = open_nodes.pop()
-            if not nodes.children[node]:
+            node, below = open_nodes.pop(), len(labels) - 1
+            if node == below:
                 raise UserError(
-                    f"the node ({nodes.labels[node]}) holds no word "
-                    f"(character {match.start() + 1})",
+                    f"the node ({labels[node]}) holds no word (character {match.start() + 1})",
                     "give it a word, or leave it out",
                 )
+            if node + 1 == below == last_word:  # `(NN cat)` is a leaf with its tag
+                labels.pop()
+                depths.pop()
             if not open_nodes:
-                yield grow(node, nodes.expand)
-                nodes = _Nodes()
+                yield from_preorder(words, labels, depths)
+                labels, depths, words = [], array("i"), []
         elif labeled:
-            nodes.add("", unescaped(token), open_nodes)
+            last_word = len(labels)
+            depths.append(len(open_nodes))
+            labels.append("")
+            words.append(unescaped(token))
         else:
-            nodes.labels[open_nodes[-1]] = unescaped(token)
+            labels[open_nodes[-1]] = unescaped(token)
         labeled = True
     if open_nodes:
         which = "bracket is" if len(open_nodes) == 1 else "brackets are"
         raise UserError(f"{len(open_nodes)} {which} not closed", "fix the brackets")
-
-
-class _Nodes:
-    """The nodes of a tree that is being read, in the order in which they begin."""
-
-    def __init__(self) -> None:
-        self.children: list[list[int]] = []
-        self.labels: list[str] = []
-        self.words: list[str | None] = []
-
-    def add(self, label: str, word: str | None, parents: list[int]) -> int:
-        """Add a node under the last one of its parents; its number."""
-        number = len(self.labels)
-        if parents:
-            self.children[parents[-1]].append(number)
-        self.children.append([])
-        self.labels.append(label)
-        self.words.append(word)
-        return number
-
-    def expand(self, node: int) -> tuple[str, str | None, list[int]]:
-        """Label, word and children of a node; `(NN cat)` is a leaf with its tag."""
-        below = self.children[node]
-        if len(below) == 1 and not self.labels[below[0]] and self.words[below[0]] is not None:
-            return self.labels[node], self.words[below[0]], []
-        return self.labels[node], self.words[node], below
 
 
 def unescaped(word: str) -> str:

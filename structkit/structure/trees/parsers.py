@@ -25,7 +25,7 @@ class Unparsed(NamedTuple):
 class Parser(Contract):
     """A file of parsers/: the trees of texts.
 
-    Its flags are those of `parse-trees`: tokenized, seed, url, timeout, model, language.
+    Its flags are those of `parse-trees`: tokenized, seed, url, model, language.
     """
 
     fields: ClassVar[tuple[str, ...]] = ("text",)
@@ -47,29 +47,19 @@ def all_trees(parser: Parser, texts: Sequence[Unparsed]) -> list[Tree | UserErro
 
     A parser that raises is asked again, text by text, from the first one without a tree.
     """
-    trees, error = _until_error(parser, texts)
-    if error is None:
-        assert len(trees) == len(texts), f"{parser}: {len(trees)} trees, {len(texts)} texts"
-    elif len(texts) == 1:
-        trees = [error]
-    else:
-        for text in texts[len(trees) :]:
-            trees += all_trees(parser, [text])
-    return trees
-
-
-def _until_error(
-    parser: Parser, texts: Sequence[Unparsed]
-) -> tuple[list[Tree | UserError], UserError | None]:
-    """The trees up to an error that one text may be to blame for, and the error."""
     trees: list[Tree | UserError] = []
     try:
         trees.extend(parser.trees(texts))
-    except BadSpans as error:
-        name = type(parser).__module__
-        return trees, UserError(f"the parser {name} makes no tree: {error.problem}", "mend it")
     except UserError as error:
         if error.status == 2 or error.file:
             raise
-        return trees, error.with_traceback(None)
-    return trees, None
+        if len(texts) > 1:
+            for text in texts[len(trees) :]:
+                trees += all_trees(parser, [text])
+        elif isinstance(error, BadSpans):
+            name = type(parser).__module__
+            trees = [UserError(f"the parser {name} makes no tree: {error.problem}", "mend it")]
+        else:
+            trees = [error.with_traceback(None)]
+    assert len(trees) == len(texts), f"{parser}: {len(trees)} trees, {len(texts)} texts"
+    return trees

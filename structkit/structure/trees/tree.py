@@ -78,10 +78,10 @@ def grow(root: Item, expand: Callable[[Item], tuple[str, str | None, Sequence[It
             words.append(word)
         items.extend(reversed(children))
         open_depths.extend([depth + 1] * len(children))
-    return _numbered(words, labels, depths)
+    return from_preorder(words, labels, depths)
 
 
-def _numbered(words: Sequence[str], labels: Sequence[str], depths: array[int]) -> Tree:
+def from_preorder(words: Sequence[str], labels: Sequence[str], depths: array[int]) -> Tree:
     """The tree whose labels and depths are given in preorder: arrays alone, for long documents."""
     depth = np.asarray(depths)
     nodes = len(depth)
@@ -129,7 +129,7 @@ def from_spans(
     starts, ends = starts[order], ends[order]
     last = np.append((starts[1:] != starts[:-1]) | (ends[1:] != ends[:-1]), True)
     names = ["" if labels is None or at < 0 else labels[at] for at in order[last] - len(cuts)]
-    return _numbered(words, names, _depths(starts[last], ends[last]))
+    return from_preorder(words, names, _depths(starts[last], ends[last]))
 
 
 def _depths(starts: Ints, ends: Ints) -> array[int]:

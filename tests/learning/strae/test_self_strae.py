@@ -48,14 +48,6 @@ def test_embeddings_losses_and_gradients_agree(dtype):
     check(fast, without_trees(sentences), roots, values, 5.0, dtype)
 
 
-def test_a_tree_does_not_depend_on_its_batch():
-    _, sentences = sample(6, [30, 1, 12, 300, 5, 12, 60])
-    fast = model(6, dtype=torch.float32)
-    together = fast.make_trees(sentences)
-    for sentence, tree in zip(sentences, together, strict=True):
-        assert fast.make_trees([sentence])[0].depths.tolist() == tree.depths.tolist()
-
-
 def test_of_equal_pairs_the_leftmost_is_merged():
     _, (sentence,) = sample(7, [3])
     sentence.ids[:] = 3

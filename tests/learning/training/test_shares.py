@@ -14,7 +14,6 @@ from tests.learning.training.ranks import gradients
 WORDS = "red green blue black white house tree car door shirt".split()
 # a lower temperature enlarges rounding errors
 ENCODER = {"size": "tiny", "vocabulary_size": 400, "temperature": 1.0}
-TREES = {"minimum_count": 1, "embedding_size": 20, "channels": 4}
 CASES = [
     ("contrastive", ENCODER),
     ("contrastive", ENCODER | {"chunk_size": 2}),
@@ -22,19 +21,13 @@ CASES = [
     ("santa", ENCODER | {"chunk_size": 2}),
     ("seal", ENCODER),
     ("seal", ENCODER | {"chunk_size": 2}),
-    ("strae", TREES),
-    ("strae", TREES | {"objective": "ce", "batch_tokens": 8}),
-    ("self-strae", TREES | {"mask_duplicates": True}),
-    ("self-strae-plus", TREES | {"freeze_embeddings": True}),
 ]
 
 
 def records(name):
     """Eleven records: of batches of five, the last has one."""
-    shortest = 4 if name == "self-strae-plus" else 1
     for number in range(11):
-        steps = range(1, 1 + shortest + number % 5)
-        words = [WORDS[(number * step + step) % 10] for step in steps]
+        words = [WORDS[(number * step + step) % 10] for step in range(1, 2 + number % 5)]
         text, other = " ".join(words), " ".join(WORDS[: number % 7 + 1])
         record = {"id": str(number), "query": words[0], "positive": text, "negatives": [other]}
         if name == "santa":
@@ -45,10 +38,7 @@ def records(name):
         if name == "seal":
             for variant in ("tagged", "untagged", "masked"):
                 record |= {variant: text, f"negatives_{variant}": [other]}
-        tree = f"(X {words[0]})"
-        for word in words[1:]:
-            tree = f"(X {tree} (X {word}))"
-        yield record | {"text": text, "tree": tree}
+        yield record
 
 
 @pytest.fixture(scope="module")

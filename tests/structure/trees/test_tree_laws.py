@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import structkit_plugins.parsers.dom as dom
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +19,6 @@ from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
 from structkit.errors import UserError
 from structkit.structure.trees.brackets import binarize, read, unescaped, write
-from structkit.structure.trees.parsers import Unparsed
 from structkit.structure.trees.tree import from_spans
 from structkit.structure.trees.words import same
 from tests.structure.trees.parsed import check_arrays, parsed_texts
@@ -204,17 +202,3 @@ def test_memory_is_some_bytes_for_each_character(parser, text):
         tracemalloc.stop()
     assert len(found["tree"]) > len(text) * 800
     assert peak < most * len(text) * 800
-
-
-def test_dom_reads_each_text_once(monkeypatch):
-    read = []
-
-    def words_of(text, *, tokenized):
-        read.append(text)
-        return text.split()
-
-    monkeypatch.setattr(dom, "words_of", words_of)
-    text = "<div> <p>a <i>b</i> c</p><p>d</p>\n</div><hr><script>e</script>"
-    [tree] = dom.Parser().trees([Unparsed(text)])
-    assert ("a", "b", "c", "d") == tree.words
-    assert ["a ", "b", " c", "d"] == read
