@@ -21,11 +21,13 @@ class Surface:
             return f"--no-{name}"
         flag = "-o" if name == "output" else f"-{name}" if len(name) == 1 else f"--{name}"
         flag = argument or flag
+        if isinstance(value, list):
+            return " ".join(f"{flag} {each}" for each in value)
         return flag if value is None or value is True else f"{flag} {value}"
 
-    def command(self, name: str) -> str:
-        """`structkit mask-entities`."""
-        return f"structkit {name}"
+    def command(self, name: str, settings: dict[str, object]) -> str:
+        """`structkit mask-entities --mask-ratio 2`."""
+        return " ".join([f"structkit {name}", *map(self.setting, settings, settings.values())])
 
     def leave_out(self, what: str) -> str:
         """How a record with an error is left out."""
@@ -33,13 +35,14 @@ class Surface:
 
 
 class Python(Surface):
-    """How Python spells it: `mask_ratio=2`, `structkit.mask_entities`."""
+    """How Python spells it: `mask_ratio=2`, `structkit.mask_entities(mask_ratio=2)`."""
 
     def setting(self, name: str, value: object, argument: str = "") -> str:
         return name if value is None else f"{name}={value!r}"
 
-    def command(self, name: str) -> str:
-        return "structkit." + name.replace("-", "_")
+    def command(self, name: str, settings: dict[str, object]) -> str:
+        call = f"({', '.join(map(self.setting, settings, settings.values()))})" if settings else ""
+        return f"structkit.{name.replace('-', '_')}{call}"
 
     def leave_out(self, what: str) -> str:
         return f"leave {what} out"
@@ -69,13 +72,13 @@ def flag(name: str, value: object = None, argument: str = "") -> str:
     return _surface.get().setting(name, value, argument)
 
 
-def program(name: str) -> str:
-    """A command in a message.
+def program(name: str, **settings: object) -> str:
+    """A command in a message, with settings that it is called with.
 
-    >>> program("mask-entities")
-    'structkit mask-entities'
+    >>> program("encode", field=["title", "text"])
+    'structkit encode --field title --field text'
     """
-    return _surface.get().command(name)
+    return _surface.get().command(name, settings)
 
 
 def leave_out(what: str = "the record") -> str:

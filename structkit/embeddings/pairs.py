@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structkit.embeddings.reading import matrix, vector
 from structkit.embeddings.vectors import Vectors
-from structkit.errors import UserError, flag, missing, program
+from structkit.errors import UserError, flag, program
 from structkit.records.jsonl import Record, Records, json_kind
 
 ENDING = "_embedding"
@@ -19,8 +19,7 @@ USUAL = ("text_a_embedding", "text_b_embedding")
 
 
 def _remedy() -> str:
-    sides = f"{flag('field', 'text_a')} {flag('field', 'text_b')}"
-    return f"make pairs with {program('encode')} {sides} {flag('keep', 'score')}"
+    return f"make pairs with {program('encode', field=['text_a', 'text_b'], keep=['score'])}"
 
 
 @dataclass(frozen=True)
@@ -42,25 +41,26 @@ class EmbeddingPairs:
 
     def scores(self) -> NDArray[np.float64]:
         """The gold scores (pairs,). Errors: a score that is missing or not a finite number."""
-        return np.array([self._gold(row, "score", _number) for row in range(len(self))])
+        # a silent conversion would hide a mistake: strings are ranked as text elsewhere
+        return np.array([self._gold(record, "score", (int, float)) for record in self.records])
 
     def labels(self) -> list[str]:
         """The gold labels (pairs,) as strings: `label`, or where there is none `score`.
 
         Errors: one that is missing, or neither a name nor an integer.
         """
-        names = ("label" if "label" in record else "score" for record in self.records)
-        return [self._gold(row, name, _label) for row, name in enumerate(names)]
+        names = ["label" if "label" in record else "score" for record in self.records]
+        kinds = (str, int, bool)
+        return [str(self._gold(*each, kinds)) for each in zip(self.records, names, strict=True)]
 
-    def _gold(self, row: int, name: str, read: Any) -> Any:
-        record = self.records[row]
-        try:
-            if name not in record:
-                raise UserError(f'field "{name}" is missing', f"encode with {flag('keep', name)}")
-            return read(record[name])
-        except UserError as error:
-            place = f'the pair "{record["id"]}": '
-            raise UserError(place + error.problem, error.remedy).at(self.file) from None
+    def _gold(self, record: Record, name: str, kinds: tuple[type, ...]) -> Any:
+        if type(record.get(name)) in kinds:
+            return record[name]
+        is_ = json_kind(record[name]) if name in record else "missing"
+        problem = f'the pair "{record["id"]}": field "{name}" is {is_}'
+        form = "a number" if float in kinds else "a name or an integer"
+        remedy = f"write {form} there, and encode with {flag('keep', [name])}"
+        raise UserError(problem, remedy).at(self.file)
 
 
 def read_pairs(files: Sequence[str]) -> EmbeddingPairs:
@@ -76,8 +76,6 @@ def read_pairs(files: Sequence[str]) -> EmbeddingPairs:
     try:
         for record in records:
             names = names or _names(record)
-            if lost := [name for name in names if name not in record]:
-                raise missing(lost[0], record, _remedy())
             first = vector(record, names[0], dimensions)
             second = vector(record, names[1], len(first))
             dimensions = len(first)
@@ -100,19 +98,3 @@ def _names(record: Record) -> tuple[str, ...]:
         problem = f"the record has {len(names)} fields that end in {ENDING}, not 2{found}"
         raise UserError(problem, _remedy())
     return names
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        # a silent conversion would hide a mistake: strings are ranked as text elsewhere
-        raise UserError(
-            f'field "score" is {json_kind(value)}, not a number',
-            "convert it with jq -c '.score |= tonumber'",
-        )
-    return float(value)
-
-
-def _label(value: object) -> str:
-    if not isinstance(value, str | int):
-        raise UserError(f"the label is {json_kind(value)}", "give a name or an integer")
-    return str(value)

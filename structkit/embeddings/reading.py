@@ -251,7 +251,7 @@ def read_matrix(path: str, *, fields: bool = False, scan: bool = True) -> Embedd
 
 
 def _write(ending: str) -> str:
-    return f"write it with {program('encode')} {flag('output', f'NAME{ending}')}"
+    return f"write it with {program('encode', output=f'NAME{ending}')}"
 
 
 def _largest_norm(path: str, rows: Matrix) -> float:

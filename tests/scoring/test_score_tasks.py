@@ -152,7 +152,7 @@ def test_classification_says_mean_deviation_and_majority(pairs_file):
         (b"", " there are no pairs"),
         (
             pairs(EAST, ROUND),
-            ' the pair "p0": field "score" is missing; encode with keep=\'score\'',
+            ' the pair "p0": field "score" is missing; write a number',
         ),
         (pairs(EAST, ROUND, score=["1"] * 4), ' the pair "p0": field "score" is a JSON string'),
         (pairs(EAST, ROUND, score=[3, 3, 3, 3]), " all 4 gold scores are equal"),
@@ -169,7 +169,7 @@ def test_bad_pairs_are_named(tmp_path, content, problem):
     ("labels", "split", "problem"),
     [
         ([0, 1, 2, 1], "train train test test", 'label "2" is not among the training pairs'),
-        ([0, 1.5, 0, 1], "train train test test", "the label is a JSON number"),
+        ([0, 1.5, 0, 1], "train train test test", '"label" is a JSON number; write a name or an'),
         ([0, 1, 0, 1], "train train train train", "all pairs are for training; give pairs of both"),
         ([0, 1, 0, 1], "a b c d", "all pairs are to test: none has"),
     ],

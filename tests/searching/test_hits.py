@@ -91,7 +91,7 @@ def test_a_model_of_tagged_texts_reads_elements_with_their_tags(model, monkeypat
     assert "Press slowly" == encoding.reader.elements.of(PAGES[1])[0][-1]
     monkeypatch.setattr(
         "structkit.learning.encoding.encoding.open_engine",
-        lambda settings: (encoding.engine, encoding.facts | {"document_fields": ["tagged"]}),
+        lambda *_: (encoding.engine, encoding.facts | {"document_fields": ["tagged"]}),
     )
     tagged = encoding_of(model, "document", elements=True)
     texts, places = tagged.reader.elements.of(PAGES[1])

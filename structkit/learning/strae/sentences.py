@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from structkit.errors import UserError, flag, program
+from structkit.errors import UserError, program
 from structkit.structure.trees.tree import Ints, Tree
 
 Measured = TypeVar("Measured", bound=Sized)
@@ -54,7 +54,7 @@ def leaf_depths(tree: Tree) -> list[int]:
     if not tree.is_binary:
         raise UserError(
             "the tree has a node with more or fewer than two children",
-            f"binarize it with {program('parse-trees')} {flag('parser', 'brackets')}",
+            f"binarize it with {program('parse-trees', parser='brackets')}",
         )
     depths = [0]  # of all nodes, in their order
     for node, child in enumerate(tree.first.tolist()):
