@@ -68,17 +68,13 @@ def merge_embeddings(settings: Settings) -> Record:
 
 def _common_meta(files: Sequence[str], metas: Sequence[Record]) -> Record:
     """What the files say of their model and its settings. Errors: they differ."""
-    first, *others = [
-        {key: value for key, value in meta.items() if key not in OWN} for meta in metas
-    ]
-    for name, meta in zip(files[1:], others, strict=True):
-        for key in {**first, **meta}:
-            if first.get(key) != meta.get(key):
-                raise UserError(
-                    f"was encoded with {key} {meta.get(key)!r}, {files[0]} with {first.get(key)!r}",
-                    "encode all files the same way",
-                ).at(name)
-    return first
+    from structkit.embeddings.reading import differing
+
+    for name, meta in zip(files, metas, strict=True):
+        if others := differing(meta, metas[0]):
+            problem = f"was encoded with another {others[0]} than {files[0]}"
+            raise UserError(problem, "encode all files the same way").at(name)
+    return {key: value for key, value in metas[0].items() if key not in OWN}
 
 
 def merged_run(files: Sequence[str], runs: Sequence[Record]) -> Record | None:
@@ -88,9 +84,8 @@ def merged_run(files: Sequence[str], runs: Sequence[Record]) -> Record | None:
     for name, run in zip(files, runs, strict=True):
         others = differing(run, runs[0])
         if "hashes" not in run or others:
-            first = files[0]
-            why = f"has another {others[0]} than {first}" if others else "has no hashes of texts"
-            say(f"{name} {why}: encode --reuse cannot use {first} and it as one")
+            why = f"has another {others[0]} than {files[0]}" if others else "has no hashes of texts"
+            say(f"{name} {why}: encode --reuse cannot use {files[0]} and it as one")
             return None
     precisions = {run.get("precision") for run in runs}
     return {
