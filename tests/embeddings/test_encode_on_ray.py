@@ -141,18 +141,6 @@ def test_what_a_killed_run_goes_on_with_is_the_file_of_one_process(model, alone)
     assert expected == (status, out, told.partition(b"\n")[2], files)
 
 
-@pytest.mark.long
-@with_ray
-def test_a_run_of_queries_is_that_of_one_process(model, alone):  # noqa: F811
-    folder, _ = alone
-    (folder / "queries.jsonl").write_bytes(b"".join(LINES))
-    words = ["search", "../out/v.npy", "-m", model, "--queries", "../queries.jsonl"]
-    words += ["--query-field", "text", "-k", "3"]
-    here, there = (made(folder / "run", *words, *flags) for flags in ([], ["--ray", "local"]))
-    assert 0 == here[0] and 180 == here[1].count(b"\n")
-    assert here == there
-
-
 def test_a_checkpoint_counts_the_records_of_its_rows(model, tmp_path, monkeypatch):  # noqa: F811
     """Where windows are read ahead, a run that is resumed would otherwise leave some out."""
     monkeypatch.setattr(reading, "WINDOW", 7)

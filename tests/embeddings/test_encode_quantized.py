@@ -10,9 +10,8 @@ from structkit.commands.encode import check_output, encode_to_file
 from structkit.embeddings.reading import read_embeddings
 from structkit.embeddings.vectors import quantize
 from structkit.errors import UserError
-from structkit.learning.encoding import reading
 from structkit.learning.encoding.settings import EncodingSettings
-from tests.embeddings.test_encode_to_file import files, stopped_after
+from tests.embeddings.test_encode_to_file import files
 from tests.learning.test_static import made
 from tests.model_encodings import encoding_of
 
@@ -69,20 +68,6 @@ def test_unchanged_codes_are_copied_bit_by_bit_and_serve_no_other_form(
     reused(model, old, old, lines, quantize=kind)
     assert "59 of 60 records are as in" in capsys.readouterr().err
     assert files(tmp_path / "fresh") == files(tmp_path / "old")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_resume(model, tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(reading, "WINDOW", 7)
-    write(model, tmp_path / "whole" / "v.npy", quantize=kind)
-    path = tmp_path / "b" / "v.npy"
-    for count in (20, 40):
-        with pytest.raises(SystemExit):
-            write(model, path, stopped_after(LINES, count), quantize=kind, resume=True)
-    with pytest.raises(UserError, match=f"unfinished run had quantize '{kind}', this one has None"):
-        write(model, path, resume=True)
-    write(model, path, quantize=kind, resume=True)
-    assert files(tmp_path / "whole") == files(tmp_path / "b")
 
 
 @pytest.mark.parametrize("name", ["v.jsonl", "v.parquet", "-"])

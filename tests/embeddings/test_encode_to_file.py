@@ -1,7 +1,6 @@
 """encode -o: NAME.npy and what stands beside it, Parquet, and runs that were killed."""
 
 import json
-import os
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from structkit.learning.encoding.settings import EncodingSettings
 from structkit.records.stream import Stream
 from tests.commands.test_encode import model, records  # noqa: F401
 from tests.model_encodings import encoding_of
-from tests.tolerances import TINY, rounding
 
 HIDDEN = ".v.npy.partial", ".v.npy.resume"
 
@@ -123,19 +121,6 @@ def test_nothing_of_another_kind_is_left(model, tmp_path):  # noqa: F811
     assert ["v.hashes.txt", "v.ids.txt", "v.meta.json", "v.npy"] == sorted(files(tmp_path))
 
 
-def test_modes_are_kept(model, tmp_path):  # noqa: F811
-    before = os.umask(0o027)
-    try:
-        for name in ("v.npy", "v.parquet"):
-            write(model, tmp_path / name)
-            assert 0o640 == (tmp_path / name).stat().st_mode & 0o777
-            (tmp_path / name).chmod(0o604)
-            write(model, tmp_path / name)
-            assert 0o604 == (tmp_path / name).stat().st_mode & 0o777
-    finally:
-        os.umask(before)
-
-
 def test_without_resume_nothing_is_left(model, tmp_path):  # noqa: F811
     with pytest.raises(SystemExit):
         write(model, tmp_path / "v.npy", stopped_after(records(), 30))
@@ -157,16 +142,3 @@ def test_wrong_usage(model, tmp_path):  # noqa: F811
         check_output(several, str(tmp_path / "v.npy"))
     with pytest.raises(UserError, match="--resume is for NAME.npy files"):
         check_output(EncodingSettings(model=model), "v.jsonl", resume=True)
-
-
-def test_the_command_line(run, model, tmp_path):  # noqa: F811
-    lines = "".join(json.dumps(line) + "\n" for line in records(n=1)).encode()
-    flags = ["--chunk", "5", "--keep", "n"]
-    done = run("encode", "-m", model, *flags, "-o", "v.npy", "--resume", input=lines, timeout=300)
-    assert 0 == done.returncode, done.stderr
-    (tmp_path / "w").mkdir()
-    write(model, tmp_path / "w" / "v.npy", chunk=5, keep=["n"])
-    found = np.load(tmp_path / "v.npy")
-    np.testing.assert_allclose(np.load(tmp_path / "w" / "v.npy"), found, **rounding(TINY))
-    for name in ("v.ids.txt", "v.fields.jsonl"):
-        assert (tmp_path / "w" / name).read_bytes() == (tmp_path / name).read_bytes()

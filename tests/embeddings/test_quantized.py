@@ -141,9 +141,9 @@ def damaged(folder: Path) -> Iterator[tuple[str, str]]:
     for number in (np.nan, np.inf, -1, 2e30):
         path = written(folder / "v.npy", drawn(3, 8), "int8")
         scales.write_bytes(np.array([1, number, 1], "<f4").tobytes())
-        yield path, "v.scales.f32: is damaged: a scale is negative, or not finite, or too large"
+        yield path, "v.scales.f32: is damaged: it does not hold 3 numbers of 4 bytes, 0 or more"
     scales.write_bytes(b"\0" * 11)
-    yield path, "v.scales.f32: holds 11 bytes for 3 scales of 4 bytes; encode the corpus again"
+    yield path, "v.scales.f32: is damaged"
     scales.unlink()
     yield path, "v.scales.f32: "
     meta.write_text('{"count":3,"dim":8,"quantize":"binary"}')
@@ -153,7 +153,7 @@ def damaged(folder: Path) -> Iterator[tuple[str, str]]:
     path = written(folder / "v.npy", drawn(3, 8), "binary")
     for dim in ("9", "0", "-7", '"8"', "8.0", "null", "[8]", "1e400"):
         meta.write_text(f'{{"count":3,"dim":{dim},"quantize":"binary"}}')
-        yield path, r"v.meta.json: (says .*, but the matrix is|is damaged)"
+        yield path, r"v.meta.json: (says .*, but the matrix is|is damaged|is not what)"
 
 
 def test_damaged_files_are_named(tmp_path: Path) -> None:

@@ -270,18 +270,6 @@ def test_what_shards_wrote_is_reused_whole_and_by_shards(model, tmp_path, capsys
     assert np.load(again).tobytes() == before.tobytes()
 
 
-def test_merged_files_of_other_settings_hold_no_hashes(model, tmp_path, capsys):  # noqa: F811
-    lines = records(n=1)
-    write(model, tmp_path / "a.npy", lines[:30])
-    write(model, tmp_path / "b.npy", lines[30:], field=["text"])
-    parts = [str(tmp_path / name) for name in ("a.npy", "b.npy")]
-    merge_embeddings(parts, output=str(tmp_path / "all.npy"))
-    told = f"{parts[1]} has another fields than {parts[0]}: encode --reuse cannot use"
-    assert told in capsys.readouterr().err
-    with pytest.raises(UserError, match="holds no hashes of its texts"):
-        encoding_of(model, "document", reuse=str(tmp_path / "all.npy"))
-
-
 def test_a_merged_file_is_no_finished_run(model, tmp_path):  # noqa: F811
     merged = sharded(model, tmp_path)
     encoding = encoding_of(model, "document")

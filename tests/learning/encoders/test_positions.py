@@ -19,21 +19,12 @@ KINDS = ["bert", "roberta", "xlm-roberta"]
 IDS = {"pad_token_id": 0, "bos_token_id": 2, "cls_token_id": 2, "eos_token_id": 1}
 
 # how many of the 66 rows of its table a model has for tokens, and what else its configuration needs
-BART = {"d_model": 32, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "encoder_layers": 1}
-BART |= {"decoder_layers": 1, "encoder_attention_heads": 4, "decoder_attention_heads": 4}
 READ = {
     "Bert": (66, {}),
-    "Bart": (66, BART),  # its table has two rows more
-    "Data2VecText": (65, {}),
-    "Esm": (65, {"position_embedding_type": "absolute"}),
     "GPT2": (66, {"n_embd": 32, "n_layer": 1, "n_head": 4}),
     "Longformer": (65, {"attention_window": 8}),
     "MPNet": (64, {}),
-    "Mra": (66, {}),  # the same
-    "OPT": (66, {"ffn_dim": 64, "word_embed_proj_dim": 32}),  # the same
-    "RobertaPreLayerNorm": (65, {}),
-    "XLMRobertaXL": (65, {}),
-    "Xmod": (65, {"languages": ["en_XX"], "default_language": "en_XX"}),
+    "OPT": (66, {"ffn_dim": 64, "word_embed_proj_dim": 32}),  # its table has two rows more
 }
 
 

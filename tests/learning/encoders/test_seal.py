@@ -123,15 +123,6 @@ def test_a_document_of_two_queries_is_no_negative(built):
         assert exclude.nonzero().tolist() == [[0, 1], [1, 0]]
 
 
-def test_tags_are_one_token_each(built):
-    module, _ = built()
-    tokenizer = module.encoder.tokenizing.tokenizer
-    pieces = tokenizer.tokenize("<h1>The tree</h1><ul><li>a</li></ul>")
-    assert ["<h1>", "</h1>", "<ul>", "<li>", "</li>", "</ul>"] == [
-        piece for piece in pieces if "<" in piece
-    ]
-
-
 def test_tags_become_one_token_each_of_a_model_that_exists(built, tmp_path):
     tokenizer = train_tokenizer(["a tree <p> </p>"] * 9, 400, cls=True)
     model = new_model("bert", "tiny", tokenizer, decoder=False, head=False)
@@ -211,12 +202,10 @@ GOOD = next(html_variants(records(1)))
     [
         ({"query": None}, '1: field "query" is missing; make such records with structkit pair'),
         ({"tagged": None}, '1: field "tagged" is missing; add it with structkit html-variants'),
-        ({"query": 3}, '1: field "query" is a JSON number'),
         (
             {"negatives_masked": None},
             '1: field "negatives_masked" is missing; add it with structkit html-var',
         ),
-        ({"negatives_tagged": "x"}, '1: field "negatives_tagged" is not a list of strings'),
         ({"negatives_tagged": ["x"]}, "1: the variants of the negatives differ in number"),
     ],
 )

@@ -71,20 +71,6 @@ def test_another_scale_of_scores_has_another_temperature(start):
     assert (False, 1.0) == (settings.normalize, settings.temperature)
 
 
-@pytest.mark.parametrize(
-    ("method", "expected"),
-    [
-        ("contrastive", ("mean", True, 0.05, 64, 256)),
-        ("seal", ("cls", True, 0.02, 32, 4096)),
-        ("santa", ("first-decoder-token", False, 1.0, 50, 240)),
-    ],
-)
-def test_from_scratch_they_are_as_usual(method, expected):
-    names = ("pooling", "normalize", "temperature", "query_length", "document_length")
-    settings = load("method", method)().complete()
-    assert expected == tuple(getattr(settings, name) for name in names)
-
-
 def test_santa_of_cosines_has_their_temperature():
     settings = load("method", "santa")(model="minilm").complete()
     assert ("mean", True, 0.05) == (settings.pooling, settings.normalize, settings.temperature)

@@ -233,15 +233,3 @@ def test_what_onnx_does_not_take_is_refused(t5):
     assert 2 == raised.value.status
     with pytest.raises(UserError, match="no --engine 'onx'; did you mean 'onnx'"):
         encoded(t5, "onx")
-
-
-def test_auto_leaves_other_numbers_to_torch(t5, cache):
-    assert "torch" == encoded(t5, "auto", dtype="bf16")[0].meta()["engine"]
-    assert not cache.exists()
-
-
-def test_a_changed_pooling_is_another_export(t5, cache):
-    encoded(t5, "auto", pooling="cls")
-    encoded(t5, "auto", pooling="mean")
-    assert 2 == len(list(cache.iterdir()))
-    assert find_export(Path(t5), {"pooling": "last-token", "normalize": None}, Onnx()) is None
