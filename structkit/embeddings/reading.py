@@ -18,7 +18,6 @@ import orjson
 from structkit.embeddings import DOC_IDS, FIELDS, HASHES, IDS, META, SCALES
 from structkit.embeddings.vectors import (
     CODES,
-    NOT_FINITE,
     TOO_LARGE,
     BinaryRows,
     Floats,
@@ -96,13 +95,8 @@ def read_embeddings(
     other fields of rows. Repeated ids, differing dimensions or models, NaN and an empty corpus
     raise. Without `scan`, rows of .npy files are not read: their NaN and largest norm are unknown.
     """
-    matrices = [name for name in files if name.endswith(MATRICES)]
-    if not matrices:
+    if not any(name.endswith(MATRICES) for name in files):
         return read_records(Records.read(files), normalize=normalize, fields=fields)
-    if len(matrices) < len(files):
-        other = next(name for name in files if name not in matrices)
-        problem = "is not a matrix (.npy, .parquet), as other files of the corpus are"
-        raise UserError(problem, "name files of one kind").at(other)
     parts = [
         read_parquet(name, fields=fields)
         if name.endswith(".parquet")
@@ -176,15 +170,11 @@ def read_records(records: Records, *, normalize: bool = False, fields: bool = Fa
 def vector(record: Record, name: str = "embedding", dimensions: int = 0) -> array[float]:
     """An embedding in a record as float32; `dimensions`, where not 0, is what it must have."""
     value = record.get(name)
-    if type(value) is not list:
-        is_ = f"{json_kind(value)}, not an array" if name in record else "missing"
+    if type(value) is not list or not value or not NUMBERS.issuperset(map(type, value)):
+        # NaN and infinity are written as null
+        is_ = "is not a list of numbers" if name in record else "is missing"
         remedy = f"make embeddings with {program('encode')}, or search texts with "
-        raise UserError(f'field "{name}" is {is_}', remedy + flag("method", "bm25"))
-    if not NUMBERS.issuperset(map(type, value)):
-        wrong = next(item for item in value if type(item) not in NUMBERS)
-        hint = "; NaN is written as null" if wrong is None else ""
-        problem = f'field "{name}" holds {json_kind(wrong)}, not only numbers{hint}'
-        raise UserError(problem, NOT_FINITE)
+        raise UserError(f'field "{name}" {is_}', remedy + flag("method", "bm25"))
     try:
         row = array("f", value)
     except OverflowError:  # an integer that is beyond float64 too
@@ -193,8 +183,8 @@ def vector(record: Record, name: str = "embedding", dimensions: int = 0) -> arra
     with np.errstate(over="ignore"):
         if not np.isfinite(values @ values):
             raise UserError(f'field "{name}" holds numbers too large for float32', TOO_LARGE)
-    if len(row) != (dimensions or len(row)) or not row:
-        problem = f'field "{name}" has {len(row)} dimensions, not {dimensions or "1 or more"}'
+    if len(row) != (dimensions or len(row)):
+        problem = f'field "{name}" has {len(row)} dimensions, not {dimensions}'
         raise UserError(problem, "encode queries and documents with one model")
     return row
 

@@ -73,8 +73,8 @@ def test_embeddings_that_are_not_finite_are_refused_by_every_reader(monkeypatch,
     for read, told in (
         (lambda: read_embeddings(["v.npy"]), "v.npy: row 2 holds NaN, infinity"),
         (lambda: merge_embeddings(["v.npy"], output="m.npy"), "v.npy: row 2 holds NaN, infinity"),
-        (lambda: read_embeddings(["v.jsonl"]), 'v.jsonl:1: field "embedding" holds a JSON null'),
-        (lambda: read_pairs(["p.jsonl"]), 'p.jsonl:1: field "text_b_embedding" holds a JSON null'),
+        (lambda: read_embeddings(["v.jsonl"]), 'v.jsonl:1: field "embedding" is not a list'),
+        (lambda: read_pairs(["p.jsonl"]), 'p.jsonl:1: field "text_b_embedding" is not a list'),
     ):
         with pytest.raises(UserError, match=told):
             read()
