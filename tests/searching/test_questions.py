@@ -97,11 +97,6 @@ def test_texts_are_shown_of_what_holds_none(run, folder):
         ((*BM25, "--query", "?!"), 2, "--query '?!' holds no word; write a question"),
         (("search", "e.jsonl", "--query", "x"), 2, "--query needs --model, which encodes it; name"),
         (("search", "a.py", "--texts", "a.py"), 2, "--texts goes with --method hybrid; leave it"),
-        (
-            ("search", "e.npy", "e.jsonl", "--queries", "e.jsonl"),
-            1,
-            "e.jsonl: is damaged, or not a .npy file",
-        ),
     ],
 )
 def test_wrong_usage(run, folder, arguments, status, expected):
