@@ -6,8 +6,6 @@ negatives, and gradients are added up: the result is that of one process.
 
 from __future__ import annotations
 
-import os
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,19 +16,28 @@ from torch import Tensor, distributed, nn
 
 from structkit import machine
 from structkit.errors import UserError, flag
+from structkit.processes import cores
 from structkit.progress import say
 
 CPU_BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # x86, x86, Arm
 HARMLESS = 1e-5  # of the largest number of a product
 
 
-def chosen_device(name: str | None) -> torch.device:
-    """The device of that name, or the fastest one available.
+def chosen_device(name: str | None, count: int = 1) -> torch.device:
+    """The device of that name, or the fastest one available, for so many processes.
 
-    Errors: `UserError` where it cannot be used.
+    Errors: `UserError` where it cannot be used, or there are fewer GPUs than processes.
     """
     if name is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name.startswith("cuda") and count > max(1, torch.cuda.device_count()):
+        raise UserError(
+            f"{flag('nproc', count)} needs as many GPUs, but there are {torch.cuda.device_count()}",
+            f"lower it, or use {flag('device', 'cpu')}",
+            status=2,
+        )
+    if name.startswith("cuda") and count > 1:
+        return torch.device(name)  # each process takes its own
     try:
         device = torch.device(name)
         torch.empty(1, device=device)
@@ -124,13 +131,10 @@ def working_processes(count: int, batch: int) -> int:
     >>> working_processes(1, 32), working_processes(99, 1)
     (1, 1)
     """
-    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    processes = min(count, batch, cores)
+    processes = min(count, batch, cores())
     if processes < count:
-        say(
-            f"{flag('nproc', count)} becomes {processes}: {batch:,} records in a batch, {cores} "
-            "cores"
-        )
+        reason = f"{batch:,} records in a batch, {cores()} cores"
+        say(f"{flag('nproc', count)} becomes {processes}: {reason}")
     return processes
 
 

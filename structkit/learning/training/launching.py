@@ -19,7 +19,6 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,21 +38,8 @@ PLACE = "TORCHELASTIC_ERROR_FILE"  # where torch leaves the error of a process
 LOOPBACK = ("127.", "localhost")
 
 
-def check_ranks(count: int, device: str | None) -> None:
-    """Raise if a device cannot be used, or there are fewer GPUs than processes."""
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    if not device.startswith("cuda"):
-        chosen_device(device)
-    elif torch.cuda.device_count() < count:
-        raise UserError(
-            f"{flag('nproc', count)} needs as many GPUs, but there are {torch.cuda.device_count()}",
-            f"lower it, or use {flag('device', 'cpu')}",
-            status=2,
-        )
-
-
-def launch(call: Callable[..., Any], count: int, device: str | None, *arguments: Any) -> Any:
-    """Run `call(*arguments, device=…)` in `count` processes on this machine.
+def launch(call: Callable[..., Any], count: int, device: str | None) -> Any:
+    """Run `call(device=…)` in `count` processes on this machine.
 
     Returns what the first process returns. Errors: that of the process that failed first, after all
     have ended. A signal to end is passed on, and processes then end by themselves.
@@ -62,7 +48,7 @@ def launch(call: Callable[..., Any], count: int, device: str | None, *arguments:
     with folder_of_ranks as folder, _watched(), without_script():
         try:
             config = _config(count, folder)
-            results = elastic_launch(config, _process)(call, count, device, arguments)
+            results = elastic_launch(config, _process)(call, count, device)
         except SignalException as error:
             raise exit_for(error.sigval) from None
         except ChildFailedError as error:
@@ -132,9 +118,7 @@ def _left(place: str) -> Path:
     return Path(place).with_suffix(".pickle")
 
 
-def _process(
-    call: Callable[..., Any], count: int, device: str | None, arguments: tuple[Any, ...]
-) -> Any:
+def _process(call: Callable[..., Any], count: int, device: str | None) -> Any:
     """Run one process from start to end."""
     os.setsid()  # Ctrl-C reaches only the launcher, which passes it on
     for number in handled_signals():  # until there are steps to finish, nothing is to be saved
@@ -144,7 +128,7 @@ def _process(
         sys.exit(1)
     torch.set_num_threads(max(1, torch.get_num_threads() // count))
     try:
-        result = join(partial(call, *arguments), device)
+        result = join(call, device)
         for number in handled_signals():  # torch waits now, until the launcher has the result
             signal.signal(number, signal.SIG_DFL)
         if not launcher.is_alive():  # its end was told while the model was written
@@ -162,17 +146,16 @@ def join(call: Callable[..., Any], device: str | None) -> Any:
 
     Errors: `UserError` where an exchange with another process fails, as it has ended.
     """
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    if device.startswith("cuda") and int(os.environ["WORLD_SIZE"]) > 1:
-        check_ranks(int(os.environ["LOCAL_WORLD_SIZE"]), device)
-        device = f"cuda:{os.environ['LOCAL_RANK']}"
-        torch.cuda.set_device(device)
+    chosen = chosen_device(device, int(os.environ["LOCAL_WORLD_SIZE"]))
+    if chosen.type == "cuda" and int(os.environ["WORLD_SIZE"]) > 1:
+        chosen = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+        torch.cuda.set_device(chosen)
     if sys.platform == "linux" and os.environ["MASTER_ADDR"].startswith(LOOPBACK):
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # one machine, whatever its name
-    backend = "nccl" if device.startswith("cuda") else "gloo"
+    backend = "nccl" if chosen.type == "cuda" else "gloo"
     try:
         distributed.init_process_group(backend, timeout=timedelta(hours=2))
-        result = call(device=device)
+        result = call(device=str(chosen))
         distributed.barrier()
         distributed.destroy_process_group()
         return result

@@ -29,7 +29,7 @@ from structkit.learning.training.devices import (
     started_by_torchrun,
     working_processes,
 )
-from structkit.learning.training.launching import check_ranks, join, launch
+from structkit.learning.training.launching import join, launch
 from structkit.learning.training.module import HeldOut, TrainingModule
 from structkit.learning.training.settings import Method, RunOptions
 from structkit.learning.training.spool import Spool
@@ -124,16 +124,13 @@ def run_folder(output: str, options: RunOptions) -> RunFolder:
 
 def check_processes(name: str, method: Method, files: Sequence[str], options: RunOptions) -> None:
     """Raise where the devices are not there, or the processes cannot share the work."""
-    if max(ranks(), options.nproc) == 1:
-        chosen_device(options.device)
-        return
-    if not method.shared:
+    if max(ranks(), options.nproc) > 1 and not method.shared:
         remedy = f"leave {flag('nproc')} out" if options.nproc > 1 else "start it without torchrun"
         raise UserError(f"{name} is trained by one process", remedy, status=2)
     if ranks() > 1 and (not files or "-" in files):
         raise UserError("several processes cannot read one stdin", "name a file", status=2)
-    if options.nproc > 1:
-        check_ranks(options.nproc, options.device)
+    if ranks() == 1:
+        chosen_device(options.device, options.nproc)
 
 
 def agree(run: Record, folder: RunFolder, options: RunOptions) -> None:

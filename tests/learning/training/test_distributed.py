@@ -147,10 +147,10 @@ def test_no_process_outlives_the_others(call, message):
 @pytest.mark.long
 def test_no_process_outlives_its_launcher(tmp_path):
     program = (
-        "import sys; from pathlib import Path\n"
+        "import sys; from functools import partial; from pathlib import Path\n"
         "from structkit.learning.training.launching import launch\n"
         "from tests.learning.training.ranks import outlives\n"
-        "launch(outlives, 2, 'cpu', Path(sys.argv[1]))"
+        "launch(partial(outlives, Path(sys.argv[1])), 2, 'cpu')"
     )
     done = subprocess.run([sys.executable, "-c", program, tmp_path], env=environment(**ENV))
     assert -signal.SIGKILL == done.returncode

@@ -1,6 +1,7 @@
 """Processes that share batches have the loss and the gradients of one process."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -63,7 +64,7 @@ def alone(cases):
 @pytest.mark.long
 @pytest.mark.parametrize("count", [2, 3])
 def test_processes_are_one(cases, alone, count):
-    together = launch(gradients, count, "cpu", cases)
+    together = launch(partial(gradients, cases), count, "cpu")
     for (name, values, _), expected, found in zip(cases, alone, together, strict=True):
         assert len(expected) == len(found) >= 3
         for (parts, own), (shared_parts, shared) in zip(expected, found, strict=True):
