@@ -19,7 +19,6 @@ import torch
 from structkit import __version__
 from structkit.errors import UserError, flag
 from structkit.learning.folders import FACTS, FORMAT, model_folder
-from structkit.learning.training.checkpoints import RunFolder, differences
 from structkit.learning.training.devices import (
     chosen_device,
     enough_memory,
@@ -33,7 +32,7 @@ from structkit.learning.training.launching import join, launch
 from structkit.learning.training.module import HeldOut, TrainingModule
 from structkit.learning.training.settings import Method, RunOptions
 from structkit.learning.training.spool import Spool
-from structkit.learning.training.trainer import Trainer
+from structkit.learning.training.trainer import RunFolder, Trainer, differences
 from structkit.machine import DIFFERENCE
 from structkit.paths import keep_apart
 from structkit.progress import hushed, say, waiting
@@ -165,10 +164,14 @@ class Run:
     folder: RunFolder
 
     @property
+    def hashes(self) -> Record:
+        """Of the records that choose the model, if there are any."""
+        return {"held_out": self.held_out.hash} if self.held_out else {}
+
+    @property
     def identity(self) -> Record:
         """What makes it another run: the settings, and hashes of the records."""
-        hashes = {"held_out": self.held_out.hash} if self.held_out else {}
-        run = {"method": self.name, **self.method.values(), "data": self.spool.hash, **hashes}
+        run = {"method": self.name, **self.method.values(), "data": self.spool.hash, **self.hashes}
         identity: Record = orjson.loads(orjson.dumps(run))  # tuples become lists, as in a file
         return identity
 
@@ -198,15 +201,16 @@ class Run:
                 held_out = HeldOut(module, self.held_out, plan.batch_size, plan.patience)
             trainer = Trainer(module, spool, plan, self.options, self.folder, held_out)
             trainer.run()
-        truncation = trainer.truncation()
-        if rank() == 0:
-            with self.folder.writing(lambda: (trainer.step, trainer.end(truncation))) as target:
-                module.eval().save(target)
-                facts = module.facts() | {"steps": trainer.taken, "losses": trainer.losses()}
-                self.write_facts(target, facts)
-                trainer.log.write(target)
-            for message in truncation.messages():
-                say(message)
+            truncation = trainer.truncation()
+            if rank() == 0:
+                end = partial(trainer.end, truncation)
+                with self.folder.writing(trainer.step, end) as target:
+                    module.eval().save(target)
+                    facts = module.facts() | {"steps": trainer.taken, "losses": trainer.losses()}
+                    self.write_facts(target, facts)
+                    trainer.log.write(target)
+                for message in truncation.messages():
+                    say(message)
         return {
             "steps": trainer.taken,
             "records": len(spool),
@@ -222,7 +226,6 @@ class Run:
 
     def write_facts(self, folder: Path, facts: Record) -> None:
         """Write `structkit.json`: all that is needed to load the model and to train it again."""
-        hashes = {"held_out": self.held_out.hash} if self.held_out else {}
         content = {
             "format": FORMAT,
             "method": self.name,
@@ -232,7 +235,7 @@ class Run:
             "query_fields": self.method.query_fields,
             "document_fields": self.method.document_fields,
             **facts,
-            "data": {"records": len(self.spool), "sha256": self.spool.hash, **hashes},
+            "data": {"records": len(self.spool), "sha256": self.spool.hash, **self.hashes},
             "versions": {
                 "structkit": __version__,
                 "torch": torch.__version__,

@@ -1,17 +1,20 @@
 """The training engine, independent of methods: steps, a learning rate, logs, checkpoints.
 
-Beside it stand the log of a training, and the signals that ask it to stop.
+A run lives in a folder: its checkpoints while it trains, its model when it is done.
 """
 
 from __future__ import annotations
 
 import math
+import os
+import re
+import shutil
 import signal
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from functools import cached_property
@@ -21,10 +24,10 @@ from typing import Any
 
 import orjson
 import torch
+from torch import Tensor
 
 from structkit.errors import UserError, flag
-from structkit.learning.folders import LOSSES
-from structkit.learning.training.checkpoints import RunFolder
+from structkit.learning.folders import FACTS, LOSSES, read_facts
 from structkit.learning.training.devices import (
     add_gradients,
     fastest_matmul,
@@ -40,10 +43,13 @@ from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Truncation
 from structkit.processes import exit_for, handled_signals
 from structkit.progress import Position, announce, progress, say
+from structkit.records.jsonl import Record
+from structkit.records.output import cannot_write, remove, replace_folder, whole_file
 from structkit.seeds import key
 
+ENTRY, SLACK = 1 << 10, 1 << 18  # bytes of a checkpoint for each weight, and for all else
 # what a checkpoint has of a trainer as it is
-PROGRESS = ("matmul", "step", "taken", "records", "parts")
+PROGRESS = ("step", "taken", "records", "parts")
 
 
 class Trainer:
@@ -70,7 +76,6 @@ class Trainer:
         self.records = 0
         # of the loss and each of its parts: first, last, sum, count; stages may have different ones
         self.parts: dict[str, dict[str, float]] = {}
-        self.matmul = ""
         self.started = time.monotonic()
         self.seconds = 0.0  # of a step
         self.log = Log(options, plan.steps, silent=rank() > 0)
@@ -94,13 +99,11 @@ class Trainer:
             self._steps()
 
     def _matmul(self) -> str:
-        """The precision of float32 products: as before a stop, and the same in all processes."""
+        """The precision of float32 products, the same in all processes."""
         if next(self.module.parameters()).device.type != "cpu":
             return torch.get_float32_matmul_precision()
-        if not self.matmul:
-            medium = total(rank() == 0 and fastest_matmul() == "medium") > 0
-            self.matmul = "medium" if medium else "highest"
-        return self.matmul
+        medium = total(rank() == 0 and fastest_matmul() == "medium") > 0
+        return "medium" if medium else "highest"
 
     def _steps(self) -> None:
         start, steps, every = self.taken, self.plan.steps, self.options.save_every
@@ -300,3 +303,183 @@ def noting_signals() -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+class RunFolder:
+    """`DIR`, and `DIR.partial`, where the run lives until `DIR` can appear complete.
+
+    Errors: `UserError` where `DIR` or a stopped run is in the way, naming the flags that help.
+    """
+
+    def __init__(self, output: str, *, overwrite: bool, resume: bool) -> None:
+        self.final = Path(output)
+        self.run: Record = {}
+        self.resume = resume
+        if self.final.name in ("", ".."):
+            raise UserError(f"-o {output} names no new folder", "name one", status=2)
+        self.partial = self.final.with_name(self.final.name + ".partial")
+        self.model = self.partial / "model"  # before `finish` moves it into place
+        self.room = self.partial / "room"  # as large as a checkpoint without what only steps need
+        other = f"name another folder with {flag('output')}"
+        try:
+            if self.partial.is_symlink():  # it may lead anywhere
+                raise UserError(f"{self.partial} is a link", f"remove it, or {other}")
+        except OSError as error:  # a name that is too long
+            raise cannot_write(error, "made").at(output) from None
+        final, latest = self.final, self.latest()
+        there = any(final.iterdir()) if final.is_dir() else final.exists()
+        if there and (overwrite or resume) and not (final / FACTS).is_file():
+            raise UserError(f"{final} is not a model folder", other)
+        if overwrite:
+            remove(self.partial)
+        elif there and not resume:
+            raise UserError(
+                f"{final} exists",
+                f"replace it with {flag('overwrite')}, continue a stopped run with "
+                f"{flag('resume')}, or {other}",
+            )
+        elif latest and not resume:
+            step = int(latest.name.removeprefix("step-"))
+            raise UserError(
+                f"a run into {final} stopped at step {step:,}",
+                f"continue it with {flag('resume')}, or start again with {flag('overwrite')}",
+            )
+        self.complete = resume and there and latest is None
+
+    def open(self, run: Record) -> None:
+        """Make the folder where the run lives: the first process does."""
+        self.run = run
+        if rank():
+            return
+        try:
+            self.partial.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot_write(error, "made").at(str(self.partial)) from None
+        for path in self.partial.glob(".*.partial"):  # of a process that was killed
+            path.unlink()
+        if self.resume and self.latest() is None:
+            say(f"there is nothing to resume in {self.partial}; the run starts at step 0")
+
+    def finished(self, run: Record) -> Record:
+        """The summary of the finished run. Errors: it was another run."""
+        facts = read_facts(self.final)
+        data = facts["data"]
+        before = {"method": facts["method"], **facts["settings"], "data": data["sha256"]}
+        before |= {"held_out": data.get("held_out")}
+        if other := differences(before, run):
+            raise UserError(
+                f"the finished run in {self.final} differs in {', '.join(other)}",
+                f"train it again with {flag('overwrite')}, or name another folder with "
+                f"{flag('output')}",
+            )
+        say(f"the run in {self.final} is complete; {flag('overwrite')} trains it again")
+        known = {name: facts[name] for name in ("steps", "losses")}
+        return {"folder": str(self.final), "method": facts["method"], **known, "complete": True}
+
+    def latest(self) -> Path | None:
+        """The last complete checkpoint."""
+        return next(iter(self.checkpoints()), None)
+
+    def checkpoints(self) -> list[Path]:
+        """All complete checkpoints, the last one first."""
+        steps = {
+            int(number): path
+            for path in self.partial.glob("step-*")
+            if (number := path.name.removeprefix("step-")).isdecimal()
+        }
+        return [steps[number] for number in sorted(steps, reverse=True)]
+
+    def save(self, step: int, state: dict[str, Any]) -> None:
+        """Write a checkpoint, which appears only when complete, and remove those before it."""
+        with whole_file(self.partial / f"step-{step}") as file:
+            torch.save(state | {"run": self.run}, file)
+        for path in self.checkpoints()[1:]:
+            path.unlink()
+
+    def load(self) -> dict[str, Any] | None:
+        """The state in the last checkpoint, or None. Errors: it is damaged, or of another run."""
+        latest = self.latest()
+        if latest is None:
+            return None
+        again = f"start again with {flag('overwrite')}"
+        try:
+            state: dict[str, Any] = torch.load(latest, map_location="cpu", weights_only=True)
+            other = differences(state["run"], self.run)
+        except Exception:  # damage raises many kinds, and torch's advice is to load it unsafely
+            raise UserError("is damaged or cut short", again).at(str(latest)) from None
+        if other:
+            raise UserError(
+                f"the stopped run in {self.partial} differs in {', '.join(other)}",
+                f"resume with the same settings and data, or {again}",
+            )
+        return state
+
+    def keep_room(self, weights: Mapping[str, Tensor]) -> None:
+        """Take the room on the disk that the weights need: a full disk ends no training.
+
+        Errors: `UserError` where there is none, before there is anything to lose.
+        """
+        sizes = {each.data_ptr(): each.nbytes for each in weights.values()}
+        room = sum(sizes.values()) + len(weights) * ENTRY + SLACK
+        try:
+            with self.room.open("wb") as file:
+                if hasattr(os, "posix_fallocate"):  # macOS has none
+                    os.posix_fallocate(file.fileno(), 0, room)
+        except OSError as error:
+            raise cannot_write(error).at(str(self.partial)) from None
+
+    @contextmanager
+    def writing(self, step: int, end: Callable[[], dict[str, Any]]) -> Iterator[Path]:
+        """An empty folder for the finished model; where that cannot be written, `end()` is kept.
+
+        That is the state after the last step, which takes the room that was kept.
+        """
+        try:
+            remove(self.model)
+            self.model.mkdir()
+            yield self.model
+            self.room.unlink(missing_ok=True)  # what else belongs to the model is small
+        except Exception as error:
+            if (refused := system_error(error)) is None:
+                raise
+            shutil.rmtree(self.model, ignore_errors=True)
+            self.room.unlink(missing_ok=True)
+            self.save(step, end())
+            raise UserError(
+                cannot_write(refused).problem,
+                f"the trained weights are in {self.partial}; make room, and add {flag('resume')}",
+            ).at(str(self.final)) from None
+
+    def finish(self) -> None:
+        """Move the model into place and clean up."""
+        replace_folder(self.model, self.final, self.partial / "old")
+        shutil.rmtree(self.partial)
+
+    def abandon(self) -> None:
+        """Remove the folder if it has no checkpoint: the first process does."""
+        if rank():
+            return
+        if self.latest() is None:
+            remove(self.partial)
+        self.room.unlink(missing_ok=True)
+
+
+def system_error(error: BaseException) -> OSError | None:
+    """What the system refused; libraries written in Rust tell it in words.
+
+    >>> system_error(ValueError("I/O error: No space left on device (os error 28)")).errno
+    28
+    """
+    if isinstance(error, OSError):
+        return error
+    code = re.search(r"\(os error (\d+)\)", str(error))
+    return OSError(int(code[1]), os.strerror(int(code[1]))) if code else None
+
+
+def differences(before: Record, run: Record) -> list[str]:
+    """How a run differs from an earlier one, for people."""
+    return [
+        f"{name} (was {before.get(name)}, is {run.get(name)})"
+        for name in sorted(run)
+        if before.get(name) != run.get(name)
+    ]

@@ -7,9 +7,9 @@ from safetensors.torch import load_file, save_file
 
 from structkit import registry
 from structkit.errors import UserError
-from structkit.learning.training.checkpoints import RunFolder
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
+from structkit.learning.training.trainer import RunFolder
 from tests.learning.encoders.test_damaged_models import RECORD, copied, models  # noqa: F401
 
 

@@ -12,9 +12,9 @@ from structkit import merge_embeddings
 from structkit.embeddings.vectors import EmbeddingRow
 from structkit.embeddings.writing import ParquetFile, VectorFiles
 from structkit.errors import UserError
-from structkit.learning.training.checkpoints import ENTRY, SLACK
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
+from structkit.learning.training.trainer import ENTRY, SLACK
 from structkit.registry import load
 
 Method = load("method", "contrastive")

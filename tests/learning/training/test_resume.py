@@ -87,14 +87,14 @@ def test_killed_and_resumed_is_uninterrupted(data, tmp_path):
     script = """
 import os, sys
 from structkit.learning.training.run import train
-from structkit.learning.training import checkpoints
 from structkit.learning.training.settings import RunOptions
+from structkit.learning.training.trainer import RunFolder
 from structkit.registry import load
-save = checkpoints.RunFolder.save
+save = RunFolder.save
 def save_and_die(self, step, state):
     save(self, step, state)
     os.kill(os.getpid(), 9)
-checkpoints.RunFolder.save = save_and_die
+RunFolder.save = save_and_die
 method = load("method", "contrastive")(
     size="tiny", vocabulary_size=400, batch_size=8, epochs=4
 )

@@ -16,9 +16,9 @@ from torch.testing import assert_close
 
 from structkit.errors import UserError
 from structkit.learning.training import run as runs
-from structkit.learning.training.checkpoints import RunFolder
 from structkit.learning.training.run import agree, check_processes, run_folder, train
 from structkit.learning.training.settings import RunOptions
+from structkit.learning.training.trainer import RunFolder
 from structkit.registry import load
 from tests.learning.training.bert import small_bert
 
