@@ -22,7 +22,7 @@ from structkit.errors import UserError, flag
 from structkit.learning.encoders.settings import COSINES, EncoderSettings
 from structkit.learning.training.settings import LENGTH
 from structkit.learning.training.spool import Spool
-from structkit.plugin import setting
+from structkit.settings import setting
 
 if TYPE_CHECKING:
     from ._santa import Santa
