@@ -329,7 +329,6 @@ def train(
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
     offline: bool = False,
-    device: str | None = None,
     quiet: bool = False,
 ) -> Record: ...
 
@@ -365,7 +364,6 @@ def train(
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
     offline: bool = False,
-    device: str | None = None,
     quiet: bool = False,
 ) -> Record: ...
 
@@ -415,7 +413,6 @@ def train(
     log_format: Literal['text', 'json'] = 'text',
     nproc: int = 1,
     offline: bool = False,
-    device: str | None = None,
     quiet: bool = False,
 ) -> Record: ...
 
@@ -480,7 +477,6 @@ def train(
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
     offline: bool = False,
-    device: str | None = None,
     quiet: bool = False,
 ) -> Record: ...
 
@@ -516,7 +512,6 @@ def train(
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
     offline: bool = False,
-    device: str | None = None,
     quiet: bool = False,
 ) -> Record: ...
 
@@ -568,7 +563,6 @@ def train(
     log_format: Literal['text', 'json'] = 'text',
     nproc: int = 1,
     offline: bool = False,
-    device: str | None = None,
     quiet: bool = False,
 ) -> Record: ...
 
@@ -618,7 +612,6 @@ def train(
     log_format: Literal['text', 'json'] = 'text',
     nproc: int = 1,
     offline: bool = False,
-    device: str | None = None,
     quiet: bool = False,
 ) -> Record: ...
 
@@ -662,7 +655,6 @@ def train(
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
     offline: bool = False,
-    device: str | None = None,
     quiet: bool = False,
 ) -> Record: ...
 
@@ -706,7 +698,6 @@ def train(
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
     offline: bool = False,
-    device: str | None = None,
     quiet: bool = False,
 ) -> Record: ...
 
@@ -735,7 +726,6 @@ def train(
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
     offline: bool = False,
-    device: str | None = None,
     quiet: bool = False,
 ) -> Record: ...
 
@@ -799,7 +789,6 @@ def train(
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
     offline: bool = False,
-    device: str | None = None,
     quiet: bool = False,
 ) -> Record: ...
 
@@ -841,6 +830,5 @@ def train(
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
     offline: bool = False,
-    device: str | None = None,
     quiet: bool = False,
 ) -> Record: ...

@@ -23,29 +23,19 @@ CPU_BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # x86, x86, Arm
 HARMLESS = 1e-5  # of the largest number of a product
 
 
-def chosen_device(name: str | None, count: int = 1) -> torch.device:
-    """The device of that name, or the fastest one available, for so many processes.
+def chosen_device(name: str | None = None) -> torch.device:
+    """The device of that name, or the fastest one available."""
+    return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
 
-    Errors: `UserError` where it cannot be used, or there are fewer GPUs than processes.
-    """
-    if name is None:
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name.startswith("cuda") and count > max(1, torch.cuda.device_count()):
+
+def check_gpus(count: int) -> None:
+    """Raise if there are GPUs, but fewer than processes."""
+    if torch.cuda.is_available() and torch.cuda.device_count() < count:
         raise UserError(
             f"{flag('nproc', count)} needs as many GPUs, but there are {torch.cuda.device_count()}",
-            f"lower it, or use {flag('device', 'cpu')}",
+            "lower it, or hide them: CUDA_VISIBLE_DEVICES=",
             status=2,
         )
-    if name.startswith("cuda") and count > 1:
-        return torch.device(name)  # each process takes its own
-    try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).partition("\n")[0]
-        problem = f"{flag('device', name)} cannot be used: {reason}"
-        raise UserError(problem, f"use {flag('device', 'cpu')}", status=2) from None
-    return device
 
 
 @contextmanager

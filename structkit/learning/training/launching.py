@@ -29,7 +29,7 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, P
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from structkit.errors import UserError, flag
-from structkit.learning.training.devices import chosen_device
+from structkit.learning.training.devices import check_gpus
 from structkit.processes import exit_for, handled_signals, without_script
 
 SHUTDOWN = 120  # seconds that a process may take to finish its step and save a checkpoint
@@ -38,8 +38,8 @@ PLACE = "TORCHELASTIC_ERROR_FILE"  # where torch leaves the error of a process
 LOOPBACK = ("127.", "localhost")
 
 
-def launch(call: Callable[..., Any], count: int, device: str | None) -> Any:
-    """Run `call(device=…)` in `count` processes on this machine.
+def launch(call: Callable[[], Any], count: int) -> Any:
+    """Run `call()` in `count` processes on this machine.
 
     Returns what the first process returns. Errors: that of the process that failed first, after all
     have ended. A signal to end is passed on, and processes then end by themselves.
@@ -48,7 +48,7 @@ def launch(call: Callable[..., Any], count: int, device: str | None) -> Any:
     with folder_of_ranks as folder, _watched(), without_script():
         try:
             config = _config(count, folder)
-            results = elastic_launch(config, _process)(call, count, device)
+            results = elastic_launch(config, _process)(call, count)
         except SignalException as error:
             raise exit_for(error.sigval) from None
         except ChildFailedError as error:
@@ -118,7 +118,7 @@ def _left(place: str) -> Path:
     return Path(place).with_suffix(".pickle")
 
 
-def _process(call: Callable[..., Any], count: int, device: str | None) -> Any:
+def _process(call: Callable[[], Any], count: int) -> Any:
     """Run one process from start to end."""
     os.setsid()  # Ctrl-C reaches only the launcher, which passes it on
     for number in handled_signals():  # until there are steps to finish, nothing is to be saved
@@ -128,7 +128,7 @@ def _process(call: Callable[..., Any], count: int, device: str | None) -> Any:
         sys.exit(1)
     torch.set_num_threads(max(1, torch.get_num_threads() // count))
     try:
-        result = join(call, device)
+        result = join(call)
         for number in handled_signals():  # torch waits now, until the launcher has the result
             signal.signal(number, signal.SIG_DFL)
         if not launcher.is_alive():  # its end was told while the model was written
@@ -141,21 +141,20 @@ def _process(call: Callable[..., Any], count: int, device: str | None) -> Any:
         raise
 
 
-def join(call: Callable[..., Any], device: str | None) -> Any:
-    """`call(device=…)` in a process that a launcher started, as one of all, when all are done.
+def join(call: Callable[[], Any]) -> Any:
+    """`call()` in a process that a launcher started, as one of all, when all are done.
 
     Errors: `UserError` where an exchange with another process fails, as it has ended.
     """
-    chosen = chosen_device(device, int(os.environ["LOCAL_WORLD_SIZE"]))
-    if chosen.type == "cuda" and int(os.environ["WORLD_SIZE"]) > 1:
-        chosen = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
-        torch.cuda.set_device(chosen)
+    check_gpus(int(os.environ["LOCAL_WORLD_SIZE"]))
+    if torch.cuda.is_available():
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     if sys.platform == "linux" and os.environ["MASTER_ADDR"].startswith(LOOPBACK):
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # one machine, whatever its name
-    backend = "nccl" if chosen.type == "cuda" else "gloo"
+    backend = "nccl" if torch.cuda.is_available() else "gloo"
     try:
         distributed.init_process_group(backend, timeout=timedelta(hours=2))
-        result = call(device=str(chosen))
+        result = call()
         distributed.barrier()
         distributed.destroy_process_group()
         return result

@@ -20,6 +20,7 @@ from structkit import __version__
 from structkit.errors import UserError, flag
 from structkit.learning.folders import FACTS, FORMAT, model_folder
 from structkit.learning.training.devices import (
+    check_gpus,
     chosen_device,
     enough_memory,
     gathered,
@@ -61,18 +62,11 @@ def train(
         raise UserError(
             f"torchrun starts the processes, not {flag('nproc')}", "leave it out", status=2
         )
-    summary: Record = join(partial(_train, name, method, files, options), options.device)
+    summary: Record = join(partial(_train, name, method, files, options))
     return summary
 
 
-def _train(
-    name: str,
-    method: Method,
-    files: Sequence[str],
-    options: RunOptions,
-    *,
-    device: str | None = None,
-) -> Record:
+def _train(name: str, method: Method, files: Sequence[str], options: RunOptions) -> Record:
     """The run, as this process sees it: where there are several, the first one writes and tells."""
     started = time.monotonic()
     output = options.output or f"models/{name}"
@@ -97,7 +91,7 @@ def _train(
             return {} if rank() else folder.finished(run.identity)
         try:
             folder.open(run.identity)
-            summary = run.fit(device=device) if ranks() > 1 else run.launch()
+            summary = run.fit() if ranks() > 1 else run.launch()
             if rank():
                 return {}
             write_card(folder.model, name, method, spool, folder.final.name)
@@ -122,14 +116,14 @@ def run_folder(output: str, options: RunOptions) -> RunFolder:
 
 
 def check_processes(name: str, method: Method, files: Sequence[str], options: RunOptions) -> None:
-    """Raise where the devices are not there, or the processes cannot share the work."""
+    """Raise where there are not enough GPUs, or the processes cannot share the work."""
     if max(ranks(), options.nproc) > 1 and not method.shared:
         remedy = f"leave {flag('nproc')} out" if options.nproc > 1 else "start it without torchrun"
         raise UserError(f"{name} is trained by one process", remedy, status=2)
     if ranks() > 1 and (not files or "-" in files):
         raise UserError("several processes cannot read one stdin", "name a file", status=2)
-    if ranks() == 1:
-        chosen_device(options.device, options.nproc)
+    if options.nproc > 1:
+        check_gpus(options.nproc)
 
 
 def agree(run: Record, folder: RunFolder, options: RunOptions) -> None:
@@ -181,21 +175,21 @@ class Run:
         batch = min(self.method.plan(records).batch_size, max(1, records))
         count = working_processes(options.nproc, batch)
         if count == 1:
-            return self.fit(device=options.device)
-        summary: Record = launch(self.fit, count, options.device)
+            return self.fit()
+        summary: Record = launch(self.fit, count)
         return summary
 
-    def fit(self, *, device: str | None) -> Record:
+    def fit(self) -> Record:
         """Train, and write the new model into the folder of the run: what each process does.
 
         The first one writes and tells; returns what a finished run says of itself.
         """
-        chosen, method, spool = chosen_device(device), self.method, self.spool
+        method, spool = self.method, self.spool
         plan = method.plan(len(spool))
         with hushed(self.options.quiet or rank() > 0), enough_memory():
             with waiting("making the model"):
                 # what is on the hub is here by now
-                module: TrainingModule = method.build(spool, offline=True).to(chosen)
+                module: TrainingModule = method.build(spool, offline=True).to(chosen_device())
             held_out = None
             if self.held_out:
                 held_out = HeldOut(module, self.held_out, plan.batch_size, plan.patience)

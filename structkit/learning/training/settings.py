@@ -25,7 +25,7 @@ from structkit.settings import check, make, setting, types_of
 LENGTH = 1_000_000  # tokens of any text
 LOOK_EVERY = 500  # at most so many steps between two measurements of the held-out loss
 # options of a run that are for steps
-OF_STEPS = ("save_every", "log_every", "log_format", "nproc", "device")
+OF_STEPS = ("save_every", "log_every", "log_format", "nproc")
 ANY_LENGTH = {"query": LENGTH, "document": LENGTH}
 
 
@@ -246,9 +246,6 @@ class RunOptions(ErrorOptions):
         group="speed",
     )
     offline: bool = setting(False, "never use the network", group="run")
-    device: str | None = setting(
-        None, "where to compute: cpu, cuda, cuda:1 …; default: cuda if available", group="speed"
-    )
     quiet: bool = setting(False, "nothing on stderr but errors", group="run", short="-q")
 
     def __post_init__(self) -> None:

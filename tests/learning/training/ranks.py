@@ -21,19 +21,19 @@ def lives(number):
         return False
 
 
-def fails(*, device):
+def fails():
     if rank():
         raise UserError("the loss is nan", "lower it")
     return total(1)
 
 
-def dies(*, device):
+def dies():
     if rank():
         os.kill(os.getpid(), signal.SIGKILL)
     return total(1)
 
 
-def outlives(folder, *, device):
+def outlives(folder):
     """Lose the launcher while a signal to end is only noted, as it is while a step is finished."""
     for number in handled_signals():
         signal.signal(number, lambda *_: None)
@@ -45,7 +45,7 @@ def outlives(folder, *, device):
     return total(1)
 
 
-def gradients(cases, *, device):
+def gradients(cases):
     """For every method, and every step: the loss and all gradients, added up."""
     found = []
     for name, values, spool in cases:
@@ -64,5 +64,5 @@ def gradients(cases, *, device):
     return found
 
 
-def returns(*, device):
-    return device, rank(), total(rank() + 1), share(5)
+def returns():
+    return rank(), total(rank() + 1), share(5)

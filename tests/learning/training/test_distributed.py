@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 
 from structkit.errors import UserError
 from structkit.learning.training.launching import launch
-from structkit.learning.training.run import train
+from structkit.learning.training.run import check_processes, train
 from structkit.learning.training.settings import RunOptions
 from structkit.progress import hushed
 from structkit.registry import load
@@ -25,6 +25,7 @@ from tests.learning.training.bert import WORDS, small_bert
 from tests.learning.training.ranks import dies, fails, lives, returns
 from tests.tolerances import bound
 
+pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="run with CUDA_VISIBLE_DEVICES=")
 RATE = 1e-5
 ENV = {"OMP_NUM_THREADS": "1"}
 
@@ -54,7 +55,7 @@ def folder(tmp_path_factory):
 def command(folder, output, *flags):
     return [
         *PROGRAM, *f"train seal --batch-size 5 --learning-rate {RATE} --temperature 1".split(),
-        "--model", str(folder / "bert"), "-o", str(output), "--device", "cpu",
+        "--model", str(folder / "bert"), "-o", str(output),
         "--log-format", "json", "--log-every", "1", *flags, str(folder / "train.jsonl"),
     ]  # fmt: skip
 
@@ -83,9 +84,7 @@ def same(expected, found):
 
 def test_two_processes_are_one(folder, alone, tmp_path, capfd):
     weights, summary = alone
-    run = RunOptions(
-        output=str(tmp_path / "two"), nproc=2, device="cpu", log_format="json", log_every=1
-    )
+    run = RunOptions(output=str(tmp_path / "two"), nproc=2, log_format="json", log_every=1)
     found = train("seal", settings(folder, chunk_size=2), [str(folder / "train.jsonl")], run)
     # 11 records in batches of 5: the last batch is one record, and one process has nothing to do
     assert 12 == found["steps"] == summary["steps"]
@@ -126,7 +125,7 @@ def test_stopped_and_resumed_with_two_processes(folder, alone, tmp_path, sent, e
 @pytest.mark.long
 def test_the_first_process_returns():
     with hushed(True):
-        assert ("cpu", 0, 3.0, slice(0, 2)) == launch(returns, 2, "cpu")
+        assert (0, 3.0, slice(0, 2)) == launch(returns, 2)
         assert logging.WARNING == logging.root.manager.disable  # quiet as before
 
 
@@ -140,7 +139,7 @@ def test_the_first_process_returns():
 )
 def test_no_process_outlives_the_others(call, message):
     with pytest.raises(UserError, match=re.escape(message)):
-        launch(call, 2, "cpu")
+        launch(call, 2)
     assert [] == multiprocessing.active_children()
 
 
@@ -150,7 +149,7 @@ def test_no_process_outlives_its_launcher(tmp_path):
         "import sys; from functools import partial; from pathlib import Path\n"
         "from structkit.learning.training.launching import launch\n"
         "from tests.learning.training.ranks import outlives\n"
-        "launch(partial(outlives, Path(sys.argv[1])), 2, 'cpu')"
+        "launch(partial(outlives, Path(sys.argv[1])), 2)"
     )
     done = subprocess.run([sys.executable, "-c", program, tmp_path], env=environment(**ENV))
     assert -signal.SIGKILL == done.returncode
@@ -190,8 +189,8 @@ def test_no_more_processes_than_work(folder, tmp_path, run):
     assert said in found.stderr.decode()
 
 
-def test_more_processes_than_gpus(folder, tmp_path):
-    count = torch.cuda.device_count() + 1
-    run = RunOptions(output=str(tmp_path / "model"), nproc=max(2, count), device="cuda")
-    with pytest.raises(UserError, match=r"--nproc \d needs as many GPUs, but there are \d"):
-        train("seal", settings(folder), [str(folder / "train.jsonl")], run)
+def test_more_processes_than_gpus(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with pytest.raises(UserError, match=r"--nproc 2 needs as many GPUs, but there are 1; lower it"):
+        check_processes("seal", load("method", "seal")(), (), RunOptions(nproc=2))

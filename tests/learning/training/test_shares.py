@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import torch
 
 from structkit.learning.training.launching import launch
 from structkit.learning.training.spool import Spool
@@ -15,6 +16,7 @@ from tests.learning.training.ranks import gradients
 WORDS = "red green blue black white house tree car door shirt".split()
 # a lower temperature enlarges rounding errors
 ENCODER = {"size": "tiny", "vocabulary_size": 400, "temperature": 1.0}
+pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="run with CUDA_VISIBLE_DEVICES=")
 CASES = [
     ("contrastive", ENCODER),
     ("contrastive", ENCODER | {"chunk_size": 2}),
@@ -58,13 +60,13 @@ def cases(tmp_path_factory):
 @pytest.fixture(scope="module")
 def alone(cases):
     """What one process finds."""
-    return gradients(cases, device="cpu")
+    return gradients(cases)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("count", [2, 3])
 def test_processes_are_one(cases, alone, count):
-    together = launch(partial(gradients, cases), count, "cpu")
+    together = launch(partial(gradients, cases), count)
     for (name, values, _), expected, found in zip(cases, alone, together, strict=True):
         assert len(expected) == len(found) >= 3
         for (parts, own), (shared_parts, shared) in zip(expected, found, strict=True):

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import torch
 from conftest import environment
 from safetensors.torch import load_file
 from torch.testing import assert_close
@@ -22,6 +23,7 @@ from structkit.learning.training.trainer import RunFolder
 from structkit.registry import load
 from tests.learning.training.bert import small_bert
 
+pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="run with CUDA_VISIBLE_DEVICES=")
 RATE = 1e-5
 SETTINGS = {"batch_size": 8, "epochs": 8, "learning_rate": RATE, "temperature": 1.0}
 FLAGS = "--batch-size 8 --epochs 8 --learning-rate 1e-5 --temperature 1".split()
@@ -47,7 +49,7 @@ def free_port():
 
 def node(number, port, output, data):
     meeting = f"--nnodes 2 --node-rank {number} --nproc-per-node 1 --master-addr 127.0.0.1"
-    bert = ["--model", str(output.with_name("bert")), "--device", "cpu"]
+    bert = ["--model", str(output.with_name("bert"))]
     flags = [*FLAGS, *bert, "--save-every", "2", "-o", str(output), str(data)]
     log = ["--log-format", "json", "--log-every", "1"]
     return subprocess.Popen(

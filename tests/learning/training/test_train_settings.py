@@ -78,7 +78,7 @@ def test_an_option_of_a_run_is_a_flag_where_it_does_something(name):
     method = registry.load("method", name)
     flags = {each.name for each in made(name).params}
     steps = method().plan(2).steps > 0
-    for option in ("save_every", "log_every", "log_format", "device"):
+    for option in ("save_every", "log_every", "log_format"):
         assert steps == (option in flags)
     assert (steps and method.shared) == ("nproc" in flags)
     assert {"output", "overwrite", "resume", "on_error", "rejects"} <= flags
@@ -90,8 +90,6 @@ def test_an_option_of_a_run_is_a_flag_where_it_does_something(name):
         ("contrastive", "--architecture bert --pooling first-decoder-token", "bert has no decoder"),
         ("seal", "--pooling first-decoder-token", "bert has no decoder"),
         ("santa", "--alignment-weight 0 --entity-weight 0", "are both 0"),
-        ("contrastive", "--device abacus", "--device abacus cannot be used"),
-        ("contrastive", "--nproc 2 --device abacus", "--device abacus cannot be used"),
         ("strae", "--channels 7", "is not a multiple of 7 channels"),
         ("roberta", "--embedding-size 7", "is not a multiple of 10 heads"),
         ("strae", "--overwrite --resume", "exclude each other"),
