@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import partial
 
-from structkit.errors import UserError, flag
-from structkit.pairs.examples import Fields
+from structkit.errors import UserError, flag, leave_out
 from structkit.progress import say
+from structkit.records.fields import DOCUMENT, QUERY, QUERY_OF, SOURCES, text_name
 from structkit.records.jsonl import Command as Stage
-from structkit.records.jsonl import Record, Records, accepted, raise_error
+from structkit.records.jsonl import Record, Records, accepted, json_kind, raise_error, text_field
 from structkit.records.stream import Stream, WorkerOptions
-from structkit.seeds import key
+from structkit.seeds import key, random_for
 from structkit.settings import Command, file_setting, is_given, seed_setting, setting, spelled
+from structkit.structure.code.languages import without_docstring
 
 JUDGED = "With --qrels and --negatives-from"
+# query and document of every kind of record that holds both
+KINDS = [(QUERY_OF[name], name) for name in DOCUMENT if name in QUERY_OF]
+FIELD = re.compile(r"\{(\w+)\}")  # in a template
+LISTS = ("bullets", "product_bullet_point")  # a string is a list too, one item per line (ESCI)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,13 +88,12 @@ class Settings:
     seed: int = seed_setting()
 
     def __post_init__(self) -> None:
-        self.fields()
+        if self.positive_template is not None and not FIELD.search(self.positive_template):
+            problem = f"{flag('positive_template', self.positive_template)} names no fields in "
+            remedy = "for example 'title : {title} text : {description}'"
+            raise UserError(f"{problem}braces", remedy, status=2)
         if self.split is not None:
             parse_split(self.split)
-
-    def fields(self) -> Fields:
-        """Where a record has its query and its document."""
-        return Fields(self.query, self.positive, self.positive_template)
 
 
 def pair(
@@ -130,18 +135,20 @@ def stages(settings: Settings, *, whole: bool = True) -> tuple[Stage, Stage | No
 
     With `whole`, all judged queries must be among the records.
     """
-    texts, seed, per_query = settings.fields(), settings.seed, settings.per_query
-    each: list[Stage] = [partial(_pair, fields=texts, seed=seed)]
+    seed, per_query = settings.seed, settings.per_query
+    each: list[Stage] = [partial(_pair, settings=settings)]
     then: list[Stage] = []
     if settings.corpus is not None:
         from structkit.pairs.negatives import Corpus, HardNegatives, Judged
         from structkit.scoring.qrels import read_qrels
 
-        path, corpus = settings.qrels, Corpus(settings.corpus, texts.document_text)
+        path = settings.qrels
+        corpus = Corpus(settings.corpus, partial(document_text, settings=settings))
         qrels = {} if path is None else read_qrels(path)
         if path is not None and settings.queries is not None:
             count = 0 if settings.negatives_from else per_query
-            judged = Judged(path, qrels, corpus, texts.query_text, count, seed)
+            text = partial(query_text, settings=settings)
+            judged = Judged(path, qrels, corpus, text, count, seed)
             each = [judged]
             then += [judged.all_known] * whole
         if run := settings.negatives_from:
@@ -155,9 +162,94 @@ def stages(settings: Settings, *, whole: bool = True) -> tuple[Stage, Stage | No
     return partial(_chain, each), partial(_chain, then) if then else None
 
 
-def _pair(records: Iterable[Record], fields: Fields, seed: int) -> Iterator[Record]:
+def _pair(records: Iterable[Record], settings: Settings) -> Iterator[Record]:
     for record in records:
-        yield {**record, **fields.example(record, seed)}
+        yield {**record, **example(record, settings)}
+
+
+def example(record: Record, settings: Settings) -> Record:
+    """Query and positive of one record that holds both.
+
+    >>> settings = Settings(positive_template="title : {title} text : {description}")
+    >>> example({"id": "1", "bullets": "Red", "title": "Cup", "description": "A cup."}, settings)
+    {'query': 'Red', 'positive': 'title : Cup text : A cup.'}
+    """
+    query, positive = _kind(record, settings)
+    asked = text_of(record, query, settings.seed, "query")
+    if query == "docstring" and isinstance(record.get(positive), str):
+        record = {**record, positive: without_docstring(record[positive], record)}
+    if settings.positive_template is not None:
+        return {"query": asked, "positive": fill(settings.positive_template, record)}
+    return {"query": asked, "positive": text_of(record, positive, settings.seed, "positive")}
+
+
+def _kind(record: Record, settings: Settings) -> tuple[str, str]:
+    """The fields of a record with its query and its document."""
+    if settings.query and settings.positive:
+        return settings.query, settings.positive
+    for side, name in ((1, settings.positive), (0, settings.query)):
+        kinds = [kind for kind in KINDS if (name or kind[side]) == kind[side]]
+        for kind in kinds:
+            if kind[side] in record:
+                return settings.query or kind[0], settings.positive or kind[1]
+    if settings.positive_template and settings.query:
+        return settings.query, "positive"
+    problem = f"the record is not code, product or HTML document: it has {', '.join(record)}"
+    raise UserError(problem, f"name its fields with {flag('query')} and {flag('positive')}")
+
+
+def query_text(record: Record, settings: Settings) -> str:
+    """The text of a record that is a query."""
+    name = settings.query or text_name(record, QUERY, f"name one with {flag('query')}")
+    return text_of(record, name, 0, "query")
+
+
+def document_text(record: Record, settings: Settings) -> str:
+    """The text of a record that is a document."""
+    if settings.positive_template is not None:
+        return fill(settings.positive_template, record)
+    name = settings.positive or text_name(record, SOURCES, f"name one with {flag('positive')}")
+    return text_of(record, name, 0, "positive")
+
+
+def text_of(record: Record, field: str, seed: int, setting: str) -> str:
+    """The text in a field; of a list, one nonempty item drawn by `(seed, id)`."""
+    value = record.get(field)
+    another = f"name another with {flag(setting)}"
+    if isinstance(value, str) and field in LISTS:
+        value = value.splitlines()
+    if isinstance(value, list):
+        if other := [json_kind(item) for item in value if not isinstance(item, str)]:
+            problem = f'field "{field}" is a list with {other[0]}, not of strings alone'
+            raise UserError(problem, another)
+        full = [item for item in value if item.strip()]
+        value = random_for(seed, record["id"], field).choice(full) if full else ""
+    else:
+        value = text_field(record, field, f"{another}, or {leave_out()}", named=True)
+    if not value.strip():
+        raise UserError(f'field "{field}" is empty', leave_out())
+    return str(value)
+
+
+def fill(template: str, record: Record) -> str:
+    """The template filled with the record's fields; null is empty, a list is its items joined.
+
+    A field that is missing, and fields that are all empty, raise.
+    """
+    values = {name: _value(record, name) for name in FIELD.findall(template)}
+    if not any(map(str.strip, values.values())):
+        raise UserError(f"the fields {', '.join(values)} are empty", "leave the record out")
+    return FIELD.sub(lambda match: values[match[1]], template).rstrip()
+
+
+def _value(record: Record, name: str) -> str:
+    value = record.get(name)
+    if name in record and value is None:
+        return ""
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return " ".join(value)
+    remedy = f"change {flag('positive_template')}, which names it"
+    return text_field(record, name, remedy, named=True)
 
 
 def _chain(stages: list[Stage], records: Iterable[Record]) -> Iterator[Record]:

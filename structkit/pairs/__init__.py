@@ -1,1 +1,1 @@
-"""Training examples: fields, splits, judgements, hard negatives. May import scoring and below."""
+"""Training examples: their negatives."""

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from structkit import search
-from structkit.formats.interchange import Fields as RowFields
-from structkit.formats.interchange import FormatParts, Options
+from structkit.commands.pair import Settings as PairSettings
+from structkit.commands.pair import document_text, query_text
+from structkit.formats.interchange import Fields, FormatParts, Options
 from structkit.learning.training.settings import Method
-from structkit.pairs.examples import Fields
 from structkit.records.fields import DOCUMENT, QUERY, SOURCES, text_name
 from structkit.records.jsonl import Record
 from structkit.records.output import write_records
@@ -32,10 +32,10 @@ def test_the_first_field_of_a_document_is_read(
     assert ["1"] == searched(tmp_path, document, {"query": "tea"})
     assert [] == searched(tmp_path, document, {"query": "wrong"})
     if earlier in SOURCES:
-        assert "tea" == Fields().document_text(document)
+        assert "tea" == document_text(document, PairSettings())
     for name in ("beir", "pyserini"):
         write = FormatParts.named(name, Options()).parts["corpus"].write
-        assert write and "tea" in write(RowFields(document)).values()
+        assert write and "tea" in write(Fields(document)).values()
     assert earlier == text_name(document, Method.document_fields, "")
 
 
@@ -45,14 +45,15 @@ def test_the_first_field_of_a_query_is_read(
 ) -> None:
     query = {"id": "q", **({later: "wrong"} if later else {}), earlier: "tea"}
     assert ["1"] == searched(tmp_path, {"id": "1", "text": "tea"}, query)
-    assert "tea" == Fields().query_text(query)
+    assert "tea" == query_text(query, PairSettings())
     write = FormatParts.named("beir", Options()).parts["queries"].write
-    assert write and "tea" in write(RowFields(query)).values()
+    assert write and "tea" in write(Fields(query)).values()
     assert earlier == text_name(query, Method.query_fields, "")
 
 
 def test_pair_reads_no_positive_of_its_own() -> None:
-    assert "x = 1" == Fields().document_text({"id": "1", "positive": "old", "code": "x = 1"})
+    document = {"id": "1", "positive": "old", "code": "x = 1"}
+    assert "x = 1" == document_text(document, PairSettings())
 
 
 def test_null_is_no_text_where_there_is_another(tmp_path: Path) -> None:
