@@ -62,6 +62,16 @@ def parts(html: str) -> list[Excerpt]:
     return _choose(etree.fromstring("".join(pieces).encode("utf-8", "replace"), parser))
 
 
+class _Element(NamedTuple):
+    """An element: its parent, its place among those of its name and among all, its children."""
+
+    name: str
+    parent: int
+    place: int
+    among: int
+    children: Counter[str]  # how many of each name, and of all
+
+
 class _Block:
     """A block: its element, where it is, its parts (other blocks, or runs of text), its size."""
 
@@ -85,12 +95,10 @@ class _Walk:
         self.tags, self.tag, self.number = tags, Tag("", 0, 0), -1
         self.fresh = False  # the tag has done nothing yet
         self.at = self.size = 0  # characters of the document, and of text
-        self.names: list[str] = []  # of elements
-        self.parents: list[int] = []
-        self.places: list[tuple[int, int]] = []  # among those of its name, among all
-        self.counts: list[Counter[str]] = [Counter()]  # children of the document, of elements
-        self.blocks = [_Block(-1, 0, 0)]  # the document itself is the first
-        self.open: list[int] = []  # elements
+        # the document itself is the first element and the first block
+        self.elements = [_Element("", 0, 0, 0, Counter())]
+        self.blocks = [_Block(0, 0, 0)]
+        self.open = [0]  # elements
         self.outer = [0]  # blocks
         self.silent = self.drawings = 0
 
@@ -120,15 +128,11 @@ class _Walk:
         return self.at
 
     def start(self, name: str, _attributes: Any) -> None:
-        parent = self.open[-1] + 1 if self.open else 0
-        counts = self.counts[parent]
-        counts[name] += 1
-        counts[""] += 1
-        self.open.append(len(self.names))
-        self.names.append(name)
-        self.parents.append(parent - 1)
-        self.places.append((counts[name], counts[""]))
-        self.counts.append(Counter())
+        parent = self.open[-1]
+        counts = self.elements[parent].children
+        counts.update((name, ""))
+        self.open.append(len(self.elements))
+        self.elements.append(_Element(name, parent, counts[name], counts[""], Counter()))
         self.silent += self._hidden(name)
         self.drawings += name == "svg"
         at = self._move(own=False)
@@ -172,14 +176,14 @@ class _Walk:
     def xpath(self, element: int) -> str:
         """The path from the document, as lxml's `getpath` writes it."""
         steps = []
-        while element >= 0:
-            name, (place, among) = self.names[element], self.places[element]
-            counts = self.counts[self.parents[element] + 1]
+        while element:
+            name, parent, place, among, _ = self.elements[element]
             if not NAME.fullmatch(name):  # such as <o:p>
                 steps.append(f"/*[{among}]")
             else:
-                steps.append(f"/{name}[{place}]" if counts[name] > 1 else f"/{name}")
-            element = self.parents[element]
+                several = self.elements[parent].children[name] > 1
+                steps.append(f"/{name}[{place}]" if several else f"/{name}")
+            element = parent
         # text after </html> may be in no element
         return "".join(reversed(steps)) or "/html"
 
@@ -194,7 +198,7 @@ def _choose(walk: _Walk) -> list[Excerpt]:
             parts.append(Excerpt(walk.xpath(walk.blocks[owner].element), *part))
             continue
         block = walk.blocks[part]
-        small = part > 0 and walk.names[block.element] in ITEMS and block.size <= LARGE
+        small = part > 0 and walk.elements[block.element].name in ITEMS and block.size <= LARGE
         if small or not any(isinstance(each, int) for each in block.parts):
             if block.parts:
                 parts.append(Excerpt(walk.xpath(block.element), block.start, block.end))
