@@ -101,9 +101,7 @@ def test_the_interval_holds_the_mean_and_does_not_change():
     assert [low.tolist(), high.tolist()] == [ends.tolist() for ends in interval(result.values)]
 
 
-@pytest.mark.parametrize(
-    "name", ["nope@10", "nDCG@x", "P", "Success", "nDCG(@10", "", "@10", "RR@0", "ERR@5"]
-)
+@pytest.mark.parametrize("name", ["nope@10", "nDCG@x", "P", "nDCG(@10", "", "RR@0", "ERR@5"])
 def test_an_unknown_measure_is_refused_with_examples(name):
     with pytest.raises(UserError) as error:
         measure(name)
@@ -149,10 +147,7 @@ def test_a_run_of_other_queries_is_refused_with_its_file():
     other = [{"query_id": "1", "doc_id": "a", "score": 1}]
     with pytest.raises(UserError, match='r: no query of the run is judged: it has "1", '):
         list(score({"r": other}, qrels=JUDGED))
-
-
-def test_an_unknown_measure_is_refused_before_files_are_read():
-    with pytest.raises(UserError, match="no measure 'foo@1'"):
+    with pytest.raises(UserError, match="no measure 'foo@1'"):  # before files are read
         list(score({"r": "no file"}, qrels="no file", measures=["nDCG@10", "foo@1"]))
 
 
