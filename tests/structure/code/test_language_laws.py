@@ -66,8 +66,8 @@ def real(language):
     return found
 
 
-def names(language, text, **flags):
-    return [text[start:end] for start, end in load("language", language)(**flags).names(text)]
+def names(language, text):
+    return [text[start:end] for start, end in load("language", language)().names(text)]
 
 
 def check(language, text):
