@@ -28,7 +28,6 @@ Several: TypeAlias = "Callable[[list[Record]], Iterable[Record | UserError]]"
 
 T = TypeVar("T")
 BOM = b"\xef\xbb\xbf"
-SEVERAL = 32
 BEGINNING = 1_000  # bytes of a record that is too long which its reject shows
 
 
@@ -84,7 +83,7 @@ class Records:
         while self._turn():
             yield from self._here()
 
-    def several(self, function: Several, count: int = SEVERAL) -> Iterator[Record]:
+    def several(self, function: Several, count: int) -> Iterator[Record]:
         """What a function makes of the records, which it gets several at a time.
 
         Each of its steps over several records costs less than the steps of one record after the
@@ -186,7 +185,7 @@ class Records:
         return error.at(*self.here)
 
 
-def several(records: Iterable[Record], function: Several, count: int = SEVERAL) -> Iterator[Record]:
+def several(records: Iterable[Record], function: Several, count: int) -> Iterator[Record]:
     """What a function makes of records, several at a time where they are read from files."""
     if isinstance(records, Records):
         yield from records.several(function, count)

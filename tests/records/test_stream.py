@@ -175,7 +175,7 @@ LINES = [b'{"id":"%d"}', b"oops", b"[]", b"", b'{"id":[%d]}']
 
 def together(records: Iterable[Record]) -> Iterator[Record]:
     """The same, some at a time."""
-    return several(records, lambda some: some)
+    return several(records, lambda some: some, 32)
 
 
 @settings(max_examples=80)
@@ -209,11 +209,11 @@ def test_what_is_made_of_several_records_comes_in_order_each_in_its_place(good: 
     rows = [orjson.dumps({"id": str(at), "good": each}) for at, each in enumerate(good)]
     records = Records(Block("rows", 0, 0, b"\n".join(rows) + b"\n" * bool(rows)))
     rejected: list[Rejected] = []
-    found = list(accepted(lambda each: several(each, odd), records, rejected.append))
+    found = list(accepted(lambda each: several(each, odd, 32), records, rejected.append))
     assert [str(at) for at, each in enumerate(good) if each] == [made["id"] for made in found]
     bad = [at for at, each in enumerate(good) if not each]
     assert bad == [each.error.line - 1 for each in rejected]
     assert [rows[at] for at in bad] == [each.raw.rstrip(b"\n") for each in rejected]
     if bad:
         with pytest.raises(UserError, match="odd"):
-            list(several([{"good": False}], odd))
+            list(several([{"good": False}], odd, 32))
