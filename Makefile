@@ -74,7 +74,7 @@ lint: $(INSTALLED) ## ruff and strict mypy
 soak: $(INSTALLED) ## Random examples and bad input: make soak ROUNDS=… COUNT=… SEED=… JOBS=…
 	for round in $$(seq $(ROUNDS)); do HYPOTHESIS_PROFILE=random OMP_NUM_THREADS=1 \
 	  $(BIN)/python -m pytest -n $(JOBS) -m hypothesis || exit; done
-	OMP_NUM_THREADS=1 $(BIN)/python -m tests.soak --count $(COUNT) --seed $(SEED) --jobs $(JOBS)
+	SOAK=$(COUNT) SEED=$(SEED) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) -m '' tests/soak
 soak: ROUNDS := 10
 soak: COUNT := 5000
 soak: SEED := 0

@@ -1,26 +1,43 @@
 """Every setting beyond both its ends, not a number, empty: wrong usage before any work."""
 
 import sys
+from dataclasses import MISSING, fields
+from typing import get_args
 
 import pytest
-from soak.sessions import commands
-from soak.spoilers.flags import flags
+from soak.sessions import commands, found
 
 from structkit.cli.main import main
 from structkit.errors import flag as named
+from structkit.settings import alternatives, bounds, choices_of, is_several, types_of
 
 
-def wrong_values(flag):
-    """Values that a flag must refuse."""
-    if flag.kind in (int, float):
+def flags(words):
+    """The settings of a command that are flags: name, flag, class and field of each."""
+    command = found(words)
+    spelled = {each.name: max(each.opts, key=len) for each in command.params}
+    return [
+        (spelled[each.name], kind, each)
+        for kind in command.settings
+        for each in fields(kind)
+        if spelled.get(each.name, "").startswith("--")
+    ]
+
+
+def wrong_values(kind, each):
+    """Values that a setting must refuse."""
+    hint = alternatives(types_of(kind)[each.name])[0]
+    hint = get_args(hint)[0] if is_several(hint) else hint
+    low, high = bounds(kind, each.name)
+    if hint in (int, float):
         yield from ("nan", "inf", "-inf", "1e400", "x", "", "0x10", "9" * 5000)
-        if flag.kind is int or flag.high < float("inf"):
+        if hint is int or high is not None:
             yield "1" + "0" * 30
-        ends = {flag.low - 1, flag.high + 1} - {float("-inf"), float("inf")}
-        yield from map(str, map(int if flag.kind is int else float, ends))
-    elif flag.choices:
+        yield from [] if low is None else [str(hint(low - 1))]
+        yield from [] if high is None else [str(hint(high + 1))]
+    elif choices_of(kind, each):
         yield from ("", "nope")
-    elif flag.kind is str and not flag.empty:
+    elif hint is str and "" not in (each.default, each.metadata.get("usual")):
         yield ""
 
 
@@ -28,10 +45,13 @@ def cases():
     """Each setting once, in the first command that has it."""
     seen = set()
     for words in commands():
-        for flag in flags(words):
-            if flag.kind is not bool and (flag.declared, flag.name) not in seen:
-                seen.add((flag.declared, flag.name))
-                yield pytest.param(words, flag, id=f"{' '.join(words)} {flag.flag}")
+        for flag, kind, each in flags(words):
+            declared = [
+                one for one in kind.__mro__ if each.name in vars(one).get("__annotations__", {})
+            ]
+            if types_of(kind)[each.name] is not bool and (declared[0], each.name) not in seen:
+                seen.add((declared[0], each.name))
+                yield pytest.param(words, flag, kind, each, id=f"{' '.join(words)} {flag}")
 
 
 def status():
@@ -41,19 +61,20 @@ def status():
     return ended.value.code
 
 
-@pytest.mark.parametrize(("words", "flag"), list(cases()))
-def test_a_wrong_value_is_wrong_usage_before_any_work(words, flag, monkeypatch, tmp_path, capfd):
+@pytest.mark.parametrize(("words", "flag", "kind", "each"), list(cases()))
+def test_a_wrong_value_is_wrong_usage_before_any_work(
+    words, flag, kind, each, monkeypatch, tmp_path, capfd
+):
     monkeypatch.chdir(tmp_path)
-    needed = {each.flag: "no.npy" for each in flags(words) if each.required and each != flag}
+    needed = [name for name, _, one in flags(words) if one.default is MISSING and name != flag]
     files = [] if words[0] in ("doctor", "plugins") else ["no.npy"]
-    for value in wrong_values(flag):
-        others = [word for each in needed.items() for word in each]
-        arguments = [*words, *others, f"{flag.flag}={value}", *files]
+    for value in wrong_values(kind, each):
+        arguments = [*words, *(f"{name}=no.npy" for name in needed), f"{flag}={value}", *files]
         monkeypatch.setattr(sys, "argv", ["structkit", *arguments])
         assert 2 == status(), arguments
         told = capfd.readouterr()
         assert "" == told.out
-        beginnings = f"structkit: {named(flag.name)} ", f"structkit: no {named(flag.name)} "
+        beginnings = f"structkit: {named(each.name)} ", f"structkit: no {named(each.name)} "
         assert told.err.startswith(beginnings), told.err
         assert 1 == told.err.count("\n")
         assert not list(tmp_path.iterdir())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
+import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -18,8 +19,6 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from structkit.cli.main import app
-
-from .program import Outcome
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
@@ -43,7 +42,8 @@ SESSIONS = Path(__file__).with_name("sessions.txt")
 # words with a vector, as GloVe has them
 VECTORS = ("the", "a", "is", "cat", "of")
 
-Run = Callable[[list[str], Path, Path | None], Outcome]
+# of a command line, in a folder, with a file as stdin
+Run = Callable[[list[str], Path, Path | None], "subprocess.CompletedProcess[str]"]
 
 
 def commands(group: Any = None, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -145,7 +145,7 @@ def make_store(store: Path, run: Run, chosen: Iterable[Session]) -> None:
     for line in needed(STORE.read_text("utf-8").splitlines(), words):
         command, _, log = line.partition(" 2> ")
         outcome = run(shlex.split(command), store, None)
-        if outcome.status:
+        if outcome.returncode:
             raise RuntimeError(f"structkit {command}: {outcome.stderr}")
         if log:
             lines = outcome.stderr.splitlines(keepends=True)
