@@ -38,7 +38,6 @@ def test_a_page_can_be_followed(page, tmp_path):
 def pack(tmp_path_factory):
     """A folder with an empty pack, and the Python of an environment that has it."""
     folder = tmp_path_factory.mktemp("plugins")
-    shutil.copytree("fixtures", folder / "fixtures")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
     [packages] = (folder / "venv").glob("lib/*/site-packages")
     lines = [f"import site; site.addsitedir({path!r})" for path in site.getsitepackages()]
