@@ -9,13 +9,11 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import re
 import sqlite3
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -29,17 +27,15 @@ from structkit.registry import plugins
 
 T = TypeVar("T")
 
+FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 MARGIN = 2_000_000_000  # nanoseconds: some file systems count in seconds
-FORMAT = 3  # of the cache: with another number it is another cache
-GRAMMAR = re.compile(r"^import (tree_sitter\w+)", re.MULTILINE)
+FORMAT = 4  # of the cache: with another number it is another cache
 LONG = 90 * 24 * 3600  # seconds after which a cache that nobody uses is removed
-STEP = 0.05  # seconds between two tries to lock, so that Ctrl-C works
-SCHEMA = """
-PRAGMA synchronous = OFF;
-CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, row BLOB, sum INTEGER) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS texts (path TEXT PRIMARY KEY, records BLOB, sum INTEGER);
-CREATE TABLE IF NOT EXISTS parts (name TEXT PRIMARY KEY, data BLOB, sum INTEGER);
-"""
+FILES, TEXTS, PARTS = "files", "texts", "parts"
+SCHEMA = "PRAGMA synchronous = OFF;" + "".join(
+    f"CREATE TABLE IF NOT EXISTS {table} (name TEXT PRIMARY KEY, data BLOB, sum INTEGER);"
+    for table in (FILES, TEXTS, PARTS)
+)
 # errors of SQLite about the system, not about the content of the file
 REFUSALS = {
     *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN),
@@ -59,22 +55,10 @@ def cache_file(folder: Path, target: str, settings: Mapping[str, Any]) -> Path:
     """The cache of a target that is read with these settings, by this version and plugins."""
     found = [each for each in plugins() if each.kind == "language"]
     languages = [(each.pack, each.name, each.path.stat().st_mtime_ns) for each in found]
-    parsers = grammars(each.path for each in found)
-    key = [FORMAT, structkit.__version__, languages, parsers, os.fsdecode(target), settings]
+    key = [FORMAT, structkit.__version__, languages, os.fsdecode(target), settings]
     # file names may not be valid Unicode
     name = hashlib.blake2b(ascii(key).encode(), digest_size=12).hexdigest()
     return folder / f"{name}.sqlite"
-
-
-def grammars(languages: Iterable[Path]) -> dict[str, int]:
-    """When each grammar that a language imports, and what runs them, was installed: another one."""
-    imported = (name for file in languages for name in GRAMMAR.findall(file.read_text("utf-8")))
-    found = {name: find_spec(name) for name in sorted({"tree_sitter", *imported})}
-    return {
-        name: os.stat(spec.origin).st_mtime_ns
-        for name, spec in found.items()
-        if spec and spec.origin
-    }
 
 
 def kept_files(place: Path) -> list[Path]:
@@ -120,11 +104,10 @@ def _with_file(place: Path, work: Callable[[Store], T]) -> T:
 
 def remove_unused(folder: Path) -> None:
     """Remove caches that have not been used for long."""
-    for path in folder.glob("*.lock"):
-        if time.time() - path.stat().st_mtime > LONG and (lock := try_lock(path)) is not None:
-            for kept in kept_files(path.with_suffix(".sqlite")):
+    for lock in folder.glob("*.lock"):
+        if time.time() - lock.stat().st_mtime > LONG:
+            for kept in kept_files(lock.with_suffix(".sqlite")):
                 kept.unlink(missing_ok=True)
-            os.close(lock)
 
 
 # not filelock: its import alone takes a twentieth of an answer
@@ -134,32 +117,17 @@ def locked(path: Path) -> Iterator[None]:
 
     Errors: `OSError` where the file cannot be made or locked.
     """
-    lock = try_lock(path)
-    if lock is None:
-        with waiting("another process reads the same files"):
-            while (lock := try_lock(path)) is None:
-                time.sleep(STEP)
+    lock = os.open(path, FLAGS, 0o600)
     try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with waiting("another process reads the same files"):
+                fcntl.flock(lock, fcntl.LOCK_EX)
         os.utime(lock)  # when it was used last
         yield
     finally:
         os.close(lock)
-
-
-def try_lock(path: Path) -> int | None:
-    """The open file, if nobody else has the lock on it."""
-    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(lock), os.stat(path)):
-            return lock
-    except (BlockingIOError, FileNotFoundError):  # it is held, or was removed with its cache
-        pass
-    except BaseException:
-        os.close(lock)
-        raise
-    os.close(lock)
-    return None
 
 
 class File(NamedTuple):
@@ -179,8 +147,7 @@ class Store:
     def __init__(self, place: Path | None) -> None:
         self.place = place
         if place is not None:  # what it holds of files is its user's alone
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            file = os.open(place, flags, 0o600)
+            file = os.open(place, FLAGS, 0o600)
             os.fchmod(file, 0o600)
             os.close(file)
         self._connection = sqlite3.connect(place or ":memory:", isolation_level=None)
@@ -212,49 +179,47 @@ class Store:
 
     def files(self) -> dict[str, File]:
         """The known files, by path."""
-        rows = self._connection.execute("SELECT path, row, sum FROM files")
+        rows = self._connection.execute(f"SELECT name, data, sum FROM {FILES}")
         return {
             path: File(path, *orjson.loads(_checked(path, row, total))) for path, row, total in rows
         }
 
     def put(self, file: File, records: bytes | None = None) -> None:
         """Keep a file, and the lines of its records if they are new."""
-        self._put("files", "path", "row", file.path, orjson.dumps(file[1:]))
+        self._put(FILES, file.path, orjson.dumps(file[1:]))
         if records is not None:
-            self._put("texts", "path", "records", file.path, records)
+            self._put(TEXTS, file.path, records)
 
     def drop(self, paths: Iterable[str]) -> None:
         """Forget files."""
         rows = [(path,) for path in paths]
-        self._connection.executemany("DELETE FROM files WHERE path = ?", rows)
-        self._connection.executemany("DELETE FROM texts WHERE path = ?", rows)
+        for table in (FILES, TEXTS):
+            self._connection.executemany(f"DELETE FROM {table} WHERE name = ?", rows)
 
     def records(self, path: str) -> list[Record]:
         """The passages of a file."""
-        data = self._one("texts", "path", "records", path)
+        data = self._one(TEXTS, path)
         if data is None:
             raise DamagedError(f"the passages of {path} are missing")
         return [orjson.loads(line) for line in data.splitlines()]
 
     def parts(self, names: Iterable[str]) -> dict[str, bytes] | None:
         """Data by name; None if any is missing."""
-        kept = {name: self._one("parts", "name", "data", name) for name in names}
+        kept = {name: self._one(PARTS, name) for name in names}
         whole = {name: data for name, data in kept.items() if data is not None}
         return whole if len(whole) == len(kept) else None
 
     def put_parts(self, parts: Mapping[str, bytes]) -> None:
         """Keep data under names."""
         for name, data in parts.items():
-            self._put("parts", "name", "data", name, data)
+            self._put(PARTS, name, data)
 
-    def _put(self, table: str, key: str, column: str, name: str, data: bytes) -> None:
-        self._connection.execute(
-            f"INSERT OR REPLACE INTO {table} ({key}, {column}, sum) VALUES (?, ?, ?)",
-            (name, data, _sum(name, data)),
-        )
+    def _put(self, table: str, name: str, data: bytes) -> None:
+        statement = f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)"
+        self._connection.execute(statement, (name, data, _sum(name, data)))
 
-    def _one(self, table: str, key: str, column: str, name: str) -> bytes | None:
-        statement = f"SELECT {column}, sum FROM {table} WHERE {key} = ?"
+    def _one(self, table: str, name: str) -> bytes | None:
+        statement = f"SELECT data, sum FROM {table} WHERE name = ?"
         row = self._connection.execute(statement, (name,)).fetchone()
         return None if row is None else _checked(name, *row)
 

@@ -97,13 +97,8 @@ GENERATED_TEXT = re.compile(
 CLAIM = 1_000  # characters in which a file says that it is generated
 # after such a line, the words are a text that the program itself writes
 DEFINED = re.compile(r"^(?:(?:async )?def|class|function|func) |^(?:const |let |var )?\w+ = ", re.M)
-MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before the mark of UTF-16, with which it begins
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
+UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+RECODE = "convert it, for example with iconv -t utf-8"
 # of Python (and Emacs and Vim), HTML, CSS and XML
 DECLARED = re.compile(
     rb"(?:coding[:=]|charset\s*=|@charset|encoding\s*=)\s*[\"']?\s*([A-Za-z][\w.:-]*)"
@@ -123,20 +118,20 @@ def is_binary(data: bytes) -> bool:
     head = data[:HEAD]
     if head.startswith(FORMATS):
         return True
-    if any(head.startswith(mark) for mark, _ in MARKS):
+    if head.startswith(UTF16):
         return False
     return b"\0" in head or len(head) - len(head.translate(None, CONTROLS)) > len(head) / 50
 
 
 def decode(data: bytes, media: str = "") -> str:
     """The text in some bytes; an unknown encoding raises."""
-    for mark, encoding in MARKS:
-        if data.startswith(mark):
-            return _decoded(data[len(mark) :], encoding)
+    usual = "utf-16" if data.startswith(UTF16) else "utf-8-sig"
     try:
-        return data.decode("utf-8")
+        return data.decode(usual)
     except UnicodeDecodeError as error:
         bad = error.start + 1
+        if usual == "utf-16":
+            raise UserError(f"begins as UTF-16, but is not all of it ({error})", RECODE) from None
     for match in (DECLARED.search(media.encode("ascii", "replace")), DECLARED.search(data[:1024])):
         if match and (encoding := match[1].decode().lower()) not in ("utf-8", "utf8"):
             try:
@@ -146,22 +141,10 @@ def decode(data: bytes, media: str = "") -> str:
     # the text around the first byte that is not UTF-8 tells most
     sample = data[max(0, bad - SAMPLE // 2) :][:SAMPLE]
     guess = from_bytes(sample).best()
-    if guess is None:
-        raise UserError(
-            f"its encoding is unknown (byte {bad:,} is not UTF-8)",
-            "convert it, for example with iconv -t utf-8",
-        )
-    return _decoded(data, guess.encoding)
-
-
-def _decoded(data: bytes, encoding: str) -> str:
     try:
-        return data.decode(encoding)
-    except (UnicodeDecodeError, LookupError) as error:
-        raise UserError(
-            f"begins as {encoding}, but is not all of it ({error})",
-            "convert it, for example with iconv -t utf-8",
-        ) from None
+        return data.decode(guess.encoding if guess else "utf-8")
+    except (UnicodeDecodeError, LookupError):
+        raise UserError(f"its encoding is unknown (byte {bad:,} is not UTF-8)", RECODE) from None
 
 
 @dataclass(frozen=True)

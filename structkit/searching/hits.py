@@ -18,8 +18,8 @@ from structkit.embeddings.reading import (
     same_model,
     vector,
 )
-from structkit.embeddings.vectors import Numbers, TextEncoding, Vectors, blocks
-from structkit.errors import UserError, flag, guess, program
+from structkit.embeddings.vectors import TextEncoding, Vectors, blocks
+from structkit.errors import UserError, flag, program
 from structkit.records.fields import items, query_text
 from structkit.records.jsonl import Record, Records, add_new, parse_each
 from structkit.registry import Contract
@@ -103,17 +103,10 @@ def read_corpus(files: Sequence[str], options: SearchOptions, *, scan: bool = Tr
 
 def refuse_filters(options: SearchOptions, known: Set[str], corpus: str) -> NoReturn:
     """Raise for filters that no row of a corpus passes, whose rows have the fields `known`."""
-    for name, _ in options.conditions:
-        if name not in known:
-            has = f"it has: {', '.join(sorted(known)) or 'none'}"
-            raise UserError(
-                f"no row of the corpus has the field {name} of {flag('filter')}",
-                f"{guess(name, known)}{has}; {program('encode')} {flag('keep')} adds some",
-            ).at(corpus)
-    raise UserError(
-        f"no row of the corpus passes {flag('filter', ' '.join(options.filter))}",
-        "leave one out, or name another value",
-    )
+    fields = ", ".join(sorted(known)) or f"none: {program('encode')} {flag('keep')} adds some"
+    problem = f"no row of the corpus passes {flag('filter', ' '.join(options.filter))}"
+    remedy = f"leave one out, or name another value; its fields are {fields}"
+    raise UserError(problem, remedy).at(corpus)
 
 
 def passes(record: Record, conditions: Iterable[tuple[str, str]]) -> bool:
@@ -166,20 +159,11 @@ class Approximate(Searcher):
             raise UserError(
                 "the index or a query holds NaN or infinity", "build and encode it again"
             )
-        counts = (numbers >= 0).sum(1).tolist()
-        return [
-            self._ranked(score[:count], row[:count], k)
-            for score, row, count in zip(scores, numbers, counts, strict=True)
+        hits = [
+            [self._hit(score, row) for score, row in zip(*found, strict=True) if row >= 0]
+            for found in zip(scores.tolist(), numbers.tolist(), strict=True)
         ]
-
-    def _ranked(self, scores: Vectors, rows: Numbers, k: int) -> list[Hit]:
-        """The k best documents of some rows, best first; equal scores by descending id."""
-        doc_ids = self.corpus.doc_ids
-        best: dict[str, tuple[float, int]] = {}  # score and row of each document
-        for score, row in zip(scores.tolist(), rows.tolist(), strict=True):
-            best.setdefault(doc_ids[row], (score, row))
-        ranked = sorted(best, key=lambda doc_id: (best[doc_id][0], doc_id), reverse=True)
-        return [self._hit(*best[doc_id]) for doc_id in ranked[:k]]
+        return [best_of_documents(found)[:k] for found in hits]
 
     def _hit(self, score: float, row: int) -> Hit:
         shown = row_record(self.corpus, row) if self.options.explain else None

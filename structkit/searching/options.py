@@ -21,7 +21,6 @@ WORDS = "Words: bm25 and hybrid"
 WORD_LIST = "words.txt"  # the file by which a saved index for BM25 is known
 
 PARAMETERS = re.compile(r"(?:(?:^|,)\w+=[1-9]\d{0,8}(?:\.\d+)?)+")  # faiss takes any, and fails
-WORD = re.compile(r"\w")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,10 +139,6 @@ def question_records(
         remedy = f"name one, or search with {flag('method', 'bm25')}"
         problem = f"{flag('query')} needs {flag('model')}, which encodes it"
         raise UserError(problem, remedy, status=2)
-    for question in questions:
-        if not WORD.search(question):
-            problem = f"{flag('query', repr(question))} holds no word"
-            raise UserError(problem, "write a question", status=2)
     lines = [orjson.dumps({"query": unicode(question)}) + b"\n" for question in questions]
     return Records(Block(flag("query"), 0, 0, b"".join(lines)))
 

@@ -13,7 +13,7 @@ import pytest
 from conftest import PROGRAM, environment
 
 from structkit import ask
-from structkit.asking.cache import Store, grammars, locked, try_lock
+from structkit.asking.cache import Store
 from structkit.asking.folder import FileChanges, Target
 from structkit.collecting.walking import Walk, WalkOptions
 
@@ -225,21 +225,6 @@ def test_where_nothing_can_be_kept(folder, tmp_path, how):
         same(folder, cache)
 
 
-def test_another_version_of_a_grammar_is_another_cache(tmp_path, monkeypatch):
-    language = tmp_path / "toy.py"
-    language.write_text("import tree_sitter_toy\n")
-    assert ["tree_sitter"] == list(grammars([language]))  # it is not installed
-    package = tmp_path / "tree_sitter_toy"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    monkeypatch.syspath_prepend(tmp_path)
-    before = grammars([language])
-    assert ["tree_sitter", "tree_sitter_toy"] == list(before)
-    assert before == grammars([language])
-    os.utime(package / "__init__.py", (1, 1))
-    assert before != grammars([language])
-
-
 @pytest.mark.parametrize("before", [None, 0o644])
 def test_the_cache_is_its_users_alone(tmp_path, before):
     place = tmp_path / "a.sqlite"
@@ -263,15 +248,6 @@ def test_caches_that_were_not_used_for_long_go(folder, cache):
     assert not old.exists() and not old.with_suffix(".sqlite").exists()
     assert young.exists() and young.with_suffix(".sqlite").exists()
     assert 4 == len(list(cache.iterdir()))
-
-
-def test_a_lock_that_was_removed_is_none(cache):
-    cache.mkdir()
-    path = cache / "x.lock"
-    with locked(path):
-        path.unlink()
-        with locked(path):
-            assert try_lock(path) is None
 
 
 def grow(folder, count):

@@ -146,11 +146,11 @@ def test_what_cannot_be_read_is_a_counted_reject(project, run):
         each["file"]: each["reason"]
         for each in read((project.parent / "rejects.jsonl").read_bytes())
     }
-    assert reasons["project/bad.txt"].startswith("begins as utf-16-le, but is not all of it")
+    assert reasons["project/bad.txt"].startswith("begins as UTF-16, but is not all of it")
     assert reasons["project/large.txt"] == "has more than 4,000 bytes; raise --max-file-bytes"
     strict = run("collect", "project", "--on-error", "fail", "-o", "out.jsonl")
     assert 1 == strict.returncode
-    assert strict.stderr.decode().startswith("structkit: project/bad.txt: begins as utf-16-le")
+    assert strict.stderr.decode().startswith("structkit: project/bad.txt: begins as UTF-16")
     assert not (project.parent / "out.jsonl").exists()
 
 

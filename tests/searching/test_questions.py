@@ -94,7 +94,6 @@ def test_texts_are_shown_of_what_holds_none(run, folder):
     ("arguments", "status", "expected"),
     [
         ((*BM25, "--query", "x", "--queries", "corpus.jsonl"), 2, "--query and --queries exclude"),
-        ((*BM25, "--query", "?!"), 2, "--query '?!' holds no word; write a question"),
         (("search", "e.jsonl", "--query", "x"), 2, "--query needs --model, which encodes it; name"),
         (("search", "a.py", "--texts", "a.py"), 2, "--texts goes with --method hybrid; leave it"),
     ],
