@@ -84,31 +84,27 @@ class Embeddings:
         )
 
 
-def read_embeddings(
-    files: Sequence[str], *, normalize: bool = False, fields: bool = False, scan: bool = True
-) -> Embeddings:
+def read_embeddings(files: Sequence[str], *, fields: bool = False, scan: bool = True) -> Embeddings:
     """The embeddings of JSONL files together, or of matrices (`NAME.npy`, `NAME.parquet`) together.
 
     A record is `{id, embedding}`, with `doc_id` if it is a chunk of a document. Beside `NAME.npy`
     (rows, dimensions) are `NAME.ids.txt`, one id per line, for chunks `NAME.doc_ids.txt`, and for
-    kept fields `NAME.fields.jsonl`. `normalize` scales every row to length 1, `fields` reads the
-    other fields of rows. Repeated ids, differing dimensions or models, NaN and an empty corpus
-    raise. Without `scan`, rows of .npy files are not read: their NaN and largest norm are unknown.
+    kept fields `NAME.fields.jsonl`. `fields` reads the other fields of rows. Repeated ids,
+    differing dimensions or models, NaN and an empty corpus raise. Without `scan`, rows of .npy
+    files are not read: their NaN and largest norm are unknown.
     """
     if not any(name.endswith(MATRICES) for name in files):
-        return read_records(Records.read(files), normalize=normalize, fields=fields)
+        return read_records(Records.read(files), fields=fields)
     parts = [
         read_parquet(name, fields=fields)
         if name.endswith(".parquet")
         else read_matrix(name, fields=fields, scan=scan)
         for name in files
     ]
-    return concatenate(parts, files, normalize=normalize)
+    return concatenate(parts, files)
 
 
-def concatenate(
-    parts: Sequence[Embeddings], files: Sequence[str], *, normalize: bool = False
-) -> Embeddings:
+def concatenate(parts: Sequence[Embeddings], files: Sequence[str]) -> Embeddings:
     """Several matrices as one corpus; each id is in one of them only."""
     first, seen = parts[0], set[str]()
     for name, part in zip(files, parts, strict=True):
@@ -127,8 +123,8 @@ def concatenate(
     vectors = [matrix for part in parts for matrix in part.vectors.parts]
     return Embeddings(
         [doc_id for part in parts for doc_id in part.doc_ids],
-        Matrix(vectors, normalize=normalize),
-        1.0 if normalize else max(part.largest_norm for part in parts),
+        Matrix(vectors),
+        max(part.largest_norm for part in parts),
         [identifier for part in parts for identifier in part.ids],
         [record for part in parts for record in part.fields],
         first.meta,
@@ -143,7 +139,7 @@ def same_model(model: str | None, other: str | None, file: str, other_file: str)
         ).at(file)
 
 
-def read_records(records: Records, *, normalize: bool = False, fields: bool = False) -> Embeddings:
+def read_records(records: Records, *, fields: bool = False) -> Embeddings:
     """The embeddings of records; an error has file and line."""
     values, dimensions = array("f"), 0
     doc_ids, ids, kept = list[str](), list[str](), list[Record]()
@@ -163,7 +159,7 @@ def read_records(records: Records, *, normalize: bool = False, fields: bool = Fa
         remedy = f"embed documents with {program('encode')}"
         raise UserError("the corpus is empty", remedy).at(records.lines.file)
     rows = np.frombuffer(values, np.float32).reshape(len(doc_ids), dimensions)
-    vectors = Matrix([rows], normalize=normalize)
+    vectors = Matrix([rows])
     return Embeddings(doc_ids, vectors, largest_norm(vectors), ids, kept)
 
 

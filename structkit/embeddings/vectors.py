@@ -113,13 +113,12 @@ Coded: TypeAlias = Int8Rows | BinaryRows
 class Matrix:
     """The rows of several matrices one after the other, read as float32 when asked for.
 
-    `rows[slice]` and `rows[numbers]` are (n, dimensions). With `normalize` every row has length 1
-    (a row of zeros stays). Matrices may be memory-mapped: only what is asked for is read.
+    `rows[slice]` and `rows[numbers]` are (n, dimensions). Matrices may be memory-mapped: only what
+    is asked for is read.
     """
 
-    def __init__(self, parts: Sequence[Floats | Coded], *, normalize: bool = False) -> None:
+    def __init__(self, parts: Sequence[Floats | Coded]) -> None:
         self.parts = list(parts)
-        self.normalize = normalize
         self.starts = np.cumsum([0, *map(len, self.parts)])  # (parts + 1,)
         self.shape = (int(self.starts[-1]), int(self.parts[0].shape[1]))
 
@@ -127,10 +126,8 @@ class Matrix:
         return self.shape[0]
 
     def __getitem__(self, rows: slice | Numbers) -> Vectors:
-        vectors = self._slice(rows) if isinstance(rows, slice) else self._numbers(rows)
-        return unit(vectors) if self.normalize else vectors
-
-    def _slice(self, rows: slice) -> Vectors:
+        if not isinstance(rows, slice):
+            return self._numbers(rows)
         first, last, step = rows.indices(len(self))
         assert step == 1
         pieces = [
@@ -165,8 +162,8 @@ class Matrix:
                 part[each] if isinstance(part, np.ndarray) else part.take(each)
                 for part, each in zip(self.parts, own, strict=True)
             ]
-            return Matrix(kept, normalize=self.normalize)
-        return Matrix([self._numbers(rows)], normalize=self.normalize)
+            return Matrix(kept)
+        return Matrix([self._numbers(rows)])
 
 
 def unit(vectors: Any) -> Vectors:
