@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import psycopg
 import pytest
+from structkit_plugins.backends import pgvector
 
-from structkit import registry
 from structkit.errors import UserError
 from tests.searching.index_runs import found, matrix, write
 from tests.tolerances import rounding
@@ -109,10 +109,9 @@ def test_an_index_is_built_where_workers_can_share_no_memory(corpus, queries, ur
     shared = os.statvfs("/dev/shm")
     with psycopg.connect(url) as connection:
         connection.execute("ALTER TABLE structkit_crowded SET (parallel_workers = 2)")
-    backend = registry.find("backend", "pgvector").imported()
     more = 2 * shared.f_frsize * shared.f_blocks
-    monkeypatch.setattr(backend, "MEMORY", more >> 20)
-    monkeypatch.setattr(backend, "GRAPH", more // 100)
+    monkeypatch.setattr(pgvector, "MEMORY", more >> 20)
+    monkeypatch.setattr(pgvector, "GRAPH", more // 100)
     assert_equal(expected, in_table(corpus, queries, url, "crowded", index="hnsw"))
     with psycopg.connect(url) as connection:
         built = connection.execute(

@@ -235,7 +235,7 @@ def test_more_than_there_is_gives_all_that_there_is(corpus, queries, index, tmp_
 
 def test_fields_stand_beside_a_matrix(vectors, queries, tmp_path):
     path = matrix(tmp_path / "m.npy", vectors, [str(number) for number in range(600)])
-    with pytest.raises(UserError, match="no row of the corpus passes --filter year=1999; .* are none"):
+    with pytest.raises(UserError, match="no row of the corpus passes .*; fields are none"):
         found(path, queries, filter=("year=1999",))
     lines = "".join(f'{{"year":{1999 + number % 2}}}\n' for number in range(600))
     (tmp_path / "m.fields.jsonl").write_text(lines)
