@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from structkit import encode, plot
+from structkit import encode
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.encoders.tokenizer import train_tokenizer
@@ -149,13 +149,13 @@ def test_a_folder_in_the_way(tmp_path, data):
     assert ["model", "train.jsonl"] == sorted(os.listdir(tmp_path))
 
 
-def test_overwrite_never_deletes_what_is_no_model(tmp_path, data):
+@pytest.mark.parametrize("flag", ["overwrite", "resume"])
+def test_what_is_no_model_is_never_replaced(tmp_path, data, flag):
     kept = tmp_path / "folder" / "kept.txt"
     kept.parent.mkdir()
     kept.write_text("mine")
-    with pytest.raises(UserError, match="is not a model folder"):
-        run = RunOptions(output=str(kept.parent), overwrite=True)
-        train("contrastive", method(), [data], run)
+    with pytest.raises(UserError, match="is not a model folder; name another folder with -o"):
+        train("contrastive", method(), [data], RunOptions(str(kept.parent), **{flag: True}))
     assert kept.exists()
 
 
@@ -170,12 +170,6 @@ def test_what_is_no_terminal_gets_a_line_every_log_every_steps(tmp_path, data, c
     assert shown == pytest.approx(losses["loss"]["mean"], abs=1e-4)
     train("contrastive", method(epochs=2), [data], replace(run, overwrite=True, quiet=True))
     assert "" == capsys.readouterr().err
-
-
-def test_the_losses_of_a_model_can_be_drawn(tmp_path, data):
-    train("contrastive", method(epochs=2), [data], options(tmp_path, log_every=2, quiet=True))
-    plot("losses", tmp_path / "model", output=tmp_path / "losses.svg")
-    assert "<path" in (tmp_path / "losses.svg").read_text()
 
 
 def test_the_log_is_json(tmp_path, data, capsys):

@@ -47,7 +47,7 @@ def test_what_others_counted_is_added():
     ours, theirs = Truncation(), Truncation()
     ours.count("document", 3, 1)
     theirs.count("document", 2, 2)
-    counted = theirs.drained()
+    counted = theirs.drain()
     assert not theirs.texts and not theirs.truncated
     ours.merge(counted)
     assert (Counter(document=5), Counter(document=3)) == (ours.texts, ours.truncated)

@@ -177,7 +177,7 @@ def after_first_text(encoder: Encoder, folder: Path) -> Encoder:
             encoder.embed(encoder.tokens(["a"], "query"))
     except DAMAGE as error:
         raise explain(folder, error) from None
-    encoder.tokenizing.truncation.clear()
+    encoder.tokenizing.truncation.drain()
     return encoder
 
 

@@ -247,7 +247,7 @@ class ExportedEncoder(TokenModel):
     def agreement(self) -> float:
         """The lowest cosine between its embeddings of sample texts and those of torch."""
         embeddings = self.embeddings(self.inputs(SAMPLE, "document"))
-        self.truncation.clear()
+        self.truncation.drain()
         cosines = (embeddings * self.sample).sum(1) / (
             np.linalg.norm(embeddings, axis=1) * np.linalg.norm(self.sample, axis=1)
         )

@@ -81,6 +81,6 @@ class Remote:
         return made
 
     def __call__(self, window: Window) -> tuple[Embedded, Counts]:
-        self.encoding.truncation.drained()  # a window that failed has counted some
+        self.encoding.truncation.drain()  # a window that failed has counted some
         embedded = self.encoding.window(window)
-        return embedded, self.encoding.truncation.drained()
+        return embedded, self.encoding.truncation.drain()

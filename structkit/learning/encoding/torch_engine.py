@@ -130,7 +130,7 @@ def export(
         say(f"the export of the model cannot be kept: {error.strerror}")
         return f"its export cannot be kept: {error.strerror}"
     finally:
-        own.truncation.clear()  # those texts were not a user's
+        own.truncation.drain()  # those texts were not a user's
     return "" if notes["agrees"] else f"its embeddings differ (cosine {agreement:.6f})"
 
 

@@ -152,7 +152,7 @@ def total(value: float) -> float:
     """The sum of a number over all processes."""
     if ranks() == 1:
         return value
-    numbers = torch.tensor([value], dtype=torch.float64, device=_device())
+    numbers = torch.tensor([value], dtype=torch.float64, device=chosen_device())
     distributed.all_reduce(numbers)
     return float(numbers.item())
 
@@ -191,9 +191,3 @@ def gathered(value: T) -> list[T]:
 def merged(counts: Counter[str]) -> Counter[str]:
     """The sum of counts over all processes."""
     return sum(gathered(counts), Counter())
-
-
-def _device() -> torch.device:
-    if distributed.get_backend() == "nccl":
-        return torch.device("cuda", torch.cuda.current_device())
-    return torch.device("cpu")

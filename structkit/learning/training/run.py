@@ -8,7 +8,7 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -165,7 +165,7 @@ class Run:
     @property
     def identity(self) -> Record:
         """What makes it another run: the settings, and hashes of the records."""
-        run = {"method": self.name, **self.method.values(), "data": self.spool.hash, **self.hashes}
+        run = {"method": self.name, **asdict(self.method), "data": self.spool.hash, **self.hashes}
         identity: Record = orjson.loads(orjson.dumps(run))  # tuples become lists, as in a file
         return identity
 
@@ -223,7 +223,7 @@ class Run:
         content = {
             "format": FORMAT,
             "method": self.name,
-            "settings": self.method.values(),
+            "settings": asdict(self.method),
             "pooling": None,
             "normalize": None,
             "query_fields": self.method.query_fields,

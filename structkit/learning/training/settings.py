@@ -6,7 +6,7 @@ Of the settings a plan is made: the records of each step, and its learning rate.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -115,10 +115,6 @@ class Method(Contract):
 
         It is a `TrainingModule` (structkit.learning.training.module).
         """
-
-    def values(self) -> dict[str, Any]:
-        """All settings, as they are written to `structkit.json`."""
-        return asdict(self)
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Self:

@@ -46,8 +46,8 @@ class Truncation:
     def state(self) -> dict[str, dict[str, int]]:
         return {"texts": dict(self.texts), "truncated": dict(self.truncated)}
 
-    def drained(self) -> dict[str, Counter[str]]:
-        """All that was counted, by the names of the counters, which are empty again."""
+    def drain(self) -> dict[str, Counter[str]]:
+        """Take all that was counted, by the names of the counters, which are empty then."""
         counters = {name: each for name, each in vars(self).items() if isinstance(each, Counter)}
         counted = {name: each.copy() for name, each in counters.items()}
         for each in counters.values():
@@ -61,10 +61,6 @@ class Truncation:
 
     def load(self, state: dict[str, dict[str, int]]) -> None:
         self.texts, self.truncated = Counter(state["texts"]), Counter(state["truncated"])
-
-    def clear(self) -> None:
-        """Forget what was counted: those texts were not a user's."""
-        self.texts, self.truncated = Counter(), Counter()
 
     def messages(self) -> list[str]:
         """One line for each kind of text, and field, of which some were truncated."""
@@ -152,19 +148,16 @@ class Tokenizing:
         self.truncation.count(kind, len(texts), sum(cut))
         return ids
 
-    def _reader(self, kind: str) -> Any:
-        """The tokenizer for texts of a kind."""
-        return self.plain if kind == "query" or self.untagged else self.tokenizer
+    def _read(self, texts: Sequence[str], kind: str, **options: Any) -> Any:
+        """What the tokenizer for texts of a kind makes of them."""
+        tokenizer = self.plain if kind == "query" or self.untagged else self.tokenizer
+        return tokenizer(
+            list(texts), return_attention_mask=False, return_token_type_ids=False, **options
+        )
 
     def _cut(self, texts: Sequence[str], kind: str) -> tuple[list[list[int]], list[bool]]:
         """Token ids, at most the kind's length for each text, and whether there were more."""
-        encoded = self._reader(kind)(
-            list(texts),
-            truncation=True,
-            max_length=self.lengths[kind],
-            return_attention_mask=False,
-            return_token_type_ids=False,
-        )
+        encoded = self._read(texts, kind, truncation=True, max_length=self.lengths[kind])
         return encoded["input_ids"], [bool(each.overflowing) for each in encoded.encodings]
 
     def _with_cls_tokens(self, texts: Sequence[str], kind: str) -> list[list[int]]:
@@ -179,14 +172,7 @@ class Tokenizing:
 
     def _contents(self, texts: Sequence[str], kind: str, **options: Any) -> Any:
         """The token ids of whole texts without special tokens."""
-        return self._reader(kind)(
-            list(texts),
-            add_special_tokens=False,
-            truncation=False,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-            **options,
-        )
+        return self._read(texts, kind, add_special_tokens=False, truncation=False, **options)
 
     def with_special_tokens(self, content: Sequence[int]) -> list[int]:
         """Token ids with the special tokens of a text, and CLS tokens in between for mcls."""
@@ -202,7 +188,8 @@ class Tokenizing:
 
         A text without tokens is one chunk. Errors: `UserError` if the model cannot read so many.
         """
-        longest = self.longest_chunk(kind, size)
+        prompt = self._contents([self.prompts.get(kind, "")], kind)["input_ids"][0]
+        longest = len(self.with_special_tokens([*prompt, *[0] * size]))
         if self.positions and longest > self.positions:
             most = max(1, size - (longest - self.positions))
             raise UserError(
@@ -211,22 +198,15 @@ class Tokenizing:
                 f"use {flag('chunk', most)}",
                 status=2,
             )
-        return list(self._chunks(text, kind, size))
-
-    def _chunks(self, text: str, kind: str, size: int) -> Iterator[Chunk]:
-        prompt = self._contents([self.prompts.get(kind, "")], kind)["input_ids"][0]
         encoded = self._contents([text], kind, return_offsets_mapping=True)
         ids, offsets = encoded["input_ids"][0], encoded["offset_mapping"][0]
         self.truncation.count(kind, 1)
+        found = []
         for start in range(0, max(1, len(ids)), size):
             places = offsets[start : start + size] or [(0, 0)]
-            content = prompt + ids[start : start + size]
-            yield Chunk(self.with_special_tokens(content), places[0][0], places[-1][1])
-
-    def longest_chunk(self, kind: str, size: int) -> int:
-        """The tokens of a full chunk with all that goes around it."""
-        prompt = self._contents([self.prompts.get(kind, "")], kind)["input_ids"][0]
-        return len(self.with_special_tokens([*prompt, *[0] * size]))
+            content = self.with_special_tokens(prompt + ids[start : start + size])
+            found.append(Chunk(content, places[0][0], places[-1][1]))
+        return found
 
     @property
     def padding(self) -> int:

@@ -188,13 +188,6 @@ def test_santa_without_decoder_is_complete_too(data, tmp_path):
     assert train("santa", settings, [str(data)], options)["complete"]
 
 
-def test_resume_of_what_is_no_model(data, tmp_path):
-    (tmp_path / "folder" / "other").mkdir(parents=True)
-    options = RunOptions(output=str(tmp_path / "folder"), resume=True)
-    with pytest.raises(UserError, match="is not a model folder; name another folder with -o"):
-        train("contrastive", method(), [str(data)], options)
-
-
 def test_sigterm_saves_a_checkpoint_and_is_143(stopped_run):
     assert "143" == (stopped_run / "status").read_text()
 

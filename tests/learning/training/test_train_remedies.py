@@ -32,7 +32,6 @@ FILES = {
     ],
     "texts.jsonl": [{"id": str(number), "text": f"word_{number} alone"} for number in range(4)],
     "long.jsonl": [{"id": "1", "text": "a b c"}, {"id": "2", "text": "a b c d e f"}],
-    "one.jsonl": [{"query": "a", "positive": "b"}],
     "two.jsonl": [{"query": "a", "positive": "b"}, {"query": "c", "positive": "d"}],
     "negatives.jsonl": [
         {"query": "a", "positive": "b", "negatives": ["x", "y"]},
@@ -53,13 +52,6 @@ REMEDIES = [
         f"seal {TINY} pages.jsonl",
         "structkit pair of qrels, queries and a corpus, then structkit html-variants",
         PAIRED,
-        f"seal {TINY} made.jsonl",
-    ),
-    (
-        [],
-        f"seal {TINY} asked.jsonl",
-        "add it with structkit html-variants",
-        ["html-variants asked.jsonl -o made.jsonl"],
         f"seal {TINY} made.jsonl",
     ),
     (
@@ -89,13 +81,6 @@ REMEDIES = [
         "add it with structkit parse-trees",
         ["parse-trees --parser balanced texts.jsonl -o made.jsonl"],
         f"strae {SMALL} made.jsonl",
-    ),
-    (
-        [],
-        f"contrastive {TINY} one.jsonl",
-        "use at least two records and --batch-size 2",
-        [],
-        f"contrastive {TINY} --batch-size 2 two.jsonl",
     ),
     (
         [],
@@ -130,13 +115,6 @@ REMEDIES = [
         "self-strae --minimum-count 5 --max-steps 1 --quiet texts.jsonl",
         "lower --minimum-count, or use --subwords",
         [],
-        "self-strae --minimum-count 4 --max-steps 1 --quiet texts.jsonl",
-    ),
-    (
-        [],
-        "self-strae --minimum-count 5 --max-steps 1 --quiet texts.jsonl",
-        "lower --minimum-count, or use --subwords",
-        [],
         "self-strae --minimum-count 5 --max-steps 1 --quiet --subwords texts.jsonl",
     ),
     (
@@ -159,13 +137,6 @@ REMEDIES = [
         "--rejects needs --on-error; add it",
         [],
         f"self-strae {SMALL} --rejects rejects.jsonl --on-error skip texts.jsonl",
-    ),
-    (
-        [f"train self-strae {SMALL} -o models/self-strae texts.jsonl"],
-        f"self-strae {SMALL} texts.jsonl",
-        "models/self-strae exists; replace it with --overwrite",
-        [],
-        f"self-strae {SMALL} --overwrite texts.jsonl",
     ),
 ]
 
