@@ -7,7 +7,6 @@ Source: Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,17 +21,6 @@ from structkit.learning.training.module import TorchModel, TrainingModule
 from structkit.records.jsonl import Record
 
 from .fasttext import Method, buckets_of
-
-
-@dataclass(frozen=True)
-class WeightedRows:
-    """The rows of a text's words, and the weights that make their sum the mean of the words."""
-
-    rows: list[int]
-    weights: list[float]
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
 
 class WordVectors(TorchModel):
@@ -72,31 +60,30 @@ class WordVectors(TorchModel):
             self._rows[word] = rows
         return rows
 
-    def inputs(self, texts: Sequence[str], side: str) -> list[WeightedRows]:
-        """Texts, or the leaves of trees, each as its words."""
+    def inputs(self, texts: Sequence[str], side: str) -> list[list[list[int]]]:
+        """Texts, or the leaves of trees, each as the rows of its words."""
         return [self.bag(self.prepared(text)["words"]) for text in texts]
 
     def prepared(self, text: str) -> Record:
         return self.settings.prepared(text)
 
-    def bag(self, words: Sequence[str]) -> WeightedRows:
-        """A text as the mean of its words' vectors."""
+    def bag(self, words: Sequence[str]) -> list[list[int]]:
+        """The rows of those words that have some."""
         of_words = [rows for word in words if (rows := self.rows(word.lower()))]
         self.looked_up.add("words", len(words), len(words) - len(of_words))
-        return WeightedRows(
-            [row for rows in of_words for row in rows],
-            [1 / (len(of_words) * len(rows)) for rows in of_words for _ in rows],
-        )
+        return of_words
 
-    def batch(self, inputs: Sequence[WeightedRows]) -> tuple[Tensor, Tensor, Tensor]:
-        """Rows and weights of all texts one after the other, and where each begins."""
-        starts = [0]
-        for bag in inputs[:-1]:
-            starts.append(starts[-1] + len(bag))
-        rows = torch.tensor([row for bag in inputs for row in bag.rows], dtype=torch.int64)
-        weights = torch.tensor([weight for bag in inputs for weight in bag.weights])
-        offsets = torch.tensor(starts)
-        return rows.to(self.device), weights.to(self.device), offsets.to(self.device)
+    def batch(self, inputs: Sequence[list[list[int]]]) -> tuple[Tensor, Tensor, Tensor]:
+        """Rows and weights of all texts one after the other, and where each begins.
+
+        The weights make the sum of a text's rows the mean of its words' means.
+        """
+        starts = np.cumsum([0, *(sum(map(len, bag)) for bag in inputs)])[:-1]
+        rows = [row for bag in inputs for word in bag for row in word]
+        weights = [1 / (len(bag) * len(word)) for bag in inputs for word in bag for _ in word]
+        tensors = torch.tensor(rows, dtype=torch.int64), torch.tensor(weights), torch.tensor(starts)
+        rows_, weights_, starts_ = (each.to(self.device) for each in tensors)
+        return rows_, weights_, starts_
 
     def embed(self, batch: tuple[Tensor, Tensor, Tensor]) -> Tensor:
         """The embeddings (texts, dim); a text without a known word is all zeros."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice, repeat
+from itertools import islice, repeat
 
 from structkit.errors import UserError, flag
-from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.output import write_summary
 from structkit.settings import Command, quiet_setting, setting
@@ -30,11 +29,11 @@ class Settings:
 def merge_embeddings(settings: Settings) -> Record:
     """Write NAME.npy files one after the other, with the files beside them.
 
-    The result is `{file, embeddings}`. The hashes that `encode --reuse` reads are kept if all files
-    were encoded with the same settings; if not, a message says so. Errors: `UserError` if an id is
-    in two files, if models, dimensions or settings differ, or if the output is one of the files.
+    The result is `{file, embeddings}`; it has no hashes for `encode --reuse`. Errors: `UserError` if
+    an id is in two files, if models, dimensions or settings differ, or if the output is one of the
+    files.
     """
-    from structkit.embeddings.reading import concatenate, read_hashes, read_matrix
+    from structkit.embeddings.reading import concatenate, read_matrix
     from structkit.embeddings.vectors import EmbeddingRow, blocks
     from structkit.embeddings.writing import VectorFiles
 
@@ -51,18 +50,13 @@ def merge_embeddings(settings: Settings) -> Record:
     chunks, fields = corpus.doc_ids != corpus.ids, bool(corpus.fields)
     if fields and len(corpus.fields) != len(corpus.ids):
         raise UserError("some files have fields, others have none", "encode all with --keep")
-    run = merged_run(files, [part.meta.get("run") or {} for part in parts])
-    hashes = [read_hashes(*each) for each in zip(files, parts, strict=True)] if run else []
     kept: Iterable[Record] = corpus.fields or repeat({})
-    read = chain(*hashes) if run else repeat("")
-    rows = map(EmbeddingRow, corpus.ids, corpus.doc_ids, kept, read)
+    rows = map(EmbeddingRow, corpus.ids, corpus.doc_ids, kept)
     quantize = meta.get("quantize")
-    with VectorFiles(
-        output, chunks=chunks, fields=fields, hashes=bool(run), quantize=quantize
-    ) as target:
+    with VectorFiles(output, chunks=chunks, fields=fields, quantize=quantize) as target:
         for _, block in blocks(corpus.vectors):
             target.add(list(islice(rows, len(block))), block)
-        target.finish({**meta, "run": run} if run else meta)
+        target.finish(meta)
     return {"file": output, "embeddings": len(corpus.ids)}
 
 
@@ -75,25 +69,6 @@ def _common_meta(files: Sequence[str], metas: Sequence[Record]) -> Record:
             problem = f"was encoded with another {others[0]} than {files[0]}"
             raise UserError(problem, "encode all files the same way").at(name)
     return {key: value for key, value in metas[0].items() if key not in OWN}
-
-
-def merged_run(files: Sequence[str], runs: Sequence[Record]) -> Record | None:
-    """One run over the records of all files; None where there can be none."""
-    from structkit.embeddings.reading import differing
-
-    for name, run in zip(files, runs, strict=True):
-        others = differing(run, runs[0])
-        if "hashes" not in run or others:
-            why = f"has another {others[0]} than {files[0]}" if others else "has no hashes of texts"
-            say(f"{name} {why}: encode --reuse cannot use {files[0]} and it as one")
-            return None
-    precisions = {run.get("precision") for run in runs}
-    return {
-        **runs[0],
-        "records": sum(run.get("records", 0) for run in runs),
-        "sha256": None,  # no run has read all these records
-        "precision": precisions.pop() if len(precisions) == 1 else None,
-    }
 
 
 COMMAND = Command(

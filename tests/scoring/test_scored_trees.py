@@ -70,10 +70,8 @@ def test_bad_trees_are_told():
         return str(error.value)
 
     other = problem({"b": "(S (NP she) (VP saw (NP a dog)))"})
-    assert "the tree \"b\" has the word 'saw' where the gold tree has 'sees'" in other
+    assert 'the tree "b" has other words than its gold tree; parse the words' in other
     assert "parse-trees --field tree --tokenized" in other
-    shorter = problem({"b": "(S she sees)"})
-    assert "has the word '' where the gold tree has 'a'" in shorter
     assert "no tree has the id of one in" in problem({"c": "(S she)"})
     assert "found:1: " in problem({"b": "(S (she)"})
     assert "there are no trees" in problem({})

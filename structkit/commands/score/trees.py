@@ -92,7 +92,11 @@ def trees(settings: Settings) -> Iterator[Record]:
         found = _trees(path)
         for id_ in found.keys() & gold.keys():
             if found[id_].words != gold[id_].words:
-                raise _other_words(id_, found[id_], gold[id_]).at(input_name(path))
+                problem = f'the tree "{id_}" has other words than its gold tree'
+                remedy = (
+                    "parse the words of the gold trees: parse-trees --field tree --tokenized GOLD"
+                )
+                raise UserError(problem, remedy).at(input_name(path))
         if found.keys().isdisjoint(gold):
             problem = f"no tree has the id of one in {input_name(settings.gold)}"
             raise UserError(problem, "parse the gold file itself").at(input_name(path))
@@ -127,12 +131,3 @@ def _scores(found: Mapping[str, Tree], gold: Mapping[str, Tree], seed: int) -> R
         low, high = ends(bootstrap(len(counts), of_draws, seed))
         scores |= {name: float(f1(counts.sum(0))), f"{name}_low": low, f"{name}_high": high}
     return scores
-
-
-def _other_words(id_: str, found: Tree, gold: Tree) -> UserError:
-    differing = zip((*found.words, ""), (*gold.words, ""), strict=False)
-    one, other = next(pair for pair in differing if pair[0] != pair[1])
-    return UserError(
-        f'the tree "{id_}" has the word {one!r} where the gold tree has {other!r}',
-        "parse the words of the gold trees: parse-trees --field tree --tokenized GOLD",
-    )
