@@ -29,9 +29,9 @@ class Settings:
 def merge_embeddings(settings: Settings) -> Record:
     """Write NAME.npy files one after the other, with the files beside them.
 
-    The result is `{file, embeddings}`; it has no hashes for `encode --reuse`. Errors: `UserError` if
-    an id is in two files, if models, dimensions or settings differ, or if the output is one of the
-    files.
+    The result is `{file, embeddings}`; it holds no hashes for `encode --reuse`. Errors: `UserError`
+    if an id is in two files, if models, dimensions or settings differ, or if the output is one of
+    the files.
     """
     from structkit.embeddings.reading import concatenate, read_matrix
     from structkit.embeddings.vectors import EmbeddingRow, blocks

@@ -70,7 +70,7 @@ def test_bad_trees_are_told():
         return str(error.value)
 
     other = problem({"b": "(S (NP she) (VP saw (NP a dog)))"})
-    assert 'the tree "b" has other words than its gold tree; parse the words' in other
+    assert 'the tree "b" has other words than its gold tree; parse its words' in other
     assert "parse-trees --field tree --tokenized" in other
     assert "no tree has the id of one in" in problem({"c": "(S she)"})
     assert "found:1: " in problem({"b": "(S (she)"})
