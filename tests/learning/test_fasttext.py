@@ -6,13 +6,11 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from conftest import PROGRAM, as_at_a_prompt, environment
+from conftest import as_at_a_prompt, environment
 from floret.floret import floret as library
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -135,8 +133,12 @@ def test_a_script_may_train_without_a_guard(tmp_path):
     assert (0, "1\n", "") == (done.returncode, done.stdout, done.stderr)
 
 
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="others have no such call")
+
+
 @pytest.mark.long
-def test_ctrl_c_ends_the_librarys_training(tmp_path, fasttext):
+@pytest.mark.parametrize("sent", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=LINUX)])
+def test_the_librarys_training_ends_with_the_process_that_started_it(tmp_path, fasttext, sent):
     text = tmp_path / "text.txt"
     os.mkfifo(text)  # the library waits for its lines as long as nobody writes any
     program = subprocess.Popen(
@@ -150,10 +152,10 @@ def test_ctrl_c_ends_the_librarys_training(tmp_path, fasttext):
     while (lines := end_of(text)) is None:
         assert program.poll() is None
         time.sleep(0.02)
-    program.send_signal(signal.SIGINT)
+    program.send_signal(sent)
     told = program.communicate(timeout=30)[1]  # its child, too, has closed the pipes
     os.close(lines)
-    assert told.endswith(b"KeyboardInterrupt\n")
+    assert told.endswith(b"KeyboardInterrupt\n" if sent == signal.SIGINT else b"")
 
 
 def end_of(pipe):
@@ -162,34 +164,6 @@ def end_of(pipe):
         return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
     except OSError:
         return None
-
-
-@pytest.mark.long
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
-def test_the_librarys_training_ends_when_its_parent_is_killed(tmp_path):
-    (tmp_path / "texts.jsonl").write_text('{"text": "a cat and a cat and a dog"}\n' * 5_000)
-    train = "train fasttext texts.jsonl --epochs 1000000 --buckets 1000 -o model".split()
-    program = subprocess.Popen([*PROGRAM, *train], cwd=tmp_path, env=environment())
-    children = Path(f"/proc/{program.pid}/task/{program.pid}/children")
-    while not (started := learning(children.read_text().split())):
-        assert program.poll() is None
-        time.sleep(0.05)
-    program.kill()
-    program.wait()
-    deadline = time.monotonic() + 20
-    while learning(started) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert [] == learning(started)
-
-
-def learning(numbers):
-    """Those of some processes that run, and learn by now: they take processor time."""
-    taken = {}
-    for number in numbers:
-        with suppress(FileNotFoundError, ProcessLookupError):
-            state, *times = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
-            taken[number] = 0 if state == "Z" else int(times[10])
-    return [number for number, ticks in taken.items() if ticks > 100]
 
 
 def test_what_the_library_refuses_is_one_clear_line(tmp_path):

@@ -85,15 +85,6 @@ def test_a_model_of_ones_own(tmp_path):
 def test_a_folder_without_a_parser_is_refused(tmp_path):
     (error,) = parsed_texts("builtin", ["It rains."], model=str(tmp_path))
     assert "is not a model folder; make one with structkit train span-parser" in str(error)
-    facts = {
-        **{"format": 1, "method": "santa", "settings": {}, "losses": {}, "steps": 1},
-        **{"query_fields": ["query"], "document_fields": ["positive"]},
-        "data": {"records": 1, "sha256": "0"},
-        **{"pooling": "mean", "normalize": True, "lengths": {"query": 64, "document": 256}},
-    }
-    (tmp_path / "structkit.json").write_bytes(orjson.dumps(facts))
-    with pytest.raises(UserError, match="is a santa, not a parser"):
-        parsed_texts("builtin", ["It rains."], model=str(tmp_path))
 
 
 def test_the_weights_are_small_and_say_what_they_are_made_of():

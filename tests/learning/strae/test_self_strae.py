@@ -99,18 +99,13 @@ def test_leaves_may_be_pieces(folders):
     assert len(tree.words) > 3 and tree.is_binary
 
 
-@pytest.mark.parametrize(
-    ("model", "status", "message"),
-    [
-        (None, 2, "the parser self-strae needs --model; make one with structkit train self-strae"),
-        ("no", 1, "--model no is not a model folder; make one with structkit train self-strae"),
-    ],
-)
-def test_a_model_is_needed(model, status, message):
-    with pytest.raises(UserError) as error:
-        parsing = ParseSettings(parser="self-strae", model=model)
-        list(parse_trees([{"id": "1", "text": "a b"}], parsing))
-    assert (status, message) == (error.value.status, str(error.value))
+def test_a_model_is_needed():
+    with pytest.raises(UserError, match="needs --model; make one with structkit train self-strae"):
+        ParseSettings(parser="self-strae")
+    with pytest.raises(UserError, match="--model no is not a model folder; make one with"):
+        list(
+            parse_trees([{"id": "1", "text": "a"}], ParseSettings(parser="self-strae", model="no"))
+        )
 
 
 def test_texts_and_trees_of_the_same_words_embed_alike(folders):

@@ -10,10 +10,9 @@ from structkit.commands.encode import write
 from structkit.errors import UserError
 from structkit.learning.strae.nodes import TreeEncoder
 from structkit.learning.strae.vocabulary import Vocabulary
-from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
 from structkit.records.stream import Stream
 from tests.learning.strae import reference_strae as reference
+from tests.learning.strae import samples
 from tests.model_encodings import encoding_of
 from tests.tolerances import rounding
 
@@ -132,47 +131,29 @@ def test_pieces_of_words_are_neither_words_nor_phrases(name):
 @pytest.fixture
 def trained(tmp_path):
     """A file of trees, and a model that knows their words."""
-    texts, model = tmp_path / "texts.jsonl", tmp_path / "model"
-    texts.write_bytes(
-        b"".join(
-            orjson.dumps({"id": f"t{n}", "tree": t, "set": n}) + b"\n" for n, t in enumerate(TREES)
-        )
-    )
-    chosen = registry.load("method", "strae")(max_steps=0, minimum_count=1)
-    train("strae", chosen, [str(texts)], RunOptions(output=str(model), quiet=True))
-    return str(texts), str(model)
+    model = tmp_path / "model"
+    samples.trained("strae", model, TREES, "tree", max_steps=0, minimum_count=1)
+    return str(tmp_path / "texts.jsonl"), str(model)
 
 
 def test_nodes_are_records_with_the_ids_of_their_texts(trained, tmp_path, capsys):
     (texts, model), target = trained, tmp_path / "nodes.jsonl"
-    encoding = encoding_of(model, "document", keep=["set"], nodes="phrases")
+    encoding = encoding_of(model, "document", keep=["tree"], nodes="phrases")
     capsys.readouterr()
     write(encoding, Stream([texts], str(target)))
     told = f"structkit: encoding {texts} with {model}\n"
     told += "structkit: texts without phrases, and so without a row: 1\n"
     assert told == capsys.readouterr().err
     found = [orjson.loads(line) for line in target.read_bytes().splitlines()]
-    expected = [("t0", [0, 4]), ("t0", [0, 3]), ("t0", [1, 3]), ("t2", [0, 2])]
+    expected = [("0", [0, 4]), ("0", [0, 3]), ("0", [1, 3]), ("2", [0, 2])]
     assert expected == [(record["doc_id"], record["span"]) for record in found]
-    assert ["t0#0", "t0#1", "t0#4", "t2#0"] == [record["id"] for record in found]
-    names = ["id", "doc_id", "embedding", "set", "node", "span", "text"]
+    assert ["0#0", "0#1", "0#4", "2#0"] == [record["id"] for record in found]
+    names = ["id", "doc_id", "embedding", "tree", "node", "span", "text"]
     assert names == list(found[0])
 
 
-def test_each_word_is_counted_once(trained, tmp_path, capsys):
-    text = tmp_path / "text.jsonl"
-    text.write_bytes(b'{"id": "t", "tree": "(X (X The) (X (X blue) (X dog)))"}\n')
-    encoding = encoding_of(trained[1], "document", nodes="all")
-    capsys.readouterr()
-    write(encoding, Stream([str(text)], str(tmp_path / "nodes.jsonl")))
-    expected = "2 of 3 words (66.7%) are not in the vocabulary and share one embedding"
-    told = f"structkit: encoding {text} with {trained[1]}\nstructkit: {expected}\n"
-    assert told == capsys.readouterr().err
-
-
 def test_a_text_without_a_tree_is_told_where_trees_come_from(trained, tmp_path):
-    text = tmp_path / "text.jsonl"
-    text.write_bytes(b'{"id": "t", "text": "the cat"}\n')
+    text = samples.write_records(tmp_path / "text.jsonl", ["the cat"])
     with pytest.raises(
         UserError, match="has none of the fields tree .* add it with structkit parse-trees; or"
     ):

@@ -1,12 +1,8 @@
 """What every parser writes is read back: the same tree, the same leaves, the same labels.
 
-Trees of code keep every letter, and memory stays within a bound. With LAWS_EVERY=1 in the
-environment all real code and pages are read; without it, some.
+Trees of code keep every letter, and memory stays within a bound.
 """
 
-import gzip
-import json
-import os
 import tracemalloc
 from pathlib import Path
 
@@ -23,9 +19,6 @@ from structkit.structure.trees.tree import from_spans
 from structkit.structure.trees.words import same
 from tests.structure.trees.parsed import check_arrays, parsed_texts
 
-DATA = Path("../shared/data")
-EVERY = int(os.environ.get("LAWS_EVERY", "200"))
-OURS = Path("fixtures")
 PLAIN = ("right-branching", "left-branching", "balanced", "random", "builtin")
 TEXTS = st.lists(
     st.sampled_from(
@@ -114,33 +107,6 @@ def test_edited_code(case, data):
     for tree in trees_of("ast", [text + "\n x"], languages=[language]):
         assert same(tree.words, text + "\n x")
         check(tree, "balanced")
-
-
-@pytest.mark.parametrize(
-    ("parser", "ours", "files", "field", "every"),
-    [
-        ("ast", "code/functions.jsonl", "codesearch/*.jsonl.gz", "code", EVERY),
-        ("dom", "pages/test.jsonl", "structdoc/*_docs*.jsonl.gz", "html", 4 * EVERY),
-        ("right-branching", "code/test.jsonl", "codesearch/*.jsonl.gz", "docstring", EVERY),
-        ("builtin", "pages/test.jsonl", "structdoc/*_queries.jsonl.gz", "query", EVERY),
-    ],
-)
-def test_real_texts(parser, ours, files, field, every):
-    """Samples of our own, and where the data is beside structkit, some of it or all."""
-    count = 0
-    every = 1 if EVERY == 1 else every
-    for path in [OURS / ours, *sorted(DATA.glob(files))]:
-        if path.suffix == ".gz":
-            with gzip.open(path, "rt", encoding="utf-8") as handle:
-                rows = [json.loads(line) for line in list(handle)[::every]]
-        else:
-            rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-        rows = [row for row in rows if row.get(field)]
-        languages = [row.get("language") for row in rows]
-        for tree in trees_of(parser, [row[field] for row in rows], languages=languages):
-            check(tree, "balanced")
-            count += 1
-    assert count
 
 
 def test_a_label_with_a_blank_is_one_word():

@@ -1,7 +1,5 @@
 """Trees: brackets, cleaning, binarization as NLTK does it."""
 
-import gzip
-import json
 from pathlib import Path
 
 import pytest
@@ -19,7 +17,6 @@ from structkit.structure.trees.tree import from_depths, from_spans
 from structkit.structure.trees.words import same, tokenize, words_of
 from tests.structure.trees.parsed import check_arrays
 
-DATA = Path("../shared/data/trees")
 SAMPLE = Path("../shared/nltk_data/corpora/treebank/combined")
 GOLD = Path("fixtures/trees/gold.mrg")  # our own
 TREEBANK = [GOLD, Path("fixtures/formats/ptb/test.mrg"), *sorted(SAMPLE.glob("*.mrg"))[:40]]
@@ -69,34 +66,6 @@ def test_trees_of_all_shapes_agree_with_nltk(item, factor):
     assert len(small.first) == len(middle.first) == 2 * len(ours.words) - 1
 
 
-@pytest.mark.parametrize("factor", ["right", "left"])
-def test_factors_by_hand(factor):
-    expected = {
-        "right": "(S (A a) (S|<> (B b) (S|<> (C c) (D+E d))))",
-        "left": "(S (S|<> (S|<> (A a) (B b)) (C c)) (D+E d))",
-    }
-    tree = read("(S (A a) (B b) (C c) (D (E d)))")
-    assert write(binarize(tree, factor)) == expected[factor]
-    assert write(binarize(tree, "balanced")) == "(S (S|<> (A a) (B b)) (S|<> (C c) (D+E d)))"
-
-
-def real_trees():
-    """Trees in brackets: our own, and where there are, those of treebanks."""
-    yield from GOLD.read_text("utf-8").splitlines()
-    for path in DATA.glob("*.jsonl.gz"):
-        if path.name in ("gum_dev.jsonl.gz", "ptb_sample_train.jsonl.gz"):
-            with gzip.open(path, "rt", encoding="utf-8") as rows:
-                yield from [json.loads(row)["tree"] for row in rows][::5]
-
-
-def test_real_trees_agree_with_nltk():
-    for text in real_trees():
-        theirs = Peer.fromstring(text)
-        # square brackets are plain in these files
-        expected = nltk_binarized(theirs, "right").translate({91: "-LSB-", 93: "-RSB-"})
-        assert write(binarize(read(text))) == expected
-
-
 def test_the_treebank_as_it_is_on_disk():
     found = expected = 0
     for path in TREEBANK:
@@ -108,6 +77,8 @@ def test_the_treebank_as_it_is_on_disk():
             assert not any("-" in label.strip("-") for label in tree.labels)
             assert write(read(write(tree))) == write(tree)
             found += 1
+        for line in text.splitlines() if path == GOLD else ():
+            assert write(binarize(read(line))) == nltk_binarized(Peer.fromstring(line), "right")
     assert found == expected >= 20 + 2 + 500 * SAMPLE.exists()
 
 
