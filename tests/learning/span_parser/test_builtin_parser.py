@@ -6,6 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 from imported import imported
+from structkit_plugins.parsers.builtin import SHIPPED
 
 from structkit import registry
 from structkit.commands.parse_trees import Settings as ParseSettings
@@ -91,8 +92,7 @@ def test_the_weights_are_small_and_say_what_they_are_made_of():
     assert sum(path.stat().st_size for path in WEIGHTS.iterdir()) <= 4_000_000
     licence = (WEIGHTS / "LICENSE.txt").read_text("utf-8")
     assert "CC BY-SA" in licence and "GUM" in licence
-    shipped = Path(registry.find("parser", "builtin").imported().SHIPPED)
-    assert {path.name for path in shipped.iterdir()} >= {"model.safetensors", "vocabulary.json"}
+    assert {path.name for path in SHIPPED.iterdir()} >= {"model.safetensors", "vocabulary.json"}
 
 
 def gold_trees(path):
