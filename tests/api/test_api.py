@@ -152,7 +152,7 @@ HARD = {"negatives_from": [{"query_id": "q", "doc_id": "a", "score": 1}], "posit
         ),
         (
             lambda: structkit.score([{"id": "1", "a_embedding": [1]}], task="similarity"),
-            "structkit.encode field='text_a' field='text_b' keep='score'",
+            "make pairs with structkit.encode(field=['text_a', 'text_b'], keep=['score'])",
         ),
         (
             lambda: structkit.score(
