@@ -258,24 +258,11 @@ def restored(masked: str, target: str) -> tuple[str, list[Span]]:
 
 @dataclass(frozen=True)
 class Inputs:
-    """A batch; what no loss needs is absent."""
+    """A batch: what losses need of masked documents, originals, negatives and queries."""
 
-    queries: Texts | None  # (batch, query length)
-    masked: MaskedBatch | None  # (batch, document length)
-    originals: Texts | None  # (batch, document length)
-    negatives: Texts | None  # (batch * n, document length)
+    texts: dict[str, Texts]  # of (batch, length) each, negatives (batch * n, length)
+    masked: MaskedBatch | None
     exclude: Tensor | None  # (batch, batch * (1 + n))
-
-    @property
-    def texts(self) -> dict[str, Texts]:
-        """The texts to embed, by name."""
-        parts = {
-            "masked": self.masked.texts if self.masked else None,
-            "originals": self.originals,
-            "negatives": self.negatives,
-            "queries": self.queries,
-        }
-        return {name: texts for name, texts in parts.items() if texts is not None}
 
 
 class Santa(DualEncoder[Inputs]):
@@ -292,20 +279,20 @@ class Santa(DualEncoder[Inputs]):
     def batch(self, records: list[Record], step: Step) -> Inputs:
         settings = self.settings
         align, predict = settings.alignment_weight > 0, settings.entity_weight > 0
-        original = align and settings.align_on == "original"
+        texts: dict[str, Texts] = {}
         masked = None
         if settings.reads_masked:
             masked = self.predictor.masked(records, self.field, predict=predict)
+            texts["masked"] = masked.texts
         documents = self.documents(records, step)
-        group = 1 + self.negatives
-        negatives = [text for place, text in enumerate(documents) if place % group]
-        return Inputs(
-            self.field(records, "query", "query") if align else None,
-            masked,
-            self.field(records, "positive", "document") if original else None,
-            self.part(negatives, len(records), "document") if align and negatives else None,
-            self.excluded(records, documents) if align else None,
-        )
+        negatives = [text for place, text in enumerate(documents) if place % (1 + self.negatives)]
+        if align and settings.align_on == "original":
+            texts["originals"] = self.field(records, "positive", "document")
+        if align and negatives:
+            texts["negatives"] = self.part(negatives, len(records), "document")
+        if align:
+            texts["queries"] = self.field(records, "query", "query")
+        return Inputs(texts, masked, self.excluded(records, documents) if align else None)
 
     def field(self, records: list[Record], name: str, kind: str) -> Texts:
         """The share of a field that this process takes."""
@@ -335,9 +322,11 @@ class Santa(DualEncoder[Inputs]):
     def objective(
         self, inputs: Inputs, embeddings: dict[str, Tensor]
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        if inputs.queries is None:
+        if "queries" not in embeddings:
             return torch.zeros((), device=self.encoder.device), {}
-        positives = embeddings["originals" if inputs.originals else "masked"]  # (batch, dim)
+        positives = embeddings[
+            "originals" if "originals" in embeddings else "masked"
+        ]  # (batch, dim)
         documents = stacked(positives, embeddings.get("negatives"))  # (batch * (1 + n), dim)
         alignment = self.contrast(embeddings["queries"], documents, inputs.exclude)
         return self.settings.alignment_weight * alignment, {"alignment": alignment.detach()}

@@ -191,12 +191,9 @@ def largest_norm(rows: Matrix) -> float:
         with np.errstate(over="ignore", invalid="ignore"):
             squares = np.einsum("rd,rd->r", block, block)  # (rows,)
         if not np.isfinite(squares).all():
-            row = first + int(np.argmin(np.isfinite(squares)))
-            if np.isfinite(block[row - first]).all():
-                raise UserError(f"row {row + 1:,} holds numbers too large for float32", TOO_LARGE)
-            raise UserError(
-                f"row {row + 1:,} holds NaN, infinity or a number beyond float32", NOT_FINITE
-            )
+            row = first + int(np.argmin(np.isfinite(squares))) + 1
+            problem = f"row {row:,} holds NaN, infinity or numbers too large for float32"
+            raise UserError(problem, NOT_FINITE)
         largest = max(largest, float(squares.max()))
     return float(np.sqrt(largest))
 
