@@ -171,7 +171,7 @@ GLOVE_SIZE := 50
 
 # all models beside the simplest, and what the paper compares
 STRAE_AGAINST := fasttext self-strae-untrained-words strae-c strae-c-balanced strae-c-right-branching
-SUITE := $(STRUCTKIT) score --task suite --workers 2
+SUITE := $(STRUCTKIT) score --task suite
 $(STRAE)/scores.jsonl:
 	$(SUITE) $^ -o $@
 $(STRAE)/compared.jsonl:

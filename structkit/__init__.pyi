@@ -240,7 +240,6 @@ def score(
     mean: bool = False,
     passages: Files = (),
     gold: Path | Rows | None = None,
-    workers: int = 1,
     seed: int = 0,
 ) -> Iterator[Record]: ...
 

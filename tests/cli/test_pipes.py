@@ -248,13 +248,6 @@ def test_stdin_under_another_name_is_the_same_pipe(run):
     assert (2, told) == (done.returncode, done.stderr)
 
 
-def test_workers_read_no_pipe(store, tmp_path, monkeypatch, capfdbinary):
-    """What is a pipe here, such as /dev/fd/63, is none in another process."""
-    monkeypatch.setattr("structkit.commands.score.suite.ProcessPoolExecutor", None)
-    line = "score --task suite sides.jsonl sides2.jsonl --workers 2"
-    assert 0 == made(line, store, tmp_path / "pipe", capfdbinary, "sides2.jsonl")[0]
-
-
 def test_lines_of_a_pipe_come_whole_wherever_the_first_good_one_is(store, tmp_path, capfdbinary):
     """Bad and blank lines before the record that tells the part keep their places."""
     line = "convert --to ptb late.jsonl --on-error skip --rejects out.rejects -o out.ptb"

@@ -115,14 +115,6 @@ class Settings:
         group=JUDGED,
     )
     gold: str | None = file_setting("trees: records with the right `tree`, by `id`.", group=PAIRS)
-    workers: int = setting(
-        1,
-        "suite: processes that score files.",
-        low=1,
-        high=256,
-        requires="task",
-        group=PAIRS,
-    )
     seed: int = seed_setting()
 
     def __post_init__(self) -> None:

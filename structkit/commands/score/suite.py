@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
-from multiprocessing import get_context
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
 from structkit.commands.score import Settings, by_name
 from structkit.embeddings.pairs import EmbeddingPairs, read_pairs
 from structkit.errors import UserError, flag
-from structkit.paths import is_pipe
-from structkit.processes import without_script
 from structkit.records.jsonl import Record
 from structkit.records.lines import input_name
 from structkit.scoring.classification import right_answers
@@ -88,7 +82,7 @@ def suite(settings: Settings) -> Iterator[Record]:
     # what is compared with is one of the models
     others = [path for path in settings.compare if path not in settings.runs]
     files = by_name([*settings.runs, *others])
-    results = dict(zip(files, _all(files, settings), strict=True))
+    results = {name: _of_file(path, settings.seed) for name, path in files.items()}
     first, majority = next(iter(results.values()))
     models: dict[str, list[Results]] = {}
     for name, (found, _) in results.items():
@@ -107,17 +101,6 @@ def suite(settings: Settings) -> Iterator[Record]:
                 yield from _compare({"run": name, "against": other}, seeded, models[other])
     if majority and not against:
         yield {**_row(MAJORITY, [majority]), "seeds": 0}
-
-
-def _all(files: Mapping[str, str], settings: Settings) -> Iterator[tuple[Results, Results]]:
-    one = partial(_of_file, seed=settings.seed)
-    if settings.workers == 1 or any(map(is_pipe, files.values())):  # a pipe is only here
-        yield from map(one, files.values())
-        return
-    # one thread per process: sums in another order differ
-    spawned = get_context("spawn"), torch.set_num_threads, (1,)
-    with without_script(), ProcessPoolExecutor(settings.workers, *spawned) as pool:
-        yield from pool.map(one, files.values())
 
 
 def _row(name: str, seeded: Sequence[Results]) -> Record:
