@@ -293,11 +293,11 @@ def is_count(value: Any) -> bool:
 
 
 def _text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value)
+    return isinstance(value, str) and value != ""
 
 
 def _names(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(map(_text, value))
+    return isinstance(value, list) and value != [] and all(map(_text, value))
 
 
 def are_lengths(value: Any) -> bool:
@@ -314,10 +314,6 @@ def are_prompts(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
 
 
-def _data(value: Any) -> bool:
-    return isinstance(value, dict) and is_count(value.get("records")) and _text(value.get("sha256"))
-
-
 # what each field of structkit.json must be; one that may be missing may be None
 OF_MODELS: dict[str, Callable[[Any], bool]] = {
     "pooling": lambda value: value is None or _text(value),
@@ -325,7 +321,7 @@ OF_MODELS: dict[str, Callable[[Any], bool]] = {
     "settings": lambda value: isinstance(value, dict),
     "query_fields": _names,
     "document_fields": _names,
-    "data": _data,
+    "data": lambda value: isinstance(value, dict) and _text(value.get("sha256")),
     "steps": is_count,
     "losses": lambda value: isinstance(value, dict),
 }
@@ -348,12 +344,8 @@ def read_weights(folder: Path) -> dict[str, NDArray[Any]]:
     file = folder / WEIGHTS
     try:
         weights: dict[str, NDArray[Any]] = load_file(file)
-    except OSError as error:
-        reason = error.strerror or "there is no such file"
-        raise damaged(f"cannot be read: {reason}", file) from None
-    except (SafetensorError, ValueError, KeyError) as error:
-        problem = f"is damaged or cut short (safetensors: {error})"
-        raise damaged(problem, file) from None
+    except (OSError, SafetensorError, ValueError, KeyError) as error:
+        raise damaged(f"cannot be read (safetensors: {error})", file) from None
     return weights
 
 
@@ -361,13 +353,10 @@ def own_weights(folder: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str
     """The weights of a model of these shapes. Errors: `UserError` where they are not its own."""
     stored, file = read_weights(folder), folder / WEIGHTS
     for name in sorted(stored | dict(shapes)):
-        if name not in stored or name not in shapes:
-            what = "is missing" if name in shapes else "is of another model"
-            raise damaged(f"the weight {name} {what}", file)
-        there, wanted = stored[name].shape, shapes[name]
+        there = stored[name].shape if name in stored else "missing"
+        wanted = shapes.get(name, "none")
         if there != wanted:
-            problem = f"the weight {name} has shape {there}, but the model needs {wanted}"
-            raise damaged(problem, file)
+            raise damaged(f"the weight {name} is {there}, but the model needs {wanted}", file)
         if not np.isfinite(stored[name]).all():
             raise damaged(f"the weight {name} holds numbers that are not finite", file)
     return stored

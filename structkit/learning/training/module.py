@@ -122,11 +122,7 @@ class HeldOut:
     """
 
     def __init__(
-        self,
-        module: TrainingModule,
-        records: Spool,
-        batch_size: int,
-        patience: int = 0,
+        self, module: TrainingModule, records: Spool, batch_size: int, patience: int = 0
     ) -> None:
         module.check_held_out(records)
         self.module, self.records = module, records
@@ -165,11 +161,6 @@ class HeldOut:
         step = Step(0, stage, 0, list(range(len(records))))
         self.module.zero_grad(set_to_none=True)
         return self.module.backward(self.module.held_out(records, step))["loss"]
-
-    @property
-    def lost_patience(self) -> bool:
-        """Whether the loss has not been lower for too long."""
-        return 0 < self.patience <= self.waited
 
     def keep_best(self) -> None:
         """Give the module the best weights, and start over: at the end of each stage."""

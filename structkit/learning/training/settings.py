@@ -6,7 +6,7 @@ Of the settings a plan is made: the records of each step, and its learning rate.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -20,7 +20,7 @@ from structkit.records.jsonl import Record
 from structkit.records.stream import ErrorOptions
 from structkit.registry import Contract
 from structkit.seeds import key
-from structkit.settings import check, make, setting, types_of
+from structkit.settings import check, make, setting
 
 LENGTH = 1_000_000  # tokens of any text
 LOOK_EVERY = 500  # at most so many steps between two measurements of the held-out loss
@@ -122,7 +122,9 @@ class Method(Contract):
 
         Errors: `UserError` for one of another type or out of bounds.
         """
-        return make(cls, {name: values[name] for name in types_of(cls) if name in values})
+        return make(
+            cls, {each.name: values[each.name] for each in fields(cls) if each.name in values}
+        )
 
     @classmethod
     def check_facts(cls, facts: Record) -> None:
@@ -173,8 +175,8 @@ class GradientSettings(PassSettings):
 
     validate: str | None = setting(
         None,
-        "held-out records, measured every 500 steps or each epoch, what is sooner: the model with "
-        "the lowest loss on them is kept",
+        "held-out records, measured every 500 steps, or each epoch if that is sooner: the model "
+        "with the lowest loss on them is kept",
         group="schedule",
     )
     patience: int = setting(

@@ -132,7 +132,7 @@ class Trainer:
         if held_out and (step == end or step % self.plan.look_every == 0):
             loss = held_out.look(step, self.plan.step(step - 1).stage)
             self.log.line({"step": step, "held_out_loss": loss})
-            if total(held_out.lost_patience) > 0:
+            if total(0 < held_out.patience <= held_out.waited) > 0:
                 self.step = end
             if self.step == end:
                 held_out.keep_best()
