@@ -1,6 +1,5 @@
 """Checkpoints: whole on the disk or not there, and only for the run that wrote them."""
 
-import json
 import resource
 import shutil
 
@@ -11,6 +10,7 @@ from structkit.errors import UserError
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
+from tests.learning.training.materials import write_sums
 
 Method = load("method", "contrastive")
 
@@ -44,11 +44,7 @@ def run(folder, kind=Method, **options):
 def stopped_run(tmp_path_factory):
     """A folder with data and a run that stopped after 11 of 20 steps."""
     folder = tmp_path_factory.mktemp("stopped")
-    records = (
-        {"id": str(n), "query": f"sum of {n} and {n * 7}", "positive": f"return {n} + {n * 7}"}
-        for n in range(40)
-    )
-    (folder / "train.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
+    write_sums(folder / "train.jsonl")
     with pytest.raises(KeyError, match="stop"):
         run(folder, Stopping, save_every=3)
     return folder

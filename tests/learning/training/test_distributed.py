@@ -21,7 +21,7 @@ from structkit.learning.training.run import check_processes, train
 from structkit.learning.training.settings import RunOptions
 from structkit.progress import hushed
 from structkit.registry import load
-from tests.learning.training.bert import WORDS, small_bert
+from tests.learning.training.materials import WORDS, small_bert
 from tests.learning.training.ranks import dies, fails, lives, returns
 from tests.tolerances import bound
 

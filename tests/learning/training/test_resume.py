@@ -16,23 +16,15 @@ from structkit.errors import UserError
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
+from tests.learning.training.materials import write_sums
 
 Method = load("method", "contrastive")
 ENV = {"OMP_NUM_THREADS": "1"}
 
 
-def written(file):
-    records = [
-        {"id": str(n), "query": f"sum of {n} and {n * 7}", "positive": f"return {n} + {n * 7}"}
-        for n in range(40)
-    ]
-    file.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return file
-
-
 @pytest.fixture
 def data(tmp_path):
-    return written(tmp_path / "train.jsonl")
+    return write_sums(tmp_path / "train.jsonl")
 
 
 def method(**changes):
@@ -124,7 +116,7 @@ train("contrastive", method, [sys.argv[1]], RunOptions(output=sys.argv[2], save_
 def stopped_run(tmp_path_factory):
     """The data and the folder of a run that was stopped after 3 steps."""
     folder = tmp_path_factory.mktemp("stopped")
-    data = written(folder / "train.jsonl")
+    data = write_sums(folder / "train.jsonl")
     process = start(data, folder / "model")
     wait_for_step(process, 3)
     process.terminate()

@@ -21,7 +21,7 @@ from structkit.learning.training.run import agree, check_processes, run_folder, 
 from structkit.learning.training.settings import RunOptions
 from structkit.learning.training.trainer import RunFolder
 from structkit.registry import load
-from tests.learning.training.bert import small_bert
+from tests.learning.training.materials import small_bert, write_sums
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="run with CUDA_VISIBLE_DEVICES=")
 RATE = 1e-5
@@ -32,13 +32,7 @@ TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
 
 @pytest.fixture
 def data(tmp_path):
-    file = tmp_path / "train.jsonl"
-    records = (
-        {"id": str(n), "query": f"sum of {n} and {n * 7}", "positive": f"return {n} + {n * 7}"}
-        for n in range(40)
-    )
-    file.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return file
+    return write_sums(tmp_path / "train.jsonl")
 
 
 def free_port():

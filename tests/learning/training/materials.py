@@ -1,4 +1,6 @@
-"""A small BERT without dropout: several processes train it as one does."""
+"""What several tests train: forty records, and a small BERT."""
+
+import json
 
 import torch
 from transformers import BertConfig, BertModel
@@ -8,8 +10,18 @@ from structkit.learning.encoders.tokenizer import train_tokenizer
 WORDS = "red green blue black white house tree car door shirt".split()
 
 
+def write_sums(file):
+    """Write records of sums, and return the file."""
+    records = (
+        {"id": str(n), "query": f"sum of {n} and {n * 7}", "positive": f"return {n} + {n * 7}"}
+        for n in range(40)
+    )
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return file
+
+
 def small_bert(folder):
-    """Write it into a folder, with a tokenizer of a few words."""
+    """Write a BERT without dropout, which several processes train as one does."""
     torch.manual_seed(0)
     tokenizer = train_tokenizer(WORDS, 400, cls=True)
     config = BertConfig(
