@@ -236,22 +236,6 @@ def test_facts_that_are_no_file(copied, kind):
         shutil.rmtree(folder)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["self-strae", "builtin"])
-def test_parsers_read_the_same_facts(run, copied, name):
-    folder = copied({"builtin": "span-parser"}.get(name, name))
-    for file in ("model.safetensors", "structkit.json"):
-        content = (folder / file).read_bytes()
-        (folder / file).write_bytes(content[:-100])
-        found = run(
-            *("parse-trees", "--parser", name, "--model", folder),
-            input=b'{"id": "1", "text": "a small house"}\n',
-        )
-        assert (1, 1) == (found.returncode, len(found.stderr.splitlines()))
-        assert f"{folder / file}: is " in found.stderr.decode()
-        (folder / file).write_bytes(content)
-
-
 OF_LIBRARIES = {
     "dtype": ("config.json", [1, "x"]),
     "decoder_start_token_id": ("config.json", None),

@@ -26,7 +26,6 @@ from transformers import (
 
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
-from structkit.learning.encoders.poolings import pool_last_token
 from structkit.learning.encoders.tokenizer import train_tokenizer
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
@@ -112,19 +111,6 @@ def test_a_decoder_only_model_reads_the_state_of_its_eos(decoder_only):
     torch.testing.assert_close(embeddings(model, ["a b", *TEXTS])[0], expected, **NEAR)
     cut = model.tokenizing.ids(["c " * 600], "query")[0]
     assert (66, 1) == (len(cut), cut[-1])  # what is cut still ends in EOS
-
-
-def test_padding_on_either_side(decoder_only):
-    model, _ = open_model(decoder_only)
-    ids = [[3, 4, 5, 1], [6, 1]]
-    right = torch.tensor([ids[0], [*ids[1], 0, 0]]), torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]])
-    left = torch.tensor([ids[0], [0, 0, *ids[1]]]), torch.tensor([[1, 1, 1, 1], [0, 0, 1, 1]])
-    found = []
-    for tokens, mask in (right, left):
-        places = (mask.cumsum(1) - 1).clamp(min=0)
-        states = model.model(tokens, attention_mask=mask, position_ids=places).last_hidden_state
-        found.append(pool_last_token(None, states, mask))
-    torch.testing.assert_close(*found, **rounding(TERMS, found[0].abs().max().item()))
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mcls"])
@@ -258,13 +244,6 @@ def test_minilm_is_the_packaged_model():
     )
     found = embeddings(model, ["two words", "x " * 300]).numpy()
     assert abs(found - theirs).max() <= bound(terms(model), abs(theirs).max())
-
-
-def test_a_start_of_training_keeps_what_the_folder_says(tmp_path, pairs):
-    folder = trained(tmp_path, pairs, model="minilm", document_length=16)
-    facts = open_model(folder)[1]
-    assert ("mean", True) == (facts["pooling"], facts["normalize"])
-    assert {"query": 256, "document": 16} == facts["lengths"]
 
 
 @pytest.mark.parametrize(

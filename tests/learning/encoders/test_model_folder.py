@@ -52,15 +52,6 @@ def test_transformers_gives_the_same_embeddings(trained):
     torch.testing.assert_close(found, expected, **rounding(TINY))
 
 
-def test_files_for_sentence_transformers(trained):
-    modules = json.loads((trained / "modules.json").read_text())
-    assert ["", "1_Pooling", "2_Normalize"] == [module["path"] for module in modules]
-    assert "sentence_transformers.models.Transformer" == modules[0]["type"]
-    pooling = json.loads((trained / "1_Pooling" / "config.json").read_text())
-    assert (64, True) == (pooling["word_embedding_dimension"], pooling["pooling_mode_mean_tokens"])
-    assert 256 == json.loads((trained / "sentence_bert_config.json").read_text())["max_seq_length"]
-
-
 def test_facts(trained):
     facts = json.loads((trained / "structkit.json").read_text())
     assert ("contrastive", 1, 0) == (facts["method"], facts["format"], facts["settings"]["seed"])
@@ -106,16 +97,3 @@ def test_missing_weights_are_not_made_up(folder):
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     with pytest.raises(UserError, match=r"lacks 1 weights \(encoder.block.0"):
         open_model(str(folder))
-
-
-@pytest.mark.parametrize("name", ["./nowhere", "/nowhere/at/all", "~/nowhere"])
-def test_no_folder(name):
-    with pytest.raises(UserError, match=f"there is no model folder {name}"):
-        open_model(name)
-
-
-def test_offline_forbids_the_hub():
-    with pytest.raises(
-        UserError, match="no folder no/such, .*--offline is set; .* or leave --offline out"
-    ):
-        open_model("no/such", offline=True)

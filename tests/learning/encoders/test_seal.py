@@ -1,11 +1,9 @@
 """SEAL: what each stage aligns queries with, its losses by hand, and what it refuses."""
 
 import json
-import subprocess
 
 import pytest
 import torch
-from conftest import WARM, environment
 from torch.nn import functional
 
 from structkit.commands.html_variants import html_variants
@@ -220,25 +218,3 @@ def test_fewer_negatives_than_wanted(tmp_path):
     spool = spool_of(tmp_path, method, html_variants(records()))
     with pytest.raises(UserError, match="has 2 negatives, but each query needs 3; .*-query 2$"):
         method.build(spool)
-
-
-def test_from_html_to_vectors_in_pipes(tmp_path):
-    lines = "".join(json.dumps(record) + "\n" for record in records(8)).encode()
-    run = " ".join(WARM)
-    train = (
-        f"{run} html-variants | {run} train seal --size tiny --vocabulary-size 500 --query-length 2"
-        f" --document-length 64 --chunk-size 4 -o {tmp_path}/model"
-    )
-    found = subprocess.run(
-        train, shell=True, input=lines, capture_output=True, env=environment(), check=False
-    )
-    assert 0 == found.returncode, found.stderr.decode()
-    summary = json.loads(found.stdout)
-    assert {"masked", "tagged", "untagged", "loss"} == set(summary["losses"])
-    assert (4, 8) == (summary["steps"], summary["records"])
-    assert b"32 of 32 query texts were longer than --query-length" in found.stderr
-    encode = f"{run} html-variants | {run} encode -m {tmp_path}/model"
-    found = subprocess.run(
-        encode, shell=True, input=lines, capture_output=True, env=environment(), check=False
-    )
-    assert 8 == len(found.stdout.splitlines()), found.stderr.decode()
