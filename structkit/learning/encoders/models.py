@@ -19,7 +19,6 @@ from safetensors import SafetensorError
 from tokenizers import AddedToken
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -199,54 +198,26 @@ def new_model(
     return model
 
 
-LENGTH = 3  # tokens of the text that shows where positions begin
+TABLES = ("position_embeddings", "embed_positions", "wpe")  # of positions, by their last names
 
 
 def positions(model: Any) -> int | None:
     """The most tokens that a model can read, None where its positions have no limit.
 
-    What it looks up for a short text says so: the table of its position embeddings, and the row of
-    the first token, which many kinds of models leave to the padding. Others have what their
-    configuration says.
+    Its configuration says so, and the table of its position embeddings, less the rows before the
+    first token's, which many kinds of models leave to the padding.
     """
     config = model.config
     encoder = model.get_encoder() if config.is_encoder_decoder else model
-    # not the padding: 0 or 1, or what the configuration says
-    token = 3 if getattr(config, "pad_token_id", None) == 2 else 2
-    ids = torch.full((1, LENGTH), token, device=next(model.parameters()).device)
-    training = model.training
-    model.eval()
-    looked = LookedUp()  # type: ignore[no-untyped-call]
-    try:
-        with torch.no_grad(), looked:
-            encoder(input_ids=ids, attention_mask=torch.ones_like(ids))
-    except DAMAGE:
-        pass  # the first text of a user's folder fails in the same way, and says why
-    model.train(training)
-    if looked.positions or config.is_encoder_decoder:
-        return looked.positions
-    most: int | None = getattr(config, "max_position_embeddings", None)
-    return most if most and most > 0 else None  # XLNet's -1 means any
-
-
-class LookedUp(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Watches the tables in which a text of equal tokens is looked up.
-
-    `positions` is how many rows the table has from the first token's on whose rows follow each
-    other: that of positions, as equal tokens have equal rows everywhere else.
-    """
-
-    positions: int | None = None
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        if func is torch.ops.aten.embedding.default:
-            table, rows = args[0], args[1][..., :LENGTH]  # some kinds of models pad
-            if rows.shape[-1] == LENGTH and bool((rows.diff() == 1).all()):
-                most = len(table) - int(rows.min())
-                self.positions = min(most, self.positions or most)
-        return func(*args, **(kwargs or {}))
+    limits = []
+    for name, table in encoder.named_modules():
+        if isinstance(table, nn.Embedding) and name.rpartition(".")[2] in TABLES:
+            padding = -1 if table.padding_idx is None else table.padding_idx
+            limits.append(len(table.weight) - getattr(table, "offset", padding + 1))
+    said = getattr(config, "max_position_embeddings", None) or -1  # as XLNet, which reads any
+    if said > 0 and (limits or not config.is_encoder_decoder):
+        limits.append(said)
+    return min(limits, default=None)
 
 
 def stretch_positions(model: Any, tokenizer: Any, count: int) -> None:
