@@ -41,16 +41,8 @@ def hushed(quiet: bool) -> Iterator[None]:
 
 
 def colored(stream: int = 1) -> bool:
-    """Whether a file descriptor gets colors: a terminal does.
-
-    Otherwise said by NO_COLOR, CLICOLOR_FORCE and CLICOLOR, in this order
-    (https://bixense.com/clicolors).
-    """
-    if os.environ.get("NO_COLOR"):
-        return False
-    if os.environ.get("CLICOLOR_FORCE", "0") not in ("", "0"):
-        return True
-    plain = os.environ.get("CLICOLOR") == "0" or os.environ.get("TERM") == "dumb"
+    """Whether a file descriptor gets colors: a terminal does, unless NO_COLOR is set."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return not plain and os.isatty(stream)
 
 

@@ -1,23 +1,266 @@
-"""Run the program: what the user can fix becomes one line and an exit status."""
+"""The command line: flags made of settings; errors are one line and an exit status."""
 
 from __future__ import annotations
 
 import errno
+import inspect
 import os
 import re
 import sys
-from typing import Annotated, Any, NamedTuple, NoReturn
+import textwrap
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import MISSING, Field, fields
+from typing import Annotated, Any, NamedTuple, NoReturn, get_args
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_install_completion_arguments
 
-from structkit.cli.flags import CONTEXT, Page, brief, command, examples_part
-from structkit.errors import UserError
+from structkit import registry
+from structkit.errors import UserError, flag
+from structkit.paths import keep_apart, lines_name
 from structkit.processes import exit_program, raise_at_signals
-from structkit.progress import complain
+from structkit.progress import complain, hush
 from structkit.records.output import cannot_write
-from structkit.settings import Command, Group, Program
+from structkit.records.stream import Options, OutputOptions
+from structkit.settings import (
+    GROUPS,
+    Group,
+    Program,
+    alternatives,
+    bounds,
+    choices_of,
+    files_of,
+    group_of,
+    help_of,
+    is_several,
+    make,
+    parse,
+    types_of,
+)
+
+Completions = list[tuple[str, str]]  # each a name, and what it is
+
+
+def plugin_names(kind: str) -> Callable[[str], Completions]:
+    """What completes the name of a plugin of a kind, without importing it."""
+
+    def complete(incomplete: str) -> Completions:
+        return [
+            (plugin.name, brief(plugin.summary()))
+            for plugin in registry.plugins()
+            if plugin.kind == kind and plugin.name.startswith(incomplete)
+        ]
+
+    return complete
+
+
+def brief(text: str) -> str:
+    """The beginning of a description, on one line: a shell takes each line for another word.
+
+    >>> brief("Words.") + brief("Stanza's parser: `pip install stanza` and its English models")
+    "Words.Stanza's parser: `pip install stanza` and …"
+    """
+    return textwrap.shorten(text, 45, placeholder=" …").replace("[", r"\[")  # typer reads markup
+
+
+OPTIONS = "Options"  # the group of flags that name no other
+LONG = 12  # flags of a page that has groups
+
+
+class Texts:
+    """Leaves a flag's texts as they are, for settings to read.
+
+    typer has pydantic read them, whose import alone takes as long as a small command.
+    """
+
+    def coerce(self, value: Any, **place: Any) -> Any:
+        """The text, or texts."""
+        return value
+
+
+class Page:
+    """The --help of a command: what records it reads and writes, then its flags, common ones first.
+
+    A flag names its group as `rich_help_panel`; groups come in the order of the flags. Short pages
+    have none.
+    """
+
+    records: Mapping[str, str] = {}
+    """The fields of records: what is done with them, and their names."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The arguments and flags, whose values are the texts that were given."""
+        inherited: Any = super()
+        parameters: list[Any] = inherited.get_params(ctx)
+        for each in parameters:
+            each.get_runtime_param = Texts
+        return parameters
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """The flags that complete what was typed."""
+        inherited: Any = super()
+        items = inherited.shell_complete(ctx, incomplete)
+        for item in items:
+            item.help = brief(item.help or "")
+        return items
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the sections of the page."""
+        command: Any = self
+        for heading, rows in sections(command, ctx).items():
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
+        if isinstance(self, TyperGroup):
+            command.format_commands(ctx, formatter)
+
+
+def sections(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
+    """The headings of a command's page, with names and what they mean: arguments, flags …"""
+    found: dict[str, list[tuple[str, str]]] = {"Arguments": []}
+    found["Records"] = list(command.records.items())
+    found[OPTIONS] = []
+    parameters = command.get_params(ctx)
+    grouped = len(parameters) >= LONG
+    for parameter in parameters:
+        if row := parameter.get_help_record(ctx):
+            argument = parameter.param_type_name == "argument"
+            group = (grouped and getattr(parameter, "rich_help_panel", None)) or OPTIONS
+            found.setdefault("Arguments" if argument else group, []).append(row)
+    return found
+
+
+CONTEXT = {"help_option_names": ["-h", "--help"]}
+BEYOND = 1e6  # nobody gives so much, so the help names no bound
+
+
+class Flags(Page, TyperCommand):
+    """A command whose parameters are settings."""
+
+
+def command(
+    name: str,
+    help: str,
+    settings: Sequence[type],
+    call: Callable[..., None],
+    *,
+    without: Collection[str] = (),
+) -> Any:
+    """A command with one flag for each field of the settings, which `call` gets, made and checked.
+
+    Fields in `without` are no flags and keep their defaults.
+    """
+    flags = {kind: [each for each in fields(kind) if each.name not in without] for kind in settings}
+    listed = [(kind, each) for kind, some in flags.items() for each in some]
+    groups = ["common", *(group_of(kind, each.name) for kind, each in listed)]
+    order = sorted(dict.fromkeys(groups), key=_place)
+    listed.sort(key=lambda pair: order.index(group_of(pair[0], pair[1].name)))
+    parameters = [_parameter(kind, each) for kind, each in listed]
+
+    def body(**texts: Any) -> None:
+        hush(bool(texts.get("quiet")))
+        given = [_settings(kind, some, texts) for kind, some in flags.items()]
+        if not any(isinstance(each, Options) for each in given):  # a `Stream` checks its own
+            keep_apart(files_of(given, "writes"), [path for _, path in files_of(given, "reads")])
+            for each in given:
+                if isinstance(each, OutputOptions):
+                    lines_name(each.output)
+        call(*given)
+
+    body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    body.__annotations__ = {each.name: each.annotation for each in parameters}
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command(name, cls=Flags, help=help, context_settings=CONTEXT)(body)
+    made: Any = typer.main.get_command(alone)
+    made.settings = settings
+    return made
+
+
+def _settings(kind: type, flags: Sequence[Field[Any]], texts: dict[str, Any]) -> Any:
+    """Settings of the texts that flags were given."""
+    values = {}
+    for each in flags:
+        if (given := texts[each.name]) in (None, [], ()):
+            continue
+        several = is_several(types_of(kind)[each.name])
+        read = [
+            parse(kind, each, text) if isinstance(text, str) else text
+            for text in (given if several else [given])
+        ]
+        values[each.name] = tuple(read) if several else read[0]
+    return make(kind, values)
+
+
+def _place(group: str) -> int:
+    """Where a help lists a group: common flags first, those of runs last."""
+    order = [*GROUPS]
+    return order.index(group) if group in GROUPS else len(order) - 2
+
+
+def _parameter(kind: type, each: Field[Any]) -> inspect.Parameter:
+    """What typer makes a flag or an argument of: texts, which are read when all are there."""
+    hint, group = types_of(kind)[each.name], group_of(kind, each.name)
+    either = bool in alternatives(hint)
+    more: dict[str, Any] = {
+        "help": f"{help_of(kind, each)}{_default(kind, each)}",
+        "show_default": False,
+        "autocompletion": _completion(kind, each),
+    }
+    metavar = each.metadata.get("metavar", "")
+    if each.metadata.get("argument"):
+        info: Any = typer.Argument(**more, metavar=metavar or each.name.upper())
+    else:
+        names = [f"--{each.name.strip('_').replace('_', '-')}"]
+        if either and (hint is not bool or each.default):
+            names = [f"{names[0]}/{flag(each.name, False)}"]
+        names += [each.metadata["short"]] if "short" in each.metadata else []
+        metavar = metavar or ("" if either else _metavar(kind, each))
+        more["rich_help_panel"] = GROUPS.get(group, group)
+        info = typer.Option(*names, metavar=metavar or None, **more)
+    text: Any = bool if either else list[str] if is_several(hint) else str
+    return inspect.Parameter(
+        each.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[text | None, info],
+    )
+
+
+def _metavar(kind: type, each: Field[Any]) -> str:
+    """What stands for the value: `<int>`, or its choices."""
+    if choices := choices_of(kind, each):
+        return f"<{'|'.join(choices)}>"
+    hint = alternatives(types_of(kind)[each.name])[0]
+    return f"<{(get_args(hint)[0] if is_several(hint) else hint).__name__}>"
+
+
+def _default(kind: type, each: Field[Any]) -> str:
+    """The default of a setting and its bounds, as the help ends."""
+    said = []
+    if each.default is MISSING:
+        said.append("required")
+    elif each.default is not None and each.default is not False and each.default != ():
+        said.append(f"default: {_spelled(each.default)}")
+    low, high = bounds(kind, each.name)
+    if high is not None and high < BEYOND:
+        said.append(" … ".join(_spelled(end) for end in (low, high) if end is not None))
+    return f"  [{'; '.join(said)}]" if said else ""
+
+
+def _spelled(value: Any) -> str:
+    """A default or a bound, as a help has it."""
+    if isinstance(value, tuple):
+        return " ".join(map(_spelled, value))
+    return "yes" if value is True else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _completion(kind: type, each: Field[Any]) -> Callable[[str], Any] | None:
+    """What a shell completes: choices, or names of plugins."""
+    complete = each.metadata.get("complete")
+    if choices := choices_of(kind, each):
+        return lambda incomplete: [name for name in choices if name.startswith(incomplete)]
+    return plugin_names(complete) if complete else None
 
 
 class Item(NamedTuple):
@@ -45,9 +288,18 @@ class Commands(Page, TyperGroup):
         if cmd_name not in self.group.names() and getattr(ctx, "resilient_parsing", False):
             return None  # a shell completes after an unknown name
         declared = self.group.command(cmd_name)
-        made: Any = Commands(declared) if isinstance(declared, Group) else opened(declared)
+        made: Any
+        if isinstance(declared, Group):
+            made = Commands(declared)
+        else:
+            kinds = (declared.settings, *declared.also)
+            made = command(
+                declared.name, declared.help, kinds, declared.main, without=declared.without
+            )
         made.records = declared.records
-        made.epilog = examples_part(declared.examples) if declared.examples else None
+        if lines := declared.examples.strip().splitlines():
+            # they are not wrapped
+            made.epilog = "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
         return made
 
     def rows(self, ctx: Any) -> list[tuple[str, str]]:
@@ -65,12 +317,6 @@ class Commands(Page, TyperGroup):
             return super().shell_complete(ctx, incomplete)
         rows = [row for row in self.rows(ctx) if row[0].startswith(incomplete)]
         return [Item(name, brief(summary)) for name, summary in rows]
-
-
-def opened(declared: Command) -> Any:
-    """A command as typer has it."""
-    kinds = (declared.settings, *declared.also)
-    return command(declared.name, declared.help, kinds, declared.main, without=declared.without)
 
 
 def version(wanted: bool) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from structkit import __version__
-from structkit.cli.flags import sections
-from structkit.cli.main import Commands, app
+from structkit.cli.main import Commands, app, sections
 
 
 def pages() -> Iterator[tuple[str, str]]:

@@ -292,18 +292,20 @@ def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
     try:
         file = parquet.ParquetFile(path)
         table = file.read()
-    except (OSError, arrow.ArrowException) as error:
+        table.validate(full=True)  # texts are UTF-8
+        names = table.column_names
+    except (OSError, ValueError, arrow.ArrowException) as error:
         if isinstance(error, OSError) and error.errno:
             raise cannot_read(error).at(path) from None
         problem = f"is not a Parquet file, or a damaged one ({str(error).partition('.')[0]})"
         raise UserError(problem, _write(".parquet")).at(path) from None
-    numbers = next((each for each in ("embedding", "vector") if each in table.column_names), "")
-    if "id" not in table.column_names or not numbers or not len(table):
-        names = ", ".join(table.column_names) or "no columns"
-        problem = f"holds {len(table):,} rows of {names}, not id and embedding"
+    numbers = next((each for each in ("embedding", "vector") if each in names), "")
+    if "id" not in names or not numbers or not len(table):
+        columns = ", ".join(names) or "no columns"
+        problem = f"holds {len(table):,} rows of {columns}, not id and embedding"
         raise UserError(problem, _write(".parquet")).at(path)
     ids = [str(each) for each in table["id"].to_pylist()]
-    chunks = "doc_id" in table.column_names
+    chunks = "doc_id" in names
     doc_ids = [str(each) for each in table["doc_id"].to_pylist()] if chunks else ids
     kept = table.drop_columns([numbers, "id", *["doc_id"] * chunks])
     rows = Matrix([_numbers(table[numbers], len(table), path)])

@@ -144,7 +144,7 @@ class ParquetLines(io.RawIOBase):
         try:
             for batch in self.parquet.ParquetFile(self.handle).iter_batches(ROWS):
                 yield b"".join(map(_line, batch.to_pylist()))
-        except (self.arrow.ArrowException, OSError) as error:
+        except (self.arrow.ArrowException, OSError, ValueError) as error:
             reason = str(error).partition("\n")[0]
             raise UserError(f"cannot be read: {reason}", COPY).at(self.name) from None
 

@@ -14,6 +14,7 @@ from hostile.spoiling import examples, spoiled
 from hypothesis import given
 from hypothesis import strategies as st
 
+from structkit.embeddings.reading import read_parquet
 from structkit.errors import UserError
 from structkit.formats.interchange import FormatParts, Options, read_records
 from structkit.formats.rows import BracketRows, ColumnRows, DelimitedRows, ParagraphRows
@@ -97,6 +98,14 @@ def parquet() -> bytes:
 def test_spoiled_records(tmp_path, name, good, data):
     (tmp_path / name).write_bytes(data.draw(spoiled(good)))
     read(tmp_path / name)
+
+
+@pytest.mark.parametrize("text", [b"none", b'a "b"'])  # a column's name, a value
+def test_texts_of_parquet_that_are_no_utf8_are_told(tmp_path, text):
+    path = write(tmp_path / "a.parquet", parquet().replace(text, text[:-1] + b"\xe9"))
+    for reading in (Records.read([str(path)]), map(read_parquet, [str(path)])):
+        with pytest.raises(UserError, match="a.parquet: "):
+            list(reading)
 
 
 def read(path, most=MAXIMUM):

@@ -36,7 +36,7 @@ USED = (
 # variables that are read when they are used; a run with any other variable than the server's needs
 # a start of its own
 LATE = {
-    *("CLICOLOR", "CLICOLOR_FORCE", "COLORTERM", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR"),
+    *("COLORTERM", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR"),
     *("TERM", "TMPDIR", "XDG_CACHE_HOME", "XDG_DATA_HOME"),
     # set by what tests import
     *("KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK", "OMP_WAIT_POLICY", "ORT_DISABLE_TELEMETRY"),

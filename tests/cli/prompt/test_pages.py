@@ -10,8 +10,7 @@ from typing import ClassVar
 import pytest
 
 from structkit import registry
-from structkit.cli.flags import command
-from structkit.cli.main import app
+from structkit.cli.main import app, command
 from structkit.settings import COMMANDS, group_of, setting
 
 FIXTURES = Path("fixtures").absolute()
