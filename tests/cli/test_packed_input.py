@@ -84,14 +84,6 @@ def test_what_another_tool_unpacks(run: Run, pack: object, tool: str) -> None:
     assert 0 == run("mask-entities", input=unpacked).returncode
 
 
-def test_convert_reads_parquet_from_a_pipe(run: Run, tmp_path: Path) -> None:
-    whole = parquet(tmp_path / "in.parquet")
-    flags = ["convert", "--to", "beir", "--part", "corpus"]
-    expected = run(*flags, "in.parquet").stdout
-    assert expected
-    assert expected == run(*flags, input=whole).stdout
-
-
 def at_terminal(tmp_path: Path, *flags: str) -> bytes:
     """What stderr gets where stdin is a terminal on which two lines are typed."""
     terminal, end = pty.openpty()

@@ -7,22 +7,14 @@ from pathlib import Path
 SOURCES = [*Path("structkit").rglob("*.py"), *Path("plugins").rglob("*.py")]
 MODULES = {"subprocess", "pty", "marshal", "shelve", "dill", "cloudpickle", "joblib", "code"}
 NAMES = {"eval", "exec", "compile", "__import__", "input"}
-ATTRIBUTES = {
-    "system",
-    "popen",
-    "execv",
-    "execvp",
-    "spawnv",
-    "extractall",
-    "extract",
-    "unpack_archive",
-}
+ATTRIBUTES = {*"system popen execv execvp spawnv extractall extract unpack_archive".split()}
 PROGRAMS = {
     Path("structkit/commands/doctor.py"): {"subprocess"},  # asks NVIDIA's for the cards
     Path("plugins/methods/fasttext.py"): {"subprocess"},  # runs itself, so that Ctrl-C works
 }
-# one process of ours reads what its child wrote; the other names only what an unpickler raises
+# a process of ours reads what its child or parent wrote; one names only what an unpickler raises
 PICKLES = {
+    Path("plugins/methods/fasttext.py"),
     Path("structkit/processes.py"),
     Path("structkit/learning/training/checkpoints.py"),
     Path("structkit/learning/training/launching.py"),
