@@ -5,7 +5,6 @@ import json
 import pytest
 import torch
 
-from structkit.errors import UserError
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
@@ -190,8 +189,3 @@ def test_bfloat16_keeps_the_scores_exact(module_of):
         torch.cat([each.flatten() for each in found.values()]) for _, found in (expected, found)
     ]
     assert torch.cosine_similarity(*whole, dim=0) > 0.97
-
-
-def test_a_negative_chunk_size_is_refused():
-    with pytest.raises(UserError, match="--chunk-size -1"):
-        load("method", "contrastive")(chunk_size=-1)
