@@ -182,7 +182,7 @@ def plain(tokenizer: Tokenizer) -> Tokenizer:
 def with_words(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
     """The same tokenizer, to which these words, as it normalizes them, are one token each.
 
-    Their ids follow the existing ones. Errors: a kind of tokenizer that cannot learn words.
+    Their ids follow the existing ones. Errors: ids that do not follow one another.
     """
     content = json.loads(tokenizer.to_str())
     model, first = content["model"], tokenizer.get_vocab_size()
@@ -193,16 +193,11 @@ def with_words(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
                 "train without records: the model's own vocabulary is used",
             )
         model["vocab"] += [[word, 0.0] for word in words]  # more likely than any split
-    elif model["type"] in ("WordPiece", "WordLevel", "BPE"):
+    else:
         model["vocab"] |= {word: first + number for number, word in enumerate(words)}
         if model["type"] == "BPE":
             model["ignore_merges"] = True  # a word that is a token needs no merges
         if model["type"] == "WordPiece":
             longest = max(map(len, words), default=0)
             model["max_input_chars_per_word"] = max(model["max_input_chars_per_word"], longest)
-    else:
-        raise UserError(
-            f"a {model['type']} tokenizer learns no words",
-            "train without records: the model's own vocabulary is used",
-        )
     return Tokenizer.from_str(json.dumps(content))

@@ -21,13 +21,13 @@ from structkit.errors import UserError, flag, program
 from structkit.learning.encoders.dual_encoder import (
     DualEncoder,
     check_contrast,
+    interleave,
     negatives_of,
-    stacked,
 )
 from structkit.learning.encoders.encoder import Encoder, build_encoder
 from structkit.learning.encoders.grad_cache import Texts
 from structkit.learning.encoders.models import DAMAGE, PLAIN, SAFE
-from structkit.learning.encoders.packing import Tokens, padded
+from structkit.learning.encoders.packing import Tokens, pad
 from structkit.learning.encoders.poolings import decoder_states
 from structkit.learning.folders import model_folder, own_facts
 from structkit.learning.training.autograd import vocabulary_loss
@@ -143,7 +143,7 @@ class TokensInPlace(Predictor):
         if not own:
             wanted = max(1, total(0)) if predict else 0.0
             return MaskedBatch(Texts(None, first, every), None, wanted)
-        tokens, labels = self.tokens([restored(each["masked"], each["target"]) for each in own])
+        tokens, labels = self.tokens([restore(each["masked"], each["target"]) for each in own])
         device = self.head.bias.device
         texts = Texts(tokens.to(device), first, every)
         if not predict:
@@ -162,7 +162,7 @@ class TokensInPlace(Predictor):
         )
         cut = sum(bool(encoding.overflowing) for encoding in encoded.encodings)
         tokenizing.truncation.count("document", len(texts), cut)
-        tokens = padded(encoded["input_ids"], tokenizing.padding)
+        tokens = pad(encoded["input_ids"], tokenizing.padding)
         labels = torch.full(tokens.ids.shape, IGNORED)
         for row, (_, spans) in enumerate(restored):
             places = overlapping(encoded["offset_mapping"][row], spans)
@@ -232,12 +232,12 @@ def entities_of(target: str) -> list[str]:
     return [piece.strip() for piece in SENTINEL.split(target)[2:-2:2]]
 
 
-def restored(masked: str, target: str) -> tuple[str, list[Span]]:
+def restore(masked: str, target: str) -> tuple[str, list[Span]]:
     """The text before masking, and where its entities are.
 
     Errors: a sentinel without an entity is a `UserError`.
 
-    >>> restored("def <extra_id_0>(a): <extra_id_0>", "<extra_id_0> f <extra_id_1>")
+    >>> restore("def <extra_id_0>(a): <extra_id_0>", "<extra_id_0> f <extra_id_1>")
     ('def f(a): f', [(4, 5), (10, 11)])
     """
     entities = entities_of(target)
@@ -327,7 +327,7 @@ class Santa(DualEncoder[Inputs]):
         positives = embeddings[
             "originals" if "originals" in embeddings else "masked"
         ]  # (batch, dim)
-        documents = stacked(positives, embeddings.get("negatives"))  # (batch * (1 + n), dim)
+        documents = interleave(positives, embeddings.get("negatives"))  # (batch * (1 + n), dim)
         alignment = self.contrast(embeddings["queries"], documents, inputs.exclude)
         return self.settings.alignment_weight * alignment, {"alignment": alignment.detach()}
 

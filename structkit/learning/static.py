@@ -116,11 +116,6 @@ def is_table(folder: Path) -> bool:
     return (folder / TOKENIZER).is_file() and "embedding.weight" in _names(folder / WEIGHTS)
 
 
-def normalizes(folder: Path) -> bool:
-    """Whether the config of a table says that texts are scaled to length 1."""
-    return bool((json_of(folder / CONFIG) or {}).get("normalize"))
-
-
 def _tokenizer(file: Path) -> Tokenizer:
     try:
         tokenizer = Tokenizer.from_str(file.read_text("utf-8"))
@@ -231,7 +226,7 @@ def _slices(texts: list[str]) -> Iterator[list[str]]:
         yield some
 
 
-def opened_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] | None:
+def open_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] | None:
     """The table in a model folder and its facts, overridden by `changes`; None if it holds none.
 
     Errors: `UserError` for a pooling that is not the mean.
@@ -242,8 +237,9 @@ def opened_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] 
     if not is_table(place):
         return None
     if not ours:
-        plain = plain_facts(MEAN) | {"lengths": ANY_LENGTH, "normalize": normalizes(place)}
-        own = plain | own
+        config = json_of(place / CONFIG) or {}
+        plain = {"lengths": ANY_LENGTH, "normalize": bool(config.get("normalize"))}
+        own = plain_facts(MEAN) | plain | own
     if own["pooling"] != MEAN:
         problem = f'field "pooling" is {own["pooling"]}, not the {MEAN} of a table'
         raise damaged(problem, folder / FACTS)
@@ -263,7 +259,7 @@ def static_word_vectors(folder: Path, words: Sequence[str]) -> tuple[Vectors, ND
     A word's vector is the mean of its tokens'; a word without a known token has none. Errors: a
     folder without a table, or without any of the words.
     """
-    opened = opened_table(folder, {})
+    opened = open_table(folder, {})
     if opened is None:
         raise UserError(
             "holds no table of token vectors",

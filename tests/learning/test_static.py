@@ -18,7 +18,7 @@ from structkit.errors import UserError
 from structkit.learning import static as static_module
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.encoders.models import load_pretrained
-from structkit.learning.static import Table, opened_table
+from structkit.learning.static import Table, open_table
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
@@ -247,7 +247,7 @@ def test_without_records_a_model_is_needed(tmp_path):
 
 
 def test_texts_are_tokenized_some_at_a_time(scratch, monkeypatch):
-    table, _ = opened_table(scratch, {})
+    table, _ = open_table(scratch, {})
     expected = table.embed(table.inputs(TEXTS, "document"))
     monkeypatch.setattr(static_module, "SLICE", 30)
     slices = list(static_module._slices(TEXTS))

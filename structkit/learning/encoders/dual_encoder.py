@@ -172,10 +172,10 @@ def check_contrast(spool: Spool, settings: EncoderSettings, negatives: int) -> N
         )
 
 
-def stacked(positives: Tensor, negatives: Tensor | None) -> Tensor:
+def interleave(positives: Tensor, negatives: Tensor | None) -> Tensor:
     """Positives (batch, dim) and their negatives (batch * n, dim) in the layout of `info_nce`.
 
-    >>> stacked(torch.tensor([[1.0], [2.0]]), torch.tensor([[3.0], [4.0]])).tolist()
+    >>> interleave(torch.tensor([[1.0], [2.0]]), torch.tensor([[3.0], [4.0]])).tolist()
     [[1.0], [3.0], [2.0], [4.0]]
     """
     if negatives is None:

@@ -28,7 +28,7 @@ from structkit.learning.encoders.models import (
     positions,
     stretch_positions,
 )
-from structkit.learning.encoders.packing import Packed, Tokens, packed, padded
+from structkit.learning.encoders.packing import Packed, Tokens, pack, pad
 from structkit.learning.encoders.poolings import OF_TOKENS, pool_mcls
 from structkit.learning.encoders.settings import MCLS_EVERY, POOLINGS, EncoderSettings
 from structkit.learning.encoders.tokenizer import end_with_eos, train_tokenizer, without_tokens
@@ -40,7 +40,7 @@ from structkit.learning.folders import (
     plain_facts,
     read_facts,
 )
-from structkit.learning.static import opened_table
+from structkit.learning.static import open_table
 from structkit.learning.training.module import TorchModel, seed_parameters
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Chunk, Tokenizing, TokenModel
@@ -105,7 +105,7 @@ class Encoder(TokenModel, TorchModel):
     def batch(self, inputs: Sequence[list[int] | Chunk]) -> Tokens:
         """Some inputs, padded, on the model's device."""
         ids = [each.ids if isinstance(each, Chunk) else each for each in inputs]
-        return padded(ids, self.tokenizing.padding).to(self.device)
+        return pad(ids, self.tokenizing.padding).to(self.device)
 
     def embed(self, tokens: Tokens) -> Tensor:
         """One embedding per text, (batch, dim); a CPU computes no padding."""
@@ -132,7 +132,7 @@ class Encoder(TokenModel, TorchModel):
     @cached_property
     def _packed(self) -> Packed | None:
         """The same, if the model is of a kind for which this was checked."""
-        return packed(self.model)
+        return pack(self.model)
 
     def in_pieces(self, tokens: Tokens, compute: Callable[[Tensor, Tokens], Tensor]) -> Tensor:
         """What `compute(rows, piece)` makes of the texts, in their order, (batch, dim).
@@ -348,7 +348,7 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
         problem = f"{flag('pooling', changes['pooling'])} is not {' or '.join(POOLINGS)}"
         raise UserError(problem, "name one of them", status=2)
     folder = model_folder(name, offline=offline)
-    if table := opened_table(folder, changes):
+    if table := open_table(folder, changes):
         return table
     if has_facts(folder):
         facts = read_facts(folder) | changes

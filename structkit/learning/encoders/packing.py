@@ -96,7 +96,7 @@ class Packed:
         """The states after a layer, (tokens, dim), or only those at `firsts`, (texts, dim)."""
         chosen = states if firsts is None else states[firsts]
         seen = self._attended(layer.attention.self, chosen, states, runs)
-        chosen = joined(layer.attention.output, seen, chosen)
+        chosen = add_and_normalize(layer.attention.output, seen, chosen)
         wide = layer.intermediate.dense(chosen)  # (tokens, intermediate size)
         if layer.training and torch.is_grad_enabled():
             # the activation is computed again for the gradient: a large tensor less is kept
@@ -106,7 +106,7 @@ class Packed:
 
     def _narrowed(self, layer: Any, wide: Tensor, states: Tensor) -> Tensor:
         """The end of a layer: its activation, and the map back to the size of a state."""
-        return joined(layer.output, layer.intermediate.intermediate_act_fn(wide), states)
+        return add_and_normalize(layer.output, layer.intermediate.intermediate_act_fn(wide), states)
 
     def _attended(
         self, own: Any, chosen: Tensor, states: Tensor, runs: list[tuple[int, int]]
@@ -166,7 +166,7 @@ def _weights(query: Tensor, key: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.softmax(query * query.shape[-1] ** -0.5 @ key.mT, -1, dtype=dtype)
 
 
-def joined(output: Any, inputs: Tensor, states: Tensor) -> Tensor:
+def add_and_normalize(output: Any, inputs: Tensor, states: Tensor) -> Tensor:
     """The end of a half layer: a linear map of the inputs, dropout, the states added, the norm.
 
     In inference the product is added to the states in place: neither the bias nor the sum costs a
@@ -181,7 +181,7 @@ def joined(output: Any, inputs: Tensor, states: Tensor) -> Tensor:
     return after
 
 
-def packed(model: Any) -> Packed | None:
+def pack(model: Any) -> Packed | None:
     """The model packed, or None if its kind or its states are not as expected.
 
     Both ways compute a small sample, and no state may differ by more than `ERROR`.
@@ -231,7 +231,7 @@ class Tokens:
         return Tokens(self.ids[rows, :width], mask[:, :width])
 
 
-def padded(ids: Sequence[Sequence[int]], padding: int) -> Tokens:
+def pad(ids: Sequence[Sequence[int]], padding: int) -> Tokens:
     """Token ids as one batch, as wide as its longest text.
 
     Padding is on the right, where causal attention never sees it.

@@ -27,7 +27,7 @@ from structkit.learning.encoding.exported import (
 )
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.learning.folders import model_folder
-from structkit.learning.static import StaticEncoder, opened_table
+from structkit.learning.static import StaticEncoder, open_table
 from structkit.learning.training.tokens import Model, Truncation
 from structkit.records.jsonl import Record
 
@@ -77,7 +77,7 @@ def open_engine(settings: EncodingSettings, device: str | None = None) -> tuple[
     runtime, changes = choose_runtime(settings, device), settings.changes
     folder = model_folder(settings.model, offline=settings.offline)
     given = {name: value for name, value in changes.items() if value is not None}
-    if table := opened_table(folder, given):
+    if table := open_table(folder, given):
         return TableEngine(table[0]), table[1]
     made = find_export(folder, changes, runtime) if runtime else None
     if runtime and made and (opened := _open(runtime, made, folder)):

@@ -6,7 +6,7 @@ import torch
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel, XLMRobertaConfig
 from transformers import XLMRobertaModel as XLMRoberta
 
-from structkit.learning.encoders.packing import Attention, Packed, Tokens, packed
+from structkit.learning.encoders.packing import Attention, Packed, Tokens, pack
 from tests.tolerances import rounding
 
 SHAPE = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4}
@@ -40,7 +40,7 @@ def test_the_states_are_those_of_the_model(config, kind, lengths):
     model = a_model(config, kind)
     tokens = a_batch(lengths, model.config.pad_token_id)
     with torch.no_grad():
-        found = packed(model).states(tokens)
+        found = pack(model).states(tokens)
         expected = model(input_ids=tokens.ids, attention_mask=tokens.mask).last_hidden_state
     real = tokens.mask.bool()
     torch.testing.assert_close(found[real], expected[real], **near(expected[real]))
@@ -55,7 +55,7 @@ def test_the_gradients_are_those_of_the_model(config, kind, first):
     real = tokens.mask.clone().bool()
     if first:
         real[:, 1:] = False
-    found = packed(model).states(tokens, first=first)
+    found = pack(model).states(tokens, first=first)
     ours = found[:, 0] if first else found[real]
     theirs = model(input_ids=tokens.ids, attention_mask=tokens.mask).last_hidden_state[real]
     torch.testing.assert_close(ours, theirs, **near(theirs))
@@ -71,7 +71,7 @@ def test_the_gradients_are_those_of_the_model(config, kind, first):
 def test_dropout_is_the_model_s():
     """Every dropout, one after the other, changes what the packed model computes."""
     model = a_model(*KINDS[0])
-    tokens, ways = a_batch([9, 4], 0), packed(model)
+    tokens, ways = a_batch([9, 4], 0), pack(model)
     layer = model.encoder.layer[0]
     places = [model.embeddings.dropout, layer.attention.self.dropout]
     places += [layer.attention.output.dropout, layer.output.dropout]
@@ -111,7 +111,7 @@ def test_a_step_keeps_no_weights_of_pairs_and_no_activation():
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        packed(model).states(a_batch([64] * 4, 0))
+        pack(model).states(a_batch([64] * 4, 0))
     pairs = [each for each in kept.values() if each.shape[-2:] == (64, 64)]
     assert {each.itemsize for each in pairs} == {1}
     wide = [each for each in kept.values() if each.shape == (4 * 64, 512)]
@@ -124,24 +124,24 @@ def test_a_padding_token_within_a_text():
     tokens.ids[0, 3] = 1  # RoBERTa counts no position for it
     with torch.no_grad():
         expected = model(input_ids=tokens.ids, attention_mask=tokens.mask).last_hidden_state
-        found = packed(model).states(tokens)
+        found = pack(model).states(tokens)
     torch.testing.assert_close(found[0], expected[0], **near(expected[0]))
 
 
 def test_a_model_that_computes_otherwise_is_not_packed():
     model = a_model(*KINDS[0])
-    assert isinstance(packed(model), Packed)
+    assert isinstance(pack(model), Packed)
     model.encoder.layer[1].attention.register_forward_hook(
         lambda module, inputs, output: (output[0] * 2, *output[1:])
     )
-    assert packed(model) is None
-    assert packed(a_model(*KINDS[0], is_decoder=True)) is None
-    assert packed(torch.nn.Linear(1, 1)) is None
+    assert pack(model) is None
+    assert pack(a_model(*KINDS[0], is_decoder=True)) is None
+    assert pack(torch.nn.Linear(1, 1)) is None
 
 
 def test_embeddings_looked_up_once_for_all_pieces_have_the_same_gradient():
     model = a_model(*KINDS[1], add_pooling_layer=False)
-    tokens, ways = a_batch([9, 4, 5], 1), packed(model)
+    tokens, ways = a_batch([9, 4, 5], 1), pack(model)
     tokens.ids[0, 3] = 1  # a padding token, whose embedding is not trained
     pieces = [tokens.shortened(torch.tensor(rows)) for rows in ([1, 2], [0])]
 
