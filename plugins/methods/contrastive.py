@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from structkit.errors import UserError
 from structkit.learning.encoders.settings import EncoderSettings, check_decoder
-from structkit.learning.training.spool import Spool, checked, remedy_for
+from structkit.learning.training.spool import Spool, keep_fields, remedy_for
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
 
@@ -47,7 +47,7 @@ class Method(EncoderSettings):
         negatives = f"negatives_{field}" if field in VARIANTS else "negatives"
         if negatives not in record and "negatives" in record:
             raise UserError(f'field "{negatives}" is missing', remedy_for(field))
-        fields = checked(record, ("query", field), (negatives,))
+        fields = keep_fields(record, ("query", field), (negatives,))
         kept = {"id": fields["id"], "query": fields["query"], "positive": fields[field]}
         return kept | ({"negatives": fields[negatives]} if negatives in fields else {})
 

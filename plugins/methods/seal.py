@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from structkit.errors import UserError, program
 from structkit.learning.encoders.settings import EncoderSettings, check_decoder
-from structkit.learning.training.spool import Spool, checked, remedy_for
+from structkit.learning.training.spool import Spool, keep_fields, remedy_for
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
 
@@ -89,7 +89,7 @@ class Method(EncoderSettings):
             for name in names:
                 if name not in record:
                     raise UserError(f'field "{name}" is missing', remedy_for("tagged"))
-        fields = checked(record, self.needs, names)
+        fields = keep_fields(record, self.needs, names)
         counts = {len(fields[name]) for name in names if name in fields}
         if len(counts) > 1:
             raise UserError(

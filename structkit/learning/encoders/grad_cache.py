@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from structkit.learning.encoders.packing import Tokens
 from structkit.learning.encoders.settings import EncoderSettings
-from structkit.learning.training.devices import total, whole
+from structkit.learning.training.devices import gather_rows, total
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _all(width: int, pieces: list[_Piece], name: str, texts: Texts, device: torc
     embeddings = torch.empty(count, width, device=device)
     for piece in own:
         embeddings[piece.rows] = piece.embeddings.detach().float()
-    return whole(embeddings, texts.first, texts.total).requires_grad_()
+    return gather_rows(embeddings, texts.first, texts.total).requires_grad_()
 
 
 def _through(

@@ -14,7 +14,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from structkit.learning.training.autograd import draw_kept, dropped
+from structkit.learning.training.autograd import draw_kept, drop
 
 MODELS = ("BertModel", "RobertaModel", "XLMRobertaModel", "CamembertModel")
 ERROR = 1e-5  # of the largest state
@@ -81,7 +81,7 @@ class Packed:
             states = own.word_embeddings(ids)
         states += own.token_type_embeddings.weight[0]
         states += own.position_embeddings(places[real])
-        return dropped(own.LayerNorm(states), own.dropout)
+        return drop(own.LayerNorm(states), own.dropout)
 
     def _through(self, layer: Any, *inputs: Any) -> Tensor:
         """`_layer`, with gradient checkpointing where the layer has it on."""
@@ -174,7 +174,7 @@ def add_and_normalize(output: Any, inputs: Tensor, states: Tensor) -> Tensor:
     """
     dense = output.dense
     if torch.is_grad_enabled() or output.training or torch.is_autocast_enabled(inputs.device.type):
-        states = dropped(dense(inputs), output.dropout) + states
+        states = drop(dense(inputs), output.dropout) + states
     else:
         states = states.add_(dense.bias).addmm_(inputs, dense.weight.T)
     after: Tensor = output.LayerNorm(states)

@@ -135,7 +135,7 @@ def draw_kept(shape: Sequence[int], dropout: float, device: torch.device) -> tup
     return (draws >= dropped - SPAN // 2).view(torch.uint8), SPAN / (SPAN - dropped)
 
 
-def dropped(inputs: Tensor, dropout: nn.Dropout) -> Tensor:
+def drop(inputs: Tensor, dropout: nn.Dropout) -> Tensor:
     """The inputs after the model's dropout."""
     if not (dropout.training and dropout.p):
         return inputs

@@ -137,7 +137,7 @@ def share(records: int) -> slice:
     return slice(records * rank() // ranks(), records * (rank() + 1) // ranks())
 
 
-def whole(rows: Tensor, first: int, total: int) -> Tensor:
+def gather_rows(rows: Tensor, first: int, total: int) -> Tensor:
     """The rows of all processes, (total, dim), of which this one's begin at `first`."""
     if ranks() == 1:
         return rows
@@ -179,7 +179,7 @@ def same_parameters(module: nn.Module) -> None:
             distributed.broadcast(weight.data, 0)
 
 
-def gathered(value: T) -> list[T]:
+def gather(value: T) -> list[T]:
     """What all processes have, in their order."""
     if ranks() == 1:
         return [value]
@@ -188,6 +188,6 @@ def gathered(value: T) -> list[T]:
     return of_ranks
 
 
-def merged(counts: Counter[str]) -> Counter[str]:
+def add_counts(counts: Counter[str]) -> Counter[str]:
     """The sum of counts over all processes."""
-    return sum(gathered(counts), Counter())
+    return sum(gather(counts), Counter())

@@ -23,7 +23,7 @@ from structkit.learning.training.devices import (
     check_gpus,
     chosen_device,
     enough_memory,
-    gathered,
+    gather,
     rank,
     ranks,
     started_by_torchrun,
@@ -108,7 +108,7 @@ def run_folder(output: str, options: RunOptions) -> RunFolder:
     folder = None
     if rank() == 0:
         folder = RunFolder(output, overwrite=options.overwrite, resume=options.resume)
-    complete = gathered(folder is not None and folder.complete)[0]
+    complete = gather(folder is not None and folder.complete)[0]
     if folder is None:
         folder = RunFolder(output, overwrite=False, resume=True)
         folder.complete = complete
@@ -130,7 +130,7 @@ def agree(run: Record, folder: RunFolder, options: RunOptions) -> None:
     """Raise if a process differs from the first in settings, records or where it goes on."""
     latest = folder.latest()
     own = {"save_every": options.save_every, "checkpoint": latest and latest.name}
-    of_ranks = gathered({**run, **own})
+    of_ranks = gather({**run, **own})
     for number, found in enumerate(of_ranks):
         if other := differences(of_ranks[0], found):
             raise UserError(

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.learning.training.spool import Spool, checked
+from structkit.learning.training.spool import Spool, keep_fields
 from structkit.records.fields import DOCUMENT, QUERY
 from structkit.records.jsonl import Record
 from structkit.records.stream import ErrorOptions
@@ -103,7 +103,7 @@ class Method(Contract):
 
     def prepare(self, record: Record) -> Record:
         """What is kept of a training record, with its `id`; an unusable one raises."""
-        return checked(record, self.needs, self.optional)
+        return keep_fields(record, self.needs, self.optional)
 
     def plan(self, records: int) -> Plan:
         """The steps of a training on this number of records: none, as it is complete when built."""

@@ -32,7 +32,7 @@ def remedy_for(field: str) -> str:
     return f"add it with {program(MAKERS.get(field, 'pair'))}"
 
 
-def checked(record: Record, needs: Sequence[str], optional: Sequence[str]) -> Record:
+def keep_fields(record: Record, needs: Sequence[str], optional: Sequence[str]) -> Record:
     """A record cut down to its id and the fields that a method uses.
 
     Errors: `UserError` where a needed field is missing, not a string or empty, or where an optional

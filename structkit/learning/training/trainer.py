@@ -29,10 +29,10 @@ from torch import Tensor
 from structkit.errors import UserError, flag
 from structkit.learning.folders import FACTS, LOSSES, read_facts
 from structkit.learning.training.devices import (
+    add_counts,
     add_gradients,
     fastest_matmul,
     matmul,
-    merged,
     rank,
     same_parameters,
     total,
@@ -177,8 +177,8 @@ class Trainer:
         """How many texts were cut, in all processes."""
         own = self.module.truncation
         all_processes = copy(own)  # what a method counts besides is kept
-        all_processes.texts = merged(own.texts)
-        all_processes.truncated = merged(own.truncated)
+        all_processes.texts = add_counts(own.texts)
+        all_processes.truncated = add_counts(own.truncated)
         return all_processes
 
     def end(self, truncation: Truncation) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def test_all_machines_have_one_command(tmp_path, monkeypatch):
     folder = RunFolder(str(tmp_path / "model"), overwrite=False, resume=False)
     run = {"method": "seal", "epochs": 3, "data": "e3b0"}
     facts = [{**run, "save_every": 0, "checkpoint": None}]
-    monkeypatch.setattr(runs, "gathered", lambda own: [*facts, own])
+    monkeypatch.setattr(runs, "gather", lambda own: [*facts, own])
     agree(run, folder, RunOptions())
     problem = r"process 1 differs from the first in epochs \(was 3, is 4\); start the same command"
     with pytest.raises(UserError, match=problem):
@@ -132,7 +132,7 @@ def test_another_process_takes_the_folder_as_the_first_made_it(tmp_path, monkeyp
     (tmp_path / "model" / "structkit.json").touch()
     monkeypatch.setattr(runs, "rank", lambda: 1)
     for complete in (False, True):
-        monkeypatch.setattr(runs, "gathered", lambda own, first=complete: [first, own])
+        monkeypatch.setattr(runs, "gather", lambda own, first=complete: [first, own])
         folder = run_folder(str(tmp_path / "model"), RunOptions(overwrite=not complete))
         assert complete == folder.complete
     assert (tmp_path / "model" / "structkit.json").exists()
