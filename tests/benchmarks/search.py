@@ -24,10 +24,11 @@ from typing import Any
 
 import faiss
 import numpy as np
+from structkit_plugins.backends.approximate import set_parameters
 
 from structkit.embeddings.reading import Embeddings, read_embeddings
 from structkit.embeddings.vectors import Matrix, largest_norm
-from structkit.registry import find, load
+from structkit.registry import load
 from structkit.searching import index as index_module
 from structkit.searching.hits import BATCH
 from structkit.searching.index import Index
@@ -107,7 +108,6 @@ def compare(corpus: str, queries_file: str, kind: str = "rows", rounds: int = 3)
     approximate = load("backend", "approximate")()
     peer = load("backend", "exact")().open([corpus], SearchOptions())
     _, truth = timed(peer, queries)
-    set_parameters = find("backend", "approximate").imported().set_parameters
     for name, steps in CARE.items():
         start = time.process_time()
         searcher = approximate.open([corpus], SearchOptions(index=name))

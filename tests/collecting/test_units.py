@@ -71,18 +71,6 @@ def test_what_is_said_about_a_definition_stays_with_its_first_line(language, led
     assert piece[0] <= row - said + 1
 
 
-@given(st.text(st.sampled_from("ab(){};:'\"#/*\n \t<é"), max_size=300), st.integers(1, 40))
-def test_chunks_of_anything_cover_it(text, most):
-    lines = text.split("\n")
-    for language in ("python", "javascript", None):
-        outline = load("language", language).outline if language else None
-        root = outline.parse(text, text.encode()).tree.root_node if outline else None
-        pieces = cut(lines, root, most)
-        rows = [row for first, end in pieces for row in range(first, end)]
-        assert rows == sorted(set(rows))
-        assert {row for row, line in enumerate(lines) if line.strip()} <= set(rows)
-
-
 @given(st.text(st.sampled_from("ab .!?\n-1\"'A"), max_size=200))
 def test_sentences_stand_in_order_and_lose_no_word(text):
     spans = list(sentences(text))

@@ -180,24 +180,3 @@ def test_documents_without_elements_are_named(model, tmp_path):  # noqa: F811
     reasons = rejects.read_text().splitlines()
     assert expected == json.loads(reasons[1])["reason"]
     assert "none of the fields html, content (it has: id, text)" in reasons[2]
-
-
-@pytest.mark.parametrize(
-    ("tree", "problem"),
-    [
-        ("(X (X a)", "1 bracket is not closed; fix the brackets"),
-        ("(X a b c)", "the tree has a node with more or fewer than two children; binarize it"),
-        ("()", "the node () holds no word (character 2); give it a word, or leave it out"),
-        ("", "the text holds no tree; write it in brackets"),
-    ],
-)
-def test_trees_that_cannot_be_read_are_named(strae, tmp_path, tree, problem):
-    rows = [{"id": "1", "tree": TREES[0]}, {"id": "2", "tree": tree}, {"id": "3", "tree": "(X a)"}]
-    source, target = lines(tmp_path / "in.jsonl", rows), tmp_path / "out.jsonl"
-    with pytest.raises(UserError) as caught:
-        written(source, target, strae[0], field=["tree"])
-    assert str(caught.value).startswith(f'{source}:2: field "tree": {problem}')
-    assert not target.exists()
-    encoding = encoding_of(strae[0], "document")
-    write(encoding, Stream([source], str(target), "skip", others=OTHERS))
-    assert ["1", "3"] == [orjson.loads(line)["id"] for line in target.read_bytes().splitlines()]

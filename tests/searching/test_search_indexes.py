@@ -1,9 +1,6 @@
 """Search over files beyond the plain case: indexes of faiss, saved ones, filters, several files."""
 
 import json
-import os
-import pty
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +9,6 @@ from structkit_plugins.backends.approximate import read_index
 
 from structkit.errors import UserError
 from structkit.searching.options import SearchOptions
-from tests.conftest import PROGRAM, environment
 from tests.searching.index_runs import SIZE, K, found, matrix, pairs, write
 from tests.tolerances import bound, rounding
 
@@ -235,7 +231,7 @@ def test_more_than_there_is_gives_all_that_there_is(corpus, queries, index, tmp_
 
 def test_fields_stand_beside_a_matrix(vectors, queries, tmp_path):
     path = matrix(tmp_path / "m.npy", vectors, [str(number) for number in range(600)])
-    with pytest.raises(UserError, match="no row of the corpus passes .*; fields are none"):
+    with pytest.raises(UserError, match="its fields are none: structkit encode"):
         found(path, queries, filter=("year=1999",))
     lines = "".join(f'{{"year":{1999 + number % 2}}}\n' for number in range(600))
     (tmp_path / "m.fields.jsonl").write_text(lines)
@@ -263,25 +259,3 @@ def test_wrong_usage_is_one_line(run, corpus, queries, flags, problem):
     assert (2, b"") == (done.returncode, done.stdout)
     assert problem in done.stderr.decode()
     assert 1 == len(done.stderr.splitlines())
-
-
-def test_building_shows_its_progress_on_a_terminal(tmp_path):
-    rows = np.random.default_rng(0).normal(size=(6000, 32)).astype("f4")
-    matrix(tmp_path / "c.npy", rows, [str(number) for number in range(6000)])
-    write(tmp_path / "q.jsonl", [{"id": "q", "embedding": [1.0] * 32}])
-    search = ["search", "c.npy", "--queries", "q.jsonl", "--index", "hnsw", "-o", "run.jsonl"]
-    for quiet in ([], ["-q"]):
-        leader, follower = pty.openpty()
-        process = subprocess.Popen(
-            [*PROGRAM, *search, *quiet], stderr=follower, cwd=tmp_path, env=environment()
-        )
-        os.close(follower)
-        written = b""
-        while True:
-            try:
-                written += os.read(leader, 1 << 16)
-            except OSError:  # the terminal is closed
-                break
-        os.close(leader)
-        assert 0 == process.wait(60)
-        assert bool(quiet) != (b"build hnsw" in written)
