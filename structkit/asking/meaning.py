@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.asking.folder import Folder, IndexedFile, data_of, indexed_files, moves
-from structkit.embeddings.vectors import BLOCK, Floats, TextEncoding, Vectors
+from structkit.embeddings.vectors import BLOCK, Floats, TextEncoding, Vectors, unit
 from structkit.progress import Position, announce, progress
 from structkit.records.fields import document_text
 from structkit.seeds import random_for
@@ -42,7 +42,7 @@ class Chance:
     def of(cls, vectors: Vectors, queries: TextEncoding) -> Self:
         """Chance with these passages (passages, dimensions), and this encoding of questions."""
         records = ({"id": question, "text": question} for question in nonsense(NONSENSE))
-        asked = _unit(np.concatenate([rows for _, rows in queries.embedded(records)]))
+        asked = unit(np.concatenate([rows for _, rows in queries.embedded(records)]))
         means, deviations = np.empty(len(vectors)), np.empty(len(vectors))
         best = np.full(len(asked), -np.inf)
         for first in range(0, len(vectors), BLOCK):
@@ -72,12 +72,6 @@ def _standard(scores: Floats, means: Floats, deviations: Floats) -> Floats:
     """Standard scores; 0 where all scores are the same, as those of an empty passage."""
     above = scores - means
     return np.divide(above, deviations, np.zeros_like(above), where=deviations > TINY)
-
-
-def _unit(rows: Vectors) -> Vectors:
-    """The rows with length 1."""
-    unit: Vectors = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), TINY)
-    return unit
 
 
 def nonsense(count: int) -> list[str]:

@@ -14,30 +14,6 @@ from structkit.errors import UserError, flag, program
 from structkit.records.fields import HTML, text_name
 from structkit.records.jsonl import Record, Records, text_field
 
-# what is left out, and how to include it
-HIDDEN = "hidden", "name it"
-IGNORED = "ignored by .gitignore or .ignore", "include it with --no-ignore"
-LINK = "a symbolic link", "name its target"
-ARCHIVE = "an archive", "name it"
-COMPRESSED = "compressed", "name it"
-# in archives: the target of a link has its own name, if it is in there
-LINK_INSIDE = "a link in an archive", "leave it out"
-ARCHIVE_INSIDE = "an archive in an archive", "unpack the outer one"
-COMPRESSED_INSIDE = "compressed in an archive", "unpack the archive"
-SPECIAL = "not a regular file", "write its content to a file"
-ALIKE = "has the same name as another as UTF-8", "rename it"
-OUTPUT = "the output itself", "write it to another folder"
-BINARY = "binary", "convert it to text"
-MINIFIED = "minified", "include it with --generated"
-GENERATED = "generated", "include it with --generated"
-EMPTY = "without text", "write some, or leave it out"
-NO_PAGE = "an error page of a server", "leave it out"
-
-ZIP = (".zip", ".whl", ".jar", ".egg", ".war")
-TAR = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
-WARC = (".warc", ".warc.gz")
-SINGLE = (".gz", ".bz2", ".xz")  # one file, compressed; its name is what is left without it
-
 TEXTS = ("code", *HTML, "text")  # the fields of a record that may hold a file
 
 IGNORE_FILES = (".gitignore", ".ignore")  # the later one counts
@@ -107,20 +83,6 @@ def readable_path(path: str) -> str:
     'caf\\xe9.py'
     """
     return os.fsencode(path).decode("utf-8", "backslashreplace")
-
-
-def is_archive(path: str) -> bool:
-    """Whether a name is that of an archive."""
-    return path.lower().endswith((*ZIP, *TAR, *WARC))
-
-
-def is_packed(path: str) -> bool:
-    """Whether a name is that of an archive, or of one compressed file.
-
-    >>> is_archive("a.tar.gz"), is_archive("a.gz"), is_packed("a.gz")
-    (True, False, True)
-    """
-    return is_archive(path) or path.lower().endswith(SINGLE)
 
 
 @dataclass(frozen=True)

@@ -27,16 +27,7 @@ from structkit.collecting.kinds import (
     kind_of,
 )
 from structkit.collecting.pages import Note, Page
-from structkit.collecting.sources import (
-    BINARY,
-    EMPTY,
-    GENERATED,
-    MINIFIED,
-    Found,
-    LeftOut,
-    Source,
-    too_large,
-)
+from structkit.collecting.sources import Found, LeftOut, Source, too_large
 from structkit.errors import UserError, flag
 from structkit.processes import in_child
 from structkit.records.jsonl import Record
@@ -51,6 +42,12 @@ DEFAULTS = {CODE: "chunk", HTML: "page", MARKDOWN: "page", TEXT: "sentence"}
 # of `ask`: short enough to be an answer
 PASSAGES = {CODE: "chunk", HTML: "section", MARKDOWN: "section", TEXT: "chunk"}
 FIELDS = {CODE: "code", HTML: "html", MARKDOWN: "text", TEXT: "text"}
+# what is left out, and how to include it
+BINARY = "binary", "convert it to text"
+MINIFIED = "minified", "include it with --generated"
+GENERATED = "generated", "include it with --generated"
+EMPTY = "without text", "write some, or leave it out"
+
 BATCH_FILES, BATCH_BYTES = 256, 1 << 20
 SECONDS = 5.0  # of CPU time for a file; a megabyte takes 0.5
 # the name of a unit in its file, empty for the whole file, and the fields of the unit

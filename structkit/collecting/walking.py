@@ -19,28 +19,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from structkit.collecting.sources import (
-    ALIKE,
-    ARCHIVE,
-    ARCHIVE_INSIDE,
-    COMPRESSED,
-    COMPRESSED_INSIDE,
-    HIDDEN,
-    IGNORED,
-    LINK,
-    LINK_INSIDE,
-    NO_PAGE,
-    OUTPUT,
-    SPECIAL,
-    TAR,
-    WARC,
-    ZIP,
     Found,
     Ignoring,
     LeftOut,
     Source,
     content_of,
-    is_archive,
-    is_packed,
     readable_path,
     too_large,
 )
@@ -49,6 +32,26 @@ from structkit.extras import require
 from structkit.paths import is_pipe, refuse_pipe
 from structkit.records.lines import cannot_read
 from structkit.settings import setting
+
+# what is left out, and how to include it
+HIDDEN = "hidden", "name it"
+IGNORED = "ignored by .gitignore or .ignore", "include it with --no-ignore"
+LINK = "a symbolic link", "name its target"
+ARCHIVE = "an archive", "name it"
+COMPRESSED = "compressed", "name it"
+# in archives: the target of a link has its own name, if it is in there
+LINK_INSIDE = "a link in an archive", "leave it out"
+ARCHIVE_INSIDE = "an archive in an archive", "unpack the outer one"
+COMPRESSED_INSIDE = "compressed in an archive", "unpack the archive"
+SPECIAL = "not a regular file", "write its content to a file"
+ALIKE = "has the same name as another as UTF-8", "rename it"
+OUTPUT = "the output itself", "write it to another folder"
+NO_PAGE = "an error page of a server", "leave it out"
+
+ZIP = (".zip", ".whl", ".jar", ".egg", ".war")
+TAR = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
+WARC = (".warc", ".warc.gz")
+SINGLE = (".gz", ".bz2", ".xz")  # one file, compressed; its name is what is left without it
 
 OPENERS = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}
 # what the libraries raise for an archive that is cut, damaged, or locked
@@ -195,6 +198,20 @@ def _named(paths: Sequence[str]) -> Iterator[str]:
             yield path
         else:
             raise UserError("does not exist", "check the name").at(path or "PATH")
+
+
+def is_archive(path: str) -> bool:
+    """Whether a name is that of an archive."""
+    return path.lower().endswith((*ZIP, *TAR, *WARC))
+
+
+def is_packed(path: str) -> bool:
+    """Whether a name is that of an archive, or of one compressed file.
+
+    >>> is_archive("a.tar.gz"), is_archive("a.gz"), is_packed("a.gz")
+    (True, False, True)
+    """
+    return is_archive(path) or path.lower().endswith(SINGLE)
 
 
 @dataclass(frozen=True)

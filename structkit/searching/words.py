@@ -164,7 +164,7 @@ def best_rows(record: Record, question: str, maximum: int, width: int) -> list[L
     wanted = frozenset(words(question))
     lines = _folded(record[field], _first_line(record, field), width, field in PROSE)
     rows = [row._replace(spans=occurrences(row.text, wanted)) for row in lines]
-    return _without_margin(_best(rows, wanted, maximum))
+    return _without_margin(_best(rows, wanted, maximum), wanted)
 
 
 def _first_line(record: Record, field: str) -> int | None:
@@ -251,15 +251,10 @@ def _weights(row: Line, wanted: Set[str]) -> Counter[str]:
     return letters
 
 
-def _without_margin(rows: list[Line]) -> list[Line]:
+def _without_margin(rows: Sequence[Line], wanted: Set[str]) -> list[Line]:
     """The rows without the white space with which all of them begin."""
-    margins = [len(row.text) - len(row.text.lstrip()) for row in rows if row.text]
-    margin = min(margins, default=0)
+    texts = textwrap.dedent("\n".join(row.text for row in rows)).split("\n") if rows else []
     return [
-        Line(
-            row.number,
-            row.text[margin:],
-            tuple((start - margin, end - margin) for start, end in row.spans),
-        )
-        for row in rows
+        Line(row.number, text, occurrences(text, wanted))
+        for row, text in zip(rows, texts, strict=True)
     ]
