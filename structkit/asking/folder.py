@@ -17,8 +17,7 @@ import numpy as np
 import orjson
 
 from structkit.asking.cache import File, Store, is_sure
-from structkit.collecting.sources import LeftOut, Source, too_large
-from structkit.collecting.walking import Walk
+from structkit.collecting.walking import LeftOut, Source, Walk, too_large
 from structkit.embeddings.vectors import Numbers
 from structkit.errors import UserError
 from structkit.processes import cores

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -27,10 +27,11 @@ from structkit.collecting.kinds import (
     kind_of,
 )
 from structkit.collecting.pages import Note, Page
-from structkit.collecting.sources import Found, LeftOut, Source, too_large
-from structkit.errors import UserError, flag
+from structkit.collecting.walking import Found, LeftOut, Source, too_large
+from structkit.errors import UserError, flag, program
 from structkit.processes import in_child
-from structkit.records.jsonl import Record
+from structkit.records import fields
+from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.lines import cannot_read
 from structkit.records.output import dump
 from structkit.registry import load
@@ -48,6 +49,7 @@ MINIFIED = "minified", "include it with --generated"
 GENERATED = "generated", "include it with --generated"
 EMPTY = "without text", "write some, or leave it out"
 
+TEXTS = ("code", *fields.HTML, "text")  # the fields of a record that may hold a file
 BATCH_FILES, BATCH_BYTES = 256, 1 << 20
 SECONDS = 5.0  # of CPU time for a file; a megabyte takes 0.5
 # the name of a unit in its file, empty for the whole file, and the fields of the unit
@@ -286,3 +288,36 @@ def _with_fields(unit: Record, source: Source) -> Record:
         return unit
     name = unit["id"].removeprefix(unit["path"])
     return {**record, **unit, "id": record["id"] + name, "doc_id": record["id"]}
+
+
+def files_of_records(paths: Sequence[str], maximum: int) -> Iterator[Found]:
+    """A file for each record of JSONL files, in order, with the record's other fields.
+
+    Its text is in `code`, `html` or `text`, its name in `path`.
+    """
+    records = Records.read(paths)
+    while True:
+        try:
+            for record in records:
+                yield _file_of(record, maximum)
+            return
+        except UserError as error:
+            placed = records.place(error)
+            yield LeftOut.because(f"{placed.file}:{placed.line}", error)
+
+
+def _file_of(record: Record, maximum: int) -> Source:
+    rename = f"rename a field with {program('select')}: {flag('rename', 'FIELD=text')}"
+    field = fields.text_name(record, TEXTS, rename)
+    data = text_field(record, field).encode()
+    if len(data) > maximum:
+        raise too_large(maximum)
+    language = record.get("language")
+    return Source(
+        path=text_field(record, "path") if "path" in record else record["id"],
+        data=data,
+        size=len(data),
+        media="text/html" if field in fields.HTML else "",
+        language=language if isinstance(language, str) else "",
+        record={name: value for name, value in record.items() if name != field},
+    )

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +25,7 @@ from structkit.settings import Command, files_of, setting
 
 if TYPE_CHECKING:
     from structkit.asking.cache import Store
-    from structkit.asking.folder import Folder, Target
-    from structkit.asking.meaning import Meaning
     from structkit.embeddings.vectors import TextEncoding
-    from structkit.ranking.reranking import Ranking
 
 WIDTH = 100
 OWN_MODEL = "ask-model"  # of the user's data: the model that is used unless another is named
@@ -111,7 +107,7 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
     Each is a record of a run, with the `query` and the fields of its passage: `path`, `lines`,
     `language` and more. A question without an answer is told on stderr.
     """
-    from structkit.asking.answers import file_filter
+    from structkit.asking.answers import answers, file_filter
     from structkit.asking.cache import cache_file, kept_files, with_cache
     from structkit.asking.folder import Folder, Target
     from structkit.ranking.reranking import choose
@@ -140,9 +136,14 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
             say(HINT.format(data_folder(OWN_MODEL)))
         found: list[Record] = []
         for number, question in enumerate(settings.questions, 1):
-            before = len(found)
-            found += _records(settings, folder, target, str(number), question, ranking, meaning)
-            if len(found) == before:
+            best = answers(folder, question, settings.k, ranking, settings.glob, meaning)
+            for rank, (hit, record) in enumerate(best, 1):
+                path = target.from_here(record["path"])
+                doc_id = path + record["id"][len(record["path"]) :]
+                answer = {"query_id": str(number), "query": question, "doc_id": doc_id}
+                passage = _passage({**record, "path": path}, question)
+                found.append({**answer, "score": hit.score, "rank": rank, **passage})
+            if not best:
                 say(str(no_answer(question, meaning is not None).at(settings.target)))
         return found
 
@@ -155,27 +156,6 @@ def no_answer(question: str, by_meaning: bool) -> UserError:
     if by_meaning:
         why += ", and no passage is closer to it than chance"
     return UserError(f'nothing answers "{question}": {why}', "ask in other words")
-
-
-def _records(
-    settings: Settings,
-    folder: Folder,
-    target: Target,
-    query_id: str,
-    question: str,
-    ranking: Ranking,
-    meaning: Meaning | None,
-) -> Iterator[Record]:
-    """The answers to a question, with what is known of their passages."""
-    from structkit.asking.answers import answers
-
-    best = answers(folder, question, settings.k, ranking, settings.glob, meaning)
-    for rank, (hit, record) in enumerate(best, 1):
-        path = target.from_here(record["path"])
-        doc_id = path + record["id"][len(record["path"]) :]
-        answer = {"query_id": query_id, "query": question, "doc_id": doc_id}
-        passage = _passage({**record, "path": path}, question)
-        yield {**answer, "score": hit.score, "rank": rank, **passage}
 
 
 def _passage(record: Record, question: str) -> dict[str, Any]:
@@ -209,18 +189,15 @@ def _main(settings: Settings, output: ListOutput) -> None:
     read = [path for _, path in files_of([settings], "reads")]
     keep_apart(files_of([output], "writes"), read)
     lines_name(output.output)
-    answers = ask(settings)
-    first = next(answers, None)
-    if first is None:
-        write_records([], output.output)
-        raise SystemExit(1)
-    answers = chain([first], answers)
-    if is_for_a_list(settings.questions, output.output, None):
+    found = list(ask(settings))
+    if found and is_for_a_list(settings.questions, output.output, None):
         from structkit.searching.listing import write_answers
 
-        write_answers(answers, settings.questions, rows=2 * output.context + 1)
+        write_answers(found, settings.questions, rows=2 * output.context + 1)
     else:
-        write_records(answers, output.output)
+        write_records(found, output.output)
+    if not found:
+        raise SystemExit(1)
 
 
 def with_questions(settings: Settings) -> Settings:

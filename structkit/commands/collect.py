@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import orjson
 
-from structkit.collecting.sources import Found, LeftOut, files_of_records
-from structkit.collecting.walking import Walk, WalkOptions
+from structkit.collecting.walking import Found, LeftOut, Walk, WalkOptions
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Rejected, Shard
 from structkit.records.output import Output
@@ -71,6 +70,8 @@ class Settings(WalkOptions):
     def files(self, outputs: Collection[str] = ()) -> Iterable[Found]:
         """The wanted files, in their order, but none of the outputs."""
         if self.records:
+            from structkit.collecting.units import files_of_records
+
             found = files_of_records(self.paths, self.max_file_bytes)
         else:
             found = Walk(self, frozenset(map(os.path.realpath, outputs))).sources(self.paths)

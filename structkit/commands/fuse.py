@@ -8,7 +8,7 @@ from typing import Literal
 
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record
-from structkit.scoring.options import RunOutput, RunSettings
+from structkit.searching.options import RunOutput, RunSettings
 from structkit.settings import Command, setting
 
 

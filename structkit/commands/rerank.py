@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from structkit.records.jsonl import Record
-from structkit.scoring.options import RunOutput, RunSettings
+from structkit.searching.options import RunOutput, RunSettings
 from structkit.settings import Command, file_setting, setting
 
 RANKERS, FITTING = "Rankers", "Fitting weights"

@@ -15,10 +15,10 @@ from structkit.progress import say
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import input_name
 from structkit.records.stream import ray_setting
-from structkit.scoring.options import RunOutput
 from structkit.searching.options import (
     INDEX,
     WORDS,
+    RunOutput,
     SearchOptions,
     WordOptions,
     is_for_a_list,

@@ -6,14 +6,16 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import orjson
 
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Records
 from structkit.records.lines import Block
+from structkit.records.stream import OutputOptions
 from structkit.searching import K1, B
-from structkit.settings import setting
+from structkit.settings import file_setting, setting
 
 INDEX = "Index"
 POSTGRES = "PostgreSQL"
@@ -103,6 +105,25 @@ class WordOptions:
         low=0.0,
         high=1.0,
         group=WORDS,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """Which runs are read, and how much of a ranking is written."""
+
+    runs: tuple[str, ...] = file_setting(
+        "Run files, JSONL or TREC; several count together.", ..., metavar="RUNS", argument=True
+    )
+    k: int = setting(100, "Documents per query.", short="-k", low=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOutput(OutputOptions):
+    """Where a run is written, and how."""
+
+    format: Literal["jsonl", "trec"] | None = setting(
+        None, "JSONL (default), or TREC's six columns; search --query: a list on a terminal."
     )
 
 

@@ -14,9 +14,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from structkit.collecting import units
-from structkit.collecting.sources import LeftOut
 from structkit.collecting.units import NAMES
-from structkit.collecting.walking import HIDDEN, is_archive
+from structkit.collecting.walking import HIDDEN, LeftOut, is_archive
 from structkit.commands.collect import Settings, parts
 from structkit.records.jsonl import Record
 

@@ -5,9 +5,8 @@ from hostile.good import tarred, zipped
 from hostile.spoiling import examples, spoiled
 from hypothesis import given
 
-from structkit.collecting.sources import Ignoring, LeftOut
 from structkit.collecting.units import Units, collect_batch
-from structkit.collecting.walking import Walk, WalkOptions
+from structkit.collecting.walking import Ignoring, LeftOut, Walk, WalkOptions
 
 WEB = b"".join(
     b"WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://a/%d\r\n"
