@@ -37,9 +37,9 @@ sys.exit(status)
 """
 BOUNDS = {
     "train santa": 37,
-    "ask": 58,
+    "ask": 56,
     "encode": 39,
-    "search -m": 44,
+    "search -m": 41,
     "mask-entities": 20,
     "score": 17,
 }
