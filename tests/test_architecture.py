@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from structkit import registry
 from structkit.settings import COMMANDS
 
 # a room imports rooms of lower floors only; a module that is in none of them is of the ground
@@ -87,6 +88,19 @@ def within(modules, name):
     while name and name not in modules:
         name = name.rpartition(".")[0]
     return name
+
+
+def levels(kind, module):
+    """How many classes of a module extend each other, up to this one."""
+    if kind.__module__ != module:
+        return 0
+    return 1 + max((levels(base, module) for base in kind.__bases__), default=0)
+
+
+@pytest.mark.parametrize("name", registry.names("method"))
+def test_settings_of_a_room_are_at_most_three_levels_deep(name):
+    for kind in registry.load("method", name).__mro__:
+        assert levels(kind, kind.__module__) <= 3
 
 
 def test_commands_do_not_import_each_other():

@@ -56,14 +56,13 @@ class SpanScorer(nn.Module):
         self.score = nn.Linear(sizes.span, 1)
         self.dropout = nn.Dropout(sizes.dropout)
 
-    def embed(self, numbers: Tensor) -> Tensor:
-        """The words (texts, words + 2, columns) of their rows (texts, 4, words + 2)."""
-        columns = [table(numbers[:, kind]) for kind, table in enumerate(self.tables)]
-        return torch.cat(columns, dim=-1)
+    def states(self, numbers: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """The states (texts, words + 2, hidden) after each word, read forward and backward.
 
-    def states(self, numbers: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """The states (texts, words + 2, hidden) after each word, read forward and backward."""
-        states = self.embed(numbers)
+        `numbers` (texts, 4, words + 2) are the rows of the words' features.
+        """
+        columns = [table(numbers[:, kind]) for kind, table in enumerate(self.tables)]
+        states = torch.cat(columns, dim=-1)
         for ahead, back in zip(self.forwards, self.backwards, strict=True):
             states = self.dropout(states)
             forward = ahead(states)[0]
@@ -72,10 +71,10 @@ class SpanScorer(nn.Module):
         forward, backward = self.dropout(states).chunk(2, dim=-1)
         return forward, backward
 
-    def fenceposts(self, numbers: Tensor, lengths: Tensor | None = None) -> Tensor:
+    def fenceposts(self, numbers: Tensor, lengths: Tensor) -> Tensor:
         """The places between words (texts, words + 1, span), as the span layer sees them.
 
-        `lengths` (texts,) is the number of words of each, ends included; None: all are equal.
+        `lengths` (texts,) is the number of words of each, ends included.
         A span's features are a difference of two places: their product with the weights is made
         here, once per place instead of once per span.
         """
@@ -93,13 +92,11 @@ class SpanScorer(nn.Module):
         return {name: each.detach().cpu().numpy() for name, each in self.state_dict().items()}
 
 
-def reverse(states: Tensor, lengths: Tensor | None) -> Tensor:
+def reverse(states: Tensor, lengths: Tensor) -> Tensor:
     """The states (texts, words, columns) of each text from its last word to its first.
 
     Padding after a text stays where it is.
     """
-    if lengths is None:
-        return states.flip(1)
     steps = torch.arange(states.shape[1], device=states.device)
     back = lengths[:, None] - 1 - steps
     order = torch.where(back >= 0, back, steps)[..., None]  # (texts, words, 1)

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
 from structkit.learning.strae.sentences import Sentence, portions
 from structkit.learning.strae.settings import VocabularySettings
@@ -56,14 +56,10 @@ class TextIds:
 
 def pad(texts: Sequence[TextIds], device: torch.device) -> TextBatch:
     """Texts as one batch, as wide as its longest."""
-    lengths = np.array([len(text) for text in texts])
-    ids = np.zeros((len(texts), lengths.max()), np.int64)
-    for row, text in enumerate(texts):
-        ids[row, : len(text)] = text.ids
+    lengths = torch.tensor([len(text) for text in texts])
+    ids = pad_sequence([torch.from_numpy(text.ids).long() for text in texts], batch_first=True)
     word = torch.tensor([text.word for text in texts])
-    return TextBatch(
-        torch.from_numpy(ids).to(device), torch.from_numpy(lengths).to(device), word.to(device)
-    )
+    return TextBatch(ids.to(device), lengths.to(device), word.to(device))
 
 
 class TextTraining(VocabularyTraining):
@@ -77,20 +73,16 @@ class TextTraining(VocabularyTraining):
         size = self.settings.batch_tokens
         return [pad(portion, self.device) for portion in portions(texts, size)]
 
-    def sums(self, inputs: TextBatch) -> tuple[Tensor, int]:
-        """The summed cross-entropy of one portion, and its number of tokens."""
-        vectors, ids, bias = self.model.predictions(inputs)
-        table = self.model.embedding[: len(self.vocabulary)]
-        one = torch.ones_like(ids, dtype=vectors.dtype)
-        return vocabulary_loss(vectors, table, bias, ids, one), len(ids)
-
     def backward(self, inputs: list[TextBatch]) -> dict[str, float]:
         """Gradients portion by portion, of the mean over all tokens."""
+        table = self.model.embedding[: len(self.vocabulary)]
         total, tokens = 0.0, 0
         for portion in inputs:
-            summed, count = self.sums(portion)
+            vectors, ids, bias = self.model.predictions(portion)
+            one = torch.ones_like(ids, dtype=vectors.dtype)
+            summed = vocabulary_loss(vectors, table, bias, ids, one)
             summed.backward()  # type: ignore[no-untyped-call]
-            total, tokens = total + summed.item(), tokens + count
+            total, tokens = total + summed.item(), tokens + len(ids)
         for weight in self.parameters():
             if weight.grad is not None:
                 weight.grad /= tokens

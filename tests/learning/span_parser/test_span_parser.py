@@ -67,18 +67,6 @@ def test_decoding_finds_the_best_of_all_binary_trees(words, seed, shift):
     assert not [(one, two) for one in found for two in found if one[0] < two[0] < one[1] < two[1]]
 
 
-def test_decoding_by_hand():
-    scores = np.full((5, 5), -1, np.float32)
-    scores[0, 2], scores[1, 3], scores[1, 4], scores[2, 4] = 2, 3, 1, 1.5
-    # (1, 3) and (1, 4) sum up to 4; (0, 2) and (2, 4) to 3.5
-    assert best_spans(scores) == [(1, 4), (1, 3)]
-    scores[0, 2] = 2.75
-    assert best_spans(scores) == [(0, 2), (2, 4)]
-    scores[0, 4] = 100  # the whole and single words are in every tree
-    scores[0, 1] = 100
-    assert best_spans(scores) == [(0, 2), (2, 4)]
-
-
 @given(
     marks=st.lists(st.sampled_from(["a", ".", ",", ";"]), max_size=60), longest=st.integers(2, 9)
 )
@@ -88,12 +76,6 @@ def test_pieces_cover_the_text_and_are_short_enough(marks, longest):
     assert found[0][0] == 0 and found[-1][1] == len(marks)
     assert all(end - start <= longest for start, end in found)
     assert len(marks) > longest or len(found) == 1
-
-
-def test_pieces_end_where_a_reader_would_stop():
-    text = "a b , c . d e f g ; h , i j".split()
-    assert pieces(text, 6) == [(0, 5), (5, 10), (10, 14)]
-    assert pieces(["a"] * 5, 2) == [(0, 2), (2, 4), (4, 5)]
 
 
 def test_features_of_unknown_words(monkeypatch):
@@ -131,7 +113,7 @@ def test_padding_changes_no_state():
     lengths = torch.tensor([7, 3, 5])
     padded = scorer.fenceposts(rows, lengths)
     for row, length, places in zip(rows, lengths.tolist(), padded, strict=True):
-        alone = scorer.fenceposts(row[None, :, :length])[0]
+        alone = scorer.fenceposts(row[None, :, :length], torch.tensor([length]))[0]
         torch.testing.assert_close(places[: length - 1], alone, **near(length))
     states = torch.arange(10.0).reshape(2, 5, 1)
     found = reverse(states, torch.tensor([3, 5]))[..., 0]
@@ -154,9 +136,10 @@ def test_numpy_computes_what_torch_computes():
 def test_places_are_differences_of_states_times_weights():
     scorer = scorer_of()
     rows = torch.from_numpy(FEATURES.numbers(["the", "old", "cat", "."])).long()[None]
-    places = scorer.fenceposts(rows)[0].detach().numpy()
+    lengths = torch.tensor([rows.shape[2]])
+    places = scorer.fenceposts(rows, lengths)[0].detach().numpy()
     table = parser_of().scores.table(places)
-    forward, backward = (states[0] for states in scorer.states(rows))
+    forward, backward = (states[0] for states in scorer.states(rows, lengths))
     for start in range(5):
         for end in range(start + 1, 5):
             # before the span stand `start` words and the mark of the text's start

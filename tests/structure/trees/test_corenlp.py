@@ -207,19 +207,6 @@ def test_no_server(run):
         load("parser", "corenlp")(url="localhost:9000")
 
 
-def test_an_answer_as_the_server_writes_it():
-    lines = ['The cook (a friend) said: "Ca n\'t".', ""]
-    parse = (
-        "(ROOT\n  (S\n    (NP (DT The) (NN cook)\n      (PRN (-LRB- -LRB-)\n        "
-        '(NP (DT a) (NN friend))\n        (-RRB- -RRB-)))\n    (VP (VBD said) (: :) (`` ")\n'
-        "      (X (MD Ca) (RB n't) ('' \")))\n    (. .)))"
-    )
-    answer = {"sentences": [{"index": 0, "line": 1, "parse": parse, "tokens": []}]}
-    one, empty = trees_of(json.dumps(answer).encode(), lines)
-    assert ("The", "cook", "(", "a", "friend", ")") == one.words[:6]
-    assert isinstance(empty, UserError)
-
-
 @pytest.mark.skipif(not RECORDINGS.exists(), reason="the answers of a real server are not there")
 def test_answers_that_a_real_server_gave():
 
