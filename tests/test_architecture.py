@@ -92,7 +92,7 @@ def within(modules, name):
 
 def levels(kind, module):
     """How many classes of a module extend each other; what extends nothing is included in one."""
-    if kind.__module__ != module or kind.__bases__ == (object,):
+    if kind.__module__ != module or kind.__bases__ in ((), (object,)):
         return 0
     return 1 + max(levels(base, module) for base in kind.__bases__)
 
