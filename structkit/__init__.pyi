@@ -264,6 +264,7 @@ def search(
     model: Path | Rows | None = None,
     engine: Literal['auto', 'torch', 'onnx', 'openvino', 'openvino-int8'] = 'auto',
     ray: str | None = None,
+    offline: bool = False,
     query_field: str | None = None,
     backend: str | None = None,
     texts: Files = (),

@@ -100,6 +100,11 @@ def quiet_setting() -> Any:
     return setting(False, "Nothing on stderr but errors.", short="-q")
 
 
+def offline_setting() -> Any:
+    """Whether a model must be here: its name is not looked up on the hub."""
+    return setting(False, "Never use the network.", group="run")
+
+
 def file_setting(help: str, default: Any = None, *, metavar: str = "FILE", **more: Any) -> Any:
     """A file that a command reads; several, where the default is a tuple."""
     return setting(default, help, metavar=metavar, reads=True, **more)

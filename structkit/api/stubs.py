@@ -6,11 +6,11 @@ It writes structkit/__init__.pyi: a function for each command, and one for each 
 from __future__ import annotations
 
 import inspect
-import types
+import re
 from collections.abc import Iterator
 from dataclasses import Field, fields
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, get_args
 
 import structkit
 from structkit import registry
@@ -97,28 +97,13 @@ def _parameter(given: inspect.Parameter, kind: type, each: Field[Any]) -> str:
     elif (choices := choices_of(kind, each)) and not is_several(hint):
         shown = f"Literal[{', '.join(map(repr, choices))}]"
     else:
-        shown = spelled(hint)
+        # lists are taken too; the module's annotations are texts
+        shown = re.sub(r"tuple\[(.+?), \.\.\.\]", r"list[\1] | tuple[\1, ...]", str(each.type))
     # None where the type has none: the start model decides
     if (type(None) in get_args(hint) or each.default is None) and "None" not in shown:
         shown += " | None"
     default = "" if given.default is inspect.Parameter.empty else f" = {given.default!r}"
     return f"{each.name}: {shown}{default}"
-
-
-def spelled(hint: Any) -> str:
-    """A type as a function takes it.
-
-    >>> spelled(tuple[str, ...] | None)
-    'list[str] | tuple[str, ...] | None'
-    """
-    if get_origin(hint) in (Union, types.UnionType):
-        return " | ".join(map(spelled, get_args(hint)))
-    if get_origin(hint) is tuple:
-        item = spelled(get_args(hint)[0])
-        return f"list[{item}] | tuple[{item}, ...]"
-    if get_origin(hint) is Literal:
-        return f"Literal[{', '.join(map(repr, get_args(hint)))}]"
-    return "None" if hint is type(None) else getattr(hint, "__name__", "Any")
 
 
 if __name__ == "__main__":

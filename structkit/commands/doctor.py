@@ -132,12 +132,11 @@ def _arithmetic() -> Record:
 
 def _gpu() -> Record:
     """The graphics processors, and whether the installed torch can use them."""
-    program = shutil.which("nvidia-smi")
-    found = ""
+    program, found = shutil.which("nvidia-smi"), ""
     if program:
         query = [program, "--query-gpu=name,memory.total", "--format=csv,noheader"]
         done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=False)
-        found = "; ".join(done.stdout.split("\n")).strip("; ") if not done.returncode else ""
+        found = "" if done.returncode else "; ".join(done.stdout.splitlines())
     if found and "+cpu" in version("torch"):
         remedy = "torch is built without CUDA: install it as pytorch.org/get-started says"
         return _finding("GPU", found, remedy, state="slow")

@@ -26,7 +26,14 @@ from structkit.searching.options import (
     question_records,
     unicode,
 )
-from structkit.settings import Command, file_setting, files_of, flags_given, setting
+from structkit.settings import (
+    Command,
+    file_setting,
+    files_of,
+    flags_given,
+    offline_setting,
+    setting,
+)
 
 if TYPE_CHECKING:
     from structkit.embeddings.vectors import TextEncoding
@@ -62,6 +69,7 @@ class Settings(WordOptions, SearchOptions):
     )
     engine: Engine = engine_setting()
     ray: str | None = ray_setting(requires="model")
+    offline: bool = offline_setting()
     query_field: str | None = setting(
         None,
         "Field with a query's text; default: the first of query, text, docstring "
@@ -174,7 +182,13 @@ def _encoding(settings: Settings) -> TextEncoding | None:
     from structkit.learning.encoding.encoding import Encoding
 
     field = () if settings.query_field is None else (settings.query_field,)
-    reads = EncodingSettings(model=settings.model, as_="query", field=field, engine=settings.engine)
+    reads = EncodingSettings(
+        model=settings.model,
+        as_="query",
+        field=field,
+        engine=settings.engine,
+        offline=settings.offline,
+    )
     if settings.ray is None:
         return Encoding(reads)
     from structkit.learning.encoding.on_ray import encoding_over

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from structkit.errors import UserError, flag
-from structkit.settings import setting
+from structkit.settings import offline_setting, setting
 
 PARTS, EMBEDDINGS = "Parts of a text", "Embeddings"
 # the fields of a part
@@ -76,7 +76,7 @@ class EncodingSettings:
         group=EMBEDDINGS,
     )
     engine: Engine = engine_setting()
-    offline: bool = setting(False, "Never use the network.", group="run")
+    offline: bool = offline_setting()
     reuse: str | None = setting(
         None,
         "Copy the embeddings of unchanged texts; may be the output file.",

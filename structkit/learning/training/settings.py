@@ -20,7 +20,7 @@ from structkit.records.jsonl import Record
 from structkit.records.stream import ErrorOptions
 from structkit.registry import Contract
 from structkit.seeds import key
-from structkit.settings import check, make, setting
+from structkit.settings import check, make, offline_setting, setting
 
 LENGTH = 1_000_000  # tokens of any text
 LOOK_EVERY = 500  # at most so many steps between two measurements of the held-out loss
@@ -243,7 +243,7 @@ class RunOptions(ErrorOptions):
         high=1024,
         group="speed",
     )
-    offline: bool = setting(False, "never use the network", group="run")
+    offline: bool = offline_setting()
     quiet: bool = setting(False, "nothing on stderr but errors", group="run", short="-q")
 
     def __post_init__(self) -> None:
