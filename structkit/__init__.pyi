@@ -263,7 +263,6 @@ def search(
     method: Literal['dense', 'bm25', 'hybrid'] | None = None,
     model: Path | Rows | None = None,
     engine: Literal['auto', 'torch', 'onnx', 'openvino', 'openvino-int8'] = 'auto',
-    ray: str | None = None,
     offline: bool = False,
     query_field: str | None = None,
     backend: str | None = None,

@@ -14,7 +14,6 @@ from structkit.paths import keep_apart, lines_name
 from structkit.progress import say
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import input_name
-from structkit.records.stream import ray_setting
 from structkit.searching.options import (
     INDEX,
     WORDS,
@@ -68,7 +67,6 @@ class Settings(WordOptions, SearchOptions):
         None, "Encode the queries, which are texts, with this model.", short="-m", reads=True
     )
     engine: Engine = engine_setting()
-    ray: str | None = ray_setting(requires="model")
     offline: bool = offline_setting()
     query_field: str | None = setting(
         None,
@@ -189,11 +187,7 @@ def _encoding(settings: Settings) -> TextEncoding | None:
         engine=settings.engine,
         offline=settings.offline,
     )
-    if settings.ray is None:
-        return Encoding(reads)
-    from structkit.learning.encoding.on_ray import encoding_over
-
-    return encoding_over(settings.ray, reads)
+    return Encoding(reads)
 
 
 def _main(settings: Settings, output: RunOutput) -> None:

@@ -150,14 +150,14 @@ def _shipped(work: Callable[[Any], Any]) -> Callable[[Any], Any]:
     version, most = __version__, maximum_bytes()
 
     def do(task: Any) -> Any:
-        same(version)
+        check_version(version)
         limit_bytes(most)
         return work(task)
 
     return do
 
 
-def same(version: str) -> None:
+def check_version(version: str) -> None:
     """Raise, in a worker, if it has another version than the one that gives it work."""
     if version != __version__:
         raise UserError(

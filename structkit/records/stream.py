@@ -58,14 +58,13 @@ def ray_address(text: str) -> str:
     return text
 
 
-def ray_setting(*, excludes: str | tuple[str, ...] = (), requires: str = "") -> Any:
+def ray_setting(*, excludes: str | tuple[str, ...] = ()) -> Any:
     """Where several machines do the work."""
     return setting(
         None,
         "Do the work in Ray (an extra): HOST:PORT, auto, or local, which starts one here.",
         metavar="ADDRESS",
         parse=ray_address,
-        requires=requires,
         excludes=excludes,
         group="run",
     )

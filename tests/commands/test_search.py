@@ -153,3 +153,11 @@ def test_a_written_run_is_read_back_with_the_same_scores(tmp_path, name):
     path = str(tmp_path / name)
     write_run(records, path, "trec" if "trec" in name else "jsonl")
     assert run == read_run(path)
+
+
+def test_offline_asks_no_hub(run, tmp_path):
+    (tmp_path / "corpus.jsonl").write_text('{"id": "a", "embedding": [1]}\n')
+    flags = ("-m", "owner/none", "--query", "tea", "--offline")
+    done = run("search", "corpus.jsonl", *flags, env={"HF_ENDPOINT": "http://127.0.0.1:1"})
+    assert 1 == done.returncode and b"asking the model hub" not in done.stderr
+    assert 1 == done.stderr.count(b"\n"), done.stderr

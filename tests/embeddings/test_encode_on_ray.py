@@ -13,16 +13,13 @@ from conftest import environment
 from structkit.cli.main import main
 from structkit.commands.encode import encode_to_file
 from structkit.embeddings.writing import VectorFiles
-from structkit.errors import UserError
 from structkit.learning.encoding import reading
 from structkit.learning.encoding.on_ray import Remote, spread_over
 from structkit.learning.training.tokens import Truncation
 from tests.commands.test_encode import model, records  # noqa: F401
 from tests.model_encodings import encoding_of
-from tests.searching.index_runs import found as run_of
 
 ENCODE = ["encode", "-m", "none", "--field", "a", "--ray", "local"]
-SEARCH = ["search", "none.npy", "--ray"]
 
 
 @pytest.mark.parametrize(
@@ -30,8 +27,7 @@ SEARCH = ["search", "none.npy", "--ray"]
     [
         ([*ENCODE, "--reuse", "o.npy"], "--ray and --reuse exclude each other"),
         ([*ENCODE, "--field", "b"], "--ray takes one --field"),
-        ([*SEARCH, "local"], "--ray needs --model; add it"),
-        ([*SEARCH, "node-7", "-m", "none"], "--ray node-7 is no address; give local"),
+        ([*ENCODE[:-1], "node-7"], "--ray node-7 is no address; give local"),
     ],
 )
 def test_wrong_usage_is_refused_before_any_work(words, problem, monkeypatch, tmp_path, capsys):
@@ -153,24 +149,3 @@ def test_a_checkpoint_counts_the_records_of_its_rows(model, tmp_path, monkeypatc
     encode_to_file(encoding.texts(records()), str(tmp_path / "v.npy"), encoding)
     assert [*range(7, 60, 7), 60] == [count for count, _ in states]
     assert [count for count, _ in states] == [state["records"] for _, state in states]
-
-
-@pytest.mark.parametrize("hybrid", [False, True])
-def test_a_repeated_query_has_its_line_where_windows_are_read_ahead(
-    model,  # noqa: F811
-    tmp_path,
-    monkeypatch,
-    hybrid,
-):
-    monkeypatch.setattr(reading, "WINDOW", 7)
-    encoding = encoding_of(model, "query", field=["text"])
-    encoding.spread = lambda several: encoding.embed_here(iter(list(several)))
-    queries, corpus, texts = (tmp_path / name for name in ("q.jsonl", "c.jsonl", "t.jsonl"))
-    queries.write_bytes(b"".join([*LINES[:10], LINES[3], *LINES[10:]]))
-    texts.write_bytes(b"".join(LINES))
-    vectors = encoding.embed(["a"] * len(LINES)).tolist()
-    rows = [{"id": f"d{number}", "embedding": row} for number, row in enumerate(vectors)]
-    corpus.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
-    words = {"method": "hybrid", "texts": [str(texts)]} if hybrid else {}
-    with pytest.raises(UserError, match=r'q.jsonl:11: id "d3" is repeated'):
-        run_of(str(corpus), str(queries), encoding=encoding, **words)

@@ -8,7 +8,7 @@ import pytest
 from structkit import __version__
 from structkit.cli.main import main
 from structkit.errors import UserError
-from structkit.records.cluster import same
+from structkit.records.cluster import check_version
 from structkit.records.stream import InputOptions, Stream, WorkerOptions, ray_address
 from structkit.settings import make
 
@@ -55,11 +55,11 @@ def test_without_ray_one_line_says_what_installs_it(monkeypatch, tmp_path, capsy
 
 
 def test_another_version_on_a_node_is_an_error():
-    same(__version__)
+    check_version(__version__)
     with pytest.raises(
         UserError, match=r"has structkit .*, and not 0\.0\.7; install the same"
     ) as e:
-        same("0.0.7")
+        check_version("0.0.7")
     assert 2 == e.value.status  # no record is to blame, also with --on-error skip
 
 
