@@ -20,8 +20,7 @@ from tokenizers import Tokenizer
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
 from structkit.learning.encoders.encoder import Encoder, open_model
-from structkit.learning.encoders.models import Bag
-from structkit.learning.encoders.tokenizer import train_tokenizer
+from structkit.learning.encoders.models import Bag, train_tokenizer
 from structkit.learning.encoding.encoding import embed_in_batches
 from structkit.learning.encoding.torch_engine import TorchEngine
 from structkit.learning.static import Table

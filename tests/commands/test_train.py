@@ -10,7 +10,7 @@ import pytest
 from structkit import encode
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
-from structkit.learning.encoders.tokenizer import train_tokenizer
+from structkit.learning.encoders.models import train_tokenizer
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import Plan, RunOptions
 from structkit.learning.training.spool import Spool

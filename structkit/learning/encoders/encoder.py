@@ -22,16 +22,18 @@ from structkit.learning.encoders.models import (
     DAMAGE,
     Bag,
     add_tokens,
+    end_with_eos,
     explain,
     load_pretrained,
     new_model,
     positions,
     stretch_positions,
+    train_tokenizer,
+    without_tokens,
 )
 from structkit.learning.encoders.packing import Packed, Tokens, pack, pad
 from structkit.learning.encoders.poolings import OF_TOKENS, pool_mcls
 from structkit.learning.encoders.settings import MCLS_EVERY, POOLINGS, EncoderSettings
-from structkit.learning.encoders.tokenizer import end_with_eos, train_tokenizer, without_tokens
 from structkit.learning.folders import (
     POOLING_NAMES,
     has_facts,

@@ -26,7 +26,7 @@ from transformers import (
 
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
-from structkit.learning.encoders.tokenizer import train_tokenizer
+from structkit.learning.encoders.models import train_tokenizer
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load

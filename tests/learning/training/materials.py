@@ -5,7 +5,7 @@ import json
 import torch
 from transformers import BertConfig, BertModel
 
-from structkit.learning.encoders.tokenizer import train_tokenizer
+from structkit.learning.encoders.models import train_tokenizer
 
 WORDS = "red green blue black white house tree car door shirt".split()
 
