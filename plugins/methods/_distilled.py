@@ -55,9 +55,9 @@ class Distilled(TrainingModule):
         return {"pooling": "mean", "normalize": True, "prompts": {}, "lengths": ANY_LENGTH}
 
 
-def distill(settings: Method, spool: Spool, offline: bool) -> Distilled:
+def distill(settings: Method, spool: Spool) -> Distilled:
     """The embedding of each token, as a text by itself, by an encoder."""
-    encoder, _ = open_model(str(settings.model), offline=offline, normalize=False)
+    encoder, _ = open_model(str(settings.model), offline=True, normalize=False)
     if not isinstance(encoder, Encoder):
         raise UserError(
             f"{settings.model} is not a transformers encoder",

@@ -336,33 +336,33 @@ class Santa(DualEncoder[Inputs]):
         return {"entity": weight} if weight else {}
 
 
-def build(settings: Method, spool: Spool, offline: bool) -> Santa:
+def build(settings: Method, spool: Spool) -> Santa:
     """The training that the settings ask for, with or without a decoder."""
     negatives = negatives_of(settings, spool) if settings.alignment_weight else 0
     if settings.alignment_weight:
         check_contrast(spool, settings, negatives)
-    in_place = encoder_only(settings, offline)
+    in_place = encoder_only(settings)
     if in_place and settings.pooling == "first-decoder-token":
         say("the model has no decoder: pooling is cls, and masked tokens are predicted in place")
         settings = replace(settings, pooling="cls")
     lengths = {} if in_place else {"target": settings.target_length or 0}
-    encoder = build_encoder(settings, spool, offline=offline, head=not in_place, lengths=lengths)
+    encoder = build_encoder(settings, spool, head=not in_place, lengths=lengths)
     if settings.reads_masked:
         check_tokens(encoder.tokenizing.tokenizer, in_place)
     predictor: Predictor = (
-        TokensInPlace(encoder, token_head(settings, encoder.model, offline))
+        TokensInPlace(encoder, token_head(settings, encoder.model))
         if in_place
         else WrittenEntities()
     )
     return Santa(settings, encoder, negatives, predictor)
 
 
-def encoder_only(settings: Method, offline: bool) -> bool:
+def encoder_only(settings: Method) -> bool:
     """Whether the model has no decoder; one that cannot be loaded counts as having one."""
     if settings.model is None:
         return settings.architecture == "bert"
     try:
-        config = AutoConfig.from_pretrained(_transformer(settings.model, offline), **PLAIN)
+        config = AutoConfig.from_pretrained(_transformer(settings.model), **PLAIN)
     except DAMAGE:
         return False  # loading it says what is wrong
     return not config.is_encoder_decoder
@@ -382,13 +382,13 @@ def check_tokens(tokenizer: Any, in_place: bool) -> None:
         raise UserError(problem, f"use a {model}, or align alone: {alone}")
 
 
-def token_head(settings: Method, model: Any, offline: bool) -> TokenHead:
+def token_head(settings: Method, model: Any) -> TokenHead:
     """The head for a model: the one in its folder if it is a BERT's, otherwise a new one."""
     head = TokenHead(model.config.hidden_size, model.get_input_embeddings())
     if not settings.model or not settings.entity_weight:
         return head
     if model.config.model_type == "bert":
-        folder = _transformer(settings.model, offline)
+        folder = _transformer(settings.model)
         full, loading = AutoModelForMaskedLM.from_pretrained(
             folder, **SAFE, output_loading_info=True
         )
@@ -403,8 +403,8 @@ def token_head(settings: Method, model: Any, offline: bool) -> TokenHead:
     return head
 
 
-def _transformer(name: str, offline: bool) -> Path:
+def _transformer(name: str) -> Path:
     """The folder of the model itself."""
-    folder = model_folder(name, offline=offline)
+    folder = model_folder(name, offline=True)
     place: Path = own_facts(folder).get("transformer", folder)
     return place

@@ -51,7 +51,7 @@ class Method(EncoderSettings):
         kept = {"id": fields["id"], "query": fields["query"], "positive": fields[field]}
         return kept | ({"negatives": fields[negatives]} if negatives in fields else {})
 
-    def build(self, spool: Spool, *, offline: bool = False) -> DualEncoder[Pairs]:
+    def build(self, spool: Spool) -> DualEncoder[Pairs]:
         from structkit.learning.encoders.dual_encoder import (
             DualEncoder,
             check_contrast,
@@ -61,7 +61,7 @@ class Method(EncoderSettings):
 
         negatives = negatives_of(self, spool)
         check_contrast(spool, self, negatives)
-        encoder = build_encoder(self, spool, offline=offline)
+        encoder = build_encoder(self, spool)
         module: DualEncoder[Pairs] = DualEncoder(self, encoder, negatives)
         if self.document_field != "positive":
             module.document_fields = (self.document_field,)

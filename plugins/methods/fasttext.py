@@ -55,7 +55,7 @@ class Method(WordSettings, PassSettings):
         group="model",
     )
 
-    def build(self, spool: Spool, *, offline: bool = False) -> Any:
+    def build(self, spool: Spool) -> Any:
         import torch
 
         from ._word_vectors import FastTextTraining, WordVectors

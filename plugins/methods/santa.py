@@ -90,7 +90,7 @@ class Method(EncoderSettings):
         """Whether a loss needs the masked documents."""
         return self.entity_weight > 0 or self.align_on == "masked"
 
-    def build(self, spool: Spool, *, offline: bool = False) -> Santa:
+    def build(self, spool: Spool) -> Santa:
         from ._santa import build
 
-        return build(self, spool, offline)
+        return build(self, spool)

@@ -98,7 +98,7 @@ class Method(EncoderSettings):
             )
         return fields
 
-    def build(self, spool: Spool, *, offline: bool = False) -> Seal:
+    def build(self, spool: Spool) -> Seal:
         from structkit.learning.encoders.dual_encoder import check_contrast, negatives_of
         from structkit.learning.encoders.encoder import build_encoder
 
@@ -106,5 +106,5 @@ class Method(EncoderSettings):
 
         negatives = negatives_of(self, spool, usual=8)
         check_contrast(spool, self, negatives)
-        encoder = build_encoder(self, spool, offline=offline, tags=True)
+        encoder = build_encoder(self, spool, tags=True)
         return Seal(self, encoder, negatives)

@@ -46,7 +46,7 @@ class Method(GradientSettings):
         spans = {(low, high) for low, high in tree.spans().tolist() if 1 < high - low < whole}
         return {"id": record["id"], "words": tree.words, "spans": sorted(spans)}
 
-    def build(self, spool: Spool, *, offline: bool = False) -> Any:
+    def build(self, spool: Spool) -> Any:
         from structkit.learning.span_parser.training import SpanScorer, SpanTraining
         from structkit.learning.training.module import seed_parameters
 

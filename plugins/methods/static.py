@@ -74,13 +74,13 @@ class Method(plugin.Method):
             names = [text_name(record, (*DOCUMENT, *QUERY), remedy)]
         return {"id": record["id"], "texts": [text_field(record, name) for name in names]}
 
-    def build(self, spool: Spool, *, offline: bool = False) -> Distilled:
+    def build(self, spool: Spool) -> Distilled:
         from ._distilled import distill, from_scratch
 
         if not len(spool) and not self.model:
             problem = "without records there are no frequencies of words"
             raise UserError(problem, f"give a file of texts, or {flag('model')}").at(spool.source)
-        return distill(self, spool, offline) if self.model else from_scratch(self, spool)
+        return distill(self, spool) if self.model else from_scratch(self, spool)
 
     def texts(self, spool: Spool) -> Iterator[str]:
         """All texts of the records."""

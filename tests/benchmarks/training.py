@@ -184,7 +184,7 @@ def santa_step(chunk: int) -> None:
             file.write(json.dumps({"id": str(at), "query": f"number {at}", **record}) + "\n")
         file.flush()
         spool = Spool(Records.read([file.name]), method.prepare)
-    module = method.complete(offline=True).build(spool, offline=True).train()
+    module = method.complete().build(spool).train()
     module.backward(
         module.batch([spool[at] for at in range(64)], Step(0, "train", 0, [*range(64)]))
     )

@@ -187,7 +187,6 @@ def build_encoder(
     settings: EncoderSettings,
     spool: Spool,
     *,
-    offline: bool = False,
     head: bool = False,
     lengths: dict[str, int] | None = None,
     tags: bool = False,
@@ -203,7 +202,7 @@ def build_encoder(
     assert settings.mcls_every and settings.normalize is not None
     seed_parameters(settings.seed)
     if settings.model:
-        folder = model_folder(settings.model, offline=offline)
+        folder = model_folder(settings.model, offline=True)
         model, tokenizer = load_pretrained(
             own_facts(folder, pooling=pooling).get("transformer", folder),
             decoder=pooling == "first-decoder-token",

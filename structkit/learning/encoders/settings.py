@@ -123,11 +123,11 @@ class EncoderSettings(GradientSettings, ModelSettings):
     def start(self) -> str | None:
         return self.model
 
-    def complete(self, *, offline: bool = False) -> Self:
+    def complete(self) -> Self:
         """These settings; what is open is as in the start model, or usual."""
         if not self.model:
             return self.fill_in({})
-        own = own_facts(model_folder(self.model, offline=offline), pooling=self.pooling)
+        own = own_facts(model_folder(self.model, offline=True), pooling=self.pooling)
         for kind, named in (("prompt", "prompts"), ("length", "lengths")):
             own |= {f"{side}_{kind}": value for side, value in own.get(named, {}).items()}
         if self.normalize not in (None, own.get("normalize")):

@@ -145,7 +145,7 @@ class VocabularySettings(WordSettings, GradientSettings):
     def untrained(self, words: int) -> Any:
         """A model with random parameters, by the seed: a `VocabularyModel`."""
 
-    def build(self, spool: Spool, *, offline: bool = False) -> Any:
+    def build(self, spool: Spool) -> Any:
         vocabulary = Vocabulary.of(
             (spool[place]["words"] for place in range(len(spool))),
             subwords=self.subwords,

@@ -79,8 +79,8 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
         folder = run_folder(output, options)
         check_processes(name, method, files, options)
         if method.start:
-            model_folder(method.start, offline=options.offline)  # it is here then
-        complete = method.complete(offline=options.offline)
+            model_folder(method.start, offline=options.offline)  # from here on, it is on the disk
+        complete = method.complete()
         spool = read(complete, Stream(files), rejects)
         held_out = None
         if method.held_out:
@@ -188,8 +188,7 @@ class Run:
         plan = method.plan(len(spool))
         with hushed(self.options.quiet or rank() > 0), enough_memory():
             with waiting("making the model"):
-                # what is on the hub is here by now
-                module: TrainingModule = method.build(spool, offline=True).to(chosen_device())
+                module: TrainingModule = method.build(spool).to(chosen_device())
             held_out = None
             if self.held_out:
                 held_out = HeldOut(module, self.held_out, plan.batch_size, plan.patience)

@@ -97,8 +97,8 @@ class Method(Contract):
         """Files that the training reads besides the records."""
         return tuple(filter(None, (self.start, self.held_out)))
 
-    def complete(self, *, offline: bool = False) -> Self:
-        """These settings; those left open are as in the start model."""
+    def complete(self) -> Self:
+        """These settings; those left open are as in the start model, which is here by now."""
         return self
 
     def prepare(self, record: Record) -> Record:
@@ -110,7 +110,7 @@ class Method(Contract):
         return Plan(records, 1, 1, warmup=0.0, seed=self.seed, max_steps=0)
 
     @abstractmethod
-    def build(self, spool: Spool, *, offline: bool = False) -> Any:
+    def build(self, spool: Spool) -> Any:
         """The training of a new model on prepared records, by complete settings.
 
         It is a `TrainingModule` (structkit.learning.training.module).

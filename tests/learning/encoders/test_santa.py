@@ -251,7 +251,7 @@ def test_the_head_of_a_bert_is_taken_over(tmp_path, capsys):
     torch.nn.init.normal_(whole.cls.predictions.bias)
     whole.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    module = Method(model=str(tmp_path)).complete().build(spool(), offline=True).eval()
+    module = Method(model=str(tmp_path)).complete().build(spool()).eval()
     assert "no head for masked tokens" not in capsys.readouterr().err
     text = ids(module, "def add(a, b)", "document")
     expected = whole(input_ids=text).logits[0]
@@ -262,7 +262,7 @@ def test_the_head_of_a_bert_is_taken_over(tmp_path, capsys):
     scale = expected.abs().max().item()
     torch.testing.assert_close(found, expected, **rounding(terms, scale))
     model.save_pretrained(tmp_path)  # without the head
-    Method(model=str(tmp_path)).complete().build(spool(), offline=True)
+    Method(model=str(tmp_path)).complete().build(spool())
     assert "has no head for masked tokens: a new one is added" in capsys.readouterr().err
 
 
