@@ -10,7 +10,7 @@ import numpy as np
 from structkit import plugin
 from structkit.embeddings.vectors import Floats
 from structkit.ranking.reranking import Candidate, Query
-from structkit.searching.words import SEPARATOR, alike, asked, parts
+from structkit.searching.words import SEPARATOR, alike, name_parts, query_parts
 
 
 class Ranker(plugin.Ranker):
@@ -20,19 +20,19 @@ class Ranker(plugin.Ranker):
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """0 … 1 for each hit."""
-        wanted = asked(query.text)
+        wanted = query_parts(query.text)
         return np.array(
-            [max((said(wanted, name) for name in hit.names), default=0.0) for hit in hits]
+            [max((shared_words(wanted, name) for name in hit.names), default=0.0) for hit in hits]
         )
 
 
-def said(wanted: Sequence[str], name: str) -> float:
+def shared_words(wanted: Sequence[str], name: str) -> float:
     """The geometric mean of two shares: of the query in the name, and of the name in the query.
 
-    >>> said(["open", "a", "retry", "pool"], "Client.openPools")
+    >>> shared_words(["open", "a", "retry", "pool"], "Client.openPools")
     0.7071067811865476
     """
-    own = parts(SEPARATOR.split(name)[-1])
+    own = name_parts(SEPARATOR.split(name)[-1])
     if not wanted or not own:
         return 0.0
     here = sum(any(alike(word, other) for other in own) for word in wanted)

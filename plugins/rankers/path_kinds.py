@@ -15,7 +15,7 @@ import numpy as np
 from structkit import plugin
 from structkit.embeddings.vectors import Floats
 from structkit.ranking.reranking import Candidate, Query
-from structkit.searching.words import parts
+from structkit.searching.words import name_parts
 
 HEADERS = frozenset((".h", ".hh", ".hpp", ".hxx"))
 SOURCES = frozenset((".c", ".cc", ".cpp", ".cxx", ".m", ".mm"))
@@ -42,7 +42,7 @@ class Kind:
     def holds(self, path: str) -> bool:
         """Whether a path is that of such a file."""
         place = PurePosixPath(path)
-        name = parts(place.stem)
+        name = name_parts(place.stem)
         return (
             not self.folders.isdisjoint(part.lower() for part in place.parts[:-1])
             or not self.words.isdisjoint((*name[:1], *name[-1:]))
@@ -79,7 +79,7 @@ class Ranker(plugin.Ranker):
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """-1 for each reason to demote a hit, 0 without one."""
-        paths, asked = {hit.path for hit in hits}, parts(query.text)
+        paths, asked = {hit.path for hit in hits}, name_parts(query.text)
         kinds = (filter(kind.holds, paths) for kind in KINDS if not kind.is_asked(asked))
         older, headers = older_versions(paths, asked), headers_of_sources(paths, asked)
         reasons = Counter(chain(*kinds, older, headers))

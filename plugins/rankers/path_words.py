@@ -10,7 +10,7 @@ import numpy as np
 from structkit import plugin
 from structkit.embeddings.vectors import Floats
 from structkit.ranking.reranking import Candidate, Query
-from structkit.searching.words import alike, asked, file_and_folders
+from structkit.searching.words import alike, file_and_folders, query_parts
 
 FOLDERS = 0.5  # the weight of a word in a folder's name
 
@@ -26,14 +26,14 @@ class Ranker(plugin.Ranker):
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """0 … 1 for each hit."""
-        wanted = asked(query.text)
+        wanted = query_parts(query.text)
         paths = list(dict.fromkeys(hit.path for hit in hits))
         if not wanted:
             return np.zeros(len(hits))
         matched = np.array([matches(wanted, path) for path in paths])  # (files, words)
         rarity = np.log1p(len(paths) / (np.count_nonzero(matched, axis=0) + 0.5))  # (words,)
         covered = matched @ (rarity / rarity.sum())  # (files,)
-        named = np.array([meant(wanted, path) for path in paths])  # (files,)
+        named = np.array([share_of_name(wanted, path) for path in paths])  # (files,)
         scores = dict(zip(paths, np.sqrt(covered * named).tolist(), strict=True))
         return np.array([scores[hit.path] for hit in hits])
 
@@ -56,7 +56,7 @@ def matches(wanted: Sequence[str], path: str) -> list[float]:
     return matched
 
 
-def meant(wanted: Sequence[str], path: str) -> float:
+def share_of_name(wanted: Sequence[str], path: str) -> float:
     """The share of the file's name that is in the query; a folder's name counts half."""
     name, folders = file_and_folders(path)
     if share := sum(any(alike(word, other) for word in wanted) for other in name):

@@ -61,7 +61,7 @@ def cache_file(folder: Path, target: str, settings: Mapping[str, Any]) -> Path:
     return folder / f"{name}.sqlite"
 
 
-def kept_files(place: Path) -> list[Path]:
+def files_of_cache(place: Path) -> list[Path]:
     """All files of a cache: SQLite's, what it may have left beside it, and the lock."""
     beside = [Path(f"{place}{ending}") for ending in ("", "-journal", "-wal", "-shm")]
     return [*beside, place.with_suffix(".lock")]
@@ -78,7 +78,7 @@ def with_cache(place: Path | None, work: Callable[[Store], T]) -> T:
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not place.exists():
                 remove_unused(place.parent)
-            with locked(kept_files(place)[-1]):
+            with hold_lock(files_of_cache(place)[-1]):
                 return _with_file(place, work)
         except (OSError, sqlite3.DatabaseError) as error:
             reason = getattr(error, "strerror", None) or error
@@ -96,7 +96,7 @@ def _with_file(place: Path, work: Callable[[Store], T]) -> T:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in REFUSALS:
             raise
         say(f"the cache {place} is damaged ({error}); it is built again")
-    for path in kept_files(place)[:-1]:  # all but the lock, which is held
+    for path in files_of_cache(place)[:-1]:  # all but the lock, which is held
         path.unlink(missing_ok=True)
     with Store(place) as store:
         return work(store)
@@ -106,13 +106,13 @@ def remove_unused(folder: Path) -> None:
     """Remove caches that have not been used for long."""
     for lock in folder.glob("*.lock"):
         if time.time() - lock.stat().st_mtime > LONG:
-            for kept in kept_files(lock.with_suffix(".sqlite")):
+            for kept in files_of_cache(lock.with_suffix(".sqlite")):
                 kept.unlink(missing_ok=True)
 
 
 # not filelock: its import alone takes a twentieth of an answer
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def hold_lock(path: Path) -> Iterator[None]:
     """Hold a lock while the block runs, which ends with the process; a second process waits.
 
     Errors: `OSError` where the file cannot be made or locked.
@@ -181,7 +181,7 @@ class Store:
         """The known files, by path."""
         rows = self._connection.execute(f"SELECT name, data, sum FROM {FILES}")
         return {
-            path: File(path, *orjson.loads(_checked(path, row, total))) for path, row, total in rows
+            path: File(path, *orjson.loads(_verify(path, row, total))) for path, row, total in rows
         }
 
     def put(self, file: File, records: bytes | None = None) -> None:
@@ -221,14 +221,14 @@ class Store:
     def _one(self, table: str, name: str) -> bytes | None:
         statement = f"SELECT data, sum FROM {table} WHERE name = ?"
         row = self._connection.execute(statement, (name,)).fetchone()
-        return None if row is None else _checked(name, *row)
+        return None if row is None else _verify(name, *row)
 
 
 def _sum(name: str, data: bytes) -> int:
     return zlib.crc32(data, zlib.crc32(name.encode()))
 
 
-def _checked(name: object, data: object, total: object) -> bytes:
+def _verify(name: object, data: object, total: object) -> bytes:
     if not (isinstance(name, str) and isinstance(data, bytes) and total == _sum(name, data)):
         raise DamagedError(f"{name!r} is not as it was written")
     return data

@@ -162,7 +162,7 @@ class PassageIndex:
         words = orjson.dumps(self.postings.words)
         store.put_parts({"files": data_of(self.files), "words": words, **arrays})
 
-    def updated(
+    def update(
         self, files: Sequence[IndexedFile], texts: Callable[[str], Iterable[str]]
     ) -> PassageIndex:
         """The index of these files, of which only new ones are read."""
@@ -219,7 +219,7 @@ class Folder:
         if changes.pending or changes.gone or index.files != files:
             with store.changing():
                 files = _with_passages(_read(store, changes, known, walk))
-                index = index.updated(files, lambda path: _texts(store, path))
+                index = index.update(files, lambda path: _texts(store, path))
                 index.keep(store)
         else:
             _report(changes.faults)

@@ -63,7 +63,7 @@ class Chance:
     def data(self) -> bytes:
         return np.concatenate((self.means, self.deviations, [self.least])).tobytes()
 
-    def exceeded(self, scores: Floats) -> NDArray[np.bool_]:
+    def exceeds(self, scores: Floats) -> NDArray[np.bool_]:
         """Which passages come closer to a question of length 1 than chance, (passages,)."""
         return _standard(scores, self.means, self.deviations) > self.least
 
@@ -103,9 +103,7 @@ class Meaning:
             rows = sum(each.passages for each in files)
             self.vectors = np.frombuffer(kept["vectors"], np.float32).reshape(rows, -1)
         if files != folder.files:
-            self.vectors = _updated(
-                folder, files, self.vectors, encoding("document"), meta["model"]
-            )
+            self.vectors = _embed(folder, files, self.vectors, encoding("document"), meta["model"])
             chance = Chance.of(self.vectors, self._queries).data()
             data = (model, data_of(folder.files), self.vectors.tobytes(), chance)
             with folder.store.changing():
@@ -120,10 +118,10 @@ class Meaning:
         _, vectors = next(self._queries.embedded([{"id": "1", "text": question}]))
         scores: Floats = self.vectors @ vectors[0]
         length = max(float(np.linalg.norm(vectors[0])), TINY)
-        return scores, self.chance.exceeded(scores / length)
+        return scores, self.chance.exceeds(scores / length)
 
 
-def _updated(
+def _embed(
     folder: Folder, files: list[IndexedFile], before: Vectors, documents: TextEncoding, name: str
 ) -> Vectors:
     """The embeddings of all passages: known ones, and computed ones of the other files."""

@@ -28,11 +28,11 @@ from structkit.records.lines import cannot_read
 from structkit.settings import setting
 
 # what is left out, and how to include it
-HIDDEN = "hidden", "name it"
+HIDDEN = "hidden", "name it too"
 IGNORED = "ignored by .gitignore or .ignore", "include it with --no-ignore"
 LINK = "a symbolic link", "name its target"
-ARCHIVE = "an archive", "name it"
-COMPRESSED = "compressed", "name it"
+ARCHIVE = "an archive", "name it too"
+COMPRESSED = "compressed", "name it too"
 # in archives: the target of a link has its own name, if it is in there
 LINK_INSIDE = "a link in an archive", "leave it out"
 ARCHIVE_INSIDE = "an archive in an archive", "unpack the outer one"
@@ -200,7 +200,7 @@ class Walk:
         What a folder leaves out is read where it is named besides. Two files whose names are the
         same text are a fault: one is not UTF-8.
         """
-        roots = {os.path.normpath(path): path for path in _named(paths)}
+        roots = {os.path.normpath(path): path for path in _paths_meant(paths)}
         named, seen = set(map(readable_path, roots)), dict[str, str]()
         for root in sorted(roots, key=lambda root: _sort_key(root, os.path.isdir(roots[root]))):
             shown = readable_path(root)
@@ -223,7 +223,7 @@ class Walk:
         if os.path.isdir(path):
             yield from self._folder(shown, path)
         elif is_packed(path):
-            yield from archived(shown, path, self.options.max_file_bytes)
+            yield from archive_sources(shown, path, self.options.max_file_bytes)
         elif is_pipe(path):  # whose content is there once
             with open(path, "rb") as handle:
                 yield content_of(shown, handle, self.options.max_file_bytes, file=path)
@@ -302,7 +302,7 @@ def _sort_key(name: str, folder: bool = False) -> bytes:
     return os.fsencode(name.rstrip("/") + "/" * folder)
 
 
-def _named(paths: Sequence[str]) -> Iterator[str]:
+def _paths_meant(paths: Sequence[str]) -> Iterator[str]:
     """The paths that are meant; a wrong name raises before any work is done."""
     for path in paths:
         if path == "-":
@@ -339,7 +339,7 @@ class Member:
     reason: tuple[str, str] | None = None  # why it is left out
 
 
-def archived(shown: str, path: str, maximum: int) -> Iterator[Found]:
+def archive_sources(shown: str, path: str, maximum: int) -> Iterator[Found]:
     """All files of an archive, sorted by path; a compressed tar or WARC in its own order.
 
     What an archive holds was chosen when it was packed: ignore files in it do not count.

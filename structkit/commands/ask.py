@@ -108,7 +108,7 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
     `language` and more. A question without an answer is told on stderr.
     """
     from structkit.asking.answers import answers, file_filter
-    from structkit.asking.cache import cache_file, kept_files, with_cache
+    from structkit.asking.cache import cache_file, files_of_cache, with_cache
     from structkit.asking.folder import Folder, Target
     from structkit.ranking.reranking import choose
 
@@ -119,7 +119,7 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
     read_as = {each.name: getattr(settings, each.name) for each in fields(WalkOptions)}
     place = cache_file(settings.folder, target.real, read_as) if settings.folder else None
     # a cache inside the folder is not one of its files
-    walk = Walk(settings, frozenset(map(os.path.realpath, kept_files(place) if place else ())))
+    walk = Walk(settings, frozenset(map(os.path.realpath, files_of_cache(place) if place else ())))
     ranking, encoding = choose("code").ranking(), encoding or _encodings(settings)
 
     def work(store: Store) -> list[Record]:

@@ -120,14 +120,14 @@ def _rankings(
 
     corpus, field, k = settings.corpus, settings.query_field, settings.k or 100
     if method == "dense":
-        return by_embeddings(_opened(settings), queries, k, encoding)
+        return by_embeddings(_searcher(settings), queries, k, encoding)
     from structkit.searching.bm25 import lexical_index
 
     if method == "bm25":
         index = lexical_index(corpus, settings, save_index=settings.save_index)
         return by_words(index, queries, field, k)
     assert encoding
-    searcher, index = _opened(settings), lexical_index(settings.texts, settings)
+    searcher, index = _searcher(settings), lexical_index(settings.texts, settings)
     files = ", ".join(map(input_name, [*corpus, *settings.texts]))
     return by_both(searcher, index, queries, k, encoding, field, files)
 
@@ -158,7 +158,7 @@ def _check(settings: Settings, method: str, encoded: bool) -> None:
         )
 
 
-def _opened(settings: Settings) -> Searcher:
+def _searcher(settings: Settings) -> Searcher:
     """The corpus, opened by its backend."""
     backend, corpus = settings.backend, settings.corpus
     if settings.rescore:

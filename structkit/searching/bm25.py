@@ -159,7 +159,7 @@ def lexical_index(
         if save_index:
             remedy = f"leave {flag('save_index')} out"
             raise UserError(f"{corpus[0]} is an index already", remedy, status=2)
-        return _opened(corpus[0], named)
+        return _open_with(corpus[0], named)
     if save_index and not is_saved(save_index):
         refuse_existing(save_index, flag("save_index"))
     records = Records.read(corpus)
@@ -183,7 +183,7 @@ def lexical_index(
     return index
 
 
-def _opened(folder: str, named: Record) -> BM25:
+def _open_with(folder: str, named: Record) -> BM25:
     """A saved index; settings that are given are those that it was built with."""
     index = BM25.open(folder)
     for name, value in named.items():

@@ -48,10 +48,10 @@ def best(scores: Vectors, place: Numbers, k: int) -> Numbers:
     return candidates[np.lexsort((place[candidates], -scores[candidates]))][:k]
 
 
-def numbered(doc_ids: Sequence[str]) -> tuple[list[str], Numbers]:
+def number_documents(doc_ids: Sequence[str]) -> tuple[list[str], Numbers]:
     """The documents in the order of their first rows, and each row's document number, (rows,).
 
-    >>> numbered(["b", "a", "b"])
+    >>> number_documents(["b", "a", "b"])
     (['b', 'a'], array([0, 1, 0]))
     """
     numbers: dict[str, int] = {}
@@ -63,7 +63,7 @@ class Index:
     """Documents ready for exact search; a document of several chunks has its best one's score."""
 
     def __init__(self, corpus: Embeddings) -> None:
-        self.doc_ids, document = numbered(corpus.doc_ids)
+        self.doc_ids, document = number_documents(corpus.doc_ids)
         self.place = places(self.doc_ids)
         self.rows = np.argsort(document, kind="stable")  # (rows,), those of a document together
         self.vectors = corpus.vectors.take(self.rows)  # (rows, dimensions)
@@ -114,7 +114,7 @@ class Index:
             if rows.stop - rows.start != last - first:  # the best chunk of each document
                 chunks = self.starts[first:last] - rows.start
                 scores = np.maximum.reduceat(scores, chunks, axis=1)  # (queries, documents)
-            query, document = _passing(scores, candidates.bar, slack, k)
+            query, document = _candidates(scores, candidates.bar, slack, k)
             candidates.add(query, document + first)
         return candidates.ranked()
 
@@ -128,7 +128,7 @@ class Index:
             first = last
 
 
-def _passing(scores: Vectors, bar: Floats, slack: Floats, k: int) -> tuple[Numbers, Numbers]:
+def _candidates(scores: Vectors, bar: Floats, slack: Floats, k: int) -> tuple[Numbers, Numbers]:
     """The pairs (query, document of the block) whose true score may reach the bar and top k."""
     count, documents = scores.shape
     least = (bar - slack).astype(np.float32)

@@ -122,10 +122,10 @@ def _body(best: Sequence[Line], width: int) -> Iterable[Text]:
             number = "" if row.number in (None, before) else str(row.number)
             line.append(f"{number:>{digits}}  ", "dim")
         before = row.number
-        yield line.append(_marked(row, width - len(line)))
+        yield line.append(_mark(row, width - len(line)))
 
 
-def _marked(row: Line, width: int) -> Text:
+def _mark(row: Line, width: int) -> Text:
     """A line with the wanted words marked; of a long line the part with the first of them."""
     text = Text(printable(row.text))
     if len(text) == len(row.text):  # otherwise escapes have moved the places

@@ -71,23 +71,25 @@ def same_stem(one: str, other: str) -> bool:
 
 
 @lru_cache(maxsize=1 << 16)
-def parts(name: str) -> tuple[str, ...]:
+def name_parts(name: str) -> tuple[str, ...]:
     """The lower-case words that a name is made of, each once.
 
-    >>> parts("src/HTTPClient_pool.py")
+    >>> name_parts("src/HTTPClient_pool.py")
     ('src', 'http', 'client', 'pool', 'py')
     """
     lowered = (part.lower() for word in WORD.findall(name) for part in PART.split(word) if part)
     return tuple(dict.fromkeys(lowered))
 
 
-def asked(query: str) -> tuple[str, ...]:
+def query_parts(query: str) -> tuple[str, ...]:
     """The words of a query that may occur in names.
 
-    >>> asked("how does the HTTPClient retry")
+    >>> query_parts("how does the HTTPClient retry")
     ('http', 'client', 'retry')
     """
-    return tuple(word for word in parts(query) if word not in STOPWORDS and word not in QUESTION)
+    return tuple(
+        word for word in name_parts(query) if word not in STOPWORDS and word not in QUESTION
+    )
 
 
 @lru_cache(maxsize=1 << 16)
@@ -116,10 +118,10 @@ def file_and_folders(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     (('routing',), ('src',))
     """
     place = PurePosixPath(path)
-    name, folder = parts(place.stem), place.parent
+    name, folder = name_parts(place.stem), place.parent
     if ROLES.issuperset(name[:1]) and folder.name:
-        name, folder = parts(folder.name), folder.parent
-    return name, parts(str(folder))
+        name, folder = name_parts(folder.name), folder.parent
+    return name, name_parts(str(folder))
 
 
 def symbols(query: str) -> list[list[str]]:
@@ -133,12 +135,12 @@ def symbols(query: str) -> list[list[str]]:
     symbols = [SEPARATOR.split(text) for text in SYMBOL.findall(query)]
     if len(query.split()) == 1:
         return symbols
-    return [names for names in symbols if len(names) > 1 or len(parts(names[0])) > 1]
+    return [names for names in symbols if len(names) > 1 or len(name_parts(names[0])) > 1]
 
 
 def plain_name(name: str) -> str:
     """A name without its style: `foo_bar`, `fooBar` and `FooBar` are `foobar`."""
-    return "".join(parts(name))
+    return "".join(name_parts(name))
 
 
 class Line(NamedTuple):
@@ -162,7 +164,7 @@ def best_rows(record: Record, question: str, maximum: int, width: int) -> list[L
     if field is None:
         return []
     wanted = frozenset(words(question))
-    lines = _folded(record[field], _first_line(record, field), width, field in PROSE)
+    lines = _fold(record[field], _first_line(record, field), width, field in PROSE)
     rows = [row._replace(spans=occurrences(row.text, wanted)) for row in lines]
     return _without_margin(_best(rows, wanted, maximum), wanted)
 
@@ -177,7 +179,7 @@ def _first_line(record: Record, field: str) -> int | None:
     return int(lines[0]) if stands and not (field == "text" and "html" in record) else None
 
 
-def _folded(text: str, first: int | None, width: int, prose: bool) -> Iterator[Line]:
+def _fold(text: str, first: int | None, width: int, prose: bool) -> Iterator[Line]:
     for number, line in enumerate(text.splitlines() if first is None else text.split("\n")):
         here = None if first is None else first + number
         plain = line.expandtabs(TAB).rstrip()

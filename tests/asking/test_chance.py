@@ -31,7 +31,7 @@ def test_standard_scores_by_hand():
     assert pytest.approx(1.0) == chance.least  # each question is one deviation above some mean
     again = Chance.read(chance.data())
     # the second passage is as close as the first, and unlike it never was; an empty one never is
-    assert [False, True, False] == again.exceeded(np.array([0.9, 0.9, 9.0])).tolist()
+    assert [False, True, False] == again.exceeds(np.array([0.9, 0.9, 9.0])).tolist()
     assert chance.least == again.least
 
 

@@ -25,7 +25,7 @@ def empty():
 def index(folder, before=None):
     """The index of texts by path; what is in it tells whether a file is another one."""
     files = [IndexedFile(path, repr(texts), len(texts)) for path, texts in sorted(folder.items())]
-    return (before or empty()).updated(files, lambda path: folder[path])
+    return (before or empty()).update(files, lambda path: folder[path])
 
 
 def content(index):
@@ -75,6 +75,6 @@ def test_only_new_files_are_read():
     before = index({"a": ["tea"], "b": ["milk"]})
     read = []
     files = [IndexedFile("a", repr(["tea"]), 1), IndexedFile("b", "other", 1)]
-    after = before.updated(files, lambda path: read.append(path) or ["water"])
+    after = before.update(files, lambda path: read.append(path) or ["water"])
     assert ["b"] == read
     assert ["tea", "water"] == after.postings.words  # and words that went are forgotten

@@ -56,7 +56,7 @@ def main() -> None:
         own = embedded([orjson.loads(line)["query"] for line in lines])
         for name, asked in {"own questions": own, **others}.items():
             scores = asked @ passages.T  # (questions, passages)
-            beyond = np.mean([chance.exceeded(each).any() for each in scores])
+            beyond = np.mean([chance.exceeds(each).any() for each in scores])
             shares.setdefault(name, []).append((beyond, (scores.max(axis=1) > least).mean()))
     for name, of_repositories in shares.items():
         standard, plain = np.mean(of_repositories, axis=0)

@@ -51,7 +51,7 @@ def test_archives_are_left_out_of_a_folder_and_read_where_they_are_named(project
     assert ["project/sub/b.py"] == paths(done)
     assert b"structkit: 6 paths left out (6 x an archive)\n" == done.stderr
     rejects = map(json.loads, (project.parent / "rejects.jsonl").open())
-    assert [(f"project/sub/{name}", "an archive; name it") for name in sorted(ARCHIVES)] == [
+    assert [(f"project/sub/{name}", "an archive; name it too") for name in sorted(ARCHIVES)] == [
         (each["record"]["path"], each["reason"]) for each in rejects
     ]
     named = [f"project/sub/{name}" for name in sorted(ARCHIVES)]

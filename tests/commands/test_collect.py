@@ -75,7 +75,7 @@ def test_what_is_left_out_is_told(project, run):
     assert told.startswith("structkit: 13 paths left out (")
     rejects = read((project.parent / "rejects.jsonl").read_bytes())
     expected = {
-        ".gitignore .hidden.py sub/.ignore": "hidden; name it",
+        ".gitignore .hidden.py sub/.ignore": "hidden; name it too",
         "logs/a.py skipped.py sub/a.py": "ignored by .gitignore or .ignore; include it with "
         "--no-ignore",
         "dangling loop": "a symbolic link; name its target",
