@@ -186,7 +186,7 @@ class PassageIndex:
         columns: list[Any] = [
             np.concatenate((one, other)) for one, other in zip(earlier, later, strict=True)
         ]
-        names = list(added.vocabulary.number)
+        names = list(added.number)
         return PassageIndex(files, Postings.of(names, lengths, *columns))
 
 

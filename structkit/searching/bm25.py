@@ -65,7 +65,7 @@ class BM25:
             counted.add(text)
         if not counted.words:
             raise UserError("the corpus holds no words", "name the field of its text")
-        number = counted.vocabulary.number
+        number = counted.number
         columns = counted.columns(np.arange(len(doc_ids), dtype=np.int32))
         postings = Postings.of(list(number), np.array(counted.lengths, np.int32), *columns)
         scores = postings.all_scores(k1, b)

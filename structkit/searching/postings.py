@@ -11,6 +11,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from typing import Self
 
@@ -118,42 +119,29 @@ class Postings:
         return scores
 
 
-class Vocabulary(dict[str, tuple[int, ...]]):
-    """The numbers of the words of texts: of each word itself and its parts, in lower case.
+class WordCounts:
+    """The words of documents, counted one document after the other; each word has a number.
 
-    A word is split once, however often it occurs; `number` has the number of each word so far.
-
-    >>> vocabulary = Vocabulary(["max"])
-    >>> vocabulary.numbers("max maxSize"), vocabulary.number
-    ([0, 1, 0, 2], {'max': 0, 'maxsize': 1, 'size': 2})
+    >>> counts = WordCounts(["max"])
+    >>> counts.add("max maxSize")
+    >>> counts.number, counts.counts.tolist()
+    ({'max': 0, 'maxsize': 1, 'size': 2}, [2, 1, 1])
     """
 
     def __init__(self, known: Iterable[str] = ()) -> None:
-        super().__init__()
         self.number = {word: number for number, word in enumerate(known)}
-
-    def __missing__(self, word: str) -> tuple[int, ...]:
-        number = self.number
-        numbers = [number.setdefault(each, len(number)) for each in words(word)]
-        self[word] = made = tuple(numbers)
-        return made
-
-    def numbers(self, text: str) -> list[int]:
-        """The numbers of a text's words, in their order."""
-        return list(chain.from_iterable(map(self.__getitem__, WORD.findall(text))))
-
-
-class WordCounts:
-    """The words of documents, counted one document after the other."""
-
-    def __init__(self, known: Sequence[str] = ()) -> None:
-        self.vocabulary = Vocabulary(known)
         self.lengths, self.sizes = array("i"), array("i")  # (documents,): words, distinct words
         self.words, self.counts = array("q"), array("i")  # (postings,)
+        self._numbers = cache(self._split)  # once, however often a word occurs
+
+    def _split(self, word: str) -> list[int]:
+        """The numbers of a word itself and of its parts."""
+        number = self.number
+        return [number.setdefault(each, len(number)) for each in words(word)]
 
     def add(self, text: str) -> None:
         """Count the words of one more document."""
-        numbers = self.vocabulary.numbers(text)
+        numbers = list(chain.from_iterable(map(self._numbers, WORD.findall(text))))
         counted = Counter(numbers)
         self.lengths.append(len(numbers))
         self.sizes.append(len(counted))
