@@ -13,14 +13,7 @@ from tests.learning.strae.samples import nested
 
 TEXTS = ["the cat sleeps on the mat", "a dog barks and a cat sleeps", "the zebra never sleeps"] * 3
 VECTORS = {"the": [1.0, 0.0], "cat": [0.5, -2.0], "dog": [0.25, 3.0]}
-METHODS = {
-    "strae": {"channels": 1},
-    "self-strae": {"channels": 1},
-    "self-strae-plus": {"channels": 1},
-    "banyan": {"channels": 1},
-    "iornn": {},
-    "tree-lstm": {},
-}
+METHODS = {"strae": {"channels": 1}, "banyan": {"channels": 1}, "iornn": {}}
 
 
 @pytest.fixture

@@ -167,10 +167,6 @@ def test_training_is_repeatable_learns_and_encodes(name, tmp_path):
         assert losses["last"] < 0.9 * losses["first"]
     first, second = (tmp_path / folder / "model.safetensors" for folder in ("first", "second"))
     assert first.read_bytes() == second.read_bytes()
-    names = {file.name for file in (tmp_path / "first").iterdir()}
-    weights = {"model.safetensors", "vocabulary.json", "tokenizer.json"}
-    assert names <= weights | {"structkit.json", "losses.jsonl", "README.md"}
-
     model, _ = open_model(str(tmp_path / "first"))
     check_leaves(str(tmp_path / "first"))
     wanted = ["the cat sees the bird", "dogs", "The hen, chases!", "fox"]
