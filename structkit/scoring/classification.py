@@ -20,6 +20,7 @@ LEARNING_RATE = 1e-3
 BATCH = 64
 EPOCHS = 30
 PATIENCE = 5  # epochs without a better held-out accuracy
+SEEDS = 5
 HELD_OUT = 0.1  # share of the training pairs that chooses the epoch
 
 
@@ -34,10 +35,8 @@ def features(left: Tensor, right: Tensor) -> Tensor:
     return torch.cat([left, right, (left - right).abs(), left * right], dim=1)
 
 
-def right_answers(
-    train: EmbeddingPairs, test: EmbeddingPairs, seeds: Sequence[int]
-) -> NDArray[np.bool_]:
-    """Which of the test pairs are classified correctly, (seeds, pairs).
+def right_answers(train: EmbeddingPairs, test: EmbeddingPairs, seed: int) -> NDArray[np.bool_]:
+    """Which of the test pairs each of five classifiers gets right, (seeds, pairs).
 
     Errors: labels that are all equal, or in the test pairs alone.
     """
@@ -54,6 +53,7 @@ def right_answers(
         for each in (train, test)
     ]
     numbers = [[classes[label] for label in labels] for labels in (known, asked)]
+    seeds = range(seed, seed + SEEDS)
     return classify((inputs[0], numbers[0]), (inputs[1], numbers[1]), seeds)
 
 
@@ -72,28 +72,28 @@ def classify(
     inputs, others = (((each - mean) / scale).float() for each in (inputs, test[0].double()))
     answers = torch.tensor(test[1])
     with matmul(fastest_matmul()):
-        models = [_trained(inputs, labels, seed) for seed in seeds]
+        models = [_train(inputs, labels, seed) for seed in seeds]
         with torch.inference_mode():
             return np.stack([(model(others).argmax(1) == answers).numpy() for model in models])
 
 
-def _trained(inputs: Tensor, labels: Tensor, seed: int) -> nn.Module:
+def _train(inputs: Tensor, labels: Tensor, seed: int) -> nn.Module:
     torch.manual_seed(key(seed, "classifier") >> 1)
     generator = np.random.default_rng(key(seed, "held out"))
     order = torch.from_numpy(generator.permutation(len(inputs)))
     cut = round(HELD_OUT * len(order))
-    held, kept = order[:cut] if cut else order, order[cut:]
+    held_out, learned = order[:cut] if cut else order, order[cut:]
     classes = int(labels.max()) + 1
     model = nn.Sequential(nn.Linear(inputs.shape[1], HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, classes))
     optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
     best, weights, waited = -1.0, model.state_dict(), 0
     for _ in range(EPOCHS):
-        for batch in torch.split(kept[torch.randperm(len(kept))], BATCH):
+        for batch in torch.split(learned[torch.randperm(len(learned))], BATCH):
             optimizer.zero_grad(set_to_none=True)
             loss = functional.cross_entropy(model(inputs[batch]), labels[batch])
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
-        accuracy = _accuracy(model, inputs[held], labels[held])
+        accuracy = _accuracy(model, inputs[held_out], labels[held_out])
         waited += 1
         if accuracy > best:
             best, waited = accuracy, 0

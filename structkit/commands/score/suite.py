@@ -19,7 +19,6 @@ from structkit.scoring.similarity import bootstrap, correlation, cosines, ends
 TRAIN = "train"
 SCORE = "Score"
 MAJORITY = "majority"
-SEEDS = 5  # classifiers to train
 
 # of each task its value, and that on draws of its pairs, (resamples,): the same for all models
 Results = dict[str, tuple[float, Values]]
@@ -35,7 +34,7 @@ def classification(settings: Settings) -> Iterator[Record]:
         pairs = read_pairs([path])
         try:
             train, test = _halves(pairs)
-            right = right_answers(train, test, _seeds(settings.seed))
+            right = right_answers(train, test, settings.seed)
         except UserError as error:
             raise error.at(input_name(path)) from None
         accuracies, labels = right.mean(1), test.labels()
@@ -59,10 +58,6 @@ def _halves(pairs: EmbeddingPairs) -> tuple[EmbeddingPairs, EmbeddingPairs]:
     rows = range(len(learning))
     train, test = ([row for row in rows if learning[row] is part] for part in (True, False))
     return pairs.take(train), pairs.take(test)
-
-
-def _seeds(seed: int) -> range:
-    return range(seed, seed + SEEDS)
 
 
 def suite(settings: Settings) -> Iterator[Record]:
@@ -176,7 +171,7 @@ def _of_task(
         value, draws = correlation(cosines(pairs.left, pairs.right), pairs.scores(), seed)
         return (100 * value, 100 * draws), None
     train, test = _halves(pairs)
-    right = right_answers(train, test, _seeds(seed)).mean(0)
+    right = right_answers(train, test, seed).mean(0)
     labels = test.labels()
     frequent = max(sorted(set(labels)), key=labels.count)
     return _accuracy(right, seed), _accuracy(np.array([x == frequent for x in labels]), seed)
