@@ -3,7 +3,6 @@
 import itertools
 import json
 import math
-import os
 
 import numpy as np
 import pytest
@@ -80,8 +79,7 @@ def test_compare_gives_one_record_for_each_run_and_measure():
 def test_a_run_is_not_compared_with_itself(tmp_path):
     for name, rows in (("good", GOOD), ("poor", POOR)):
         (tmp_path / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    os.symlink(tmp_path / "good", tmp_path / "link")
-    options = {"qrels": QRELS, "measures": ["RR"], "compare": tmp_path / "link"}
+    options = {"qrels": QRELS, "measures": ["RR"], "compare": tmp_path / "good"}
     found = score([tmp_path / "good", tmp_path / "poor"], **options)
     assert ["poor"] == [each["run"] for each in found]
     with pytest.raises(UserError, match="is the run itself; name another run") as error:

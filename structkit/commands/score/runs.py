@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 
@@ -37,7 +36,9 @@ def runs(settings: Settings) -> Iterator[Record]:
     """
     names = _measures(settings.measures)
     against = by_name(settings.compare)
-    _check_others(settings.runs, settings.compare)
+    if settings.compare and len({*settings.runs, *settings.compare}) == 1:
+        problem = f"{flag('compare', settings.compare[0])} is the run itself"
+        raise UserError(problem, "name another run", status=2)
     judgements = Judgements(
         settings.qrels or "", settings.queries, settings.gains, settings.passages
     )
@@ -51,7 +52,7 @@ def runs(settings: Settings) -> Iterator[Record]:
             yield from _by_group(run, evaluation, settings.by, values, settings)
         elif others:
             for name, other in others.items():
-                if not _same(path, against[name]):
+                if path != against[name]:
                     yield from _compare(run, evaluation, name, other, settings.seed)
         else:
             yield {"run": run, **_summary(evaluation, settings.seed)}
@@ -66,17 +67,6 @@ def _measures(measures: Sequence[str]) -> list[str]:
     for name in names:
         measure(name)
     return names
-
-
-def _check_others(runs: Sequence[str], others: Sequence[str]) -> None:
-    """Raise if there is nothing to compare."""
-    if others and all(_same(one, other) for one in runs for other in others):
-        problem = f"{flag('compare', others[0])} is the run itself"
-        raise UserError(problem, "name another run", status=2)
-
-
-def _same(path: str, other: str) -> bool:
-    return os.path.realpath(path) == os.path.realpath(other)
 
 
 def _evaluate(path: str, judgements: Judgements, measures: Sequence[str]) -> Evaluation:
