@@ -101,8 +101,10 @@ class Judged:
         lower = sorted(doc_id for doc_id, grade in grades.items() if grade < self.top)
         positives = [doc_id for doc_id, grade in grades.items() if grade == self.top]
         if not positives or (self.per_query and not lower):
-            lack = "lower grade" if positives else f"highest grade, {self.top}"
-            raise UserError(f"the query has no document of the {lack}", leave_out("such queries"))
+            lack, remedy = f"highest grade, {self.top}", leave_out("such queries")
+            if positives:
+                lack, remedy = "lower grade", f"give {flag('per_query', 0)}, or {remedy}"
+            raise UserError(f"the query has no document of the {lack}", remedy)
         text = self.query_text(query)
         for doc_id in positives:
             example = {
@@ -168,7 +170,8 @@ class HardNegatives:
         ranks = self._candidates(example, query_id)
         if not ranks:
             problem = f"no negative is left among the first {self.depth} documents"
-            raise UserError(problem, f"search deeper, raise {flag('depth')}, or {leave_out()}")
+            more = f"search deeper, raise {flag('depth')}, lower {flag('margin')}"
+            raise UserError(problem, f"{more}, or {leave_out()}")
         drawn = random_for(self.seed, example["id"], "negatives")
         ranks = sorted(drawn.sample(ranks, min(self.per_query, len(ranks))))
         ids = [self.top[query_id][rank - 1] for rank in ranks]

@@ -43,9 +43,7 @@ JUDGED = "pair --queries queries.jsonl --corpus corpus.jsonl --qrels"
 HARD = "pair examples.jsonl --corpus corpus.jsonl --negatives-from"
 # command, what its message says, what is done about it
 REMEDIES = [
-    (f"{JUDGED} beir.tsv --per-query 2", "leave --per-query out", f"{JUDGED} beir.tsv"),
-    (f"{JUDGED} beir.tsv --per-query 2", "or draw them with --negatives-from",
-     f"{JUDGED} beir.tsv --negatives-from run.jsonl --per-query 2"),
+    (f"{JUDGED} beir.tsv --per-query 2", "give --per-query 0", f"{JUDGED} beir.tsv --per-query 0"),
     ("pair --queries more.jsonl --corpus corpus.jsonl --qrels graded.tsv",
      "give judged queries only, or leave others out", f"{JUDGED} graded.tsv"),
     ("pair --queries more.jsonl --corpus corpus.jsonl --qrels graded.tsv",
@@ -54,7 +52,7 @@ REMEDIES = [
     (f"{HARD} run.jsonl --depth 2 --margin 1", "raise --depth",
      f"{HARD} run.jsonl --depth 5 --margin 1"),
     (f"{HARD} run.jsonl --margin 100", "lower --margin", f"{HARD} run.jsonl --margin 1"),
-    (f"{HARD} short.jsonl", "search for more documents (-k)", f"{HARD} run.jsonl"),
+    (f"{HARD} short.jsonl", "search deeper", f"{HARD} run.jsonl"),
     (f"{HARD} short.jsonl --margin 1 --depth 1", "leave the record out with --on-error skip",
      f"{HARD} short.jsonl --on-error skip"),
     ("pair --split a:0.5 pairs.jsonl", "for example train:0.9,dev:0.1",
