@@ -15,7 +15,7 @@ from structkit.errors import UserError
 from structkit.progress import colored, columns, printable
 from structkit.records.jsonl import Record, Records
 from structkit.records.output import Output
-from structkit.records.stream import OutputOptions
+from structkit.records.stream import InputOptions, OutputOptions
 from structkit.settings import Command, setting
 from structkit.structure.html.elements import outline
 from structkit.structure.sentinels import SENTINEL
@@ -27,20 +27,13 @@ Part = tuple[set[str], Text]  # the fields that it shows
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(InputOptions):
     """Show a record as its fields ask for: code with its entities, HTML as a tree with its masked
     elements, parse trees, a hit with its place and its lines.
 
     A terminal gets colors, a pipe plain text.
     """
 
-    files: tuple[str, ...] = setting(
-        (),
-        "JSONL files, also .gz; stdin if none, or for -.",
-        argument=True,
-        metavar="FILE",
-        reads=True,
-    )
     number: int = setting(1, "Show this many records.", short="-n", low=1)
 
 

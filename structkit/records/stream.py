@@ -83,7 +83,11 @@ class InputOptions:
     """What a command reads."""
 
     files: tuple[str, ...] = setting(
-        (), "JSONL files, also .gz; stdin if none, or for -.", argument=True, metavar="FILE"
+        (),
+        "JSONL files, also .gz; stdin if none, or for -.",
+        argument=True,
+        metavar="FILE",
+        reads=True,
     )
 
 
