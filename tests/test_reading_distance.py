@@ -39,9 +39,9 @@ BOUNDS = {
     "train santa": 35,
     "ask": 56,
     "encode": 37,
-    "search -m": 41,
-    "mask-entities": 20,
-    "score": 17,
+    "search -m": 40,
+    "mask-entities": 19,
+    "score": 16,
 }
 
 
