@@ -208,7 +208,9 @@ class Walk:
                 file = found.file if isinstance(found, Source) else ""
                 if not file and found.path != shown and found.path in named:
                     continue
-                if found.path not in seen:
+                if len(roots) == 1 and "\\" not in found.path:  # it comes once
+                    yield found
+                elif found.path not in seen:
                     seen[found.path] = file
                     yield found
                 elif (before := seen[found.path]) and file and not os.path.samefile(before, file):

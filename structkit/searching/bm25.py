@@ -84,7 +84,7 @@ class BM25:
             if word in self.words:
                 number = self.words[word]
                 here = slice(self.starts[number], self.starts[number + 1])
-                np.add.at(total, self.documents[here], self.scores[here])
+                total[self.documents[here]] += self.scores[here]
         matched = np.flatnonzero(total > 0)
         ranked = matched[best(total[matched], self.place[matched], k)]
         return [(self.doc_ids[document], float(total[document])) for document in ranked]
