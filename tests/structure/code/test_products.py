@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,10 @@ from nltk.tag.perceptron import PerceptronTagger
 from structkit.commands.mask_entities import Settings as MaskSettings
 from structkit.commands.mask_entities import mask_entities
 from structkit.errors import UserError
-from structkit.registry import find
 from structkit.structure.html.markup import tags, visible_text
 from structkit.structure.sentinels import unmask
 
-product = find("language", "product").imported()
+product = import_module("structkit_plugins.languages.product")
 DATA = Path("../shared/data/products")
 SHOPS = ("amazon_gift_cards", "matching")
 # products of our own; where the data is beside structkit, of shops too
