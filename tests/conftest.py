@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from structkit.progress import hushed
+from structkit.progress import hush
 from tests.cli.alone import alone
 
 alone()  # before tests are made of lists of plugins
@@ -112,8 +112,9 @@ def own_places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def heard() -> Iterator[None]:
     """A test that runs a command with -q within this process silences no test after it."""
-    with hushed(False):
-        yield
+    hush(False)  # a fixture of a module may have run one too
+    yield
+    hush(False)
 
 
 def environment(**changes: str) -> dict[str, str]:

@@ -171,7 +171,7 @@ def test_a_folder_that_is_replaced_is_never_a_mixture(tmp_path, kind):
             return
         run = RunFolder(str(folder), overwrite=True, resume=False)
         run.open({})
-        with run.writing(lambda: (0, {})) as new:
+        with run.writing(0, dict) as new:
             fill(new, content)
         run.finish()
 
