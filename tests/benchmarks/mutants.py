@@ -172,6 +172,8 @@ def main() -> None:
                 file.write_text(whole, "utf-8")
                 if not noticed(python, place, [by], given.flags):
                     break
+                if "::" not in by:
+                    raise SystemExit(f"{by} cannot be collected: install structkit first")
                 unfit.append(f"--deselect={by}")  # it fails without a break too
                 file.write_text(whole.replace(f"\n{old}", f"\n{new}"), "utf-8")
             file.write_text(whole, "utf-8")
