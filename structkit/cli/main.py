@@ -21,8 +21,6 @@ from structkit.errors import UserError, flag
 from structkit.paths import keep_apart, lines_name
 from structkit.processes import exit_program, raise_at_signals
 from structkit.progress import complain, hush
-from structkit.records.output import cannot_write
-from structkit.records.stream import Options, OutputOptions
 from structkit.settings import (
     GROUPS,
     Group,
@@ -159,6 +157,9 @@ def command(
     parameters = [_parameter(kind, each) for kind, each in listed]
 
     def body(**texts: Any) -> None:
+        # help does without records and their libraries, and starts a third faster
+        from structkit.records.stream import Options, OutputOptions
+
         hush(bool(texts.get("quiet")))
         given = [_settings(kind, some, texts) for kind, some in flags.items()]
         if not any(isinstance(each, Options) for each in given):  # a `Stream` checks its own
@@ -392,6 +393,8 @@ def _run() -> int:
         return 130
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            from structkit.records.output import cannot_write
+
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered cannot be written
             return _fail(str(cannot_write(error).at("stdout")), 1)
         if not (lack := _lack(error)):
