@@ -56,13 +56,16 @@ def test_a_pickle_is_refused(folder, name):
         load_pretrained(folder)
 
 
-@pytest.mark.parametrize("kind", ["bert", "stranger"])
-def test_code_of_a_model_does_not_run(folder, kind):
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("bert", None), ("stranger", "code of its own, .*use a model whose architecture")],
+)
+def test_code_of_a_model_does_not_run(folder, kind, said):
     mapped = {name: f"code.{name}" for name in ("AutoConfig", "AutoModel", "AutoTokenizer")}
     config = {**CONFIG, "model_type": kind, "auto_map": mapped}
     written(folder, **{"config.json": config, "code.py": CODE.encode()})
     written(folder, **{"config.json": config, "tokenizer_config.json": {"auto_map": mapped}})
-    with pytest.raises(UserError):
+    with pytest.raises(UserError, match=said):
         load_pretrained(folder)
 
 

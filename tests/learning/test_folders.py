@@ -10,9 +10,7 @@ import pytest
 
 from structkit.errors import UserError
 from structkit.learning.folders import model_folder
-from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
-from structkit.registry import load
+from tests.learning.training.materials import train_on
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 NAME = "owner/small"
@@ -23,10 +21,8 @@ def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hub")
     data = folder / "train.jsonl"
     data.write_text('{"query": "a", "positive": "b"}\n' * 2)
-    settings = load("method", "contrastive")(
-        size="tiny", vocabulary_size=400, max_steps=0, pooling="mean", architecture="bert"
-    )
-    train("contrastive", settings, [str(data)], RunOptions(output=str(folder / "model")))
+    values = {"size": "tiny", "vocabulary_size": 400, "max_steps": 0, "architecture": "bert"}
+    train_on(data, "contrastive", folder / "model", pooling="mean", **values)
     (folder / "model" / "structkit.json").unlink()
     (folder / "model" / "onnx.bin").write_bytes(b"of another library")
     return folder / "model"

@@ -19,10 +19,8 @@ from structkit.learning import static as static_module
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.encoders.models import load_pretrained
 from structkit.learning.static import Table, open_table
-from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
-from structkit.registry import load
 from structkit.seeds import key
+from tests.learning.training.materials import train_on
 from tests.tolerances import bound, rounding
 
 TEXTS = [
@@ -43,8 +41,7 @@ def records(tmp_path_factory):
 
 
 def made(folder, records, name="static", **settings):
-    method = load("method", name)(**settings)
-    train(name, method, [str(records)], RunOptions(output=str(folder), quiet=True))
+    train_on(records, name, folder, **settings)
     return folder
 
 
@@ -134,11 +131,8 @@ def test_contrastive_training_gives_a_table_again(scratch, encoder, tmp_path):
 
 
 def test_rows_are_the_components_of_the_tokens_embeddings(encoder, tmp_path, records):
-    folder = tmp_path / "model"
-    method = load("method", "static")(model=str(encoder), dimensions=5)
-    empty = tmp_path / "empty.jsonl"
-    empty.write_text("")
-    train("static", method, [str(empty)], RunOptions(output=str(folder), quiet=True))
+    (tmp_path / "empty").touch()
+    folder = made(tmp_path / "model", tmp_path / "empty", model=str(encoder), dimensions=5)
     table = Table.read(folder)
     model, _ = open_model(str(encoder), normalize=False)
     names = ["a", "e", "th", "river"]

@@ -5,27 +5,15 @@ import json
 import numpy as np
 import pytest
 
-from structkit import merge_embeddings
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
 from tests.embeddings.test_quantized import written
 from tests.searching.index_runs import SIZE, found, matrix, pairs, write
+from tests.searching.test_search_indexes import queries, vectors
 
+__all__ = ["queries", "vectors"]
 KINDS = ("int8", "binary")
 EVERY = "k_factor_rf=600"
-
-
-@pytest.fixture
-def vectors():
-    generator = np.random.default_rng(0)
-    centers = generator.normal(size=(20, SIZE))
-    return (centers[np.arange(600) % 20] + 0.3 * generator.normal(size=(600, SIZE))).astype("f4")
-
-
-@pytest.fixture
-def queries(tmp_path, vectors):
-    rows = [{"id": f"q{n}", "embedding": (vectors[n] * 2).tolist()} for n in range(0, 600, 30)]
-    return write(tmp_path / "queries.jsonl", rows)
 
 
 @pytest.fixture
@@ -60,10 +48,6 @@ def test_shards_are_searched_as_the_whole(tmp_path, vectors, floats, queries, ki
     assert found(whole, queries) == found(shards, queries)
     expected = found(whole, queries, rescore=(floats,), parameters=EVERY)
     assert expected == found(shards, queries, rescore=(floats,), parameters=EVERY)
-    merge_embeddings(shards, output=str(tmp_path / "all.npy"))
-    assert expected == found(
-        str(tmp_path / "all.npy"), queries, rescore=(floats,), parameters=EVERY
-    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -7,15 +7,15 @@ import orjson
 import pytest
 from pyarrow import parquet
 
-from structkit import encode, registry
+from structkit import encode
 from structkit.commands.encode import write
 from structkit.errors import UserError
-from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
 from structkit.records.stream import Stream
 from tests.commands.test_encode import model  # noqa: F401
+from tests.learning.training.materials import train_on
 from tests.model_encodings import encoding_of
 from tests.searching.index_runs import found as run_of
+from tests.searching.index_runs import write as write_lines
 
 OTHERS = (".npy", ".parquet")  # what encode writes beside JSON lines
 PAGES = [
@@ -27,13 +27,8 @@ CODE = "import re\n\n\ndef first(text):\n    return text[0]\n\n\ndef last(a):\n 
 TREES = ["(X (X (X The) (X (X black) (X cat))) (X sleeps))", "(X cat)", "(X (X The) (X cat))"]
 
 
-def lines(path, records):
-    path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
-    return str(path)
-
-
 def pages(tmp_path):
-    return lines(
+    return write_lines(
         tmp_path / "pages.jsonl",
         [{"id": f"d{n}", "html": page, "site": n} for n, page in enumerate(PAGES)],
     )
@@ -47,7 +42,7 @@ def written(source, target, model, **options):  # noqa: F811
 
 def best(corpus, vector, tmp_path, **options):
     """The best hit of a query, and by what it was found."""
-    queries = lines(tmp_path / "queries.jsonl", [{"id": "q", "embedding": vector}])
+    queries = write_lines(tmp_path / "queries.jsonl", [{"id": "q", "embedding": vector}])
     (hit,) = run_of(corpus, queries, 1, explain=True, **options)
     return hit["doc_id"], hit["best"]
 
@@ -100,7 +95,7 @@ def test_a_model_of_tagged_texts_reads_elements_with_their_tags(model, monkeypat
 
 def test_a_hit_in_code_names_its_lines(model, tmp_path):  # noqa: F811
     documents = [{"id": "f", "code": CODE, "language": "python"}]
-    source = lines(tmp_path / "code.jsonl", documents)
+    source = write_lines(tmp_path / "code.jsonl", documents)
     for name in ("v.npy", "v.jsonl"):
         corpus = written(source, tmp_path / name, model, chunk=8)
         found = list(encode(documents, model=model, as_="document", chunk=8))
@@ -121,11 +116,10 @@ def test_a_hit_in_code_names_its_lines(model, tmp_path):  # noqa: F811
 @pytest.fixture(scope="module")
 def strae(tmp_path_factory):
     folder = tmp_path_factory.mktemp("strae")
-    source = lines(
+    source = write_lines(
         folder / "trees.jsonl", [{"id": f"t{n}", "tree": t, "n": n} for n, t in enumerate(TREES)]
     )
-    chosen = registry.load("method", "strae")(max_steps=0, minimum_count=1)
-    train("strae", chosen, [source], RunOptions(output=str(folder / "model"), quiet=True))
+    train_on(source, "strae", folder / "model", max_steps=0, minimum_count=1)
     return str(folder / "model"), source
 
 
@@ -135,16 +129,6 @@ def test_a_hit_in_a_tree_names_its_phrase(strae, tmp_path):
     (query,) = encode([{"id": "q", "tree": "(X (X black) (X cat))"}], model=folder, as_="query")
     hit = best(corpus, query["embedding"], tmp_path)
     assert ("t0", {"id": "t0#4", "n": 0, "node": 4, "span": [1, 3], "text": "black cat"}) == hit
-
-
-def test_nodes_in_parquet(strae, tmp_path):
-    folder, source = strae
-    table = parquet.read_table(written(source, tmp_path / "v.parquet", folder, nodes="phrases"))
-    rows = table.drop_columns(["embedding"]).to_pylist()
-    assert {"id": "t0#0", "doc_id": "t0", "node": 0, "span": [0, 4]} | {
-        "text": "The black cat sleeps"
-    } == rows[0]
-    assert ["t0#0", "t0#1", "t0#4", "t2#0"] == [row["id"] for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +149,7 @@ def test_wrong_usage(model, options, message):  # noqa: F811
 
 def test_documents_without_elements_are_named(model, tmp_path):  # noqa: F811
     rows = [{"id": "1", "html": "<p>a"}, {"id": "2", "html": "<p> "}, {"id": "3", "html": 3}]
-    source = lines(tmp_path / "in.jsonl", [*rows, {"id": "4", "text": "a"}])
+    source = write_lines(tmp_path / "in.jsonl", [*rows, {"id": "4", "text": "a"}])
     target, rejects = tmp_path / "out.jsonl", tmp_path / "rejects.jsonl"
     encoding = encoding_of(model, "document", elements=True)
     with pytest.raises(UserError) as caught:

@@ -3,7 +3,6 @@
 import re
 
 import numpy as np
-import orjson
 import pytest
 
 from structkit import fuse
@@ -11,6 +10,7 @@ from structkit.embeddings.vectors import EmbeddingRow
 from structkit.errors import UserError
 from structkit.scoring.runs import write_run
 from tests.searching.index_runs import found as run_of
+from tests.searching.index_runs import write
 
 LINES = [1, 1]
 CHUNKS = [
@@ -49,20 +49,15 @@ class Letters:
         return {"model_sha256": None}
 
 
-def written(path, records):
-    path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
-    return str(path)
-
-
 @pytest.fixture
 def files(tmp_path):
     embedded = [
         {"id": record["id"], "embedding": vector_of(record["code"]).tolist()} for record in CHUNKS
     ]
     return {
-        "corpus": written(tmp_path / "corpus.jsonl", embedded),
-        "texts": written(tmp_path / "texts.jsonl", CHUNKS),
-        "queries": written(tmp_path / "queries.jsonl", QUERIES),
+        "corpus": write(tmp_path / "corpus.jsonl", embedded),
+        "texts": write(tmp_path / "texts.jsonl", CHUNKS),
+        "queries": write(tmp_path / "queries.jsonl", QUERIES),
     }
 
 
@@ -91,7 +86,7 @@ def test_words_of_paths_are_read_where_they_are_wanted(files):
 
 
 def test_embeddings_without_a_text_are_refused(files, tmp_path):
-    files["texts"] = written(tmp_path / "fewer.jsonl", CHUNKS[:2])
+    files["texts"] = write(tmp_path / "fewer.jsonl", CHUNKS[:2])
     told = 'document "[34]" has an embedding, but no text in --texts'
     with pytest.raises(UserError, match=f"{re.escape(files['corpus'])}, .*fewer.jsonl: {told}"):
         found(files, method="hybrid", encoding=Letters(), texts=[files["texts"]])

@@ -104,6 +104,11 @@ def test_hnsw_finds_nearly_all(corpus, queries, url):
     assert len(expected & pairs) / len(expected) > 0.95
 
 
+def is_built(url, index):
+    with psycopg.connect(url) as connection:
+        return connection.execute("SELECT to_regclass(%s) IS NOT NULL", [index]).fetchone()[0]
+
+
 def test_an_index_is_built_where_workers_can_share_no_memory(corpus, queries, url, monkeypatch):
     expected = in_table(corpus, queries, url, "crowded")
     shared = os.statvfs("/dev/shm")
@@ -113,11 +118,7 @@ def test_an_index_is_built_where_workers_can_share_no_memory(corpus, queries, ur
     monkeypatch.setattr(pgvector, "MEMORY", more >> 20)
     monkeypatch.setattr(pgvector, "GRAPH", more // 100)
     assert_equal(expected, in_table(corpus, queries, url, "crowded", index="hnsw"))
-    with psycopg.connect(url) as connection:
-        built = connection.execute(
-            "SELECT to_regclass('structkit_crowded_hnsw') IS NOT NULL"
-        ).fetchone()
-    assert (True,) == built
+    assert is_built(url, "structkit_crowded_hnsw")
 
 
 def test_a_filter_that_leaves_few_rows_does_not_leave_few_hits(corpus, queries, url):
@@ -136,11 +137,7 @@ def test_a_filter_that_nothing_passes_is_refused_as_with_files(corpus, queries, 
     with pytest.raises(UserError) as refused:
         in_table(corpus, queries, url, "refused", filter=filters, index="hnsw")
     assert str(expected.value).replace(corpus, "structkit_refused") == str(refused.value)
-    with psycopg.connect(url) as connection:  # and no time went into an index
-        built = connection.execute(
-            "SELECT to_regclass('structkit_refused_hnsw') IS NOT NULL"
-        ).fetchone()
-    assert (False,) == built
+    assert not is_built(url, "structkit_refused_hnsw")  # and no time went into an index
 
 
 def test_a_corpus_is_loaded_once_and_its_table_is_a_corpus(corpus, queries, url, tmp_path, capsys):

@@ -10,8 +10,9 @@ from safetensors.torch import load_file, save_file
 from structkit import registry
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
-from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
+from structkit.learning.training.trainer import RunFolder
+from tests.learning.training.materials import train_on
 
 RECORD = {
     "text": "a very small house",
@@ -37,19 +38,23 @@ VOCABULARY = {"static": "tokenizer.json"}
 AGAIN = "; copy the model folder again"
 
 
+def write_records(folder):
+    data = folder / "train.jsonl"
+    data.write_text("".join(json.dumps({"id": str(n), **RECORD}) + "\n" for n in range(2)))
+    return str(data)
+
+
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     """An untrained model of each method, made when it is asked for."""
     folder = tmp_path_factory.mktemp("models")
-    data = folder / "train.jsonl"
-    data.write_text("".join(json.dumps({"id": str(n), **RECORD}) + "\n" for n in range(2)))
+    data = write_records(folder)
 
     def model(name):
         if not (folder / name).exists():
             method = registry.load("method", name)
             used = {key for key in SMALL if key in method.__dataclass_fields__}
-            settings = method(**{key: SMALL[key] for key in used})
-            train(name, settings, [str(data)], RunOptions(output=str(folder / name), quiet=True))
+            train_on(data, name, folder / name, **{key: SMALL[key] for key in used})
         return folder / name
 
     return model
@@ -69,14 +74,6 @@ def refused(folder, file="structkit.json"):
     assert message.startswith(str(folder / file)) or file in message
     assert "\n" not in message
     return message
-
-
-def test_a_model_with_code_of_its_own(tmp_path):
-    maps = {"AutoConfig": "own.Config", "AutoModel": "own.Model"}
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "own", "auto_map": maps}))
-    (tmp_path / "own.py").write_text("raise SystemExit(7)")
-    with pytest.raises(UserError, match="code of its own.*use a model whose architecture"):
-        open_model(str(tmp_path))
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -241,3 +238,53 @@ def test_what_sentence_transformers_would_not_write(copied, name, content):
     (folder / "structkit.json").unlink()
     (folder / name).write_text(json.dumps(content))
     assert "copy" in refused(folder, "modules.json")
+
+
+def test_a_training_from_weights_that_are_no_numbers(copied, tmp_path):
+    folder = copied("contrastive")
+    file = folder / "model.safetensors"
+    save_file(
+        {name: w * float("nan") for name, w in load_file(file).items()}, file, {"format": "pt"}
+    )
+    start, data = {"model": str(folder), "max_steps": 1}, write_records(tmp_path)
+    with pytest.raises(UserError, match="the loss is nan at step 1; lower --learning-rate, or"):
+        train_on(data, "contrastive", tmp_path / "out", **start)
+
+
+def test_a_run_folder_whose_name_no_file_system_takes():
+    with pytest.raises(UserError, match=r"-o m\udcff is not UTF-8; give it another name"):
+        RunOptions(output="m\udcff")
+    with pytest.raises(UserError, match="File name too long"):
+        RunFolder("x" * 5000, overwrite=False, resume=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "message"),
+    [
+        ("structkit.json", b'{"format": 9, "method": "x"}', r"has format 9.*upgrade structkit"),
+        ("structkit.json", b'{"format": 1, "method": "gone"}', "no method 'gone'; .*contrastive"),
+        ("config.json", b"{", r"config.json: cannot be read: .*copy the model folder again"),
+        ("config.json", None, r"model holds no config.json"),
+        ("config.json", b'{"model_type": "bert", "use_cache": []}', r"cannot be loaded"),
+        ("tokenizer.json", b"{", r"cannot be loaded"),
+        ("tokenizer.json", b'{"model": 7}', r"cannot be loaded"),
+    ],
+)
+def test_damage_is_named(copied, name, damage, message):
+    folder = copied("contrastive")
+    if damage is None:
+        (folder / name).unlink()
+    else:
+        (folder / name).write_bytes(damage)
+    with pytest.raises(UserError, match=message):
+        open_model(str(folder))
+
+
+def test_missing_weights_are_not_made_up(copied):
+    folder = copied("contrastive")
+    tensors = load_file(folder / "model.safetensors")
+    name = next(name for name in tensors if "SelfAttention" in name)
+    del tensors[name]
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(UserError, match=r"lacks 1 weights \(encoder.block.0"):
+        open_model(str(folder))

@@ -1,6 +1,7 @@
 """Encoders of any kind: poolings, special tokens, and folders of other libraries."""
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import (
+    AutoModel,
+    AutoTokenizer,
     BertConfig,
     BertModel,
     GPT2Config,
@@ -27,11 +30,9 @@ from transformers import (
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.encoders.models import train_tokenizer
-from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
-from structkit.registry import load
 from structkit.structure.sentinels import SENTINELS
-from tests.tolerances import bound, rounding
+from tests.learning.training.materials import train_on
+from tests.tolerances import TINY, bound, rounding
 
 TEXTS = ["a b c", "", "d e f g h a b c d", "c " * 40]
 SHAPE = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4}
@@ -119,15 +120,6 @@ def test_a_model_without_cls_token(decoder_only, pooling):
         open_model(decoder_only, pooling=pooling)
 
 
-def test_mcls_is_cls_on_short_texts(bert_like):
-    mcls, _ = open_model(bert_like, pooling="mcls", mcls_every=9)
-    cls, _ = open_model(bert_like, pooling="cls")
-    short, long = TEXTS[:3], TEXTS[3:]
-    torch.testing.assert_close(embeddings(mcls, short), embeddings(cls, short), **NEAR)
-    differ = embeddings(mcls, long) - embeddings(cls, long)
-    assert differ.abs().max() > 10 * NEAR["atol"]
-
-
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 30), st.integers(1, 12), st.integers(4, 40))
 def test_mcls_against_plain_loops(bert_like, count, every, length):
@@ -160,9 +152,8 @@ def pairs(tmp_path):
 
 
 def trained(tmp_path, pairs, **values):
-    method = load("method", "contrastive")
     folder = str(tmp_path / "trained")
-    train("contrastive", method(max_steps=1, **values), [pairs], RunOptions(output=folder))
+    train_on(pairs, "contrastive", folder, max_steps=1, **values)
     return folder
 
 
@@ -220,6 +211,22 @@ def compare(folder, texts=TEXTS):
     torch.testing.assert_close(embeddings(plain, texts), embeddings(ours, texts), atol=0, rtol=0)
 
 
+def test_transformers_gives_the_same_embeddings_and_the_folder_has_its_facts(tmp_path, pairs):
+    folder = trained(tmp_path, pairs, size="tiny", vocabulary_size=400, pooling="mean")
+    expected = embeddings(open_model(folder)[0])
+    model = AutoModel.from_pretrained(folder).get_encoder().eval()
+    tokens = AutoTokenizer.from_pretrained(folder)(TEXTS, padding=True, return_tensors="pt")
+    with torch.inference_mode():
+        states = model(tokens.input_ids, attention_mask=tokens.attention_mask).last_hidden_state
+    mask = tokens.attention_mask[..., None]
+    found = torch.nn.functional.normalize((states * mask).sum(1) / mask.sum(1), dim=-1)
+    torch.testing.assert_close(found, expected, **rounding(TINY))
+    facts = json.loads(Path(folder, "structkit.json").read_text())
+    assert ("contrastive", 1, 0) == (facts["method"], facts["format"], facts["settings"]["seed"])
+    assert ({"query": 64, "document": 256}, 4) == (facts["lengths"], facts["data"]["records"])
+    assert {"structkit", "torch", "transformers", "python"} == set(facts["versions"])
+
+
 def terms(encoder):
     """The longest sums of each layer, one after the other."""
     config = encoder.model.config
@@ -228,9 +235,7 @@ def terms(encoder):
 
 def without_facts(folder):
     """The folder as sentence-transformers' own: what it says is read from modules.json."""
-    import pathlib
-
-    (pathlib.Path(folder) / "structkit.json").unlink()
+    (Path(folder) / "structkit.json").unlink()
     return folder
 
 

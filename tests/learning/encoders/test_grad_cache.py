@@ -8,9 +8,8 @@ import torch
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
+from tests.learning.training.materials import WORDS
 from tests.tolerances import rounding
-
-WORDS = "red green blue black white house tree car door shirt".split()
 
 
 def text(number, length):

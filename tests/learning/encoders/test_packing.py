@@ -7,19 +7,15 @@ from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel, XLM
 from transformers import XLMRobertaModel as XLMRoberta
 
 from structkit.learning.encoders.packing import Attention, Packed, Tokens, pack
+from tests.learning.encoders.test_encoders import SHAPE, TERMS
 from tests.tolerances import rounding
 
-SHAPE = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4}
-SHAPE |= {"num_hidden_layers": 2, "max_position_embeddings": 66, "vocab_size": 40}
 KINDS = [(BertConfig, BertModel), (RobertaConfig, RobertaModel), (XLMRobertaConfig, XLMRoberta)]
 
 
 def a_model(config, kind, **changes):
     torch.manual_seed(0)
-    return kind(config(**SHAPE | {"initializer_range": 0.5} | changes)).eval()
-
-
-TERMS = SHAPE["num_hidden_layers"] * SHAPE["intermediate_size"]  # the longest sums of each layer
+    return kind(config(vocab_size=40, **SHAPE | {"initializer_range": 0.5} | changes)).eval()
 
 
 def near(states):

@@ -9,10 +9,8 @@ import transformers
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.encoders.models import load_pretrained, positions, stretch_positions
-from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
-from structkit.registry import load
 from tests.learning.encoders.test_encoders import ENCODERS, NEAR, SHAPE, save, word_tokenizer
+from tests.learning.training.materials import train_on
 from tests.tolerances import rounding
 
 KINDS = ["bert", "roberta", "xlm-roberta"]
@@ -55,8 +53,8 @@ def records(tmp_path):
 
 
 def trained(tmp_path, records, model, **values):
-    settings = load("method", "contrastive")(model=model, max_steps=0, batch_size=2, **values)
-    train("contrastive", settings, [records], RunOptions(output=str(tmp_path / "m"), quiet=True))
+    values = {"model": model, "max_steps": 0, "batch_size": 2, **values}
+    train_on(records, "contrastive", tmp_path / "m", **values)
     return str(tmp_path / "m")
 
 

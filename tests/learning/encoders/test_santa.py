@@ -275,11 +275,6 @@ def test_targets_that_are_cut_are_counted():
     assert expected == module.truncation.truncated["target"]
 
 
-def test_a_document_without_masks_names_the_command_that_makes_them():
-    with pytest.raises(UserError, match='jsonl:1: field "masked" is missing; .*mask-entities'):
-        spool(b'{"query": "a", "positive": "b"}\n')
-
-
 def test_defaults_are_the_papers():
     method = Method().complete()
     found = (method.learning_rate, method.epochs, method.batch_size, method.temperature)

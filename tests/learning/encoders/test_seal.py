@@ -210,10 +210,3 @@ def test_bad_records_are_one_line(tmp_path, changes, message):
     bad = {key: value for key, value in (GOOD | changes).items() if value is not None}
     with pytest.raises(UserError, match=message):
         spool_of(tmp_path, Method(), [bad])
-
-
-def test_fewer_negatives_than_wanted(tmp_path):
-    method = Method(negatives_per_query=3)
-    spool = spool_of(tmp_path, method, html_variants(records()))
-    with pytest.raises(UserError, match="has 2 negatives, but each query needs 3; .*-query 2$"):
-        method.build(spool)

@@ -5,9 +5,8 @@ import json
 import pytest
 
 from structkit.learning.encoders.encoder import open_model
-from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
+from tests.learning.training.materials import train_on
 
 TEXTS = {
     "query": "one word",
@@ -38,8 +37,7 @@ def records(tmp_path_factory):
 
 def trained(folder, records, method="contrastive", **values):
     scratch = {} if "model" in values else {"size": "tiny", "vocabulary_size": 400}
-    settings = load("method", method)(**{**scratch, "max_steps": 1, **values})
-    train(method, settings, [records], RunOptions(output=str(folder), quiet=True))
+    train_on(records, method, folder, **{**scratch, "max_steps": 1, **values})
     return str(folder)
 
 

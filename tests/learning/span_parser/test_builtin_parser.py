@@ -8,15 +8,13 @@ import pytest
 from imported import imported
 from structkit_plugins.parsers.builtin import SHIPPED
 
-from structkit import registry
 from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
 from structkit.commands.score.trees import agreement, binarized_spans, f1
 from structkit.errors import UserError
-from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
 from structkit.structure.trees import brackets as trees
 from structkit.structure.trees.words import words_of
+from tests.learning.training.materials import train_on
 from tests.structure.trees.parsed import parsed_texts
 
 # sentences of our own; where the data is beside structkit, of GUM too
@@ -75,8 +73,7 @@ def test_a_model_of_ones_own(tmp_path):
     tree = "(S (NP (DT the) (NN cat)) (VP (VB sat)) (. .))"
     file, model = tmp_path / "trees.jsonl", str(tmp_path / "model")
     file.write_bytes(b"\n".join(orjson.dumps({"id": str(at), "tree": tree}) for at in range(8)))
-    method = registry.load("method", "span-parser")(epochs=40, batch_size=8)
-    train("span-parser", method, [str(file)], RunOptions(output=model, quiet=True))
+    train_on(file, "span-parser", model, epochs=40, batch_size=8)
     record = {"id": "1", "text": "the cat sat ."}
     parsing = ParseSettings(parser="builtin", model=model, binarize=False)
     (found,) = parse_trees([record], parsing)

@@ -14,8 +14,8 @@ from structkit.learning.span_parser.decoding import LONGEST, best_spans, pieces
 from structkit.learning.span_parser.features import KINDS, MAXIMUM, UNKNOWN, Features, Sizes
 from structkit.learning.span_parser.parser import SpanParser
 from structkit.learning.span_parser.training import SpanScorer, SpanTraining, parts, reverse
-from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions, Step
+from structkit.learning.training.settings import Step
+from tests.learning.training.materials import train_on
 from tests.model_encodings import encoding_of
 from tests.tolerances import bound, rounding
 
@@ -213,10 +213,9 @@ def trained(tmp_path_factory):
     lines = [orjson.dumps({"id": str(at), "tree": tree}) for at, tree in enumerate(corpus())]
     (folder / "trees.jsonl").write_bytes(b"\n".join(lines))
     steps = {"epochs": 16, "batch_size": 8, "learning_rate": 1e-2}
-    options = RunOptions(output=str(folder / "m"), quiet=True)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Method, "sizes", Sizes(hidden=16, layers=1, dropout=0.0))
-        found = train("span-parser", Method(**steps), [str(folder / "trees.jsonl")], options)
+        found = train_on(folder / "trees.jsonl", "span-parser", folder / "m", **steps)
         losses = found["losses"]["loss"]
         assert losses["last"] < losses["first"] / 5
         yield folder / "m"

@@ -11,8 +11,7 @@ from structkit.learning.encoders.encoder import open_model
 from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.training import StraeTraining
 from structkit.learning.strae.vocabulary import Vocabulary
-from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
+from tests.learning.training.materials import train_on
 from tests.tolerances import bound
 
 Method = registry.load("method", "strae")
@@ -132,12 +131,6 @@ def write_records(file, texts, field="text"):
     lines = [{"id": str(number), field: text} for number, text in enumerate(texts)]
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return file
-
-
-def train_on(file, name, folder, *, quiet=True, **values):
-    """The summary of a training."""
-    options = RunOptions(output=str(folder), quiet=quiet)
-    return train(name, registry.load("method", name)(**values), [str(file)], options)
 
 
 def trained(name, folder, texts, field="text", **values):

@@ -72,8 +72,6 @@ def test_rare_and_unknown_words_share_an_embedding_and_are_counted(tmp_path, cap
     [
         ("(X (X a) (X b) (X c))", "more or fewer than two children; binarize it"),
         ("(X (X a) (X b)", "trees.jsonl:2: "),
-        ("(X a) (X b)", "trees.jsonl:2: "),
-        ("", "trees.jsonl:2: "),
         (" ".join(["(X (X a)"] * 9) + " (X a)" + ")" * 9, "more than 9 words (--max-length): 10"),
     ],
 )

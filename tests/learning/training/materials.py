@@ -1,4 +1,4 @@
-"""What several tests train: forty records, and a small BERT."""
+"""What several tests train: forty records or eleven, a small BERT, and how."""
 
 import json
 
@@ -6,6 +6,9 @@ import torch
 from transformers import BertConfig, BertModel
 
 from structkit.learning.encoders.models import train_tokenizer
+from structkit.learning.training.run import train
+from structkit.learning.training.settings import RunOptions
+from structkit.registry import load
 
 WORDS = "red green blue black white house tree car door shirt".split()
 
@@ -17,6 +20,28 @@ def write_sums(file):
         for n in range(40)
     )
     file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return file
+
+
+def train_on(file, name, folder, *, quiet=True, **values):
+    """The summary of a training."""
+    options = RunOptions(output=str(folder), quiet=quiet)
+    return train(name, load("method", name)(**values), [str(file)], options)
+
+
+def write_eleven(file):
+    """Records for all encoders: of batches of five, the last has one."""
+    with file.open("w") as handle:
+        for number in range(11):
+            words = [WORDS[number % 10], WORDS[number * 3 % 10], WORDS[number // 2]]
+            text, others = " ".join(words * (1 + number % 3)), [" ".join(WORDS[: number % 7 + 1])]
+            record = {"id": str(number), "query": words[0], "positive": text, "negatives": others}
+            record |= {"tagged": f"<p>{text}</p>", "untagged": text}
+            record |= {"masked": f"{text} <extra_id_0>"}
+            record |= {"target": f"<extra_id_0> {words[0]} <extra_id_1>"}
+            for name in ("tagged", "untagged", "masked"):
+                record[f"negatives_{name}"] = others
+            handle.write(json.dumps(record) + "\n")
     return file
 
 

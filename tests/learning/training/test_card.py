@@ -4,9 +4,7 @@ import json
 import re
 import shlex
 
-from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
-from structkit.registry import load
+from tests.learning.training.materials import train_on
 
 SCRATCH = {"size": "tiny", "vocabulary_size": 400, "max_steps": 1}
 
@@ -14,8 +12,7 @@ SCRATCH = {"size": "tiny", "vocabulary_size": 400, "max_steps": 1}
 def trained(folder, **values):
     file = folder.parent / "pairs.jsonl"
     file.write_text('{"query": "one", "positive": "a"}\n{"query": "two", "positive": "b"}\n')
-    settings = load("method", "contrastive")(**values)
-    train("contrastive", settings, [str(file)], RunOptions(output=str(folder), quiet=True))
+    train_on(file, "contrastive", folder, **values)
     return (folder / "README.md").read_text()
 
 

@@ -9,7 +9,9 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from conftest import PROGRAM, as_at_a_prompt, environment
@@ -19,10 +21,12 @@ from structkit.errors import UserError
 from structkit.learning.training.launching import launch
 from structkit.learning.training.run import check_processes, train
 from structkit.learning.training.settings import RunOptions
+from structkit.learning.training.spool import Spool
 from structkit.progress import hushed
+from structkit.records.jsonl import Records
 from structkit.registry import load
-from tests.learning.training.materials import WORDS, small_bert
-from tests.learning.training.ranks import dies, fails, lives, returns
+from tests.learning.training.materials import small_bert, write_eleven
+from tests.learning.training.ranks import dies, fails, gradients, lives, returns
 from tests.tolerances import bound
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="run with CUDA_VISIBLE_DEVICES=")
@@ -35,20 +39,7 @@ def folder(tmp_path_factory):
     """A small BERT without dropout, and records with a last batch that one process gets alone."""
     folder = tmp_path_factory.mktemp("ranks")
     small_bert(folder / "bert")
-    with (folder / "train.jsonl").open("w") as file:
-        for number in range(11):
-            words = [WORDS[number % 10], WORDS[number * 3 % 10], WORDS[number // 2]]
-            text = " ".join(words * (1 + number % 3))
-            record = {
-                "id": str(number),
-                "query": words[0],
-                "tagged": f"<p>{text}</p>",
-                "untagged": text,
-                "masked": text,
-            }
-            for name in ("tagged", "untagged", "masked"):
-                record[f"negatives_{name}"] = [" ".join(WORDS[: number % 7 + 1])]
-            file.write(json.dumps(record) + "\n")
+    write_eleven(folder / "train.jsonl")
     return folder
 
 
@@ -161,17 +152,6 @@ def test_no_process_outlives_its_launcher(tmp_path):
         time.sleep(0.1)
 
 
-def test_what_cannot_be_shared_is_refused(folder, tmp_path):
-    file = tmp_path / "trees.jsonl"
-    file.write_text('{"id": "1", "tree": "(X (X a) (X b))"}\n' * 2)
-    banyan = load("method", "banyan")(minimum_count=1)
-    run = RunOptions(output=str(tmp_path / "model"), nproc=2)
-    with pytest.raises(UserError, match="banyan is trained by one process; leave --nproc out"):
-        train("banyan", banyan, [str(file)], run)
-    with pytest.raises(UserError, match="--nproc 0 is not in 1 … 1,024"):
-        RunOptions(nproc=0)
-
-
 @pytest.mark.long
 def test_no_more_processes_than_work(folder, tmp_path, run):
     records = (folder / "train.jsonl").read_bytes().splitlines(keepends=True)[:5]
@@ -194,3 +174,36 @@ def test_more_processes_than_gpus(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     with pytest.raises(UserError, match=r"--nproc 2 needs as many GPUs, but there are 1; lower it"):
         check_processes("seal", load("method", "seal")(), (), RunOptions(nproc=2))
+
+
+# a lower temperature enlarges rounding errors
+ENCODER = {"size": "tiny", "vocabulary_size": 400, "temperature": 1.0, "batch_size": 5, "epochs": 1}
+
+
+@pytest.fixture(scope="module")
+def cases(folder):
+    """Methods with their settings and their records."""
+    found = []
+    for name in ("contrastive", "santa", "seal"):
+        for values in (ENCODER, ENCODER | {"chunk_size": 2}):
+            records = Records.read([str(folder / "train.jsonl")])
+            found.append((name, values, Spool(records, load("method", name)(**values).prepare)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def of_one(cases):
+    """What one process finds."""
+    return gradients(cases)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("count", [2, 3])
+def test_losses_and_gradients_of_shared_batches_are_those_of_one_process(cases, of_one, count):
+    together = launch(partial(gradients, cases), count)
+    for (name, values, _), expected, found in zip(cases, of_one, together, strict=True):
+        assert len(expected) == len(found) >= 3
+        for (parts, own), (shared_parts, shared) in zip(expected, found, strict=True):
+            near = 1e-6 * max(1.0, parts["loss"])  # of which each gradient is a share
+            assert parts == pytest.approx(shared_parts, rel=0, abs=near), (name, values)
+            np.testing.assert_allclose(shared, own, rtol=0, atol=near, err_msg=f"{name} {values}")

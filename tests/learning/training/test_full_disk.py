@@ -3,12 +3,10 @@
 import json
 import os
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from structkit import merge_embeddings
 from structkit.embeddings.vectors import EmbeddingRow
 from structkit.embeddings.writing import ParquetFile, VectorFiles
 from structkit.errors import UserError
@@ -76,13 +74,9 @@ def test_a_disk_that_is_too_small_is_told_before_the_first_step(disk, data):
     assert [] == os.listdir(folder.parent)
 
 
-@pytest.fixture
-def rows():
-    return [EmbeddingRow(f"d{number}", f"d{number}", {}, "") for number in range(300)]
-
-
 @pytest.mark.parametrize("kind", [VectorFiles, ParquetFile])
-def test_vectors_that_do_not_fit_leave_nothing(disk, rows, kind):
+def test_vectors_that_do_not_fit_leave_nothing(disk, kind):
+    rows = [EmbeddingRow(f"d{number}", f"d{number}", {}, "") for number in range(300)]
     folder = disk(128 * 1024)
     numbers = np.random.default_rng(0).random((300, 256), np.float32)
     ending = "npy" if kind is VectorFiles else "parquet"
@@ -92,17 +86,4 @@ def test_vectors_that_do_not_fit_leave_nothing(disk, rows, kind):
     ):
         files.add(rows, numbers)
         files.finish({})
-    assert [] == os.listdir(folder)
-
-
-def test_merged_vectors_that_do_not_fit_leave_nothing(disk, rows, tmp_path):
-    for name in ("a", "b"):
-        named = [EmbeddingRow(name + row.id, name + row.id, {}, "") for row in rows]
-        with VectorFiles(str(tmp_path / f"{name}.npy")) as files:
-            files.add(named, np.ones((300, 64), np.float32))
-            files.finish({})
-    files = tuple(str(tmp_path / f"{name}.npy") for name in "ab")
-    folder = Path(disk(128 * 1024))
-    with pytest.raises(UserError, match=FULL):
-        merge_embeddings(files, output=str(folder / "c.npy"))
     assert [] == os.listdir(folder)

@@ -16,6 +16,7 @@ from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import Trainer
 from structkit.records.jsonl import Records
 from structkit.registry import load
+from tests.learning.training.materials import train_on
 
 WORDS = "the cat dog sleeps barks on a mat and then red house falls".split()
 METHODS = {
@@ -28,6 +29,8 @@ METHODS = {
         "learning_rate": 0.01,
     },
 }
+# at such a rate the last model is not the best one
+RISING = {"batch_size": 4, "epochs": 2, "learning_rate": 1.0, "warmup": 0.0, "schedule": "constant"}
 
 
 def written(file, first, last, way=1):
@@ -55,8 +58,7 @@ def files(tmp_path):
 @pytest.mark.parametrize("name", ["banyan", "bi-lstm"])
 def test_the_model_with_the_lowest_loss_is_kept(name, files, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(settings, "LOOK_EVERY", 2)
-    values = {"batch_size": 4, "epochs": 2, "learning_rate": 1.0} | METHODS[name]
-    values |= {"validate": files[1], "warmup": 0.0, "schedule": "constant"}
+    values = {**RISING, **METHODS[name], "validate": files[1]}
     method = load("method", name)(**values)
     options = RunOptions(output=str(tmp_path / "model"), log_format="json", log_every=1)
     summary = train(name, method, [files[0]], options)
@@ -67,10 +69,10 @@ def test_the_model_with_the_lowest_loss_is_kept(name, files, tmp_path, capsys, m
     assert 2 * 24 == summary["seen"]
     found = summary["held_out"]
     assert (losses[2], losses[best], losses[12], best) == tuple(found.values())
-    assert best < 12  # at such a rate the last model is not the best one
+    assert best < 12
     # a training of as many steps ends with the same model, but for a rate that falls with them
-    again = load("method", name)(**{**values, "max_steps": best, "validate": None})
-    train(name, again, [files[0]], RunOptions(output=str(tmp_path / "best"), quiet=True))
+    again = {**values, "max_steps": best, "validate": None}
+    train_on(files[0], name, tmp_path / "best", **again)
     assert weights(tmp_path / "model") == weights(tmp_path / "best")
     assert open_model(str(tmp_path / "model"))[1]["data"]["held_out"]
 
@@ -87,8 +89,7 @@ def test_a_stopped_run_goes_on_with_the_best_model(files, tmp_path, monkeypatch)
     monkeypatch.setattr(settings, "LOOK_EVERY", 2)
     values = {"batch_size": 4, "epochs": 2, "learning_rate": 0.5, **METHODS["banyan"]}
     method = load("method", "banyan")(**values, validate=files[1])
-    whole = RunOptions(output=str(tmp_path / "whole"), quiet=True)
-    expected = train("banyan", method, [files[0]], whole)
+    expected = train_on(files[0], "banyan", tmp_path / "whole", **values, validate=files[1])
     step = Trainer._train
 
     def stopping(self, each):
@@ -106,19 +107,8 @@ def test_a_stopped_run_goes_on_with_the_best_model(files, tmp_path, monkeypatch)
     assert weights(tmp_path / "whole") == weights(tmp_path / "parts")
 
 
-RISING = {
-    **METHODS["banyan"],
-    "batch_size": 4,
-    "epochs": 2,
-    "learning_rate": 1.0,
-    "warmup": 0.0,
-    "schedule": "constant",
-}
-
-
 def trained(files, folder, **values):
-    method = load("method", "banyan")(**RISING | values)
-    return train("banyan", method, files[:1], RunOptions(str(folder), quiet=True))
+    return train_on(files[0], "banyan", folder, **RISING, **METHODS["banyan"], **values)
 
 
 def test_a_training_stops_when_its_loss_falls_no_more(files, tmp_path, monkeypatch):
@@ -183,7 +173,5 @@ def test_held_out_records_need_as_many_negatives(tmp_path):
         rows = [{"id": f"{name} {n}", "query": str(n), "positive": "a", **more} for n in range(3)]
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     small = {"size": "tiny", "vocabulary_size": 400, "validate": str(tmp_path / "held.jsonl")}
-    options = RunOptions(output=str(tmp_path / "model"), quiet=True)
     with pytest.raises(UserError, match="held.jsonl: record held 0 has 0 negatives, but each quer"):
-        method = load("method", "contrastive")(**small)
-        train("contrastive", method, [str(tmp_path / "train.jsonl")], options)
+        train_on(tmp_path / "train.jsonl", "contrastive", tmp_path / "model", **small)

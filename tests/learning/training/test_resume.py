@@ -1,7 +1,11 @@
-"""A stopped run that goes on ends as if it had never stopped, bit for bit."""
+"""A stopped run that goes on ends as if it had never stopped, bit for bit.
+
+Checkpoints are whole on the disk or not there, and only for the run that wrote them.
+"""
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -10,6 +14,7 @@ import time
 from contextlib import suppress
 
 import pytest
+import torch
 from conftest import PROGRAM, as_at_a_prompt, environment
 
 from structkit.errors import UserError
@@ -27,9 +32,9 @@ def data(tmp_path):
     return write_sums(tmp_path / "train.jsonl")
 
 
-def method(**changes):
+def method(kind=Method, **changes):
     values = {"size": "tiny", "vocabulary_size": 400, "batch_size": 8, "epochs": 4}
-    return Method(**(values | changes))
+    return kind(**(values | changes))
 
 
 def weights(folder):
@@ -58,13 +63,16 @@ def wait_for_step(process, step):
     raise AssertionError(process.returncode)
 
 
-@pytest.mark.long
-def test_ctrl_c_saves_a_checkpoint(data, tmp_path):
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [pytest.param(signal.SIGINT, 130, marks=pytest.mark.long), (signal.SIGTERM, 143)],
+)
+def test_a_signal_saves_a_checkpoint(data, tmp_path, sent, status):
     process = start(data, tmp_path / "model")
     wait_for_step(process, 3)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     output, errors = process.communicate(timeout=60)
-    assert 130 == process.returncode
+    assert status == process.returncode
     assert b"" == output
     assert b"of 2,000; add --resume to continue" in errors
     assert not (tmp_path / "model").exists()
@@ -112,36 +120,6 @@ train("contrastive", method, [sys.argv[1]], RunOptions(output=sys.argv[2], save_
     assert not (tmp_path / "stopped.partial").exists()
 
 
-@pytest.fixture(scope="session")
-def stopped_run(tmp_path_factory):
-    """The data and the folder of a run that was stopped after 3 steps."""
-    folder = tmp_path_factory.mktemp("stopped")
-    data = write_sums(folder / "train.jsonl")
-    process = start(data, folder / "model")
-    wait_for_step(process, 3)
-    process.terminate()
-    assert b"add --resume to continue" in process.communicate(timeout=60)[1]
-    (folder / "status").write_text(str(process.returncode))
-    return folder
-
-
-@pytest.fixture
-def stopped(stopped_run, tmp_path):
-    """A copy of it."""
-    return shutil.copytree(stopped_run, tmp_path / "copy") / "model"
-
-
-def test_only_the_same_run_is_resumed(stopped, data):
-    options = RunOptions(output=str(stopped), resume=True)
-    with pytest.raises(UserError, match=r"differs in learning_rate \(was 5e-05, is 0.1\)"):
-        train("contrastive", method(epochs=400, learning_rate=0.1), [str(data)], options)
-    data.write_text(data.read_text() + '{"id": "x", "query": "q", "positive": "p"}\n')
-    with pytest.raises(UserError, match=r"differs in data .*--overwrite"):
-        train("contrastive", method(epochs=400), [str(data)], options)
-    checkpoint = next(stopped.with_name("model.partial").glob("step-*"))
-    assert checkpoint.stat().st_size > 1000  # a refused run keeps what there is
-
-
 def test_resume_without_a_stopped_run_starts(data, tmp_path, capsys):
     options = RunOptions(output=str(tmp_path / "new"), resume=True)
     assert 2 == train("contrastive", method(max_steps=2), [str(data)], options)["steps"]
@@ -180,10 +158,6 @@ def test_santa_without_decoder_is_complete_too(data, tmp_path):
     assert train("santa", settings, [str(data)], options)["complete"]
 
 
-def test_sigterm_saves_a_checkpoint_and_is_143(stopped_run):
-    assert "143" == (stopped_run / "status").read_text()
-
-
 @pytest.mark.long
 def test_sigterm_before_the_first_step_leaves_nothing(tmp_path):
     arguments = [*PROGRAM, *"train contrastive --quiet -o model".split()]
@@ -213,3 +187,91 @@ def opened(process):
         with suppress(FileNotFoundError):  # it is closed by now
             found.add(os.readlink(f"{place}/{name}"))
     return found
+
+
+class Stopping(Method):
+    """A method that fails in its twelfth step."""
+
+    def build(self, *arguments, **options):
+        module = super().build(*arguments, **options)
+        batch = module.batch
+
+        def failing(records, step):
+            if step.number == 11:
+                raise KeyError("stop")
+            return batch(records, step)
+
+        module.batch = failing
+        return module
+
+
+def run_in(folder, kind=Method, **options):
+    options = RunOptions(output=str(folder / "model"), **options)
+    return train("contrastive", method(kind), [str(folder / "train.jsonl")], options)
+
+
+@pytest.fixture(scope="module")
+def stopped_run(tmp_path_factory):
+    """A folder with data and a run that stopped after 11 of 20 steps."""
+    folder = tmp_path_factory.mktemp("stopped")
+    write_sums(folder / "train.jsonl")
+    with pytest.raises(KeyError, match="stop"):
+        run_in(folder, Stopping, save_every=3)
+    return folder
+
+
+@pytest.fixture
+def stopped(stopped_run, tmp_path):
+    """A copy of it, and the folder in which it stopped."""
+    folder = shutil.copytree(stopped_run, tmp_path / "copy")
+    return folder, folder / "model.partial"
+
+
+def test_a_damaged_checkpoint_is_named(stopped):
+    folder, partial = stopped
+    assert ["step-9"] == sorted(path.name for path in partial.iterdir())
+    whole = (partial / "step-9").read_bytes()
+    for content in (b"", whole[:1000], whole[:-100], b"\xff" * 1000, b"\x80\x02N."):
+        (partial / "step-9").write_bytes(content)
+        with pytest.raises(UserError, match=r"step-9: is damaged or cut short; .*--overwrite$"):
+            run_in(folder, resume=True)
+
+
+def test_a_full_disk_leaves_the_checkpoint_before(stopped, monkeypatch):
+    folder, partial = stopped
+    before = {path: path.read_bytes() for path in partial.iterdir()}
+    save = torch.save
+
+    def onto_a_full_disk(state, file):
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+        try:
+            save(state, file)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    monkeypatch.setattr(torch, "save", onto_a_full_disk)
+    with pytest.raises(UserError, match=r"step-10: cannot be written: File too large; "):
+        run_in(folder, resume=True, save_every=1)
+    assert before == {path: path.read_bytes() for path in partial.iterdir()}
+
+
+def test_only_the_same_run_is_resumed(stopped):
+    folder, partial = stopped
+    options = RunOptions(output=str(folder / "model"), resume=True)
+    data = folder / "train.jsonl"
+    with pytest.raises(UserError, match=r"differs in learning_rate \(was 5e-05, is 0.1\)"):
+        train("contrastive", method(learning_rate=0.1), [str(data)], options)
+    data.write_text(data.read_text() + '{"id": "x", "query": "q", "positive": "p"}\n')
+    with pytest.raises(UserError, match=r"differs in data .*--overwrite"):
+        run_in(folder, resume=True)
+    assert (partial / "step-9").stat().st_size > 1000  # a refused run keeps what there is
+
+
+def test_a_checkpoint_holds_all_once(stopped):
+    state = torch.load(stopped[1] / "step-9", weights_only=True)
+    parameters = sum(weight.nbytes for weight in state["module"].values())
+    states = state["optimizer"]["state"].values()
+    moments = sum(each[name].nbytes for each in states for name in ("exp_avg", "exp_avg_sq"))
+    assert parameters < moments <= 2 * parameters  # a table that is not trained has none
+    assert (stopped[1] / "step-9").stat().st_size < 1.1 * (parameters + moments)

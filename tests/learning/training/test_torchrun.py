@@ -90,7 +90,7 @@ def test_two_machines_one_of_them_lost_and_resumed_on_one(data, tmp_path):
     assert not output.exists()
     # from there on by one process: as if it had trained from the start
     method = load("method", "contrastive")(model=str(tmp_path / "bert"), **SETTINGS)
-    whole = train("contrastive", method, [str(data)], RunOptions(output=str(tmp_path / "whole")))
+    whole = train("contrastive", method, [str(data)], RunOptions(str(tmp_path / "whole")))
     options = RunOptions(output=str(output), resume=True)
     found = train("contrastive", method, [str(data)], options)
     assert found["losses"]["loss"] == pytest.approx(whole["losses"]["loss"], abs=1e-5)
@@ -146,6 +146,8 @@ def test_what_torchrun_cannot_share_is_refused(monkeypatch):
             check_processes("contrastive", method(), files, RunOptions())
     with pytest.raises(UserError, match="banyan is trained by one process; start it without torch"):
         check_processes("banyan", load("method", "banyan")(), ("a.jsonl",), RunOptions())
+    with pytest.raises(UserError, match="banyan is trained by one process; leave --nproc out"):
+        check_processes("banyan", load("method", "banyan")(), ("a.jsonl",), RunOptions(nproc=2))
     monkeypatch.setattr(runs, "started_by_torchrun", lambda: True)
     with pytest.raises(UserError, match="torchrun starts the processes, not --nproc; leave it out"):
         train("contrastive", method(), ["a.jsonl"], RunOptions(nproc=2))

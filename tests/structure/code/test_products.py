@@ -105,7 +105,6 @@ def test_rejected(fields, reason):
     [
         (("--language", "product", "--types"), "the language product takes no --types; leave it"),
         (("--language", "html", "--tagger", "nltk"), "the language html takes no --tagger"),
-        (("--tagger", "brill"), "no --tagger 'brill'; there are: nltk, rules"),
     ],
 )
 def test_flags_that_a_language_has_not(run, flags, reason):

@@ -181,15 +181,6 @@ def test_a_busy_server_is_asked_again(stub):
     assert len(stub.requests) == 3
 
 
-def test_a_text_without_a_tree_is_rejected(run, stub):
-    texts = b'{"text": "a b"}\n{"text": "unparsable"}\n{"text": "c"}\n'
-    options = ("parse-trees", "--parser", "corenlp", "--url", stub.url, "--on-error", "skip")
-    done = run(*options, input=texts)
-    trees = [json.loads(line)["tree"] for line in done.stdout.splitlines()]
-    assert (0, ["(S (NN a) (NN b))", "(S+NN c)"]) == (done.returncode, trees)
-    assert b"1 record rejected" in done.stderr
-
-
 def test_no_server(run):
     with Stub() as gone:
         url = gone.url

@@ -148,21 +148,16 @@ PAGE = "<div><p>tea milk water house garden <b>stone</b> and river.</p></div>\n"
 CODE = "def f(a, b):\n    x = a + b * 3\n    return g(x, 'text of it')\n\n"
 
 
-def record(parser, times):
-    if parser == "dom":
-        return {"id": "1", "html": PAGE * times}
-    return {"id": "1", "language": "python", "code": CODE * times}
-
-
-@pytest.mark.parametrize(("parser", "text"), [("dom", PAGE), ("ast", CODE)])
-def test_memory_is_some_bytes_for_each_character(parser, text):
+@pytest.mark.parametrize(
+    ("parser", "field", "text", "most"), [("dom", "html", PAGE, 50), ("ast", "code", CODE, 200)]
+)
+def test_memory_is_some_bytes_for_each_character(parser, field, text, most):
     """20 MB of HTML, or 200,000 lines of code, stay below 1 GB."""
-    most = {"dom": 50, "ast": 200}[parser]
-    records = [record(parser, 800)]
-    list(parse_trees([record(parser, 1)], ParseSettings(parser=parser)))  # what is loaded once
+    small, large = ({"id": "1", "language": "python", field: text * n} for n in (1, 800))
+    list(parse_trees([small], ParseSettings(parser=parser)))  # what is loaded once
     tracemalloc.start()
     try:
-        [found] = parse_trees(records, ParseSettings(parser=parser))
+        [found] = parse_trees([large], ParseSettings(parser=parser))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
