@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from structkit.cli.main import main
 from structkit.progress import hush
 from tests.cli.alone import alone
 
@@ -141,7 +142,7 @@ def run(tmp_path: Path) -> Run:
 
     def run(
         *arguments: str | Path,
-        input: bytes | None = b"",
+        input: bytes | str | None = b"",
         env: dict[str, str] | None = None,
         timeout: float = 240,
         cold: bool = False,
@@ -150,7 +151,7 @@ def run(tmp_path: Path) -> Run:
         program = WARM if not cold and options.keys() <= WARM_OPTIONS else PROGRAM
         options = {"cwd": tmp_path, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
         if "stdin" not in options:
-            options["input"] = input
+            options["input"] = input.encode() if isinstance(input, str) else input
         return subprocess.run(
             [*program, *map(str, arguments)],
             env=environment(**(env or {})),
@@ -160,6 +161,14 @@ def run(tmp_path: Path) -> Run:
         )
 
     return run
+
+
+def status_of(*words: str) -> int:
+    """The exit status of `structkit WORDS`, run in this process."""
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+        patch.setattr(sys, "argv", ["structkit", *words])
+        main()
+    return ended.value.code
 
 
 @pytest.fixture

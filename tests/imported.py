@@ -15,6 +15,8 @@ SCRIPT = """
 import sys
 sys.argv[0] = 'structkit'
 from structkit.cli import main
+from tests.cli.alone import alone
+alone()
 try: main()
 except SystemExit as exit: assert not exit.code, exit.code
 print(*sys.modules, file=sys.stderr)

@@ -20,21 +20,23 @@ def seen(folder: Path, *arguments: str, columns: int = 80, **changes: str) -> st
     return shown(folder, [*PROGRAM, *arguments], columns=columns, **changes)
 
 
-def shown(folder: Path, command: list[str], columns: int = 80, **changes: str) -> str:
-    """The same of any program."""
+def shown(
+    folder: Path, command: list[str], columns: int = 80, stream: str = "stdout", **changes: str
+) -> str:
+    """The same of any program, or what a terminal gets on its stderr."""
     terminal, end = pty.openpty()
     with subprocess.Popen(
         command,
         cwd=folder,
         env=environment(COLUMNS=str(columns), **changes),
         stdin=subprocess.DEVNULL,
-        stdout=end,
-        stderr=subprocess.PIPE,
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: end},
     ) as program:
         os.close(end)
         data = all_of(terminal)
-        assert program.stderr
-        told = program.stderr.read().decode()
+        other = program.stderr or program.stdout
+        assert other
+        told = other.read().decode()
     assert 0 == program.returncode, told
     return LINK_ID.sub("id=0", data.decode().replace("\r\n", "\n"))
 

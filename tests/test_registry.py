@@ -108,13 +108,6 @@ def test_it_is_listed_without_being_imported(pack):
     assert b"_private" not in done.stdout
 
 
-def test_a_miss_lists_what_exists(pack):
-    done = structkit(pack, "mask-entities", "--language", "shuot", input=b'{"code":"A"}')
-    assert done.returncode == 2
-    assert done.stderr.startswith(b"structkit: no language 'shuot'; did you mean 'shout'?")
-    assert b"there are: broken, " in done.stderr
-
-
 @pytest.mark.long
 def test_a_wheel_holds_everything(tmp_path):
     source = tmp_path / "source"

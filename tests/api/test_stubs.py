@@ -27,11 +27,8 @@ WRONG = [
 ]
 
 
-def test_the_stub_is_made_of_the_settings(golden):
+def test_the_stub_is_made_of_the_settings_and_has_each_function(golden):
     golden(PATH, stub())
-
-
-def test_each_function_is_in_it():
     named = re.findall(r"^def (\w+)|^from .* import (\w+) as", stub(), re.M)
     assert set(structkit.__all__) == {first or second for first, second in named}
 

@@ -23,11 +23,6 @@ def cut_short(path: Path) -> None:
 
 INPUTS = {
     "folder": ("in", Path.mkdir, "in: is a folder; name the files in it"),
-    "missing": (
-        "in",
-        lambda path: None,
-        "in: cannot be read: No such file or directory; check its name and permissions",
-    ),
     "corrupt-gz": ("in.gz", corrupt, "in.gz: cannot be read: "),
     "short-gz": ("in.gz", cut_short, "in.gz: cannot be read: Compressed file ended"),
     "no-gz": ("in.gz", lambda path: path.write_bytes(GOOD), "in.gz: cannot be read: Not a gzipped"),
@@ -56,18 +51,6 @@ def test_a_missing_file_is_told_before_any_work(run: Run, tmp_path: Path) -> Non
         == complaint(done)
     )
     assert b"" == done.stdout
-
-
-def test_an_input_that_may_not_be_read(run: Run, tmp_path: Path) -> None:
-    secret = tmp_path / "secret.jsonl"
-    secret.write_bytes(GOOD)
-    secret.chmod(0)
-    if os.access(secret, os.R_OK):
-        pytest.skip("this user (root) may read everything")
-    problem = "Permission denied; check its name and permissions"
-    assert f"secret.jsonl: cannot be read: {problem}" == complaint(
-        run("mask-entities", "secret.jsonl")
-    )
 
 
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs Linux's /proc")

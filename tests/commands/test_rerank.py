@@ -48,34 +48,33 @@ def test_several_runs_count_together():
     assert {"a": 1.0, "c": 1.0, "b": 0.0} == scores(runs={"one": HITS, "other": rows})
 
 
-@pytest.mark.parametrize(
-    ("name", "records", "problem"),
-    [
-        ("corpus", [{"id": "x"}], 'corpus: has no document "[abc]", which is in the run'),
-        ("queries", [{"id": "x", "query": "x"}], 'queries: has no query "q", which is in the run'),
-        ("runs", [{"query_id": "", "doc_id": "a", "score": 1}], 'has no query "", which is in'),
-        ("runs", [{"query_id": "q", "doc_id": "", "score": 1}], 'has no document "", which is in'),
-        ("queries", [QUERIES[1], {"id": "q", "query": []}], ':2: field "query" is a JSON array'),
-    ],
-)
-def test_what_is_missing_is_told(name, records, problem):
-    with pytest.raises(UserError, match=problem):
-        scores(**{name: records})
+def wrong_weights(**weights):
+    return {"weights": [weights]}, "weights: holds no weights", 1
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "message", "status"),
     [
-        ({"ranker": ["path-word"]}, "no ranker 'path-word'; did you mean 'path-words'"),
-        ({"ranker": ["path-words=much"]}, "'much' is not a weight"),
-        ({"ranker": ["path-words=inf"]}, "'inf' is not a weight"),
-        ({"for_": "prose"}, "no for_ 'prose'"),
+        ({"corpus": [{"id": "x"}]}, 'corpus: has no document "[abc]", which is in the run', 1),
+        ({"queries": [{"id": "x", "query": "x"}]}, 'queries: has no query "q", which is in the', 1),
+        ({"runs": [{"query_id": "", "doc_id": "a", "score": 1}]}, 'no query "", which is in', 1),
+        ({"runs": [{"query_id": "q", "doc_id": "", "score": 1}]}, 'no document "", which is in', 1),
+        ({"queries": [QUERIES[1], {"id": "q", "query": []}]}, ':2: field "query" is a JSON arr', 1),
+        ({"ranker": ["path-word"]}, "no ranker 'path-word'; did you mean 'path-words'", 2),
+        ({"ranker": ["path-words=much"]}, "'much' is not a weight", 2),
+        ({"ranker": ["path-words=inf"]}, "'inf' is not a weight", 2),
+        ({"for_": "prose"}, "no for_ 'prose'", 2),
+        wrong_weights(weights={}),
+        wrong_weights(rankers={"coherence": "much"}),
+        wrong_weights(rankers=[]),
+        wrong_weights(rankers={}, repeats=2),
+        wrong_weights(rankers={}, group=1),
     ],
 )
-def test_wrong_usage(options, message):
+def test_what_cannot_be_used_is_told(options, message, status):
     with pytest.raises(UserError, match=message) as error:
         scores(**options)
-    assert 2 == error.value.status
+    assert status == error.value.status
 
 
 # of each query, the last hit of the search is right: its path has the query's word
@@ -172,21 +171,6 @@ def test_a_fit_judges_lines_as_score_does(tmp_path):
     told = found["nDCG@10"]
     assert expected == {"held out": told["cross_validated"], "fitted": told["fitted"]}
     assert 0 < told["fitted"] < 1
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"weights": {}},
-        {"rankers": {"coherence": "much"}},
-        {"rankers": []},
-        {"rankers": {}, "repeats": 2},
-        {"rankers": {}, "group": 1},
-    ],
-)
-def test_weights_that_cannot_be_read(wrong):
-    with pytest.raises(UserError, match="weights: holds no weights"):
-        scores(weights=[wrong])
 
 
 @pytest.mark.parametrize(

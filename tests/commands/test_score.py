@@ -101,7 +101,7 @@ def test_the_interval_holds_the_mean_and_does_not_change():
     assert [low.tolist(), high.tolist()] == [ends.tolist() for ends in interval(result.values)]
 
 
-@pytest.mark.parametrize("name", ["nope@10", "nDCG@x", "P", "nDCG(@10", "", "RR@0", "ERR@5"])
+@pytest.mark.parametrize("name", ["nDCG@x", "P", "nDCG(@10", "", "RR@0", "RR@-1", "ERR@5"])
 def test_an_unknown_measure_is_refused_with_examples(name):
     with pytest.raises(UserError) as error:
         measure(name)
@@ -149,6 +149,8 @@ def test_a_run_of_other_queries_is_refused_with_its_file():
         list(score({"r": other}, qrels=JUDGED))
     with pytest.raises(UserError, match="no measure 'foo@1'"):  # before files are read
         list(score({"r": "no file"}, qrels="no file", measures=["nDCG@10", "foo@1"]))
+    with pytest.raises(UserError, match="measures names none"):
+        list(score({"r": "no file"}, qrels="no file", measures=[" "]))
 
 
 def test_self_is_no_file_and_measures_may_have_parameters(tmp_path, monkeypatch):

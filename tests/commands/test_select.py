@@ -1,6 +1,5 @@
 """select: what is chosen in any order of the input, joined, changed, and what is told."""
 
-import json
 import subprocess
 import tracemalloc
 
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from structkit import select
 from structkit.commands.select import Changes, Condition, Partners
 from structkit.errors import UserError
+from tests.jsonl import lines, read, write
 
 RECORDS = [
     {"id": "1", "kind": "lead", "tags": ["new", "old"], "meta": {"year": 2024}},
@@ -25,14 +25,6 @@ MANY = st.lists(
     st.dictionaries(st.sampled_from(["id", "_id", "a", "b"]), VALUES | st.lists(VALUES)),
     max_size=30,
 )
-
-
-def lines(records):
-    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
-
-
-def read(output):
-    return [json.loads(line) for line in output.splitlines()]
 
 
 @given(MANY, st.integers(1, 40), st.integers(0, 3), st.randoms())
@@ -62,11 +54,6 @@ def test_samples_differ_by_seed_are_nested_and_fair():
     assert 48 < sum(halves) / 50 < 52
 
 
-@given(MANY, st.integers(1, 40))
-def test_head_is_a_prefix(records, count):
-    assert records[:count] == list(select(records, head=count))
-
-
 def test_head_stops_reading(run, tmp_path):
     assert b'{"id":"1"}\n' == run("select", "--head", 1, input=b'{"id":"1"}\noops\n').stdout
     source = subprocess.Popen(["yes", '{"id":"1"}'], stdout=subprocess.PIPE)
@@ -81,10 +68,10 @@ JUDGED = [{"query_id": "q1", "doc_id": "1"}, {"query_id": "q2", "doc_id": "1"}]
 
 
 def test_in_and_not_in_share_the_records(run, tmp_path):
-    (tmp_path / "qrels.jsonl").write_bytes(lines(JUDGED))
+    write(tmp_path / "qrels.jsonl", *JUDGED)
     on = ["--on", "id=doc_id"]
-    inside = run("select", "--in", "qrels.jsonl", *on, input=lines(RECORDS)).stdout
-    outside = run("select", "--not-in", "qrels.jsonl", *on, input=lines(RECORDS)).stdout
+    inside = run("select", "--in", "qrels.jsonl", *on, input=lines(*RECORDS)).stdout
+    outside = run("select", "--not-in", "qrels.jsonl", *on, input=lines(*RECORDS)).stdout
     assert RECORDS[:1] == read(inside)
     assert RECORDS[1:] == read(outside)
 
@@ -100,31 +87,31 @@ def test_in_compares_numbers_and_other_names_of_an_id():
 
 def test_join_adds_what_is_not_there_and_counts_the_rest(run, tmp_path):
     titles = [{"id": "x", "doc_id": "1", "title": "One", "kind": "y"}]
-    (tmp_path / "titles.jsonl").write_bytes(lines(titles))
+    write(tmp_path / "titles.jsonl", *titles)
     queries = [{"id": "a", "doc_id": "1", "kind": "q"}, {"id": "b", "doc_id": "2"}, {"id": "c"}]
-    done = run("select", "--join", "titles.jsonl", "--on", "doc_id", input=lines(queries))
+    done = run("select", "--join", "titles.jsonl", "--on", "doc_id", input=lines(*queries))
     assert [{**queries[0], "title": "One"}, *queries[1:]] == read(done.stdout)
     assert b"structkit: 2 records without a partner in titles.jsonl\n" == done.stderr
 
 
 def test_a_field_that_no_record_has_is_told(run):
     arguments = ["--where", "kidn=lead", "--where", "n=7", "--fields", "tags", "--strip", "z=a"]
-    done = run("select", *arguments, input=lines(RECORDS))
+    done = run("select", *arguments, input=lines(*RECORDS))
     assert (0, b"") == (done.returncode, done.stdout)
     expected = (
         'structkit: no record has the field "kidn"; '
         "did you mean 'kind'? the first has: id, kind, tags, meta\n"
     )
     assert expected == done.stderr.decode()
-    done = run("select", "--fields", "id,foo", input=b"oops\n" + lines(RECORDS[:1]) * 2 + b"oops\n")
+    done = run("select", "--fields", "id,foo", input=f"oops\n{lines(*RECORDS[:1] * 2)}oops\n")
     assert 1 == done.returncode
     skipping = ["--on-error", "skip", "--fields", "id,kind", "--rename", "kind=k"]
-    done = run("select", *skipping, input=lines(RECORDS[:1]) + b"oops\n" + lines(RECORDS[3:]))
+    done = run("select", *skipping, input=f"{lines(*RECORDS[:1])}oops\n{lines(*RECORDS[3:])}")
     assert [{"id": "1", "k": "lead"}, {"id": "4"}] == read(done.stdout)
     assert [b"structkit: 1 record rejected"] == [
         each[:28] for each in done.stderr.splitlines()
     ]  # a field that stood before the bad line is not forgotten
-    assert b"" == run("select", "-q", "--where", "z=a", input=lines(RECORDS)).stderr
+    assert b"" == run("select", "-q", "--where", "z=a", input=lines(*RECORDS)).stderr
 
 
 USAGE = {
@@ -138,20 +125,17 @@ USAGE = {
     "rename-twice": (["--rename", "a=c", "--rename", "b=c"], "--rename names c twice"),
     "set": (["--set", "kind"], "write FIELD=TEXT or FIELD:=JSON"),
     "set-json": (["--set", "n:=NaN"], "for a text write n=TEXT"),
-    "head": (["--head", "0"], "--head"),
+    "part": (["--shard", "2/2"], "--shard 2/2 is not I/N"),
     "two-counts": (["--head", "1", "--sample", "1"], "--head and --sample exclude each other"),
     "shard": (["--sample", "1", "--shard", "0/2"], "shard another stage"),
     "on": (["--on", "id"], "--on needs --in or --not-in or --join"),
     "stdin": (["--in", "-"], "stdin is read twice"),
-    "output": (["in.jsonl", "--in", "out.jsonl", "-o", "out.jsonl"], "choose another path"),
 }
 
 
 @pytest.mark.parametrize(("arguments", "hint"), USAGE.values(), ids=USAGE)
-def test_wrong_usage(run, tmp_path, arguments, hint):
-    for name in ("in.jsonl", "out.jsonl"):
-        (tmp_path / name).write_bytes(b'{"id":"1"}\n')
-    done = run("select", *arguments, input=lines(RECORDS))
+def test_wrong_usage(run, arguments, hint):
+    done = run("select", *arguments, input=lines(*RECORDS))
     assert (2, b"") == (done.returncode, done.stdout)
     [message] = done.stderr.decode().splitlines()
     assert hint in message
@@ -168,7 +152,7 @@ OTHERS = {
 @pytest.mark.parametrize(("content", "problem", "remedy"), OTHERS.values(), ids=OTHERS)
 def test_another_file_that_is_not_as_it_should_be(run, tmp_path, content, problem, remedy):
     (tmp_path / "o.jsonl").write_bytes(content)
-    done = run("select", "--join", "o.jsonl", "--on-error", "skip", input=lines(RECORDS))
+    done = run("select", "--join", "o.jsonl", "--on-error", "skip", input=lines(*RECORDS))
     [message] = done.stderr.decode().splitlines()
     assert (1, b"") == (done.returncode, done.stdout)
     assert message.startswith(f"structkit: {problem}")

@@ -16,14 +16,11 @@ from structkit.errors import UserError
 from structkit.structure.html.elements import outline, tokens_of
 from structkit.structure.trees.brackets import read
 from structkit.structure.trees.drawing import branches, lines, preorder
-
-
-def records(path):
-    return [json.loads(line) for line in Path(path).read_text("utf-8").splitlines()]
+from tests.jsonl import read as read_records
 
 
 def test_a_masked_text_is_the_text_with_its_entities_marked():
-    for record in mask_entities(records("fixtures/code/test.jsonl")):
+    for record in mask_entities(read_records(Path("fixtures/code/test.jsonl"))):
         shown = draw_records([record])
         assert record["code"].expandtabs(4) in shown.replace("⟦", "").replace("⟧", "") + "\n"
         assert all(f"⟦{entity}⟧" in shown for entity in record["entities"])
@@ -36,7 +33,7 @@ def test_a_sentinel_without_its_entity_is_told():
 
 
 def test_the_masked_elements_of_a_page_are_marked():
-    for record in html_variants(records("fixtures/pages/test.jsonl")):
+    for record in html_variants(read_records(Path("fixtures/pages/test.jsonl"))):
         tags = [each for each in tokens_of(record["tagged"]) if each.startswith("<")]
         left = [each for each in tokens_of(record["masked"]) if each.startswith("<")]
         entries = outline(record["tagged"], record["masked"])
@@ -95,7 +92,7 @@ def test_other_fields_are_named():
 
 @pytest.mark.parametrize("width", [60, 100])
 def test_lines_fit_the_terminal(width):
-    pages = list(html_variants(records("fixtures/pages/test.jsonl")[:3]))
+    pages = list(html_variants(read_records(Path("fixtures/pages/test.jsonl"))[:3]))
     shown = plain(draw_records([*pages, HIT], width=width, colors=True))
     assert max(map(len, shown.splitlines())) <= width
 

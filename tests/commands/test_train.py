@@ -18,6 +18,7 @@ from structkit.learning.training.tokens import Tokenizing
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from structkit.structure.sentinels import SENTINELS
+from tests.jsonl import write
 
 Method = load("method", "contrastive")
 COLORS = "red green blue black white yellow brown pink gray orange".split()
@@ -32,14 +33,9 @@ def pairs(count=50, **extra):
         yield record | {"positive": f"{thing.upper()}.{color.upper()}"} | extra
 
 
-def written(file, records):
-    file.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return str(file)
-
-
 @pytest.fixture
 def data(tmp_path):
-    return written(tmp_path / "train.jsonl", pairs())
+    return write(tmp_path / "train.jsonl", *pairs())
 
 
 def method(**changes):
@@ -90,7 +86,7 @@ def test_every_pooling_trains_and_loads(tmp_path, data, pooling, bf16):
 
 def test_negatives_are_drawn_anew_in_each_epoch(tmp_path):
     texts = [f"negative {number}" for number in range(30)]
-    file = written(tmp_path / "n.jsonl", pairs(4, negatives=texts))
+    file = write(tmp_path / "n.jsonl", *pairs(4, negatives=texts))
     spool = Spool(Records.read([file]), Method().prepare)
     module = method(batch_size=4).complete().build(spool)
     assert 1 == module.negatives
@@ -104,7 +100,7 @@ def test_negatives_are_drawn_anew_in_each_epoch(tmp_path):
 
 def test_too_few_negatives_name_the_record(tmp_path):
     records = [*pairs(3, negatives=["x", "y"]), *pairs(1, id="short", negatives=["x"])]
-    file = written(tmp_path / "n.jsonl", records)
+    file = write(tmp_path / "n.jsonl", *records)
     with pytest.raises(UserError, match="record short has 1 negatives, but each query needs 2"):
         train("contrastive", method(negatives_per_query=2), [file], options(tmp_path))
     assert not list(tmp_path.glob("model*"))
@@ -132,7 +128,7 @@ def test_bad_records_have_a_place(tmp_path, line, message):
 
 
 def test_no_records(tmp_path):
-    file = written(tmp_path / "empty.jsonl", [])
+    file = write(tmp_path / "empty.jsonl")
     with pytest.raises(UserError, match=r"empty.jsonl: there are no training records"):
         train("contrastive", method(), [file], options(tmp_path))
 

@@ -1,7 +1,5 @@
 """convert, laws: records that a format can hold come back as they were, from every part of it."""
 
-import json
-import math
 import tempfile
 from pathlib import Path
 
@@ -11,9 +9,10 @@ from hypothesis import strategies as st
 
 from structkit import registry
 from structkit.commands.convert import Settings, convert
-from structkit.formats.interchange import Fields, Options
+from structkit.formats.interchange import Options
 from structkit.structure.trees.brackets import write as brackets
 from structkit.structure.trees.tree import from_spans
+from tests.jsonl import read, write
 
 TEXT = st.text(max_size=12)
 FULL = st.text(min_size=1, max_size=12)
@@ -228,10 +227,6 @@ def test_there_is_a_law_for_every_part():
     assert writable == {(name, part) for name, part, _ in LAWS} | WRITTEN_ONLY
 
 
-def json_lines(records):
-    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-
-
 @pytest.mark.parametrize("law", LAWS, ids="-".join)
 @settings(max_examples=8, deadline=None, derandomize=True)
 @given(data=st.data())
@@ -240,17 +235,9 @@ def test_what_goes_in_comes_out(law, data):
     records = data.draw(LAWS[law])
     with tempfile.TemporaryDirectory() as folder:
         ours, theirs, back = (Path(folder, each) for each in ("a.jsonl", f"b.{ending}", "c.jsonl"))
-        ours.write_text(json_lines(records), "utf-8")
+        write(ours, *records)
         for source, target, here, there in ((None, name, ours, theirs), (name, None, theirs, back)):
             names = {"from_": source, "to": target, "part": part, "strict": True}
             convert(Settings(files=(str(here),), output=str(there), **names))
-        found = [json.loads(line) for line in back.read_bytes().splitlines()]
+        found = read(back)
     assert records == found
-
-
-@settings(max_examples=50, deadline=None)
-@given(score=FLOAT)
-def test_a_score_keeps_at_least_nine_digits(score):
-    write = registry.load("format", "trec")().parts(Options())["run"].write
-    row = write(Fields(query_id="q", doc_id="d", rank=1, score=score))
-    assert math.isclose(float(row["score"]), score, rel_tol=1e-15, abs_tol=0)

@@ -1,9 +1,11 @@
 """Which processes run."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 
-def in_session(session):
+def in_session(session: int) -> dict[int, str]:
     """The names of the processes of a session, by their numbers."""
     found = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):

@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import status_of
 
 from structkit import __version__
-from structkit.cli.main import main
 from structkit.errors import UserError
 from structkit.records.cluster import check_version
 from structkit.records.stream import InputOptions, Stream, WorkerOptions, ray_address
@@ -36,10 +36,10 @@ def test_the_processors_of_a_cluster_are_not_chosen():
     assert 2 == raised.value.status
 
 
-def test_pair_refuses_it_for_what_is_read_here(monkeypatch, capsys):
+def test_pair_refuses_it_for_what_is_read_here(capsys):
     for flags in (["--queries", "q"], ["--negatives-from", "run"]):
         words = ("pair", *flags, "--corpus", "c", "--qrels", "j", "--ray", "local")
-        assert 2 == status(monkeypatch, *words)
+        assert 2 == status_of(*words)
         assert f"{flags[0]} takes no --ray; leave one out" in capsys.readouterr().err
 
 
@@ -48,7 +48,7 @@ def test_without_ray_one_line_says_what_installs_it(monkeypatch, tmp_path, capsy
     monkeypatch.setitem(sys.modules, "ray", None)
     Path("in.jsonl").write_text(GOOD)
     words = ("mask-entities", "in.jsonl", "-o", "out.jsonl", "--ray", "local")
-    assert 1 == status(monkeypatch, *words)
+    assert 1 == status_of(*words)
     told = "structkit: this needs the package ray; pip install ray\n"
     assert told == capsys.readouterr().err
     assert ["in.jsonl"] == [path.name for path in tmp_path.iterdir()]
@@ -61,11 +61,3 @@ def test_another_version_on_a_node_is_an_error():
     ) as e:
         check_version("0.0.7")
     assert 2 == e.value.status  # no record is to blame, also with --on-error skip
-
-
-def status(monkeypatch, *words):
-    """The exit status of the program, run here."""
-    monkeypatch.setattr(sys, "argv", ["structkit", *words])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return ended.value.code

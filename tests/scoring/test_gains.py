@@ -49,6 +49,7 @@ def test_gains_worked_by_hand(labeled, gains, c, s):
         ("esci-documnted", "no preset of gains 'esci-documnted'; did you mean 'esci-documented'?"),
         ("", "no preset of gains ''; there are: binary, esci-documented, esci-official, exact"),
         ("E=1,S", "--gains 'E=1,S': 'S' is not LABEL=VALUE; for example E=1,S=0.1"),
+        ("E=nan", "--gains 'E=nan': 'E=nan' is not LABEL=VALUE"),
         ("E=1,E=2", "--gains 'E=1,E=2': label 'E' is given twice"),
         ("E=0", "--gains 'E=0': no gain is above 0"),
         ("E=1,S=0.0000001", "--gains 'E=1,S=0.0000001': the gains are more than 1,000,000 times"),

@@ -86,8 +86,11 @@ class Session:
         words = self.arguments[len(self.command) :]
         named = [word for word in (*words, self.stdin) if word and word[0].isalnum()]
         found = [path for word in named if (path := self.store / word).exists()]
-        beside = [each for path in found if path.suffix == ".npy" for each in trio(path)]
-        return tuple(sorted({path.name for path in (*found, *beside)} & set(listed(self.store))))
+        # NAME.ids.txt, NAME.meta.json, NAME.fields.jsonl … beside NAME.npy
+        matrices = [path for path in found if path.suffix == ".npy"]
+        beside = [each for path in matrices for each in path.parent.glob(f"{path.stem}.*.*")]
+        there = {path.name for path in self.store.iterdir()}
+        return tuple(sorted({path.name for path in (*found, *beside)} & there))
 
     def files(self) -> list[str]:
         """Every file among the inputs, those inside folders too."""
@@ -103,15 +106,6 @@ class Session:
         for name in self.inputs:
             source = self.store / name
             (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / name)
-
-
-def listed(folder: Path) -> list[str]:
-    return [path.name for path in folder.iterdir()]
-
-
-def trio(path: Path) -> Iterable[Path]:
-    """NAME.ids.txt, NAME.meta.json, NAME.fields.jsonl … beside NAME.npy."""
-    return path.parent.glob(f"{path.stem}.*.*")
 
 
 def sessions(store: Path) -> list[Session]:
@@ -149,7 +143,8 @@ def make_store(store: Path, run: Run, chosen: Iterable[Session]) -> None:
             raise RuntimeError(f"structkit {command}: {outcome.stderr}")
         if log:
             lines = outcome.stderr.splitlines(keepends=True)
-            (store / log).write_text("".join(filter(_is_record, lines)), "utf-8")
+            records = [line for line in lines if line.startswith("{")]
+            (store / log).write_text("".join(records), "utf-8")
 
 
 def make_tree(store: Path) -> None:
@@ -189,10 +184,6 @@ def needed(lines: list[str], words: set[str]) -> list[str]:
             found.append(line)
             wanted |= set(words)
     return found[::-1]
-
-
-def _is_record(line: str) -> bool:
-    return line.startswith("{")
 
 
 def _label(path: Path) -> None:

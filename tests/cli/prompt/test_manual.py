@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -12,24 +13,13 @@ PAGES = dict(manual.pages())
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_has_what_the_help_has(name, golden_help):
-    page, told = PAGES[name].replace("\\-", "-").replace("\\&", ""), golden_help(name)
+def test_a_page_has_what_the_help_has(name):
+    page = PAGES[name].replace("\\-", "-").replace("\\&", "")
+    told = Path(f"fixtures/help/{name.removeprefix('structkit-')}.txt").read_text("utf-8")
     for flag in re.findall(r"(?<=[ ,/])--[a-z0-9-]+(?=[ ,])", told.partition("Options:")[2]):
         assert flag in page
     for line in told.partition("Examples:\n")[2].splitlines():
         assert line.strip().replace("\\", "\\e") in page
-
-
-@pytest.fixture
-def golden_help():
-    """The --help of a manual page's command."""
-
-    def golden_help(name):
-        path = f"fixtures/help/{name.removeprefix('structkit-')}.txt"
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-
-    return golden_help
 
 
 @pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")

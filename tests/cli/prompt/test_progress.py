@@ -4,7 +4,6 @@ import io
 import re
 import sys
 import threading
-import time
 
 import pytest
 
@@ -55,10 +54,3 @@ def test_progress_is_one_line_with_rate_and_time_left(columns, monkeypatch):
     whole = whole.replace("N", "[0-9,]+")
     assert re.fullmatch(whole if columns > 80 else r"encode: 123,456 records, .{14}", lines[1])
     assert "structkit: a message" in lines and lines[-1] == ""
-
-
-def test_a_pipe_gets_no_progress(monkeypatch):
-    monkeypatch.setattr(sys, "stderr", pipe := io.StringIO())
-    with progress("encode", lambda: Position(1)):
-        time.sleep(0.3)
-    assert "" == pipe.getvalue()

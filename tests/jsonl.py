@@ -1,0 +1,25 @@
+"""Records as lines of JSON, as tests write and read them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+
+def lines(*records: Any) -> str:
+    """The text of a file of records."""
+    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+
+
+def write(path: Path, *records: Any) -> str:
+    """Write a file of records, and its folder; its name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(lines(*records), "utf-8")
+    return str(path)
+
+
+def read(source: str | bytes | Path) -> list[Any]:
+    """The records of a text, or of a file."""
+    text = source.read_bytes() if isinstance(source, Path) else source
+    return [json.loads(line) for line in text.splitlines()]
