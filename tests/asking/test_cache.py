@@ -171,7 +171,7 @@ def test_a_file_that_may_not_be_read_is_told_each_time(folder, cache, capsys):
     (folder / "notes.md").chmod(0)
     for _ in range(2):
         same(folder, cache)
-        assert "notes.md: cannot be read: Permission denied; make it" in capsys.readouterr().err
+        assert "notes.md: cannot be read: Permission denied; check" in capsys.readouterr().err
     (folder / "notes.md").chmod(0o600)
     same(folder, cache)
     assert "notes.md" not in capsys.readouterr().err
