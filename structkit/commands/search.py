@@ -19,7 +19,6 @@ from structkit.searching.options import (
     WORDS,
     RunOutput,
     SearchOptions,
-    WordOptions,
     is_for_a_list,
     method_of,
     question_records,
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(WordOptions, SearchOptions):
+class Settings(SearchOptions):
     """Find the documents that answer each query: `query_id`, `doc_id`, `score`, `rank`."""
 
     corpus: tuple[str, ...] = setting(
@@ -72,6 +71,12 @@ class Settings(WordOptions, SearchOptions):
         None,
         "Field with a query's text; default: the first of query, text, docstring "
         "(--model: the model's).",
+    )
+    document_field: str | None = setting(
+        None,
+        "Field with a document's text; default: the first of positive, code, "
+        "untagged, text, description, html, content.",
+        group=WORDS,
     )
     backend: str | None = setting(
         None,
@@ -124,10 +129,11 @@ def _rankings(
     from structkit.searching.bm25 import lexical_index
 
     if method == "bm25":
-        index = lexical_index(corpus, settings, save_index=settings.save_index)
+        index = lexical_index(corpus, settings.document_field, save_index=settings.save_index)
         return by_words(index, queries, field, k)
     assert encoding
-    searcher, index = _searcher(settings), lexical_index(settings.texts, settings)
+    searcher = _searcher(settings)
+    index = lexical_index(settings.texts, settings.document_field)
     files = ", ".join(map(input_name, [*corpus, *settings.texts]))
     return by_both(searcher, index, queries, k, encoding, field, files)
 
@@ -136,7 +142,7 @@ def _check(settings: Settings, method: str, encoded: bool) -> None:
     """Raise for settings that the method does not take; `encoded`: a model reads the queries."""
     model, texts = flag("model"), flag("texts")
     if method == "dense":
-        others = flags_given(settings, WordOptions)
+        others = [flag("document_field")] * (settings.document_field is not None)
     elif method == "bm25":
         others = [
             name for name in flags_given(settings, SearchOptions) if name != flag("save_index")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -16,19 +16,17 @@ from structkit.embeddings.reading import id_line, map_array
 from structkit.embeddings.vectors import Numbers, Vectors
 from structkit.errors import UserError, flag
 from structkit.records.fields import document_text
-from structkit.records.jsonl import Record, Records, parse_each
+from structkit.records.jsonl import Records, parse_each
 from structkit.records.lines import cannot_read
 from structkit.records.output import refuse_existing, whole_folder, write_json
-from structkit.searching import K1, B
 from structkit.searching.index import best, places
-from structkit.searching.options import WORD_LIST, WordOptions, is_saved
+from structkit.searching.options import WORD_LIST, is_saved
 from structkit.searching.postings import Counts, Postings, WordCounts
 from structkit.searching.words import words
 
 # a saved index; the arrays are those of `BM25`
 META, IDS = "meta.json", "ids.txt"
 ARRAYS = {"starts": np.int64, "documents": np.int32, "scores": np.float32}
-FACTORS = ("k1", "b")
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class BM25:
     """Documents that are ready to be searched by words.
 
     The n-th of the `words` is in `documents[starts[n] : starts[n + 1]]`, each with its score.
-    `settings` say how texts were read and weighted.
+    `field` was named as that of the texts.
     """
 
     doc_ids: list[str]
@@ -44,19 +42,11 @@ class BM25:
     starts: Numbers  # (words + 1,)
     documents: Counts  # (postings,)
     scores: Vectors  # (postings,)
-    settings: Record
+    field: str | None = None
 
     @classmethod
-    def of(
-        cls,
-        doc_ids: list[str],
-        texts: Iterable[str],
-        *,
-        k1: float = K1,
-        b: float = B,
-        **reading: str | bool | None,
-    ) -> Self:
-        """The index of texts, which are read once and not kept; `reading` says how they were made.
+    def of(cls, doc_ids: list[str], texts: Iterable[str], field: str | None = None) -> Self:
+        """The index of texts, which are read once and not kept.
 
         Errors: a corpus without any word.
         """
@@ -68,9 +58,9 @@ class BM25:
         number = counted.number
         columns = counted.columns(np.arange(len(doc_ids), dtype=np.int32))
         postings = Postings.of(list(number), np.array(counted.lengths, np.int32), *columns)
-        scores = postings.all_scores(k1, b)
-        settings = {"k1": float(k1), "b": float(b), **reading}
-        return cls(doc_ids, number, postings.starts, postings.documents, scores, settings)
+        return cls(
+            doc_ids, number, postings.starts, postings.documents, postings.all_scores(), field
+        )
 
     @cached_property
     def place(self) -> Numbers:
@@ -101,7 +91,7 @@ class BM25:
             (new / WORD_LIST).write_text("".join(f"{word}\n" for word in self.words), "utf-8")
             for name in ARRAYS:
                 np.save(new / f"{name}.npy", getattr(self, name))
-            write_json(new / META, {"count": len(self.doc_ids), "settings": self.settings})
+            write_json(new / META, {"count": len(self.doc_ids), "document_field": self.field})
 
     @classmethod
     def open(cls, folder: str) -> Self:
@@ -119,12 +109,10 @@ class BM25:
                 for each in (IDS, WORD_LIST)
             )
             number = {name: place for place, name in enumerate(names)}
-            factors = {name: float(meta["settings"][name]) for name in FACTORS}
-            settings = {**meta["settings"], **factors}
             arrays: Any = {
                 name: np.asarray(map_array(str(home / f"{name}.npy"))) for name in ARRAYS
             }
-            index = cls(doc_ids, number, **arrays, settings=settings)
+            index = cls(doc_ids, number, **arrays, field=meta["document_field"])
         except OSError as error:
             raise cannot_read(error).at(error.filename or folder) from None
         except (ValueError, TypeError, KeyError) as error:
@@ -148,50 +136,36 @@ class BM25:
 
 
 def lexical_index(
-    corpus: Sequence[str], options: WordOptions, *, save_index: str | None = None
+    corpus: Sequence[str], field: str | None = None, *, save_index: str | None = None
 ) -> BM25:
     """The index of texts in files, or of a saved folder; `save_index` keeps it, replacing an older.
 
-    Errors: a folder that was built with other settings.
+    Errors: a folder that was built of another field.
     """
-    named = {each.name: getattr(options, each.name) for each in fields(WordOptions)}
     if len(corpus) == 1 and os.path.isdir(corpus[0]):
         if save_index:
             remedy = f"leave {flag('save_index')} out"
             raise UserError(f"{corpus[0]} is an index already", remedy, status=2)
-        return _open_with(corpus[0], named)
+        index = BM25.open(corpus[0])
+        if field not in (None, index.field):
+            problem = f"was not built with {flag('document_field', field)}"
+            remedy = f"leave it out, or build another index with {flag('save_index')}"
+            raise UserError(problem, remedy).at(corpus[0])
+        return index
     if save_index and not is_saved(save_index):
         refuse_existing(save_index, flag("save_index"))
     records = Records.read(corpus)
     doc_ids: list[str] = []
 
     def texts() -> Iterator[str]:
-        for doc_id, text in parse_each(
-            records,
-            lambda record: document_text(record, options.document_field, paths=options.paths),
-        ):
+        for doc_id, text in parse_each(records, lambda record: document_text(record, field)):
             doc_ids.append(doc_id)
             yield text
 
-    named |= {name: usual for name, usual in (("k1", K1), ("b", B)) if named[name] is None}
     try:
-        index = BM25.of(doc_ids, texts(), **named)
+        index = BM25.of(doc_ids, texts(), field)
     except UserError as error:
         raise error.at(records.lines.file) from None
     if save_index:
         index.save(save_index)
-    return index
-
-
-def _open_with(folder: str, named: Record) -> BM25:
-    """A saved index; settings that are given are those that it was built with."""
-    index = BM25.open(folder)
-    for name, value in named.items():
-        built = index.settings.get(name)
-        if value is not None and value != built:
-            spelled = f"the default of {flag(name)}" if built is None else flag(name, built)
-            raise UserError(
-                f"was built with {spelled}, not {flag(name, value)}",
-                f"leave it out, or build another index with {flag('save_index')}",
-            ).at(folder)
     return index

@@ -151,8 +151,8 @@ def test_a_setting_that_is_off_is_told_as_a_parameter(tmp_path):
     list(
         structkit.search([{"id": "a", "text": "b"}], query=["b"], method="bm25", save_index=folder)
     )
-    error = told(lambda: structkit.search(folder, query=["b"], k1=0.9))
-    assert "was built with k1=1.5, not k1=0.9; leave it out, or build another" in error
+    error = told(lambda: structkit.search(folder, query=["b"], document_field="x"))
+    assert "was not built with document_field='x'; leave it out, or build another" in error
 
 
 def test_runs_may_have_any_names():

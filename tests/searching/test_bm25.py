@@ -44,22 +44,22 @@ def test_stopwords_are_those_of_lucene():
 
 
 def test_the_score_is_lucenes_formula():
-    index = BM25.of(["1", "2", "3"], ["red red blue", "blue green", "green"], k1=1.2, b=0.5)
+    index = BM25.of(["1", "2", "3"], ["red red blue", "blue green", "green"])
     # red: in 1 of 3 documents, twice in one of 3 words where the mean is 2
     idf = math.log(1 + (3 - 1 + 0.5) / (1 + 0.5))
-    expected = idf * 2 / (2 + 1.2 * (1 - 0.5 + 0.5 * 3 / 2))
+    expected = idf * 2 / (2 + 1.5 * (1 - 0.75 + 0.75 * 3 / 2))
     assert [("1", pytest.approx(expected))] == index.search("red", 10)
 
 
-@given(st.lists(TOKENS.filter(words), min_size=1, max_size=12), TOKENS, st.sampled_from([0.4, 1.5]))
-def test_scores_are_those_of_bm25s_to_the_last_bit(texts, query, k1):
-    library = bm25s.BM25(method="lucene", k1=k1, b=0.4)
+@given(st.lists(TOKENS.filter(words), min_size=1, max_size=12), TOKENS)
+def test_scores_are_those_of_bm25s_to_the_last_bit(texts, query):
+    library = bm25s.BM25(method="lucene")
     library.index([words(text) for text in texts], create_empty_token=False, show_progress=False)
     known = [word for word in words(query) if word in library.vocab_dict]
     scores = library.get_scores(known) if known else np.zeros(len(texts))
     expected = {str(n): float(score) for n, score in enumerate(scores) if score > 0}
     ids = [str(number) for number in range(len(texts))]
-    assert expected == dict(BM25.of(ids, texts, k1=k1, b=0.4).search(query, 99))
+    assert expected == dict(BM25.of(ids, texts).search(query, 99))
 
 
 def test_equal_scores_are_ordered_by_descending_id_also_at_the_cut():
@@ -141,7 +141,7 @@ def found(files, corpus, save=None, **options):
 def test_what_is_opened_finds_what_was_saved(tmp_path_factory, texts, queries):
     doc_ids = [f"d {number}\t" for number in range(len(texts))]
     try:
-        fresh = BM25.of(doc_ids, texts, k1=0.9, b=0.4, paths=None)
+        fresh = BM25.of(doc_ids, texts, "body")
     except UserError:
         return  # no words
     folder = str(tmp_path_factory.mktemp("index") / "words")
@@ -149,7 +149,7 @@ def test_what_is_opened_finds_what_was_saved(tmp_path_factory, texts, queries):
     opened = BM25.open(folder)
     for query in [*queries, *texts]:
         assert fresh.search(query, 5) == opened.search(query, 5)
-    assert fresh.settings == opened.settings
+    assert "body" == opened.field
 
 
 def test_a_saved_index_finds_what_a_fresh_one_does(files):
@@ -157,14 +157,13 @@ def test_a_saved_index_finds_what_a_fresh_one_does(files):
     assert fresh == found(files, "c.jsonl", method="bm25")
     assert fresh == found(files, "words", method="bm25") == found(files, "words") != []
     meta = json.loads((files / "words/meta.json").read_text())
-    expected = {"k1": 1.5, "b": 0.75, "document_field": None, "paths": None}
-    assert (50, expected) == (meta["count"], meta["settings"])
+    assert {"count": 50, "document_field": None} == meta
 
 
 def test_an_older_index_is_replaced_and_nothing_else(files):
-    found(files, "c.jsonl", "words", method="bm25", k1=0.5)
+    found(files, "c.jsonl", "words", method="bm25", document_field="id")
     found(files, "c.jsonl", "words", method="bm25")
-    assert 1.5 == BM25.open(str(files / "words")).settings["k1"]
+    assert BM25.open(str(files / "words")).field is None
     assert {"c.jsonl", "q.jsonl", "words"} == {path.name for path in files.iterdir()}
     (files / "other").mkdir()
     (files / "other/mine").write_text("x")
@@ -186,18 +185,15 @@ def test_what_cannot_be_written_leaves_the_older_index(files):
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"k1": 0.9}, "words: was built with --k1 1.2, not --k1 0.9; leave it out"),
-        ({"b": 0.0}, "words: was built with -b 0.75, not -b 0.0; leave it out"),
-        ({"paths": True}, "words: was built with the default of --paths, not --paths; leave"),
-        ({"document_field": "x"}, "with the default of --document-field, not --document-field x"),
+        ({"document_field": "x"}, "words: was not built with --document-field x; leave it out, or"),
         ({"method": "dense"}, "words: is an index for --method bm25; leave out --method"),
         ({"save": "again"}, "is an index already; leave --save-index out"),
     ],
 )
 def test_other_settings_than_those_of_the_index_are_refused(files, given, expected):
-    found(files, "c.jsonl", "words", method="bm25", k1=1.2)
-    same = found(files, "words", k1=1.2, b=0.75)
-    assert same == found(files, "c.jsonl", method="bm25", k1=1.2)
+    found(files, "c.jsonl", "words", method="bm25", document_field="code")
+    same = found(files, "words", method="bm25", document_field="code")
+    assert same == found(files, "words")
     with pytest.raises(UserError, match=expected):
         found(files, "words", **given)
 
@@ -220,7 +216,7 @@ def test_a_damaged_index_is_refused(files):
         ("meta.json", "[1]", "words: is damaged"),
         ("meta.json", "{", "words: is damaged"),
         ("meta.json", json.dumps({**meta, "count": 51}), unfit),
-        ("meta.json", json.dumps({**meta, "settings": {}}), "words: is damaged"),
+        ("meta.json", json.dumps({"count": meta["count"]}), "words: is damaged"),
         ("words.txt", known.replace("file\n", ""), unfit),
         ("words.txt", known.replace("file\n", "def\n"), unfit),
         ("scores.npy", scores[:-3], "words: is damaged"),

@@ -76,15 +76,6 @@ def test_it_is_the_weighted_fusion_of_both_searches(files, tmp_path):
     assert ["b", "a", "c"] == list(dict.fromkeys(row["query_id"] for row in both))
 
 
-def test_words_of_paths_are_read_where_they_are_wanted(files):
-    def first(**options):
-        run = found(files, method="bm25", **options)
-        return [row["doc_id"] for row in run if row["query_id"] == "a"]
-
-    assert ["2"] == first(paths=False)
-    assert ["1", "2"] == first(paths=True) == first()
-
-
 def test_embeddings_without_a_text_are_refused(files, tmp_path):
     files["texts"] = write(tmp_path / "fewer.jsonl", CHUNKS[:2])
     told = 'document "[34]" has an embedding, but no text in --texts'
@@ -100,7 +91,7 @@ def test_wrong_usage(files):
         found(files, method="hybrid", texts=texts)
     with pytest.raises(UserError, match="--texts goes with --method hybrid"):
         found(files, texts=texts)
-    with pytest.raises(UserError, match="--method dense takes no --k1, -b;"):
-        found(files, k1=2.0, b=0.5)
+    with pytest.raises(UserError, match="--method dense takes no --document-field;"):
+        found(files, document_field="code")
     with pytest.raises(UserError, match="takes no --filter"):
         found(files, method="hybrid", encoding=Letters(), texts=texts, filter=["a=b"])
