@@ -7,7 +7,8 @@ import math
 import os
 import warnings
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from io import BufferedRandom, BufferedReader
 from typing import Any
@@ -102,6 +103,18 @@ def read_embeddings(files: Sequence[str], *, fields: bool = False, scan: bool = 
         for name in files
     ]
     return concatenate(parts, files)
+
+
+@contextmanager
+def reading(path: str, again: str = AGAIN) -> Iterator[None]:
+    """Within, what cannot be read is a `UserError` with the path; `again` makes the file."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        failed = cannot_read(error)
+        if isinstance(error, FileNotFoundError | ValueError):
+            failed.remedy = again
+        raise failed.at(path) from None
 
 
 def concatenate(parts: Sequence[Embeddings], files: Sequence[str]) -> Embeddings:
@@ -232,7 +245,7 @@ def read_matrix(path: str, *, fields: bool = False, scan: bool = True) -> Embedd
     if isinstance(rows, BinaryRows):
         norm = 1.0
     else:
-        norm = _largest_norm(path, Matrix([rows])) if scan else math.inf
+        norm = largest_norm(Matrix([rows]), path) if scan else math.inf
     return Embeddings(doc_ids, Matrix([rows]), norm, ids, records, meta)
 
 
@@ -240,22 +253,11 @@ def _write(ending: str) -> str:
     return f"write it with {program('encode', output=f'NAME{ending}')}"
 
 
-def _largest_norm(path: str, rows: Matrix) -> float:
-    try:
-        return largest_norm(rows)
-    except UserError as error:
-        raise error.at(path) from None
-
-
 def _scaled(stem: str, codes: Any) -> Int8Rows:
-    """Codes with their scales, which are mapped too."""
+    """Codes with their scales."""
     path = stem + SCALES
-    try:
-        scales: Any = np.memmap(path, "<f4", mode="r")
-    except OSError as error:
-        raise cannot_read(error).at(path) from None
-    except ValueError:  # it is empty, or ends within a number
-        scales = np.empty(0)
+    with reading(path):
+        scales = np.fromfile(path, "<f4")
     if len(scales) != len(codes) or not ((scales >= 0) & (scales < MAXIMUM_SCALE)).all():
         problem = f"is damaged: it does not hold {len(codes):,} numbers of 4 bytes, 0 or more"
         raise UserError(problem, AGAIN).at(path)
@@ -312,7 +314,8 @@ def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
     records = kept.to_pylist() if fields and kept.num_columns else []
     meta = orjson.loads((file.metadata.metadata or {}).get(b"structkit", b"{}"))
     meta = meta if isinstance(meta, dict) else {}
-    return Embeddings(doc_ids, rows, _largest_norm(path, rows), unique(ids, path), records, meta)
+    norm = largest_norm(rows, path)
+    return Embeddings(doc_ids, rows, norm, unique(ids, path), records, meta)
 
 
 def _numbers(column: Any, rows: int, path: str) -> Floats:
@@ -348,14 +351,9 @@ def id_line(name: str, remedy: str = "change the id") -> str:
 
 def read_ids(path: str, rows: int, again: str = AGAIN) -> list[str]:
     """The ids in a file, one per line, as many as there are embeddings; `again` makes the file."""
-    try:
-        with open(path, encoding="utf-8", newline="\n") as handle:
-            lines = handle.read().removesuffix("\n").split("\n")
-    except (OSError, ValueError) as error:
-        failed = cannot_read(error)
-        if isinstance(error, FileNotFoundError):  # the last file of a run that was killed
-            failed.remedy = f"write one id a line, or {again}"
-        raise failed.at(path) from None
+    remedy = f"write one id a line, or {again}"  # it is the last file of a run that was killed
+    with reading(path, remedy), open(path, encoding="utf-8", newline="\n") as handle:
+        lines = handle.read().removesuffix("\n").split("\n")
     if len(lines) != rows:
         raise UserError(f"holds {len(lines):,} ids for {rows:,} embeddings", again).at(path)
     return lines
@@ -363,11 +361,8 @@ def read_ids(path: str, rows: int, again: str = AGAIN) -> list[str]:
 
 def read_fields(path: str, rows: int, again: str = AGAIN) -> list[Record]:
     """The kept fields of embeddings, one JSON object per line."""
-    try:
-        with open(path, "rb") as handle:
-            records = [orjson.loads(line) for line in handle]
-    except (OSError, ValueError) as error:
-        raise cannot_read(error).at(path) from None
+    with reading(path, again), open(path, "rb") as handle:
+        records = [orjson.loads(line) for line in handle]
     if len(records) != rows or not all(type(record) is dict for record in records):
         problem = f"holds {len(records):,} records for {rows:,} embeddings"
         raise UserError(problem, again).at(path)
@@ -381,13 +376,8 @@ def read_meta(
 
     `kind` is that of codes: bits take fewer columns than they are dimensions.
     """
-    try:
-        with open(path, "rb") as handle:
-            meta = orjson.loads(handle.read())
-    except OSError as error:
-        raise cannot_read(error).at(path) from None
-    except ValueError as error:
-        raise UserError(f"is damaged: it is not JSON ({error})", again).at(path) from None
+    with reading(path, again), open(path, "rb") as handle:
+        meta = orjson.loads(handle.read())
     known = {"count": int, "dim": int, "model_sha256": str, "run": dict, "files": dict}
     optional = ("model_sha256", "run", "files")
     if not isinstance(meta, dict) or not all(
@@ -433,11 +423,8 @@ def check_together(path: str, meta: Record, endings: Iterable[str]) -> None:
         return
     stem = path.removesuffix(".npy")
     for ending in endings:
-        try:
-            with open(stem + ending, "rb") as handle:
-                same = meta["files"].get(ending) == fingerprint(handle, ending)
-        except OSError as error:
-            raise cannot_read(error).at(stem + ending) from None
+        with reading(stem + ending), open(stem + ending, "rb") as handle:
+            same = meta["files"].get(ending) == fingerprint(handle, ending)
         if not same:
             problem = f"does not belong to {stem}{META}: it was written by another run"
             remedy = f"encode again ({flag('resume')} completes a run that was killed)"

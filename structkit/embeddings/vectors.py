@@ -184,8 +184,8 @@ def blocks(rows: Matrix, size: int = BLOCK) -> Iterator[tuple[int, Vectors]]:
         yield first, rows[first : first + size]
 
 
-def largest_norm(rows: Matrix) -> float:
-    """The largest Euclidean norm of a row; a row with NaN, infinity or an overflow raises."""
+def largest_norm(rows: Matrix, path: str = "") -> float:
+    """The largest Euclidean norm of a row; one with NaN, infinity or an overflow in it raises."""
     largest = 0.0
     for first, block in blocks(rows):
         with np.errstate(over="ignore", invalid="ignore"):
@@ -193,7 +193,7 @@ def largest_norm(rows: Matrix) -> float:
         if not np.isfinite(squares).all():
             row = first + int(np.argmin(np.isfinite(squares))) + 1
             problem = f"row {row:,} holds NaN, infinity or numbers too large for float32"
-            raise UserError(problem, NOT_FINITE)
+            raise UserError(problem, NOT_FINITE).at(path)
         largest = max(largest, float(squares.max()))
     return float(np.sqrt(largest))
 

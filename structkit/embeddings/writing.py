@@ -37,8 +37,7 @@ from structkit.records.output import (
 )
 
 FLOATS = "<f4"
-# room for any number of rows: the header is written again when their count is known
-HEADER = 128
+HEADER = 128  # bytes that NumPy takes for it, whatever the number of rows
 JSONL = "write JSONL, or change the id"
 
 
@@ -221,8 +220,9 @@ class VectorFiles:
     def _complete(self, meta: Record) -> None:
         kind = CODES.get(self.quantize or "", FLOATS)
         self._files[".npy"].handle.seek(0)
-        top = header(self.count, columns(self.dim, self.quantize), kind)
-        self._files[".npy"].handle.write(top)
+        shape = (self.count, columns(self.dim, self.quantize))
+        facts = {"descr": kind, "fortran_order": False, "shape": shape}
+        npy.write_array_header_1_0(self._files[".npy"].handle, facts)
         for file in self._files.values():
             file.handle.flush()
         prints = {each: fingerprint(file.handle, each) for each, file in self._files.items()}
@@ -243,17 +243,6 @@ class VectorFiles:
         if not self.resume or kind is None:
             self._journal_path.unlink(missing_ok=True)
         self._journal.close()  # this frees the lock
-
-
-def header(count: int, dim: int, kind: str = FLOATS) -> bytes:
-    """The header of a .npy file of numbers (count, dim), padded to `HEADER` bytes.
-
-    >>> len(header(10**12, 4096))
-    128
-    """
-    fields = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': ({count}, {dim}), }}"
-    body = fields.ljust(HEADER - 11) + "\n"
-    return npy.magic(1, 0) + len(body).to_bytes(2, "little") + body.encode("ascii")
 
 
 PLACES = ("start", "end", "node", "lines", "span")  # the fields of a part's place that are numbers

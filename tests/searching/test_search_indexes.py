@@ -106,7 +106,7 @@ def test_a_saved_index_that_does_not_fit_is_refused(corpus, queries, tmp_path):
         ("ids.txt", "\n".join([*ids[:-1], ids[0]]), 'ids.txt:600: id "c0" is repeated'),
         ("docid", "\n".join(ids[:-1]), "docid: holds 599 ids for 600"),
         ("meta.json", "[1]", "meta.json: is not what structkit writes"),
-        ("meta.json", "{", "meta.json: is damaged: it is not JSON"),
+        ("meta.json", "{", "meta.json: cannot be read: "),
         ("meta.json", json.dumps({**meta, "count": 7}), r"meta.json: says \(7, 16\), but the mat"),
         (
             "meta.json",
