@@ -40,7 +40,7 @@ class Format(plugin.Format):
     """Products; judgements, and the queries in them."""
 
     def parts(self, options: Options) -> Parts:
-        judged = Examples(Labels(parse_gains(options.gains or "esci-documented"), WORDS))
+        judged = Examples(Labels(parse_gains("esci-documented"), WORDS))
         products, examples = (
             tuple(f"{start}{kind}.{ending}" for start in STARTS for ending in ENDINGS)
             for kind in ("products", "examples")

@@ -12,13 +12,10 @@ FILES = ("train.jsonl", "*.jsonl", "*.csv", "*.tsv", "*.parquet")
 
 
 class Format(plugin.Format):
-    """Training examples, or pairs of texts with scores."""
+    """Training examples."""
 
     def parts(self, options: Options) -> Parts:
-        return {
-            "examples": Part(FILES, read_example, Examples().write),
-            "pairs": Part(FILES, read_pair, write_pair, by_name=True),
-        }
+        return {"examples": Part(FILES, read_example, Examples().write)}
 
 
 def read_example(row: Fields) -> Record:
@@ -26,21 +23,8 @@ def read_example(row: Fields) -> Record:
     label = labels(row)
     query, positive, *negatives = texts(row)
     example: Record = {"query": query, "positive": positive}
-    return example | ({"negatives": negatives} if negatives else {}) | label | identity(row)
-
-
-def read_pair(row: Fields) -> Record:
-    """Two texts with a score or label."""
-    label = labels(row)
-    pair = texts(row)
-    if len(pair) != 2:
-        raise UserError(f"the row has {len(pair)} texts, not 2", "convert --part examples")
-    return {"text_a": pair[0], "text_b": pair[1]} | label | identity(row)
-
-
-def identity(row: Fields) -> Record:
-    """The id of a row that has one."""
-    return {"id": str(row["id"])} if "id" in row else {}
+    identity = {"id": str(row["id"])} if "id" in row else {}
+    return example | ({"negatives": negatives} if negatives else {}) | label | identity
 
 
 def labels(row: Fields) -> Record:
@@ -92,9 +76,3 @@ class Examples:
         numbered = {f"negative_{place}": text for place, text in enumerate(negatives, 1)}
         row = {"anchor": query, "positive": positive, **numbered}
         return row | record.move({name: name for name in LABELS})
-
-
-def write_pair(record: Fields) -> Row:
-    """A row of two texts."""
-    row = {"sentence1": record.take("text_a"), "sentence2": record.take("text_b")}
-    return row | record.move({name: name for name in LABELS})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from structkit import plugin
 from structkit.formats.interchange import Fields, Labels, Options, Part, Parts, Row
 from structkit.records.jsonl import Record
-from structkit.scoring.qrels import parse_gains
 
 PRODUCT = {
     "product_id": "id",
@@ -21,33 +20,13 @@ PRODUCT = {
 QUERY = {"query_id": "id", "query": "query", "query_class": "query_class"}
 LABEL = dict.fromkeys(("id", "query_id", "product_id", "label"), "string")
 # as in WANDS' own evaluation: a partial match is worth half an exact one
-GAINS = "Exact=1,Partial=0.5,Irrelevant=0"
-WORDS = {"exact": "Exact", "partial": "Partial", "irrelevant": "Irrelevant"}
+LABELS = Labels({"Exact": 2, "Partial": 1, "Irrelevant": 0})
 
 
 class Format(plugin.Format):
     """Products, queries and judgements."""
 
     def parts(self, options: Options) -> Parts:
-        labels = Labels(parse_gains(options.gains or GAINS), WORDS)
-
-        def read_label(row: Fields) -> Record:
-            return {
-                **row.move({"id": "id"}),
-                "query_id": row.take("query_id"),
-                "doc_id": row.take("product_id"),
-                **labels.read(row.take("label")),
-                **row,
-            }
-
-        def write_label(record: Fields) -> Row:
-            return {
-                "id": record.take_id("id"),
-                "query_id": record.take_id("query_id"),
-                "product_id": record.take_id("doc_id"),
-                "label": labels.take(record),
-            }
-
         return {
             "corpus": Part(("product.csv",), read_product, write_product, "tab", PRODUCT),
             "queries": Part(("query.csv",), read_query, write_query, "tab", QUERY),
@@ -77,3 +56,24 @@ def write_query(record: Fields) -> Row:
     """A row of the queries."""
     row = {"query_id": record.take_id("id"), "query": record.take("query", "text")}
     return row | record.move({"query_class": "query_class"})
+
+
+def read_label(row: Fields) -> Record:
+    """A judgement."""
+    return {
+        **row.move({"id": "id"}),
+        "query_id": row.take("query_id"),
+        "doc_id": row.take("product_id"),
+        **LABELS.read(row.take("label")),
+        **row,
+    }
+
+
+def write_label(record: Fields) -> Row:
+    """A row of the judgements."""
+    return {
+        "id": record.take_id("id"),
+        "query_id": record.take_id("query_id"),
+        "product_id": record.take_id("doc_id"),
+        "label": LABELS.take(record),
+    }

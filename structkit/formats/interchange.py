@@ -55,7 +55,6 @@ class Options:
     """What the user says about formats."""
 
     split: str = setting("test", "The split in file names.")
-    gains: str | None = setting(None, "Gains of the labels of esci and wands, as in `score`.")
 
 
 KINDS = {str: "a string", float: "a number", list: "an array", dict: "an object", int: "a number"}
@@ -163,7 +162,6 @@ class Part:
     names: Mapping[str, str] = field(default_factory=dict)
     group: str = ""
     as_is: bool = False  # nulls of rows stay, and a record without an id does not get its number
-    by_name: bool = False  # not converted with its folder, only if --part names it
 
     def form_of(self, path: str) -> str:
         """The form of a file: that of the part, or of a table, which its name may say."""
@@ -254,7 +252,7 @@ class Labels:
             if gain == relevance:
                 return name
         known = ", ".join(f"{name} {gain}" for name, gain in self.gains.items())
-        raise UserError(f"no label is worth {relevance}", f"there are: {known}; see --gains")
+        raise UserError(f"no label is worth {relevance}", f"there are: {known}")
 
 
 @dataclass(frozen=True)
@@ -277,7 +275,7 @@ class FormatParts:
         """The parts that a folder has, or the chosen one, with their files."""
         files_of = {}
         for name, part in self.parts.items():
-            if chosen == name or (chosen is None and not part.by_name):
+            if chosen in (None, name):
                 if files := _files(Path(folder), part):
                     files_of[name] = files
                 elif chosen:

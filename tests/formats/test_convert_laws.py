@@ -144,9 +144,7 @@ LAWS = {
     ("sentence-transformers", "examples", "jsonl"): EXAMPLES,
     ("sentence-transformers", "examples", "csv"): EXAMPLES,
     ("sentence-transformers", "examples", "parquet"): EXAMPLES,
-    ("sentence-transformers", "pairs", "tsv"): some(
-        record({"text_a": FULL, "text_b": FULL, "score": FLOAT})
-    ),
+    ("sentence-transformers", "examples", "tsv"): EXAMPLES,
     ("tevatron", "examples", "jsonl"): some(
         record({"id": TEXT, "query": TEXT, "positive": TEXT}, positives=TEXTS, negatives=TEXTS).map(
             even(("positive", "negative"))
