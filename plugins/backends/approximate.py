@@ -40,10 +40,10 @@ MANY = 10_000  # rows from which codes are worth training
 class OfFaiss(Approximate):
     """An index of faiss."""
 
-    def _hits(self, queries: Vectors, rows: int, k: int) -> list[list[Hit]]:
+    def find(self, queries: Vectors, rows: int) -> list[list[Hit]]:
         if isinstance(self.index, faiss.IndexHNSW):  # it finds no more than efSearch
             self.index.hnsw.efSearch = max(self.index.hnsw.efSearch, rows)
-        return super()._hits(queries, rows, k)
+        return super().find(queries, rows)
 
 
 class Backend(plugin.Backend):

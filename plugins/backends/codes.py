@@ -96,7 +96,7 @@ class Codes(Approximate):
     index: Candidates
 
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
-        rows = k * math.ceil(len(self.corpus.doc_ids) / self.documents)
+        rows = k * math.ceil(self.rows / self.documents)
         size = max(1, RESULTS // self.index.count(rows))
         hits: list[list[Hit]] = []
         for first in range(0, len(queries), size):

@@ -20,18 +20,14 @@ from structkit.extras import require
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import Hit
-from structkit.searching.hits import Searcher, best_of_documents, check_options, refuse_filters
+from structkit.searching.hits import RowSearcher, check_options, refuse_filters
 from structkit.searching.options import SearchOptions
 
 MAXIMUM = 1000  # rows that pgvector's HNSW returns (hnsw.ef_search)
 INDEXED = 2000  # the most dimensions of an index in pgvector
 MEMORY = 4096  # MiB that building an index may take
 GRAPH = 512  # bytes of a row in pgvector's graph besides its numbers
-# a row for each table that structkit wrote: what it holds, so that it is not loaded twice
-TABLES = """CREATE TABLE IF NOT EXISTS structkit_tables
-  (name text PRIMARY KEY, content text, rows bigint, documents bigint, dimensions int,
-   model text)"""
-COLUMNS = ("content", "rows", "documents", "dimensions", "model")
+OURS = '{"structkit":'  # how the comments of tables begin that structkit wrote
 
 
 class Backend(plugin.Backend):
@@ -60,7 +56,6 @@ class Backend(plugin.Backend):
         table = PgVector(connection, corpus[0] if loaded else default_table(corpus), options)
         try:
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-            connection.execute(TABLES)
             table.open(None if loaded else corpus)
             return table
         except psycopg.Error as error:
@@ -74,18 +69,34 @@ class Backend(plugin.Backend):
             raise
 
 
-class PgVector(Searcher):
-    """A table of embeddings; a document of several rows has the score of its best one."""
+class PgVector(RowSearcher):
+    """A table of embeddings, whose comment says what it holds, so that it is not loaded twice."""
 
     def __init__(self, connection: Any, name: str, options: SearchOptions) -> None:
         self.connection, self.name, self.options = connection, name, options
-        self.sql = require("psycopg.sql", "pgvector")
-        self.table = self.sql.Identifier(name)
+        identifier = require("psycopg.sql", "pgvector").Identifier
+        names = name, f"{name}_hnsw"
+        self.table, self.graph = (identifier(each).as_string(connection) for each in names)
+        # a field has the value, or a list with it
+        one = "(fields ->> %s::text = %s OR fields -> %s::text @> %s::jsonb)"
+        conditions = options.conditions
+        self.where = f"WHERE {' AND '.join([one] * len(conditions))}" if conditions else ""
+        self.values = [
+            text
+            for field, value in conditions
+            for text in (field, value, field, orjson.dumps([value]).decode())
+        ]
 
     def open(self, files: Sequence[str] | None) -> None:
         """Load files, unless the table holds them, and build the index that it lacks."""
-        contents = self._contents()
+        select = "SELECT to_regclass(%s) IS NULL, obj_description(to_regclass(%s), 'pg_class')"
+        free, comment = self.connection.execute(select, [self.table] * 2).fetchone()
+        contents = orjson.loads(comment) if (comment or "").startswith(OURS) else None
         if files:
+            if not (free or contents):
+                problem = f"the database has a table {self.name} that structkit did not write"
+                remedy = "rename the file of the corpus, or name another database"
+                raise UserError(problem, remedy)
             contents = self._from_files(files, contents)
         elif contents is None:
             raise UserError(f"there is no file and no loaded table {self.name}", "check the name")
@@ -95,12 +106,6 @@ class PgVector(Searcher):
         if self.options.index == "hnsw" and files:
             self._build_index()
 
-    def _contents(self) -> Record | None:
-        """What the table holds, if it was loaded by structkit."""
-        select = f"SELECT {', '.join(COLUMNS)} FROM structkit_tables WHERE name = %s"
-        row = self.connection.execute(select, [self.name]).fetchone()
-        return dict(zip(COLUMNS, row, strict=True)) if row else None
-
     def _from_files(self, files: Sequence[str], known: Record | None) -> Record:
         """What the table of a corpus holds, after its files are loaded if necessary."""
         corpus = read_embeddings(files, fields=True)
@@ -108,39 +113,44 @@ class PgVector(Searcher):
         digest = hashlib.sha256(ids)
         for _, block in blocks(corpus.vectors):
             digest.update(np.ascontiguousarray(block).tobytes())
-        if known and known["content"] == digest.hexdigest():
-            return known
-        if known:
+        contents = {
+            "structkit": digest.hexdigest(),
+            "rows": len(corpus.ids),
+            "documents": len(set(corpus.doc_ids)),
+            "dimensions": corpus.dimensions,
+            "model": corpus.model,
+        }
+        if known and known["structkit"] != contents["structkit"]:
             say(f"the table {self.name} held another corpus, and is loaded again")
-        documents = len(set(corpus.doc_ids))
-        values = (digest.hexdigest(), len(corpus.ids), documents, corpus.dimensions, corpus.model)
-        self._load(corpus, values, new=known is None)
-        return dict(zip(COLUMNS, values, strict=True))
+        if known != contents:
+            self._load(corpus, contents)
+        return contents
 
-    def _load(self, corpus: Embeddings, values: Sequence[object], *, new: bool) -> None:
+    def _load(self, corpus: Embeddings, contents: Record) -> None:
         """Copy the corpus into its table, in one transaction: whole or not at all."""
-        sql, table = self.sql, self.table
+        literal = require("psycopg.sql", "pgvector").Literal
+        comment = literal(orjson.dumps(contents).decode()).as_string(self.connection)
         with self.connection.transaction(), self.connection.cursor() as cursor:
-            exists = cursor.execute("SELECT to_regclass(%s)", [f'"{self.name}"']).fetchone()[0]
-            if exists and new:
-                raise UserError(
-                    f"the database has a table {self.name} that structkit did not write",
-                    "rename the file of the corpus, or name another database",
-                )
-            cursor.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(table))
-            create = (
-                "CREATE TABLE {} (row bigint PRIMARY KEY, id text NOT NULL, doc_id text NOT NULL,"
-                " fields jsonb, embedding vector({}) NOT NULL)"
+            cursor.execute(f"DROP TABLE IF EXISTS {self.table}")
+            cursor.execute(
+                f"CREATE TABLE {self.table} (row bigint PRIMARY KEY, id text NOT NULL,"
+                " doc_id text NOT NULL, fields jsonb,"
+                f" embedding vector({corpus.dimensions}) NOT NULL)"
             )
-            cursor.execute(sql.SQL(create).format(table, sql.Literal(corpus.dimensions)))
-            copy = "COPY {} (row, id, doc_id, fields, embedding) FROM STDIN (FORMAT BINARY)"
-            with cursor.copy(sql.SQL(copy).format(table)) as target:
+            columns = "(row, id, doc_id, fields, embedding)"
+            with cursor.copy(f"COPY {self.table} {columns} FROM STDIN (FORMAT BINARY)") as target:
                 for piece in binary(corpus):
                     target.write(piece)
-            cursor.execute("DELETE FROM structkit_tables WHERE name = %s", [self.name])
-            insert = f"INSERT INTO structkit_tables VALUES (%s{', %s' * len(COLUMNS)})"
-            cursor.execute(insert, [self.name, *values])
-        self.connection.execute(sql.SQL("ANALYZE {}").format(table))
+            cursor.execute(f"COMMENT ON TABLE {self.table} IS {comment}")
+        self.connection.execute(f"ANALYZE {self.table}")
+
+    def _check_filters(self) -> None:
+        """Raise for filters that no row passes."""
+        rows = f"SELECT 1 FROM {self.table} {self.where} LIMIT 1"
+        if not self.values or self.connection.execute(rows, self.values).fetchone():
+            return
+        keys = f"SELECT DISTINCT jsonb_object_keys(fields) FROM {self.table}"
+        refuse_filters(self.options, {key for (key,) in self.connection.execute(keys)}, self.name)
 
     def _build_index(self) -> None:
         """Build the HNSW index if it is missing."""
@@ -151,90 +161,52 @@ class PgVector(Searcher):
             )
         # a graph that does not fit in this memory is built many times more slowly
         memory = min(MEMORY, 64 + self.rows * (4 * self.dimensions + GRAPH) // 2**20)
-        settings = {"maintenance_work_mem": f"{memory}MB"}
-        create = self.sql.SQL(
-            "CREATE INDEX IF NOT EXISTS {} ON {} USING hnsw (embedding vector_ip_ops)"
-            " WITH (m = 16, ef_construction = 100)"
-        ).format(self.sql.Identifier(f"{self.name}_hnsw"), self.table)
         # workers share that memory, and a container has little shared memory: then without them
-        for more in ({}, {"max_parallel_maintenance_workers": "0"}):
+        for workers in ("", "SET LOCAL max_parallel_maintenance_workers = 0"):
             try:
                 with self.connection.transaction():
-                    for name, value in {**settings, **more}.items():
-                        self.connection.execute("SELECT set_config(%s, %s, true)", [name, value])
-                    self.connection.execute(create)
+                    self.connection.execute(
+                        f"SET LOCAL maintenance_work_mem = '{memory}MB'; {workers}"
+                    )
+                    self.connection.execute(
+                        f"CREATE INDEX IF NOT EXISTS {self.graph} ON {self.table} USING hnsw"
+                        " (embedding vector_ip_ops) WITH (m = 16, ef_construction = 100)"
+                    )
                 return
             except require("psycopg", "pgvector").errors.DiskFull:
-                if more:
+                if workers:
                     raise
 
-    def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
-        exact = self.options.index == "flat"
-        hits = self._documents(queries, k, exact=exact)
+    def find(self, queries: Vectors, rows: int) -> list[list[Hit]]:
+        exact = self.options.index == "flat" or rows > MAXIMUM
+        found = self._rows(queries, rows, exact=exact)
         # an index searches only part of the table: where a filter leaves too little of that, the
         # whole table is searched
-        short = [number for number, ranked in enumerate(hits) if len(ranked) < k]
-        if short and not exact and (self.options.filter or k < self.documents):
-            again = self._documents(queries[short], k, exact=True)
-            for number, ranked in zip(short, again, strict=True):
-                hits[number] = ranked
-        return hits
-
-    def _documents(self, queries: Vectors, k: int, *, exact: bool) -> list[list[Hit]]:
-        """The k best documents, from as many rows as that takes."""
-        rows = k * -(-self.rows // self.documents)
-        while True:
-            hits = self._rows(queries, rows, exact=exact or rows > MAXIMUM)
-            best = [best_of_documents(ranked)[:k] for ranked in hits]
-            whole = rows >= self.rows or self.rows == self.documents
-            if whole or all(
-                len(ranked) == k or len(of_rows) < rows
-                for ranked, of_rows in zip(best, hits, strict=True)
-            ):
-                return best
-            rows *= 2
+        short = [number for number, hits in enumerate(found) if len(hits) < rows]
+        if short and not exact:
+            again = self._rows(queries[short], rows, exact=True)
+            for number, hits in zip(short, again, strict=True):
+                found[number] = hits
+        return found
 
     def _rows(self, queries: Vectors, rows: int, *, exact: bool) -> list[list[Hit]]:
-        condition, values = self._condition()
-        query = self.sql.SQL(
+        query = (
             "SELECT q.number, hit.id, hit.doc_id, hit.fields, -hit.distance"
             " FROM unnest(%s::vector[]) WITH ORDINALITY AS q(embedding, number)"
             " CROSS JOIN LATERAL (SELECT id, doc_id, fields, embedding <#> q.embedding AS distance"
-            " FROM {} {} ORDER BY embedding <#> q.embedding LIMIT %s) AS hit"
-        ).format(self.table, condition)
+            f" FROM {self.table} {self.where} ORDER BY embedding <#> q.embedding LIMIT %s) AS hit"
+        )
         texts = [orjson.dumps(row.tolist()).decode() for row in queries]
         hits: list[list[Hit]] = [[] for _ in texts]
         with self.connection.transaction(), self.connection.cursor() as cursor:
             for setting in planner_settings(rows, exact=exact):
                 cursor.execute(setting)
             for number, row_id, doc_id, fields, score in cursor.execute(
-                query, [texts, *values, rows], prepare=True
+                query, [texts, *self.values, rows], prepare=True
             ):
                 best = {"id": row_id, **(fields or {})} if self.options.explain else None
                 hits[number - 1].append(Hit(doc_id, score, best))
         return hits
-
-    def _condition(self) -> tuple[Any, list[str]]:
-        """The filters in SQL, and the values of its placeholders."""
-        conditions = self.options.conditions
-        # a value, or an item of a list
-        one = "(fields ->> %s::text = %s OR fields -> %s::text @> %s::jsonb)"
-        values = [
-            text
-            for name, value in conditions
-            for text in (name, value, name, orjson.dumps([value]).decode())
-        ]
-        where = f"WHERE {' AND '.join([one] * len(conditions))}" if conditions else ""
-        return self.sql.SQL(where), values
-
-    def _check_filters(self) -> None:
-        """Raise for filters that no row passes."""
-        condition, values = self._condition()
-        rows = self.sql.SQL("SELECT 1 FROM {} {} LIMIT 1").format(self.table, condition)
-        if not values or self.connection.execute(rows, values).fetchone():
-            return
-        keys = self.sql.SQL("SELECT DISTINCT jsonb_object_keys(fields) FROM {}").format(self.table)
-        refuse_filters(self.options, {key for (key,) in self.connection.execute(keys)}, self.name)
 
     def close(self) -> None:
         self.connection.close()

@@ -125,45 +125,54 @@ def row_record(corpus: Embeddings, row: int) -> Record:
     return {"id": corpus.ids[row], **(corpus.fields[row] if corpus.fields else {})}
 
 
-class Approximate(Searcher):
-    """An index of rows; a document of several rows has the score of the best one found.
+class RowSearcher(Searcher):
+    """Finds rows; a document of several ones has the score of the best one found."""
 
-    `index.search(queries, rows)` is as faiss has it: scores and numbers of the best rows, best
-    first, number -1 where it found fewer.
+    rows: int
+    documents: int
+
+    @abstractmethod
+    def find(self, queries: Vectors, rows: int) -> list[list[Hit]]:
+        """At most so many rows for each query, best first."""
+
+    def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
+        k = min(k, self.documents)
+        # as many rows as k documents have on average, and more while that is too few
+        rows = k * math.ceil(self.rows / self.documents)
+        while True:
+            rows = min(rows, self.rows)
+            found = self.find(queries, rows)
+            hits = [best_of_documents(of_rows)[:k] for of_rows in found]
+            if rows == self.rows or self.rows == self.documents:
+                return hits
+            ended = (len(of_rows) < rows for of_rows in found)
+            if all(no_more or len(best) == k for no_more, best in zip(ended, hits, strict=True)):
+                return hits
+            rows *= 2
+
+
+class Approximate(RowSearcher):
+    """An index of rows as faiss has it.
+
+    `index.search(queries, rows)` gives scores and numbers of the best rows, best first, number -1
+    where it found fewer.
     """
 
     def __init__(self, index: Any, corpus: Embeddings, options: SearchOptions) -> None:
         self.index, self.corpus, self.options = index, corpus, options
         self.dimensions, self.model = corpus.dimensions, corpus.model
-        self.documents = len(set(corpus.doc_ids))
+        self.rows, self.documents = len(corpus.doc_ids), len(set(corpus.doc_ids))
 
-    def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
-        documents, every = self.documents, len(self.corpus.doc_ids)
-        k = min(k, documents)
-        # as many rows as k documents have on average, and more while that is too few
-        rows = k * math.ceil(every / documents)
-        while True:
-            rows = min(rows, every)
-            hits = self._hits(queries, rows, k)
-            if rows == every or all(len(ranked) == k for ranked in hits):
-                break
-            if rows == k and documents == every:
-                break  # one row per document: the index itself finds no more
-            rows *= 2
-        return hits
-
-    def _hits(self, queries: Vectors, rows: int, k: int) -> list[list[Hit]]:
-        """The k best documents among the rows that the index finds for each query."""
+    def find(self, queries: Vectors, rows: int) -> list[list[Hit]]:
         scores, numbers = self.index.search(np.ascontiguousarray(queries), rows)  # best first
         if not np.isfinite(scores[numbers >= 0]).all():
             raise UserError(
                 "the index or a query holds NaN or infinity", "build and encode it again"
             )
-        hits = [
+        return [
             [self._hit(score, row) for score, row in zip(*found, strict=True) if row >= 0]
             for found in zip(scores.tolist(), numbers.tolist(), strict=True)
         ]
-        return [best_of_documents(found)[:k] for found in hits]
 
     def _hit(self, score: float, row: int) -> Hit:
         shown = row_record(self.corpus, row) if self.options.explain else None
