@@ -8,7 +8,6 @@ from structkit import plugin
 from structkit.errors import MEND, UserError
 from structkit.formats.interchange import Fields, Options, Part, Parts, Row
 from structkit.records.jsonl import Record
-from structkit.structure.trees.brackets import read
 
 COLUMNS = "word_ids words lemmas upos xpos feats heads deprels deps misc".split()
 ID = re.compile(r"[1-9][0-9]*(-[1-9][0-9]*)?|[0-9]+\.[1-9][0-9]*")
@@ -71,7 +70,7 @@ def on_a_line(text: str) -> str:
 
 
 def write_sentence(record: Fields) -> Row:
-    """A sentence; without `words`, the words are those of its tree."""
+    """A sentence."""
     lines = []
     identifier = record.take("id", default=None)
     text = record.take("text", default=None)
@@ -80,8 +79,6 @@ def write_sentence(record: Fields) -> Row:
     if text is not None:
         lines.append(f"# text = {on_a_line(text)}")
     lines += [f"# {on_a_line(comment)}" for comment in record.take_texts("comments")]
-    if record.get("words") is None and isinstance(record.get("tree"), str):
-        record["words"] = list(read(record["tree"]).words)
     words = record.take("words", kind=list)
     record["words"] = words
     columns = [record.take_texts(name) for name in COLUMNS]

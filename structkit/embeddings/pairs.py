@@ -15,7 +15,6 @@ from structkit.errors import UserError, flag, program
 from structkit.records.jsonl import Record, Records, json_kind
 
 ENDING = "_embedding"
-USUAL = ("text_a_embedding", "text_b_embedding")
 
 
 def _remedy() -> str:
@@ -66,8 +65,8 @@ class EmbeddingPairs:
 def read_pairs(files: Sequence[str]) -> EmbeddingPairs:
     """The pairs of JSONL files: two fields that end in `_embedding`, and the others.
 
-    Errors: a record with fewer or more such fields (unless two are `text_a_embedding` and
-    `text_b_embedding`), vectors of different dimensions, and files without records.
+    Errors: a record with fewer or more such fields, vectors of different dimensions, and files
+    without records.
     """
     records = Records.read(files)
     names: tuple[str, ...] = ()
@@ -91,8 +90,6 @@ def read_pairs(files: Sequence[str]) -> EmbeddingPairs:
 
 def _names(record: Record) -> tuple[str, ...]:
     names = tuple(name for name in record if name.endswith(ENDING))
-    if set(USUAL) <= set(names):
-        return USUAL
     if len(names) != 2:
         found = f" ({', '.join(names)})" if names else ""
         problem = f"the record has {len(names)} fields that end in {ENDING}, not 2{found}"

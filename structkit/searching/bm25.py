@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 import orjson
 
-from structkit.embeddings.reading import id_line, map_array
+from structkit.embeddings.reading import fingerprint, id_line, map_array
 from structkit.embeddings.vectors import Numbers, Vectors
 from structkit.errors import UserError, flag
 from structkit.records.fields import document_text
@@ -26,7 +26,8 @@ from structkit.searching.words import words
 
 # a saved index; the arrays are those of `BM25`
 META, IDS = "meta.json", "ids.txt"
-ARRAYS = {"starts": np.int64, "documents": np.int32, "scores": np.float32}
+ARRAYS = ("starts", "documents", "scores")
+FILES = (IDS, WORD_LIST, *(f"{name}.npy" for name in ARRAYS))
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,8 @@ class BM25:
             (new / WORD_LIST).write_text("".join(f"{word}\n" for word in self.words), "utf-8")
             for name in ARRAYS:
                 np.save(new / f"{name}.npy", getattr(self, name))
-            write_json(new / META, {"count": len(self.doc_ids), "document_field": self.field})
+            prints = {name: _fingerprint(new / name) for name in FILES}
+            write_json(new / META, {"document_field": self.field, "files": prints})
 
     @classmethod
     def open(cls, folder: str) -> Self:
@@ -112,27 +114,18 @@ class BM25:
             arrays: Any = {
                 name: np.asarray(map_array(str(home / f"{name}.npy"))) for name in ARRAYS
             }
-            index = cls(doc_ids, number, **arrays, field=meta["document_field"])
+            if meta["files"] != {name: _fingerprint(home / name) for name in FILES}:
+                raise ValueError("its files do not fit together")
+            return cls(doc_ids, number, **arrays, field=meta["document_field"])
         except OSError as error:
             raise cannot_read(error).at(error.filename or folder) from None
         except (ValueError, TypeError, KeyError) as error:
             raise UserError(f"is damaged ({error})", again).at(folder) from None
-        if not index.fits(meta.get("count")):
-            raise UserError("is damaged: its files do not fit together", again).at(folder)
-        return index
 
-    def fits(self, count: object) -> bool:
-        """Whether there are so many documents, and each posting is of one of these and a word."""
-        arrays = self.starts, self.documents, self.scores
-        kinds = [(np.dtype(kind), 1) for kind in ARRAYS.values()]
-        if kinds != [(each.dtype, each.ndim) for each in arrays]:
-            return False
-        of_words = len(self.starts) == len(self.words) + 1 and not self.starts[0]
-        ends = len(self.documents) == len(self.scores) == self.starts[-1]
-        if not of_words or not ends or (np.diff(self.starts) < 0).any():
-            return False
-        low, high = self.documents.min(initial=0), self.documents.max(initial=0)
-        return bool(0 <= low <= high < len(self.doc_ids) == len(set(self.doc_ids)) == count)
+
+def _fingerprint(path: Path) -> str:
+    with path.open("rb") as handle:
+        return fingerprint(handle, path.suffix)
 
 
 def lexical_index(

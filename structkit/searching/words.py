@@ -99,13 +99,9 @@ def alike(one: str, other: str) -> bool:
     >>> alike("routing", "router"), alike("config", "configuration"), alike("context", "content")
     (True, True, False)
     """
-    if one == other:
-        return True
-    shared = len(commonprefix((one, other)))
-    if shared < SHORTEST:
-        return False
-    rests = one[shared:], other[shared:]
-    return "" in rests or ENDINGS.issuperset(rests)
+    shorter, longer = sorted((one, other), key=len)
+    begins = len(shorter) >= SHORTEST and longer.startswith(shorter)
+    return begins or same_stem(one, other)
 
 
 @lru_cache(maxsize=1 << 16)
