@@ -22,9 +22,7 @@ def keep_apart(
     *,
     replaced: Sequence[str | None] = (),
 ) -> None:
-    """Raise if a path that is written is also read, is written twice, or is empty.
-
-    And if stdin, or another pipe, is read twice.
+    """Raise if a path that is written is also read or written twice, or a pipe is read twice.
 
     `writes` are flags with their paths, `reads` are paths; None is skipped, `-` is stdout or stdin.
     A folder is written with all that is in it. `replaced` are inputs that `-o` may replace once
@@ -32,16 +30,14 @@ def keep_apart(
     """
     written = [_Place.of(path, flag) for flag, path in writes if path is not None]
     read = [_Place.of(name) for name in (*reads, *replaced) if name is not None]
-    if [each.name for each in read].count("-") > 1:
-        raise UserError("stdin is read twice", "give a file for one of them", status=2)
-    pipes = [each.pipe for each in read]
-    if again := [each.name for each in read if each.pipe and pipes.count(each.pipe) > 1]:
-        problem = f"{again[-1]} is a pipe and is read twice"
-        raise UserError(problem, "give a file for one of them", status=2)
+    once: dict[object, _Place] = {}
+    for each in read:
+        if (each.pipe or each.name == "-") and once.setdefault(each.pipe, each) is not each:
+            raise UserError(f"{each} is read twice", "give a file for one of them", status=2)
     for output, source in product(written, read):
         same = output.is_same(source)
         may_replace = output.flag == "-o" and output.name != "-" and source.name in replaced
-        if source.there and output.touches(source) and not (same and may_replace):
+        if source.number and output.touches(source) and not (same and may_replace):
             relation = "is the input {}" if same else "and the input {}: one is inside the other"
             problem = f"{output} {relation.format(source)}"
             raise UserError(problem, REMEDY, status=2)
@@ -106,25 +102,21 @@ class _Place:
     flag: str = ""  # that names it, if it is written
     path: str = ""
     number: tuple[int, int] | None = None
-    there: bool = False
-    file: bool = False
     pipe: tuple[int, int] | None = None  # its number, if it can be read once
 
     @classmethod
     def of(cls, name: str, flag: str = "") -> _Place:
         """The place of a file, or for `-` of stdin, or of stdout where a flag is written to."""
-        if not name:
-            raise UserError(f"{flag or 'an input'} has an empty name", "name a file", status=2)
         standard = 1 if flag else 0
         path = os.path.realpath(("/dev/stdin", "/dev/stdout")[standard] if name == "-" else name)
         try:
             status = os.fstat(standard) if name == "-" else os.stat(name)
         except OSError:
             return cls(name, flag, path)
-        mode, number = status.st_mode, (status.st_dev, status.st_ino)
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a device or a pipe keeps nothing
-            return cls(name, flag, pipe=number if is_pipe(name) else None)
-        return cls(name, flag, path, number, there=True, file=stat.S_ISREG(mode))
+        number = status.st_dev, status.st_ino
+        if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+            return cls(name, flag, path, number)
+        return cls(name, flag, pipe=number if is_pipe(name) else None)  # a device keeps nothing
 
     def __str__(self) -> str:
         if self.name == "-":
@@ -136,11 +128,7 @@ class _Place:
             return True
         return bool(self.path) and self.path == other.path
 
-    def is_inside(self, other: _Place) -> bool:
-        if other.file or not self.path or not other.path:
-            return False
-        return self.path.startswith(other.path.rstrip("/") + "/")
-
     def touches(self, other: _Place) -> bool:
         """Whether they are the same, or one is inside the other."""
-        return self.is_same(other) or self.is_inside(other) or other.is_inside(self)
+        paths = [each.path for each in (self, other) if each.path]
+        return self.is_same(other) or (len(paths) == 2 and os.path.commonpath(paths) in paths)

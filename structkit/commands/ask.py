@@ -14,7 +14,7 @@ from structkit.errors import UserError, flag
 from structkit.extras import PACKAGES, install
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
 from structkit.machine import cache_folder, data_folder
-from structkit.paths import keep_apart, lines_name
+from structkit.paths import keep_apart
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.output import write_records
@@ -144,18 +144,13 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
                 passage = _passage({**record, "path": path}, question)
                 found.append({**answer, "score": hit.score, "rank": rank, **passage})
             if not best:
-                say(str(no_answer(question, meaning is not None).at(settings.target)))
+                why = "none of its words is there"
+                why += ", and no passage is closer to it than chance" * (meaning is not None)
+                told = UserError(f'nothing answers "{question}": {why}', "ask in other words")
+                say(str(told.at(settings.target)))
         return found
 
     yield from with_cache(place, work)
-
-
-def no_answer(question: str, by_meaning: bool) -> UserError:
-    """What is said of a question without an answer."""
-    why = "none of its words is there"
-    if by_meaning:
-        why += ", and no passage is closer to it than chance"
-    return UserError(f'nothing answers "{question}": {why}', "ask in other words")
 
 
 def _passage(record: Record, question: str) -> dict[str, Any]:
@@ -186,9 +181,7 @@ class ListOutput(OutputOptions):
 
 def _main(settings: Settings, output: ListOutput) -> None:
     settings = with_questions(settings)
-    read = [path for _, path in files_of([settings], "reads")]
-    keep_apart(files_of([output], "writes"), read)
-    lines_name(output.output)
+    keep_apart(files_of([output], "writes"), [settings.target])
     found = list(ask(settings))
     if found and is_for_a_list(settings.questions, output.output, None):
         from structkit.searching.listing import write_answers
@@ -207,21 +200,16 @@ def with_questions(settings: Settings) -> Settings:
     stdin is one.
     """
     target, questions = settings.target, settings.questions
-    if not questions and not os.path.exists(target) and target != "-":
+    if not questions and (target == "-" or not os.path.exists(target)):
         target, questions = ".", (unicode(target),)
-    if target == "-":
-        target, questions = ".", ("-",)
     if not os.path.exists(target):
         raise UserError("does not exist", "write structkit ask FOLDER QUESTION").at(target)
-    problem, status = "the question is empty", 2
-    if not questions and sys.stdin.isatty():
-        problem = "there is no question"
-    elif not questions or questions == ("-",):
-        problem, status = "stdin holds no question", 1
+    if questions == ("-",) or not (questions or sys.stdin.isatty()):
         questions = tuple(sys.stdin.buffer.read().decode("utf-8", "replace").splitlines())
     questions = tuple(filter(None, map(str.strip, questions)))
     if not questions:
-        raise UserError(problem, 'write structkit ask FOLDER "QUESTION"', status=status)
+        remedy = 'write structkit ask FOLDER "QUESTION"'
+        raise UserError("there is no question", remedy, status=2)
     return replace(settings, target=target, questions=questions)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from structkit import registry
 from structkit.errors import UserError, flag
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
-from structkit.paths import keep_apart, lines_name
+from structkit.paths import keep_apart
 from structkit.progress import say
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import input_name
@@ -185,11 +185,10 @@ def _encoding(settings: Settings) -> TextEncoding | None:
         return None
     from structkit.learning.encoding.encoding import Encoding
 
-    field = () if settings.query_field is None else (settings.query_field,)
     reads = EncodingSettings(
         model=settings.model,
         as_="query",
-        field=field,
+        field=tuple(filter(None, [settings.query_field])),
         engine=settings.engine,
         offline=settings.offline,
     )
@@ -203,7 +202,6 @@ def _main(settings: Settings, output: RunOutput) -> None:
         settings = replace(settings, queries=("-",))
         read = [path for _, path in files_of([settings], "reads")]
         keep_apart(files_of([settings, output], "writes"), read)
-    lines_name(output.output)
     if not is_for_a_list(settings.query, output.output, output.format):
         write_run(search(settings), output.output, output.format)
         return

@@ -85,7 +85,8 @@ class _Cluster(Executor):
             else:
                 init = partial(ray.init, address)
                 remedy = "ray status shows whether a cluster runs on this machine"
-                _ask(address)
+                if address != "auto":
+                    _ask(address)
             started = thread.submit(init, log_to_driver=False, logging_level="ERROR")
             # of what it loses Ray tells on stdout, where our records may go
             own = ray._private.worker
@@ -133,15 +134,13 @@ def _own(processors: int, place: str) -> dict[str, Any]:
 
 def _ask(address: str) -> None:
     """Raise if nothing listens at the address of a cluster."""
-    if address == "auto":
-        return
     host, _, port = address.rpartition(":")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), SECONDS).close()
+        socket.create_connection((host.strip("[]"), port), SECONDS).close()
     except OSError as error:
         raise UserError(
             f"no Ray cluster answers at {address}: {error.strerror or error}",
-            "start one with ray start --head, or give --ray local",
+            "start one with ray start --head, or give local, auto or HOST:PORT",
         ) from None
 
 

@@ -263,7 +263,7 @@ def not_json(error: orjson.JSONDecodeError, line: bytes) -> UserError:
 def not_utf8(error: UnicodeDecodeError) -> UserError:
     """The error for a line in another encoding."""
     problem = f"the line is not UTF-8 (byte {error.start + 1})"
-    return UserError(problem, "convert the file, for example with iconv -t utf-8")
+    return UserError(problem, "unpack the file, or convert it with iconv -t utf-8")
 
 
 def text_field(record: Record, name: str, remedy: str = "", *, named: bool = False) -> str:

@@ -12,8 +12,9 @@ import shutil
 import stat
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, BinaryIO, cast
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from typing import Any, BinaryIO
 
 import orjson
 
@@ -29,13 +30,6 @@ BUFFER = 1 << 20  # stdio's default buffers cost 1.8x
 PIECE = 1 << 16
 
 GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
-# the first bytes of files that must be unpacked first, and what unpacks them
-OTHERS = {
-    b"\x28\xb5\x2f\xfd": "zstd -dc",
-    b"\xfd7zXZ": "xz -dc",
-    b"BZh": "bzip2 -dc",
-    b"PK\x03\x04": "unzip -p",
-}
 ROWS = 1024  # of Parquet, held at a time
 COPY = "it is cut or damaged: copy it again"
 
@@ -97,74 +91,37 @@ def is_deep(value: object) -> bool:
     return False
 
 
-def open_input(name: str) -> io.BufferedReader:
-    """A binary handle for a file or stdin (`-`), decompressed as its name or first bytes say."""
-    try:
-        if name == "-" and os.isatty(0):
-            say("reading stdin …")
-        source = 0 if name == "-" else name
-        raw: Any = open(source, "rb", buffering=BUFFER, closefd=name != "-")
-        handle: io.BufferedReader = raw
-        head = handle.peek(8)
-    except OSError as error:
-        raise cannot_read(error).at(input_name(name)) from None
-    if name.endswith(".gz") or head.startswith(GZIP):
-        content = gzip.GzipFile(fileobj=handle, mode="rb")
-        content.myfileobj = raw  # it is closed with its content
-        return io.BufferedReader(cast(Any, content), BUFFER)
-    if not head:  # a terminal is not asked twice for its end
-        handle.close()
-        return io.BufferedReader(io.BytesIO())
-    if head.startswith(PARQUET):
-        return io.BufferedReader(ParquetLines(handle, input_name(name)), BUFFER)
-    for start, tool in OTHERS.items():
-        if head.startswith(start):
-            handle.close()
-            raise UserError("is compressed", f"unpack it with {tool}").at(input_name(name))
-    return handle
+def pieces(name: str) -> Generator[bytes]:
+    """The content of a file or stdin (`-`), unpacked as its name or first bytes say."""
+    if name == "-" and os.isatty(0):
+        say("reading stdin …")
+    source = 0 if name == "-" else name
+    with io.BufferedReader(io.FileIO(source, closefd=name != "-"), BUFFER) as file:
+        head = file.peek(8)
+        if head.startswith(PARQUET):
+            yield from _parquet_lines(file)
+        elif head:  # a terminal is not asked twice for its end
+            packed = name.endswith(".gz") or head.startswith(GZIP)
+            content: Any = gzip.GzipFile(fileobj=file, mode="rb") if packed else file
+            handle = io.BufferedReader(content, BUFFER) if packed else content
+            while data := handle.read1(PIECE):
+                yield data
 
 
-class ParquetLines(io.RawIOBase):
+def _parquet_lines(file: BinaryIO) -> Iterator[bytes]:
     """The rows of a Parquet file as JSON objects, one per line; nulls are left out.
 
     A pipe is copied to a temporary file first: Parquet is read from its end.
     """
-
-    def __init__(self, handle: BinaryIO, name: str) -> None:
-        self.arrow = require("pyarrow", "parquet")
-        self.parquet = require("pyarrow.parquet", "parquet")
-        self.handle: Any = handle
-        self.name = name
-        if not handle.seekable():
-            self.handle = tempfile.TemporaryFile("w+b", prefix="structkit-parquet-")  # noqa: SIM115
-            shutil.copyfileobj(handle, self.handle)
-        self._lines, self._rest = self._every(), b""
-
-    def _every(self) -> Iterator[bytes]:
+    arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
+    with tempfile.TemporaryFile("w+b", prefix="structkit-parquet-") as copy:
+        if not file.seekable():
+            shutil.copyfileobj(file, copy)
         try:
-            for batch in self.parquet.ParquetFile(self.handle).iter_batches(ROWS):
+            for batch in parquet.ParquetFile(file if file.seekable() else copy).iter_batches(ROWS):
                 yield b"".join(map(_line, batch.to_pylist()))
-        except (self.arrow.ArrowException, OSError, ValueError) as error:
-            reason = str(error).partition("\n")[0]
-            raise UserError(f"cannot be read: {reason}", COPY).at(self.name) from None
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer with what is next; 0 at the end."""
-        while not self._rest:
-            block = next(self._lines, None)
-            if block is None:
-                return 0
-            self._rest = block
-        taken, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
-        buffer[: len(taken)] = taken
-        return len(taken)
-
-    def close(self) -> None:
-        self.handle.close()
-        super().close()
+        except (arrow.ArrowException, ValueError) as error:
+            raise OSError(str(error).partition("\n")[0]) from None
 
 
 def _line(row: dict[str, Any]) -> bytes:
@@ -224,10 +181,10 @@ class Lines:
         """
         for name in self.files:
             self.file, self.line = input_name(name), 0
-            with open_input(name) as handle:
-                yield from self._blocks_of(handle, least)
+            with closing(pieces(name)) as read:
+                yield from self._blocks_of(read, least)
 
-    def _blocks_of(self, handle: io.BufferedReader, least: int) -> Iterator[Block]:
+    def _blocks_of(self, read: Iterator[bytes], least: int) -> Iterator[Block]:
         most = maximum_bytes()
         parts: list[bytes] = []
         size = unfinished = 0  # bytes of the parts, and of the line at their end
@@ -235,7 +192,7 @@ class Lines:
         fault: UserError | None = None
         while True:
             try:
-                data = handle.read1(PIECE)
+                data = next(read, b"")
             except (OSError, EOFError, zlib.error) as error:
                 fault, data = cannot_read(error).at(self.file), b""
             self.bytes += len(data)

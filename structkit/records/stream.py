@@ -44,27 +44,12 @@ def workers_setting() -> Any:
     )
 
 
-def ray_address(text: str) -> str:
-    """The address of a Ray; another text raises.
-
-    >>> ray_address("10.0.0.1:6379")
-    '10.0.0.1:6379'
-    """
-    host, _, port = text.rpartition(":")
-    plain = host and "/" not in host and port.isdecimal() and len(port) < 6
-    if text not in (LOCAL, "auto") and not plain:
-        problem = f"{flag('ray', text)} is no address"
-        raise UserError(problem, "give local, auto or HOST:PORT", status=2)
-    return text
-
-
 def ray_setting(*, excludes: str | tuple[str, ...] = ()) -> Any:
     """Where several machines do the work."""
     return setting(
         None,
         "Do the work in Ray (an extra): HOST:PORT, auto, or local, which starts one here.",
         metavar="ADDRESS",
-        parse=ray_address,
         excludes=excludes,
         group="run",
     )
@@ -208,10 +193,8 @@ class Stream:
     def of(cls, options: Options, settings: Any, **others: Any) -> Stream:
         """The stream that options name; what the settings read is not written."""
         own = {each.name for each in fields(cls)}
-        named = [each.name for each in fields(options) if each.name in own]
-        given = {name: getattr(options, name) for name in named}
-        shard = given["shard"]
-        given["shard"] = None if shard is None else Shard.parse(shard)
+        given = {name: value for name, value in vars(options).items() if name in own}
+        given["shard"] = None if options.shard is None else Shard.parse(options.shard)
         given["beside"] = [path for _, path in files_of([settings], "reads")]
         return cls(**given | others)
 
@@ -240,7 +223,7 @@ class Stream:
         records = Records(lines, self.shard, numbered=self.numbered)
         own = Rejects(self.on_error, self.rejects)
         with own if rejects is None else nullcontext(rejects) as rejects:
-            with progress(label, lambda: _position(lines, records.count)):
+            with progress(label, lambda: Position(records.count, lines.bytes, lines.total)):
                 yield records, rejects.add
             rejects.tell()
 
@@ -262,7 +245,8 @@ class Stream:
                 output.write_records(then(made) if then else made)
             else:
                 with self._workers(command).lines(records, reject) as lines:
-                    output.write_records(then(records_of(lines)) if then else lines)
+                    blocks = (Records(Block("", 0, 0, some)) for some in lines)
+                    output.write_records(then(chain.from_iterable(blocks)) if then else lines)
         if not records.count and not self.shard:
             say_empty(self.files)
 
@@ -278,12 +262,3 @@ class Stream:
 
         given = (self.workers, command, self.shard, self.on_error == "skip")
         return Workers(*given) if self.ray is None else RayWorkers(self.ray, *given)
-
-
-def _position(lines: Lines, count: int) -> Position:
-    return Position(count, lines.bytes, lines.total)
-
-
-def records_of(lines: Iterable[bytes]) -> Iterator[Record]:
-    """The records in lines that a command has written, some lines at a time."""
-    return chain.from_iterable(Records(Block("", 0, 0, some)) for some in lines)

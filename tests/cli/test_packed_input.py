@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import lzma
 import os
 import pty
 import subprocess
@@ -73,13 +72,10 @@ def test_damaged_parquet(run: Run, tmp_path: Path) -> None:
     assert message.endswith("; it is cut or damaged: copy it again")
 
 
-@pytest.mark.parametrize("pack, tool", [(bz2.compress, "bzip2 -dc"), (lzma.compress, "xz -dc")])
-def test_what_another_tool_unpacks(run: Run, pack: object, tool: str) -> None:
-    packed = pack(GOOD)  # type: ignore[operator]
-    message = complaint(run("mask-entities", input=packed))
-    assert f"stdin: is compressed; unpack it with {tool}" == message
-    unpacked = subprocess.run(tool.split(), input=packed, capture_output=True, check=True).stdout
-    assert 0 == run("mask-entities", input=unpacked).returncode
+def test_what_another_tool_unpacks(run: Run) -> None:
+    message = complaint(run("mask-entities", input=bz2.compress(GOOD)))
+    assert message.startswith("stdin:1: the line is not UTF-8")
+    assert "; unpack the file, or " in message
 
 
 def at_terminal(tmp_path: Path, *flags: str) -> bytes:

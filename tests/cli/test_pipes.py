@@ -233,13 +233,13 @@ TWICE = [
 
 @pytest.mark.parametrize(("pipe", "line"), TWICE)
 def test_a_pipe_that_is_named_twice_is_wrong_usage(line, pipe, store, tmp_path, capfdbinary):
-    told = f"structkit: {pipe} is a pipe and is read twice; give a file for one of them\n".encode()
+    told = f"structkit: {pipe} is read twice; give a file for one of them\n".encode()
     assert (2, b"", told, {}) == made(line, store, tmp_path / "pipe", capfdbinary, pipe)
 
 
 def test_stdin_under_another_name_is_the_same_pipe(run):
     done = run("score", "--qrels", "/dev/stdin", "-", input=b"x")
-    told = b"structkit: /dev/stdin is a pipe and is read twice; give a file for one of them\n"
+    told = b"structkit: /dev/stdin is read twice; give a file for one of them\n"
     assert (2, told) == (done.returncode, done.stderr)
 
 

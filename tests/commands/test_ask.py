@@ -105,9 +105,8 @@ WRITE = "write structkit ask FOLDER "
 @pytest.mark.parametrize(
     ("words", "status", "told"),
     [
-        (["docs"], 1, f'stdin holds no question; {WRITE}"QUESTION"'),
-        (["docs", "-"], 1, f'stdin holds no question; {WRITE}"QUESTION"'),
-        (["docs", " "], 2, f'the question is empty; {WRITE}"QUESTION"'),
+        (["docs"], 2, f'there is no question; {WRITE}"QUESTION"'),
+        (["docs", " "], 2, f'there is no question; {WRITE}"QUESTION"'),
         (["metres", "--no-model", "-m", "x"], 2, "--no-model and --model exclude each other"),
         (["docs", "metres", "-o", "docs/out.jsonl"], 2, "-o docs/out.jsonl and the input docs"),
         (["no/such/folder", "metres"], 1, f"no/such/folder: does not exist; {WRITE}QUESTION"),

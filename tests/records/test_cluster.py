@@ -9,25 +9,11 @@ from conftest import status_of
 from structkit import __version__
 from structkit.errors import UserError
 from structkit.records.cluster import check_version
-from structkit.records.stream import InputOptions, Stream, WorkerOptions, ray_address
+from structkit.records.stream import InputOptions, Stream, WorkerOptions
 from structkit.settings import make
 
 GOOD = '{"id": "1", "language": "python", "code": "x = y"}\n'
 ADDRESS = "127.0.0.1:6379"
-
-
-@pytest.mark.parametrize("address", ["local", "auto", ADDRESS, "[::1]:6379", "node-7:6379"])
-def test_an_address_is_one_of_rays(address):
-    assert address == ray_address(address)
-
-
-@pytest.mark.parametrize(
-    "address", ["", "node-7", ":6379", "node-7:", "node-7:x", "ray://node-7:10001", "a:123456"]
-)
-def test_what_is_no_address_is_wrong_usage(address):
-    with pytest.raises(UserError, match="is no address; give local, auto or HOST:PORT") as raised:
-        ray_address(address)
-    assert 2 == raised.value.status
 
 
 def test_the_processors_of_a_cluster_are_not_chosen():
