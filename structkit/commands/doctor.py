@@ -7,7 +7,6 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import structkit
 from structkit import machine
-from structkit.extras import PACKAGES, USES, install
+from structkit.extras import EXTRAS, install
 from structkit.machine import cache_folder, data_folder
 from structkit.processes import cores
 from structkit.records.jsonl import Record
@@ -25,7 +24,6 @@ from structkit.settings import Command
 
 # what computes, in the order of a bug report
 COMPUTING = ("torch", "transformers", "tokenizers", "numpy", "faiss-cpu", "lxml", "nltk", "typer")
-TAGGER = "averaged_perceptron_tagger_eng"
 
 
 def versions() -> dict[str, str]:
@@ -64,10 +62,9 @@ def doctor(settings: Settings) -> Iterator[Record]:
     for name, found in versions().items():
         yield _finding(name, found, install(name))
     yield from _extras()
-    yield _finding("NLTK data", _tagger(), f"python -m nltk.downloader {TAGGER}")
     yield _finding("cache folder", str(cache_folder()))
     yield _finding("data folder", str(data_folder()))
-    yield _processor()
+    yield _finding("processor", _processor())
     yield _arithmetic()
     yield _gpu()
 
@@ -90,33 +87,19 @@ def _finding(part: str, found: str, remedy: str = "", state: str = "missing") ->
 
 def _extras() -> Iterator[Record]:
     """The extras, with the versions of their packages if all are there."""
-    for extra, packages in PACKAGES.items():
+    for extra, (packages, use) in EXTRAS.items():
         found = {name: version(name) for name in (each.partition("[")[0] for each in packages)}
         there = ", ".join(f"{name} {each}" for name, each in found.items() if each)
-        remedy = f"{install(*packages)}: {USES[extra]}"
+        remedy = f"{install(*packages)}: {use}"
         yield _finding(f"extra {extra}", there if all(found.values()) else "", remedy)
 
 
-def _tagger() -> str:
-    """The folder of NLTK's tagger, in the places where NLTK looks for it."""
-    named = [path for path in os.environ.get("NLTK_DATA", "").split(os.pathsep) if path]
-    own = [f"{sys.prefix}/{each}" for each in ("nltk_data", "share/nltk_data", "lib/nltk_data")]
-    shared = [f"/usr/{each}/nltk_data" for each in ("share", "local/share", "lib", "local/lib")]
-    places = [*named, str(Path.home() / "nltk_data"), *own, *shared]
-    data = (Path(place, "taggers", TAGGER) for place in places)
-    return str(next((path for path in data if path.exists()), ""))
-
-
-def _processor() -> Record:
+def _processor() -> str:
     """The processor's cores and the instructions that matter for speed."""
-    path = Path("/proc/cpuinfo")
-    told = set(re.findall(r"\w+", path.read_text("utf-8"))) if path.exists() else set()
-    flags = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if flag in told]
-    found = f"{cores()} cores, {platform.machine()}, {' '.join(flags) or 'no vector flags known'}"
-    if not told or {"avx512_bf16", "amx_bf16"} & told:
-        return _finding("processor", found)
-    remedy = "it computes bf16 slowly: leave --bf16 and --dtype bf16 out"
-    return _finding("processor", found, remedy, state="slow")
+    path = Path(machine.CPUINFO)
+    known = set(re.findall(r"\w+", path.read_text("utf-8"))) if path.exists() else set()
+    flags = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if flag in known]
+    return f"{cores()} cores, {platform.machine()}, {' '.join(flags) or 'no vector flags known'}"
 
 
 def _arithmetic() -> Record:

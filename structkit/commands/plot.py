@@ -35,7 +35,6 @@ MARKERS, LINES = "o^sDvP*X", ("-", "--", ":", "-.")
 COLORS = ("#08306b", "#e8873a", "#7b3294", "#3f9e6d", "#f2b134")
 BARS = 20  # of a histogram
 LETTER, LEVEL = 0.085, 0.45  # inches of a letter, and of a level of a tree
-MAXIMUM = 400  # words of a tree in a picture: columns beyond cannot be read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,9 +202,12 @@ class LossesSettings(PictureSettings):
 
 def losses(settings: LossesSettings) -> None:
     """Draw the loss over the steps, from model folders or what `train --log-format json` wrote."""
+    from structkit.learning.folders import LOSSES
+
     curves: dict[str, tuple[list[float], list[float]]] = {}
     for name, file in zip(names(settings.files), settings.files, strict=True):
-        for record in Records.read([log_of(file)]):
+        log = os.path.join(file, LOSSES) if os.path.isdir(file) else file
+        for record in Records.read([log]):
             if all(isinstance(record.get(each), int | float) for each in ("step", "loss")):
                 steps, values = curves.setdefault(name, ([], []))
                 steps.append(record["step"])
@@ -225,16 +227,9 @@ def losses(settings: LossesSettings) -> None:
     save(draw, settings.output, (6, 4))
 
 
-def log_of(name: str) -> str:
-    """The log of a training: a file, or that in a model folder."""
-    from structkit.learning.folders import LOSSES
-
-    return os.path.join(name, LOSSES) if os.path.isdir(name) else name
-
-
 @dataclass(frozen=True, kw_only=True)
 class TreesSettings(PictureSettings):
-    """Draw the trees of records, for example a parser's beside those that a model makes."""
+    """Draw the trees of the first record, a parser's beside those that a model makes."""
 
     files: tuple[str, ...] = file_setting(
         "JSONL files, also .gz; stdin if none, or for -.", ("-",), argument=True
@@ -242,41 +237,31 @@ class TreesSettings(PictureSettings):
     field: tuple[str, ...] = setting(
         (), "Field with a tree; several are side by side; default: all trees."
     )
-    number: int = setting(1, "Draw this many records.", short="-n", low=1, high=20)
 
 
 def trees(settings: TreesSettings) -> None:
-    """Draw the trees of the first records: a row for each record, a column for each field."""
+    """Draw the trees of the first record side by side, one for each field."""
     records = Records.read(settings.files)
     try:
-        some = islice(records, settings.number)
-        rows = [(str(each["id"]), trees_of(each, settings.field)) for each in some]
+        found = {
+            f"{record['id']}: {field}": tree
+            for record in islice(records, 1)
+            for field, tree in trees_of(record, settings.field).items()
+        }
     except UserError as error:
         raise records.place(error) from None
-    if not rows:
+    if not found:
         raise UserError("there are no records", "name a file that has some").at(records.lines.file)
-    most = max(len(tree.words) for _, found in rows for tree in found.values())
-    if most > MAXIMUM:
-        problem = f"a tree has {most:,} words, a picture has room for {MAXIMUM}"
-        raise UserError(problem, f"print it with {program('show')}")
+    drawn = [(title, tree, *places(tree)) for title, tree in found.items()]
 
     def draw(figure: Any) -> None:
-        grid = figure.subplots(len(rows), max(len(found) for _, found in rows), squeeze=False)
-        for line, (record_id, found) in zip(grid, rows, strict=True):
-            for axes in line:
-                axes.axis("off")
-            for axes, (field, tree) in zip(line, found.items(), strict=False):
-                axes.set_title(f"{record_id}: {field}", fontsize="medium")
-                draw_tree(axes, tree)
+        for axes, each in zip(figure.subplots(1, len(drawn), squeeze=False)[0], drawn, strict=True):
+            draw_tree(axes, *each)
 
-    levels = [max(max(heights(tree)) for tree in found.values()) for _, found in rows]
-    width = max(sum(map(width_of, found.values())) for _, found in rows)
-    save(draw, settings.output, (max(4.0, width), LEVEL * (sum(levels) + 3 * len(rows))))
-
-
-def width_of(tree: Tree) -> float:
-    """The inches of a tree whose words do not touch."""
-    return len(tree.words) * LETTER * max(5, 2 + max(map(len, tree.words)))
+    # inches of trees whose words do not touch
+    letters = (len(tree.words) * max(5, 2 + max(map(len, tree.words))) for tree in found.values())
+    height = LEVEL * (3 + max(float(y.max()) for *_, y in drawn))
+    save(draw, settings.output, (max(4.0, LETTER * sum(letters)), height))
 
 
 def trees_of(record: Record, fields: Sequence[str]) -> dict[str, Tree]:
@@ -290,11 +275,12 @@ def trees_of(record: Record, fields: Sequence[str]) -> dict[str, Tree]:
     return {each: read(text_field(record, each, named=True)) for each in named}
 
 
-def draw_tree(axes: Any, tree: Tree) -> None:
+def draw_tree(axes: Any, title: str, tree: Tree, x: Floats, y: Floats) -> None:
     """Draw a tree whose words stand in one row, each node above the middle of its children."""
     from structkit.structure.trees.drawing import name
 
-    x, y = places(tree)
+    axes.set_title(title, fontsize="medium")
+    axes.axis("off")
     for node in range(len(tree.first)):
         for child in tree.children(node):
             axes.plot(x[[node, child]], y[[node, child]], color="#5f7fb0", linewidth=1, zorder=1)
@@ -320,20 +306,13 @@ def places(tree: Tree) -> tuple[Floats, Floats]:
     import numpy as np
 
     x = tree.word.astype(np.float64)
+    y = np.zeros_like(x)
     for node in reversed(range(len(x))):  # children before parents
         if tree.count[node]:
             children = tree.children(node)
             x[node] = (x[children[0]] + x[children[-1]]) / 2
-    return x, np.array(heights(tree), np.float64)
-
-
-def heights(tree: Tree) -> list[int]:
-    """How high each node is above its lowest words."""
-    found = [0] * len(tree.first)
-    for node in reversed(range(len(found))):
-        if tree.count[node]:
-            found[node] = 1 + max(found[child] for child in tree.children(node))
-    return found
+            y[node] = 1 + y[children].max()
+    return x, y
 
 
 COMMAND = Group(

@@ -12,14 +12,13 @@ from terminals import seen
 import structkit
 from structkit import __version__
 from structkit.commands import doctor
-from structkit.extras import PACKAGES, USES
+from structkit.extras import EXTRAS
 
 
 @pytest.fixture
 def findings(monkeypatch, tmp_path):
     """What is found, by part, with a home of its own."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("NLTK_DATA", raising=False)
     return lambda: {each["part"]: each for each in structkit.doctor()}
 
 
@@ -30,8 +29,7 @@ def test_each_extra_for_users_has_a_use_and_its_pip_command(findings, monkeypatc
         for extra, needed in extras["optional-dependencies"].items()
         if extra not in {"dev", "bench", "docs"}
     }
-    assert PACKAGES == packages
-    assert PACKAGES.keys() == USES.keys()
+    assert {extra: needed for extra, (needed, _) in EXTRAS.items()} == packages
     found = doctor.version
     monkeypatch.setattr(
         doctor, "version", lambda name: "" if name in ("onnxruntime", "warcio") else found(name)
@@ -39,15 +37,6 @@ def test_each_extra_for_users_has_a_use_and_its_pip_command(findings, monkeypatc
     missing = {part for part, each in findings().items() if "pip install " in each["remedy"]}
     assert missing >= {"extra onnx", "extra warc"} and "extra plot" not in missing
     assert findings()["extra onnx"]["remedy"].startswith("pip install onnx onnxruntime: ")
-
-
-def test_data_of_nltk_is_found_where_nltk_looks(findings, monkeypatch, tmp_path):
-    assert "missing" == findings()["NLTK data"]["state"]
-    there = tmp_path / "own" / "taggers" / doctor.TAGGER
-    there.mkdir(parents=True)
-    monkeypatch.setenv("NLTK_DATA", str(tmp_path / "own"))
-    found = {"part": "NLTK data", "state": "ok", "found": str(there), "remedy": ""}
-    assert found == findings()["NLTK data"]
 
 
 def test_an_unused_gpu_is_told(findings, monkeypatch, tmp_path):
