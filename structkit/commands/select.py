@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -87,7 +87,7 @@ class Settings:
 
     def changes(self) -> Changes:
         """What becomes of the fields."""
-        return Changes.parse(self.strip, self.fields, self.rename, self.set)
+        return Changes(self.strip, self.fields, self.rename, self.set)
 
 
 def select(records: Iterable[Record], settings: Settings) -> Iterator[Record]:
@@ -155,52 +155,34 @@ def compiled(pattern: str, name: str) -> re.Pattern[str]:
         ) from None
 
 
-@dataclass(frozen=True)
 class Changes:
     """Changes to a record's fields, made in this order; fields that it lacks are skipped.
 
-    `strip` cuts matches out of texts, `fields` are the only ones to keep, `rename` maps old to new
-    names, `values` are the same for all records.
+    `strip` (FIELD=REGEX) cuts matches out of texts, `fields` (FIELD,…) are the only ones to keep,
+    `rename` is OLD=NEW, `values` (FIELD=TEXT or FIELD:=JSON) are the same for all records.
+
+    >>> Changes(["a=[.]$"], "a,b", ["b=c"], ["n:=1"]).made({"a": "x.", "b": 2, "d": 3})
+    {'a': 'x', 'c': 2, 'n': 1}
     """
 
-    strip: Sequence[tuple[str, re.Pattern[str]]]
-    fields: Sequence[str]
-    rename: Mapping[str, str]
-    values: Mapping[str, Any]
-
-    @classmethod
-    def parse(
-        cls,
+    def __init__(
+        self,
         strip: Sequence[str] = (),
         fields: str | None = None,
         rename: Sequence[str] = (),
         values: Sequence[str] = (),
-    ) -> Changes:
-        """The changes that FIELD=REGEX, FIELD,…, OLD=NEW and FIELD=TEXT or FIELD:=JSON are.
-
-        >>> Changes.parse(["a=[.]$"], "a,b", ["b=c"], ["n:=1"]).made({"a": "x.", "b": 2, "d": 3})
-        {'a': 'x', 'c': 2, 'n': 1}
-        """
-        kept = fields.split(",") if fields is not None else []
-        if "" in kept:
-            problem = f"{flag('fields')} names an empty field"
-            raise UserError(problem, "remove a comma", status=2)
-        names = dict(_sides(text, "rename", "OLD=NEW") for text in rename)
-        new = [*names.values()]
+    ) -> None:
+        self.fields = fields.split(",") if fields is not None else []
+        self.rename = dict(_sides(text, "rename", "OLD=NEW") for text in rename)
+        new = [*self.rename.values()]
         for twice in {name for name in new if new.count(name) > 1}:
             raise UserError(f"{flag('rename')} names {twice} twice", "leave one out", status=2)
         cuts = [_sides(text, "strip", "FIELD=REGEX") for text in strip]
-        return cls(
-            [(name, compiled(pattern, "strip")) for name, pattern in cuts],
-            kept,
-            names,
-            dict(_value(*_sides(text, "set", "FIELD=TEXT or FIELD:=JSON")) for text in values),
-        )
-
-    @property
-    def names(self) -> list[str]:
-        """The fields that records are expected to have."""
-        return [*(name for name, _ in self.strip), *self.fields, *self.rename]
+        self.strip = [(name, compiled(pattern, "strip")) for name, pattern in cuts]
+        sides = [_sides(text, "set", "FIELD=TEXT or FIELD:=JSON") for text in values]
+        self.values = dict(_value(*each) for each in sides)
+        # the fields that records are expected to have
+        self.names = [*(name for name, _ in self.strip), *self.fields, *self.rename]
 
     def made(self, record: Record) -> Record:
         """The changed record; the given one stays as it is."""
@@ -299,27 +281,6 @@ def identity(record: Record, field: str) -> str | None:
     return plain(value) if isinstance(value, str | int | float) else None
 
 
-@dataclass
-class Unseen:
-    """Requested fields that no record has had so far."""
-
-    fields: list[str]
-    first: Record | None = None
-
-    def look(self, record: Record) -> None:
-        """Forget the fields that the record has."""
-        if self.fields:
-            self.first = record if self.first is None else self.first
-            self.fields = [name for name in self.fields if lookup(record, name) is ABSENT]
-
-    def tell(self) -> None:
-        """One line for people for each, if there were records."""
-        for name in dict.fromkeys(self.fields) if self.first is not None else ():
-            known = ", ".join(self.first or ()) or "none"
-            hint = guess(name, self.first or ())
-            say(f'no record has the field "{name}"; {hint}the first has: {known}')
-
-
 class Selection:
     """Which records are chosen, and what becomes of them; what was odd is told at the end."""
 
@@ -332,13 +293,14 @@ class Selection:
                 Partners.read(path, settings.on, whole=False, wanted=wanted) for path in paths
             ]
         self._alone: Counter[str] = Counter()
-        names = [*(each.field for each in self.conditions), *(each.field for each in self.joins)]
-        self._asked, self._changed = Unseen(names), Unseen(self.changes.names)
+        fields = [each.field for each in (*self.conditions, *self.joins)]
+        self._unseen = dict.fromkeys([*fields, *self.changes.names])  # that no record had so far
+        self._first: Record = {}
 
     def chosen(self, records: Iterable[Record]) -> Iterator[Record]:
         """The records that pass all conditions."""
         for record in records:
-            self._asked.look(record)
+            self._look(record)
             if all(condition.passes(record) for condition in self.conditions):
                 yield record
 
@@ -349,12 +311,19 @@ class Selection:
                 joined = partners.joined(record)
                 self._alone[partners.path] += joined is None
                 record = joined or record
-            self._changed.look(record)
+            self._look(record)
             yield self.changes.made(record)
         for path, count in (+self._alone).items():
             say(f"{count:,} record{'s' * (count > 1)} without a partner in {path}")
-        self._asked.tell()
-        self._changed.tell()
+        for name in self._unseen if self._first else ():
+            hint = guess(name, self._first)
+            say(f'no record has the field "{name}"; {hint}the first has: {", ".join(self._first)}')
+
+    def _look(self, record: Record) -> None:
+        """Forget the fields that the record has."""
+        self._first = self._first or record
+        for name in [name for name in self._unseen if lookup(record, name) is not ABSENT]:
+            del self._unseen[name]
 
     def _counted(self, records: Iterable[Record]) -> Iterable[Record]:
         if self.settings.head:
