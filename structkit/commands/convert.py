@@ -16,7 +16,7 @@ from structkit.formats.rows import Row, RowOutput
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Rejected, Rows, accepted
-from structkit.records.output import Output, cannot_write, name_together
+from structkit.records.output import Output, cannot_write, keep_together
 from structkit.records.stream import ErrorOptions, Rejects, say_empty
 from structkit.settings import Command, quiet_setting, setting
 
@@ -171,11 +171,17 @@ class Conversion:
         outputs: list[Output] = []
         with rejects as rejected, ExitStack() as stack:
             for job in jobs:
-                stack.callback(_remove_empty, _folders(job.path))
+                folder = os.path.dirname(job.path) or "."
+                try:
+                    os.makedirs(folder, exist_ok=True)
+                except OSError as error:
+                    raise cannot_write(error).at(folder) from None
                 output = stack.enter_context(self.target.parts[job.part].output(job.path))
                 outputs.append(output)
                 self._convert(job, output, rejected.add)
-            name_together(outputs)
+            for each in outputs:
+                each.close()
+            keep_together([each.whole for each in outputs if each.whole])
 
     def _convert(self, job: Job, output: RowOutput, reject: Callable[[Rejected], None]) -> None:
         source, target = self.source.parts[job.part], self.target.parts[job.part]
@@ -214,27 +220,6 @@ def row_of(target: Part, records: list[Record], losses: Losses, number: int) -> 
     for record in left:
         losses.add(record, number)
     return row
-
-
-def _folders(path: str) -> list[str]:
-    """Make the folders that a file needs, and return the new ones, innermost first."""
-    new = []
-    folder = os.path.dirname(path)
-    while folder and not os.path.isdir(folder):
-        new.append(folder)
-        folder = os.path.dirname(folder)
-    try:
-        for folder in reversed(new):
-            os.mkdir(folder)
-    except OSError as error:
-        raise cannot_write(error, "made").at(folder) from None
-    return new
-
-
-def _remove_empty(folders: Sequence[str]) -> None:
-    for folder in folders:
-        if not os.listdir(folder):
-            os.rmdir(folder)
 
 
 COMMAND = Command(

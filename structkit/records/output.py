@@ -322,16 +322,6 @@ class Output:
                 self.whole.drop()
 
 
-def name_together(outputs: Iterable[Output]) -> None:
-    """Give files that belong together their names at once; no kill leaves old and new ones."""
-    files = []
-    for output in outputs:
-        output.close()
-        if output.whole:
-            files.append(output.whole)
-    keep_together(files)
-
-
 def write_records(records: Iterable[Record], path: str = "-") -> None:
     """Write records as JSONL to a file, whole or not at all, or to stdout."""
     with Output(path) as output:

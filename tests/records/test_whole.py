@@ -13,7 +13,7 @@ from structkit.embeddings.vectors import EmbeddingRow
 from structkit.embeddings.writing import ParquetFile, VectorFiles
 from structkit.errors import UserError
 from structkit.learning.training.trainer import RunFolder
-from structkit.records.output import Output, name_together, whole_file, whole_folder, write_records
+from structkit.records.output import Output, keep_together, whole_file, whole_folder, write_records
 
 OLD, NEW = ["a", "b", "c"], ["c", "d", "e"]
 
@@ -139,7 +139,9 @@ def test_a_set_of_other_tools_is_never_a_mixture(tmp_path):
         outputs = [Output(str(name)) for name in names]
         for output in outputs:
             output.write(content)
-        name_together(outputs)
+        for output in outputs:
+            output.close()
+        keep_together([output.whole for output in outputs])
 
     def look(status):
         found = [name.stat().st_mtime_ns == at for name in names if name.exists()]
