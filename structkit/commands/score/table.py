@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from itertools import takewhile
 
 from structkit.records.jsonl import Record
 from structkit.records.table import Column, align, markdown_text, pad
@@ -14,19 +13,16 @@ SMALLEST = 0.001  # a smaller p is shown as `<0.001`
 def table(records: Sequence[Record], markdown: bool = False, width: int | None = None) -> str:
     """Score records as a table for people: values with three decimals and their intervals.
 
-    A table wider than `width` is split into several, each with the names of the rows, and if not
-    even that fits, into one for each record.
+    A table wider than `width` is one for each record, with a line for each value.
 
     >>> records = [{"run": "bm25", "queries": 2, "RR": 0.5, "RR_low": 0.25, "RR_high": 1.0}]
     >>> print(table(records))
     run   queries  RR
     bm25        2  0.500 [0.250, 1.000]
     >>> print(table(records, width=30))
-    run   queries
-    bm25        2
-    <BLANKLINE>
-    run   RR
-    bm25  0.500 [0.250, 1.000]
+    run      bm25
+    queries  2
+    RR       0.500 [0.250, 1.000]
     """
     if not records:
         return ""
@@ -38,30 +34,12 @@ def table(records: Sequence[Record], markdown: bool = False, width: int | None =
         Column([told(name), *(_cell(record, name, told) for record in records)], kinds[name] is int)
         for name in names
     ]
-    labels = list(takewhile(lambda name: isinstance(records[0][name], str), names))
-    parts = _parts(columns[: len(labels)], columns[len(labels) :], markdown, width)
-    if not parts:
-        rows = list(zip(*(column.cells for column in columns), strict=True))[1:]
-        parts = [[Column([*map(told, names)]), Column([*row])] for row in rows]
-    return "\n\n".join("\n".join(_lines(part, markdown)) for part in parts)
-
-
-def _parts(
-    labels: list[Column], columns: list[Column], markdown: bool, width: int | None
-) -> list[list[Column]]:
-    """The columns in tables that fit into the width, labels first; none where one does not."""
-    if width is None:
-        return [[*labels, *columns]]
-
-    def fits(part: list[Column]) -> bool:
-        return max(map(len, _lines(part, markdown))) <= width
-
-    parts = [list(labels)]
-    for column in columns:
-        if len(parts[-1]) > len(labels) and not fits([*parts[-1], column]):
-            parts.append(list(labels))
-        parts[-1].append(column)
-    return parts if all(map(fits, parts)) else []
+    lines = _lines(columns, markdown)
+    if width is None or max(map(len, lines)) <= width:
+        return "\n".join(lines)
+    head, *rows = zip(*(column.cells for column in columns), strict=True)
+    each = (_lines([Column([*head]), Column([*row])], markdown) for row in rows)
+    return "\n\n".join(map("\n".join, each))
 
 
 def _lines(columns: list[Column], markdown: bool) -> list[str]:
