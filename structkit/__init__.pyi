@@ -202,7 +202,6 @@ def plot(
     output: Path,
     quiet: bool = False,
     field: list[str] | tuple[str, ...] = (),
-    number: int = 1,
 ) -> None: ...
 
 def plugins() -> Iterator[Record]: ...

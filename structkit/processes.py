@@ -91,8 +91,6 @@ def without_script() -> Iterator[None]:
 
 def in_child(work: Callable[[], T], seconds: float) -> T | None:
     """The result of `work`; None if its process is killed, or takes more `seconds` of CPU time."""
-    if not hasattr(os, "fork"):
-        return work()
     readable, writable = os.pipe()
     child = os.fork()
     if not child:

@@ -7,8 +7,8 @@ makes flags of them, Python keywords, help and manual their rows; errors name th
 from __future__ import annotations
 
 import inspect
-import math
 import os
+import sys
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
@@ -242,12 +242,9 @@ def _check_value(kind: type, each: Field[Any], value: Any) -> None:
             raise UserError(f"{spelled(each)} is empty", "give it a value", status=2)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         low, high = bounds(kind, each.name)
-        if isinstance(value, int):
-            fits = (-BITS if low is None else low) <= value <= (BITS - 1 if high is None else high)
-        else:  # NaN is in no range
-            fits = (low is None or low <= value) and (high is None or value <= high)
-            fits = fits and math.isfinite(value)
-        if not fits:
+        most = BITS - 1 if isinstance(value, int) else sys.float_info.max
+        # NaN is in no range
+        if not (-most if low is None else low) <= value <= (most if high is None else high):
             problem = f"{spelled(each, value)} is not {range_of(low, high, type(value))}"
             raise UserError(problem, "give such a number", status=2)
 

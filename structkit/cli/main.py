@@ -422,10 +422,9 @@ def _lack(error: Exception) -> str:
 
 def _problem(error: Any) -> str:
     """What is wrong with the flags, and the name that was probably meant."""
-    text = error.format_message().rstrip(".")
     if similar := getattr(error, "possibilities", None):  # of a flag, the most similar first
         return f"{error.message.rstrip('.')}; did you mean {similar[0]}? "
-    return f"{text}; "
+    return f"{error.format_message().rstrip('.')}; "
 
 
 # typer exports no base class of its usage errors

@@ -15,7 +15,7 @@ from structkit.collecting.walking import Found, LeftOut, Walk, WalkOptions
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Rejected, Shard
 from structkit.records.output import Output
-from structkit.records.stream import OutputOptions, Rejects, workers_setting
+from structkit.records.stream import ErrorOptions, OutputOptions, Rejects, workers_setting
 from structkit.seeds import key
 from structkit.settings import Command, setting
 
@@ -81,15 +81,11 @@ class Settings(WalkOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(OutputOptions):
+class Options(OutputOptions, ErrorOptions):
     """Where a collection goes, and how it treats errors."""
 
-    on_error: Literal["fail", "skip"] = setting(
-        "skip", "At a bad file: stop, or skip it.", group="run"
-    )
-    rejects: str | None = setting(
-        None, "File for what is left out, and why.", group="run", writes=True
-    )
+    on_error: Literal["fail", "skip"] = setting("skip", "At a bad file: stop, or skip it.")
+    rejects: str | None = setting(None, "File for what is left out, and why.", writes=True)
 
 
 def collect(settings: Settings) -> Iterator[Record]:

@@ -19,7 +19,7 @@ from structkit.machine import cache_folder, data_folder
 from structkit.processes import cores
 from structkit.records.jsonl import Record
 from structkit.records.stream import OutputOptions
-from structkit.records.table import rows, write_drawn
+from structkit.records.table import table, write_drawn
 from structkit.settings import Command
 
 # what computes, in the order of a bug report
@@ -75,7 +75,7 @@ def report(findings: Iterable[Record], width: int | None) -> str:
         {**each, "found": "; ".join(filter(None, (each["found"], each["remedy"])))}
         for each in findings
     )
-    return "\n".join(rows(told, ("state", "part", "found"), width))
+    return table(told, ("state", "part", "found"), width)
 
 
 def _finding(part: str, found: str, remedy: str = "", state: str = "missing") -> Record:

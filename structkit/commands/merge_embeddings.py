@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice, repeat
 
-from structkit.errors import UserError, flag
+from structkit.errors import UserError
 from structkit.records.jsonl import Record
 from structkit.records.output import write_summary
 from structkit.settings import Command, quiet_setting, setting
@@ -30,8 +29,7 @@ def merge_embeddings(settings: Settings) -> Record:
     """Write NAME.npy files one after the other, with the files beside them.
 
     The result is `{file, embeddings}`; it holds no hashes for `encode --reuse`. Errors: `UserError`
-    if an id is in two files, if models, dimensions or settings differ, or if the output is one of
-    the files.
+    if an id is in two files, or if models, dimensions or settings differ.
     """
     from structkit.embeddings.reading import concatenate, read_matrix
     from structkit.embeddings.vectors import EmbeddingRow, blocks
@@ -41,9 +39,6 @@ def merge_embeddings(settings: Settings) -> Record:
     for name in (*files, output):
         if not name.endswith(".npy"):
             raise UserError(f"{name} is not a .npy file", "encode with -o NAME.npy", status=2)
-    if os.path.realpath(output) in map(os.path.realpath, files):
-        remedy = f"name another file with {flag('output')}"
-        raise UserError(f"{output} would be overwritten", remedy, status=2)
     parts = [read_matrix(name, fields=True) for name in files]
     meta = _common_meta(files, [part.meta for part in parts])
     corpus = concatenate(parts, files)

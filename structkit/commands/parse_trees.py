@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
 from structkit import plugin, registry
-from structkit.errors import UserError, flag
+from structkit.errors import UserError
 from structkit.records.jsonl import Record, several, text_field
 from structkit.records.stream import WorkerOptions, stage_of
 from structkit.settings import Command, seed_setting, setting
@@ -51,8 +51,6 @@ class Settings:
     seed: int = seed_setting()
 
     def __post_init__(self) -> None:
-        if len(set(self.field)) < len(self.field):
-            raise UserError(f"{flag('field')} names a field twice", "name each once", status=2)
         self.configured  # noqa: B018 a flag that the parser does not take is wrong usage
 
     @cached_property

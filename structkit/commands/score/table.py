@@ -2,12 +2,44 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
 
 from structkit.records.jsonl import Record
-from structkit.records.table import Column, align, markdown_text, pad
 
 SMALLEST = 0.001  # a smaller p is shown as `<0.001`
+SPECIAL = re.compile(r"[\\`*|\[\]]")  # what Markdown gives a meaning, in names too
+
+
+class Column(NamedTuple):
+    """A name with the cells under it."""
+
+    cells: list[str]
+    to_right: bool = False
+
+    @property
+    def width(self) -> int:
+        return max(map(len, self.cells))
+
+
+def pad(columns: Sequence[Column]) -> list[tuple[str, ...]]:
+    """The lines of a table: cells as wide as their columns."""
+    cells = [
+        [cell.rjust(each.width) if each.to_right else cell.ljust(each.width) for cell in each.cells]
+        for each in columns
+    ]
+    return list(zip(*cells, strict=True))
+
+
+def markdown_text(text: str) -> str:
+    r"""A text in a line of Markdown, or a cell of its tables: nothing in it means more than itself.
+
+    >>> print(markdown_text("a|b\n<i>"))
+    a\|b &lt;i&gt;
+    """
+    return html.escape(SPECIAL.sub(r"\\\g<0>", " ".join(text.split())), quote=False)
 
 
 def table(records: Sequence[Record], markdown: bool = False, width: int | None = None) -> str:
@@ -44,7 +76,7 @@ def table(records: Sequence[Record], markdown: bool = False, width: int | None =
 
 def _lines(columns: list[Column], markdown: bool) -> list[str]:
     if not markdown:
-        return align(columns)
+        return ["  ".join(line).rstrip() for line in pad(columns)]
     head, *rows = pad(columns)
     rule = ["-" * (each.width - each.to_right) + ":" * each.to_right for each in columns]
     return [f"| {' | '.join(line)} |" for line in (head, rule, *rows)]
