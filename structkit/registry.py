@@ -84,33 +84,17 @@ class Plugin:
                 return Signs(**found)
         return Signs()
 
-    def load(self) -> type:
+    def load(self) -> Any:
         """The class named after its kind, imported now; raises if it is missing or incomplete."""
-        try:
-            module = import_module(f"{self.pack}.{KINDS[self.kind]}.{self.path.stem}")
-        except ImportError as error:
-            remedy = f"mend {self.pack}"
-            if isinstance(error, ModuleNotFoundError) and error.name:
-                remedy = f"install the package that has {error.name}"
-            raise UserError(
-                f"the {self.kind} {self.name} of the pack {self.pack} cannot be imported: {error}",
-                remedy,
-            ).at(str(self.path)) from error
+        module = import_module(f"{self.pack}.{KINDS[self.kind]}.{self.path.stem}")
         name = self.kind.capitalize()
         loaded = getattr(module, name, None)
-        bases = loaded.__mro__ if isinstance(loaded, type) else ()
-        if not any(each.__name__ == name and Contract in each.__bases__ for each in bases):
-            raise self.unusable(f"it has no class {name}(plugin.{name})")
-        if missing := sorted(getattr(loaded, "__abstractmethods__", ())):
-            raise self.unusable(f"its class {name} lacks {', '.join(missing)}")
-        assert isinstance(loaded, type)
+        lack = sorted(getattr(loaded, "__abstractmethods__", [f"class {name}(plugin.{name})"]))
+        if lack:
+            problem = f"the {self.kind} {self.name} of the pack {self.pack} lacks {', '.join(lack)}"
+            remedy = f"python -m pydoc structkit.plugin.{name} says what it must have"
+            raise UserError(problem, remedy, status=2).at(str(self.path))
         return loaded
-
-    def unusable(self, problem: str) -> UserError:
-        """The error that it does not provide what structkit/plugin.py says."""
-        problem = f"the {self.kind} {self.name} of the pack {self.pack} cannot be used: {problem}"
-        remedy = f"python -m pydoc structkit.plugin.{self.kind.capitalize()} says what it must have"
-        return UserError(problem, remedy, status=2).at(str(self.path))
 
 
 @cache
