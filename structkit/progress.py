@@ -46,11 +46,6 @@ def colored(stream: int = 1) -> bool:
     return not plain and os.isatty(stream)
 
 
-def columns() -> int | None:
-    """The width of the terminal on stdout; None where it is none."""
-    return shutil.get_terminal_size().columns if os.isatty(1) else None
-
-
 @dataclass(frozen=True)
 class Position:
     """How far a command is: records done, and the share of the input, where its size is known."""
@@ -123,7 +118,6 @@ def _write_over(line: str) -> None:
     sys.stderr.flush()
 
 
-LONGEST = 1600  # characters of a line
 LONG_WORD = re.compile(r"(\S{200})\S{100,}(\S{50})")
 
 
@@ -160,7 +154,5 @@ def complain(message: str) -> None:
     if sys.stderr:  # it may be closed, and print would then take stdout
         line = printable(" ".join(message.split("\n")))
         line = LONG_WORD.sub(r"\1…\2", line)  # a field or a flag: what helps is behind it
-        if len(line) > LONGEST:
-            line = f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
         start = WIPED if _watched() else ""  # progress may stand there
         print(f"{start}structkit: {line}", file=sys.stderr)  # noqa: T201 the place where messages go

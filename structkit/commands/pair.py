@@ -115,10 +115,8 @@ def pair(
     """
     settings = settings or Settings()
     if (settings.queries is None) == (records is None):
-        problem, remedy = "there are no records", f"give some, or name {flag('queries')}"
-        if records is not None:
-            problem, remedy = f"{flag('queries')} is the input", "leave out the records"
-        raise UserError(problem, remedy, status=2)
+        problem = f"the input is either records or {flag('queries')}"
+        raise UserError(problem, "give one of them", status=2)
     if records is not None:
         return _examples(records, settings)
     work = partial(_examples, settings=settings)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import math
+import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -12,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from structkit.errors import UserError
-from structkit.progress import colored, columns, printable
+from structkit.progress import colored, printable
 from structkit.records.jsonl import Record, Records
 from structkit.records.output import Output
 from structkit.records.stream import InputOptions, OutputOptions
@@ -174,7 +176,8 @@ SHOWS: tuple[Callable[[Record, int], Iterator[Part]], ...] = (_hit, _masked, _ht
 
 def _main(settings: Settings, options: OutputOptions) -> None:
     there = options.output == "-"
-    text = show(settings, width=columns() if there else None, colors=there and colored())
+    width = shutil.get_terminal_size().columns if there and os.isatty(1) else None
+    text = show(settings, width=width, colors=there and colored())
     with Output(options.output) as output:
         output.write(text.encode())
 

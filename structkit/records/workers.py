@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
@@ -180,16 +180,8 @@ def _work(
     parts: list[bytes] = []
     errors: list[Rejected] = []
 
-    def reject(rejected: Rejected) -> None:
-        errors.append(rejected)
-        if not skip:
-            raise _Stop
-
-    with suppress(_Stop):
-        for record in accepted(command, records, reject):
-            parts.append(dump(record))
+    for record in accepted(command, records, errors.append):
+        if errors and not skip:
+            break  # the first ends the command
+        parts.append(dump(record))
     return Outcome(b"".join(parts), records.count, errors)
-
-
-class _Stop(Exception):
-    """A worker met its first error and `--on-error fail` is set."""
