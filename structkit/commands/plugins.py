@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from structkit import registry
 from structkit.records.jsonl import Record
 from structkit.records.stream import OutputOptions
-from structkit.records.table import write
+from structkit.records.table import table, write_drawn
 from structkit.settings import Command
 
 
@@ -29,7 +29,11 @@ def plugins(settings: Settings) -> Iterator[Record]:
 
 
 def _main(settings: Settings, options: OutputOptions) -> None:
-    write(plugins(settings), options.output, columns=("kind", "name", "summary"))
+    write_drawn(
+        plugins(settings),
+        options.output,
+        lambda listed, width: table(listed, ("kind", "name", "summary"), width),
+    )
 
 
 COMMAND = Command(

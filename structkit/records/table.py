@@ -19,23 +19,19 @@ def table(records: Iterable[Record], names: Sequence[str], width: int | None = N
     language  go
     """
     from rich.console import Console  # 50 ms that only a terminal pays
-    from rich.table import Table
-    from rich.text import Text
+    from rich.table import Table  # as above
 
     shown = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="")
     for name in names:
         shown.add_column(name, no_wrap=name != names[-1], overflow="fold")
     for each in records:
-        shown.add_row(*(Text(str(each[name])) for name in names))
-    console = Console(file=io.StringIO(), width=width or 10_000, color_system=None)
+        shown.add_row(*(str(each[name]) for name in names))
+    console = Console(
+        file=io.StringIO(), width=width or 10_000, color_system=None, markup=False, emoji=False
+    )
     with console.capture() as drawn:
         console.print(shown, crop=False)
     return "\n".join(map(str.rstrip, drawn.get().splitlines()))
-
-
-def write(records: Iterable[Record], path: str = "-", *, columns: Sequence[str]) -> None:
-    """Write records as JSONL, or as a table of some columns where stdout is a terminal."""
-    write_drawn(records, path, lambda shown, width: table(shown, columns, width))
 
 
 def write_drawn(
