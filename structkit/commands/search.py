@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from structkit import registry
 from structkit.errors import UserError, flag
+from structkit.extras import BUILTIN
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
 from structkit.paths import keep_apart
 from structkit.progress import say
@@ -63,7 +64,10 @@ class Settings(SearchOptions):
         None, "Inner product of embeddings (default), BM25 over texts, or both."
     )
     model: str | None = setting(
-        None, "Encode the queries, which are texts, with this model.", short="-m", reads=True
+        None,
+        "Encode the queries, which are texts, with this model; default of hybrid: builtin.",
+        short="-m",
+        reads=True,
     )
     engine: Engine = engine_setting()
     offline: bool = offline_setting()
@@ -104,6 +108,8 @@ def search(settings: Settings, *, encoding: TextEncoding | None = None) -> Itera
     from structkit.scoring.runs import run_records
 
     method = method_of(settings.corpus, settings.method)
+    if method == "hybrid" and not (settings.model or encoding):
+        settings = replace(settings, model=BUILTIN)
     encoded = bool(settings.model or encoding)
     queries = question_records(
         settings.query, settings.queries, encoded=encoded, texts=method != "dense"
@@ -156,12 +162,10 @@ def _check(settings: Settings, method: str, encoded: bool) -> None:
     if settings.texts and method != "hybrid" and not settings.query:
         problem = f"{texts} goes with {flag('method', 'hybrid')}"
         raise UserError(problem, f"leave it out, or ask with {flag('query')}", status=2)
-    if method == "hybrid" and not (settings.texts and encoded):
-        raise UserError(
-            f"{flag('method', 'hybrid')} needs {model if settings.texts else texts}",
-            f"CORPUS holds embeddings, {texts} their records, {model} encodes the queries",
-            status=2,
-        )
+    if method == "hybrid" and not settings.texts:
+        problem = f"{flag('method', 'hybrid')} needs {texts}"
+        remedy = f"CORPUS holds embeddings, {texts} their records, {model} encodes the queries"
+        raise UserError(problem, remedy, status=2)
 
 
 def _searcher(settings: Settings) -> Searcher:

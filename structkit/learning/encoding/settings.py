@@ -37,7 +37,10 @@ class EncodingSettings:
     """
 
     model: str = setting(
-        ..., "Model folder, hub name, or minilm (an extra).", short="-m", reads=True
+        ...,
+        "Model folder, hub name, builtin (a small table that ships), or minilm (an extra).",
+        short="-m",
+        reads=True,
     )
     as_: Literal["query", "document"] = setting("document", "Which side the texts are.")
     field: tuple[str, ...] = setting(

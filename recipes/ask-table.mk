@@ -1,0 +1,45 @@
+# The table of token vectors that ships with structkit: MiniLM's, aligned on functions and on sections
+# of manuals, all under permissive licences, with the tokens that occur in them and in other pages.
+# Twice on one machine gives the same bytes.
+.PHONY: ask-table
+
+ASK_TABLE := runs/ask-table
+BUILTIN := structkit/learning/builtin
+# the manuals among the pages that may be trained on: Apache-2.0 and BSL-1.0
+MANUALS := httpd|ant|boost-math
+ALIGN_FLAGS := --epochs 2 --batch-size 256 --learning-rate 1e-3 --temperature 0.05 --symmetric \
+  --query-length 64 --document-length 256
+
+ask-table: $(INSTALLED) ## Make the table that ships: make ask-table DATA=../shared/data
+	@test -f '$(DATA)/codesearch/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+	@$(MAKE) --no-print-directory $(ASK_TABLE)/small.model
+	mkdir -p $(BUILTIN)
+	install -m 644 $(addprefix $(ASK_TABLE)/small.model/,config.json modules.json structkit.json tokenizer.json model.safetensors) $(BUILTIN)
+	sed "s/small.model/builtin/g" $(ASK_TABLE)/small.model/README.md | cat - recipes/ask-table.md > $(BUILTIN)/README.md
+	du -sb $(BUILTIN)
+
+$(ASK_TABLE)/functions.jsonl:
+	@mkdir -p $(@D)
+	$(STRUCTKIT) pair $(DATA)/codesearch/train.jsonl.gz | $(STRUCTKIT) select --fields id,query,positive -o $@
+
+$(ASK_TABLE)/texts.jsonl:
+	@mkdir -p $(@D)
+	cat $(DATA)/structdoc/train_docs-*.jsonl.gz | gunzip | $(STRUCTKIT) collect --records - --unit section -o $@
+
+# a heading is the question about its section
+$(ASK_TABLE)/sections.jsonl: $(ASK_TABLE)/texts.jsonl
+	$(STRUCTKIT) select $< --where 'source~^($(MANUALS))$$' \
+	  | $(STRUCTKIT) pair --query headings --positive text --on-error skip -o - \
+	  | $(STRUCTKIT) select --fields id,query,positive -o $@
+
+$(ASK_TABLE)/static.model:
+	@mkdir -p $(@D)
+	$(STRUCTKIT) train static --model minilm -o $@ < /dev/null
+
+$(ASK_TABLE)/aligned.model: $(ASK_TABLE)/functions.jsonl $(ASK_TABLE)/sections.jsonl $(ASK_TABLE)/static.model
+	cat $(filter %.jsonl,$^) | OMP_NUM_THREADS=1 $(STRUCTKIT) train contrastive --model $(ASK_TABLE)/static.model $(ALIGN_FLAGS) -o $@
+
+$(ASK_TABLE)/small.model: $(ASK_TABLE)/aligned.model $(ASK_TABLE)/functions.jsonl $(ASK_TABLE)/texts.jsonl
+	{ $(STRUCTKIT) select $(ASK_TABLE)/functions.jsonl --fields id,positive --rename positive=text; \
+	  $(STRUCTKIT) select $(ASK_TABLE)/texts.jsonl --fields id,text; } \
+	  | OMP_NUM_THREADS=1 $(STRUCTKIT) train static --model $< --quantize int8 -o $@
