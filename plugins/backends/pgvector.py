@@ -139,8 +139,10 @@ class PgVector(RowSearcher):
             )
             columns = "(row, id, doc_id, fields, embedding)"
             with cursor.copy(f"COPY {self.table} {columns} FROM STDIN (FORMAT BINARY)") as target:
-                for piece in binary(corpus):
-                    target.write(piece)
+                # jsonb and vectors are written as PostgreSQL receives them
+                target.set_types(("int8", "text", "text", "bytea", "bytea"))
+                for row in binary_rows(corpus):
+                    target.write_row(row)
             cursor.execute(f"COMMENT ON TABLE {self.table} IS {comment}")
         self.connection.execute(f"ANALYZE {self.table}")
 
@@ -222,28 +224,17 @@ def planner_settings(rows: int, *, exact: bool) -> list[str]:
     ]
 
 
-def binary(corpus: Embeddings) -> Iterator[bytes]:
-    """The corpus as PostgreSQL's binary COPY: header, rows of five fields, trailer.
+def binary_rows(corpus: Embeddings) -> Iterator[tuple[int, str, str, bytes, bytes]]:
+    """The rows of a corpus; jsonb is its version and its text.
 
     A vector is its dimensions and a zero as 16-bit integers, and its numbers, all big-endian.
-    Source: PostgreSQL's documentation of COPY; pgvector's vector_recv.
+    Source: pgvector's vector_recv.
     """
-    yield b"PGCOPY\n\xff\r\n\0" + bytes(8)
     head = corpus.dimensions.to_bytes(2, "big") + bytes(2)
     for first, block in blocks(corpus.vectors):
-        rows = block.astype(">f4")
-        for row, numbers in enumerate(rows, first):
-            fields = corpus.fields[row] if corpus.fields else {}
-            values = (
-                row.to_bytes(8, "big"),
-                corpus.ids[row].encode(),
-                corpus.doc_ids[row].encode(),
-                b"\1" + orjson.dumps(fields),  # the version of jsonb
-                head + numbers.tobytes(),
-            )
-            sized = (len(value).to_bytes(4, "big") + value for value in values)
-            yield b"\0\5" + b"".join(sized)
-    yield b"\xff\xff"
+        for row, numbers in enumerate(block.astype(">f4"), first):
+            fields = b"\1" + orjson.dumps(corpus.fields[row] if corpus.fields else {})
+            yield row, corpus.ids[row], corpus.doc_ids[row], fields, head + numbers.tobytes()
 
 
 def default_table(files: Sequence[str]) -> str:
