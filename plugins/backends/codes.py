@@ -27,8 +27,8 @@ from structkit.embeddings.vectors import (
 )
 from structkit.errors import UserError, flag
 from structkit.scoring.runs import Hit
-from structkit.searching.hits import RESCORED, Approximate, check_options, read_corpus
-from structkit.searching.index import RESULTS, Index, places
+from structkit.searching.hits import RESCORED, RESULTS, Approximate, check_options, read_corpus
+from structkit.searching.index import Index, places
 from structkit.searching.options import SearchOptions
 
 FACTOR = "k_factor_rf"  # as faiss calls it

@@ -26,7 +26,6 @@ from structkit.registry import Contract
 from structkit.scoring.runs import Hit
 from structkit.searching import DEPTH, SHARE
 from structkit.searching.fusion import hybrid
-from structkit.searching.index import RESULTS
 from structkit.searching.options import SearchOptions
 from structkit.settings import flags_given
 
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from structkit.searching.bm25 import BM25  # which a search of embeddings does not need
 
 BATCH = 256  # queries that are searched together
+RESULTS = 1 << 21  # results that are held at a time
 RESCORED = {"ivf": 10, "int8": 4, "binary": 20}  # so many times k rows, by their vectors
 Ranked = tuple[str, list[Hit]]  # a query, and its hits, best first
 Batch = tuple[list[str], Vectors]  # some queries, and their embeddings

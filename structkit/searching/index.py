@@ -18,8 +18,6 @@ import numpy as np
 from structkit.embeddings.reading import Embeddings
 from structkit.embeddings.vectors import BLOCK, Floats, Numbers, Vectors
 
-QUERIES = 256  # scores are computed for QUERIES x BLOCK pairs at a time
-RESULTS = 1 << 21  # results that are held at a time
 PAIRS = 1024  # pairs that are scored in float64 together
 
 
@@ -76,12 +74,21 @@ class Index:
 
         `queries` is (queries, dimensions); both results are (queries, min(k, documents)).
         """
-        k, size = min(k, len(self.doc_ids)), self.batch(k)
-        batches = [
-            self._search(queries[first : first + size], k) for first in range(0, len(queries), size)
-        ]
-        scores = np.concatenate([scores for scores, _ in batches])
-        return scores, np.concatenate([documents for _, documents in batches])
+        k = min(k, len(self.doc_ids))
+        norms = np.sqrt(np.einsum("qd,qd->q", queries, queries, dtype=np.float64))  # (queries,)
+        # twice the largest error of a float32 product of this many dimensions
+        slack = norms * self.largest_norm * (queries.shape[1] + 4) * 2.0**-23 + 1e-37
+        candidates = Shortlist(self, queries.astype(np.float64), k)
+        for first, last in self._blocks():
+            rows = slice(self.starts[first], self.starts[last])
+            block = self.vectors[rows]
+            scores = queries @ block.T  # (queries, rows)
+            if rows.stop - rows.start != last - first:  # the best chunk of each document
+                chunks = self.starts[first:last] - rows.start
+                scores = np.maximum.reduceat(scores, chunks, axis=1)  # (queries, documents)
+            query, document = _candidates(scores, candidates.bar, slack, k)
+            candidates.add(query, document + first)
+        return candidates.ranked()
 
     def best_rows(self, queries: Vectors, documents: Numbers) -> Numbers:
         """The row of the corpus by which each document (queries, k) was found, (queries, k).
@@ -97,26 +104,6 @@ class Index:
                     best = int(np.argmax(self.vectors[first:last].astype(np.float64) @ query))
                 rows[row, rank] = self.rows[first + best]
         return rows
-
-    def batch(self, k: int) -> int:
-        """How many queries should be searched together for k documents each."""
-        return max(1, min(QUERIES, RESULTS // min(k, len(self.doc_ids))))
-
-    def _search(self, queries: Vectors, k: int) -> tuple[Vectors, Numbers]:
-        norms = np.sqrt(np.einsum("qd,qd->q", queries, queries, dtype=np.float64))  # (queries,)
-        # twice the largest error of a float32 product of this many dimensions
-        slack = norms * self.largest_norm * (queries.shape[1] + 4) * 2.0**-23 + 1e-37
-        candidates = Shortlist(self, queries.astype(np.float64), k)
-        for first, last in self._blocks():
-            rows = slice(self.starts[first], self.starts[last])
-            block = self.vectors[rows]
-            scores = queries @ block.T  # (queries, rows)
-            if rows.stop - rows.start != last - first:  # the best chunk of each document
-                chunks = self.starts[first:last] - rows.start
-                scores = np.maximum.reduceat(scores, chunks, axis=1)  # (queries, documents)
-            query, document = _candidates(scores, candidates.bar, slack, k)
-            candidates.add(query, document + first)
-        return candidates.ranked()
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
         """First document and end of each block of about BLOCK rows; no document is cut."""

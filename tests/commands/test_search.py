@@ -58,7 +58,6 @@ def test_search_equals_brute_force_with_ties_and_chunks(data):
     queries = draw(data.draw(st.integers(1, 4)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(index_module, "BLOCK", block)
-        patch.setattr(index_module, "QUERIES", 2)
         result = found(Index(corpus), queries, k)
     assert [brute_force(corpus, query, k) for query in queries] == result
 
