@@ -8,7 +8,7 @@ import time
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate, groupby
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ import numpy as np
 import orjson
 
 from structkit.asking.cache import File, Store, is_sure
-from structkit.collecting.walking import LeftOut, Source, Walk, too_large
+from structkit.collecting.walking import LeftOut, Source, Walk
 from structkit.embeddings.vectors import Numbers
 from structkit.errors import UserError
 from structkit.processes import cores
@@ -82,26 +82,20 @@ class FileChanges:
                 if each.fault:
                     changes.faults.append(each.error)
                 continue
-            try:
-                state = state_of(each)
-            except OSError as error:
-                changes.faults.append(cannot_read(error).at(path))
-                continue
+            state = state_of(each)
             changes.gone.discard(path)
             file = known.get(path)
             if file and file.sure and file.state == state:
                 changes.same[path] = file
             else:
-                source = Source(path, each.file, each.data, each.size, each.media)
-                changes.pending.append((source, state))
+                changes.pending.append((replace(each, path=path), state))
         return changes
 
 
 def state_of(source: Source) -> str:
     """What changes when a file is written to; a file in an archive has only its content."""
-    if source.data is not None:
+    if (status := source.status) is None:
         return ""
-    status = os.stat(source.file)
     times = f"{status.st_mtime_ns} {status.st_ctime_ns}"
     return f"{status.st_size} {times} {status.st_dev} {status.st_ino}"
 
@@ -296,7 +290,7 @@ def _read_files(
 
 def _with_new_content(
     changes: FileChanges, known: Mapping[str, File], maximum: int, noted: dict[str, File]
-) -> Iterator[Source | LeftOut]:
+) -> Iterator[Source]:
     """The pending files with new content, which they carry; all are noted with their hashes."""
     for source, state in changes.pending:
         path, now = source.path, time.time_ns()
@@ -310,10 +304,8 @@ def _with_new_content(
         noted[path] = fresh = File(path, state, is_sure(state, now), digest)
         if before and before.hash == digest:
             noted[path] = before._replace(state=fresh.state, sure=fresh.sure)
-        elif len(data) > maximum:
-            yield LeftOut.because(path, too_large(maximum))
         else:
-            yield Source(path, data=data, size=len(data), media=source.media)
+            yield Source(path, data=data, media=source.media)
 
 
 def _report(faults: Sequence[UserError]) -> None:

@@ -27,7 +27,7 @@ from structkit.collecting.kinds import (
     kind_of,
 )
 from structkit.collecting.pages import Note, Page
-from structkit.collecting.walking import Found, LeftOut, Source, too_large
+from structkit.collecting.walking import Found, LeftOut, Source
 from structkit.errors import UserError, flag, program
 from structkit.processes import in_child
 from structkit.records import fields
@@ -262,7 +262,8 @@ def _lines(source: Source, units: Units) -> list[bytes] | LeftOut:
         if is_binary(data):
             return LeftOut(path, *BINARY)
         if len(data) > units.max_file_bytes:
-            raise too_large(units.max_file_bytes)
+            problem = f"has more than {units.max_file_bytes:,} bytes"
+            raise UserError(problem, f"raise {flag('max_file_bytes')}")
         text = decode(data, source.media)
         if not text.strip():
             return LeftOut(path, *EMPTY)
@@ -290,7 +291,7 @@ def _with_fields(unit: Record, source: Source) -> Record:
     return {**record, **unit, "id": record["id"] + name, "doc_id": record["id"]}
 
 
-def files_of_records(paths: Sequence[str], maximum: int) -> Iterator[Found]:
+def files_of_records(paths: Sequence[str]) -> Iterator[Found]:
     """A file for each record of JSONL files, in order, with the record's other fields.
 
     Its text is in `code`, `html` or `text`, its name in `path`.
@@ -299,24 +300,20 @@ def files_of_records(paths: Sequence[str], maximum: int) -> Iterator[Found]:
     while True:
         try:
             for record in records:
-                yield _file_of(record, maximum)
+                yield _file_of(record)
             return
         except UserError as error:
             placed = records.place(error)
             yield LeftOut.because(f"{placed.file}:{placed.line}", error)
 
 
-def _file_of(record: Record, maximum: int) -> Source:
+def _file_of(record: Record) -> Source:
     rename = f"rename a field with {program('select')}: {flag('rename', 'FIELD=text')}"
     field = fields.text_name(record, TEXTS, rename)
-    data = text_field(record, field).encode()
-    if len(data) > maximum:
-        raise too_large(maximum)
     language = record.get("language")
     return Source(
         path=text_field(record, "path") if "path" in record else record["id"],
-        data=data,
-        size=len(data),
+        data=text_field(record, field).encode(),
         media="text/html" if field in fields.HTML else "",
         language=language if isinstance(language, str) else "",
         record={name: value for name, value in record.items() if name != field},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import os
 import posixpath
@@ -13,16 +14,16 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import pathspec
 
-from structkit.errors import UserError, flag
+from structkit.errors import UserError
 from structkit.extras import require
-from structkit.paths import is_pipe, refuse_pipe
+from structkit.paths import is_pipe
 from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
 from structkit.settings import setting
@@ -31,14 +32,11 @@ from structkit.settings import setting
 HIDDEN = "hidden", "name it too"
 IGNORED = "ignored by .gitignore or .ignore", "include it with --no-ignore"
 LINK = "a symbolic link", "name its target"
-ARCHIVE = "an archive", "name it too"
-COMPRESSED = "compressed", "name it too"
+PACKED = "an archive or compressed", "name it too"
 # in archives: the target of a link has its own name, if it is in there
 LINK_INSIDE = "a link in an archive", "leave it out"
-ARCHIVE_INSIDE = "an archive in an archive", "unpack the outer one"
-COMPRESSED_INSIDE = "compressed in an archive", "unpack the archive"
+PACKED_INSIDE = "packed in an archive", "unpack the outer one"
 SPECIAL = "not a regular file", "write its content to a file"
-ALIKE = "has the same name as another as UTF-8", "rename it"
 OUTPUT = "the output itself", "write it to another folder"
 NO_PAGE = "an error page of a server", "leave it out"
 
@@ -54,9 +52,7 @@ DAMAGE = (
     *(OSError, EOFError, ValueError, NotImplementedError, RuntimeError, struct.error),
     *(IndexError, KeyError, OverflowError),
 )
-OUTSIDE = UserError("its name leads out of the archive", "pack the archive again")
-NAMELESS = UserError("has no name in the archive", "pack the archive again")
-
+OUTSIDE = UserError("has no name, or it leads out of the archive", "pack the archive again")
 
 IGNORE_FILES = (".gitignore", ".ignore")  # the later one counts
 LONGEST = 10_000  # characters of a pattern: no path is as long
@@ -69,10 +65,15 @@ class Source:
     path: str
     file: str = ""
     data: bytes | None = None
-    size: int = 0
+    status: os.stat_result | None = None  # of the file
     media: str = ""  # the content type that a server gave
     language: str = ""  # where its name does not tell
     record: Record | None = None  # the other fields of the record that held it
+
+    @property
+    def size(self) -> int:
+        """The number of its bytes."""
+        return self.status.st_size if self.status else len(self.data or b"")
 
     def content(self, maximum: int) -> bytes:
         """The bytes of the file; of one with more than the maximum, one byte more than that."""
@@ -103,19 +104,6 @@ class LeftOut:
 
 
 Found = Source | LeftOut
-
-
-def content_of(path: str, handle: IO[bytes], maximum: int, **others: Any) -> Found:
-    """The content of an open file under a name, unless it is too large."""
-    data = handle.read(maximum + 1)
-    if len(data) > maximum:
-        return LeftOut.because(path, too_large(maximum))
-    return Source(path, data=data, size=len(data), **others)
-
-
-def too_large(maximum: int) -> UserError:
-    """The error for a file with too many bytes."""
-    return UserError(f"has more than {maximum:,} bytes", f"raise {flag('max_file_bytes')}")
 
 
 def readable_path(path: str) -> str:
@@ -157,8 +145,8 @@ class Ignoring:
             except OSError:
                 continue
             lines = data.decode("utf-8", "replace").splitlines()
-            good = [line for line in lines if len(line) <= LONGEST and _is_pattern(line)]
-            rules = (*rules, (len(folder), pathspec.GitIgnoreSpec.from_lines(good)))
+            patterns = [pattern for line in lines for pattern in _patterns(line)]
+            rules = (*rules, (len(folder), pathspec.GitIgnoreSpec(patterns)))
         return Ignoring(rules)
 
     def hides(self, path: str) -> bool:
@@ -170,13 +158,12 @@ class Ignoring:
         return False
 
 
-def _is_pattern(line: str) -> bool:
-    """Whether git understands a pattern: it also skips others."""
+def _patterns(line: str) -> Sequence[Any]:
+    """The pattern in a line; none where git does not understand it: it also skips such a line."""
     try:
-        pathspec.GitIgnoreSpec.from_lines([line])
+        return pathspec.GitIgnoreSpec.from_lines([line] if len(line) <= LONGEST else []).patterns
     except ValueError:
-        return False
-    return True
+        return ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,24 +184,22 @@ class Walk:
     def sources(self, paths: Sequence[str]) -> Iterator[Found]:
         """Every file under the paths, sorted by path, each once; `-` reads paths from stdin.
 
-        What a folder leaves out is read where it is named besides. Two files whose names are the
-        same text are a fault: one is not UTF-8.
+        What a folder leaves out is read where it is named besides.
         """
         roots = {os.path.normpath(path): path for path in _paths_meant(paths)}
-        named, seen = set(map(readable_path, roots)), dict[str, str]()
+        named, seen = set(map(readable_path, roots)), set[tuple[str, str]]()
         for root in sorted(roots, key=lambda root: _sort_key(root, os.path.isdir(roots[root]))):
             shown = readable_path(root)
             for found in self._root(shown, roots[root]):
                 file = found.file if isinstance(found, Source) else ""
                 if not file and found.path != shown and found.path in named:
                     continue
-                if len(roots) == 1 and "\\" not in found.path:  # it comes once
-                    yield found
-                elif found.path not in seen:
-                    seen[found.path] = file
-                    yield found
-                elif (before := seen[found.path]) and file and not os.path.samefile(before, file):
-                    yield LeftOut.because(found.path, UserError(*ALIKE))
+                if len(roots) > 1:  # two files may have the same name as text
+                    key = found.path, file and os.path.realpath(file)
+                    if key in seen:
+                        continue
+                    seen.add(key)
+                yield found
 
     def _root(self, shown: str, path: str) -> Iterator[Found]:
         try:
@@ -227,10 +212,10 @@ class Walk:
         elif is_packed(path):
             yield from archive_sources(shown, path, self.options.max_file_bytes)
         elif is_pipe(path):  # whose content is there once
-            with open(path, "rb") as handle:
-                yield content_of(shown, handle, self.options.max_file_bytes, file=path)
+            content = Source(shown, path).content(self.options.max_file_bytes)
+            yield Source(shown, path, content)
         else:
-            yield Source(shown, path, size=status.st_size)
+            yield Source(shown, path, status=status)
 
     def _folder(self, shown: str, path: str) -> Iterator[Found]:
         """All files of a folder, depth first; links are not followed, so that each comes once."""
@@ -278,9 +263,9 @@ class Walk:
         if real in self.outputs:
             return LeftOut(path, *OUTPUT)
         if is_packed(path):
-            return LeftOut(path, *(ARCHIVE if is_archive(path) else COMPRESSED))
+            return LeftOut(path, *PACKED)
         try:
-            return Source(path, real, size=entry.stat().st_size)
+            return Source(path, real, status=entry.stat())
         except OSError as error:
             return LeftOut.because(path, cannot_read(error))
 
@@ -317,28 +302,36 @@ def _paths_meant(paths: Sequence[str]) -> Iterator[str]:
             raise UserError("does not exist", "check the name").at(path or "PATH")
 
 
-def is_archive(path: str) -> bool:
-    """Whether a name is that of an archive."""
-    return path.lower().endswith((*ZIP, *TAR, *WARC))
-
-
 def is_packed(path: str) -> bool:
     """Whether a name is that of an archive, or of one compressed file.
 
-    >>> is_archive("a.tar.gz"), is_archive("a.gz"), is_packed("a.gz")
-    (True, False, True)
+    >>> is_packed("a.tar.gz"), is_packed("a.gz"), is_packed("a.py")
+    (True, True, False)
     """
-    return is_archive(path) or path.lower().endswith(SINGLE)
+    return path.lower().endswith((*ZIP, *TAR, *WARC, *SINGLE))
 
 
 @dataclass(frozen=True)
 class Member:
-    """One file in an archive: its name there, its size, and how it is read."""
+    """One file in an archive: its name there, how it is opened, why it is left out."""
 
     name: str
-    size: int
-    read: Callable[[], bytes]
-    reason: tuple[str, str] | None = None  # why it is left out
+    open: Callable[[], IO[bytes] | None]
+    reason: tuple[str, str] | None = None
+
+    def found(self, path: str, maximum: int) -> Found:
+        """Its content, of which one byte more than the maximum is read at the most."""
+        if any(part.startswith(".") for part in self.name.split("/")):
+            return LeftOut(path, *HIDDEN)
+        if self.reason:
+            return LeftOut(path, *self.reason)
+        if is_packed(self.name):
+            return LeftOut(path, *PACKED_INSIDE)
+        try:
+            with self.open() or io.BytesIO() as handle:
+                return Source(path, data=handle.read(maximum + 1))
+        except DAMAGE as error:
+            return LeftOut.because(path, _damage(error))
 
 
 def archive_sources(shown: str, path: str, maximum: int) -> Iterator[Found]:
@@ -348,8 +341,6 @@ def archive_sources(shown: str, path: str, maximum: int) -> Iterator[Found]:
     """
     name = path.lower()
     try:
-        if name.endswith((*ZIP, *TAR)):
-            refuse_pipe(path, "an archive")
         if name.endswith(WARC):
             with open(path, "rb") as handle:
                 yield from _pages(handle, maximum)
@@ -362,39 +353,21 @@ def archive_sources(shown: str, path: str, maximum: int) -> Iterator[Found]:
         else:
             stem, ending = posixpath.splitext(posixpath.basename(shown))
             with OPENERS[ending.lower()](path) as handle:
-                yield content_of(f"{shown}/{stem}", handle, maximum)
+                yield Source(f"{shown}/{stem}", data=handle.read(maximum + 1))
     except DAMAGE as error:
         yield LeftOut.because(shown, _damage(error))
 
 
-def _members(shown: str, members: list[Member], maximum: int) -> Iterator[Found]:
+def _members(shown: str, members: Iterator[Member], maximum: int) -> Iterator[Found]:
     last: dict[str, Member] = {}  # of two with the same name the later counts, as in unpacking
     for member in members:
         name = posixpath.normpath(member.name)
-        if name == ".":
-            yield LeftOut.because(f"{shown}/{readable_path(member.name)}", NAMELESS)
-        elif member.name.startswith("/") or "\\" in name or name.split("/")[0] == "..":
+        if name in (".", "..") or name.startswith(("/", "../")) or "\\" in name:
             yield LeftOut.because(f"{shown}/{readable_path(member.name)}", OUTSIDE)
         else:
-            last.pop(name, None)
-            last[name] = member
+            last[name] = replace(member, name=name)
     for name, member in last.items():
-        yield _member(f"{shown}/{readable_path(name)}", name, member, maximum)
-
-
-def _member(path: str, name: str, member: Member, maximum: int) -> Found:
-    if any(part.startswith(".") for part in name.split("/")):
-        return LeftOut(path, *HIDDEN)
-    if member.reason:
-        return LeftOut(path, *member.reason)
-    if is_packed(name):
-        return LeftOut(path, *(ARCHIVE_INSIDE if is_archive(name) else COMPRESSED_INSIDE))
-    if member.size > maximum:
-        return LeftOut.because(path, too_large(maximum))
-    try:
-        return Source(path, data=member.read(), size=member.size)
-    except DAMAGE as error:
-        return LeftOut.because(path, _damage(error))
+        yield member.found(f"{shown}/{readable_path(name)}", maximum)
 
 
 def _pages(handle: IO[bytes], maximum: int) -> Iterator[Found]:
@@ -409,7 +382,7 @@ def _pages(handle: IO[bytes], maximum: int) -> Iterator[Found]:
             yield LeftOut(address, *NO_PAGE)
             continue
         media = (http or record.rec_headers).get_header("Content-Type") or ""
-        yield content_of(address, record.content_stream(), maximum, media=media)
+        yield Source(address, data=record.content_stream().read(maximum + 1), media=media)
 
 
 def _web_records(handle: IO[bytes]) -> Iterator[Any]:
@@ -423,50 +396,27 @@ def _web_records(handle: IO[bytes]) -> Iterator[Any]:
         raise ValueError("a record does not begin like one of a WARC") from None
 
 
-def _zip_members(packed: zipfile.ZipFile) -> list[Member]:
-    members = []
+def _zip_members(packed: zipfile.ZipFile) -> Iterator[Member]:
     for info in sorted(packed.infolist(), key=lambda info: _sort_key(info.filename)):
         if not info.filename.endswith("/"):
             link = (info.external_attr >> 28) == 0o12
-            read = partial(_content, packed.open, info, info.file_size)
-            reason = LINK_INSIDE if link else None
-            members.append(Member(info.filename, info.file_size, read, reason))
-    return members
+            yield Member(info.filename, partial(packed.open, info), LINK_INSIDE if link else None)
 
 
-def _tar_members(unpacked: tarfile.TarFile, name: str) -> list[Member]:
+def _tar_members(unpacked: tarfile.TarFile, name: str) -> Iterator[Member]:
     infos = [info for info in unpacked.getmembers() if not info.isdir()]
-    files = {info.name: info for info in infos if info.isreg()}
-    # a file with two names is stored once, with a link to it
-    meant = {info: files.get(info.linkname) or info if info.islnk() else info for info in infos}
+    files = {info.name for info in infos if info.isreg()}
     if name.endswith(".tar"):  # only a plain one can be read in any order
         infos.sort(key=lambda info: _sort_key(info.name))
-    else:
-        infos.sort(key=lambda info: meant[info].offset_data)
-    open_once = lru_cache(1)(partial(_content, unpacked.extractfile))
-    members = []
     for info in infos:
-        file = meant[info]
-        reason = None if file.isreg() else LINK_INSIDE if info.linkname else SPECIAL
-        members.append(Member(info.name, file.size, partial(open_once, file, file.size), reason))
-    return members
-
-
-def _content(open_member: Callable[[Any], IO[bytes] | None], info: Any, size: int) -> bytes:
-    handle = open_member(info)
-    if handle is None:
-        return b""
-    with handle:
-        data = handle.read(size + 1)  # a hostile archive may try to fill memory
-    if len(data) != size:
-        raise EOFError("its length is not the declared one")
-    return data
+        # a file with two names is stored once, with a link to it
+        found = info.isreg() or (info.islnk() and info.linkname in files)
+        reason = None if found else LINK_INSIDE if info.linkname else SPECIAL
+        yield Member(info.name, partial(unpacked.extractfile, info), reason)
 
 
 def _damage(error: Exception) -> UserError:
-    if isinstance(error, RuntimeError) and "password" in str(error):
-        return UserError("is locked with a password", "unpack it, and collect the folder")
-    if isinstance(error, gzip.BadGzipFile) or (isinstance(error, OSError) and error.strerror):
+    if isinstance(error, OSError) and error.strerror:
         return cannot_read(error)
     problem = str(error) or type(error).__name__
-    return UserError(f"cannot be read: {problem}", "it is cut or damaged: copy it again")
+    return UserError(f"cannot be read: {problem}", "copy it again, or unpack it where it is locked")

@@ -72,7 +72,7 @@ class Settings(WalkOptions):
         if self.records:
             from structkit.collecting.units import files_of_records
 
-            found = files_of_records(self.paths, self.max_file_bytes)
+            found = files_of_records(self.paths)
         else:
             found = Walk(self, frozenset(map(os.path.realpath, outputs))).sources(self.paths)
         if part := self.part():  # by path, so that an added file does not move others

@@ -49,15 +49,15 @@ def paths(done):
 def test_archives_are_left_out_of_a_folder_and_read_where_they_are_named(project, run):
     done = run("collect", "project", "--rejects", "rejects.jsonl")
     assert ["project/sub/b.py"] == paths(done)
-    assert b"structkit: 6 paths left out (6 x an archive)\n" == done.stderr
+    assert b"structkit: 6 paths left out (6 x an archive or compressed)\n" == done.stderr
     rejects = map(json.loads, (project.parent / "rejects.jsonl").open())
-    assert [(f"project/sub/{name}", "an archive; name it too") for name in sorted(ARCHIVES)] == [
+    assert [(f"project/sub/{name}", "an archive or compressed; name it too") for name in sorted(ARCHIVES)] == [
         (each["record"]["path"], each["reason"]) for each in rejects
     ]
     named = [f"project/sub/{name}" for name in sorted(ARCHIVES)]
     done = run("collect", *named)
     assert [f"{name}/a.py" for name in named] == paths(done)
-    assert b"structkit: 6 paths left out (6 x an archive in an archive)\n" == done.stderr
+    assert b"structkit: 6 paths left out (6 x packed in an archive)\n" == done.stderr
     assert done.stdout == run("collect", *named, "--workers", 2).stdout
 
 
@@ -71,7 +71,7 @@ def test_compressed_files_are_left_out_of_a_folder_and_read_where_they_are_named
         (folder / name).write_bytes(module.compress(b"tea = 'hot'\n"))
     done = run("collect", "folder")
     assert [] == paths(done)
-    assert done.stderr.startswith(b"structkit: 3 paths left out (3 x compressed)\n")
+    assert done.stderr.startswith(b"structkit: 3 paths left out (3 x an archive or compressed)\n")
     named = [f"folder/{name}" for name in COMPRESSED]
     done = run("collect", *named)
     inside = [f"folder/{name}/{name.rpartition('.')[0]}" for name in COMPRESSED]
@@ -81,7 +81,7 @@ def test_compressed_files_are_left_out_of_a_folder_and_read_where_they_are_named
     done = run("collect", *named, "--max-file-bytes", "11")
     assert b"3 x has more than 11 bytes" in done.stderr
     pack(tmp_path / "p.zip", {"a.md.gz": b"x"})
-    assert b"1 x compressed in an archive" in run("collect", "p.zip").stderr
+    assert b"1 x packed in an archive" in run("collect", "p.zip").stderr
 
 
 @pytest.mark.parametrize("name", COMPRESSED)
@@ -131,9 +131,9 @@ def test_a_member_without_a_name_is_told_and_the_others_are_read(tmp_path, run):
     done = run("collect", "a.zip")
     paths = [json.loads(line)["path"] for line in done.stdout.splitlines()]
     assert (0, ["a.zip/a.md", "a.zip/b.md"]) == (done.returncode, paths)
-    assert b"structkit: 1 path left out (1 x has no name in the archive)\n" == done.stderr
+    assert b"structkit: 1 path left out (1 x has no name, or it leads out of the archive)\n" == done.stderr
     done = run("collect", "a.zip", "--on-error", "fail")
-    told = b"structkit: a.zip/: has no name in the archive; pack the archive again\n"
+    told = b"structkit: a.zip/: has no name, or it leads out of the archive; pack the archive again\n"
     assert (1, told) == (done.returncode, done.stderr)
 
 

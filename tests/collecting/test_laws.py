@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from structkit.collecting import units
 from structkit.collecting.units import NAMES
-from structkit.collecting.walking import HIDDEN, LeftOut, is_archive
+from structkit.collecting.walking import HIDDEN, LeftOut, is_packed
 from structkit.commands.collect import Settings, parts
 from structkit.records.jsonl import Record
 
@@ -157,7 +157,7 @@ def tarred(file):
 @SOME
 @given(TREES, UNITS, st.booleans())
 def test_an_archive_is_a_folder(file, pack, tree, unit, two_names):
-    tree = {path: text for path, text in tree.items() if not is_archive(path)}
+    tree = {path: text for path, text in tree.items() if not is_packed(path)}
     with written(tree):
         if two_names and tree:
             os.link(Path("project", min(tree)), "project/linked.py")

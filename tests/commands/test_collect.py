@@ -178,12 +178,3 @@ def test_names_that_are_not_utf8_stay_apart(tmp_path, run, paths):
     done = run("collect", *map(os.fsdecode, paths))
     names = [record["path"].removeprefix("a.tar/") for record in read(done.stdout)]
     assert ["a\\xfe.py", "a\\xff.py"] == names, done.stderr
-
-
-@pytest.mark.parametrize("paths", [["."], [b"a\\xff.py", b"a\xff.py"]], ids=str)
-def test_a_name_that_is_the_escape_of_another_is_told(tmp_path, run, paths):
-    for name in (b"a\\xff.py", b"a\xff.py"):
-        (tmp_path / os.fsdecode(name)).write_text("a = 1\n")
-    done = run("collect", *map(os.fsdecode, paths))
-    assert ["a\\xff.py"] == [record["path"] for record in read(done.stdout)]
-    assert b"1 path left out (1 x has the same name as another as UTF-8)" in done.stderr
