@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.asking.cache import Store
+from structkit.asking.cache import open_store
 from structkit.asking.folder import IndexedFile, PassageIndex
 from structkit.searching.bm25 import BM25
 from structkit.searching.words import words
@@ -18,7 +18,7 @@ FILES = st.dictionaries(st.sampled_from("abcd"), st.lists(TEXTS, min_size=1, max
 
 
 def empty():
-    with Store(None) as store:
+    with open_store(None) as store:
         return PassageIndex.read(store)
 
 
@@ -58,7 +58,7 @@ def test_an_index_that_follows_changes_is_a_new_one(folders):
         followed = index(folder, followed)
     expected = content(index(folders[-1]))
     assert expected == content(followed)
-    with Store(None) as store:
+    with open_store(None) as store:
         followed.keep(store)
         assert expected == content(PassageIndex.read(store))
 
