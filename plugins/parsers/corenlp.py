@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
@@ -16,9 +16,7 @@ from structkit.structure.trees.brackets import clean, read, unescaped
 from structkit.structure.trees.tree import Tree
 from structkit.structure.trees.words import same
 
-SENTENCES = 50  # of a request
-TIMEOUT = 60  # seconds of a request; one that takes longer is split
-CHARACTERS = 50_000  # of a request; the server takes 100,000
+TIMEOUT = 60  # seconds of a request
 START = "java -mx4g -cp '*' edu.stanford.nlp.pipeline.StanfordCoreNLPServer -port {port}"
 PAUSES = (0.2, 1.0)  # seconds between attempts
 BUSY = (429, 503)  # too many requests, or not yet ready
@@ -28,6 +26,9 @@ MODELS = "start a CoreNLP server with the English models"
 @dataclass(frozen=True)
 class Parser(plugin.Parser):
     """The trees of a CoreNLP server, which takes each text for one sentence.
+
+    A sentence is a request, nearly all of which is parsing, and one that fails costs no other its
+    tree.
 
     Source: recordings of a server's answers; the options of its `parse` annotator.
     """
@@ -44,32 +45,26 @@ class Parser(plugin.Parser):
     def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree | UserError]:
         """The tree of each text.
 
-        A request that fails is split in two, so that one text does not cost the others their trees.
         Errors: the server is not up, does not answer in time, or its answer makes no sense.
         """
-        for lines in _requests(each.text for each in texts):
-            waiting = [lines]
-            while waiting:
-                lines = waiting.pop()
-                status, body = self.answer(lines)
-                if status == 200:
-                    yield from trees_of(body, lines)
-                elif len(lines) == 1:
-                    said = " ".join(body.decode("utf-8", "replace").split())[:200]
-                    problem = f"the CoreNLP server says: {said} (status {status})"
-                    yield UserError(problem, "leave the record out, or split its text")
-                else:
-                    middle = len(lines) // 2
-                    waiting += [lines[middle:], lines[:middle]]
+        for each in texts:
+            line = " ".join(each.text.split())
+            status, body = self.answer(line)
+            if status == 200:
+                yield tree_of(body, line)
+            else:
+                said = " ".join(body.decode("utf-8", "replace").split())[:200]
+                problem = f"the CoreNLP server says: {said} (status {status})"
+                yield UserError(problem, "leave the record out, or split its text")
 
-    def answer(self, lines: Sequence[str]) -> tuple[int, bytes]:
-        """Status and body of the answer to some sentences, one per line.
+    def answer(self, line: str) -> tuple[int, bytes]:
+        """Status and body of the answer to a sentence.
 
         It is asked again while it is busy or refuses the connection.
         """
         for pause in (*PAUSES, None):
             try:
-                status, body = self._ask(lines)
+                status, body = self._ask(line)
                 if status not in BUSY:
                     return status, body
                 problem = f"it is not ready (status {status})"
@@ -85,7 +80,7 @@ class Parser(plugin.Parser):
             f"start it in CoreNLP's folder: {command}",
         ).at(self.url)
 
-    def _ask(self, lines: Sequence[str]) -> tuple[int, bytes]:
+    def _ask(self, line: str) -> tuple[int, bytes]:
         properties = {
             "outputFormat": "json",
             "annotators": "tokenize,pos,lemma,ssplit,parse",
@@ -100,52 +95,31 @@ class Parser(plugin.Parser):
         connection = kind(parts.hostname or "", parts.port, timeout=TIMEOUT * 1.2)
         try:
             headers = {"Content-Type": "text/plain; charset=utf-8"}
-            connection.request("POST", path, "\n".join(lines).encode("utf-8"), headers)
+            connection.request("POST", path, line.encode("utf-8"), headers)
             answer = connection.getresponse()
             return answer.status, answer.read()
         finally:
             connection.close()
 
 
-def _requests(texts: Iterable[str]) -> Iterator[list[str]]:
-    """The texts, one line each, in lists that fit in a request."""
-    lines: list[str] = []
-    size = 0
-    for text in texts:
-        line = " ".join(text.split())
-        if lines and (len(lines) == SENTENCES or size + len(line) > CHARACTERS):
-            yield lines
-            lines, size = [], 0
-        lines.append(line)
-        size += len(line)
-    if lines:
-        yield lines
-
-
-def trees_of(body: bytes, lines: Sequence[str]) -> list[Tree | UserError]:
-    """The trees in an answer, one for each line; lines without one get an error.
+def tree_of(body: bytes, line: str) -> Tree | UserError:
+    """The tree in an answer, or the error that rejects the text.
 
     Errors: the answer is not one of a CoreNLP server.
     """
     try:
         sentences: list[Mapping[str, Any]] = json.loads(body)["sentences"]
-        # `line` counts the lines of the request; the server leaves out empty ones
-        by_line = {int(each["line"]): each for each in sentences}
     except (ValueError, KeyError, TypeError):
         start = body[:60].decode("utf-8", "replace").strip()
         problem = f"the CoreNLP server answers {start!r}, not JSON with trees"
         raise UserError(problem, MODELS) from None
-    return [_tree(by_line.get(number), line) for number, line in enumerate(lines, 1)]
-
-
-def _tree(sentence: Mapping[str, Any] | None, line: str) -> Tree | UserError:
-    if sentence is None or not isinstance(sentence.get("parse"), str):
+    if not sentences or not isinstance(sentences[0].get("parse"), str):
         return UserError("the CoreNLP server finds no tree for the text", "leave the record out")
     try:
-        tree = clean(read(sentence["parse"]))
+        tree = clean(read(sentences[0]["parse"]))
     except UserError as error:
         return UserError(f"the CoreNLP server's answer is not a tree: {error.problem}", MODELS)
-    words = _original_words(sentence.get("tokens"))
+    words = _original_words(sentences[0].get("tokens"))
     if len(words) == len(tree.words):
         tree = replace(tree, words=words)  # without the server's normalization
     if not same(tree.words, line):

@@ -12,7 +12,7 @@ from lxml import etree
 
 from structkit import plugin
 from structkit.errors import UserError
-from structkit.structure.html.markup import repair
+from structkit.structure.html.reader import parse
 from structkit.structure.html.tags import SILENT
 from structkit.structure.trees.tree import Tree, from_spans
 from structkit.structure.trees.words import words_of
@@ -38,9 +38,7 @@ class Parser(plugin.Parser):
         for each in texts:
             target = _Target(self.tokenized)
             parser = etree.HTMLParser(target=target, huge_tree=True, encoding="utf-8")
-            parser.feed(b"<html><body>")  # this keeps the parser from XHTML's rules
-            parser.feed(repair(each.text).encode("utf-8"))
-            parser.close()
+            parse(each.text, parser)
             if target.words:
                 yield target.tree()
             else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from structkit.structure.html.markup import SPACES
@@ -140,43 +140,31 @@ def outline(tagged: str, masked: str = "") -> list[Entry]:
     [(0, False, '<ul>'), (1, True, '<li>'), (2, False, 'a')]
     """
     tokens = tokens_of(tagged)
-    same_text = masked and untag(masked) == untag(tagged)  # otherwise the content is masked too
-    missing = _missing(tokens, tokens_of(masked)) if same_text else set()
+    starts = _starts(tokens)
+    left = Counter(starts.values())
+    if masked and untag(masked) == untag(tagged):  # otherwise the content is masked too
+        left = Counter(_starts(tokens_of(masked)).values())
     entries: list[Entry] = []
     depth = 0
     for number, token in enumerate(tokens):
         if token.startswith("</"):
             depth -= 1
         elif token.startswith("<"):
-            entries.append(Entry(depth, token, True, number in missing))
+            left[starts[number]] -= 1  # of equal ones the inner one was masked: it holds the text
+            entries.append(Entry(depth, token, True, left[starts[number]] < 0))
             depth += not token.endswith("/>")
         elif text := " ".join(token.split()):
             entries.append(Entry(depth, text))
     return entries
 
 
-def _missing(tokens: Sequence[str], masked: Sequence[str]) -> set[int]:
-    """The numbers of the opening tags of the elements that the masked document lacks."""
-    there = Counter(element for _, element in _elements(masked))
-    missing = set()
-    # of equal ones the inner one was masked: it holds the text
-    for number, element in reversed([*_elements(tokens)]):
-        if there[element]:
-            there[element] -= 1
-        else:
-            missing.add(number)
-    return missing
-
-
-def _elements(tokens: Sequence[str]) -> Iterator[tuple[int, tuple[str, int, int]]]:
-    """Each element, inner ones first: its number, its tag, how much text is before its two tags."""
-    opened: list[tuple[int, int]] = []
-    characters = 0  # blanks do not count
+def _starts(tokens: Sequence[str]) -> dict[int, tuple[str, int]]:
+    """The start tags by their numbers: each tag, and how much text is before it, without blanks."""
+    starts: dict[int, tuple[str, int]] = {}
+    characters = 0
     for number, token in enumerate(tokens):
         if token[0] != "<":
             characters += len("".join(token.split()))
-        elif token[1] == "/" and opened:
-            first, before = opened.pop()
-            yield first, (tokens[first], before, characters)
-        elif token[1] != "/" and not token.endswith("/>"):
-            opened.append((number, characters))
+        elif token[1] != "/":
+            starts[number] = token, characters
+    return starts
