@@ -23,7 +23,6 @@ EXTRAS = {
     "plot": (("matplotlib", "scikit-learn"), "pictures"),
     "ray": (("ray",), "record stages on many machines: --ray"),
     "stanza": (("stanza",), "Stanza's parser"),
-    "warc": (("warcio",), "web archives in collect"),
 }
 
 

@@ -305,7 +305,7 @@ def _with_new_content(
         if before and before.hash == digest:
             noted[path] = before._replace(state=fresh.state, sure=fresh.sure)
         else:
-            yield Source(path, data=data, media=source.media)
+            yield Source(path, data=data)
 
 
 def _report(faults: Sequence[UserError]) -> None:

@@ -264,10 +264,10 @@ def _lines(source: Source, units: Units) -> list[bytes] | LeftOut:
         if len(data) > units.max_file_bytes:
             problem = f"has more than {units.max_file_bytes:,} bytes"
             raise UserError(problem, f"raise {flag('max_file_bytes')}")
-        text = decode(data, source.media)
+        text = decode(data)
         if not text.strip():
             return LeftOut(path, *EMPTY)
-        kind = kind_of(path, text, source.media, source.language)
+        kind = kind_of(path, text, source.language)
         if kind.name == CODE and not units.generated:
             if is_minified(path, text):
                 return LeftOut(path, *MINIFIED)
@@ -310,11 +310,10 @@ def files_of_records(paths: Sequence[str]) -> Iterator[Found]:
 def _file_of(record: Record) -> Source:
     rename = f"rename a field with {program('select')}: {flag('rename', 'FIELD=text')}"
     field = fields.text_name(record, TEXTS, rename)
-    language = record.get("language")
+    language = "html" if field in fields.HTML else record.get("language")
     return Source(
         path=text_field(record, "path") if "path" in record else record["id"],
         data=text_field(record, field).encode(),
-        media="text/html" if field in fields.HTML else "",
         language=language if isinstance(language, str) else "",
         record={name: value for name, value in record.items() if name != field},
     )

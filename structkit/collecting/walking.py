@@ -22,7 +22,6 @@ from typing import IO, Any
 import pathspec
 
 from structkit.errors import UserError
-from structkit.extras import require
 from structkit.paths import is_pipe
 from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
@@ -38,11 +37,9 @@ LINK_INSIDE = "a link in an archive", "leave it out"
 PACKED_INSIDE = "packed in an archive", "unpack the outer one"
 SPECIAL = "not a regular file", "write its content to a file"
 OUTPUT = "the output itself", "write it to another folder"
-NO_PAGE = "an error page of a server", "leave it out"
 
 ZIP = (".zip", ".whl", ".jar", ".egg", ".war")
 TAR = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
-WARC = (".warc", ".warc.gz")
 SINGLE = (".gz", ".bz2", ".xz")  # one file, compressed; its name is what is left without it
 
 OPENERS = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}
@@ -66,7 +63,6 @@ class Source:
     file: str = ""
     data: bytes | None = None
     status: os.stat_result | None = None  # of the file
-    media: str = ""  # the content type that a server gave
     language: str = ""  # where its name does not tell
     record: Record | None = None  # the other fields of the record that held it
 
@@ -308,7 +304,7 @@ def is_packed(path: str) -> bool:
     >>> is_packed("a.tar.gz"), is_packed("a.gz"), is_packed("a.py")
     (True, True, False)
     """
-    return path.lower().endswith((*ZIP, *TAR, *WARC, *SINGLE))
+    return path.lower().endswith((*ZIP, *TAR, *SINGLE))
 
 
 @dataclass(frozen=True)
@@ -335,16 +331,13 @@ class Member:
 
 
 def archive_sources(shown: str, path: str, maximum: int) -> Iterator[Found]:
-    """All files of an archive, sorted by path; a compressed tar or WARC in its own order.
+    """All files of an archive, sorted by path; a compressed tar in its own order.
 
     What an archive holds was chosen when it was packed: ignore files in it do not count.
     """
     name = path.lower()
     try:
-        if name.endswith(WARC):
-            with open(path, "rb") as handle:
-                yield from _pages(handle, maximum)
-        elif name.endswith(ZIP):
+        if name.endswith(ZIP):
             with zipfile.ZipFile(path) as packed:
                 yield from _members(shown, _zip_members(packed), maximum)
         elif name.endswith(TAR):
@@ -368,32 +361,6 @@ def _members(shown: str, members: Iterator[Member], maximum: int) -> Iterator[Fo
             last[name] = replace(member, name=name)
     for name, member in last.items():
         yield member.found(f"{shown}/{readable_path(name)}", maximum)
-
-
-def _pages(handle: IO[bytes], maximum: int) -> Iterator[Found]:
-    """The responses of servers, each under its address."""
-    times: dict[str, int] = {}
-    for record in _web_records(handle):
-        address = record.rec_headers.get_header("WARC-Target-URI") or "(no address)"
-        times[address] = number = times.get(address, 0) + 1
-        address = f"{address}~{number}" if number > 1 else address
-        http = record.http_headers
-        if http and http.get_statuscode() != "200":
-            yield LeftOut(address, *NO_PAGE)
-            continue
-        media = (http or record.rec_headers).get_header("Content-Type") or ""
-        yield Source(address, data=record.content_stream().read(maximum + 1), media=media)
-
-
-def _web_records(handle: IO[bytes]) -> Iterator[Any]:
-    """The records of a WARC that hold pages."""
-    failed = require("warcio.exceptions", "warc").ArchiveLoadFailed
-    try:
-        for record in require("warcio.archiveiterator", "warc").ArchiveIterator(handle):
-            if record.rec_type in ("response", "resource", "conversion"):
-                yield record
-    except (failed, AttributeError, TypeError):  # for missing headers
-        raise ValueError("a record does not begin like one of a WARC") from None
 
 
 def _zip_members(packed: zipfile.ZipFile) -> Iterator[Member]:

@@ -1,4 +1,4 @@
-"""Archives in folders, what stands in archives beside files, damaged ones, and crawls."""
+"""Archives in folders, what stands in archives beside files, and damaged ones."""
 
 import bz2
 import gzip
@@ -10,8 +10,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from warcio.statusandheaders import StatusAndHeaders
-from warcio.warcwriter import WARCWriter
 
 ARCHIVES = ["a.tar", "a.tar.gz", "a.tgz", "a.jar", "a.whl", "a.zip"]
 
@@ -51,9 +49,10 @@ def test_archives_are_left_out_of_a_folder_and_read_where_they_are_named(project
     assert ["project/sub/b.py"] == paths(done)
     assert b"structkit: 6 paths left out (6 x an archive or compressed)\n" == done.stderr
     rejects = map(json.loads, (project.parent / "rejects.jsonl").open())
-    assert [(f"project/sub/{name}", "an archive or compressed; name it too") for name in sorted(ARCHIVES)] == [
-        (each["record"]["path"], each["reason"]) for each in rejects
-    ]
+    assert [
+        (f"project/sub/{name}", "an archive or compressed; name it too")
+        for name in sorted(ARCHIVES)
+    ] == [(each["record"]["path"], each["reason"]) for each in rejects]
     named = [f"project/sub/{name}" for name in sorted(ARCHIVES)]
     done = run("collect", *named)
     assert [f"{name}/a.py" for name in named] == paths(done)
@@ -131,31 +130,12 @@ def test_a_member_without_a_name_is_told_and_the_others_are_read(tmp_path, run):
     done = run("collect", "a.zip")
     paths = [json.loads(line)["path"] for line in done.stdout.splitlines()]
     assert (0, ["a.zip/a.md", "a.zip/b.md"]) == (done.returncode, paths)
-    assert b"structkit: 1 path left out (1 x has no name, or it leads out of the archive)\n" == done.stderr
+    assert (
+        b"structkit: 1 path left out (1 x has no name, or it leads out of the archive)\n"
+        == done.stderr
+    )
     done = run("collect", "a.zip", "--on-error", "fail")
-    told = b"structkit: a.zip/: has no name, or it leads out of the archive; pack the archive again\n"
+    told = (
+        b"structkit: a.zip/: has no name, or it leads out of the archive; pack the archive again\n"
+    )
     assert (1, told) == (done.returncode, done.stderr)
-
-
-def crawl(file):
-    """Two pages as a crawler keeps them, and one that is not there."""
-    with file.open("wb") as handle:
-        writer = WARCWriter(handle, gzip=True)
-        for number, status in enumerate(["200 OK", "200 OK", "404 Not Found"]):
-            media = [("Content-Type", "text/html; charset=latin-1")]
-            headers = StatusAndHeaders(status, media, protocol="HTTP/1.0")
-            page = io.BytesIO(f"<h1 id=a>Page</h1><p>caf\u00e9 {number}".encode("latin-1"))
-            address = f"http://example.org/{number % 2}"
-            writer.write_record(
-                writer.create_warc_record(address, "response", page, http_headers=headers)
-            )
-
-
-def test_pages_of_a_crawl_stand_under_their_addresses(tmp_path, run):
-    crawl(tmp_path / "c.warc.gz")
-    done = run("collect", "c.warc.gz", "--unit", "section")
-    records = [json.loads(line) for line in done.stdout.splitlines()]
-    addresses = ["http://example.org/0#a", "http://example.org/1#a"]
-    assert addresses == [each["id"] for each in records]
-    assert "caf\u00e9" in records[0]["text"]
-    assert "an error page of a server" in done.stderr.decode()
