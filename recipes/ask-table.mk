@@ -14,7 +14,7 @@ ask-table: $(INSTALLED) ## Make the table that ships: make ask-table DATA=../sha
 	@test -f '$(DATA)/codesearch/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory $(ASK_TABLE)/small.model
 	mkdir -p $(BUILTIN)
-	install -m 644 $(addprefix $(ASK_TABLE)/small.model/,config.json modules.json structkit.json tokenizer.json model.safetensors) $(BUILTIN)
+	install -m 644 $(addprefix $(ASK_TABLE)/small.model/,config.json tokenizer.json model.safetensors) $(BUILTIN)
 	sed "s/small.model/builtin/g" $(ASK_TABLE)/small.model/README.md | cat - recipes/ask-table.md > $(BUILTIN)/README.md
 	du -sb $(BUILTIN)
 

@@ -46,7 +46,7 @@ sys.exit(status)
 """
 BOUNDS = {
     "train santa": 31,
-    "ask": 31,
+    "ask": 44,
     "encode": 29,
     "search -m": 33,
     "mask-entities": 16,
