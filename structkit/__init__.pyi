@@ -46,10 +46,10 @@ def collect(
 def convert(
     files: list[str] | tuple[str, ...] = (),
     *,
-    split: str = 'test',
     from_: str | None = None,
     to: str | None = None,
     part: str | None = None,
+    split: str = 'test',
     strict: bool = False,
     output: str = '-',
     quiet: bool = False,

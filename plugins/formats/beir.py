@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from structkit import plugin
-from structkit.formats.interchange import Fields, Options, Part, Parts, Row
+from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.fields import DOCUMENT, QUERY
 from structkit.records.jsonl import Record
 
@@ -13,13 +13,11 @@ QRELS = {"query-id": "string", "corpus-id": "string", "score": "int64"}
 class Format(plugin.Format):
     """Corpus, queries and judgements of a split."""
 
-    def parts(self, options: Options) -> Parts:
+    def parts(self, split: str) -> Parts:
         return {
             "corpus": Part(("corpus.jsonl",), read_document, write_document),
             "queries": Part(("queries.jsonl",), read_query, write_query),
-            "qrels": Part(
-                (f"qrels/{options.split}.tsv",), read_judgement, write_judgement, "tab", QRELS
-            ),
+            "qrels": Part((f"qrels/{split}.tsv",), read_judgement, write_judgement, "tab", QRELS),
         }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from structkit import plugin
 from structkit.errors import MEND, UserError
 from structkit.formats.codesearchnet import FILES, function_row
-from structkit.formats.interchange import Fields, Options, Part, Parts, Row
+from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.jsonl import Record
 
 TEST = {"function": "code", "function_tokens": "code_tokens"}  # the test set's names
@@ -14,8 +14,8 @@ TEST = {"function": "code", "function_tokens": "code_tokens"}  # the test set's 
 class Format(plugin.Format):
     """Functions, their documentation, and predictions."""
 
-    def parts(self, options: Options) -> Parts:
-        files = (f"{options.split}.jsonl",)
+    def parts(self, split: str) -> Parts:
+        files = (f"{split}.jsonl",)
         return {
             "corpus": Part(files, read_function, write_function),
             "queries": Part(files, read_query),

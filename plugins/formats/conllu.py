@@ -6,7 +6,7 @@ import re
 
 from structkit import plugin
 from structkit.errors import MEND, UserError
-from structkit.formats.interchange import Fields, Options, Part, Parts, Row
+from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.jsonl import Record
 
 COLUMNS = "word_ids words lemmas upos xpos feats heads deprels deps misc".split()
@@ -16,8 +16,8 @@ ID = re.compile(r"[1-9][0-9]*(-[1-9][0-9]*)?|[0-9]+\.[1-9][0-9]*")
 class Format(plugin.Format):
     """Sentences."""
 
-    def parts(self, options: Options) -> Parts:
-        files = (f"{options.split}.conllu", f"*-{options.split}.conllu", "*.conllu")
+    def parts(self, split: str) -> Parts:
+        files = (f"{split}.conllu", f"*-{split}.conllu", "*.conllu")
         return {"sentences": Part(files, read_sentence, write_sentence, "paragraphs", as_is=True)}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from structkit import plugin
 from structkit.errors import UserError
-from structkit.formats.interchange import Fields, Labels, Options, Part, Parts, Row
+from structkit.formats.interchange import Fields, Labels, Part, Parts, Row
 from structkit.records.jsonl import Record
 from structkit.scoring.qrels import parse_gains
 
@@ -39,7 +39,7 @@ SETS = ("small_version", "large_version")
 class Format(plugin.Format):
     """Products; judgements, and the queries in them."""
 
-    def parts(self, options: Options) -> Parts:
+    def parts(self, split: str) -> Parts:
         judged = Examples(Labels(parse_gains("esci-documented"), WORDS))
         products, examples = (
             tuple(f"{start}{kind}.{ending}" for start in STARTS for ending in ENDINGS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from structkit import plugin
 from structkit.errors import UserError
-from structkit.formats.interchange import Fields, Options, Part, Parts, Row
+from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.jsonl import Record
 
 SCORES = {"positive_scores": "pos_scores", "negative_scores": "neg_scores"}
@@ -13,7 +13,7 @@ SCORES = {"positive_scores": "pos_scores", "negative_scores": "neg_scores"}
 class Format(plugin.Format):
     """Training examples."""
 
-    def parts(self, options: Options) -> Parts:
+    def parts(self, split: str) -> Parts:
         return {"examples": Part(("train.jsonl", "*.jsonl"), read_example, write_example)}
 
 

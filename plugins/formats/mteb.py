@@ -6,7 +6,7 @@ import re
 
 from structkit import plugin
 from structkit.errors import UserError
-from structkit.formats.interchange import Fields, Options, Part, Parts, Row
+from structkit.formats.interchange import Fields, Part, Parts, Row
 
 MEASURE = re.compile(r"(nDCG|RR|R|P|AP|Success)@([0-9]+)")
 NAMES = {"nDCG": "ndcg", "RR": "mrr", "R": "recall", "P": "precision", "AP": "map"}
@@ -16,8 +16,8 @@ MAIN = "ndcg_at_10"  # of MTEB's retrieval tasks
 class Format(plugin.Format):
     """The scores of one run."""
 
-    def parts(self, options: Options) -> Parts:
-        return {"scores": Part(("results.json",), write=Results(options.split).write)}
+    def parts(self, split: str) -> Parts:
+        return {"scores": Part(("results.json",), write=Results(split).write)}
 
 
 class Results:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from structkit import plugin
-from structkit.formats.interchange import Fields, Options, Part, Parts, Row
+from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.jsonl import Record
 from structkit.structure.trees.brackets import read
 
@@ -11,8 +11,8 @@ from structkit.structure.trees.brackets import read
 class Format(plugin.Format):
     """Trees."""
 
-    def parts(self, options: Options) -> Parts:
-        files = (f"{options.split}.mrg", "*.mrg", "*.ptb")
+    def parts(self, split: str) -> Parts:
+        files = (f"{split}.mrg", "*.mrg", "*.ptb")
         return {"trees": Part(files, read_tree, write_tree, "brackets")}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from structkit import plugin
-from structkit.formats.interchange import Fields, Options, Part, Parts, Row
+from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.fields import DOCUMENT
 from structkit.records.jsonl import Record
 
@@ -11,7 +11,7 @@ from structkit.records.jsonl import Record
 class Format(plugin.Format):
     """Corpus and embeddings."""
 
-    def parts(self, options: Options) -> Parts:
+    def parts(self, split: str) -> Parts:
         return {
             "corpus": Part(("corpus.jsonl", "documents.jsonl"), read_document, write_document),
             "embeddings": Part(("embeddings.jsonl",), read_embedding, write_embedding),

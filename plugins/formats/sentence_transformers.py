@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from structkit import plugin
 from structkit.errors import MEND, UserError
-from structkit.formats.interchange import Fields, Options, Part, Parts, Row
+from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.jsonl import Record
 
 LABELS = ("label", "labels", "score", "scores")
@@ -14,7 +14,7 @@ FILES = ("train.jsonl", "*.jsonl", "*.csv", "*.tsv", "*.parquet")
 class Format(plugin.Format):
     """Training examples."""
 
-    def parts(self, options: Options) -> Parts:
+    def parts(self, split: str) -> Parts:
         return {"examples": Part(FILES, read_example, Examples().write)}
 
 

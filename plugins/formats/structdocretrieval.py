@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from structkit import plugin
-from structkit.formats.interchange import Fields, Options, Part, Parts, Row
+from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.jsonl import Record
 
 
 class Format(plugin.Format):
     """Documents with their queries."""
 
-    def parts(self, options: Options) -> Parts:
-        return {"corpus": Part((f"{options.split}.json", "*.json"), read_document, write_document)}
+    def parts(self, split: str) -> Parts:
+        return {"corpus": Part((f"{split}.json", "*.json"), read_document, write_document)}
 
 
 def read_document(row: Fields) -> Record:

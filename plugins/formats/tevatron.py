@@ -6,7 +6,7 @@ from typing import Any
 
 from structkit import plugin
 from structkit.errors import UserError
-from structkit.formats.interchange import Fields, Options, Part, Parts, Row
+from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.fields import DOCUMENT, QUERY
 from structkit.records.jsonl import Record
 
@@ -16,11 +16,11 @@ SIDES = ("positive", "negative")
 class Format(plugin.Format):
     """Training examples, corpus and queries, of versions 1 and 2."""
 
-    def parts(self, options: Options) -> Parts:
+    def parts(self, split: str) -> Parts:
         return {
             "examples": Part(("train.jsonl", "train.jsonl.gz"), read_example, write_example),
             "corpus": Part(("corpus.jsonl",), read_document, write_document),
-            "queries": Part(("queries.jsonl", f"{options.split}.jsonl"), read_query, write_query),
+            "queries": Part(("queries.jsonl", f"{split}.jsonl"), read_query, write_query),
         }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from structkit import plugin
-from structkit.formats.interchange import Fields, Options, Part, Parts, Row
+from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.jsonl import Record
 
 TAG = "structkit"
@@ -14,7 +14,7 @@ QRELS = dict.fromkeys(("query_id", "iteration", "doc_id", "relevance"), "string"
 class Format(plugin.Format):
     """Run and judgements."""
 
-    def parts(self, options: Options) -> Parts:
+    def parts(self, split: str) -> Parts:
         runs, qrels = ("run.trec", "*.trec", "*.run"), ("qrels.txt", "qrels*", "*.qrels")
         return {
             "run": Part(runs, read_hit, write_hit, "columns", RUN),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from structkit import plugin
-from structkit.formats.interchange import Fields, Labels, Options, Part, Parts, Row
+from structkit.formats.interchange import Fields, Labels, Part, Parts, Row
 from structkit.records.jsonl import Record
 
 PRODUCT = {
@@ -26,7 +26,7 @@ LABELS = Labels({"Exact": 2, "Partial": 1, "Irrelevant": 0})
 class Format(plugin.Format):
     """Products, queries and judgements."""
 
-    def parts(self, options: Options) -> Parts:
+    def parts(self, split: str) -> Parts:
         return {
             "corpus": Part(("product.csv",), read_product, write_product, "tab", PRODUCT),
             "queries": Part(("query.csv",), read_query, write_query, "tab", QUERY),

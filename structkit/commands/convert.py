@@ -11,7 +11,7 @@ from functools import partial
 from itertools import groupby
 
 from structkit.errors import UserError, flag, unknown
-from structkit.formats.interchange import Fields, FormatParts, Options, Part, read_records
+from structkit.formats.interchange import Fields, FormatParts, Part, read_records
 from structkit.formats.rows import Row, RowOutput
 from structkit.paths import keep_apart, lines_name
 from structkit.progress import Position, progress, say
@@ -22,7 +22,7 @@ from structkit.settings import Command, quiet_setting, setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Options):
+class Settings:
     """Convert other tools' formats to records, and records to other tools' formats.
 
     `structkit plugins` lists the formats. A table's name says if it is JSONL, .csv, .tsv, .parquet.
@@ -51,6 +51,7 @@ class Settings(Options):
         "The part: corpus, queries, qrels, run, examples …; default: told by name or content; all "
         "parts of a folder.",
     )
+    split: str = setting("test", "The split in file names.")
     strict: bool = setting(False, "A field that the target cannot hold is an error.")
     output: str = setting(
         "-", "File to write, also .gz, or a folder for parts; - is stdout.", short="-o"
@@ -111,8 +112,8 @@ class Conversion:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.source = FormatParts.named(settings.from_, settings)
-        self.target = FormatParts.named(settings.to, settings)
+        self.source = FormatParts.named(settings.from_, settings.split)
+        self.target = FormatParts.named(settings.to, settings.split)
         self.kind = f"part of {self.source.name} that {self.target.name} can hold"
         self.common = [
             name

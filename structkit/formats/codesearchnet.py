@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
-from structkit.formats.interchange import Fields, Format, Options, Part, Parts, Row
+from structkit.formats.interchange import Fields, Format, Part, Parts, Row
 from structkit.records.jsonl import Record
 
 # the names on the Hugging Face hub, by those of the files, which are ours
@@ -47,7 +47,7 @@ class FunctionFormat(Format):
     names: ClassVar[Mapping[str, str]]
     files: ClassVar[tuple[str, ...]]
 
-    def parts(self, options: Options) -> Parts:
+    def parts(self, split: str) -> Parts:
         write = partial(function_row, names=self.names)
-        files = tuple(name.format(options.split) for name in self.files)
+        files = tuple(name.format(split) for name in self.files)
         return {"corpus": Part(files, read_function, write)}

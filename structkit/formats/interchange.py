@@ -30,7 +30,6 @@ from structkit.records.fields import DOCUMENT
 from structkit.records.jsonl import Record, Rows, json_kind
 from structkit.records.lines import input_name
 from structkit.records.output import dump
-from structkit.settings import setting
 
 REQUIRED: Any = object()
 OURS = "structkit"
@@ -48,13 +47,6 @@ SIGNS = {
 }
 # a query with one of these is a document; a `text` may be the query's own
 DOCUMENTS = {*DOCUMENT, "product", "title", "docstring"} - {"text"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """What the user says about formats."""
-
-    split: str = setting("test", "The split in file names.")
 
 
 KINDS = {str: "a string", float: "a number", list: "an array", dict: "an object", int: "a number"}
@@ -209,8 +201,8 @@ class Format(registry.Contract):
     """A file of formats/: what another tool reads and writes, for `convert`."""
 
     @abstractmethod
-    def parts(self, options: Options) -> Parts:
-        """Its parts by name, the main one first: what its rows hold and where they are."""
+    def parts(self, split: str) -> Parts:
+        """Its parts by name, the main one first: what its rows hold, and their files of a split."""
 
 
 def read_records(part: Part, rows: Rows) -> Iterator[Record]:
@@ -263,13 +255,13 @@ class FormatParts:
     parts: Parts
 
     @classmethod
-    def named(cls, name: str | None, options: Options) -> FormatParts:
+    def named(cls, name: str | None, split: str) -> FormatParts:
         """The format of a plugin; without a name our own, which holds everything."""
         if name is None:
             parts = {kind: Part((f"{kind}.jsonl",), dict, _all, as_is=True) for kind in OUR_PARTS}
             return cls(OURS, parts)
         kind: type[Format] = registry.load("format", name)
-        return cls(name, kind().parts(options))
+        return cls(name, kind().parts(split))
 
     def inside(self, folder: str, chosen: str | None = None) -> dict[str, list[str]]:
         """The parts that a folder has, or the chosen one, with their files."""

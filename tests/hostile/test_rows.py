@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from structkit.embeddings.reading import read_parquet
 from structkit.errors import UserError
-from structkit.formats.interchange import FormatParts, Options, read_records
+from structkit.formats.interchange import FormatParts, read_records
 from structkit.formats.rows import BracketRows, ColumnRows, DelimitedRows, ParagraphRows
 from structkit.records.jsonl import Records, accepted
 from structkit.records.lines import MAXIMUM, Lines, limit_bytes
@@ -212,7 +212,7 @@ def test_a_quote_that_is_never_closed_costs_no_memory(tmp_path):
 @given(st.data())
 def test_spoiled_files_of_other_tools(tmp_path, name, file, data):
     tool, name = name.split()
-    part = FormatParts.named(tool, Options()).parts[name]
+    part = FormatParts.named(tool, "test").parts[name]
     good = (FORMATS / file).read_bytes()[:2_000]
     path = write(tmp_path / Path(file).name, data.draw(spoiled(good)))
     try:

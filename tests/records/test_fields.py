@@ -10,7 +10,7 @@ import pytest
 from structkit import search
 from structkit.commands.pair import Settings as PairSettings
 from structkit.commands.pair import document_text, query_text
-from structkit.formats.interchange import Fields, FormatParts, Options
+from structkit.formats.interchange import Fields, FormatParts
 from structkit.learning.training.settings import Method
 from structkit.records.fields import DOCUMENT, QUERY, SOURCES, text_name
 from structkit.records.jsonl import Record
@@ -34,7 +34,7 @@ def test_the_first_field_of_a_document_is_read(
     if earlier in SOURCES:
         assert "tea" == document_text(document, PairSettings())
     for name in ("beir", "pyserini"):
-        write = FormatParts.named(name, Options()).parts["corpus"].write
+        write = FormatParts.named(name, "test").parts["corpus"].write
         assert write and "tea" in write(Fields(document)).values()
     assert earlier == text_name(document, Method.document_fields, "")
 
@@ -46,7 +46,7 @@ def test_the_first_field_of_a_query_is_read(
     query = {"id": "q", **({later: "wrong"} if later else {}), earlier: "tea"}
     assert ["1"] == searched(tmp_path, {"id": "1", "text": "tea"}, query)
     assert "tea" == query_text(query, PairSettings())
-    write = FormatParts.named("beir", Options()).parts["queries"].write
+    write = FormatParts.named("beir", "test").parts["queries"].write
     assert write and "tea" in write(Fields(query)).values()
     assert earlier == text_name(query, Method.query_fields, "")
 
