@@ -378,11 +378,10 @@ def read_meta(
     """
     with reading(path, again), open(path, "rb") as handle:
         meta = orjson.loads(handle.read())
-    known = {"count": int, "dim": int, "model_sha256": str, "run": dict, "files": dict}
-    optional = ("model_sha256", "run", "files")
-    if not isinstance(meta, dict) or not all(
-        type(meta.get(name)) is form or meta.get(name) is None and name in optional
-        for name, form in known.items()
+    known = {"count": int, "dim": int}
+    optional = {"model_sha256": str | None, "run": dict | None, "files": dict | None}
+    if type(meta) is not dict or not all(
+        isinstance(meta.get(name), form) for name, form in (known | optional).items()
     ):
         raise UserError("is not what structkit writes", again).at(path)
     shape = count, dim = meta["count"], meta["dim"]

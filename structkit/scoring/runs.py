@@ -16,7 +16,7 @@ import numpy as np
 import orjson
 
 from structkit.errors import MEND, UserError, flag, missing
-from structkit.records.jsonl import BOM, Record, json_kind, not_json
+from structkit.records.jsonl import BOM, Record, json_kind, not_json, not_utf8
 from structkit.records.lines import Lines, maximum_bytes, too_long
 from structkit.records.output import Output, write_records
 
@@ -224,5 +224,4 @@ def columns(line: bytes, separator: str | None = None) -> list[str]:
     try:
         return line.decode("utf-8").rstrip("\r\n").split(separator)
     except UnicodeDecodeError as error:
-        problem = f"the line is not UTF-8 (byte {error.start + 1})"
-        raise UserError(problem, "convert it with iconv -t utf-8") from None
+        raise not_utf8(error) from None
