@@ -147,21 +147,17 @@ def _rankings(
 def _check(settings: Settings, method: str, encoded: bool) -> None:
     """Raise for settings that the method does not take; `encoded`: a model reads the queries."""
     model, texts = flag("model"), flag("texts")
-    if method == "dense":
-        others = [flag("document_field")] * (settings.document_field is not None)
-    elif method == "bm25":
-        others = [
-            name for name in flags_given(settings, SearchOptions) if name != flag("save_index")
-        ]
-        others += [flag("backend")] * bool(settings.backend) + [model] * encoded
-    else:
-        others = [flag("filter")] * bool(settings.filter)
+    searched = [name for name in flags_given(settings, SearchOptions) if name != flag("save_index")]
+    refused = {
+        "dense": [flag("document_field")] * (settings.document_field is not None),
+        "bm25": searched + [flag("backend")] * bool(settings.backend) + [model] * encoded,
+        "hybrid": [flag("filter")] * bool(settings.filter),
+    }
+    alone = settings.texts and method != "hybrid" and not settings.query
+    others = refused[method] + [texts] * bool(alone)
     if others:
         problem = f"{flag('method', method)} takes no {', '.join(others)}"
         raise UserError(problem, "leave it out, or search with another method", status=2)
-    if settings.texts and method != "hybrid" and not settings.query:
-        problem = f"{texts} goes with {flag('method', 'hybrid')}"
-        raise UserError(problem, f"leave it out, or ask with {flag('query')}", status=2)
     if method == "hybrid" and not settings.texts:
         problem = f"{flag('method', 'hybrid')} needs {texts}"
         remedy = f"CORPUS holds embeddings, {texts} their records, {model} encodes the queries"
@@ -170,12 +166,7 @@ def _check(settings: Settings, method: str, encoded: bool) -> None:
 
 def _searcher(settings: Settings) -> Searcher:
     """The corpus, opened by its backend."""
-    backend, corpus = settings.backend, settings.corpus
-    if settings.rescore:
-        backend = backend or "codes"
-        if backend != "codes":
-            problem = f"{flag('rescore')} goes with {flag('backend', 'codes')}, not {backend}"
-            raise UserError(problem, "leave one out", status=2)
+    backend, corpus = settings.backend or ("codes" if settings.rescore else None), settings.corpus
     if backend is None:
         indexed = settings.index != "flat" or (len(corpus) == 1 and os.path.isdir(corpus[0]))
         backend = "approximate" if indexed else "exact"

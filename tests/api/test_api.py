@@ -65,7 +65,7 @@ def test_records_are_asked_for_as_they_are_needed():
         (lambda: structkit.train("santa", [], epochs=0), "epochs=0 is not in 1 … 1,000,000;"),
         (lambda: structkit.train("santa", [], epoch=1), "did you mean 'epochs'?"),
         (lambda: structkit.train("santta"), "no method 'santta'; did you mean 'santa'?"),
-        (lambda: structkit.score([]), "score needs one of qrels and task; give one"),
+        (lambda: structkit.score([]), "score needs one of qrels and task; give"),
         (
             lambda: structkit.encode([], model="x", keep="id"),
             "keep is 'id', not a list; give ['id']",
@@ -138,7 +138,7 @@ JUDGED = {"qrels": [{"query_id": "q", "doc_id": "a", "relevance": 1}], "corpus":
             lambda: structkit.search(
                 [{"id": "a", "embedding": [1]}], queries=[], texts=[{"id": "a"}]
             ),
-            "texts goes with method='hybrid'; leave it out, or ask with query",
+            "method='dense' takes no texts; leave it out, or search with another method",
         ),
     ],
 )

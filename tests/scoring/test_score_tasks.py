@@ -184,11 +184,11 @@ def test_bad_labels_are_named(pairs_file, labels, split, problem):
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ("", "score needs one of --qrels and --task; give one"),
-        ("--task space --qrels self", "score needs one of --qrels and --task; give one"),
-        ("--task similarity --gold x", "--gold goes with --task trees; give both or none"),
-        ("--task space --compare x", "--compare goes with --qrels or --task suite; leave it out"),
-        ("--qrels self --gains exact", "--gains and --qrels self exclude each other;"),
+        ("", "score needs one of --qrels and --task; give"),
+        ("--task space --qrels self", "score needs one of --qrels and --task; give"),
+        ("--task similarity --gold x", "--gold goes with --task trees; give both"),
+        ("--task space --compare x", "--compare goes with --qrels or --task suite; give"),
+        ("--qrels self --gains exact", "--gains goes with a file of --qrels;"),
         ("--qrels q --queries x", "--queries goes with --qrels self;"),
     ],
 )

@@ -133,7 +133,7 @@ def test_queries_may_be_codes(tmp_path, vectors):
         (["int8.npy", "--rescore", "f.npy", "--index", "hnsw"], "--backend codes takes no --ind"),
         (
             ["int8.npy", "--rescore", "f.npy", "--backend", "exact"],
-            "goes with --backend codes",
+            "takes no --rescore",
         ),
         (["int8.npy", "--rescore", "f.npy", "--parameters", "nprobe=2"], "codes have k_factor_rf"),
         (["f.npy", "--rescore", "f.npy"], "f.npy: holds floats, not codes; encode with"),

@@ -89,7 +89,7 @@ def test_wrong_usage(files):
         found(files, method="hybrid", encoding=Letters())
     with pytest.raises(UserError, match="the model: gives 256 dimensions, and the corpus has 8"):
         found(files, method="hybrid", texts=texts)  # builtin, where none is named
-    with pytest.raises(UserError, match="--texts goes with --method hybrid"):
+    with pytest.raises(UserError, match="--method dense takes no --texts"):
         found(files, texts=texts)
     with pytest.raises(UserError, match="--method dense takes no --document-field;"):
         found(files, document_field="code")

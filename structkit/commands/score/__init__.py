@@ -118,23 +118,19 @@ class Settings:
     seed: int = seed_setting()
 
     def __post_init__(self) -> None:
-        for problem, remedy in self._problems():
-            raise UserError(problem, remedy, status=2)
-
-    def _problems(self) -> Iterator[tuple[str, str]]:
-        """What does not go together, with what mends it."""
-        if (self.task is None) == (self.qrels is None):
-            yield f"score needs one of {flag('qrels')} and {flag('task')}", "give one"
-        if (self.gold is None) != (self.task != "trees"):
-            yield f"{flag('gold')} goes with {flag('task', 'trees')}", "give both or none"
-        if self.compare and self.task not in (None, "suite"):
-            others = f"{flag('qrels')} or {flag('task', 'suite')}"
-            yield f"{flag('compare')} goes with {others}", "leave it out"
-        if self.qrels == "self" and self.gains is not None:
-            yield f"{flag('gains')} and {flag('qrels', 'self')} exclude each other", "leave one out"
-        if self.qrels != "self" and self.queries:
-            problem = f"{flag('queries')} goes with {flag('qrels', 'self')}"
-            yield problem, "a qrels file names its queries itself"
+        qrels, own, task = flag("qrels"), flag("qrels", "self"), flag("task")
+        suite, trees = flag("task", "suite"), flag("task", "trees")
+        compared = self.compare and self.task not in (None, "suite")
+        problems = {
+            f"score needs one of {qrels} and {task}": (self.task is None) == (self.qrels is None),
+            f"{flag('gold')} goes with {trees}": (self.gold is None) != (self.task != "trees"),
+            f"{flag('compare')} goes with {qrels} or {suite}": compared,
+            f"{flag('gains')} goes with a file of {qrels}": self.qrels == "self" and self.gains,
+            f"{flag('queries')} goes with {own}": self.qrels != "self" and self.queries,
+        }
+        for problem, is_there in problems.items():
+            if is_there:
+                raise UserError(problem, "give both, or leave it out", status=2)
 
     @property
     def named_runs(self) -> dict[str, str]:
