@@ -11,6 +11,7 @@ import os
 import sys
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
 from importlib import import_module
@@ -297,22 +298,15 @@ def _check_others(settings: Any, each: Field[Any]) -> None:
 
 
 def parse(kind: type, each: Field[Any], text: str) -> Any:
-    """The value that a flag's text stands for, in the setting's type.
-
-    Errors: `UserError` with status 2 where it is no number.
-    """
+    """The value that a flag's text stands for, in the setting's type if it is such a number."""
     text = each.metadata.get("parse", str)(text)
     hints = alternatives(types_of(kind)[each.name])
     if is_several(hints[0]):
         hints = get_args(hints[0])[:1]
     for number in (int, float):
         if number in hints:
-            try:
+            with suppress(ValueError):  # `make` refuses what is no number
                 return number(text)
-            except ValueError:
-                noun = "a whole number" if number is int else "a number"
-                problem = f"{flag(each.name, repr(text))} is not {noun}"
-                raise UserError(problem, "give one", status=2) from None
     return text
 
 

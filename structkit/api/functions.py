@@ -12,7 +12,7 @@ from dataclasses import MISSING, Field, fields
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, cast
 from urllib.parse import quote, unquote
 
 from structkit.errors import Python, UserError, spelled_for, unknown
@@ -140,38 +140,30 @@ def function_of(name: str) -> Callable[..., Any]:
     Of a group, the first argument is the name of one of its commands. Settings are checked when it
     is called, records when they are asked for.
     """
-    command = command_of(name.replace("_", "-"))
-    if isinstance(command, Group):
-        return _of_group(name, command)
-    declared = parameters(command)
+    declared = command_of(name.replace("_", "-"))
+    known = [] if isinstance(declared, Group) else parameters(declared)
 
     def function(*given: Any, **values: Any) -> Any:
         with spelled_for(PYTHON):
-            return _called(command, bind(name, declared, given, values))
+            return _called(declared, bind(name, known, given, values))
 
-    work = inspect.cleandoc(command.work.__doc__ or "").partition("\n\n>>>")[0]
-    function.__signature__ = inspect.Signature(declared)  # type: ignore[attr-defined]
-    return _introduced(function, name, work, command.name)
-
-
-def _introduced(made: Any, name: str, about: str, command: str) -> Callable[..., Any]:
-    """A function of structkit with its name and its help."""
-    function: Callable[..., Any] = made
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = "structkit"
-    function.__doc__ = f"{about}\n\nThe keywords are the flags of `structkit {command} --help`."
-    return function
-
-
-def _of_group(name: str, group: Group) -> Callable[..., Any]:
-    def function(command: str, /, *given: Any, **values: Any) -> Any:
+    def below(command: str, /, *given: Any, **values: Any) -> Any:
         with spelled_for(PYTHON):
-            below = group.command(command)
-            assert isinstance(below, Command)
-            return _called(below, bind(command, parameters(below), given, values))
+            one = declared.command(command)
+            return _called(one, bind(command, parameters(one), given, values))
 
-    below = "\n".join(f"{kind}: {group.summary(kind)}" for kind in group.names())
-    return _introduced(function, name, f"{group.help}\n\n{below}", f"{group.name} NAME")
+    made: Any = below if isinstance(declared, Group) else function
+    if isinstance(declared, Group):
+        listed = (f"{kind}: {declared.summary(kind)}" for kind in declared.names())
+        about, words = "\n".join([declared.help, "", *listed]), f"{declared.name} NAME"
+    else:
+        about = inspect.cleandoc(declared.work.__doc__ or "").partition("\n\n>>>")[0]
+        words = declared.name
+        made.__signature__ = inspect.Signature(known)
+    made.__name__ = made.__qualname__ = name
+    made.__module__ = "structkit"
+    made.__doc__ = f"{about}\n\nThe keywords are the flags of `structkit {words} --help`."
+    return cast(Callable[..., Any], made)
 
 
 def bind(
