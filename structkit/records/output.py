@@ -253,17 +253,13 @@ class Output:
         """Say what helps where the system refuses to write; a closed pipe is no such case."""
         try:
             yield
-        except BrokenPipeError:
-            raise
         except OSError as error:
-            raise self._cannot_write(error) from None
+            raise self._told(error) from None
 
     def _open(self) -> IO[bytes]:
         if self.path == "-":
             # a person at a terminal sees each record at once, a pipe gets blocks
             return open(1, "wb", buffering=0 if os.isatty(1) else BUFFER, closefd=False)
-        if os.path.isdir(self.path):
-            raise UserError("is a folder", f"name a file with {self.flag}").at(self.path)
         if os.path.exists(self.path) and not os.path.isfile(self.path):
             return open(self.path, "wb", buffering=BUFFER)  # a device or a named pipe
         self.whole = WholeFile(self.path)
@@ -286,10 +282,8 @@ class Output:
                 line = record if isinstance(record, bytes) else dump(record)
             try:  # not around the loop: an error that `records` raises is not about the output
                 write(line)
-            except BrokenPipeError:
-                raise
             except OSError as error:
-                raise self._cannot_write(error) from None
+                raise self._told(error) from None
 
     def flush(self) -> None:
         """Hand what was written to the system, so that a full disk is known now."""
@@ -301,7 +295,9 @@ class Output:
         with self._writing():
             self.handle.close()
 
-    def _cannot_write(self, error: OSError) -> UserError:
+    def _told(self, error: OSError) -> Exception:
+        if isinstance(error, BrokenPipeError):
+            return error
         place = "stdout" if self.path == "-" else self.path
         return cannot_write(error, flag=self.flag).at(place)
 
@@ -315,8 +311,7 @@ class Output:
                 self.whole.keep()
         except OSError as problem:
             if kind is None:
-                with self._writing():
-                    raise problem
+                raise self._told(problem) from None
         finally:
             if self.whole:
                 self.whole.drop()

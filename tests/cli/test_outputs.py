@@ -44,7 +44,7 @@ def test_a_file_that_cannot_grow_leaves_the_old_one(run: Run, tmp_path: Path, na
 
 MAKE = "give -o a place that exists, has room and may be written"
 OUTPUTS = {
-    "folder": ("there", "is a folder; name a file with -o"),
+    "folder": ("there", f"cannot be written: Is a directory; {MAKE}"),
     "in-missing": ("no/out.jsonl", f"cannot be written: No such file or directory; {MAKE}"),
 }
 
