@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from typing import Annotated, Any, NamedTuple, NoReturn, get_args
 
@@ -23,6 +23,7 @@ from structkit.processes import exit_program, raise_at_signals
 from structkit.progress import complain, hush
 from structkit.settings import (
     GROUPS,
+    Command,
     Group,
     Program,
     alternatives,
@@ -137,19 +138,10 @@ class Flags(Page, TyperCommand):
     """A command whose parameters are settings."""
 
 
-def command(
-    name: str,
-    help: str,
-    settings: Sequence[type],
-    call: Callable[..., None],
-    *,
-    without: Collection[str] = (),
-) -> Any:
-    """A command with one flag for each field of the settings, which `call` gets, made and checked.
-
-    Fields in `without` are no flags and keep their defaults.
-    """
-    flags = {kind: [each for each in fields(kind) if each.name not in without] for kind in settings}
+def command(declared: Command) -> Any:
+    """A command with one flag for each field of its settings, which are made and checked."""
+    kinds, without = (declared.settings, *declared.also), declared.without
+    flags = {kind: [each for each in fields(kind) if each.name not in without] for kind in kinds}
     listed = [(kind, each) for kind, some in flags.items() for each in some]
     groups = ["common", *(group_of(kind, each.name) for kind, each in listed)]
     order = sorted(dict.fromkeys(groups), key=_place)
@@ -167,14 +159,14 @@ def command(
             for each in given:
                 if isinstance(each, OutputOptions):
                     lines_name(each.output)
-        call(*given)
+        declared.main(*given)
 
     body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     body.__annotations__ = {each.name: each.annotation for each in parameters}
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(name, cls=Flags, help=help, context_settings=CONTEXT)(body)
+    alone.command(declared.name, cls=Flags, help=declared.help, context_settings=CONTEXT)(body)
     made: Any = typer.main.get_command(alone)
-    made.settings = settings
+    made.settings = kinds
     return made
 
 
@@ -289,14 +281,7 @@ class Commands(Page, TyperGroup):
         if cmd_name not in self.group.names() and getattr(ctx, "resilient_parsing", False):
             return None  # a shell completes after an unknown name
         declared = self.group.command(cmd_name)
-        made: Any
-        if isinstance(declared, Group):
-            made = Commands(declared)
-        else:
-            kinds = (declared.settings, *declared.also)
-            made = command(
-                declared.name, declared.help, kinds, declared.main, without=declared.without
-            )
+        made: Any = Commands(declared) if isinstance(declared, Group) else command(declared)
         made.records = declared.records
         if lines := declared.examples.strip().splitlines():
             # they are not wrapped

@@ -10,7 +10,7 @@ import pytest
 
 from structkit import registry
 from structkit.cli.main import app, command
-from structkit.settings import COMMANDS, group_of, setting
+from structkit.settings import COMMANDS, Command, group_of, setting
 
 FIXTURES = Path("fixtures").absolute()
 
@@ -47,7 +47,7 @@ def test_groups_come_in_their_order_and_common_flags_first():
     kind = make_dataclass(
         "Many", [(name, int, each) for name, each in many.items()], bases=(Base,), frozen=True
     )
-    sections = page(command("tea", "Make tea.", [kind], lambda *made: None))
+    sections = page(command(Command(print, kind, print, about="Make tea.")))
     assert ["Options", "Method", "Schedule and validation"] == list(sections)
     assert "--cups" in sections["Options"] and "--help" in sections["Options"]
     assert "--n0" in sections["Method"] and "--warmth" in sections["Schedule and validation"]
