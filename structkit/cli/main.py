@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_install_completion_arguments
 
-from structkit import registry
+from structkit import __version__, registry
 from structkit.errors import UserError, flag
 from structkit.paths import keep_apart, lines_name
 from structkit.processes import exit_program, raise_at_signals
@@ -306,19 +306,18 @@ class Commands(Page, TyperGroup):
 
 
 def version(wanted: bool) -> None:
-    """Print the versions of what results depend on, one a line, and end."""
+    """Print the version and end; `structkit doctor` has those of what results depend on."""
     if wanted:
-        from structkit.commands.doctor import versions
-
-        told = versions().items()
-        typer.echo("\n".join(f"{name} {found or 'is not installed'}" for name, found in told))
+        typer.echo(f"structkit {__version__}")
         raise typer.Exit
 
 
 def _every(
     version: Annotated[
         bool,
-        typer.Option("--version", is_eager=True, callback=version, help="Show versions and exit."),
+        typer.Option(
+            "--version", is_eager=True, callback=version, help="Show version and exit."
+        ),
     ] = False,
 ) -> None:
     """What all commands share."""

@@ -39,23 +39,12 @@ def test_each_extra_for_users_has_a_use_and_its_pip_command(findings, monkeypatc
     assert findings()["extra onnx"]["remedy"].startswith("pip install onnx onnxruntime: ")
 
 
-def test_an_unused_gpu_is_told(findings, monkeypatch, tmp_path):
-    monkeypatch.setattr(doctor, "version", lambda name: "2.9.0+cpu")
-    program = tmp_path / "nvidia-smi"
-    program.write_text("#!/bin/sh\necho 'H100, 81559 MiB'\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    found = findings()
-    assert ("slow", "H100, 81559 MiB") == (found["GPU"]["state"], found["GPU"]["found"])
-    assert "CUDA" in found["GPU"]["remedy"]
-
-
 def test_a_pipe_gets_records_without_a_heavy_import():
     heavy, told = imported("doctor")
     assert set() == heavy
     records = [json.loads(line) for line in told.splitlines()]
     assert all({"part", "state", "found", "remedy"} == record.keys() for record in records)
-    assert {"ok", "missing", "slow", "differs"} >= {record["state"] for record in records}
+    assert {"ok", "missing", "differs"} >= {record["state"] for record in records}
     assert all(record["found"] or record["remedy"] for record in records)
 
 
@@ -68,13 +57,8 @@ def test_a_terminal_gets_a_table_that_fits(columns, tmp_path):
     assert any(line.startswith(" " * lines[0].index("found")) for line in lines) == (columns < 80)
 
 
-def test_the_version_names_what_results_depend_on():
-    heavy, told = imported("--version")
-    assert set() == heavy
-    lines = told.decode().splitlines()
-    assert f"structkit {__version__}" == lines[0]
-    assert {"python", "torch", "transformers", "numpy"} <= {line.split()[0] for line in lines}
-    assert all(re.fullmatch(r"\S+ (\d\S*|is not installed)", line) for line in lines)
+def test_the_version_is_told_without_a_heavy_import():
+    assert (set(), f"structkit {__version__}\n".encode()) == imported("--version")
 
 
 def test_nothing_advises_the_package_of_another_project():

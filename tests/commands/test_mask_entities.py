@@ -176,7 +176,7 @@ def test_html_and_products_need_no_language():
     made = list(mask_entities([{"id": "1", **html}, {"id": "2", **product}]))
     assert [each["entities"] for each in made] == [["Tea", "tea"], ["tea"]]
     assert "language" not in made[0]
-    with pytest.raises(UserError, match="only a record with `html`, or with `title` and `desc"):
+    with pytest.raises(UserError, match="name it with --language"):
         list(mask_entities([{"id": "1", "code": "x", **product}]))
     with pytest.raises(UserError, match='field "language" is a JSON number, not a string'):
         list(mask_entities([{"id": "1", "language": 3, **html}]))
