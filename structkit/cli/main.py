@@ -315,9 +315,7 @@ def version(wanted: bool) -> None:
 def _every(
     version: Annotated[
         bool,
-        typer.Option(
-            "--version", is_eager=True, callback=version, help="Show version and exit."
-        ),
+        typer.Option("--version", is_eager=True, callback=version, help="Show version and exit."),
     ] = False,
 ) -> None:
     """What all commands share."""
