@@ -18,6 +18,7 @@ from structkit.records.jsonl import Record, text_field
 from structkit.structure.english import TAGS
 from structkit.structure.html.markup import visible_text
 from structkit.structure.spans import Span
+from structkit.structure.trees.brackets import unescaped
 
 NOUNS = frozenset(("NN", "NNS", "NNP", "NNPS"))
 PROPER = frozenset(("NNP", "NNPS"))
@@ -184,17 +185,17 @@ def supplied(tags: Any, text: str) -> tuple[list[Span], list[str]]:
     spans: list[Span] = []
     at = 0
     for number, pair in enumerate(tags if isinstance(tags, list) else [None]):
-        if not (
-            isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, str) for x in pair)
-        ):
-            raise UserError(
-                'field "tags" is not a list of [word, tag]',
-                'write "tags": [["gift", "NN"], …], or rename the field',
-            )
-        start, length = _find(plain, pair[0], at)
+        match pair:
+            case [str(word), str()]:
+                start, length = _find(plain, word, at)
+            case _:
+                raise UserError(
+                    'field "tags" is not a list of [word, tag]',
+                    'write "tags": [["gift", "NN"], …], or rename the field',
+                )
         if start < 0 or not length:
             raise UserError(
-                f'field "tags": word {number + 1}, {pair[0]!r}, is not in the rest of the text',
+                f'field "tags": word {number + 1}, {word!r}, is not in the rest of the text',
                 "tag the words of the field that is masked, in their order",
             )
         at = start + length
@@ -202,13 +203,8 @@ def supplied(tags: Any, text: str) -> tuple[list[Span], list[str]]:
     return spans, [tag for _, tag in tags]
 
 
-BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
-
-
 def _find(text: str, word: str, at: int) -> Span:
     """Where a word is, and how long it is there; quotes and brackets also in Treebank form."""
-    forms = [BRACKETS.get(word, word)]
-    if word in ("``", "''"):
-        forms += ['"', "“", "”"]
+    forms = [word, '"', "“", "”"] if word in ("``", "''") else [unescaped(word)]
     places = [(text.find(form, at), len(form)) for form in forms]
     return min((each for each in places if each[0] >= 0), default=(-1, 0))

@@ -10,7 +10,7 @@ import tree_sitter_python
 from structkit.structure.code.grammar import Grammar, parse
 from structkit.structure.code.languages import ReleasedLanguage
 from structkit.structure.code.lexical import Form, Lexical, until_line
-from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.code.outline import DocComments, Outline, first_string
 from structkit.structure.spans import Span, from_bytes
 
 PREFIX = r"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])"
@@ -70,26 +70,16 @@ class Language(ReleasedLanguage):
         """
         data = text.encode("utf-8")
         definition = _first_definition(parse(GRAMMAR.parser, data).root_node)
-        body = definition.child_by_field_name("body") if definition else None
-        statements = _without_comments(body) if body else []
-        if not statements or statements[0].type != "expression_statement":
-            return None
-        parts = statements[0].named_children
-        if len(parts) != 1 or parts[0].type not in ("string", "concatenated_string"):
-            return None
-        return from_bytes(text, data, [parts[0].byte_range])[0]
+        string = first_string(definition) if definition else None
+        return from_bytes(text, data, [string.byte_range])[0] if string else None
 
 
 def _first_definition(node: tree_sitter.Node) -> tree_sitter.Node | None:
     """The function or class that a module begins with, decorated or not."""
     while node.type not in ("function_definition", "class_definition"):
-        statements = _without_comments(node)
+        statements = [child for child in node.named_children if child.type != "comment"]
         inner = [child for child in statements if child.type in DEFINITIONS] or statements[:1]
         if not inner or node.type not in ("module", "ERROR", *DEFINITIONS):
             return None
         node = inner[0]
     return node
-
-
-def _without_comments(node: tree_sitter.Node) -> list[tree_sitter.Node]:
-    return [child for child in node.named_children if child.type != "comment"]

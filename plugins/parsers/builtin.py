@@ -38,12 +38,9 @@ class Parser(plugin.Parser):
 @lru_cache(maxsize=2)
 def open_parser(folder: Path) -> SpanParser:
     """The parser in a model folder. Errors: `UserError` where it holds no span parser."""
-    if not has_facts(folder):
-        raise UserError(f"--model {folder} is not a model folder", REMEDY)
-    facts = read_facts(folder)
-    if facts["method"] != METHOD:
-        problem = f"--model {folder} is a {facts['method']}, not a parser"
-        raise UserError(problem, REMEDY, status=2)
+    facts = read_facts(folder) if has_facts(folder) else {}
+    if facts.get("method") != METHOD:
+        raise UserError(f"--model {folder} is not a model of a parser", REMEDY, status=2)
     parser = registry.load("method", METHOD).load(folder, facts)
     assert isinstance(parser, SpanParser)
     return parser

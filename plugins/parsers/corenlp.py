@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
@@ -18,7 +17,6 @@ from structkit.structure.trees.words import same
 
 TIMEOUT = 60  # seconds of a request
 START = "java -mx4g -cp '*' edu.stanford.nlp.pipeline.StanfordCoreNLPServer -port {port}"
-PAUSES = (0.2, 1.0)  # seconds between attempts
 BUSY = (429, 503)  # too many requests, or not yet ready
 MODELS = "start a CoreNLP server with the English models"
 
@@ -58,29 +56,7 @@ class Parser(plugin.Parser):
                 yield UserError(problem, "leave the record out, or split its text")
 
     def answer(self, line: str) -> tuple[int, bytes]:
-        """Status and body of the answer to a sentence.
-
-        It is asked again while it is busy or refuses the connection.
-        """
-        for pause in (*PAUSES, None):
-            try:
-                status, body = self._ask(line)
-                if status not in BUSY:
-                    return status, body
-                problem = f"it is not ready (status {status})"
-            except (OSError, HTTPException) as error:
-                problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
-                if isinstance(error, TimeoutError):
-                    break
-            if pause is not None:
-                time.sleep(pause)
-        command = START.format(port=urlsplit(self.url).port or 9000)
-        raise UserError(
-            f"the CoreNLP server cannot be reached ({problem})",
-            f"start it in CoreNLP's folder: {command}",
-        ).at(self.url)
-
-    def _ask(self, line: str) -> tuple[int, bytes]:
+        """Status and body of the answer to a sentence. Errors: the server is not up, or busy."""
         properties = {
             "outputFormat": "json",
             "annotators": "tokenize,pos,lemma,ssplit,parse",
@@ -97,9 +73,17 @@ class Parser(plugin.Parser):
             headers = {"Content-Type": "text/plain; charset=utf-8"}
             connection.request("POST", path, line.encode("utf-8"), headers)
             answer = connection.getresponse()
-            return answer.status, answer.read()
+            if answer.status not in BUSY:
+                return answer.status, answer.read()
+            problem = f"it is not ready (status {answer.status})"
+        except (OSError, HTTPException) as error:
+            problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
         finally:
             connection.close()
+        raise UserError(
+            f"the CoreNLP server cannot be reached ({problem})",
+            f"start it in CoreNLP's folder: {START.format(port=parts.port or 9000)}",
+        ).at(self.url)
 
 
 def tree_of(body: bytes, line: str) -> Tree | UserError:

@@ -44,13 +44,10 @@ class Parser(plugin.Parser):
 @lru_cache(maxsize=2)
 def open_encoder(folder: Path) -> TreeEncoder:
     """The model in a folder. Errors: `UserError` if it holds no model that makes trees."""
-    if not has_facts(folder):
-        raise UserError(f"--model {folder} is not a model folder", REMEDY)
-    facts = read_facts(folder)
-    method = registry.load("method", facts["method"])
-    if not issubclass(method, TreeSettings) or "tree" in method.needs:
-        problem = f"--model {folder} is a {facts['method']}, which makes no trees"
-        raise UserError(problem, REMEDY, status=2)
+    facts = read_facts(folder) if has_facts(folder) else {}
+    method = registry.load("method", facts["method"]) if facts else None
+    if not method or not issubclass(method, TreeSettings) or "tree" in method.needs:
+        raise UserError(f"--model {folder} is not a model that makes trees", REMEDY, status=2)
     model = method.load(folder, facts)
     assert isinstance(model, TreeEncoder)
     return model.to(chosen_device(None)).eval()

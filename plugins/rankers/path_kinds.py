@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import PurePosixPath
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,18 +21,13 @@ SOURCES = frozenset((".c", ".cc", ".cpp", ".cxx", ".m", ".mm"))
 VERSION = re.compile(r"v(\d{1,4})", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
 class Kind:
     """Files told by the names of their folders, by words of their own, or by endings."""
 
-    folders: frozenset[str]
-    words: frozenset[str] = frozenset()  # that the name begins or ends with
-    endings: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, folders: str, words: str = "", endings: tuple[str, ...] = ()) -> Self:
-        """A kind of names in lower case, separated by blanks."""
-        return cls(frozenset(folders.split()), frozenset(words.split()), endings)
+    def __init__(self, folders: str, words: str = "", endings: tuple[str, ...] = ()) -> None:
+        """Names in lower case, separated by blanks; `words` begin or end a file's name."""
+        self.folders, self.words = frozenset(folders.split()), frozenset(words.split())
+        self.endings = endings
 
     def is_asked(self, asked: Collection[str]) -> bool:
         """Whether a query with these words asks for such files."""
@@ -51,24 +45,24 @@ class Kind:
 
 
 KINDS = (
-    Kind.of(  # tests, specifications, mocks and benchmarks
+    Kind(  # tests, specifications, mocks and benchmarks
         "test tests __tests__ testing testdata spec specs mock mocks __mocks__ fixtures bench "
         "benches benchmark benchmarks",
         "test tests spec specs mock mocks bench benchmark",
     ),
-    Kind.of(  # what shows how something is used
+    Kind(  # what shows how something is used
         "example examples _examples sample samples demo demos tutorial tutorials doc docs",
         "example examples sample demo",
     ),
     # copies of other projects, and build products
-    Kind.of("vendor vendored _vendor third_party thirdparty 3rdparty external node_modules dist"),
-    Kind.of(  # what a tool wrote, and nothing but declarations
+    Kind("vendor vendored _vendor third_party thirdparty 3rdparty external node_modules dist"),
+    Kind(  # what a tool wrote, and nothing but declarations
         "generated gen autogen __generated__",
         "generated",
         (".d.ts", ".pyi", ".pb.go", "_pb2.py", ".g.cs", ".designer.cs", ".min.js"),
     ),
     # what is kept for compatibility
-    Kind.of("compat _compat legacy deprecated", "compat legacy deprecated"),
+    Kind("compat _compat legacy deprecated", "compat legacy deprecated"),
 )
 
 

@@ -139,11 +139,10 @@ class Store:
         rows = self._connection.execute(f"SELECT name, data FROM {FILES}")
         return {path: File(path, *orjson.loads(data)) for path, data in rows}
 
-    def put(self, file: File, records: bytes | None = None) -> None:
-        """Keep a file, and the lines of its records if they are new."""
+    def put(self, file: File, records: bytes) -> None:
+        """Keep a file, and the lines of its records."""
         self._put(FILES, file.path, orjson.dumps(file[1:]))
-        if records is not None:
-            self._put(TEXTS, file.path, records)
+        self._put(TEXTS, file.path, records)
 
     def drop(self, paths: Iterable[str]) -> None:
         """Forget files."""

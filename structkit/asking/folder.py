@@ -54,9 +54,7 @@ class Target:
         return path.removeprefix(self.real.rstrip("/") + "/")
 
     def from_here(self, path: str) -> str:
-        """A path in the target, from the user's current folder; a web address stays as it is."""
-        if "://" in path:
-            return path
+        """A path in the target, from the user's current folder."""
         name = os.path.normpath(self.named)
         if not os.path.isdir(self.real) and path == os.path.basename(self.real):
             return name
@@ -245,7 +243,7 @@ def _read(store: Store, changes: FileChanges, known: Mapping[str, File], walk: W
     files = dict(changes.same)
     store.drop(changes.gone)
     with progress("read", lambda: Position(done, done, len(changes.pending))):
-        for file, records in _read_files(changes, known, walk.options.max_file_bytes):
+        for file, records in _read_files(changes, walk.options.max_file_bytes):
             store.put(file, records)
             files[file.path] = file
             done += 1
@@ -263,17 +261,15 @@ def _read(store: Store, changes: FileChanges, known: Mapping[str, File], walk: W
     return list(files.values())
 
 
-def _read_files(
-    changes: FileChanges, known: Mapping[str, File], maximum: int
-) -> Iterator[tuple[File, bytes | None]]:
-    """Every pending file that could be read, with the lines of its passages if they are new."""
+def _read_files(changes: FileChanges, maximum: int) -> Iterator[tuple[File, bytes]]:
+    """Every pending file that could be read, with the lines of its passages."""
     # imports grammars and parsers, which an answer from the cache does not need
     from structkit.collecting.units import PASSAGES, Units, batches, collect_batch
 
     units = Units(max_file_bytes=maximum, xpaths=False, defaults=PASSAGES)
     work = partial(collect_batch, units=units)
     noted: dict[str, File] = {}
-    tasks = batches(_with_new_content(changes, known, maximum, noted))
+    tasks = batches(_with_content(changes, maximum, noted))
     size = sum(source.size for source, _ in changes.pending)
     workers = min(PROCESSES, cores()) if size > LARGE else 1
     for done in map(work, tasks) if workers == 1 else Pool(workers, work).results(tasks):
@@ -285,13 +281,10 @@ def _read_files(
             if left.fault:
                 changes.faults.append(left.error)
             yield noted.pop(left.path)._replace(problem=left.problem), b""
-    yield from ((file, None) for file in noted.values())  # those with unchanged content
 
 
-def _with_new_content(
-    changes: FileChanges, known: Mapping[str, File], maximum: int, noted: dict[str, File]
-) -> Iterator[Source]:
-    """The pending files with new content, which they carry; all are noted with their hashes."""
+def _with_content(changes: FileChanges, maximum: int, noted: dict[str, File]) -> Iterator[Source]:
+    """The pending files with their content; each is noted with its hash."""
     for source, state in changes.pending:
         path, now = source.path, time.time_ns()
         try:
@@ -300,12 +293,8 @@ def _with_new_content(
             changes.faults.append(cannot_read(error).at(path))
             continue
         digest = hashlib.blake2b(data, digest_size=16).hexdigest()
-        before = known.get(path)
-        noted[path] = fresh = File(path, state, is_sure(state, now), digest)
-        if before and before.hash == digest:
-            noted[path] = before._replace(state=fresh.state, sure=fresh.sure)
-        else:
-            yield Source(path, data=data)
+        noted[path] = File(path, state, is_sure(state, now), digest)
+        yield Source(path, data=data)
 
 
 def _report(faults: Sequence[UserError]) -> None:

@@ -5,7 +5,7 @@ As cAST (arXiv 2506.15655), but in whole lines, so that each line of a file is i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
@@ -19,19 +19,13 @@ LEADS = frozenset(
 
 WHITE = {code: None for code in range(0x3001) if chr(code).isspace() and chr(code) != "\n"}
 LineSpan = tuple[int, int]  # lines from 0, half-open
+Fits = Callable[[LineSpan], bool]
 
 
-class Room:
-    """Whether lines fit in a piece, by their characters, white space not counted."""
-
-    def __init__(self, lines: Sequence[str], maximum: int) -> None:
-        seen = "\n".join(lines).translate(WHITE)
-        self._sums = [0, *accumulate(map(len, seen.split("\n")))]
-        self.maximum = maximum
-
-    def holds(self, rows: LineSpan) -> bool:
-        """Whether some lines fit."""
-        return self._sums[rows[1]] - self._sums[rows[0]] <= self.maximum
+def room(lines: Sequence[str], maximum: int) -> Fits:
+    """What tells whether lines fit in a piece, by their characters, white space not counted."""
+    sums = [0, *accumulate(map(len, "\n".join(lines).translate(WHITE).split("\n")))]
+    return lambda rows: sums[rows[1]] - sums[rows[0]] <= maximum
 
 
 @dataclass
@@ -42,49 +36,42 @@ class _Lines:
     nodes: list[tree_sitter.Node] = field(default_factory=list)
 
 
-@dataclass
-class _Frame:
-    """Groups that are still to be cut, and the pieces of those already cut."""
-
-    groups: Iterator[_Lines]
-    pieces: list[LineSpan] = field(default_factory=list)
-
-
 def cut(lines: Sequence[str], root: tree_sitter.Node | None, maximum: int) -> list[LineSpan]:
     """Pieces of lines with at most `maximum` characters, unless a single line has more.
 
     They are in order and hold every line that is not blank once. Without a tree, lines are cut
     at blank ones.
     """
-    room = Room(lines, maximum)
+    fits = room(lines, maximum)
     if root is None:
         pieces = _merge(
-            [piece for rows in _paragraphs(lines) for piece in _lines(rows, room)], room
+            [piece for rows in _paragraphs(lines) for piece in _lines(rows, fits)], fits
         )
     else:
-        pieces = _along_tree(_Lines((0, len(lines)), [root]), room)
+        pieces = _along_tree(_Lines((0, len(lines)), [root]), fits)
     trimmed = (_trim(lines, rows) for rows in pieces)
     return [rows for rows in trimmed if rows[0] < rows[1]]
 
 
-def _along_tree(whole: _Lines, room: Room) -> list[LineSpan]:
+def _along_tree(whole: _Lines, fits: Fits) -> list[LineSpan]:
     """Each node's pieces are merged with each other before they are merged with those around it."""
-    stack = [_Frame(iter([whole]))]
+    # groups that are still to be cut, and the pieces of those already cut
+    stack = [(iter([whole]), list[LineSpan]())]
     while True:
-        frame = stack[-1]
-        group = next(frame.groups, None)
+        groups, pieces = stack[-1]
+        group = next(groups, None)
         if group is None:
             stack.pop()
-            pieces = _merge(frame.pieces, room)
+            merged = _merge(pieces, fits)
             if not stack:
-                return pieces
-            stack[-1].pieces += pieces
-        elif room.holds(group.rows):
-            frame.pieces.append(group.rows)
+                return merged
+            stack[-1][1].extend(merged)
+        elif fits(group.rows):
+            pieces.append(group.rows)
         elif inner := _inner(group):
-            stack.append(_Frame(iter(inner)))
+            stack.append((iter(inner), []))
         else:
-            frame.pieces += _lines(group.rows, room)
+            pieces += _lines(group.rows, fits)
 
 
 def _inner(group: _Lines) -> list[_Lines]:
@@ -145,19 +132,19 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[LineSpan]:
     yield from pairwise((0, *starts, len(lines)))
 
 
-def _lines(rows: LineSpan, room: Room) -> list[LineSpan]:
+def _lines(rows: LineSpan, fits: Fits) -> list[LineSpan]:
     """Pieces with as many lines as there is room for."""
-    if room.holds(rows):
+    if fits(rows):
         return [rows]
-    return _merge([(row, row + 1) for row in range(*rows)], room)
+    return _merge([(row, row + 1) for row in range(*rows)], fits)
 
 
-def _merge(pieces: list[LineSpan], room: Room) -> list[LineSpan]:
+def _merge(pieces: list[LineSpan], fits: Fits) -> list[LineSpan]:
     """Pieces merged with their neighbors while there is room."""
     merged: list[LineSpan] = []
     for piece in pieces:
         together = (merged[-1][0], piece[1]) if merged else piece
-        if merged and room.holds(together):
+        if merged and fits(together):
             merged[-1] = together
         else:
             merged.append(piece)

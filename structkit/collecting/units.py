@@ -23,7 +23,6 @@ from structkit.collecting.kinds import (
     decode,
     is_binary,
     is_generated,
-    is_minified,
     kind_of,
 )
 from structkit.collecting.pages import Note, Page
@@ -45,8 +44,7 @@ PASSAGES = {CODE: "chunk", HTML: "section", MARKDOWN: "section", TEXT: "chunk"}
 FIELDS = {CODE: "code", HTML: "html", MARKDOWN: "text", TEXT: "text"}
 # what is left out, and how to include it
 BINARY = "binary", "convert it to text"
-MINIFIED = "minified", "include it with --generated"
-GENERATED = "generated", "include it with --generated"
+GENERATED = "generated or minified", "include it with --generated"
 EMPTY = "without text", "write some, or leave it out"
 
 TEXTS = ("code", *fields.HTML, "text")  # the fields of a record that may hold a file
@@ -268,11 +266,8 @@ def _lines(source: Source, units: Units) -> list[bytes] | LeftOut:
         if not text.strip():
             return LeftOut(path, *EMPTY)
         kind = kind_of(path, text, source.language)
-        if kind.name == CODE and not units.generated:
-            if is_minified(path, text):
-                return LeftOut(path, *MINIFIED)
-            if is_generated(path, text):
-                return LeftOut(path, *GENERATED)
+        if kind.name == CODE and not units.generated and is_generated(path, text):
+            return LeftOut(path, *GENERATED)
         lines = [dump(_with_fields(each, source)) for each in units.records(path, text, kind)]
     except UserError as error:
         return LeftOut.because(path, error)

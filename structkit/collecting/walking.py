@@ -8,11 +8,9 @@ import io
 import lzma
 import os
 import posixpath
-import struct
 import sys
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -43,12 +41,6 @@ TAR = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
 SINGLE = (".gz", ".bz2", ".xz")  # one file, compressed; its name is what is left without it
 
 OPENERS = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}
-# what the libraries raise for an archive that is cut, damaged, or locked
-DAMAGE = (
-    *(zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError),
-    *(OSError, EOFError, ValueError, NotImplementedError, RuntimeError, struct.error),
-    *(IndexError, KeyError, OverflowError),
-)
 OUTSIDE = UserError("has no name, or it leads out of the archive", "pack the archive again")
 
 IGNORE_FILES = (".gitignore", ".ignore")  # the later one counts
@@ -218,30 +210,25 @@ class Walk:
         real = os.path.realpath(path)
         rules = Ignoring() if self.options.no_ignore else Ignoring.above(Path(real))
         prefix = "" if shown == "." else shown.rstrip("/") + "/"
-        # open folders: what is left of each, its rules, and its two names
-        stack = [self._open(prefix, real.rstrip("/") + "/", rules)]
-        while stack:
-            entry = next(stack[-1].entries, None)
-            if entry is None:
-                stack.pop()
-                continue
-            found = self._entry(entry, stack[-1])
-            if isinstance(found, _Folder):
-                stack.append(found)
+        waiting = self._open(prefix, real.rstrip("/") + "/", rules)  # the next one is the last
+        while waiting:
+            found = self._entry(*waiting.pop())
+            if isinstance(found, list):
+                waiting += found
             else:
                 yield found
 
-    def _open(self, shown: str, real: str, rules: Ignoring) -> _Folder:
-        inside = rules if self.options.no_ignore else rules.within(real)
-        entries: list[os.DirEntry[str]] | list[OSError]
+    def _open(self, shown: str, real: str, rules: Ignoring) -> list[_Entry]:
+        """What is in a folder, the first one last."""
+        here = _Folder(shown, real, rules if self.options.no_ignore else rules.within(real))
         try:
             with os.scandir(real) as found:
-                entries = sorted(found, key=lambda each: _sort_key(each.name, _is_folder(each)))
+                entries = sorted(found, key=_entry_key, reverse=True)
+                return [(here, entry) for entry in entries]
         except OSError as error:
-            entries = [error]
-        return _Folder(shown, real, inside, iter(entries))
+            return [(here, error)]
 
-    def _entry(self, entry: os.DirEntry[str] | OSError, here: _Folder) -> Found | _Folder:
+    def _entry(self, here: _Folder, entry: os.DirEntry[str] | OSError) -> Found | list[_Entry]:
         if isinstance(entry, OSError):
             return LeftOut.because(readable_path(here.shown) or ".", cannot_read(entry))
         path, real = readable_path(here.shown + entry.name), here.real + entry.name
@@ -273,11 +260,17 @@ class _Folder:
     shown: str
     real: str
     rules: Ignoring
-    entries: Iterator[os.DirEntry[str] | OSError]
+
+
+_Entry = tuple[_Folder, os.DirEntry[str] | OSError]  # and the folder that it is in
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     return entry.is_dir(follow_symlinks=False)
+
+
+def _entry_key(entry: os.DirEntry[str]) -> bytes:
+    return _sort_key(entry.name, _is_folder(entry))
 
 
 def _sort_key(name: str, folder: bool = False) -> bytes:
@@ -326,7 +319,7 @@ class Member:
         try:
             with self.open() or io.BytesIO() as handle:
                 return Source(path, data=handle.read(maximum + 1))
-        except DAMAGE as error:
+        except Exception as error:
             return LeftOut.because(path, _damage(error))
 
 
@@ -347,7 +340,7 @@ def archive_sources(shown: str, path: str, maximum: int) -> Iterator[Found]:
             stem, ending = posixpath.splitext(posixpath.basename(shown))
             with OPENERS[ending.lower()](path) as handle:
                 yield Source(f"{shown}/{stem}", data=handle.read(maximum + 1))
-    except DAMAGE as error:
+    except Exception as error:  # a library may raise any for what is cut, damaged or locked
         yield LeftOut.because(shown, _damage(error))
 
 

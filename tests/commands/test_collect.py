@@ -76,10 +76,9 @@ def test_what_is_left_out_is_told(project, run):
         "logs/a.py skipped.py sub/a.py": "ignored by .gitignore or .ignore; include it with "
         "--no-ignore",
         "dangling loop": "a symbolic link; name its target",
-        "lib.min.js pressed.js": "minified; include it with --generated",
         "picture.py": "binary; convert it to text",
         "empty.py": "without text; write some, or leave it out",
-        "parser.go": "generated; include it with --generated",
+        "lib.min.js parser.go pressed.js": "generated or minified; include it with --generated",
     }
     reasons = {f"project/{name}": why for names, why in expected.items() for name in names.split()}
     assert reasons == {each["record"]["path"]: each["reason"] for each in rejects}

@@ -21,6 +21,7 @@ WORDS = {
 RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
 DEEPEST = 16  # scopes to name: generated code may have thousands
 LONGEST = 200  # characters of a name
+STRINGS = ("string", "concatenated_string")
 # comment markers: at the start of the comment, of each line, and at the end
 MARKS = re.compile(r"^[ \t]*(?:/\*[*!]*(?!/)|\*+(?!/)|//[/!]*|#+)[ \t]?|[ \t]*\**\*/[ \t]*$", re.M)
 XML_NAME = re.compile(r"<[^<>]*\b(?:cref|name|langword)=\"(?:\w:)?([^\"]*)\"[^<>]*/>")
@@ -85,7 +86,7 @@ class DocComments:
     def of(self, node: tree_sitter.Node, data: bytes) -> str:
         """The documentation of a function, without comment markers; empty if there is none."""
         if self.inside:
-            return _first_string(node)
+            return docstring(node)
         comments = list(self._above(node, data))
         return comment_text("\n".join(reversed(comments)), xml=self.xml)
 
@@ -249,16 +250,23 @@ def _before(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
             node = node.parent
 
 
-def _first_string(node: tree_sitter.Node) -> str:
+def first_string(node: tree_sitter.Node) -> tree_sitter.Node | None:
+    """The string that the body of a function or class begins with."""
     body = node.child_by_field_name("body")
     inside = body.named_children if body else []
     statements = [child for child in inside if "comment" not in child.type]
     if not statements or statements[0].type != "expression_statement":
-        return ""
+        return None
     inner = statements[0].named_children
-    if len(inner) != 1 or inner[0].type not in ("string", "concatenated_string"):
+    return inner[0] if len(inner) == 1 and inner[0].type in STRINGS else None
+
+
+def docstring(node: tree_sitter.Node) -> str:
+    """The text of the string that a body begins with; empty if it begins with another statement."""
+    string = first_string(node)
+    if string is None:
         return ""
-    strings = inner[0].named_children if inner[0].type == "concatenated_string" else inner
+    strings = string.named_children if string.type == "concatenated_string" else [string]
     parts = [part for string in strings for part in string.children]
     texts = [part.text for part in parts if part.type == "string_content" and part.text]
     return inspect.cleandoc(b"".join(texts).decode("utf-8", "replace")).strip()
