@@ -26,8 +26,7 @@ from structkit.registry import plugins
 T = TypeVar("T")
 
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-MARGIN = 2_000_000_000  # nanoseconds: some file systems count in seconds
-FORMAT = 5  # of the cache: with another number it is another cache
+FORMAT = 6  # of the cache: with another number it is another cache
 LONG = 90 * 24 * 3600  # seconds after which a cache that nobody uses is removed
 FILES, TEXTS, PARTS = "files", "texts", "parts"
 SCHEMA = "".join(
@@ -117,7 +116,6 @@ class File(NamedTuple):
 
     path: str
     state: str  # size, times and number; empty for a file in an archive
-    sure: bool  # whether another content would have another state
     hash: str
     passages: int = 0
     problem: str = ""  # why it has no passages
@@ -172,14 +170,3 @@ class Store:
         found = self._connection.execute(f"SELECT data FROM {table} WHERE name = ?", (name,))
         row = found.fetchone()
         return None if row is None else bytes(row[0])
-
-
-def is_sure(state: str, now: int) -> bool:
-    """Whether a file in this state gets another one if it is written to from now on.
-
-    A file that was just written to may be written to again without a trace.
-
-    >>> is_sure("10 5000000000 5000000000 1 1", now=6_000_000_000)
-    False
-    """
-    return bool(state) and max(map(int, state.split()[1:3])) < now - MARGIN

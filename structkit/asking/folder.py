@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
-from structkit.asking.cache import File, Store, is_sure
+from structkit.asking.cache import File, Store
 from structkit.collecting.walking import LeftOut, Source, Walk
 from structkit.embeddings.vectors import Numbers
 from structkit.errors import UserError
@@ -83,7 +83,7 @@ class FileChanges:
             state = state_of(each)
             changes.gone.discard(path)
             file = known.get(path)
-            if file and file.sure and file.state == state:
+            if file and state and file.state == state:
                 changes.same[path] = file
             else:
                 changes.pending.append((replace(each, path=path), state))
@@ -91,7 +91,10 @@ class FileChanges:
 
 
 def state_of(source: Source) -> str:
-    """What changes when a file is written to; a file in an archive has only its content."""
+    """What changes when a file is written to; a file in an archive has only its content.
+
+    A second writing that keeps the size changes nothing within a tick of the file system's clock.
+    """
     if (status := source.status) is None:
         return ""
     times = f"{status.st_mtime_ns} {status.st_ctime_ns}"
@@ -286,14 +289,14 @@ def _read_files(changes: FileChanges, maximum: int) -> Iterator[tuple[File, byte
 def _with_content(changes: FileChanges, maximum: int, noted: dict[str, File]) -> Iterator[Source]:
     """The pending files with their content; each is noted with its hash."""
     for source, state in changes.pending:
-        path, now = source.path, time.time_ns()
+        path = source.path
         try:
             data = source.content(maximum)
         except OSError as error:  # it stays unknown, so that it is tried again next time
             changes.faults.append(cannot_read(error).at(path))
             continue
         digest = hashlib.blake2b(data, digest_size=16).hexdigest()
-        noted[path] = File(path, state, is_sure(state, now), digest)
+        noted[path] = File(path, state, digest)
         yield Source(path, data=data)
 
 

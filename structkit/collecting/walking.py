@@ -30,8 +30,8 @@ HIDDEN = "hidden", "name it too"
 IGNORED = "ignored by .gitignore or .ignore", "include it with --no-ignore"
 LINK = "a symbolic link", "name its target"
 PACKED = "an archive or compressed", "name it too"
-# in archives: the target of a link has its own name, if it is in there
-LINK_INSIDE = "a link in an archive", "leave it out"
+# the target of a link has its own name, if it is in there
+LINK_INSIDE = "a link or a device in an archive", "leave it out"
 PACKED_INSIDE = "packed in an archive", "unpack the outer one"
 SPECIAL = "not a regular file", "write its content to a file"
 OUTPUT = "the output itself", "write it to another folder"
@@ -302,18 +302,18 @@ def is_packed(path: str) -> bool:
 
 @dataclass(frozen=True)
 class Member:
-    """One file in an archive: its name there, how it is opened, why it is left out."""
+    """One file in an archive: its name there, how it is opened, whether it is a link or device."""
 
     name: str
     open: Callable[[], IO[bytes] | None]
-    reason: tuple[str, str] | None = None
+    special: bool
 
     def found(self, path: str, maximum: int) -> Found:
         """Its content, of which one byte more than the maximum is read at the most."""
         if any(part.startswith(".") for part in self.name.split("/")):
             return LeftOut(path, *HIDDEN)
-        if self.reason:
-            return LeftOut(path, *self.reason)
+        if self.special:
+            return LeftOut(path, *LINK_INSIDE)
         if is_packed(self.name):
             return LeftOut(path, *PACKED_INSIDE)
         try:
@@ -360,7 +360,7 @@ def _zip_members(packed: zipfile.ZipFile) -> Iterator[Member]:
     for info in sorted(packed.infolist(), key=lambda info: _sort_key(info.filename)):
         if not info.filename.endswith("/"):
             link = (info.external_attr >> 28) == 0o12
-            yield Member(info.filename, partial(packed.open, info), LINK_INSIDE if link else None)
+            yield Member(info.filename, partial(packed.open, info), link)
 
 
 def _tar_members(unpacked: tarfile.TarFile, name: str) -> Iterator[Member]:
@@ -371,8 +371,7 @@ def _tar_members(unpacked: tarfile.TarFile, name: str) -> Iterator[Member]:
     for info in infos:
         # a file with two names is stored once, with a link to it
         found = info.isreg() or (info.islnk() and info.linkname in files)
-        reason = None if found else LINK_INSIDE if info.linkname else SPECIAL
-        yield Member(info.name, partial(unpacked.extractfile, info), reason)
+        yield Member(info.name, partial(unpacked.extractfile, info), not found)
 
 
 def _damage(error: Exception) -> UserError:
