@@ -121,29 +121,6 @@ def parse(html: str, parser: Any) -> Any:
     return etree.fromstring(HEAD + repair(html).encode("utf-8", "replace"), parser)
 
 
-class _Nesting:
-    """Finds out which tags cannot hold which others, because the parser ends them there."""
-
-    def __init__(self) -> None:
-        self._open: list[str] = []
-        self._found: dict[str, set[str]] = {}
-
-    def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        self._open.append(name)
-
-    def end(self, name: str) -> None:
-        self._open.pop()
-
-    def data(self, text: str) -> None:
-        names = text.split()
-        if len(names) == 2 and self._open[-2:] != names:  # in <title>, tags are text
-            outer, inner = names
-            self._found.setdefault(inner, set()).add(outer)
-
-    def close(self) -> dict[str, set[str]]:
-        return self._found
-
-
 @cache
 def closed_by(names: tuple[str, ...]) -> dict[str, frozenset[str]]:
     """For each tag, those of the others that its start tag ends.
@@ -154,11 +131,14 @@ def closed_by(names: tuple[str, ...]) -> dict[str, frozenset[str]]:
     >>> sorted(closed_by(("b", "div", "p"))["div"])
     ['p']
     """
-    pairs = [(outer, inner) for outer in names for inner in names]
-    text = "".join(f"<{a}><{b}>{a} {b}</{b}></{a}>" for a, b in pairs)
-    parser = etree.HTMLParser(target=_Nesting(), huge_tree=True, encoding="utf-8")
-    closed = parse(text, parser)
-    return {name: frozenset(closed.get(name, ())) for name in names}
+    text = "".join(f"<{a}><{b}>{a} {b}</{b}></{a}>" for a in names for b in names)
+    closed: dict[str, set[str]] = {name: set() for name in names}
+    parser = etree.HTMLParser(huge_tree=True, encoding="utf-8")
+    for element in parse(text, parser).iter():
+        outer, _, inner = (element.text or "").partition(" ")
+        if inner in closed and (outer, inner) != (element.getparent().tag, element.tag):
+            closed[inner].add(outer)
+    return {name: frozenset(each) for name, each in closed.items()}
 
 
 class Builder:
