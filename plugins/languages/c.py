@@ -33,7 +33,7 @@ GRAMMAR = Grammar(
     lexical=c_lexical(),
 )
 OUTLINE = Outline(
-    GRAMMAR.parser,
+    GRAMMAR,
     functions=("function_definition",),
     scopes=(
         *(f"{kind}_specifier body: (_)" for kind in ("struct", "union", "enum")),

@@ -49,7 +49,7 @@ GRAMMAR = Grammar(
     blank=MACROS,
 )
 OUTLINE = Outline(
-    GRAMMAR.parser,
+    GRAMMAR,
     functions=("function_definition",),
     scopes=(
         *(f"{kind}_specifier body: (_)" for kind in ("class", "struct", "union", "enum")),
@@ -58,7 +58,6 @@ OUTLINE = Outline(
     comments=DocComments(r"//|/\*"),
     names={"function_definition": "declarator", "type_definition": "declarator"},
     around=frozenset(("template_declaration",)),
-    blank=MACROS,
 )
 
 

@@ -69,7 +69,7 @@ GRAMMAR = Grammar(
     member=r"\s*(?:\[[^\]]*\]\s*)*(?:public|private|protected|internal|override|virtual)\s",
 )
 OUTLINE = Outline(
-    GRAMMAR.parser,
+    GRAMMAR,
     functions=(
         *("method_declaration body: (_)", "constructor_declaration", "local_function_statement"),
         *("property_declaration accessors: (_ (accessor_declaration body: (_)))",),

@@ -33,7 +33,7 @@ GRAMMAR = Grammar(
     lexical=LEXICAL,
 )
 OUTLINE = Outline(
-    GRAMMAR.parser,
+    GRAMMAR,
     functions=("function_declaration body: (_)", "method_declaration body: (_)"),
     scopes=("type_spec", "type_alias"),
     comments=DocComments(r"//(?!go:|nolint|[ ]?\+build)|/\*"),

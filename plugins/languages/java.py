@@ -44,7 +44,7 @@ GRAMMAR = Grammar(
     member=r"(?!)",  # bare methods parse too: only what does not is put inside a class
 )
 OUTLINE = Outline(
-    GRAMMAR.parser,
+    GRAMMAR,
     functions=(
         "method_declaration body: (_)",
         *(f"{kind}constructor_declaration" for kind in ("", "compact_")),

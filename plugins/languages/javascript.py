@@ -36,7 +36,7 @@ GRAMMAR = Grammar(
 )
 CLOSURE = "[(arrow_function) (function_expression) (generator_function)]"
 OUTLINE = Outline(
-    GRAMMAR.parser,
+    GRAMMAR,
     functions=(
         *("function_declaration", "generator_function_declaration", "method_definition"),
         *(f"variable_declarator value: {CLOSURE}", f"assignment_expression right: {CLOSURE}"),

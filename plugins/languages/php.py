@@ -90,7 +90,7 @@ OF_ENUM = re.compile(r"\s*(?:;|=(?!=))")
 # the grammar has no node for this alone, and other operators have constants on their right
 INSTANCEOF = re.compile(r"instanceof\s+[\w\\]+")
 OUTLINE = Outline(
-    FILE.parser,
+    FILE,
     functions=("function_definition", "method_declaration body: (_)"),
     scopes=tuple(f"{kind}_declaration" for kind in ("class", "interface", "trait", "enum")),
     comments=DocComments(r"/\*\*"),

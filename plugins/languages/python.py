@@ -33,7 +33,7 @@ GRAMMAR = Grammar(
 )
 DEFINITIONS = ("decorated_definition", "function_definition", "class_definition")
 OUTLINE = Outline(
-    GRAMMAR.parser,
+    GRAMMAR,
     functions=("function_definition",),
     scopes=("class_definition",),
     comments=DocComments(inside=True),

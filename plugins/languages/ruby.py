@@ -69,7 +69,7 @@ GRAMMAR = Grammar(
     lexical=LEXICAL,
 )
 OUTLINE = Outline(
-    GRAMMAR.parser,
+    GRAMMAR,
     functions=("method", "singleton_method"),
     scopes=("class", "module"),
     comments=DocComments(r"#(?!!)"),

@@ -44,7 +44,7 @@ GRAMMAR = Grammar(
     lexical=LEXICAL,
 )
 OUTLINE = Outline(
-    GRAMMAR.parser,
+    GRAMMAR,
     functions=("function_item",),
     scopes=(
         *(f"{kind}_item" for kind in ("struct", "enum", "union", "trait", "impl", "mod", "type")),

@@ -43,7 +43,7 @@ GRAMMAR, TSX = (
 )
 CLOSURE = "[(arrow_function) (function_expression) (generator_function)]"
 OUTLINE = Outline(
-    GRAMMAR.parser,
+    GRAMMAR,
     functions=(
         *("function_declaration", "generator_function_declaration", "method_definition"),
         *(f"variable_declarator value: {CLOSURE}", f"assignment_expression right: {CLOSURE}"),
@@ -58,7 +58,7 @@ OUTLINE = Outline(
     around=frozenset(
         ("export_statement", "lexical_declaration", "variable_declaration", "expression_statement")
     ),
-    other=("</|/>", TSX.parser),
+    other=("</|/>", TSX),
 )
 
 

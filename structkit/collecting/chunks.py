@@ -11,6 +11,8 @@ from itertools import accumulate, pairwise
 
 import tree_sitter
 
+from structkit.structure.code.outline import last_row
+
 # nodes that precede a definition and are about it, besides comments
 LEADS = frozenset(
     "attribute_item inner_attribute_item attribute_list attribute_declaration attribute_specifier "
@@ -114,12 +116,6 @@ def _reach(node: tree_sitter.Node) -> int:
 def _leads(node: tree_sitter.Node) -> bool:
     """Whether a node is about the next one."""
     return "comment" in node.type or node.type in LEADS
-
-
-def last_row(node: tree_sitter.Node) -> int:
-    """The last line of a node; one that ends with the line is not on the next one."""
-    end = node.end_point
-    return end.row - (end.column == 0 and end.row > node.start_point.row)
 
 
 def _paragraphs(lines: Sequence[str]) -> Iterator[LineSpan]:

@@ -65,20 +65,6 @@ def blank_out(pattern: re.Pattern[bytes] | None, data: bytes) -> bytes:
     return pattern.sub(lambda match: re.sub(rb"[^\n]", b" ", match[0]), data)
 
 
-def language_of(parser: tree_sitter.Parser) -> tree_sitter.Language:
-    """The language that a parser was made for."""
-    assert parser.language is not None
-    return parser.language
-
-
-def kinds_of(language: tree_sitter.Language) -> dict[str, set[int]]:
-    """The numbers of every kind of node: an alias has several."""
-    kinds: dict[str, set[int]] = {}
-    for number in range(language.node_kind_count):
-        kinds.setdefault(language.node_kind_for_id(number) or "", set()).add(number)
-    return kinds
-
-
 class Grammar:
     """A language's grammar, as the `language()` of a grammar package gives it: where names are.
 
@@ -108,10 +94,13 @@ class Grammar:
         blank: re.Pattern[bytes] | None = None,
     ) -> None:
         self.pointer, self.lexical, self.blank = pointer, lexical, blank
-        self.parser = tree_sitter.Parser(tree_sitter.Language(pointer))
+        self.language = tree_sitter.Language(pointer)
+        self.parser = tree_sitter.Parser(self.language)
         self.never, self.reserved = frozenset(never), frozenset((*never, *reserved))
         self.member = re.compile(member) if member else None
-        self.kinds = kinds_of(language_of(self.parser))
+        self.kinds: dict[str, set[int]] = {}  # the numbers of each: an alias has several
+        for number in range(self.language.node_kind_count):
+            self.kinds.setdefault(self.language.node_kind_for_id(number) or "", set()).add(number)
         names, nameless = (self._numbers(each) for each in (take, skip))
         self._with_types = self._actions(nameless, {}, names | self._numbers(type_names))
         # what to skip under a kind of parent: kinds and names of fields
@@ -131,11 +120,10 @@ class Grammar:
 
     def _actions(self, skip: Iterable[int], under: Iterable[int], take: Iterable[int]) -> list[int]:
         """What to do with a node of a kind, at the kind's number."""
-        language = language_of(self.parser)
-        kinds = range(language.node_kind_count)
+        kinds = range(self.language.node_kind_count)
         actions = [ENTER] * (ERROR + 1)
         # unnamed nodes have no parts
-        bare = (kind for kind in kinds if not language.node_kind_is_named(kind))
+        bare = (kind for kind in kinds if not self.language.node_kind_is_named(kind))
         for some, action in ((bare, SKIP), (skip, SKIP), (under, HIDE), (take, TAKE)):
             for kind in some:
                 actions[kind] = action

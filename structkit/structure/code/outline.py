@@ -10,7 +10,7 @@ from functools import cached_property
 
 import tree_sitter
 
-from structkit.structure.code.grammar import blank_out, language_of
+from structkit.structure.code.grammar import Grammar, blank_out
 
 # what a scope is called: the first word of its kind that is one of these
 WORDS = {
@@ -116,7 +116,7 @@ class Outline:
     `functions` and `scopes` are nodes as in a query of tree-sitter, without their parentheses.
     """
 
-    parser: tree_sitter.Parser
+    grammar: Grammar
     functions: tuple[str, ...]
     scopes: tuple[str, ...]
     comments: DocComments
@@ -125,24 +125,22 @@ class Outline:
     # what surrounds a definition and belongs to it: decorators, `export`
     around: frozenset[str] = frozenset()
     receiver: str = ""  # the field with the type of a method defined outside it
-    other: tuple[str, tree_sitter.Parser] | None = None  # for texts in which a pattern occurs
-
-    blank: re.Pattern[bytes] | None = None  # what the grammar does not understand: macros
+    other: tuple[str, Grammar] | None = None  # for texts in which a pattern occurs
 
     def parse(self, text: str, data: bytes) -> Program:
         """The program in a text, whose bytes are `data`."""
         second = self.other is not None and re.search(self.other[0], text) is not None
-        parser = self.other[1] if self.other and second else self.parser
-        tree = parser.parse(blank_out(self.blank, data))
+        grammar = self.other[1] if self.other and second else self.grammar
+        tree = grammar.parser.parse(blank_out(grammar.blank, data))
         return Program(self, data, tree, self._queries[second])
 
     @cached_property
     def _queries(self) -> list[tree_sitter.Query]:
-        parsers = [self.parser, *([self.other[1]] if self.other else [])]
+        grammars = [self.grammar, *([self.other[1]] if self.other else [])]
         patterns = [f"({node}) @function" for node in self.functions]
         patterns += [f"({node}) @scope" for node in self.scopes]
         source = "\n".join(patterns)
-        return [tree_sitter.Query(language_of(parser), source) for parser in parsers]
+        return [tree_sitter.Query(grammar.language, source) for grammar in grammars]
 
 
 @dataclass(frozen=True)
@@ -210,18 +208,23 @@ class Program:
             if receiver and (match := RECEIVER.search(self._text(receiver))):
                 owner = match[1]
         kinds = ["function"] if is_function else [WORDS.get(w, "") for w in node.type.split("_")]
-        end = whole.end_point
         return Definition(
             node=node,
             whole=whole,
             start=first.start_byte,
             row=first.start_point.row,
-            end_row=end.row - (end.column == 0 and end.row > first.start_point.row),
+            end_row=last_row(whole),
             kind=next(filter(None, kinds), "scope"),
             name=name,
             owner=owner,
             parent=parent,
         )
+
+
+def last_row(node: tree_sitter.Node) -> int:
+    """The last line of a node; one that ends with the line is not on the next one."""
+    end = node.end_point
+    return end.row - (end.column == 0 and end.row > node.start_point.row)
 
 
 def owner_and_name(text: str) -> tuple[str, str]:
