@@ -6,7 +6,6 @@ import hashlib
 import os
 import time
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,7 +18,7 @@ import orjson
 from structkit.asking.cache import File, Store
 from structkit.collecting.walking import LeftOut, Source, Walk
 from structkit.embeddings.vectors import Numbers
-from structkit.errors import UserError
+from structkit.errors import UserError, program
 from structkit.processes import cores
 from structkit.progress import Position, progress, say
 from structkit.records.fields import document_text
@@ -253,13 +252,9 @@ def _read(store: Store, changes: FileChanges, known: Mapping[str, File], walk: W
     store.drop(path for source, _ in changes.pending if (path := source.path) not in files)
     if not known:
         passages = sum(file.passages for file in files.values())
-        left = Counter(file.problem for file in files.values() if file.problem)
-        reasons = "; ".join(f"{count:,} x {problem}" for problem, count in left.most_common(4))
-        say(
-            f"read {len(files):,} files, {passages:,} passages, in "
-            f"{time.monotonic() - start:.1f} s"
-            + (f"; {left.total():,} left out ({reasons})" if left else "")
-        )
+        seconds, left = time.monotonic() - start, sum(bool(file.problem) for file in files.values())
+        more = f"; {left:,} left out, as `{program('collect')}` tells" if left else ""
+        say(f"read {len(files):,} files, {passages:,} passages, in {seconds:.1f} s{more}")
     _report(changes.faults)
     return list(files.values())
 
