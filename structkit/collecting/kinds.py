@@ -19,6 +19,8 @@ CODE, HTML, MARKDOWN, TEXT = "code", "html", "markdown", "text"
 # languages without a plugin: their files are cut at blank lines. The tables of libraries give an
 # ending several languages, other names for them (shell for bash), and prose (.rst, .tex) among code
 OTHERS = {
+    # files end with their names
+    **{name: name for name in "dart elm lua nim nix sql svelte swift tcl toml vue zig".split()},
     "awk": "awk gawk mawk",
     "bash": "sh bash zsh ksh fish .bashrc PKGBUILD",
     "batch": "bat cmd",
@@ -30,10 +32,8 @@ OTHERS = {
     "csv": "csv tsv",
     "cuda": "cu cuh",
     "cython": "pyx pxd pxi",
-    "dart": "dart",
     "dockerfile": "dockerfile Dockerfile Containerfile",
     "elixir": "ex exs",
-    "elm": "elm",
     "erlang": "erl hrl",
     "fortran": "f f77 f90 f95 f03",
     "fsharp": "fs fsi fsx",
@@ -48,11 +48,8 @@ OTHERS = {
     "julia": "jl",
     "kotlin": "kt kts",
     "lisp": "lisp lsp el scm rkt",
-    "lua": "lua",
     "make": "mk mak Makefile makefile GNUmakefile",
     "meson": "meson.build meson_options.txt",
-    "nim": "nim",
-    "nix": "nix",
     "objective-c": "m mm",
     "ocaml": "ml mli",
     "pascal": "pas dpr",
@@ -62,17 +59,10 @@ OTHERS = {
     "r": "r R",
     "scala": "scala sc sbt",
     "solidity": "sol",
-    "sql": "sql",
-    "svelte": "svelte",
-    "swift": "swift",
-    "tcl": "tcl",
     "terraform": "tf tfvars hcl",
-    "toml": "toml",
     "vim": "vim vimrc",
-    "vue": "vue",
     "xml": "xml xsd xsl xslt svg plist csproj",
     "yaml": "yaml yml",
-    "zig": "zig",
 }
 MARKDOWNS = ("md", "markdown", "mdown", "mkd", "mdx", "rmd", "qmd")
 SHELLS = {"sh": "bash", "bash": "bash", "zsh": "bash", "dash": "bash", "perl": "perl", "lua": "lua"}
