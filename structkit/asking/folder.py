@@ -214,8 +214,7 @@ class Folder:
                 files = _with_passages(_read(store, changes, known, walk))
                 index = index.update(files, lambda path: _texts(store, path))
                 index.keep(store)
-        else:
-            _report(changes.faults)
+        _report(changes.faults)
         return cls(store, index)
 
     def records(self, passages: Iterable[int]) -> dict[int, Record]:
@@ -255,7 +254,6 @@ def _read(store: Store, changes: FileChanges, known: Mapping[str, File], walk: W
         seconds, left = time.monotonic() - start, sum(bool(file.problem) for file in files.values())
         more = f"; {left:,} left out, as `{program('collect')}` tells" if left else ""
         say(f"read {len(files):,} files, {passages:,} passages, in {seconds:.1f} s{more}")
-    _report(changes.faults)
     return list(files.values())
 
 

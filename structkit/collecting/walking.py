@@ -359,8 +359,8 @@ def _members(shown: str, members: Iterator[Member], maximum: int) -> Iterator[Fo
 def _zip_members(packed: zipfile.ZipFile) -> Iterator[Member]:
     for info in sorted(packed.infolist(), key=lambda info: _sort_key(info.filename)):
         if not info.filename.endswith("/"):
-            link = (info.external_attr >> 28) == 0o12
-            yield Member(info.filename, partial(packed.open, info), link)
+            is_link = (info.external_attr >> 28) == 0o12
+            yield Member(info.filename, partial(packed.open, info), is_link)
 
 
 def _tar_members(unpacked: tarfile.TarFile, name: str) -> Iterator[Member]:

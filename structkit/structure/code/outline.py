@@ -13,11 +13,8 @@ import tree_sitter
 from structkit.structure.code.grammar import Grammar, blank_out
 
 # what a scope is called: the first word of its kind that is one of these
-WORDS = {
-    **{word: word for word in "class interface struct trait enum impl module namespace".split()},
-    **{word: word for word in "record union type annotation macro".split()},
-    "mod": "module",
-}
+KINDS = "class interface struct trait enum impl module namespace record union type annotation macro"
+WORDS = {"mod": "module", **{word: word for word in KINDS.split()}}
 RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
 DEEPEST = 16  # scopes to name: generated code may have thousands
 LONGEST = 200  # characters of a name
