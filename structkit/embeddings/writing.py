@@ -75,6 +75,7 @@ class VectorFiles:
         self.path, self.run, self.resume, self.quantize = path, run or {}, resume, quantize
         others = {SCALES: quantize == "int8", DOC_IDS: chunks, HASHES: hashes, FIELDS: fields}
         self.endings = [".npy", IDS, *(ending for ending, there in others.items() if there)]
+        self._others = set(BESIDE) - {*self.endings, META}
         self._stem = path.removesuffix(".npy")
         self._journal_path = Path(path).with_name(f".{Path(path).name}.resume")
         self.count = self.dim = 0
@@ -107,7 +108,7 @@ class VectorFiles:
         if last:
             self.count, self.dim, self.state = last["count"], last["dim"], last["state"]
             return
-        for ending in set(BESIDE) - {*self.endings, META}:  # what a killed run with others left
+        for ending in self._others:  # what a killed run with others left
             remove(self._partial(ending))
         self._files[".npy"].handle.write(b"\0" * HEADER)
         self._journal.truncate(0)
@@ -126,8 +127,7 @@ class VectorFiles:
     def _name_files(self) -> None:
         """Give the files their names; that of the ids, which all readers need, comes last."""
         files = [self._files[each] for each in sorted(self._files, key=IDS.__eq__)]
-        others = set(BESIDE) - {*self.endings, META}
-        keep_together(files, [self._stem + ending for ending in others])
+        keep_together(files, [self._stem + ending for ending in self._others])
 
     def _is_finished(self) -> bool:
         """Whether the complete files of a run are there; another run's raise."""

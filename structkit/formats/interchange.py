@@ -162,38 +162,35 @@ class Part:
 
     def rows(self, files: Sequence[str]) -> Rows:
         """The rows of files of this part."""
-        match self.form_of(files[0] if files else ""):
+        match form := self.form_of(files[0] if files else ""):
             case "columns":
                 return ColumnRows(files, tuple(self.names))
             case "brackets":
                 return BracketRows(files)
             case "paragraphs":
                 return ParagraphRows(files)
-            case "tab" | "tsv":
-                return DelimitedRows(files, "\t")
-            case "csv":
-                return DelimitedRows(files, ",")
+            case "tab" | "tsv" | "csv":
+                return DelimitedRows(files, DELIMITERS[form])
         return JsonRows(files)  # Parquet too: it is read as lines
 
     def output(self, path: str) -> RowOutput:
         """A file for rows of this part."""
-        match self.form_of(path):
+        match form := self.form_of(path):
             case "columns":
                 return column_output(path, tuple(self.names))
             case "brackets":
                 return RowOutput(path, lambda row: row["tree"].encode() + b"\n")
             case "paragraphs":
                 return RowOutput(path, lambda row: "\n".join((*row["lines"], "", "")).encode())
-            case "tab" | "tsv":
-                return delimited_output(path, "\t", tuple(self.names))
-            case "csv":
-                return delimited_output(path, ",", tuple(self.names))
+            case "tab" | "tsv" | "csv":
+                return delimited_output(path, DELIMITERS[form], tuple(self.names))
             case "parquet":
                 return ParquetOutput(path, self.names)
         return RowOutput(path, dump)
 
 
 ENDINGS = ("csv", "tsv", "parquet")  # of tables that are no JSON lines
+DELIMITERS = {"tab": "\t", "tsv": "\t", "csv": ","}
 Parts: TypeAlias = "dict[str, Part]"
 
 

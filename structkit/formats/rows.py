@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from structkit.errors import UserError
 from structkit.extras import require
 from structkit.records.jsonl import BOM, Record, Records, accepted, not_utf8
-from structkit.records.lines import Block, Lines, maximum_bytes, too_long
+from structkit.records.lines import Lines, maximum_bytes, too_long
 from structkit.records.output import Output, dump
 
 Row: TypeAlias = "dict[str, Any]"
@@ -33,14 +33,12 @@ class JsonRows(Records):
         return record
 
     def first(self) -> Row:
-        """The first good row, which iterating gives too; empty if there is none."""
-        seen: list[Block] = []
-        row: Row = {}
-        while not row and (block := next(self._blocks, None)):
-            seen.append(block)
-            row = next(accepted(iter, Records(block, numbered=False), lambda _: None), {})
-        self._blocks = chain(seen, self._blocks)  # a pipe cannot be read again
-        return row
+        """The first good row of the first block, which iterating gives too; empty without one."""
+        block = next(self._blocks, None)
+        if block is None:
+            return {}
+        self._blocks = chain([block], self._blocks)  # a pipe cannot be read again
+        return next(accepted(iter, Records(block, numbered=False), lambda _: None), {})
 
 
 class _LineRows:
