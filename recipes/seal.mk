@@ -22,9 +22,7 @@ TITLES := keep
 # tags are one token each (TAGS= leaves them in pieces)
 TAGS := --tag-tokens
 SANTA_MASK := --mask-ratio 0.5
-SEAL_FLAGS = --query-length 32 --temperature 0.02 --batch-size 32 --epochs 1 --learning-rate 5e-5 $(BF16) $(STRETCHED)
-# MiniLM has 512 positions
-STRETCHED := $(if $(filter 1,$(shell expr $(TAGGED_LENGTH) \> 512)),--positions $(TAGGED_LENGTH) --gradient-checkpointing)
+SEAL_FLAGS = --query-length 32 --temperature 0.02 --batch-size 32 --epochs 1 --learning-rate 5e-5 $(BF16)
 SEAL_RAW = --document-field untagged --document-length $(LENGTH)
 # CLS tokens take room from text: as many tokens as SEAL
 SEAL_MCLS = --document-field untagged --document-length $(TAGGED_LENGTH) --pooling mcls --mcls-every 64

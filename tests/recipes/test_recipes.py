@@ -110,16 +110,6 @@ def test_other_masks_and_tags_start_from_the_same_model(tmp_path, seal_data):
     assert "dev-tags-headings.variants.jsonl" in encoded[0]
 
 
-def test_long_pages_stretch_the_positions(tmp_path, seal_data):
-    for length, positions in ((256, None), (1024, "1331")):
-        commands = dry(
-            *(f"{tmp_path}/report.json", f"DATA={seal_data}", f"SEAL={tmp_path}"),
-            *(f"LENGTH={length}", "SEAL_SEEDS=0", "SEAL_SYSTEMS=raw matched element-structure"),
-        )
-        for command in trained(commands).values():
-            assert positions == flag(command, "--positions")
-
-
 def touched(folder, *names):
     """Empty files in the places of the data."""
     for name in names:

@@ -46,8 +46,6 @@ class DualEncoder(TrainingModule, Generic[B]):
         self.truncation = encoder.tokenizing.truncation
         self.document_fields = settings.document_fields
         self.width = int(encoder.model.config.hidden_size)
-        if settings.gradient_checkpointing:
-            checkpoint_gradients(encoder.model)
 
     def batch(self, records: list[Record], step: Step) -> Any:
         documents = self.documents(records, step)
@@ -125,20 +123,6 @@ class DualEncoder(TrainingModule, Generic[B]):
 
     def facts(self) -> dict[str, Any]:
         return {**self.encoder.facts(), "document_fields": self.document_fields}
-
-
-def checkpoint_gradients(model: Any) -> None:
-    """Keep only the states between layers for the backward pass, and recompute the rest."""
-    # the name since transformers 5.20, and the older one
-    new = getattr(model, "activation_checkpointing_enable", None)
-    try:
-        (new or model.gradient_checkpointing_enable)({"use_reentrant": False})
-    except ValueError:
-        raise UserError(
-            f"a {model.config.model_type} model has no gradient checkpointing",
-            f"leave {flag('gradient_checkpointing')} out, and save memory with "
-            f"{flag('chunk_size')}",
-        ) from None
 
 
 def negatives_of(settings: EncoderSettings, spool: Spool, usual: int = 1) -> int:

@@ -27,7 +27,6 @@ from structkit.learning.encoders.models import (
     load_pretrained,
     new_model,
     positions,
-    stretch_positions,
     train_tokenizer,
     without_tokens,
 )
@@ -212,8 +211,6 @@ def build_encoder(
             end_with_eos(tokenizer)
         if settings.tag_tokens:
             add_tokens(model, tokenizer, TAG_TOKENS)
-        if settings.positions:
-            stretch_positions(model, tokenizer, settings.positions)
     else:
         whole = tags if settings.tag_tokens is None else settings.tag_tokens
         model, tokenizer = _from_scratch(settings, spool, pooling, head, whole)
@@ -247,7 +244,6 @@ def _from_scratch(
             settings.architecture,
             settings.size,
             tokenizer,
-            positions=settings.positions,
             decoder=decoder,
             head=head,
         ),

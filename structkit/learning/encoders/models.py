@@ -1,7 +1,7 @@
 """Models behind an encoder: pretrained ones, small ones from scratch, and tables of token vectors.
 
-A pretrained one is loaded whole, or raises one clear error; more positions let it read more tokens.
-One from scratch has a tokenizer that is trained on the records themselves.
+A pretrained one is loaded whole, or raises one clear error. One from scratch has a tokenizer that
+is trained on the records themselves.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from tokenizers import (
     trainers,
 )
 from torch import Tensor, nn
-from torch.nn import functional
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -281,14 +280,10 @@ def new_model(
     size: str,
     tokenizer: PreTrainedTokenizerFast,
     *,
-    positions: int | None = None,
     decoder: bool = False,
     head: bool = False,
 ) -> Any:
-    """An untrained model whose parameters depend only on torch's seed.
-
-    Errors: `UserError` for a number of positions of a T5, which has none.
-    """
+    """An untrained model whose parameters depend only on torch's seed."""
     width, inner, heads, layers, decoder_layers = SIZES[size]
     if architecture == "bert":
         return BertModel(
@@ -299,14 +294,9 @@ def new_model(
                 num_attention_heads=heads,
                 num_hidden_layers=layers,
                 pad_token_id=tokenizer.pad_token_id,
-                max_position_embeddings=positions or 1024,
+                max_position_embeddings=1024,
             ),
             add_pooling_layer=False,
-        )
-    if positions:
-        raise UserError(
-            "a T5 has no position embeddings: it reads texts of any length",
-            "leave --positions out, or use --architecture bert",
         )
     config = T5Config(  # type: ignore[call-arg]
         initializer_factor=FACTOR,
@@ -349,51 +339,6 @@ def positions(model: Any) -> int | None:
     if said > 0 and (limits or not config.is_encoder_decoder):
         limits.append(said)
     return min(limits, default=None)
-
-
-def stretch_positions(model: Any, tokenizer: Any, count: int) -> None:
-    """Let a model read `count` tokens, by interpolation of its position embeddings.
-
-    The first quarter stays, so that short texts keep their embeddings; the others are spread over
-    the rest. Source: Zhang et al. 2024, "Long-CLIP" (arXiv 2403.15378). Errors: `UserError` for a
-    model without position embeddings, or with as many.
-    """
-    embeddings = getattr(model, "embeddings", None)
-    old = getattr(embeddings, "position_embeddings", None)
-    most = positions(model)
-    if embeddings is None or old is None or most is None:
-        raise UserError(
-            f"a {model.config.model_type} model has no position embeddings to interpolate",
-            "leave --positions out",
-        )
-    if count < most:
-        raise UserError(
-            f"--positions {count}: the model reads {most} tokens already",
-            "give more, or leave --positions out",
-        )
-    offset = len(old.weight) - most  # the padding's
-    kept = offset + most // 4
-    spread = functional.interpolate(
-        old.weight.data[kept:].T[None],
-        size=offset + count - kept,
-        mode="linear",
-        align_corners=True,
-    )
-    table = torch.cat([old.weight.data[:kept], spread[0].T])  # (offset + count, dim)
-    rows, width = table.shape
-    embeddings.position_embeddings = nn.Embedding(
-        rows, width, padding_idx=old.padding_idx, _weight=table
-    )
-    for name, row in dict(embeddings.named_buffers(recurse=False)).items():
-        if name == "position_ids":  # (1, positions), from the first position on
-            longer = row[0, 0] + torch.arange(len(table))[None]
-        elif name == "token_type_ids":
-            longer = torch.zeros(1, len(table), dtype=row.dtype)
-        else:
-            continue
-        embeddings.register_buffer(name, longer, persistent=False)
-    model.config.max_position_embeddings += len(table) - len(old.weight)
-    tokenizer.model_max_length = count
 
 
 @dataclass(frozen=True)

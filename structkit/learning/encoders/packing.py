@@ -57,10 +57,10 @@ class Packed:
         runs = equal_lengths(lengths.tolist())
         *layers, last = self.model.encoder.layer
         for layer in layers:
-            states = self._through(layer, states, runs)
+            states = self._layer(layer, states, runs)
         if first:
-            return self._through(last, states, runs, lengths.cumsum(0) - lengths)[:, None]
-        states = self._through(last, states, runs)
+            return self._layer(last, states, runs, lengths.cumsum(0) - lengths)[:, None]
+        states = self._layer(last, states, runs)
         padded = states.new_zeros((*real.shape, states.shape[1]))
         padded[real] = states
         return padded
@@ -82,13 +82,6 @@ class Packed:
         states += own.token_type_embeddings.weight[0]
         states += own.position_embeddings(places[real])
         return drop(own.LayerNorm(states), own.dropout)
-
-    def _through(self, layer: Any, *inputs: Any) -> Tensor:
-        """`_layer`, with gradient checkpointing where the layer has it on."""
-        if layer.training and getattr(layer, "gradient_checkpointing", False):
-            after: Tensor = checkpoint(self._layer, layer, *inputs, use_reentrant=False)
-            return after
-        return self._layer(layer, *inputs)
 
     def _layer(
         self, layer: Any, states: Tensor, runs: list[tuple[int, int]], firsts: Tensor | None = None

@@ -51,14 +51,6 @@ class ModelSettings:
     tag_tokens: bool | None = setting(
         None, "make each structure tag one token; default: only in seal from scratch", group="model"
     )
-    positions: int | None = setting(
-        None,
-        "maximum tokens that the model can read: its position embeddings are interpolated",
-        "BERT, RoBERTa and their like",
-        low=8,
-        high=LENGTH,
-        group="model",
-    )
     pooling: str | None = setting(
         None, "how token states become one embedding", "", POOLINGS, usual="mean", group="model"
     )
@@ -114,9 +106,6 @@ class EncoderSettings(GradientSettings, ModelSettings):
         low=0,
         high=1_000_000,
         group="speed",
-    )
-    gradient_checkpointing: bool = setting(
-        False, "save memory: compute the inside of layers again for the gradients", group="speed"
     )
 
     @property

@@ -120,8 +120,7 @@ class Tokenizing:
             raise UserError(
                 f"{flag('length', length)} is more than the {self.positions} tokens "
                 "that the model reads",
-                f"use {flag('length', self.positions)}, or train the model with "
-                f"{flag('positions', length)}",
+                f"use {flag('length', self.positions)}",
                 status=2,
             )
         self.lengths = {**self.lengths, kind: length}
