@@ -67,11 +67,11 @@ def distill(settings: Method, spool: Spool) -> Distilled:
             f"{settings.model} is not a transformers encoder",
             f"give {flag('model')} such an encoder",
         )
-    own = plain(encoder.tokenizing.tokenizer.backend_tokenizer)
+    own = plain(encoder.tokenizing.tokenizer)
     new = common_words(own, settings.texts(spool))
     tokenizer = with_words(own, new) if new else own
     vocabulary = tokenizer.get_vocab_size()
-    special = set(encoder.tokenizing.tokenizer.all_special_ids)
+    special = set(encoder.tokenizer.all_special_ids)
     names = [tokenizer.id_to_token(number) or "" for number in range(vocabulary)]
     kept = [
         number

@@ -136,6 +136,7 @@ class TokensInPlace(Predictor):
     def __init__(self, encoder: Encoder, head: TokenHead) -> None:
         super().__init__()
         self.head, self.tokenizing = head, encoder.tokenizing
+        self.mask = encoder.tokenizer.mask_token_id
 
     def masked(self, records: list[Record], take: Take, *, predict: bool) -> MaskedBatch:
         own = records[share(len(records))]
@@ -154,20 +155,15 @@ class TokensInPlace(Predictor):
     def tokens(self, restored: Sequence[tuple[str, list[Span]]]) -> tuple[Tokens, Tensor]:
         """Texts with the tokens of their spans masked, and these, (batch, length), or `IGNORED`."""
         tokenizing, texts = self.tokenizing, [text for text, _ in restored]
-        encoded = tokenizing.tokenizer(
-            texts,
-            truncation=True,
-            max_length=tokenizing.lengths["document"],
-            return_offsets_mapping=True,
-        )
-        cut = sum(bool(encoding.overflowing) for encoding in encoded.encodings)
+        encoded = list(tokenizing.read(texts, "document", offsets=True))
+        cut = sum(bool(encoding.overflowing) for encoding in encoded)
         tokenizing.truncation.count("document", len(texts), cut)
-        tokens = pad(encoded["input_ids"], tokenizing.padding)
+        tokens = pad([each.ids for each in encoded], tokenizing.padding)
         labels = torch.full(tokens.ids.shape, IGNORED)
         for row, (_, spans) in enumerate(restored):
-            places = overlapping(encoded["offset_mapping"][row], spans)
+            places = overlapping(encoded[row].offsets, spans)
             labels[row, places] = tokens.ids[row, places]
-            tokens.ids[row, places] = tokenizing.tokenizer.mask_token_id
+            tokens.ids[row, places] = self.mask
         return tokens, labels
 
     def wanted(self, wanted: Tensor, rows: Tensor, length: int) -> Tensor:
@@ -348,7 +344,7 @@ def build(settings: Method, spool: Spool) -> Santa:
     lengths = {} if in_place else {"target": settings.target_length or 0}
     encoder = build_encoder(settings, spool, head=not in_place, lengths=lengths)
     if settings.reads_masked:
-        check_tokens(encoder.tokenizing.tokenizer, in_place)
+        check_tokens(encoder.tokenizer, in_place)
     predictor: Predictor = (
         TokensInPlace(encoder, token_head(settings, encoder.model))
         if in_place

@@ -6,8 +6,7 @@ and sentence-transformers.
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +32,7 @@ from structkit.learning.folders import (
     write_weights,
 )
 from structkit.learning.training.settings import ANY_LENGTH
-from structkit.learning.training.tokens import Chunk, Model, Truncation, beginning
+from structkit.learning.training.tokens import Chunk, Tokenizing, TokenModel
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 
@@ -160,78 +159,23 @@ def _rows(file: Path) -> Vectors:
     return rows
 
 
-SLICE = 1 << 17  # characters that are tokenized together: their tokens take 100 times as much
 MEAN = "mean"  # the pooling of a table
 
 
-class StaticEncoder(Model):
+class StaticEncoder(TokenModel):
     """A table that encodes, with the prompts, lengths and normalization of a model's facts."""
-
-    parts = ("chunk",)
 
     def __init__(self, table: Table, facts: Record) -> None:
         self.table = table
         self.normalize = bool(facts["normalize"])
-        self.prompts: dict[str, str] = facts.get("prompts") or {}
-        self.lengths: dict[str, int] = facts["lengths"]
-        self.truncation = Truncation()
+        prompts = facts.get("prompts")
+        self.tokenizing = Tokenizing(table.tokenizer, facts["lengths"], prompts, bare=True)
+        self.truncation = self.tokenizing.truncation
 
-    def inputs(self, texts: Sequence[str], side: str) -> list[array[int]]:
-        """Texts as token ids; longer ones are truncated and counted."""
-        most = self.lengths[side]
-        prompt = self.prompts.get(side, "")
-        whole = [prompt + text for text in texts] if prompt else list(texts)
-        ids_of = self._ids([beginning(text, most) for text in whole])
-        again = [
-            place
-            for place, text in enumerate(whole)
-            if len(ids_of[place]) <= most and len(beginning(text, most)) < len(text)
-        ]
-        for place, ids in zip(again, self._ids([whole[place] for place in again]), strict=True):
-            ids_of[place] = ids
-        self.truncation.count(side, len(texts), sum(len(ids) > most for ids in ids_of))
-        return [ids[:most] for ids in ids_of]
-
-    def read_at_most(self, side: str, length: int) -> None:
-        """Cut texts of a side to so many tokens."""
-        self.lengths = {**self.lengths, side: length}
-
-    def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
-        """A text as chunks of at most `size` tokens; a text without tokens is one chunk."""
-        (prompt,) = self._ids([self.prompts.get(side, "")])
-        encoded = self.table.tokenizer.encode(text, add_special_tokens=False)
-        self.truncation.count(side, 1)
-        chunks = []
-        for start in range(0, max(1, len(encoded.ids)), size):
-            places = encoded.offsets[start : start + size] or [(0, 0)]
-            ids = [*prompt, *encoded.ids[start : start + size]]
-            chunks.append(Chunk(ids, places[0][0], places[-1][1]))
-        return chunks
-
-    def embed(self, inputs: Sequence[array[int] | Chunk]) -> Vectors:
+    def embed(self, inputs: Sequence[Sequence[int] | Chunk]) -> Vectors:
         """One embedding per input, (inputs, dim)."""
         means = self.table.means([each.ids if isinstance(each, Chunk) else each for each in inputs])
         return normalized(means) if self.normalize else means
-
-    def _ids(self, texts: list[str]) -> list[array[int]]:
-        found: list[array[int]] = []
-        for some in _slices(texts):
-            encoded = self.table.tokenizer.encode_batch_fast(some, add_special_tokens=False)
-            found += [array("I", each.ids) for each in encoded]
-        return found
-
-
-def _slices(texts: list[str]) -> Iterator[list[str]]:
-    """Texts of about `SLICE` characters at a time."""
-    some, characters = list[str](), 0
-    for text in texts:
-        some.append(text)
-        characters += len(text)
-        if characters >= SLICE:
-            yield some
-            some, characters = [], 0
-    if some:
-        yield some
 
 
 def open_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] | None:

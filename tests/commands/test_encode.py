@@ -177,8 +177,7 @@ def test_chunks(model):
         row["embedding"].tolist() for row in found if row["doc_id"] == "d3"
     ]
     # the chunks have all tokens, ten each, and lie one after the other
-    tokenizing = encoding.encoder.tokenizing
-    ids = tokenizing.tokenizer(text, add_special_tokens=False)["input_ids"]
+    ids = encoding.encoder.tokenizing.tokenizer.encode(text, add_special_tokens=False).ids
     chunks = encoding.encoder.chunks(text, "document", 10)
     assert ids == [token for chunk in chunks for token in chunk.ids[:-1]]
     assert {10} == {len(chunk) - 1 for chunk in chunks[:-1]}

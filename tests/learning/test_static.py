@@ -15,11 +15,11 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from structkit import encode
 from structkit.errors import UserError
-from structkit.learning import static as static_module
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.encoders.models import load_pretrained
 from structkit.learning.folders import BUILTIN_FOLDER
 from structkit.learning.static import Table, open_table
+from structkit.learning.training import tokens
 from structkit.seeds import key
 from tests.learning.training.materials import train_on
 from tests.tolerances import bound, rounding
@@ -295,7 +295,7 @@ def test_the_builtin_table_is_below_nine_megabytes_and_says_what_it_is_made_of()
 def test_texts_are_tokenized_some_at_a_time(scratch, monkeypatch):
     table, _ = open_table(scratch, {})
     expected = table.embed(table.inputs(TEXTS, "document"))
-    monkeypatch.setattr(static_module, "SLICE", 30)
-    slices = list(static_module._slices(TEXTS))
+    monkeypatch.setattr(tokens, "SLICE", 30)
+    slices = list(tokens._slices(TEXTS))
     assert TEXTS == sum(slices, []) and 1 < len(slices) < len(TEXTS)
     np.testing.assert_array_equal(expected, table.embed(table.inputs(TEXTS, "document")))

@@ -82,16 +82,22 @@ class Encoder(TokenModel, TorchModel):
         super().__init__()
         if pooling in ("cls", "mcls"):
             check_cls(tokenizer, pooling)
-        self.model = model
+        if not tokenizer.is_fast:
+            problem = "the model's tokenizer has no tokenizer.json"
+            raise UserError(problem, "convert it with transformers")
+        self.model, self.tokenizer = model, tokenizer
+        backend = tokenizer.backend_tokenizer
+        backend.encode_special_tokens = bool(tokenizer.split_special_tokens)
         self.pooling, self.normalize, self.mcls_every = pooling, normalize, mcls_every
         most = positions(model)
         self.tokenizing = Tokenizing(
-            tokenizer,
+            backend,
             _readable(lengths, most),
             prompts,
             mcls_every if pooling == "mcls" else None,
-            plain=without_tokens(tokenizer, TAG_TOKENS),
+            plain=without_tokens(backend, TAG_TOKENS),
             positions=most,
+            padding=tokenizer.pad_token_id,
         )
         self.truncation = self.tokenizing.truncation
 
@@ -103,7 +109,7 @@ class Encoder(TokenModel, TorchModel):
         """Texts as one padded batch, on the model's device."""
         return self.batch(self.tokenizing.ids(texts, kind))
 
-    def batch(self, inputs: Sequence[list[int] | Chunk]) -> Tokens:
+    def batch(self, inputs: Sequence[Sequence[int] | Chunk]) -> Tokens:
         """Some inputs, padded, on the model's device."""
         ids = [each.ids if isinstance(each, Chunk) else each for each in inputs]
         return pad(ids, self.tokenizing.padding).to(self.device)
@@ -278,10 +284,10 @@ def save_encoder(encoder: Encoder, folder: Path) -> None:
     folder: without a list of modules it would silently take the mean.
     """
     if isinstance(encoder.model, Bag):
-        table = encoder.model.table(encoder.tokenizing.tokenizer)
+        table = encoder.model.table(encoder.tokenizer)
         table.write(folder, normalize=encoder.normalize)
         return
-    tokenizer = encoder.tokenizing.tokenizer
+    tokenizer = encoder.tokenizer
     if tokenizer.pad_token_id is None:  # GPT-2's; others pad with it, and any masked token will do
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
     encoder.model.save_pretrained(folder)

@@ -6,7 +6,6 @@ is trained on the records themselves.
 
 from __future__ import annotations
 
-import copy
 import json
 import logging
 import re
@@ -249,16 +248,16 @@ def end_with_eos(tokenizer: Any) -> None:
     backend.post_processor = processors.Sequence([before, closing]) if before else closing
 
 
-def without_tokens(tokenizer: Any, names: Sequence[str]) -> Any:
+def without_tokens(tokenizer: Tokenizer, names: Sequence[str]) -> Tokenizer:
     """A tokenizer that reads these tokens in a text as plain text; itself if it has none."""
-    content = json.loads(tokenizer.backend_tokenizer.to_str())
+    content = json.loads(tokenizer.to_str())
     named = [token for token in content["added_tokens"] if token["content"] in names]
     if not named:
         return tokenizer
     for token in named:  # removing them would give their numbers to other tokens
         token["content"] = f"{NEVER}{token['content']}"
-    other = copy.copy(tokenizer)
-    other._tokenizer = Tokenizer.from_str(json.dumps(content))
+    other = Tokenizer.from_str(json.dumps(content))
+    other.encode_special_tokens = tokenizer.encode_special_tokens
     return other
 
 

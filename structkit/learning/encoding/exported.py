@@ -36,7 +36,7 @@ Compute = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]]
 # a folder in the cache, and the notes on it
 Export = tuple[Path, Record]
 # texts to token ids
-Read = Callable[[Sequence[str]], list[list[int]]]
+Read = Callable[[Sequence[str]], Sequence[Sequence[int]]]
 
 
 def threads() -> int:
@@ -217,15 +217,18 @@ class ExportedEncoder(TokenModel):
         self.runtime, self.name, self.dtype = runtime, runtime.name, runtime.dtype
         self.compute = runtime.open(folder)
         self.version = notes["runtime"]
-        padding, split = notes["padding"], notes["split_special_tokens"]
-        plain = folder / PLAIN
+        files = [file for name in (TOKENIZER, PLAIN) if (file := folder / name).exists()]
+        tokenizers = [Tokenizer.from_file(str(file)) for file in files]
+        for tokenizer in tokenizers:
+            tokenizer.encode_special_tokens = notes["split_special_tokens"]
         self.tokenizing = Tokenizing(
-            FastTokenizer(folder / TOKENIZER, padding, split=split),
+            tokenizers[0],
             notes["lengths"],
             notes["prompts"],
             notes["mcls_every"],
-            plain=FastTokenizer(plain, padding, split=split) if plain.exists() else None,
+            plain=tokenizers[-1],
             positions=notes["positions"],
+            padding=notes["padding"],
         )
         self.truncation = self.tokenizing.truncation
         self.sample = np.array(notes["sample"], np.float32)
@@ -235,7 +238,7 @@ class ExportedEncoder(TokenModel):
         """The encoder itself: it needs no other."""
         return self
 
-    def embeddings(self, inputs: Sequence[list[int] | Chunk]) -> NDArray[np.float32]:
+    def embeddings(self, inputs: Sequence[Sequence[int] | Chunk]) -> NDArray[np.float32]:
         """The embeddings of some inputs, computed together, (inputs, dim)."""
         ids = [each.ids if isinstance(each, Chunk) else each for each in inputs]
         lengths = np.array([len(row) for row in ids])
@@ -257,53 +260,6 @@ class ExportedEncoder(TokenModel):
         """Whether it computes here what torch computed when the encoder was exported."""
         runtime = self.runtime
         return self.version == runtime.version() and self.agreement() >= runtime.agreement
-
-
-class Encoded(dict[str, Any]):
-    """What `FastTokenizer` returns: lists by name, and the encodings themselves."""
-
-    encodings: Sequence[Any]
-
-
-class FastTokenizer:
-    """A tokenizer from a file, as `Tokenizing` needs it.
-
-    `split` reads the names of special tokens as ordinary text.
-    """
-
-    is_fast = True
-
-    def __init__(self, file: Path, padding: int | None, *, split: bool) -> None:
-        self.backend = Tokenizer.from_file(str(file))
-        self.backend.no_padding()
-        self.backend.encode_special_tokens = split
-        self.pad_token_id = padding
-
-    def __call__(
-        self,
-        texts: str | Sequence[str],
-        *,
-        truncation: bool = False,
-        max_length: int | None = None,
-        add_special_tokens: bool = True,
-        **_unused: bool,
-    ) -> Encoded:
-        """The tokens of a text, or of each of several."""
-        if truncation and max_length is not None:
-            self.backend.enable_truncation(max_length)
-        else:
-            self.backend.no_truncation()
-        single = isinstance(texts, str)
-        batch = [texts] if isinstance(texts, str) else list(texts)
-        encodings = self.backend.encode_batch(batch, add_special_tokens=add_special_tokens)
-        lists: dict[str, list[Any]] = {
-            "input_ids": [each.ids for each in encodings],
-            "offset_mapping": [each.offsets for each in encodings],
-            "special_tokens_mask": [each.special_tokens_mask for each in encodings],
-        }
-        encoded = Encoded({name: each[0] for name, each in lists.items()} if single else lists)
-        encoded.encodings = encodings
-        return encoded
 
 
 def find_export(model: Path, changes: Mapping[str, Any], runtime: Runtime) -> Export | None:

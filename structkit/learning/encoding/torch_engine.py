@@ -109,8 +109,8 @@ def export(
                 "prompts": own.prompts,
                 "mcls_every": own.mcls_every,
                 "positions": own.positions,
-                "padding": own.tokenizer.pad_token_id,
-                "split_special_tokens": bool(getattr(own.tokenizer, "split_special_tokens", False)),
+                "padding": own.padding,
+                "split_special_tokens": own.tokenizer.encode_special_tokens,
                 "runtime": runtime.version(),
                 "facts": {name: facts[name] for name in facts if name != "folder"},
                 "sample": [rows[0].tolist() for rows in expected],
@@ -119,9 +119,9 @@ def export(
                 graph = Path(raw) / "raw.onnx"
                 write_graph(model, graph)
                 runtime.write(graph, place, partial(model.inputs, side="document"))
-            own.tokenizer.backend_tokenizer.save(str(place / TOKENIZER))
+            own.tokenizer.save(str(place / TOKENIZER))
             if own.plain is not own.tokenizer:
-                own.plain.backend_tokenizer.save(str(place / PLAIN))
+                own.plain.save(str(place / PLAIN))
             agreement = _agreement(runtime, place, notes)
             notes["agrees"] = agreement >= runtime.agreement
     except UserError as error:

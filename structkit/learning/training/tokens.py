@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
+
+from tokenizers import Encoding, Tokenizer
 
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record
+
+SLICE = 1 << 17  # characters that are tokenized together: their tokens take 100 times as much
 
 
 @dataclass(frozen=True)
@@ -84,31 +89,32 @@ class Tokenizing:
     every so many tokens. `opening` and `closing` are the special tokens around a text. `plain` is
     the tokenizer for texts without tags, to which `<p>` is ordinary text: for queries, and for
     documents while they are `untagged`. `positions` is the most tokens that the model can read,
-    None where there is no limit.
+    None where there is no limit. With `bare` a text has no special tokens around it.
     """
 
     def __init__(
         self,
-        tokenizer: Any,
+        tokenizer: Tokenizer,
         lengths: dict[str, int],
         prompts: Mapping[str, str] | None = None,
         mcls_every: int | None = None,
         *,
-        plain: Any = None,
+        plain: Tokenizer | None = None,
         positions: int | None = None,
+        padding: int | None = None,
+        bare: bool = False,
     ) -> None:
-        if not tokenizer.is_fast:
-            raise UserError(
-                "the model's tokenizer has no tokenizer.json", "convert it with transformers"
-            )
-        self.tokenizer, self.plain = tokenizer, plain or tokenizer
+        self.tokenizer, self.plain, self.bare = tokenizer, plain or tokenizer, bare
+        for each in (self.tokenizer, self.plain):
+            each.no_padding()
         self.untagged = False
         self.positions = positions
+        self.padding = padding or 0  # it is masked: any token will do where there is none
         self.lengths = lengths
         self.prompts = dict(prompts or {})
         self.mcls_every = mcls_every
         self.truncation = Truncation()
-        self.opening, self.closing = specials(tokenizer)
+        self.opening, self.closing = ([], []) if bare else specials(tokenizer)
 
     def read_field(self, name: str) -> None:
         """Say from which field the next documents are: whether they may have tags."""
@@ -125,7 +131,7 @@ class Tokenizing:
             )
         self.lengths = {**self.lengths, kind: length}
 
-    def ids(self, texts: Sequence[str], kind: str) -> list[list[int]]:
+    def ids(self, texts: Sequence[str], kind: str) -> list[Sequence[int]]:
         """Token ids without padding; longer texts are truncated and counted."""
         if prompt := self.prompts.get(kind):
             texts = [prompt + text for text in texts]
@@ -147,31 +153,36 @@ class Tokenizing:
         self.truncation.count(kind, len(texts), sum(cut))
         return ids
 
-    def _read(self, texts: Sequence[str], kind: str, **options: Any) -> Any:
-        """What the tokenizer for texts of a kind makes of them."""
+    def read(
+        self, texts: Sequence[str], kind: str, *, offsets: bool = False, whole: bool = False
+    ) -> Iterator[Encoding]:
+        """The tokens of texts, at most the kind's length, with special ones; of `whole` without."""
         tokenizer = self.plain if kind == "query" or self.untagged else self.tokenizer
-        return tokenizer(
-            list(texts), return_attention_mask=False, return_token_type_ids=False, **options
-        )
+        if whole:
+            tokenizer.no_truncation()
+        else:
+            tokenizer.enable_truncation(self.lengths[kind])
+        encode = tokenizer.encode_batch if offsets else tokenizer.encode_batch_fast
+        for some in _slices(texts):
+            yield from encode(some, add_special_tokens=not (whole or self.bare))
 
-    def _cut(self, texts: Sequence[str], kind: str) -> tuple[list[list[int]], list[bool]]:
+    def _cut(self, texts: Sequence[str], kind: str) -> tuple[list[Sequence[int]], list[bool]]:
         """Token ids, at most the kind's length for each text, and whether there were more."""
-        encoded = self._read(texts, kind, truncation=True, max_length=self.lengths[kind])
-        return encoded["input_ids"], [bool(each.overflowing) for each in encoded.encodings]
+        ids, cut = list[Sequence[int]](), list[bool]()
+        for encoding in self.read(texts, kind):
+            ids.append(array("I", encoding.ids))
+            cut.append(bool(encoding.overflowing))
+        return ids, cut
 
-    def _with_cls_tokens(self, texts: Sequence[str], kind: str) -> list[list[int]]:
+    def _with_cls_tokens(self, texts: Sequence[str], kind: str) -> list[Sequence[int]]:
         assert self.mcls_every
         # as many groups of `every` tokens with a CLS token as fit, and what fits of one more
         groups, rest = divmod(self.lengths[kind] - len(self.closing), self.mcls_every + 1)
         most = groups * self.mcls_every + max(0, rest - 1)
-        contents = self._contents(texts, kind)["input_ids"]
+        contents = [each.ids for each in self.read(texts, kind, whole=True)]
         cut = sum(len(content) > most for content in contents)
         self.truncation.count(kind, len(texts), cut)
         return [self.with_special_tokens(content[:most]) for content in contents]
-
-    def _contents(self, texts: Sequence[str], kind: str, **options: Any) -> Any:
-        """The token ids of whole texts without special tokens."""
-        return self._read(texts, kind, add_special_tokens=False, truncation=False, **options)
 
     def with_special_tokens(self, content: Sequence[int]) -> list[int]:
         """Token ids with the special tokens of a text, and CLS tokens in between for mcls."""
@@ -187,7 +198,9 @@ class Tokenizing:
 
         A text without tokens is one chunk. Errors: `UserError` if the model cannot read so many.
         """
-        prompt = self._contents([self.prompts.get(kind, "")], kind)["input_ids"][0]
+        both = [self.prompts.get(kind, ""), text]
+        before, encoded = self.read(both, kind, offsets=True, whole=True)
+        prompt, ids, offsets = before.ids, encoded.ids, encoded.offsets
         longest = len(self.with_special_tokens([*prompt, *[0] * size]))
         if self.positions and longest > self.positions:
             most = max(1, size - (longest - self.positions))
@@ -197,8 +210,6 @@ class Tokenizing:
                 f"use {flag('chunk', most)}",
                 status=2,
             )
-        encoded = self._contents([text], kind, return_offsets_mapping=True)
-        ids, offsets = encoded["input_ids"][0], encoded["offset_mapping"][0]
         self.truncation.count(kind, 1)
         found = []
         for start in range(0, max(1, len(ids)), size):
@@ -206,11 +217,6 @@ class Tokenizing:
             content = self.with_special_tokens(prompt + ids[start : start + size])
             found.append(Chunk(content, places[0][0], places[-1][1]))
         return found
-
-    @property
-    def padding(self) -> int:
-        """The padding token: it is masked, so any will do where there is none."""
-        return self.tokenizer.pad_token_id or 0
 
 
 def beginning(text: str, tokens: int) -> str:
@@ -230,10 +236,24 @@ def beginning(text: str, tokens: int) -> str:
     return text
 
 
-def specials(tokenizer: Any) -> tuple[list[int], list[int]]:
+def _slices(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Texts of about `SLICE` characters at a time."""
+    some, characters = list[str](), 0
+    for text in texts:
+        some.append(text)
+        characters += len(text)
+        if characters >= SLICE:
+            yield some
+            some, characters = [], 0
+    if some:
+        yield some
+
+
+def specials(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
     """The special tokens that a tokenizer puts before a text and after it."""
-    encoded = tokenizer("a", return_special_tokens_mask=True)
-    ids, special = encoded["input_ids"], encoded["special_tokens_mask"]
+    tokenizer.no_truncation()
+    encoded = tokenizer.encode("a")
+    ids, special = encoded.ids, encoded.special_tokens_mask
     first = special.index(0) if 0 in special else len(ids)
     last = len(ids) - special[::-1].index(0) if 0 in special else len(ids)
     return ids[:first], ids[last:]
@@ -293,7 +313,7 @@ class TokenModel(Model):
     parts = ("chunk",)
     tokenizing: Tokenizing
 
-    def inputs(self, texts: Sequence[str], side: str) -> list[list[int]]:
+    def inputs(self, texts: Sequence[str], side: str) -> list[Sequence[int]]:
         """Texts as token ids."""
         return self.tokenizing.ids(texts, side)
 

@@ -106,7 +106,7 @@ def test_a_decoder_only_model_reads_the_state_of_its_eos(decoder_only):
     model, facts = open_model(decoder_only)
     assert "last-token" == facts["pooling"]
     ids = model.inputs(["a b"], "document")
-    assert [[3, 4, 1]] == ids
+    assert [[3, 4, 1]] == [[*each] for each in ids]
     states = model.model(torch.tensor(ids)).last_hidden_state
     expected = torch.nn.functional.normalize(states[0, -1], dim=0)
     torch.testing.assert_close(embeddings(model, ["a b", *TEXTS])[0], expected, **NEAR)

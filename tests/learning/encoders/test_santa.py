@@ -185,7 +185,7 @@ def test_without_a_decoder_masked_tokens_are_predicted():
         temperature=1.0,
     )
     assert ("cls", "cls") == (module.settings.pooling, module.encoder.pooling)
-    tokenizer, model = module.encoder.tokenizing.tokenizer, module.encoder.model
+    tokenizer, model = module.encoder.tokenizer, module.encoder.model
     sums, count, found = 0.0, 0, []
     for record, negatives in zip(records, drawn(module, records), strict=True):
         text = record["positive"]  # each occurrence of a masked name, as mask-entities has it
@@ -246,7 +246,7 @@ def test_alignment_alone_needs_neither_masks_nor_sentinels(tmp_path):
 def test_the_head_of_a_bert_is_taken_over(tmp_path, capsys):
     """Scores of the whole model of transformers, and of ours with its head."""
     module, _, _ = built(architecture="bert")
-    tokenizer, config = module.encoder.tokenizing.tokenizer, module.encoder.model.config
+    tokenizer, config = module.encoder.tokenizer, module.encoder.model.config
     whole = BertForMaskedLM(config).eval()
     torch.nn.init.normal_(whole.cls.predictions.bias)
     whole.save_pretrained(tmp_path)
