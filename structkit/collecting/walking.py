@@ -20,7 +20,7 @@ from typing import IO, Any
 import pathspec
 
 from structkit.errors import UserError
-from structkit.paths import is_pipe
+from structkit.paths import is_pipe, refuse_pipe
 from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
 from structkit.settings import setting
@@ -329,6 +329,8 @@ def archive_sources(shown: str, path: str, maximum: int) -> Iterator[Found]:
     What an archive holds was chosen when it was packed: ignore files in it do not count.
     """
     name = path.lower()
+    if name.endswith((*ZIP, *TAR)):
+        refuse_pipe(path, "an archive")
     try:
         if name.endswith(ZIP):
             with zipfile.ZipFile(path) as packed:
