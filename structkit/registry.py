@@ -105,13 +105,7 @@ def plugins() -> tuple[Plugin, ...]:
 
     for entry in entry_points(group="structkit.plugins"):
         spec = find_spec(entry.value)
-        if spec is None or not spec.submodule_search_locations:
-            raise UserError(
-                f"the plugin pack {entry.name!r} names the package {entry.value!r}, "
-                "which cannot be found",
-                f"install {entry.dist.name if entry.dist else entry.value} again",
-            )
-        for location in spec.submodule_search_locations:
+        for location in (spec and spec.submodule_search_locations) or ():
             for kind, folder in KINDS.items():
                 for path in Path(location, folder).glob("*.py"):
                     if not path.stem.startswith("_"):

@@ -109,14 +109,8 @@ class ParameterFiles:
     def files(self, given: Mapping[str, Names | Rows] | Names | Rows, parameter: str) -> list[str]:
         """The names that were given, or one of a new file with the records; of a dict each."""
         if isinstance(given, Mapping):
-            return [Named(self.file(each, str(name)), str(name)) for name, each in given.items()]
-        return self._files(given, parameter)
-
-    def file(self, given: Names | Rows, parameter: str) -> str:
-        """The name that was given, or that of a new file with the records."""
-        return self._files(given, parameter)[0]
-
-    def _files(self, given: Names | Rows, parameter: str) -> list[str]:
+            named = ((str(name), each) for name, each in given.items())
+            return [Named(self.files(each, name)[0], name) for name, each in named]
         if isinstance(given, str | os.PathLike):
             return [os.fspath(given)]
         records = iter(rows(given))
@@ -254,8 +248,8 @@ def _settings(command: Command, kind: type, given: dict[str, Any], inputs: Param
             continue
         value = given[each.name]
         if each.metadata.get("reads") and value is not None:
-            take = inputs.files if is_several(types_of(kind)[each.name]) else inputs.file
-            value = take(value, each.name)
+            files = inputs.files(value, each.name)
+            value = files if is_several(types_of(kind)[each.name]) else files[0]
         values[each.name] = value
     return make(kind, values)
 

@@ -10,7 +10,8 @@ import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
-from typing import Annotated, Any, NamedTuple, NoReturn, get_args
+from types import SimpleNamespace
+from typing import Annotated, Any, NoReturn, get_args
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -256,14 +257,6 @@ def _completion(kind: type, each: Field[Any]) -> Callable[[str], Any] | None:
     return plugin_names(complete) if complete else None
 
 
-class Item(NamedTuple):
-    """A word that completes what was typed, as shells are told it."""
-
-    value: str
-    help: str
-    type: str = "plain"
-
-
 class Commands(Page, TyperGroup):
     """The commands of a group, each made when it is asked for: `structkit plot`, `plot trees`."""
 
@@ -302,7 +295,8 @@ class Commands(Page, TyperGroup):
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
         rows = [row for row in self.rows(ctx) if row[0].startswith(incomplete)]
-        return [Item(name, brief(summary)) for name, summary in rows]
+        # as shells are told a word; typer exports no class for it
+        return [SimpleNamespace(value=name, help=brief(told), type="plain") for name, told in rows]
 
 
 def version(wanted: bool) -> None:
