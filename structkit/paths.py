@@ -11,8 +11,6 @@ from pathlib import Path
 
 from structkit.errors import UserError
 
-# other tools expect something other than JSON lines in files of these names
-TAKEN = (".npy", ".npz", ".parquet")
 REMEDY = "choose another path"
 
 
@@ -84,14 +82,6 @@ def refuse_pipe(name: str, kind: str) -> None:
     if is_pipe(name):
         problem = f"is a pipe, and {kind} is read in any order"
         raise UserError(problem, "write it to a file, and name that", status=2).at(name)
-
-
-def lines_name(path: str, *others: str) -> None:
-    """Raise for JSON lines in a file named as another format; endings in `others` are allowed."""
-    ending = next((end for end in TAKEN if path.removesuffix(".gz").endswith(end)), None)
-    if ending and not path.endswith(others):
-        known = " or ".join([*others, ".jsonl"])
-        raise UserError(f"-o {path}: no {ending} file is written", f"name it {known}", status=2)
 
 
 @dataclass(frozen=True)

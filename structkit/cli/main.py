@@ -19,7 +19,7 @@ from typer.main import get_install_completion_arguments
 
 from structkit import __version__, registry
 from structkit.errors import UserError, flag
-from structkit.paths import keep_apart, lines_name
+from structkit.paths import keep_apart
 from structkit.processes import exit_program, raise_at_signals
 from structkit.progress import complain, hush
 from structkit.settings import (
@@ -151,15 +151,12 @@ def command(declared: Command) -> Any:
 
     def body(**texts: Any) -> None:
         # help does without records and their libraries, and starts a third faster
-        from structkit.records.stream import Options, OutputOptions
+        from structkit.records.stream import Options
 
         hush(bool(texts.get("quiet")))
         given = [_settings(kind, some, texts) for kind, some in flags.items()]
         if not any(isinstance(each, Options) for each in given):  # a `Stream` checks its own
             keep_apart(files_of(given, "writes"), [path for _, path in files_of(given, "reads")])
-            for each in given:
-                if isinstance(each, OutputOptions):
-                    lines_name(each.output)
         declared.main(*given)
 
     body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

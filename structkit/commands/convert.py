@@ -13,7 +13,7 @@ from itertools import groupby
 from structkit.errors import UserError, flag, unknown
 from structkit.formats.interchange import Fields, FormatParts, Part, read_records
 from structkit.formats.rows import Row, RowOutput
-from structkit.paths import keep_apart, lines_name
+from structkit.paths import keep_apart
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Rejected, Rows, accepted
 from structkit.records.output import Output, cannot_write, keep_together
@@ -167,8 +167,6 @@ class Conversion:
         name = flag("output")
         writes = [(flag("rejects"), rejects.path), *((name, job.path) for job in jobs)]
         keep_apart(writes, [name for job in jobs for name in job.files or ["-"]])
-        for job in jobs:
-            lines_name(job.path, ".parquet")
         outputs: list[Output] = []
         with rejects as rejected, ExitStack() as stack:
             for job in jobs:

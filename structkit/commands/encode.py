@@ -86,7 +86,6 @@ def _main(settings: Settings, target: Target) -> None:
         target,
         settings,
         replaced=[settings.reuse],
-        others=(".npy", ".parquet"),
         together=files_beside(target.output),
         in_place=False,
     )

@@ -115,6 +115,8 @@ def mask_entities(records: Iterable[Record], settings: Settings | None = None) -
 def _mask_entities(record: Record, settings: Settings) -> Masked:
     name = language_of(record, settings.language)
     if not isinstance(name, str):
+        if name is None:  # a missing text is reported before a missing language
+            _text(record, settings.field, ("code",))
         name = text_field(record, "language", f"name it with {flag('language')}")
     language = settings.language_named(name)
     text = _text(record, settings.field, language.fields)

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from structkit.errors import UserError, flag
-from structkit.paths import keep_apart, lines_name
+from structkit.paths import keep_apart
 from structkit.processes import LOCAL, cores
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Records, Rejected, Shard, accepted
@@ -184,7 +184,6 @@ class Stream:
     ray: str | None = None
     beside: Sequence[str | None] = ()  # other inputs
     replaced: Sequence[str | None] = ()  # others that the output may replace
-    others: tuple[str, ...] = ()  # endings of files that are not JSON lines
     together: Sequence[str] = ()  # files that are written with the output
     in_place: bool = True  # -o may be an input: it is replaced when all is written
     numbered: bool = True  # a record without an id gets its number
@@ -205,7 +204,6 @@ class Stream:
         outputs = [("-o", path) for path in (self.output, *self.together)]
         writes = [(flag("rejects"), self.rejects), *outputs]
         keep_apart(writes, [*reads, *self.beside], replaced=[*replaced, *self.replaced])
-        lines_name(self.output, *self.others)
         if self.workers > 1 and self.ray not in (None, LOCAL):
             problem = "--workers is for --ray local: of a cluster, all processors work"
             raise UserError(problem, "leave it out", status=2)

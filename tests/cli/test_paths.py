@@ -157,21 +157,3 @@ TWICE = {
 @pytest.mark.parametrize("line", TWICE.values(), ids=TWICE)
 def test_stdin_is_read_once(refused: Refused, line: str) -> None:
     assert "stdin is read twice; give a file for one of them" == refused(*line.split())
-
-
-NAMES = {
-    "encode": "encode -m folder other -o x.npz",
-    "merge": "merge-embeddings lost.npy other.npy -o x.npz",
-    "convert": "convert --to pyserini --part embeddings other -o x.npz",
-    "convert-npy": "convert --to pyserini --part embeddings other -o x.npy",
-    "mask-entities": "mask-entities other -o x.parquet",
-    "search": "search other --queries other2 -o x.npz",
-    "fuse": "fuse lost other -o x.npy",
-    "score": "score lost --qrels other -o x.npz",
-}
-
-
-@pytest.mark.parametrize("line", NAMES.values(), ids=NAMES)
-def test_a_name_says_what_is_written(refused: Refused, line: str) -> None:
-    message = refused(*line.split())
-    assert "x.n" in message or "x.parquet" in message

@@ -44,7 +44,7 @@ def test_chunks_and_fields_stand_beside_the_vectors(model, tmp_path):  # noqa: F
 def test_no_record_at_all(model, tmp_path, name):  # noqa: F811
     (tmp_path / "empty.jsonl").write_text("\n")
     before = files(tmp_path)
-    stream = Stream([str(tmp_path / "empty.jsonl")], str(tmp_path / name), others=(name,))
+    stream = Stream([str(tmp_path / "empty.jsonl")], str(tmp_path / name))
     with pytest.raises(UserError, match="empty.jsonl: holds no record to encode; name a file"):
         command_line(encoding_of(model, "document"), stream)
     assert before == files(tmp_path)

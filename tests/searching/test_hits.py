@@ -17,7 +17,6 @@ from tests.model_encodings import encoding_of
 from tests.searching.index_runs import found as run_of
 from tests.searching.index_runs import write as write_lines
 
-OTHERS = (".npy", ".parquet")  # what encode writes beside JSON lines
 PAGES = [
     "<title>Tea</title><h1>Tea</h1><section><p>Boil it.<p>Warm the pot.<p>Steep it for <b>three"
     "</b> minutes.</section>",
@@ -36,7 +35,7 @@ def pages(tmp_path):
 
 def written(source, target, model, **options):  # noqa: F811
     encoding = encoding_of(model, "document", **options)
-    write(encoding, Stream([source], str(target), others=OTHERS))
+    write(encoding, Stream([source], str(target)))
     return str(target)
 
 
@@ -153,11 +152,11 @@ def test_documents_without_elements_are_named(model, tmp_path):  # noqa: F811
     target, rejects = tmp_path / "out.jsonl", tmp_path / "rejects.jsonl"
     encoding = encoding_of(model, "document", elements=True)
     with pytest.raises(UserError) as caught:
-        write(encoding, Stream([source], str(target), others=OTHERS))
+        write(encoding, Stream([source], str(target)))
     expected = f"{source}:2: the document holds no text; leave the record out"
     assert (expected, 1) == (str(caught.value), caught.value.status)
     assert not target.exists()
-    write(encoding, Stream([source], str(target), "skip", str(rejects), others=OTHERS))
+    write(encoding, Stream([source], str(target), "skip", str(rejects)))
     assert "1#0" == orjson.loads(target.read_bytes())["id"]
     hint = "--elements takes HTML: name its field with --field"
     expected = f'field "html" is a JSON number, not a string; {hint}'
