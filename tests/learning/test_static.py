@@ -4,11 +4,14 @@ import math
 import shutil
 import subprocess
 import sys
+from functools import cache
 
 import numpy as np
 import orjson
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 from structkit_plugins.methods._distilled import common_words, with_words, zipf_weights
 from tokenizers import Tokenizer, models, pre_tokenizers
@@ -20,6 +23,7 @@ from structkit.learning.encoders.models import load_pretrained
 from structkit.learning.folders import BUILTIN_FOLDER
 from structkit.learning.static import Table, open_table
 from structkit.learning.training import tokens
+from structkit.learning.training.tokens import BertWords
 from structkit.seeds import key
 from tests.learning.training.materials import train_on
 from tests.tolerances import bound, rounding
@@ -290,6 +294,20 @@ def test_the_builtin_table_is_below_nine_megabytes_and_says_what_it_is_made_of()
         @ (embeddings("builtin", ["remove a file"])[0])
     )
     assert far < near
+
+
+@given(st.text(st.sampled_from("aZ9_-. \n\t\x00\x1c\x85\u00a0\u2028\u200béǅ中́[]UNK#ß")) | st.text())
+def test_words_that_are_kept_are_cut_as_the_tokenizer_cuts_texts(text):
+    words, tokenizer = builtin_words()
+    for _ in range(2):  # new ones, and those met before
+        ids = words.ids(text).tolist()
+        assert tokenizer.encode(text, add_special_tokens=False).ids == ids
+
+
+@cache
+def builtin_words():
+    tokenizer = Table.read(BUILTIN_FOLDER).tokenizer
+    return BertWords.of(tokenizer), tokenizer
 
 
 def test_texts_are_tokenized_some_at_a_time(scratch, monkeypatch):
