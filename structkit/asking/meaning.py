@@ -5,6 +5,7 @@ from __future__ import annotations
 import string
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Self
 
 import numpy as np
@@ -12,8 +13,11 @@ from numpy.typing import NDArray
 
 from structkit.asking.folder import Folder, IndexedFile, data_of, indexed_files, moves
 from structkit.embeddings.vectors import BLOCK, Floats, TextEncoding, Vectors, unit
+from structkit.processes import cores
 from structkit.progress import Position, announce, progress
 from structkit.records.fields import document_text
+from structkit.records.jsonl import Record
+from structkit.records.workers import Pool
 from structkit.seeds import random_for
 
 NAMES = ("model", "embedded", "vectors", "chance")
@@ -24,7 +28,7 @@ NAMES = ("model", "embedded", "vectors", "chance")
 NONSENSE = 256  # questions of random letters
 QUANTILE = 0.99  # of their best passages
 TINY = 1e-6
-MANY = 1000  # passages that may take more than a second to encode
+MANY = 1000  # passages that may take a second to encode, and that are encoded together
 
 
 @dataclass(frozen=True)
@@ -139,8 +143,14 @@ def _embed(
         for path in others
         for record in folder.store.records(path)
     )
+
+    def work(some: list[Record]) -> Vectors:
+        return np.concatenate([vectors for _, vectors in documents.embedded(some)])
+
+    workers = cores() if documents.forks and total > MANY else 1
+    tasks = iter(lambda: list(islice(records, MANY)), [])
     with progress("encode", lambda: Position(done, done, total)):
-        for _, vectors in documents.embedded(records):
+        for vectors in Pool(workers, work).results(tasks) if workers > 1 else map(work, tasks):
             new.append(vectors)
             done += len(vectors)
     added = np.concatenate(new) if new else before[:0]

@@ -19,14 +19,13 @@ LEADS = frozenset(
     "decorator annotation marker_annotation".split()
 )
 
-WHITE = {code: None for code in range(0x3001) if chr(code).isspace() and chr(code) != "\n"}
 LineSpan = tuple[int, int]  # lines from 0, half-open
 Fits = Callable[[LineSpan], bool]
 
 
 def room(lines: Sequence[str], maximum: int) -> Fits:
     """What tells whether lines fit in a piece, by their characters, white space not counted."""
-    sums = [0, *accumulate(map(len, "\n".join(lines).translate(WHITE).split("\n")))]
+    sums = [0, *accumulate(len("".join(line.split())) for line in lines)]
     return lambda rows: sums[rows[1]] - sums[rows[0]] <= maximum
 
 

@@ -51,7 +51,12 @@ class EmbeddingRow:
 
 
 class TextEncoding(Protocol):
-    """A model that reads records of texts: `Encoding` of learning/encoding, which needs a model."""
+    """A model that reads records of texts: `Encoding` of learning/encoding, which needs a model.
+
+    `forks`: processes that are forked may share the work, since it has no threads.
+    """
+
+    forks: bool
 
     def embedded(
         self, records: Iterable[Record]

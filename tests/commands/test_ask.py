@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from terminals import plain, seen
 
+import structkit
+from structkit.asking import meaning
+
 FIXTURES = Path("fixtures/collect").absolute()
 LISTS = Path("fixtures/lists").absolute()
 
@@ -144,6 +147,15 @@ def test_the_builtin_table_finds_what_has_no_word_of_the_question(ask, tmp_path)
     assert [("src/clean.py",)] == found
     assert found == ask("src", "delete files", "-k", "1", "-m", "builtin", fields=["path"])
     assert [] == ask("src", "delete files", "--no-model", fields=["path"], status=1)
+
+
+def test_several_processes_encode_alike(monkeypatch):
+    question = {"target": str(FIXTURES / "src"), "questions": ["delete files"], "no_cache": True}
+    alone = list(structkit.ask(**question))
+    monkeypatch.setattr(meaning, "MANY", 2)
+    monkeypatch.setattr(meaning, "cores", lambda: 2)
+    assert alone == list(structkit.ask(**question))
+    assert alone
 
 
 def test_sections_of_pages_come_without_xpaths(ask, tmp_path):

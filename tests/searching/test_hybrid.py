@@ -39,6 +39,8 @@ def vector_of(text):
 class Letters:
     """Counts letters, of some texts at a time."""
 
+    forks = False
+
     def embedded(self, records, source=None):
         every = list(records)
         for some in (every[:2], every[2:]):

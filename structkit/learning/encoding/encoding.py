@@ -27,7 +27,7 @@ from structkit.learning.encoding.reading import (
 )
 from structkit.learning.encoding.settings import FIELDS, EncodingSettings
 from structkit.learning.folders import content_hash, spoiled
-from structkit.learning.static import normalized
+from structkit.learning.static import StaticEncoder, normalized
 from structkit.learning.training.tokens import Model
 from structkit.progress import say
 from structkit.records.jsonl import Record
@@ -58,6 +58,7 @@ class Encoding:
         paths = None if whole else False
         self.reader = TextReader(encoder, settings.field, known, settings.keep, elements, paths)
         self.truncation, self.spread = self.engine.truncation, self.embed_here
+        self.forks = isinstance(encoder, StaticEncoder) and encoder.tokenizing.words is not None
         encoder.read_field(known[0] if settings.elements else self.first_field)
         self.earlier: EarlierEmbeddings | None = None
         if settings.reuse:
