@@ -59,4 +59,4 @@ class Method(GradientSettings):
     def load(cls, folder: Path, facts: Record) -> Any:
         from structkit.learning.span_parser.parser import SpanParser
 
-        return SpanParser.load(folder, cls.sizes)
+        return SpanParser.load(folder)

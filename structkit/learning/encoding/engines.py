@@ -22,7 +22,6 @@ from structkit.learning.encoding.exported import (
     Onnx,
     OpenVino,
     Runtime,
-    fastest_dtype,
     find_export,
 )
 from structkit.learning.encoding.settings import EncodingSettings
@@ -116,9 +115,7 @@ def choose_runtime(settings: EncodingSettings, device: str | None) -> Runtime | 
         able = [each for each in RUNTIMES if each.name == engine]
         able[0].version()  # or which extra it needs
     wanted: str = dtype
-    if dtype == "auto" and any(each.name == "openvino" for each in able):
-        wanted = fastest_dtype()
-    elif engine != "auto" and dtype != "bf16":  # fp32 is the default, int8 has a name
+    if engine != "auto" and dtype != "bf16":  # fp32 is the default, int8 has a name
         wanted = able[0].dtype
     if runtime := next((each for each in able if each.dtype == wanted), None):
         return runtime

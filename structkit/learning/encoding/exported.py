@@ -9,7 +9,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from functools import cache
 from io import StringIO
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -176,13 +175,6 @@ def sample_texts() -> list[str]:
     return [
         text[: draw.randint(SHORT, LONG)] for text in draw.sample(texts, min(TEXTS, len(texts)))
     ]
-
-
-@cache
-def fastest_dtype() -> str:
-    """The precision that is fastest here: bf16 where the processor multiplies it."""
-    able = openvino().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
-    return "bf16" if "BF16" in able else "fp32"
 
 
 def openvino() -> Any:

@@ -70,9 +70,7 @@ class EncodingSettings:
     normalize: bool | None = setting(
         None, "Scale to length 1; default: as the model does.", group=EMBEDDINGS
     )
-    dtype: Literal["fp32", "bf16", "auto"] = setting(
-        "fp32", "Precision; auto: bf16 where the hardware has it.", group=EMBEDDINGS
-    )
+    dtype: Literal["fp32", "bf16"] = setting("fp32", "Precision.", group=EMBEDDINGS)
     quantize: Literal["int8", "binary"] | None = setting(
         None,
         "NAME.npy: numbers of 8 bits and a scale for each row, or signs of 1 bit.",

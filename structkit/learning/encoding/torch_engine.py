@@ -30,7 +30,6 @@ from structkit.learning.folders import spoiled
 from structkit.learning.training.devices import (
     chosen_device,
     fastest_matmul,
-    has_bf16,
     matmul,
 )
 from structkit.learning.training.module import TorchModel
@@ -52,8 +51,7 @@ class TorchEngine:
     def __init__(self, model: TorchModel, device: str | None, dtype: str) -> None:
         self.model = model.to(chosen_device(device))
         self.on_cpu = self.model.device.type == "cpu"
-        bf16 = dtype == "bf16" or dtype == "auto" and has_bf16(self.model.device)
-        self.dtype = "bf16" if bf16 else "fp32"
+        self.dtype = dtype
         self.batch_tokens = CPU_BATCH_TOKENS if self.on_cpu else GPU_BATCH_TOKENS
         self.precision: str | None = None
         self.truncation = model.truncation

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.embeddings.vectors import Vectors
-from structkit.learning.folders import own_weights, write_weights
+from structkit.learning.folders import WEIGHTS, damaged, read_weights, write_weights
 from structkit.learning.span_parser.decoding import best_spans, pieces
-from structkit.learning.span_parser.features import KINDS, Features, Sizes
+from structkit.learning.span_parser.features import KINDS, Features
 from structkit.structure.trees.tree import Tree, from_spans
 
 Weights = Mapping[str, NDArray[Any]]
@@ -76,10 +76,18 @@ class SpanParser:
         self.features.save(folder)
 
     @classmethod
-    def load(cls, folder: Path, sizes: Sizes) -> SpanParser:
+    def load(cls, folder: Path) -> SpanParser:
         """What `save` wrote. Errors: `UserError` if a file is missing or damaged."""
-        features = Features.load(folder)
-        return cls(own_weights(folder, weight_shapes(features.sizes(), sizes)), features)
+        features, weights = Features.load(folder), read_weights(folder)
+        try:
+            parser = cls(weights, features)
+            parser.spans([["a", "small", "house"]])  # whether all fit together
+            fits = features.sizes() == [len(table) for table in parser.scores.tables]
+        except (KeyError, ValueError, IndexError):
+            fits = False
+        if not fits:
+            raise damaged("holds the weights of another model", folder / WEIGHTS)
+        return parser
 
 
 class Scores:
@@ -163,27 +171,3 @@ class _Lstm:
             np.multiply((gate[:, 3 * size :] + 1) * 0.5, np.tanh(kept), out=state[:texts])
             after[step, :texts] = state[:texts]
         return after
-
-
-def weight_shapes(rows: Sequence[int], sizes: Sizes) -> dict[str, tuple[int, ...]]:
-    """The shape of each weight of a `SpanScorer` with these numbers of rows in its tables."""
-    columns = (sizes.word, sizes.suffix, sizes.suffix, sizes.shape)
-    of_weights: dict[str, tuple[int, ...]] = {
-        f"tables.{kind}.weight": shape for kind, shape in enumerate(zip(rows, columns, strict=True))
-    }
-    gates = 4 * sizes.hidden
-    for direction in ("forwards", "backwards"):
-        for layer in range(sizes.layers):
-            width = 2 * sizes.hidden if layer else sum(columns)
-            of_weights |= {
-                f"{direction}.{layer}.weight_ih_l0": (gates, width),
-                f"{direction}.{layer}.weight_hh_l0": (gates, sizes.hidden),
-                f"{direction}.{layer}.bias_ih_l0": (gates,),
-                f"{direction}.{layer}.bias_hh_l0": (gates,),
-            }
-    return of_weights | {
-        "project.weight": (sizes.span, 2 * sizes.hidden),
-        "project.bias": (sizes.span,),
-        "score.weight": (1, sizes.span),
-        "score.bias": (1,),
-    }

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from structkit.learning.folders import own_weights, write_weights
+from structkit.learning.folders import WEIGHTS, damaged, read_weights, write_weights
 from structkit.learning.training.settings import Method, Step
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Model, Truncation
@@ -109,9 +109,12 @@ def save_state(module: nn.Module, folder: Path) -> None:
 
 def fill(module: nn.Module, folder: Path) -> None:
     """Give a module the weights in a folder. Errors: `UserError` where they are not its own."""
-    shapes = {name: tuple(each.shape) for name, each in module.state_dict().items()}
-    stored = own_weights(folder, shapes)
-    module.load_state_dict({name: torch.from_numpy(each) for name, each in stored.items()})
+    stored = {name: torch.from_numpy(each) for name, each in read_weights(folder).items()}
+    try:
+        module.load_state_dict(stored)
+    except RuntimeError as error:  # a heading, and a line for each difference
+        first = str(error).partition("\n")[2].partition("\n")[0].strip()
+        raise damaged(f"is of another model: {first:.200}", folder / WEIGHTS) from None
 
 
 class HeldOut:
@@ -121,12 +124,9 @@ class HeldOut:
     order. Each stage of a training, whose losses differ, ends with its best model.
     """
 
-    def __init__(
-        self, module: TrainingModule, records: Spool, batch_size: int, patience: int = 0
-    ) -> None:
+    def __init__(self, module: TrainingModule, records: Spool, batch_size: int) -> None:
         module.check_held_out(records)
         self.module, self.records = module, records
-        self.patience, self.waited = patience, 0
         rows = range(len(records))
         self.batches = [rows[start : start + batch_size] for start in rows[::batch_size]]
         self.losses: list[float] = []
@@ -147,9 +147,8 @@ class HeldOut:
         sizes = list(map(len, self.batches))
         loss = sum(map(math.prod, zip(losses, sizes, strict=True))) / sum(sizes)
         self.losses.append(loss)
-        self.waited += 1
         if loss < self.best:
-            self.best, self.best_step, self.waited = loss, steps, 0
+            self.best, self.best_step = loss, steps
             weights = module.state_dict()
             self.weights = {name: each.detach().cpu().clone() for name, each in weights.items()}
         return loss
@@ -166,11 +165,11 @@ class HeldOut:
         """Give the module the best weights, and start over: at the end of each stage."""
         if self.weights:
             self.module.load_state_dict(self.weights)
-        self.best, self.weights, self.waited = math.inf, {}, 0
+        self.best, self.weights = math.inf, {}
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint needs."""
-        names = ("losses", "best_step", "best", "weights", "waited")
+        names = ("losses", "best_step", "best", "weights")
         return {name: getattr(self, name) for name in names}
 
     def load(self, state: dict[str, Any]) -> None:

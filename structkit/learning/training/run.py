@@ -191,7 +191,7 @@ class Run:
                 module: TrainingModule = method.build(spool).to(chosen_device())
             held_out = None
             if self.held_out:
-                held_out = HeldOut(module, self.held_out, plan.batch_size, plan.patience)
+                held_out = HeldOut(module, self.held_out, plan.batch_size)
             trainer = Trainer(module, spool, plan, self.options, self.folder, held_out)
             trainer.run()
             truncation = trainer.truncation()
@@ -199,13 +199,13 @@ class Run:
                 end = partial(trainer.end, truncation)
                 with self.folder.writing(trainer.step, end) as target:
                     module.eval().save(target)
-                    facts = module.facts() | {"steps": trainer.taken, "losses": trainer.losses()}
+                    facts = module.facts() | {"steps": trainer.step, "losses": trainer.losses()}
                     self.write_facts(target, facts)
                     trainer.log.write(target)
                 for message in truncation.messages():
                     say(message)
         return {
-            "steps": trainer.taken,
+            "steps": trainer.step,
             "records": len(spool),
             "parameters": sum(weight.numel() for weight in module.parameters()),
             "seen": module.seen + trainer.records,

@@ -179,14 +179,6 @@ class GradientSettings(PassSettings):
         "with the lowest loss on them is kept",
         group="schedule",
     )
-    patience: int = setting(
-        0,
-        "--validate: stop after so many measurements without a lower loss; 0: never",
-        low=0,
-        high=10**9,
-        requires="validate",
-        group="schedule",
-    )
 
     @classmethod
     def idle_options(cls) -> frozenset[str]:
@@ -213,7 +205,6 @@ class GradientSettings(PassSettings):
             self.stage_names,
             constant=self.schedule == "constant",
             max_grad_norm=self.max_grad_norm,
-            patience=self.patience,
         )
 
 
@@ -278,7 +269,6 @@ class Plan:
     stages: tuple[str, ...] = ("train",)
     constant: bool = False
     max_grad_norm: float = 0.0  # 0: no clipping
-    patience: int = 0  # held-out losses without a lower one that end a stage; 0: never
 
     @property
     def epoch_steps(self) -> int:

@@ -49,7 +49,7 @@ from structkit.seeds import key
 
 ENTRY, SLACK = 1 << 10, 1 << 18  # bytes of a checkpoint for each weight, and for all else
 # what a checkpoint has of a trainer as it is
-PROGRESS = ("step", "taken", "records", "parts")
+PROGRESS = ("step", "records", "parts")
 
 
 class Trainer:
@@ -72,7 +72,6 @@ class Trainer:
         self.module, self.spool, self.plan = module, spool, plan
         self.options, self.folder = options, folder
         self.step = 0
-        self.taken = 0  # steps, without those that patience has left out
         self.records = 0
         # of the loss and each of its parts: first, last, sum, count; stages may have different ones
         self.parts: dict[str, dict[str, float]] = {}
@@ -106,7 +105,7 @@ class Trainer:
         return "medium" if medium else "highest"
 
     def _steps(self) -> None:
-        start, steps, every = self.taken, self.plan.steps, self.options.save_every
+        start, steps, every = self.step, self.plan.steps, self.options.save_every
         look = self._position
         with noting_signals() as asked, progress("train", look):
             while self.step < steps:
@@ -123,8 +122,8 @@ class Trainer:
             say(f"stopped at step {self.step:,} of {steps:,}; add {flag('resume')} to continue")
             # where another process has received the signal, this one ends as by SIGTERM
             raise exit_for(asked[0] if asked else signal.SIGTERM)
-        if self.taken > start:
-            self.seconds = (time.monotonic() - self.started) / (self.taken - start)
+        if steps > start:
+            self.seconds = (time.monotonic() - self.started) / (steps - start)
 
     def _look(self) -> None:
         """Measure the held-out loss when it is due; a stage ends with its best model."""
@@ -132,9 +131,7 @@ class Trainer:
         if held_out and (step == end or step % self.plan.look_every == 0):
             loss = held_out.look(step, self.plan.step(step - 1).stage)
             self.log.line({"step": step, "held_out_loss": loss})
-            if total(0 < held_out.patience <= held_out.waited) > 0:
-                self.step = end
-            if self.step == end:
+            if step == end:
                 held_out.keep_best()
 
     def _train(self, step: Step) -> None:
@@ -158,7 +155,6 @@ class Trainer:
         if longest := self.plan.max_grad_norm:
             torch.nn.utils.clip_grad_norm_(self.module.parameters(), longest)
         self.optimizer.step()
-        self.taken += 1
         self.records += len(records)
         for name, value in parts.items():
             part = self.parts.setdefault(name, {"first": value, "sum": 0.0, "count": 0})

@@ -111,44 +111,6 @@ def trained(files, folder, **values):
     return train_on(files[0], "banyan", folder, **RISING, **METHODS["banyan"], **values)
 
 
-def test_a_training_stops_when_its_loss_falls_no_more(files, tmp_path, monkeypatch):
-    losses = []
-    look = HeldOut.look
-    monkeypatch.setattr(settings, "LOOK_EVERY", 1)
-
-    def remembering(self, *arguments):
-        losses.append(look(self, *arguments))
-        return losses[-1]
-
-    monkeypatch.setattr(HeldOut, "look", remembering)
-    trained(files, tmp_path / "whole", validate=files[1])
-    # the first loss after which two are not below it, nor below any before
-    lowest = next(n for n in range(10) if losses[n] == min(losses[: n + 3]))
-    assert lowest + 3 < 12
-    stopped = trained(files, tmp_path / "stopped", validate=files[1], patience=2)
-    assert losses[:12][: lowest + 3] == losses[12:]
-    assert (lowest + 3, 4 * (lowest + 3)) == (stopped["steps"], stopped["seen"])
-    assert lowest + 1 == stopped["held_out"]["step"]
-    facts = json.loads((tmp_path / "stopped/structkit.json").read_bytes())
-    assert lowest + 3 == facts["steps"]
-
-
-def test_each_stage_stops_by_itself(files, tmp_path, monkeypatch):
-    stages = []
-    step = Trainer._train
-
-    def remembering(self, each):
-        stages.append(each.stage)
-        step(self, each)
-
-    monkeypatch.setattr(settings, "LOOK_EVERY", 1)
-    monkeypatch.setattr(Trainer, "_train", remembering)
-    monkeypatch.setattr(load("method", "banyan"), "stage_names", ("one", "two"))
-    summary = trained(files, tmp_path / "model", validate=files[1], patience=2)
-    assert summary["steps"] == len(stages) and summary["seen"] == 4 * len(stages)
-    assert 0 < stages.count("one") < 12 and 0 < stages.count("two") <= 12
-
-
 def test_long_epochs_are_measured_within():
     plan = [Plan(records, batch_size=1, epochs=1, warmup=0.0, seed=0) for records in (7, 10_000)]
     assert [7, 500] == [each.look_every for each in plan]

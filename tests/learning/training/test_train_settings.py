@@ -66,7 +66,6 @@ def test_an_option_of_a_run_is_a_flag_where_it_does_something(name):
         ("strae", "--channels 7", "is not a multiple of 7 channels"),
         ("roberta", "--embedding-size 7", "is not a multiple of 10 heads"),
         ("strae", "--overwrite --resume", "exclude each other"),
-        ("strae", "--patience 1", "--patience needs --validate; add it"),
         ("strae", "-o .", "-o . names no new folder"),
         ("strae", "-o ..", "-o .. names no new folder"),
         ("strae", "-o /", "-o / names no new folder"),
