@@ -250,6 +250,7 @@ def search(
     rescore: Files = (),
     filter: list[str] | tuple[str, ...] = (),
     explain: bool = False,
+    database_url: str | None = None,
     queries: Files = (),
     query: list[str] | tuple[str, ...] = (),
     k: int | None = None,

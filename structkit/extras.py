@@ -19,6 +19,7 @@ EXTRAS = {
     "onnx": (("onnx", "onnxruntime"), "encoders start at once, without torch, and are faster"),
     "openvino": (("nncf", "onnx", "openvino"), "encoders in bfloat16, faster on some processors"),
     "parquet": (("pyarrow",), "Parquet files"),
+    "pgvector": (("psycopg[binary]",), "search in PostgreSQL"),
     "plot": (("matplotlib", "scikit-learn"), "pictures"),
     "ray": (("ray",), "record stages on many machines: --ray"),
     "stanza": (("stanza",), "Stanza's parser"),
@@ -34,8 +35,8 @@ def usual_model() -> str:
 def install(*packages: str) -> str:
     """The command that installs packages.
 
-    >>> install("onnx", "a[b]")
-    "pip install onnx 'a[b]'"
+    >>> install("onnx", "psycopg[binary]")
+    "pip install onnx 'psycopg[binary]'"
     """
     return f"pip install {shlex.join(packages)}"
 

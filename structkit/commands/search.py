@@ -84,7 +84,7 @@ class Settings(SearchOptions):
     )
     backend: str | None = setting(
         None,
-        "What searches: exact, approximate, codes; default: by --index.",
+        "What searches: exact, approximate, codes, pgvector; default: by --index.",
         complete="backend",
         group=INDEX,
     )

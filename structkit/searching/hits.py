@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -64,6 +64,9 @@ class Searcher(ABC):
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
         """At most k hits for each of some queries (queries, dimensions), best first."""
 
+    def close(self) -> None:  # noqa: B027 most have nothing to close
+        """Finish after the last query."""
+
 
 class Backend(Contract):
     """A file of backends/: where embeddings are searched."""
@@ -86,18 +89,24 @@ def read_corpus(files: Sequence[str], options: SearchOptions, *, scan: bool = Tr
 
     Errors: a field that no row has, and filters that no row passes.
     """
-    corpus = read_embeddings(files, fields=bool(options.filter) or options.explain, scan=scan)
+    fields = bool(options.filter) or options.explain
+    corpus = read_embeddings(files, fields=fields, scan=scan)
     if not options.filter:
         return corpus
     conditions = options.conditions
     rows = [row for row, record in enumerate(corpus.fields) if passes(record, conditions)]
     if not rows:
         known = {name for record in corpus.fields for name in record}
-        fields = ", ".join(sorted(known)) or f"none: {program('encode')} {flag('keep')} adds some"
-        problem = f"no row of the corpus passes {flag('filter', ' '.join(options.filter))}"
-        remedy = f"leave one out, or name another value; its fields are {fields}"
-        raise UserError(problem, remedy).at(files[0])
+        refuse_filters(options, known, files[0])
     return corpus.take(np.array(rows, np.int64))
+
+
+def refuse_filters(options: SearchOptions, known: Set[str], corpus: str) -> NoReturn:
+    """Raise for filters that no row of a corpus passes, whose rows have the fields `known`."""
+    fields = ", ".join(sorted(known)) or f"none: {program('encode')} {flag('keep')} adds some"
+    problem = f"no row of the corpus passes {flag('filter', ' '.join(options.filter))}"
+    remedy = f"leave one out, or name another value; its fields are {fields}"
+    raise UserError(problem, remedy).at(corpus)
 
 
 def passes(record: Record, conditions: Iterable[tuple[str, str]]) -> bool:
@@ -116,17 +125,15 @@ def row_record(corpus: Embeddings, row: int) -> Record:
     return {"id": corpus.ids[row], **(corpus.fields[row] if corpus.fields else {})}
 
 
-class Approximate(Searcher):
-    """An index of rows; a document of several ones has the score of the best one found.
+class RowSearcher(Searcher):
+    """Finds rows; a document of several ones has the score of the best one found."""
 
-    `index.search(queries, rows)` is as faiss has it: scores and numbers of the best rows, best
-    first, number -1 where it found fewer.
-    """
+    rows: int
+    documents: int
 
-    def __init__(self, index: Any, corpus: Embeddings, options: SearchOptions) -> None:
-        self.index, self.corpus, self.options = index, corpus, options
-        self.dimensions, self.model = corpus.dimensions, corpus.model
-        self.rows, self.documents = len(corpus.doc_ids), len(set(corpus.doc_ids))
+    @abstractmethod
+    def find(self, queries: Vectors, rows: int) -> list[list[Hit]]:
+        """At most so many rows for each query, best first."""
 
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
         k = min(k, self.documents)
@@ -143,8 +150,20 @@ class Approximate(Searcher):
                 return hits
             rows *= 2
 
+
+class Approximate(RowSearcher):
+    """An index of rows as faiss has it.
+
+    `index.search(queries, rows)` gives scores and numbers of the best rows, best first, number -1
+    where it found fewer.
+    """
+
+    def __init__(self, index: Any, corpus: Embeddings, options: SearchOptions) -> None:
+        self.index, self.corpus, self.options = index, corpus, options
+        self.dimensions, self.model = corpus.dimensions, corpus.model
+        self.rows, self.documents = len(corpus.doc_ids), len(set(corpus.doc_ids))
+
     def find(self, queries: Vectors, rows: int) -> list[list[Hit]]:
-        """At most so many rows for each query, best first."""
         scores, numbers = self.index.search(np.ascontiguousarray(queries), rows)  # best first
         if not np.isfinite(scores[numbers >= 0]).all():
             raise UserError(
@@ -179,6 +198,7 @@ def _hits(searcher: Searcher, batches: Iterator[Batch], k: int) -> Iterator[Rank
         for first in range(0, len(ids), size):
             hits = searcher.search(vectors[first : first + size], k)
             yield from zip(ids[first : first + size], hits, strict=True)
+    searcher.close()
 
 
 def _from_records(searcher: Searcher, queries: Records) -> Iterator[Batch]:

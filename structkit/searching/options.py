@@ -17,6 +17,7 @@ from structkit.records.stream import OutputOptions
 from structkit.settings import file_setting, setting
 
 INDEX = "Index"
+POSTGRES = "PostgreSQL"
 WORDS = "Words: bm25 and hybrid"
 WORD_LIST = "words.txt"  # the file by which a saved index for BM25 is known
 
@@ -53,6 +54,9 @@ class SearchOptions:
     )
     explain: bool = setting(
         False, "Add `best`: the row by which a document was found.", group=INDEX
+    )
+    database_url: str | None = setting(
+        None, "pgvector: postgresql://USER@HOST/DATABASE.", group=POSTGRES
     )
 
     def __post_init__(self) -> None:

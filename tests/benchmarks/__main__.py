@@ -24,6 +24,7 @@ BENCHMARKS = {
     "start": commands.start,
     "search": search.exact,
     "indexes": search.indexes,
+    "database": search.database,
     "encode": encode.encode,
     "santa": training.santa,
     "training": training.contrastive,
