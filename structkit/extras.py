@@ -23,6 +23,7 @@ EXTRAS = {
     "plot": (("matplotlib", "scikit-learn"), "pictures"),
     "ray": (("ray",), "record stages on many machines: --ray"),
     "stanza": (("stanza",), "Stanza's parser"),
+    "warc": (("warcio",), "web archives in collect"),
 }
 
 

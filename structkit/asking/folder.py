@@ -290,7 +290,7 @@ def _with_content(changes: FileChanges, maximum: int, noted: dict[str, File]) ->
             continue
         digest = hashlib.blake2b(data, digest_size=16).hexdigest()
         noted[path] = File(path, state, digest)
-        yield Source(path, data=data)
+        yield Source(path, data=data, media=source.media)
 
 
 def _report(faults: Sequence[UserError]) -> None:

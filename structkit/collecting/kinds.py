@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import posixpath
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
@@ -114,7 +113,7 @@ def is_binary(data: bytes) -> bool:
     return b"\0" in head or len(head) - len(head.translate(None, CONTROLS)) > len(head) / 50
 
 
-def decode(data: bytes) -> str:
+def decode(data: bytes, media: str = "") -> str:
     """The text in some bytes; an unknown encoding raises."""
     usual = "utf-16" if data.startswith(UTF16) else "utf-8-sig"
     try:
@@ -123,9 +122,12 @@ def decode(data: bytes) -> str:
         bad = error.start + 1
         if usual == "utf-16":
             raise UserError(f"begins as UTF-16, but is not all of it ({error})", RECODE) from None
-    if match := DECLARED.search(data[:1024]):
-        with suppress(LookupError, ValueError):  # where the declaration is wrong
-            return data.decode(match[1].decode())
+    for match in (DECLARED.search(media.encode("ascii", "replace")), DECLARED.search(data[:1024])):
+        if match and (encoding := match[1].decode().lower()) not in ("utf-8", "utf8"):
+            try:
+                return data.decode(encoding)
+            except (LookupError, UnicodeDecodeError, ValueError):
+                continue  # the declaration is wrong
     # the text around the first byte that is not UTF-8 tells most
     sample = data[max(0, bad - SAMPLE // 2) :][:SAMPLE]
     guess = from_bytes(sample).best()
@@ -143,14 +145,16 @@ class Kind:
     language: str
 
 
-def kind_of(path: str, text: str, given: str = "") -> Kind:
-    """The kind of a file: by its name, its text, or as `given`; what is given as HTML is HTML.
+def kind_of(path: str, text: str, media: str = "", given: str = "") -> Kind:
+    """The kind of a file: by a server's content type, its name, its text, or as `given`.
 
     >>> kind_of("a/b.py", ""), kind_of("run", "#!/usr/bin/env python3")
     (Kind(name='code', language='python'), Kind(name='code', language='python'))
     """
-    if given == HTML:
-        return Kind(HTML, HTML)
+    if media:
+        kind = media.partition(";")[0].strip().lower()
+        if kind in ("text/html", "application/xhtml+xml"):
+            return Kind(HTML, "html")
     name = posixpath.basename(path)
     ending = name.rpartition(".")[2].lower()
     language = _endings().get(name) or _endings().get(ending)

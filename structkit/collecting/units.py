@@ -262,10 +262,10 @@ def _lines(source: Source, units: Units) -> list[bytes] | LeftOut:
         if len(data) > units.max_file_bytes:
             problem = f"has more than {units.max_file_bytes:,} bytes"
             raise UserError(problem, f"raise {flag('max_file_bytes')}")
-        text = decode(data)
+        text = decode(data, source.media)
         if not text.strip():
             return LeftOut(path, *EMPTY)
-        kind = kind_of(path, text, source.language)
+        kind = kind_of(path, text, source.media, source.language)
         if kind.name == CODE and not units.generated and is_generated(path, text):
             return LeftOut(path, *GENERATED)
         lines = [dump(_with_fields(each, source)) for each in units.records(path, text, kind)]
@@ -305,10 +305,11 @@ def files_of_records(paths: Sequence[str]) -> Iterator[Found]:
 def _file_of(record: Record) -> Source:
     rename = f"rename a field with {program('select')}: {flag('rename', 'FIELD=text')}"
     field = fields.text_name(record, TEXTS, rename)
-    language = "html" if field in fields.HTML else record.get("language")
+    language = record.get("language")
     return Source(
         path=text_field(record, "path") if "path" in record else record["id"],
         data=text_field(record, field).encode(),
+        media="text/html" if field in fields.HTML else "",
         language=language if isinstance(language, str) else "",
         record={name: value for name, value in record.items() if name != field},
     )

@@ -20,6 +20,7 @@ from typing import IO, Any
 import pathspec
 
 from structkit.errors import UserError
+from structkit.extras import require
 from structkit.paths import is_pipe, refuse_pipe
 from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
@@ -35,9 +36,11 @@ LINK_INSIDE = "a link or a device in an archive", "leave it out"
 PACKED_INSIDE = "packed in an archive", "unpack the outer one"
 SPECIAL = "not a regular file", "write its content to a file"
 OUTPUT = "the output itself", "write it to another folder"
+NO_PAGE = "an error page of a server", "leave it out"
 
 ZIP = (".zip", ".whl", ".jar", ".egg", ".war")
 TAR = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
+WARC = (".warc", ".warc.gz")
 SINGLE = (".gz", ".bz2", ".xz")  # one file, compressed; its name is what is left without it
 
 OPENERS = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}
@@ -55,6 +58,7 @@ class Source:
     file: str = ""
     data: bytes | None = None
     status: os.stat_result | None = None  # of the file
+    media: str = ""  # the content type that a server gave
     language: str = ""  # where its name does not tell
     record: Record | None = None  # the other fields of the record that held it
 
@@ -297,7 +301,7 @@ def is_packed(path: str) -> bool:
     >>> is_packed("a.tar.gz"), is_packed("a.gz"), is_packed("a.py")
     (True, True, False)
     """
-    return path.lower().endswith((*ZIP, *TAR, *SINGLE))
+    return path.lower().endswith((*ZIP, *TAR, *WARC, *SINGLE))
 
 
 @dataclass(frozen=True)
@@ -324,7 +328,7 @@ class Member:
 
 
 def archive_sources(shown: str, path: str, maximum: int) -> Iterator[Found]:
-    """All files of an archive, sorted by path; a compressed tar in its own order.
+    """All files of an archive, sorted by path; a compressed tar or WARC in its own order.
 
     What an archive holds was chosen when it was packed: ignore files in it do not count.
     """
@@ -332,7 +336,10 @@ def archive_sources(shown: str, path: str, maximum: int) -> Iterator[Found]:
     if name.endswith((*ZIP, *TAR)):
         refuse_pipe(path, "an archive")
     try:
-        if name.endswith(ZIP):
+        if name.endswith(WARC):
+            with open(path, "rb") as handle:
+                yield from _pages(handle, maximum)
+        elif name.endswith(ZIP):
             with zipfile.ZipFile(path) as packed:
                 yield from _members(shown, _zip_members(packed), maximum)
         elif name.endswith(TAR):
@@ -342,6 +349,8 @@ def archive_sources(shown: str, path: str, maximum: int) -> Iterator[Found]:
             stem, ending = posixpath.splitext(posixpath.basename(shown))
             with OPENERS[ending.lower()](path) as handle:
                 yield Source(f"{shown}/{stem}", data=handle.read(maximum + 1))
+    except UserError:  # the extra is missing
+        raise
     except Exception as error:  # a library may raise any for what is cut, damaged or locked
         yield LeftOut.because(shown, _damage(error))
 
@@ -356,6 +365,32 @@ def _members(shown: str, members: Iterator[Member], maximum: int) -> Iterator[Fo
             last[name] = replace(member, name=name)
     for name, member in last.items():
         yield member.found(f"{shown}/{readable_path(name)}", maximum)
+
+
+def _pages(handle: IO[bytes], maximum: int) -> Iterator[Found]:
+    """The responses of servers, each under its address."""
+    times: dict[str, int] = {}
+    for record in _web_records(handle):
+        address = record.rec_headers.get_header("WARC-Target-URI") or "(no address)"
+        times[address] = number = times.get(address, 0) + 1
+        address = f"{address}~{number}" if number > 1 else address
+        http = record.http_headers
+        if http and http.get_statuscode() != "200":
+            yield LeftOut(address, *NO_PAGE)
+            continue
+        media = (http or record.rec_headers).get_header("Content-Type") or ""
+        yield Source(address, data=record.content_stream().read(maximum + 1), media=media)
+
+
+def _web_records(handle: IO[bytes]) -> Iterator[Any]:
+    """The records of a WARC that hold pages."""
+    failed = require("warcio.exceptions", "warc").ArchiveLoadFailed
+    try:
+        for record in require("warcio.archiveiterator", "warc").ArchiveIterator(handle):
+            if record.rec_type in ("response", "resource", "conversion"):
+                yield record
+    except (failed, AttributeError, TypeError):  # for missing headers
+        raise ValueError("a record does not begin like one of a WARC") from None
 
 
 def _zip_members(packed: zipfile.ZipFile) -> Iterator[Member]:

@@ -34,7 +34,7 @@ class Settings(WalkOptions):
 
     paths: tuple[str, ...] = setting(
         ...,
-        "Folders, files, archives (.zip .whl .jar .tar.gz …), compressed files "
+        "Folders, files, archives (.zip .whl .jar .tar.gz .warc …), compressed files "
         "(.gz .bz2 .xz); - reads paths from stdin, separated by newlines or NUL.",
         argument=True,
         metavar="PATH",

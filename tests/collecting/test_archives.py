@@ -1,4 +1,4 @@
-"""Archives in folders, what stands in archives beside files, and damaged ones."""
+"""Archives in folders, what stands in archives beside files, damaged ones, and crawls."""
 
 import bz2
 import gzip
@@ -10,6 +10,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
 
 ARCHIVES = ["a.tar", "a.tar.gz", "a.tgz", "a.jar", "a.whl", "a.zip"]
 
@@ -139,3 +141,27 @@ def test_a_member_without_a_name_is_told_and_the_others_are_read(tmp_path, run):
         b"structkit: a.zip/: has no name, or it leads out of the archive; pack the archive again\n"
     )
     assert (1, told) == (done.returncode, done.stderr)
+
+
+def crawl(file):
+    """Two pages as a crawler keeps them, and one that is not there."""
+    with file.open("wb") as handle:
+        writer = WARCWriter(handle, gzip=True)
+        for number, status in enumerate(["200 OK", "200 OK", "404 Not Found"]):
+            media = [("Content-Type", "text/html; charset=latin-1")]
+            headers = StatusAndHeaders(status, media, protocol="HTTP/1.0")
+            page = io.BytesIO(f"<h1 id=a>Page</h1><p>caf\u00e9 {number}".encode("latin-1"))
+            address = f"http://example.org/{number % 2}"
+            writer.write_record(
+                writer.create_warc_record(address, "response", page, http_headers=headers)
+            )
+
+
+def test_pages_of_a_crawl_stand_under_their_addresses(tmp_path, run):
+    crawl(tmp_path / "c.warc.gz")
+    done = run("collect", "c.warc.gz", "--unit", "section")
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    addresses = ["http://example.org/0#a", "http://example.org/1#a"]
+    assert addresses == [each["id"] for each in records]
+    assert "caf\u00e9" in records[0]["text"]
+    assert "an error page of a server" in done.stderr.decode()

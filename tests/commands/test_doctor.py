@@ -32,10 +32,10 @@ def test_each_extra_for_users_has_a_use_and_its_pip_command(findings, monkeypatc
     assert {extra: needed for extra, (needed, _) in EXTRAS.items()} == packages
     found = doctor.version
     monkeypatch.setattr(
-        doctor, "version", lambda name: "" if name in ("onnxruntime", "stanza") else found(name)
+        doctor, "version", lambda name: "" if name in ("onnxruntime", "warcio") else found(name)
     )
     missing = {part for part, each in findings().items() if "pip install " in each["remedy"]}
-    assert missing >= {"extra onnx", "extra stanza"} and "extra plot" not in missing
+    assert missing >= {"extra onnx", "extra warc"} and "extra plot" not in missing
     assert findings()["extra onnx"]["remedy"].startswith("pip install onnx onnxruntime: ")
 
 

@@ -8,6 +8,12 @@ from hypothesis import given
 from structkit.collecting.units import Units, collect_batch
 from structkit.collecting.walking import Ignoring, LeftOut, Walk, WalkOptions
 
+WEB = b"".join(
+    b"WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://a/%d\r\n"
+    b"Content-Type: text/html\r\nContent-Length: 8\r\n\r\n<p>Tea.\n\r\n\r\n" % number
+    for number in range(3)
+)
+
 
 def found(path, most=100_000):
     """The sources in an archive, and what is left out; each of these with a reason."""
@@ -24,7 +30,7 @@ def found(path, most=100_000):
 
 @pytest.mark.parametrize(
     ("name", "good"),
-    [("a.zip", zipped()), ("a.tar.gz", tarred()), ("a.tar", tarred(mode="w"))],
+    [("a.zip", zipped()), ("a.tar.gz", tarred()), ("a.tar", tarred(mode="w")), ("a.warc", WEB)],
 )
 def test_spoiled_archives(tmp_path, name, good):
     path = tmp_path / name

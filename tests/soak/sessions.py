@@ -9,11 +9,14 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from io import BytesIO
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
 import typer
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
 
 from structkit.cli.main import app
 
@@ -153,6 +156,16 @@ def make_tree(store: Path) -> None:
     (store / "paths.txt").write_text("".join(f"{path.relative_to(store)}\n" for path in paths))
     for form in ("zip", "gztar"):
         shutil.make_archive(str(store / "tree"), form, store, "tree")
+    with (store / "pages.warc").open("wb") as handle:
+        warc = WARCWriter(handle, gzip=False)
+        for name in ("manual.html", "letter.txt"):
+            page = (FIXTURES / "collect" / "docs" / name).read_bytes()
+            headers = StatusAndHeaders("200 OK", [("Content-Type", "text/html")], "HTTP/1.1")
+            warc.write_record(
+                warc.create_warc_record(
+                    f"http://a/{name}", "response", payload=BytesIO(page), http_headers=headers
+                )
+            )
 
 
 def needed(lines: list[str], words: set[str]) -> list[str]:
