@@ -251,6 +251,9 @@ def search(
     filter: list[str] | tuple[str, ...] = (),
     explain: bool = False,
     database_url: str | None = None,
+    document_field: str | None = None,
+    k1: float | None = None,
+    b: float | None = None,
     queries: Files = (),
     query: list[str] | tuple[str, ...] = (),
     k: int | None = None,
@@ -259,7 +262,6 @@ def search(
     engine: Literal['auto', 'torch', 'onnx', 'openvino', 'openvino-int8'] = 'auto',
     offline: bool = False,
     query_field: str | None = None,
-    document_field: str | None = None,
     backend: str | None = None,
     texts: Files = (),
 ) -> Iterator[Record]: ...

@@ -105,7 +105,10 @@ def plugins() -> tuple[Plugin, ...]:
 
     for entry in entry_points(group="structkit.plugins"):
         spec = find_spec(entry.value)
-        for location in (spec and spec.submodule_search_locations) or ():
+        if spec is None or not spec.submodule_search_locations:
+            problem = f"the plugin pack {entry.name!r} names {entry.value!r}, which is no package"
+            raise UserError(problem, "install the pack again")
+        for location in spec.submodule_search_locations:
             for kind, folder in KINDS.items():
                 for path in Path(location, folder).glob("*.py"):
                     if not path.stem.startswith("_"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import re
+import shutil
+import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
@@ -38,18 +40,18 @@ def version(package: str) -> str:
 
 @dataclass(frozen=True)
 class Settings:
-    """Look at packages, extras, folders and processor, and name remedies.
+    """Look at packages, extras, folders, processor and GPU, and name remedies.
 
-    A terminal gets a table, a pipe JSONL. The state is ok, missing, or differs (equal runs may
-    give other bits).
+    A terminal gets a table, a pipe JSONL. The state is ok, missing, slow, or differs (equal runs
+    may give other bits).
     """
 
 
 def doctor(settings: Settings) -> Iterator[Record]:
     """One record for each thing that was looked at: `part`, `state`, `found`, `remedy`.
 
-    `state` is ok, missing (something would work with the remedy), or differs (equal runs may give
-    other bits).
+    `state` is ok, missing (something would work with the remedy), slow (it would be faster), or
+    differs (equal runs may give other bits).
     """
     yield _finding("structkit", structkit.__version__)
     yield _finding("python", platform.python_version())
@@ -61,6 +63,7 @@ def doctor(settings: Settings) -> Iterator[Record]:
     yield _finding("data folder", str(data_folder()))
     yield _finding("processor", _processor())
     yield _arithmetic()
+    yield _gpu()
 
 
 def report(findings: Iterable[Record], width: int | None) -> str:
@@ -105,6 +108,19 @@ def _arithmetic() -> Record:
         return _finding("arithmetic", f"{way}, equal runs may differ: {why}", remedy, "differs")
     large = ", large products by oneDNN where it has bf16" if machine.is_slow() else ""
     return _finding("arithmetic", f"{way}, equal runs give equal bits{large}")
+
+
+def _gpu() -> Record:
+    """The graphics processors, and whether the installed torch can use them."""
+    program, found = shutil.which("nvidia-smi"), ""
+    if program:
+        query = [program, "--query-gpu=name,memory.total", "--format=csv,noheader"]
+        done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=False)
+        found = "" if done.returncode else "; ".join(done.stdout.splitlines())
+    if found and "+cpu" in version("torch"):
+        remedy = "torch is built without CUDA: install it as pytorch.org/get-started says"
+        return _finding("GPU", found, remedy, state="slow")
+    return _finding("GPU", found or "none: training and encoding run on the processor")
 
 
 def _main(settings: Settings, options: OutputOptions) -> None:

@@ -20,6 +20,7 @@ from structkit.searching.options import (
     WORDS,
     RunOutput,
     SearchOptions,
+    WordOptions,
     is_for_a_list,
     method_of,
     question_records,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(SearchOptions):
+class Settings(WordOptions, SearchOptions):
     """Find the documents that answer each query: `query_id`, `doc_id`, `score`, `rank`."""
 
     corpus: tuple[str, ...] = setting(
@@ -75,12 +76,6 @@ class Settings(SearchOptions):
         None,
         "Field with a query's text; default: the first of query, text, docstring "
         "(--model: the model's).",
-    )
-    document_field: str | None = setting(
-        None,
-        "Field with a document's text; default: the first of positive, code, "
-        "untagged, text, description, html, content.",
-        group=WORDS,
     )
     backend: str | None = setting(
         None,
@@ -135,11 +130,11 @@ def _rankings(
     from structkit.searching.bm25 import lexical_index
 
     if method == "bm25":
-        index = lexical_index(corpus, settings.document_field, save_index=settings.save_index)
+        index = lexical_index(corpus, settings, save_index=settings.save_index)
         return by_words(index, queries, field, k)
     assert encoding
     searcher = _searcher(settings)
-    index = lexical_index(settings.texts, settings.document_field)
+    index = lexical_index(settings.texts, settings)
     files = ", ".join(map(input_name, [*corpus, *settings.texts]))
     return by_both(searcher, index, queries, k, encoding, field, files)
 
@@ -149,7 +144,7 @@ def _check(settings: Settings, method: str, encoded: bool) -> None:
     model, texts = flag("model"), flag("texts")
     searched = [name for name in flags_given(settings, SearchOptions) if name != flag("save_index")]
     refused = {
-        "dense": [flag("document_field")] * (settings.document_field is not None),
+        "dense": flags_given(settings, WordOptions),
         "bm25": searched + [flag("backend")] * bool(settings.backend) + [model] * encoded,
         "hybrid": [flag("filter")] * bool(settings.filter),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -16,11 +16,12 @@ from structkit.embeddings.reading import fingerprint, id_line, map_array
 from structkit.embeddings.vectors import Numbers, Vectors
 from structkit.errors import UserError, flag
 from structkit.records.fields import document_text
-from structkit.records.jsonl import Records, parse_each
+from structkit.records.jsonl import Record, Records, parse_each
 from structkit.records.lines import cannot_read
 from structkit.records.output import refuse_existing, whole_folder, write_json
+from structkit.searching import K1, B
 from structkit.searching.index import best, places
-from structkit.searching.options import WORD_LIST, is_saved
+from structkit.searching.options import WORD_LIST, WordOptions, is_saved
 from structkit.searching.postings import Counts, Postings, WordCounts
 from structkit.searching.words import words
 
@@ -35,7 +36,7 @@ class BM25:
     """Documents that are ready to be searched by words.
 
     The n-th of the `words` is in `documents[starts[n] : starts[n + 1]]`, each with its score.
-    `field` was named as that of the texts.
+    `built` has the options that it was built with.
     """
 
     doc_ids: list[str]
@@ -43,10 +44,12 @@ class BM25:
     starts: Numbers  # (words + 1,)
     documents: Counts  # (postings,)
     scores: Vectors  # (postings,)
-    field: str | None = None
+    built: Record
 
     @classmethod
-    def of(cls, doc_ids: list[str], texts: Iterable[str], field: str | None = None) -> Self:
+    def of(
+        cls, doc_ids: list[str], texts: Iterable[str], options: WordOptions | None = None
+    ) -> Self:
         """The index of texts, which are read once and not kept.
 
         Errors: a corpus without any word.
@@ -59,9 +62,9 @@ class BM25:
         number = counted.number
         columns = counted.columns(np.arange(len(doc_ids), dtype=np.int32))
         postings = Postings.of(list(number), np.array(counted.lengths, np.int32), *columns)
-        return cls(
-            doc_ids, number, postings.starts, postings.documents, postings.all_scores(), field
-        )
+        built = {"k1": K1, "b": B} | given(options or WordOptions())
+        scores = postings.all_scores(built["k1"], built["b"])
+        return cls(doc_ids, number, postings.starts, postings.documents, scores, built)
 
     @cached_property
     def place(self) -> Numbers:
@@ -93,7 +96,7 @@ class BM25:
             for name in ARRAYS:
                 np.save(new / f"{name}.npy", getattr(self, name))
             prints = {name: _fingerprint(new / name) for name in FILES}
-            write_json(new / META, {"document_field": self.field, "files": prints})
+            write_json(new / META, {"built": self.built, "files": prints})
 
     @classmethod
     def open(cls, folder: str) -> Self:
@@ -116,7 +119,7 @@ class BM25:
             }
             if meta["files"] != {name: _fingerprint(home / name) for name in FILES}:
                 raise ValueError("its files do not fit together")
-            return cls(doc_ids, number, **arrays, field=meta["document_field"])
+            return cls(doc_ids, number, **arrays, built=dict(meta["built"]))
         except OSError as error:
             raise cannot_read(error).at(error.filename or folder) from None
         except (ValueError, TypeError, KeyError) as error:
@@ -128,27 +131,36 @@ def _fingerprint(path: Path) -> str:
         return fingerprint(handle, path.suffix)
 
 
+def given(options: WordOptions) -> Record:
+    """The options that are not left to their defaults."""
+    values = {each.name: getattr(options, each.name) for each in fields(WordOptions)}
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def lexical_index(
-    corpus: Sequence[str], field: str | None = None, *, save_index: str | None = None
+    corpus: Sequence[str], options: WordOptions, *, save_index: str | None = None
 ) -> BM25:
     """The index of texts in files, or of a saved folder; `save_index` keeps it, replacing an older.
 
-    Errors: a folder that was built of another field.
+    Errors: a folder that was built with other options.
     """
     if len(corpus) == 1 and os.path.isdir(corpus[0]):
         if save_index:
             remedy = f"leave {flag('save_index')} out"
             raise UserError(f"{corpus[0]} is an index already", remedy, status=2)
         index = BM25.open(corpus[0])
-        if field not in (None, index.field):
-            problem = f"was not built with {flag('document_field', field)}"
-            remedy = f"leave it out, or build another index with {flag('save_index')}"
-            raise UserError(problem, remedy).at(corpus[0])
+        for name, value in given(options).items():
+            if index.built.get(name) != value:
+                problem = f"was not built with {flag(name, value)}"
+                remedy = f"leave it out, or build another index with {flag('save_index')}"
+                raise UserError(problem, remedy).at(corpus[0])
         return index
     if save_index and not is_saved(save_index):
         refuse_existing(save_index, flag("save_index"))
     records = Records.read(corpus)
     doc_ids: list[str] = []
+
+    field = options.document_field
 
     def texts() -> Iterator[str]:
         for doc_id, text in parse_each(records, lambda record: document_text(record, field)):
@@ -156,7 +168,7 @@ def lexical_index(
             yield text
 
     try:
-        index = BM25.of(doc_ids, texts(), field)
+        index = BM25.of(doc_ids, texts(), options)
     except UserError as error:
         raise error.at(records.lines.file) from None
     if save_index:

@@ -14,6 +14,7 @@ from structkit.errors import UserError, flag
 from structkit.records.jsonl import Records
 from structkit.records.lines import Block
 from structkit.records.stream import OutputOptions
+from structkit.searching import K1, B
 from structkit.settings import file_setting, setting
 
 INDEX = "Index"
@@ -73,6 +74,24 @@ class SearchOptions:
     def conditions(self) -> list[tuple[str, str]]:
         """The fields of the filters, each with its value."""
         return [(field, value) for field, _, value in (text.partition("=") for text in self.filter)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordOptions:
+    """How the words of a corpus are read and weighted; an index that was saved has its own."""
+
+    document_field: str | None = setting(
+        None,
+        "Field with a document's text; default: the first of positive, code, "
+        "untagged, text, description, html, content.",
+        group=WORDS,
+    )
+    k1: float | None = setting(
+        None, f"Saturation of term frequency; default: {K1}.", low=0.0, high=1000.0, group=WORDS
+    )
+    b: float | None = setting(
+        None, f"Length normalization; default: {B}.", short="-b", low=0.0, high=1.0, group=WORDS
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,13 +37,15 @@ def rarity(documents: int, having: int) -> float:
     return math.log(1 + (without + 0.5) / (having + 0.5))
 
 
-def saturation(counts: Counts, lengths: Counts, mean: float) -> Floats:
+def saturation(
+    counts: Counts, lengths: Counts, mean: float, k1: float = K1, b: float = B
+) -> Floats:
     """What a word's count in a document counts, by the document's length and the mean of all.
 
     >>> saturation(np.array([2]), np.array([3]), 2.0).round(4)
     array([0.4923])
     """
-    share: Floats = counts / (K1 * ((1 - B) + B * lengths / mean) + counts)
+    share: Floats = counts / (k1 * ((1 - b) + b * lengths / mean) + counts)
     return share
 
 
@@ -103,7 +105,7 @@ class Postings:
         shares = saturation(self.counts[here], self.lengths[documents], self.lengths.mean())
         return documents, rarity(len(self.lengths), len(documents)) * shares
 
-    def all_scores(self) -> Vectors:
+    def all_scores(self, k1: float, b: float) -> Vectors:
         """BM25 of each word in each of its documents, (postings,): in the numbers of bm25s."""
         sizes = np.diff(self.starts).tolist()
         rarities = [rarity(len(self.lengths), having) for having in sizes]
@@ -113,7 +115,7 @@ class Postings:
         for first in range(0, len(scores), STEP):
             here = slice(first, first + STEP)
             lengths = self.lengths[self.documents[here]]
-            scores[here] = idf[here] * saturation(self.counts[here], lengths, mean)
+            scores[here] = idf[here] * saturation(self.counts[here], lengths, mean, k1, b)
         return scores
 
 

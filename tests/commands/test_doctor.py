@@ -39,12 +39,23 @@ def test_each_extra_for_users_has_a_use_and_its_pip_command(findings, monkeypatc
     assert findings()["extra onnx"]["remedy"].startswith("pip install onnx onnxruntime: ")
 
 
+def test_an_unused_gpu_is_told(findings, monkeypatch, tmp_path):
+    monkeypatch.setattr(doctor, "version", lambda name: "2.9.0+cpu")
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho 'H100, 81559 MiB'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    found = findings()
+    assert ("slow", "H100, 81559 MiB") == (found["GPU"]["state"], found["GPU"]["found"])
+    assert "CUDA" in found["GPU"]["remedy"]
+
+
 def test_a_pipe_gets_records_without_a_heavy_import():
     heavy, told = imported("doctor")
     assert set() == heavy
     records = [json.loads(line) for line in told.splitlines()]
     assert all({"part", "state", "found", "remedy"} == record.keys() for record in records)
-    assert {"ok", "missing", "differs"} >= {record["state"] for record in records}
+    assert {"ok", "missing", "slow", "differs"} >= {record["state"] for record in records}
     assert all(record["found"] or record["remedy"] for record in records)
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from structkit.errors import UserError
 from structkit.searching.bm25 import BM25
+from structkit.searching.options import WordOptions
 from structkit.searching.words import STOPWORDS, words
 from tests.searching.index_runs import found as run_of
 from tests.searching.index_runs import write
@@ -44,22 +45,23 @@ def test_stopwords_are_those_of_lucene():
 
 
 def test_the_score_is_lucenes_formula():
-    index = BM25.of(["1", "2", "3"], ["red red blue", "blue green", "green"])
+    texts = ["red red blue", "blue green", "green"]
+    index = BM25.of(["1", "2", "3"], texts, WordOptions(k1=1.2, b=0.5))
     # red: in 1 of 3 documents, twice in one of 3 words where the mean is 2
     idf = math.log(1 + (3 - 1 + 0.5) / (1 + 0.5))
-    expected = idf * 2 / (2 + 1.5 * (1 - 0.75 + 0.75 * 3 / 2))
+    expected = idf * 2 / (2 + 1.2 * (1 - 0.5 + 0.5 * 3 / 2))
     assert [("1", pytest.approx(expected))] == index.search("red", 10)
 
 
-@given(st.lists(TOKENS.filter(words), min_size=1, max_size=12), TOKENS)
-def test_scores_are_those_of_bm25s_to_the_last_bit(texts, query):
-    library = bm25s.BM25(method="lucene")
+@given(st.lists(TOKENS.filter(words), min_size=1, max_size=12), TOKENS, st.sampled_from([0.4, 1.5]))
+def test_scores_are_those_of_bm25s_to_the_last_bit(texts, query, k1):
+    library = bm25s.BM25(method="lucene", k1=k1, b=0.75)
     library.index([words(text) for text in texts], create_empty_token=False, show_progress=False)
     known = [word for word in words(query) if word in library.vocab_dict]
     scores = library.get_scores(known) if known else np.zeros(len(texts))
     expected = {str(n): float(score) for n, score in enumerate(scores) if score > 0}
     ids = [str(number) for number in range(len(texts))]
-    assert expected == dict(BM25.of(ids, texts).search(query, 99))
+    assert expected == dict(BM25.of(ids, texts, WordOptions(k1=k1)).search(query, 99))
 
 
 def test_equal_scores_are_ordered_by_descending_id_also_at_the_cut():
@@ -141,7 +143,7 @@ def found(files, corpus, save=None, **options):
 def test_what_is_opened_finds_what_was_saved(tmp_path_factory, texts, queries):
     doc_ids = [f"d {number}\t" for number in range(len(texts))]
     try:
-        fresh = BM25.of(doc_ids, texts, "body")
+        fresh = BM25.of(doc_ids, texts, WordOptions(document_field="body", b=0.4))
     except UserError:
         return  # no words
     folder = str(tmp_path_factory.mktemp("index") / "words")
@@ -149,7 +151,7 @@ def test_what_is_opened_finds_what_was_saved(tmp_path_factory, texts, queries):
     opened = BM25.open(folder)
     for query in [*queries, *texts]:
         assert fresh.search(query, 5) == opened.search(query, 5)
-    assert "body" == opened.field
+    assert {"k1": 1.5, "b": 0.4, "document_field": "body"} == opened.built
 
 
 def test_a_saved_index_finds_what_a_fresh_one_does(files):
@@ -157,13 +159,13 @@ def test_a_saved_index_finds_what_a_fresh_one_does(files):
     assert fresh == found(files, "c.jsonl", method="bm25")
     assert fresh == found(files, "words", method="bm25") == found(files, "words") != []
     meta = json.loads((files / "words/meta.json").read_text())
-    assert meta["document_field"] is None
+    assert {"k1": 1.5, "b": 0.75} == meta["built"]
 
 
 def test_an_older_index_is_replaced_and_nothing_else(files):
     found(files, "c.jsonl", "words", method="bm25", document_field="id")
     found(files, "c.jsonl", "words", method="bm25")
-    assert BM25.open(str(files / "words")).field is None
+    assert {"k1": 1.5, "b": 0.75} == BM25.open(str(files / "words")).built
     assert {"c.jsonl", "q.jsonl", "words"} == {path.name for path in files.iterdir()}
     (files / "other").mkdir()
     (files / "other/mine").write_text("x")
@@ -186,6 +188,7 @@ def test_what_cannot_be_written_leaves_the_older_index(files):
     ("given", "expected"),
     [
         ({"document_field": "x"}, "words: was not built with --document-field x; leave it out, or"),
+        ({"k1": 0.9}, "words: was not built with --k1 0.9; leave it out, or"),
         ({"method": "dense"}, "words: is an index for --method bm25; leave out --method"),
         ({"save": "again"}, "is an index already; leave --save-index out"),
     ],

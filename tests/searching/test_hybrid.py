@@ -93,7 +93,7 @@ def test_wrong_usage(files):
         found(files, method="hybrid", texts=texts)  # builtin, where none is named
     with pytest.raises(UserError, match="--method dense takes no --texts"):
         found(files, texts=texts)
-    with pytest.raises(UserError, match="--method dense takes no --document-field;"):
-        found(files, document_field="code")
+    with pytest.raises(UserError, match="--method dense takes no --k1, -b;"):
+        found(files, k1=2.0, b=0.5)
     with pytest.raises(UserError, match="takes no --filter"):
         found(files, method="hybrid", encoding=Letters(), texts=texts, filter=["a=b"])
