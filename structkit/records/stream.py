@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -44,12 +45,25 @@ def workers_setting() -> Any:
     )
 
 
+def ray_address(text: str) -> str:
+    """The address of a Ray; another text raises.
+
+    >>> ray_address("10.0.0.1:6379")
+    '10.0.0.1:6379'
+    """
+    if not re.fullmatch(r"local|auto|[^/]+:\d{1,5}", text):
+        problem = f"{flag('ray', text)} is no address"
+        raise UserError(problem, "give local, auto or HOST:PORT", status=2)
+    return text
+
+
 def ray_setting(*, excludes: str | tuple[str, ...] = ()) -> Any:
     """Where several machines do the work."""
     return setting(
         None,
         "Do the work in Ray (an extra): HOST:PORT, auto, or local, which starts one here.",
         metavar="ADDRESS",
+        parse=ray_address,
         excludes=excludes,
         group="run",
     )
