@@ -36,7 +36,7 @@ def collect(
     max_file_bytes: int = 2000000,
     no_ignore: bool = False,
     records: bool = False,
-    unit: Literal['file', 'function', 'chunk', 'page', 'section', 'sentence'] | None = None,
+    unit: Literal['file', 'function', 'chunk', 'page', 'section', 'row', 'sentence'] | None = None,
     chunk_chars: int = 1500,
     generated: bool = False,
     shard: str | None = None,

@@ -1,11 +1,11 @@
-"""HTML and Markdown to pages, sections under headings, and sentences, each with its place."""
+"""HTML and Markdown to pages, sections, rows of tables, and sentences, each with its place."""
 
 from __future__ import annotations
 
 import html as entities
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, pairwise
@@ -16,6 +16,7 @@ from structkit.records.jsonl import Record
 from structkit.structure.html.markdown import tokens
 from structkit.structure.html.markup import Tag, content, tags
 from structkit.structure.html.reader import Reader
+from structkit.structure.html.tables import Cell, Row, Table, tables
 from structkit.structure.html.xpaths import Excerpt, parts
 from structkit.structure.sentences import sentences
 
@@ -24,6 +25,7 @@ ANCHOR = re.compile(r"\s(id|name)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))"
 SLUG = re.compile(r"[^\w\- ]")
 PERMALINK = " ¶#🔗\uf0c1"  # the link at the end of a heading that leads to it
 TOP = "top"  # the section before the first heading
+LARGE = 500  # characters of the headings, or of a caption, that each row of a table repeats
 # of Markdown: its front matter, the title in that, and the tokens whose content is seen
 FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S)
 TITLE = re.compile(r"^title[ \t]*:[ \t]*[\"']?(.*?)[\"']?[ \t]*$", re.M)
@@ -65,6 +67,25 @@ def slug(text: str) -> str:
     return SLUG.sub("", text.lower()).strip().replace(" ", "-")
 
 
+def rows_of(found: Iterable[Table], page: Page | Note) -> Iterator[tuple[str, Record]]:
+    """Each row with data: its text is its headings, the table's caption, its cells by column."""
+    paths = [[], *paths_to(page.headings)]
+    starts = [heading.start for heading in page.headings]
+    for number, table in enumerate(found, 1):
+        for place, text in table.texts():
+            row = table.rows[place - 1]
+            path = paths[bisect_right(starts, row.start)]
+            above = [" > ".join(path)[-LARGE:], table.heading[:LARGE]]
+            record: Record = {
+                "lines": page.lines_of(row.start, row.end),
+                "title": page.title,
+                "headings": path,
+                **({"xpath": row.xpath} if row.xpath else {}),
+                "text": "\n".join(filter(None, [*above, text])),
+            }
+            yield f"t{number}r{place}", record
+
+
 class Page:
     """An HTML document; `xpaths` tells the elements of its sections, for half of the time."""
 
@@ -95,11 +116,15 @@ class Page:
                 record["anchor"] = heading.anchor
             yield heading.anchor or slug(heading.text), record
 
+    def rows(self) -> Iterator[tuple[str, Record]]:
+        """The rows of tables, without those of headers."""
+        return rows_of(tables(self.html), self)
+
     def sentences(self) -> Iterator[Record]:
         """The sentences of each paragraph, list item, cell …"""
         for part in self._parts:
             text = self._text(self.html[part.start : part.end])
-            lines = self._lines(part.start, part.end)
+            lines = self.lines_of(part.start, part.end)
             for start, end in sentences(text):
                 yield {"lines": lines, "xpath": part.xpath, "text": text[start:end]}
 
@@ -168,13 +193,14 @@ class Page:
     def _line(self, at: int) -> int:
         return bisect_right(self._line_ends, at - 1) + 1
 
-    def _lines(self, start: int, end: int) -> list[int]:
+    def lines_of(self, start: int, end: int) -> list[int]:
+        """The first and the last line of a piece of the document, from 1."""
         piece = self.html[start:end]
         start += len(piece) - len(piece.lstrip())
         return [self._line(start), self._line(start + len(piece.strip()))]
 
     def _record(self, start: int, end: int, path: list[str]) -> Record:
-        record: Record = {"lines": self._lines(start, end), "title": self.title, "headings": path}
+        record: Record = {"lines": self.lines_of(start, end), "title": self.title, "headings": path}
         start += len(self.html[start:end]) - len(self.html[start:end].lstrip())
         if self.xpaths and self._parts:
             at = bisect_right(self._parts, start, key=lambda part: part.start) - 1
@@ -226,6 +252,22 @@ class Note:
                 continue
             anchor = self.headings[number - 1].anchor
             yield anchor, {**record, "anchor": anchor}
+
+    def rows(self) -> Iterator[tuple[str, Record]]:
+        """The rows of tables, without those of headers."""
+        found: list[Table] = []
+        for token, inner in pairwise(self._tokens):
+            if token.type == "table_open":
+                found.append(Table("", []))
+            elif token.type == "tr_open" and token.map:
+                found[-1].rows.append(Row("", token.map[0], token.map[1], []))
+            elif token.type in ("th_open", "td_open"):
+                found[-1].rows[-1].cells.append(Cell(_visible(inner), token.tag == "th"))
+        return rows_of(found, self)
+
+    def lines_of(self, start: int, end: int) -> list[int]:
+        """The first and the last of some lines, from 1; `start` and `end` are from 0."""
+        return [start + 1, end]
 
     def sentences(self) -> Iterator[Record]:
         """The sentences of paragraphs, headings, list items and cells, without markup."""

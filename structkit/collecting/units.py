@@ -1,4 +1,4 @@
-"""Files to records: whole files, functions, chunks, pages, sections or sentences.
+"""Files to records: whole files, functions, chunks, pages, sections, rows or sentences.
 
 A few kilobytes of odd code can keep a grammar busy for hours, or end its process. So a child does
 the work on a batch of files: if it does not finish, its files are tried one by one.
@@ -141,6 +141,10 @@ def _sections(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
     yield from _document(text, kind, units).sections()
 
 
+def _rows(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
+    yield from _document(text, kind, units).rows()
+
+
 def _sentences(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
     plain = kind.name == TEXT
     found = _plain_sentences(text) if plain else _document(text, kind, units).sentences()
@@ -188,6 +192,7 @@ UNITS: dict[tuple[str, str], Callable[[str, Kind, Units], Iterator[Unit]]] = {
     **{("page", kind): _pages for kind in (HTML, MARKDOWN)},
     ("page", TEXT): _file,
     **{("section", kind): _sections for kind in (HTML, MARKDOWN)},
+    **{("row", kind): _rows for kind in (HTML, MARKDOWN)},
 }
 NAMES = tuple(sorted({unit for unit, _ in UNITS}))
 

@@ -22,10 +22,12 @@ from structkit.settings import Command, setting
 if TYPE_CHECKING:
     from structkit.collecting.units import Collected
 
+Unit = Literal["file", "function", "chunk", "page", "section", "row", "sentence"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(WalkOptions):
-    """Turn files into records: functions, chunks, pages, sections, sentences or whole files.
+    """Turn files into records: functions, chunks, pages, sections, rows, sentences, files.
 
     Each has an `id` (path#unit), `path`, `language`, `lines` and the `hash` of its text. They are
     sorted by path. Binary files, links, archives and compressed files in folders are left out,
@@ -46,10 +48,10 @@ class Settings(WalkOptions):
         "`path`. Its parts get its other fields, and its id as `doc_id`.",
         excludes="no_ignore",
     )
-    unit: Literal["file", "function", "chunk", "page", "section", "sentence"] | None = setting(
+    unit: Unit | None = setting(
         None,
         "What each record holds; default: a chunk of code, a page of HTML or Markdown, a sentence "
-        "of other text.",
+        "of other text. A row is of a table, with its headings and labels.",
     )
     chunk_chars: int = setting(
         1_500, "Maximum of characters in a chunk, white space not counted.", low=1
@@ -158,8 +160,8 @@ COMMAND = Command(
     also=(Options,),
     reads="with --records: `code`, `html` or `text`, and `path`",
     writes="`id`, `path`, `language`, `lines`, `hash`; a function or chunk: `code`, `scope`, "
-    "`name`, `names`, `docstring`; a page, section or sentence: `title`, `headings`, `html`, "
-    "`text`, `xpath`; with --records: `doc_id`",
+    "`name`, `names`, `docstring`; a page, section, row or sentence: `title`, `headings`, "
+    "`html`, `text`, `xpath`; with --records: `doc_id`",
     examples="""
 structkit collect src docs -o corpus.jsonl
 structkit collect src --unit function | structkit pair --on-error skip | structkit mask-entities

@@ -48,6 +48,11 @@ def parts(html: str) -> list[Excerpt]:
     /html/body so <b>much</b>
     /html/body/p <p>for tea
     """
+    return _choose(walk(html))
+
+
+def walk(html: str) -> Walk:
+    """The elements of a document, and the places of its blocks, both in its order."""
     html = html.replace("\0", " ")  # it would end the text
     in_order = list(tags(html, closing=True))
     pieces, at = [], 0
@@ -57,9 +62,10 @@ def parts(html: str) -> list[Excerpt]:
             at = tag.start
     pieces += [html[at:], f"<!--{MARK}{len(in_order)}-->"]
     in_order.append(Tag("", len(html), len(html)))
-    parser = etree.HTMLParser(target=_Walk(html, in_order), huge_tree=True, encoding="utf-8")
+    parser = etree.HTMLParser(target=Walk(html, in_order), huge_tree=True, encoding="utf-8")
     # UTF-8 cannot hold half of a surrogate pair
-    return _choose(etree.fromstring("".join(pieces).encode("utf-8", "replace"), parser))
+    walked: Walk = etree.fromstring("".join(pieces).encode("utf-8", "replace"), parser)
+    return walked
 
 
 class _Element(NamedTuple):
@@ -87,8 +93,8 @@ class _Block:
         self.run, self.text = at, False
 
 
-class _Walk:
-    """Takes what lxml's parser calls."""
+class Walk:
+    """Takes what lxml's parser calls: `elements`, each after its parent, and `blocks`."""
 
     def __init__(self, html: str, tags: list[Tag]) -> None:
         self.html = html
@@ -169,7 +175,7 @@ class _Walk:
         # the title of a drawing is not shown
         return name in HIDDEN or (name == "title" and self.drawings > 0)
 
-    def close(self) -> _Walk:
+    def close(self) -> Walk:
         self.blocks[0].cut(len(self.html))
         return self
 
@@ -188,20 +194,20 @@ class _Walk:
         return "".join(reversed(steps)) or "/html"
 
 
-def _choose(walk: _Walk) -> list[Excerpt]:
+def _choose(walked: Walk) -> list[Excerpt]:
     """The parts, top down: a block as a whole, or what is in it."""
     parts: list[Excerpt] = []
     waiting: list[tuple[int, int | tuple[int, int]]] = [(0, 0)]
     while waiting:
         owner, part = waiting.pop()
         if not isinstance(part, int):
-            parts.append(Excerpt(walk.xpath(walk.blocks[owner].element), *part))
+            parts.append(Excerpt(walked.xpath(walked.blocks[owner].element), *part))
             continue
-        block = walk.blocks[part]
-        small = part > 0 and walk.elements[block.element].name in ITEMS and block.size <= LARGE
+        block = walked.blocks[part]
+        small = part > 0 and walked.elements[block.element].name in ITEMS and block.size <= LARGE
         if small or not any(isinstance(each, int) for each in block.parts):
             if block.parts:
-                parts.append(Excerpt(walk.xpath(block.element), block.start, block.end))
+                parts.append(Excerpt(walked.xpath(block.element), block.start, block.end))
         else:
             waiting.extend((part, each) for each in reversed(block.parts))
     return parts

@@ -1,0 +1,182 @@
+"""Tables: what each row says, with the labels of its columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from typing import NamedTuple
+
+from structkit.structure.html.markup import MARKUP
+from structkit.structure.html.reader import Reader
+from structkit.structure.html.xpaths import walk
+
+CELLS = ("td", "th")
+SPAN = re.compile(r"\s(col|row)span\s*=\s*[\"']?\s*(\d{1,5})", re.I)
+# A cell of many rows, or the label of a column, is repeated in each of their texts: these bounds,
+# far above what tables to be read have, keep a large one from being repeated without end.
+COLUMNS = 100  # that have labels
+HANGING = 10  # cells of rows above
+REPEATED = 100  # characters of a label, or of such a cell
+
+
+class Cell(NamedTuple):
+    """A cell: its text, whether it is a header, how many columns and rows it is in."""
+
+    text: str
+    header: bool = False
+    columns: int = 1
+    rows: int = 1
+
+
+class Row(NamedTuple):
+    """A row: where it is, its cells, whether it is in the head of its table."""
+
+    xpath: str
+    start: int
+    end: int
+    cells: list[Cell]
+    head: bool = False
+
+
+class Table(NamedTuple):
+    """A table: its caption, its rows."""
+
+    caption: str
+    rows: list[Row]
+
+    def texts(self) -> Iterator[tuple[int, str]]:
+        """The number of each row with data, from 1, and its cells, each after its column's label.
+
+        The first rows of headers label the columns; a header of all columns is part of the
+        caption. A cell of several rows is in the text of each.
+
+        >>> year = Cell("Year", header=True), Cell("Winner", header=True)
+        >>> rows = year, (Cell("1999", rows=2), Cell("Ann")), (Cell("Bo"),)
+        >>> list(Table("", [Row("", 0, 0, list(cells)) for cells in rows]).texts())
+        [(2, 'Year: 1999; Winner: Ann'), (3, 'Year: 1999; Winner: Bo')]
+        """
+        heads = sum(1 for _ in takewhile(_labels, self.rows))
+        heads %= len(self.rows) or 1  # headers alone are data
+        labels: dict[int, str] = {}
+        for number, cells in enumerate(_grid(self.rows), 1):
+            if number > heads:
+                told = (_labelled(labels.get(column, ""), cell.text) for column, cell in cells)
+                if text := "; ".join(filter(None, told)):
+                    yield number, text
+            elif len(cells) > 1:
+                _label(labels, cells)
+
+    @property
+    def heading(self) -> str:
+        """The caption, and the headers over the whole table."""
+        alone = [row.cells[0].text for row in takewhile(_labels, self.rows) if len(row.cells) == 1]
+        over = alone if len(alone) < len(self.rows) else []
+        return " ".join(filter(None, [self.caption, *over]))
+
+
+def _labels(row: Row) -> bool:
+    """Whether a row has headers alone."""
+    return row.head or (bool(row.cells) and all(cell.header for cell in row.cells))
+
+
+def _label(labels: dict[int, str], cells: list[tuple[int, Cell]]) -> None:
+    """Add a row of headers to the labels of their columns."""
+    for column, cell in cells:
+        for each in range(column, min(column + cell.columns, COLUMNS)):
+            above = labels.get(each, "")
+            if cell.text != above:  # a header of several rows
+                labels[each] = _brief(f"{above} {cell.text}".strip())
+
+
+def _labelled(label: str, text: str) -> str:
+    return f"{label}: {text}" if label and text else text
+
+
+def _grid(rows: Sequence[Row]) -> Iterator[list[tuple[int, Cell]]]:
+    """The cells of each row, with the columns that they begin in, those from rows above too."""
+    hanging: dict[int, Cell] = {}
+    for row in rows:
+        placed = dict(hanging)
+        taken = {at for column, cell in hanging.items() for at in _columns(column, cell)}
+        column = 0
+        for cell in row.cells:
+            while column in taken:
+                column += 1
+            placed[column] = cell
+            column += cell.columns
+        yield sorted(placed.items())
+        below = sorted((column, cell) for column, cell in placed.items() if cell.rows > 1)
+        hanging = {
+            column: cell._replace(text=_brief(cell.text), rows=cell.rows - 1)
+            for column, cell in below[:HANGING]
+        }
+
+
+def _brief(text: str) -> str:
+    """The words of a text that are within the bound."""
+    return text if len(text) <= REPEATED else text[:REPEATED].rpartition(" ")[0] or text[:REPEATED]
+
+
+def _columns(column: int, cell: Cell) -> range:
+    return range(column, column + cell.columns)
+
+
+def tables(html: str) -> list[Table]:
+    """The tables of a document, in its order; one in a cell of another is not in that one's text.
+
+    >>> page = "<table><caption>Teas<tr><th>Name<th>Cups<tr><td>Oolong<td>2</table>"
+    >>> [table] = tables(page)
+    >>> table.heading, [(table.rows[number - 1].xpath, text) for number, text in table.texts()]
+    ('Teas', [('/html/body/table/tr[2]', 'Name: Oolong; Cups: 2')])
+    """
+    walked = walk(html)
+    reader = Reader()
+    # of each element: the table, row, cell and head of a table that it is in, or 0
+    inside: list[tuple[int, int, int, int]] = []
+    for number, element in enumerate(walked.elements):
+        table, row, cell, head = inside[element.parent] if number else (0, 0, 0, 0)
+        if element.name == "table":
+            table, row, cell, head = number, 0, 0, 0
+        elif element.name == "tr" and table:
+            row, cell = number, 0
+        elif element.name in CELLS and row:
+            cell = number
+        elif element.name == "thead":
+            head = number
+        inside.append((table, row, cell, head))
+    blocks = {block.element: block for block in walked.blocks[1:]}  # the first is the document
+    holes: dict[int, list[tuple[int, int]]] = {}  # of cells: the tables in them
+    for number, block in blocks.items():
+        element = walked.elements[number]
+        if element.name == "table" and (cell := inside[element.parent][2]):
+            holes.setdefault(cell, []).append((block.start, block.end))
+    found: dict[int, Table] = {}
+    rows: dict[int, Row] = {}
+    for number, block in blocks.items():
+        name, (table, row, cell, head) = walked.elements[number].name, inside[number]
+        if name == "table":
+            found[number] = Table("", [])
+        elif name == "caption" and table:
+            caption = reader.read(html[block.start : block.end]).text
+            found[table] = found[table]._replace(caption=caption)
+        elif row == number:
+            rows[row] = Row(walked.xpath(row), block.start, block.end, [], head > 0)
+            found[table].rows.append(rows[row])
+        elif cell == number:
+            text = reader.read(_without(html, block.start, block.end, holes.get(cell, []))).text
+            rows[row].cells.append(Cell(text, name == "th", *_spans(html, block.start)))
+    return list(found.values())
+
+
+def _without(html: str, start: int, end: int, holes: list[tuple[int, int]]) -> str:
+    """A part of a text without some parts of it, which are in order."""
+    starts, ends = [start, *(hole[1] for hole in holes)], [*(hole[0] for hole in holes), end]
+    return " ".join(html[a:b] for a, b in zip(starts, ends, strict=True))
+
+
+def _spans(html: str, start: int) -> tuple[int, int]:
+    """How many columns and rows a cell is in; HTML's 0, all rows below, is 1 here."""
+    tag = MARKUP.match(html, start)
+    spans = {kind.lower(): int(number) for kind, number in SPAN.findall(tag[0] if tag else "")}
+    return min(max(spans.get("col", 1), 1), COLUMNS), max(spans.get("row", 1), 1)
