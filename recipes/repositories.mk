@@ -1,7 +1,7 @@
 # Questions about source repositories, answered by chunks of files: nDCG@10 next to published systems.
-# MODEL is an encoder's folder or name, by default the one of `make santa-model`, if it is there. A
-# table of token vectors is distilled from MiniLM (SLOW= leaves out MiniLM itself). PEERS= leaves out ripgrep and semble: install ripgrep with the
-# system's packages, semble with `pip install semble`.
+# MODEL is an encoder's folder or name, by default the one of `make santa-model`, if it is there. Two tables
+# of token vectors: builtin ships, static is distilled from MiniLM (SLOW= leaves out MiniLM itself). PEERS=
+# leaves out ripgrep and semble: install ripgrep with the system's packages, semble with `pip install semble`.
 .PHONY: repositories FORCE
 
 REPOSITORIES := runs/repositories
@@ -9,8 +9,9 @@ CODEBASES := flask click express gin chi gson guzzle rack axum zod libuv nlohman
 MODEL :=
 SLOW := minilm
 PEERS := ripgrep semble
+ASKED = ask ask-words $(PEERS)
 CHOICES := codebases model systems
-ENCODERS := static $(SLOW) $(if $(MODEL),model)
+ENCODERS := builtin static $(SLOW) $(if $(MODEL),model)
 SEARCHES := bm25 $(ENCODERS:%=hybrid-%)
 # +rankers: the weights of `--for code`; +held-out: weights fitted to the other repositories
 SYSTEMS := $(ENCODERS) $(foreach search,$(SEARCHES),$(search) $(search)+rankers $(search)+held-out)
@@ -52,6 +53,7 @@ $(REPOSITORIES)/%/hybrid-$(1).run.jsonl: $(REPOSITORIES)/%/$(1).npy $(REPOSITORI
 	OMP_NUM_THREADS=1 $$(TIMED) $$(IN)/hybrid-$(1).seconds $(STRUCTKIT) search $$< -m $(2) --method hybrid -k 200 \
 	  --texts $$(IN)/chunks.jsonl --queries $$(IN)/queries.jsonl --query-field query -o $$@
 endef
+$(eval $(call repositories-encoder,builtin,builtin,))
 $(eval $(call repositories-encoder,static,$(REPOSITORIES)/static.model,$(REPOSITORIES)/static.model))
 $(eval $(call repositories-encoder,minilm,minilm,))
 $(eval $(call repositories-encoder,model,$(MODEL),$(REPOSITORIES)/model))
@@ -94,13 +96,13 @@ $(REPOSITORIES)/scores.jsonl: $(REPOSITORIES)/systems $(REPOSITORIES)/model $(RE
 	{ $(JUDGE) --passages $(@D)/chunks.jsonl $(SYSTEMS:%=$(REPOSITORIES)/%.jsonl); \
 	  $(JUDGE) --passages $(@D)/chunks.jsonl --mean $(SYSTEMS:%=$(REPOSITORIES)/%.jsonl); } > $@
 
-# a peer answers with its own chunks
-$(PEERS:%=$(REPOSITORIES)/%.jsonl): $(REPOSITORIES)/%.jsonl: $(DATA)/files.jsonl.gz $(REPOSITORIES)/queries.jsonl $(REPOSITORIES)/static.model
+# a peer, or ask itself, answers with its own chunks
+$(ASKED:%=$(REPOSITORIES)/%.jsonl): $(REPOSITORIES)/%.jsonl: $(DATA)/files.jsonl.gz $(REPOSITORIES)/queries.jsonl $(REPOSITORIES)/static.model
 	$(REPORT) $* --data $(DATA) --queries $(REPOSITORIES)/queries.jsonl --model $(REPOSITORIES)/static.model -o $@
 
-$(PEERS:%=$(REPOSITORIES)/%.scores.jsonl): $(REPOSITORIES)/%.scores.jsonl: $(REPOSITORIES)/%.jsonl $(REPOSITORIES)/qrels.jsonl
+$(ASKED:%=$(REPOSITORIES)/%.scores.jsonl): $(REPOSITORIES)/%.scores.jsonl: $(REPOSITORIES)/%.jsonl $(REPOSITORIES)/qrels.jsonl
 	{ $(JUDGE) --passages $(REPOSITORIES)/$*.passages.jsonl $<; \
 	  $(JUDGE) --passages $(REPOSITORIES)/$*.passages.jsonl --mean $<; } > $@
 
-$(REPOSITORIES)/table.md: $(REPOSITORIES)/scores.jsonl $(PEERS:%=$(REPOSITORIES)/%.scores.jsonl)
+$(REPOSITORIES)/table.md: $(REPOSITORIES)/scores.jsonl $(ASKED:%=$(REPOSITORIES)/%.scores.jsonl)
 	$(REPORT) table --data $(DATA) --folder $(REPOSITORIES) $^ -o $@

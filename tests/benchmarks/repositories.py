@@ -1,4 +1,4 @@
-"""Peers of `make repositories`, and its table.
+"""Peers of `make repositories`, `ask` itself, and the table of all.
 
     python -m tests.benchmarks.repositories semble --data FOLDER --queries FILE --model DIR -o RUN
     python -m tests.benchmarks.repositories ripgrep --data FOLDER --queries FILE -o RUN
@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+
+import structkit
 
 Record = dict[str, Any]
 # a function from a repository's folder to one from a query to (path, first line, last line)
@@ -69,7 +71,26 @@ def ripgrep(folder: Path, model: str) -> Answer:
     return answer
 
 
-PEERS: dict[str, Peer] = {"semble": semble, "ripgrep": ripgrep}
+def ours(**options: Any) -> Peer:
+    """`ask` as it is installed."""
+
+    def asked(folder: Path, model: str) -> Answer:
+        def answer(query: str) -> list[tuple[str, int, int]]:
+            cache = f"{folder}.cache"
+            found = structkit.ask(str(folder), [query], k=10, cache=cache, **options)
+            return [(str(Path(each["path"]).relative_to(folder)), *each["lines"]) for each in found]
+
+        return answer
+
+    return asked
+
+
+PEERS: dict[str, Peer] = {
+    "semble": semble,
+    "ripgrep": ripgrep,
+    "ask": ours(),
+    "ask-words": ours(no_model=True),
+}
 
 
 def ask(peer: Peer, data: str, asked: str, model: str, run: str) -> None:
@@ -87,6 +108,7 @@ def ask(peer: Peer, data: str, asked: str, model: str, run: str) -> None:
                     path.write_text(each["code"], "utf-8")
             start = spent()
             answer = peer(Path(folder), model)
+            answer("anything")  # what reads the folder with the first question has read it now
             index += spent() - start
             for query in (each for each in everything if each["repository"] == repository):
                 start = spent()
