@@ -99,8 +99,10 @@ $(BULLETS)/sources.md: $(BULLETS)/test-qrels.jsonl $(BULLET_RUNS)
 $(BULLETS)/values.jsonl: $(BULLETS)/test-qrels.jsonl $(BULLET_RUNS)
 	$(BULLET_SCORE) --per-query $(BULLET_RUNS) -o $@
 
+# alignment lifts a table and a model above where they start, and above BM25
+BULLET_HYPOTHESES := words-sda:words words-sda:bm25 tuned:start tuned:bm25
 $(BULLETS)/report.json: $(BULLETS)/values.jsonl
-	$(TELL) gather $< --title 'Products by what is said of them' --against $(if $(MODEL),start) bm25 words \
+	$(TELL) gather $< --title 'Products by what is said of them' --against $(if $(MODEL),start) bm25 words --stated $(BULLET_HYPOTHESES) \
 	  --command 'make santa-bullets DATA=../shared/data/products$(if $(MODEL), MODEL=$(MODEL)) BULLET_SYSTEMS="$(BULLET_SYSTEMS)" BULLET_SEEDS="$(BULLET_SEEDS)"' \
 	  --data $(DATA)/matching/products.jsonl.gz $(DATA)/matching/query_side_products_train.jsonl.gz \
 	  $(DATA)/matching/train_qrels.jsonl.gz $(DATA)/amazon_gift_cards/products.jsonl.gz \

@@ -168,9 +168,16 @@ $(SEAL)/kinds.md: $(SEAL)/dev-qrels.jsonl $(SEAL_RUNS)
 $(SEAL)/values.jsonl: $(SEAL)/judged.jsonl $(SEAL_RUNS)
 	$(JUDGED) --per-query $(SEAL_RUNS) -o $@
 
-SEAL_CONTROLS := $(if $(SEAL_SEEDS),matched-untagged raw-untagged,start-untagged)
+SEAL_CONTROLS := $(if $(SEAL_SEEDS),matched-untagged raw-untagged matched-tagged $(filter \
+  element-structure-untagged,$(SEAL_SYSTEMS:%=%-untagged)),start-untagged)
+# SEAL above raw text, at equal passes too, also in tagged pages; what reads more of a page above both; SEAL
+# above the other methods, one stage, and the other order; without training, tags and BM25
+SEAL_HYPOTHESES := element-structure-untagged:raw-untagged element-structure-untagged:matched-untagged \
+  element-structure-tagged:matched-tagged chunk:raw-untagged elements:raw-untagged bm25:raw-untagged \
+  $(patsubst %,%:element-structure-untagged,$(patsubst %,%-untagged,santa mcls element structure structure-element) \
+  chunk chunk-page) start-tagged:start-untagged bm25:start-untagged
 $(SEAL)/report.json: $(SEAL)/values.jsonl
-	$(TELL) gather $< --title 'HTML pages: SEAL and its controls$(if $(TITLES),,; pages without titles)' --against $(SEAL_CONTROLS) \
+	$(TELL) gather $< --title 'HTML pages: SEAL and its controls$(if $(TITLES),,; pages without titles)' --against $(SEAL_CONTROLS) --stated $(SEAL_HYPOTHESES) \
 	  --command 'make seal DATA=../shared/data/structdoc PAIRS=$(PAIRS) LENGTH=$(LENGTH)$(if $(TITLES),, TITLES=) SEAL_SEEDS="$(SEAL_SEEDS)"' \
 	  --data $(foreach name,dev_docs dev_queries train_docs-00 train_docs-01 train_queries,$(DATA)/$(name).jsonl.gz) \
 	  --folder $(SEAL) --corpus $(SEAL)/dev.variants.jsonl -o $@

@@ -178,7 +178,12 @@ $(STRAE)/compared.jsonl:
 	$(SUITE) $^ -o $@ $(addprefix --compare ,$(foreach \
 	  name,$(STRAE_AGAINST),$(filter $(STRAE)/$(name)@%,$^)))
 
-TELL_STRAE = $(TELL) gather $^ --suite --title "StrAE's family: nine tasks" --folder $(@D) -o $@ \
+# constituency above other shapes; contrastive above cross-entropy on each; StrAE, Self-StrAE and Banyan above
+# the mean of random vectors; StrAE above the mean of its own words, and above no training
+STRAE_HYPOTHESES := strae-c:strae-c-balanced strae-c:strae-c-right-branching strae-ce:strae-c \
+  strae-ce-balanced:strae-c-balanced strae-ce-right-branching:strae-c-right-branching \
+  $(patsubst %,%:self-strae-untrained-words,strae-c self-strae banyan) strae-c-words:strae-c strae-untrained:strae-c
+TELL_STRAE = $(TELL) gather $^ --suite --stated $(STRAE_HYPOTHESES) --title "StrAE's family: nine tasks" --folder $(@D) -o $@ \
   --command 'make strae DATA=../shared/data SENTENCES=$(SENTENCES)$(if $(GLOVE), GLOVE=$(notdir $(GLOVE)))' \
   --data $(WIKITEXT)
 $(STRAE)/report.json: $(STRAE)/scores.jsonl $(STRAE)/compared.jsonl

@@ -55,7 +55,10 @@ endif
 $(STARTS)/scores.jsonl:
 	$(SUITE) $^ -o $@
 
-TELL_STARTS = $(TELL) gather $^ --suite --title 'Word vectors, and what composition adds to them' \
+# composition is above the mean of its words, from each start
+START_HYPOTHESES := $(foreach start,random random-frozen minilm minilm-frozen glove glove-frozen,$(foreach \
+  method,strae self-strae banyan,$(start)-$(method):$(start)-$(method)-words))
+TELL_STARTS = $(TELL) gather $^ --suite --stated $(START_HYPOTHESES) --title 'Word vectors, and what composition adds to them' \
   --folder $(STARTS) -o $@ --data $(WIKITEXT) \
   --command 'make strae-starts DATA=../shared/data SENTENCES=$(SENTENCES) SEEDS="$(SEEDS)"$(if $(GLOVE), GLOVE=$(notdir $(GLOVE)))'
 $(STARTS)/report.json: $(STARTS)/scores.jsonl

@@ -111,9 +111,14 @@ STRUCTURE_RUNS = bm25 $(foreach seed,$(STRUCTURE_SEEDS),$(STRUCTURE_MODELS:%=%@$
 $(STRUCTURE)/values-code.jsonl $(STRUCTURE)/values-html.jsonl: $(STRUCTURE)/values-%.jsonl: $(STRUCTURE)/%/table.md
 	$(STRUCTKIT) score --qrels $(JUDGE_$*) --measures '$(STRUCTURE_MEASURES)' --per-query \
 	  $(STRUCTURE_RUNS:%=$(<D)/%) -o $@
+# own trees above other shapes over the same words, above the mean of these words, and above no training
+STRUCTURE_HYPOTHESES := $(patsubst %,%:strae-own,strae-right-branching strae-balanced strae-own-words strae-untrained)
+STRUCTURE_CODE := $(patsubst %,codesearch/%.jsonl.gz,train dev)
+STRUCTURE_HTML := $(patsubst %,structdoc/%.jsonl.gz,train_docs-00 train_docs-01 train_queries dev_docs dev_queries)
 $(STRUCTURE)/report.json: $(STRUCTURE)/values-code.jsonl $(STRUCTURE)/values-html.jsonl
 	$(TELL) gather $^ --title 'Trees of code and pages: RR@100' --folder $(STRUCTURE) -o $@ \
 	  --against $(if $(filter strae-own,$(STRUCTURE_MODELS)),strae-own strae-own-words) \
+  --stated $(STRUCTURE_HYPOTHESES) --data $(addprefix $(dir $(DATA:%/=%)),$(STRUCTURE_CODE) $(STRUCTURE_HTML)) \
 	  --command '$(foreach each,code=codesearch html=structdoc,make strae-$(subst =, DATA=../shared/data/,$(each)) STRUCTURE_SEEDS="$(STRUCTURE_SEEDS)";)'
 
 # what is not trained
@@ -121,5 +126,5 @@ SLICE_OF_STRUCTURE := STRUCTURE=runs/report/structure STRUCTURE_SEEDS=0 STRUCTUR
 report-strae-structure:
 	@$(MAKE) --no-print-directory runs/report/structure/values-code.jsonl DATA='$(DATA)/codesearch' $(SLICE_OF_STRUCTURE)
 	@$(MAKE) --no-print-directory runs/report/structure/values-html.jsonl DATA='$(DATA)/structdoc' $(SLICE_OF_STRUCTURE)
-	@$(MAKE) --no-print-directory runs/report/structure/report.json $(SLICE_OF_STRUCTURE)
+	@$(MAKE) --no-print-directory runs/report/structure/report.json DATA='$(DATA)/structdoc' $(SLICE_OF_STRUCTURE)
 	$(TELL) check reports/strae-structure.json runs/report/structure/report.json

@@ -1,6 +1,7 @@
 """REPORT.md is what the recipes' files give, and the statistics of these files are right."""
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import orjson
 import pytest
 
 from structkit.scoring.measures import compare
-from tests.benchmarks.report import REPORT, Systems, main, outside, report, section
+from tests.benchmarks.report import REPORT, Systems, compared, main, outside, report, section, state
 
 
 def scored(**runs):
@@ -32,6 +33,41 @@ def test_what_was_withdrawn_is_said_nowhere():
         text = " ".join(path.read_text("utf-8").split())
         for said in re.findall(r".{0,100}\babove fastText.{0,20}|is above fastText", text):
             assert "withdrawn" in said.lower(), path
+
+
+STATED = {"products": "BULLET", "strae-starts": "START", "strae-structure": "STRUCTURE"}
+
+
+@pytest.mark.parametrize("path", sorted(Path("reports").glob("*.json")), ids=lambda path: path.stem)
+def test_what_a_recipe_states_is_corrected_and_nothing_else(path):
+    content = orjson.loads(path.read_bytes())
+    name = STATED.get(path.stem, path.stem.partition("-")[0].upper())
+    done = subprocess.run(
+        ["make", "-s", "-f", "-", "show"],
+        input=f"include Makefile\nshow: ; @echo $({name}_HYPOTHESES)\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    again = [{**each} for each in content["comparisons"]]
+    for each in again:
+        each.pop("p_holm", None)
+    assert content["hypotheses"] == state(again, done.stdout.split()) != []
+    assert content["comparisons"] == again
+
+
+def test_what_a_recipe_states_of_one_set_is_not_stated_of_others():
+    pair = {"system": "sda", "against": "bm25", "p_randomization": 0.02}
+    pairs = [pair | {"measure": each} for each in ("go", "php")] + [pair | {"against": "start"}]
+    assert ["sda:bm25:php", "sda:start"] == state(pairs, ["sda:bm25:php", "sda:start", "a:b"])
+    assert [None, 0.04, 0.04] == [each.get("p_holm") for each in pairs]
+    told = compared(pairs)
+    assert (
+        told[0] == "Stated hypotheses, corrected for 2:"
+        and "php" in told[1]
+        and "go" not in told[1]
+    )
+    assert told[2] == "Other pairs, in the JSON and not corrected: 1."
 
 
 def test_what_titles_are_worth_is_what_the_files_give():

@@ -69,6 +69,23 @@ def test_every_start_has_every_composition(data, tmp_path, glove):
         assert f"/{name.replace('@', '-words@')}.jsonl " in f"{scored} "
 
 
+def test_settings_are_chosen_on_other_pairs_than_they_are_told_of(data, tmp_path):
+    variables = f"DATA={data}", f"STRAE={tmp_path}", "SEEDS=0 1"
+    folder = tmp_path / "tuned"
+    tried = trained(dry(f"{folder}/grid.md", *variables))
+    rates = {name: last(command, "--learning-rate") for name, command in tried.items()}
+    for name, rate in rates.items():
+        assert name.endswith(f"-{rate}@0")
+    commands = dry(f"{folder}/table.md", *variables)
+    told = {name for name in trained(commands) if "untrained" not in name}
+    assert len(told) == 8 and {name.replace("@1", "@0") for name in told} < set(rates)
+    halves = [command for command in commands if " select " in command and "/second/" in command]
+    assert len(halves) == 15 and all("[13579]." in command for command in halves)
+    for command in commands:
+        if " score --task " in command:
+            assert "/first/" not in command and "/second/strae-" in command
+
+
 @pytest.mark.parametrize(("kind", "parser"), [("code", "ast"), ("html", "dom")])
 def test_the_own_structure_stands_beside_others_over_the_same_words(kind, parser, tmp_path):
     variables = f"STRUCTURE={tmp_path}", "STRUCTURE_SEEDS=0 1", "DATA=data"

@@ -1,0 +1,78 @@
+# The table of StrAE's family, with systems tuned: a setting is chosen on one half of each task's test pairs
+# (the tens digit of their id is even), and told of the other half. What classifiers learn from is in both.
+# make strae-tuned DATA=../shared/data SENTENCES=30000
+.PHONY: strae-tuned report-strae-tuned
+
+strae-tuned: $(INSTALLED) ## StrAE and fastText, tuned on other pairs: make strae-tuned DATA=../shared/data SENTENCES=30000
+	@test -d '$(DATA)/strae_eval' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+	@$(MAKE) --no-print-directory $(TUNED)/grid.md $(TUNED)/table.md
+	@tail -n +1 $(TUNED)/grid.md $(TUNED)/table.md
+
+TUNED := $(STRAE)/tuned
+# every setting, one seed: the rate (at 1.0 fastText does not converge), and of fastText vectors as long as
+# StrAE's with rows of n-grams besides (wide), or half as long with as many rows of n-grams as of words (equal:
+# as many numbers as StrAE)
+GRID := $(foreach rate,0.05 0.25 0.5,fasttext-wide-$(rate) fasttext-equal-$(rate)) \
+  $(foreach rate,0.002 0.004 0.008,strae-$(rate) self-strae-$(rate))
+FLAGS_wide := --buckets 200000
+FLAGS_equal := --embedding-size 50 --buckets 27000
+# the best of each on the first half
+WIDE := fasttext-wide-0.5
+EQUAL := fasttext-equal-0.25
+TREE := strae-0.002
+SELF := self-strae-0.002
+# trees given are above fastText of equal vectors and of equal parameters, above the mean of their own words,
+# and above random vectors; so is each of the others above random vectors, and fastText above trees made
+TUNED_HYPOTHESES := $(TREE):$(WIDE) $(TREE):$(EQUAL) $(TREE):$(TREE)-words $(SELF):$(WIDE) $(SELF):$(SELF)-words \
+  $(patsubst %,%:self-strae-untrained-words,$(TREE) $(SELF) $(WIDE) $(EQUAL))
+
+STRAE_ROWS := $(TUNED)/rows
+STRAE_TRAINED := $(TUNED)/trained
+rate-of = $(lastword $(subst -, ,$(1)))
+define tuned-model
+$(if $(filter fasttext-%,$(1)),$(call strae-model,tuned/$(1),fasttext,text,--final-punct $(FINAL_PUNCT) --epochs \
+  $(PASSES) $(FLAGS_$(word 2,$(subst -, ,$(1)))) --learning-rate $(call rate-of,$(1))))
+$(if $(filter strae-%,$(1)),$(call strae-model,tuned/$(1),strae,constituency,$(SUM) --learning-rate \
+  $(call rate-of,$(1)))$(call strae-words,tuned/$(1),constituency))
+$(if $(filter self-strae-%,$(1)),$(call strae-model,tuned/$(1),self-strae,text,$(SUM) --learning-rate \
+  $(call rate-of,$(1)))$(call strae-words,tuned/$(1)))
+endef
+$(foreach each,$(GRID),$(eval $(call tuned-model,$(each))))
+
+HALF = $(STRUCTKIT) select -q $< --where 'id~(_train-.*|[$(1)].)$$' -o $@
+$(TUNED)/first/%.jsonl: $(TUNED)/%.jsonl
+	@mkdir -p $(@D)
+	$(call HALF,02468)
+$(TUNED)/second/%.jsonl: $(TUNED)/%.jsonl
+	@mkdir -p $(@D)
+	$(call HALF,13579)
+$(TUNED)/second/%.jsonl: $(STRAE)/%.jsonl
+	@mkdir -p $(@D)
+	$(call HALF,13579)
+
+$(TUNED)/grid.md: $(GRID:%=$(TUNED)/first/%@$(ONE_SEED).jsonl)
+	$(SUITE) $^ --markdown -o $@
+
+TUNED_SEEDED := $(WIDE) $(EQUAL) $(TREE) $(TREE)-words $(SELF) $(SELF)-words self-strae-untrained-words
+TUNED_RUNS = $(TUNED)/second/minilm.jsonl $(foreach seed,$(SEEDS),$(TUNED_SEEDED:%=$(TUNED)/second/%@$(seed).jsonl))
+TUNED_AGAINST := $(WIDE) $(EQUAL) $(TREE)-words $(SELF)-words self-strae-untrained-words
+$(TUNED)/scores.jsonl: $(TUNED_RUNS)
+	$(SUITE) $^ -o $@
+$(TUNED)/compared.jsonl: $(TUNED_RUNS)
+	$(SUITE) $^ -o $@ $(addprefix --compare ,$(foreach name,$(TUNED_AGAINST),$(filter $(TUNED)/second/$(name)@%,$^)))
+TELL_TUNED = $(TELL) gather $^ --suite --stated $(TUNED_HYPOTHESES) --folder $(TUNED) -o $@ --data $(WIKITEXT) \
+  --title "StrAE's family, tuned on one half of the pairs, told of the other" \
+  --command 'make strae-tuned DATA=../shared/data SENTENCES=$(SENTENCES)'
+$(TUNED)/report.json: $(TUNED)/scores.jsonl $(TUNED)/compared.jsonl
+	$(TELL_TUNED)
+$(TUNED)/table.md: $(TUNED)/report.json
+	$(TELL) show $< > $@
+
+# the rows that take seconds
+$(TUNED)/slice.jsonl: $(TUNED)/second/self-strae-untrained-words@0.jsonl $(TUNED)/second/$(WIDE)@0.jsonl
+	$(SUITE) $^ -o $@
+$(TUNED)/slice.json: $(TUNED)/slice.jsonl
+	$(TELL_TUNED)
+report-strae-tuned:
+	@$(MAKE) --no-print-directory runs/report/strae/tuned/slice.json STRAE=runs/report/strae SENTENCES=30000
+	$(TELL) check reports/strae-tuned.json runs/report/strae/tuned/slice.json
