@@ -10,12 +10,15 @@ import hashlib
 import os
 import sqlite3
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 import structkit
 from structkit.errors import flag
@@ -26,8 +29,9 @@ from structkit.registry import plugins
 T = TypeVar("T")
 
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-FORMAT = 6  # of the cache: with another number it is another cache
+FORMAT = 7  # of the cache: with another number it is another cache
 LONG = 90 * 24 * 3600  # seconds after which a cache that nobody uses is removed
+WIDTH = 8  # of the name of a type
 FILES, TEXTS, PARTS = "files", "texts", "parts"
 SCHEMA = "".join(
     f"CREATE TABLE IF NOT EXISTS {table} (name TEXT PRIMARY KEY, data BLOB);"
@@ -121,6 +125,27 @@ class File(NamedTuple):
     problem: str = ""  # why it has no passages
 
 
+def records_in(compressed: bytes) -> list[Record]:
+    """The records in lines that are compressed."""
+    lines = zlib.decompress(compressed).splitlines() if compressed else []
+    return [orjson.loads(line) for line in lines]
+
+
+def data_of_numbers(numbers: NDArray[Any]) -> bytes:
+    """Integers from 0 on, in as few bytes as the largest needs, after the name of their type."""
+    small = numbers.astype(np.min_scalar_type(numbers.max(initial=0)))
+    return small.dtype.str.ljust(WIDTH).encode() + small.tobytes()
+
+
+def numbers_in(data: bytes) -> NDArray[Any]:
+    """The integers that `data_of_numbers` gives.
+
+    >>> numbers_in(data_of_numbers(np.array([3, 256])))
+    array([  3, 256], dtype=uint16)
+    """
+    return np.frombuffer(data, data[:WIDTH].decode().strip(), offset=WIDTH)
+
+
 class Store:
     """The files, their passages and what is made from these."""
 
@@ -138,7 +163,7 @@ class Store:
         return {path: File(path, *orjson.loads(data)) for path, data in rows}
 
     def put(self, file: File, records: bytes) -> None:
-        """Keep a file, and the lines of its records."""
+        """Keep a file, and the lines of its records, which `zlib` has compressed."""
         self._put(FILES, file.path, orjson.dumps(file[1:]))
         self._put(TEXTS, file.path, records)
 
@@ -148,9 +173,13 @@ class Store:
         for table in (FILES, TEXTS):
             self._connection.executemany(f"DELETE FROM {table} WHERE name = ?", rows)
 
+    def compressed(self, path: str) -> bytes:
+        """The lines of a file's records, compressed."""
+        return self._one(TEXTS, path) or b""
+
     def records(self, path: str) -> list[Record]:
         """The passages of a file."""
-        return [orjson.loads(line) for line in (self._one(TEXTS, path) or b"").splitlines()]
+        return records_in(self.compressed(path))
 
     def parts(self, names: Iterable[str]) -> dict[str, bytes] | None:
         """Data by name; None if any is missing."""

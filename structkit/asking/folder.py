@@ -5,18 +5,20 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+import zlib
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate, groupby
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import orjson
 
-from structkit.asking.cache import File, Store
-from structkit.collecting.walking import LeftOut, Source, Walk
+from structkit.asking.cache import File, Store, data_of_numbers, numbers_in
+from structkit.collecting.walking import Found, LeftOut, Source, Walk
 from structkit.embeddings.vectors import Numbers
 from structkit.errors import UserError, program
 from structkit.processes import cores
@@ -25,12 +27,16 @@ from structkit.records.fields import document_text
 from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
 from structkit.records.workers import Pool
-from structkit.searching.postings import Postings, WordCounts
+from structkit.searching.postings import Postings, WordCounts, WordList
+
+if TYPE_CHECKING:
+    from structkit.collecting.units import Collected
 
 LARGE = 4 << 20  # bytes from which several processes are worth starting
 PROCESSES = 8
 
-ARRAYS = {"lengths": np.int32, "starts": np.int64, "documents": np.int32, "counts": np.int32}
+ARRAYS = ("lengths", "starts", "documents", "counts")
+FAST = 1  # zlib's level that takes the least time
 
 
 @dataclass(frozen=True)
@@ -142,46 +148,50 @@ class PassageIndex:
     postings: Postings
 
     @classmethod
-    def read(cls, store: Store) -> PassageIndex:
-        """The index that a store keeps, or an empty one."""
+    def read(cls, store: Store) -> PassageIndex | None:
+        """The index that a store keeps, if it keeps one."""
         parts = store.parts(("files", "words", *ARRAYS))
         if parts is None:
-            return cls([], Postings.of([], *np.zeros((4, 0), np.int32)))
-        arrays = {name: np.frombuffer(parts[name], kind) for name, kind in ARRAYS.items()}
-        return cls(indexed_files(parts["files"]), Postings(orjson.loads(parts["words"]), **arrays))
+            return None
+        arrays = {name: numbers_in(parts[name]) for name in ARRAYS}
+        return cls(indexed_files(parts["files"]), Postings(WordList(parts["words"]), **arrays))
+
+    @classmethod
+    def empty(cls) -> PassageIndex:
+        """The index of no files."""
+        return cls([], Postings.of([], *np.zeros((4, 0), np.int32)))
 
     def keep(self, store: Store) -> None:
         """Put the index into a store."""
-        arrays = {name: getattr(self.postings, name).tobytes() for name in ARRAYS}
-        words = orjson.dumps(self.postings.words)
+        arrays = {name: data_of_numbers(getattr(self.postings, name)) for name in ARRAYS}
+        words = self.postings.words.data
         store.put_parts({"files": data_of(self.files), "words": words, **arrays})
 
     def update(
-        self, files: Sequence[IndexedFile], texts: Callable[[str], Iterable[str]]
+        self, files: Sequence[IndexedFile], read: Sequence[IndexedFile], added: WordCounts
     ) -> PassageIndex:
-        """The index of these files, of which only new ones are read."""
-        before, moved = self.postings, moves(self.files, files)
-        known = {(each.path, each.hash) for each in self.files}
-        starts = [0, *accumulate(each.passages for each in files)]
-        added = WordCounts(before.words)
-        new: list[int] = []  # the numbers of the passages that are read
-        for file, first in zip(files, starts, strict=False):
-            if (file.path, file.hash) not in known:
-                for passage, text in enumerate(texts(file.path), first):
-                    added.add(text)
-                    new.append(passage)
+        """The index of these files; `added` counts the words of those that were read, in order.
+
+        Its numbers of words go on from those of this index.
+        """
+        again = {each.path for each in read}
+        others = [each._replace(hash="") if each.path in again else each for each in files]
+        before, moved = self.postings, moves(self.files, others)
+        starts = list(accumulate((each.passages for each in files), initial=0))
+        first = {each.path: start for each, start in zip(files, starts, strict=False)}
+        places = [np.arange(each.passages, dtype=np.int32) + first[each.path] for each in read]
+        new = np.concatenate([np.empty(0, np.int32), *places])  # passages that were read
         lengths = np.zeros(starts[-1], np.int32)
         lengths[moved[moved >= 0]] = before.lengths[moved >= 0]
         lengths[new] = added.lengths
         kept = moved[before.documents] >= 0
-        word = np.repeat(np.arange(len(before.words)), np.diff(before.starts))[kept]
+        word = np.repeat(np.arange(len(before.starts) - 1), np.diff(before.starts))[kept]
         earlier: tuple[Any, ...] = (word, moved[before.documents[kept]], before.counts[kept])
-        later: tuple[Any, ...] = added.columns(np.array(new, np.int32))
+        later: tuple[Any, ...] = added.columns(new)
         columns: list[Any] = [
             np.concatenate((one, other)) for one, other in zip(earlier, later, strict=True)
         ]
-        names = list(added.number)
-        return PassageIndex(files, Postings.of(names, lengths, *columns))
+        return PassageIndex(files, Postings.of(list(added.number), lengths, *columns))
 
 
 @dataclass
@@ -205,14 +215,12 @@ class Folder:
     @classmethod
     def read(cls, store: Store, target: Target, walk: Walk) -> Folder:
         """The folder as it is now; what changed since the last time is kept in the store."""
-        known = store.files()
+        kept = PassageIndex.read(store)
+        known, index = store.files() if kept else {}, kept or PassageIndex.empty()
         changes = FileChanges.of(target, walk, known)
-        index = PassageIndex.read(store)
-        files = _with_passages(changes.same.values())
-        if changes.pending or changes.gone or index.files != files:
+        if changes.pending or changes.gone:
             with store.changing():
-                files = _with_passages(_read(store, changes, known, walk))
-                index = index.update(files, lambda path: _texts(store, path))
+                index = _read(store, changes, index, walk.options.max_file_bytes, first=not known)
                 index.keep(store)
         _report(changes.faults)
         return cls(store, index)
@@ -229,68 +237,97 @@ class Folder:
         return chosen
 
 
-def _with_passages(files: Iterable[File]) -> list[IndexedFile]:
-    known = (IndexedFile(file.path, file.hash, file.passages) for file in files if file.passages)
-    return sorted(known)
+def _indexed(file: File) -> IndexedFile:
+    return IndexedFile(file.path, file.hash, file.passages)
 
 
-def _texts(store: Store, path: str) -> Iterator[str]:
-    return (document_text(record, paths=True) for record in store.records(path))
-
-
-def _read(store: Store, changes: FileChanges, known: Mapping[str, File], walk: Walk) -> list[File]:
-    """All files, with those that changed read again."""
+def _read(
+    store: Store, changes: FileChanges, index: PassageIndex, maximum: int, *, first: bool
+) -> PassageIndex:
+    """The index of all files, with those that changed read again; told if it is the first."""
     start, done = time.monotonic(), 0
-    files = dict(changes.same)
+    files, read = dict(changes.same), list[IndexedFile]()
+    counts = WordCounts(index.postings.words)
     store.drop(changes.gone)
     with progress("read", lambda: Position(done, done, len(changes.pending))):
-        for file, records in _read_files(changes, walk.options.max_file_bytes):
-            store.put(file, records)
-            files[file.path] = file
-            done += 1
+        for some in _read_files(changes, maximum):
+            for file, records in some.files:
+                store.put(file, records)
+                files[file.path] = file
+                done += 1
+            counts.extend(some.words, some.counts)
+            read += [_indexed(file) for file, _ in some.files if file.passages]
+            changes.faults += some.faults
     store.drop(path for source, _ in changes.pending if (path := source.path) not in files)
-    if not known:
+    if first:
         passages = sum(file.passages for file in files.values())
         seconds, left = time.monotonic() - start, sum(bool(file.problem) for file in files.values())
         more = f"; {left:,} left out, as `{program('collect')}` tells" if left else ""
         say(f"read {len(files):,} files, {passages:,} passages, in {seconds:.1f} s{more}")
-    return list(files.values())
+    indexed = sorted(_indexed(file) for file in files.values() if file.passages)
+    return index.update(indexed, read, counts)
 
 
-def _read_files(changes: FileChanges, maximum: int) -> Iterator[tuple[File, bytes]]:
-    """Every pending file that could be read, with the lines of its passages."""
+@dataclass
+class ReadFiles:
+    """What came of some files: each with its compressed records, and the words of all of these."""
+
+    files: list[tuple[File, bytes]] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    counts: tuple[array[int], ...] = ()
+    faults: list[UserError] = field(default_factory=list)
+
+
+def _read_files(changes: FileChanges, maximum: int) -> Iterator[ReadFiles]:
+    """Every pending file that could be read, some at a time."""
     # imports grammars and parsers, which an answer from the cache does not need
     from structkit.collecting.units import PASSAGES, Units, batches, collect_batch
 
     units = Units(max_file_bytes=maximum, xpaths=False, defaults=PASSAGES)
-    work = partial(collect_batch, units=units)
-    noted: dict[str, File] = {}
-    tasks = batches(_with_content(changes, maximum, noted))
+    work = partial(_read_batch, collect=partial(collect_batch, units=units), maximum=maximum)
+    states = {source.path: state for source, state in changes.pending}
+    tasks = (
+        [(each, states[each.path]) for each in batch if isinstance(each, Source)]
+        for batch in batches(source for source, _ in changes.pending)
+    )
     size = sum(source.size for source, _ in changes.pending)
     workers = min(PROCESSES, cores()) if size > LARGE else 1
-    for done in map(work, tasks) if workers == 1 else Pool(workers, work).results(tasks):
-        lines = done.output.splitlines(keepends=True)
-        for path, group in groupby(lines, key=lambda line: str(orjson.loads(line)["path"])):
-            records = list(group)
-            yield noted.pop(path)._replace(passages=len(records)), b"".join(records)
-        for left in done.left_out:
-            if left.fault:
-                changes.faults.append(left.error)
-            yield noted.pop(left.path)._replace(problem=left.problem), b""
+    yield from map(work, tasks) if workers == 1 else Pool(workers, work).results(tasks)
 
 
-def _with_content(changes: FileChanges, maximum: int, noted: dict[str, File]) -> Iterator[Source]:
-    """The pending files with their content; each is noted with its hash."""
-    for source, state in changes.pending:
+def _read_batch(
+    batch: Sequence[tuple[Source, str]],
+    collect: Callable[[list[Found]], Collected],
+    maximum: int,
+) -> ReadFiles:
+    """What comes of some files, each given with its state."""
+    made, noted, sources = ReadFiles(), dict[str, File](), list[Found]()
+    for source, state in batch:
         path = source.path
         try:
             data = source.content(maximum)
         except OSError as error:  # it stays unknown, so that it is tried again next time
-            changes.faults.append(cannot_read(error).at(path))
+            made.faults.append(cannot_read(error).at(path))
             continue
-        digest = hashlib.blake2b(data, digest_size=16).hexdigest()
-        noted[path] = File(path, state, digest)
-        yield Source(path, data=data, media=source.media)
+        noted[path] = File(path, state, hashlib.blake2b(data, digest_size=16).hexdigest())
+        sources.append(Source(path, data=data, media=source.media))
+    done, counts = collect(sources), WordCounts()
+    lines = done.output.splitlines(keepends=True)
+    of_files = groupby(
+        zip(map(orjson.loads, lines), lines, strict=True), lambda each: each[0]["path"]
+    )
+    for path, group in of_files:
+        passages = list(group)
+        for record, _ in passages:
+            counts.add(document_text(record, paths=True))
+        records = zlib.compress(b"".join(line for _, line in passages), FAST)
+        made.files.append((noted[path]._replace(passages=len(passages)), records))
+    for left in done.left_out:
+        if left.fault:
+            made.faults.append(left.error)
+        made.files.append((noted[left.path]._replace(problem=left.problem), b""))
+    made.words, made.counts = list(counts.number), counts.arrays
+    return made
 
 
 def _report(faults: Sequence[UserError]) -> None:

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structkit.asking.cache import records_in
 from structkit.asking.folder import Folder, IndexedFile, data_of, indexed_files, moves
-from structkit.embeddings.vectors import BLOCK, Floats, TextEncoding, Vectors, unit
+from structkit.embeddings.vectors import (
+    BLOCK,
+    Floats,
+    Int8Rows,
+    Numbers,
+    TextEncoding,
+    Vectors,
+    quantize,
+    unit,
+)
 from structkit.processes import cores
 from structkit.progress import Position, announce, progress
 from structkit.records.fields import document_text
-from structkit.records.jsonl import Record
 from structkit.records.workers import Pool
 from structkit.seeds import random_for
 
-NAMES = ("model", "embedded", "vectors", "chance")
+NAMES = ("model", "embedded", "codes", "scales", "chance")
 # of 257 questions about 13 repositories, 98 % find a passage beyond chance, with the shipped table
 # and with MiniLM; of other nonsense 1 and 2 %, of everyday questions 19 and 6 %. By the scores
 # alone it would be 54 % with the table: some passages have something of every rare word.
@@ -28,6 +36,7 @@ NAMES = ("model", "embedded", "vectors", "chance")
 NONSENSE = 256  # questions of random letters
 QUANTILE = 0.99  # of their best passages
 TINY = 1e-6
+FEW = 1024  # rows whose floats fit into the processor's cache
 MANY = 1000  # passages that may take a second to encode, and that are encoded together
 
 
@@ -44,7 +53,7 @@ class Chance:
     least: float
 
     @classmethod
-    def of(cls, vectors: Vectors, queries: TextEncoding) -> Self:
+    def of(cls, vectors: Vectors | Int8Rows, queries: TextEncoding) -> Self:
         """Chance with these passages (passages, dimensions), and this encoding of questions."""
         records = ({"id": question, "text": question} for question in nonsense(NONSENSE))
         asked = unit(np.concatenate([rows for _, rows in queries.embedded(records)]))
@@ -52,7 +61,7 @@ class Chance:
         best = np.full(len(asked), -np.inf)
         for first in range(0, len(vectors), BLOCK):
             here = slice(first, first + BLOCK)
-            scores = np.asarray(vectors[here] @ asked.T, np.float64)  # (rows, questions)
+            scores: Vectors = vectors[here] @ asked.T  # (rows, questions)
             means[here], deviations[here] = scores.mean(axis=1), scores.std(axis=1)
             standard = _standard(scores, means[here, None], deviations[here, None])
             best = np.maximum(best, standard.max(axis=0))
@@ -102,15 +111,17 @@ class Meaning:
         model = str(meta["model_sha256"]).encode()
         kept = folder.store.parts(NAMES)
         files: list[IndexedFile] = []
-        self.vectors, chance = np.empty((0, 1), np.float32), b""  # (passages, dimensions)
+        self.vectors, chance = Int8Rows(np.empty((0, 1), np.int8), np.empty(0, np.float32)), b""
         if kept and kept["model"] == model:
             files, chance = indexed_files(kept["embedded"]), kept["chance"]
-            rows = sum(each.passages for each in files)
-            self.vectors = np.frombuffer(kept["vectors"], np.float32).reshape(rows, -1)
+            scales = np.frombuffer(kept["scales"], np.float32)
+            codes = np.frombuffer(kept["codes"], np.int8).reshape(len(scales), -1)
+            self.vectors = Int8Rows(codes, scales)  # (passages, dimensions)
         if files != folder.files:
             self.vectors = _embed(folder, files, self.vectors, encoding("document"), meta["model"])
             chance = Chance.of(self.vectors, self._queries).data()
-            data = (model, data_of(folder.files), self.vectors.tobytes(), chance)
+            codes, scales = self.vectors.codes, self.vectors.scales
+            data = (model, data_of(folder.files), codes.tobytes(), scales.tobytes(), chance)
             with folder.store.changing():
                 folder.store.put_parts(dict(zip(NAMES, data, strict=True)))
         self.chance = Chance.read(chance)
@@ -121,40 +132,72 @@ class Meaning:
         Both (passages,).
         """
         _, vectors = next(self._queries.embedded([{"id": "1", "text": question}]))
-        scores: Floats = self.vectors @ vectors[0]
+        scores = np.empty(len(self.vectors), np.float32)
+        for first in range(0, len(scores), FEW):
+            here = slice(first, first + FEW)
+            scores[here] = self.vectors[here] @ vectors[0]
         length = max(float(np.linalg.norm(vectors[0])), TINY)
         return scores, self.chance.exceeds(scores / length)
 
 
 def _embed(
-    folder: Folder, files: list[IndexedFile], before: Vectors, documents: TextEncoding, name: str
-) -> Vectors:
+    folder: Folder, files: list[IndexedFile], before: Int8Rows, documents: TextEncoding, name: str
+) -> Int8Rows:
     """The embeddings of all passages: known ones, and computed ones of the other files."""
     moved = moves(files, folder.files)
     known = {(each.path, each.hash) for each in files}
-    others = [each.path for each in folder.files if (each.path, each.hash) not in known]
+    others = [each for each in folder.files if (each.path, each.hash) not in known]
     place = np.ones(len(folder), bool)
     place[moved[moved >= 0]] = False  # where a new one goes
-    new, done, total = [], 0, int(place.sum())
+    done, total = 0, int(place.sum())
+    codes, scales = [before.codes[:0]], [before.scales[:0]]
     if total > MANY:
         announce(f"encoding {total:,} passages with {name}")
-    records = (
-        {"id": record["id"], "text": document_text(record)}
-        for path in others
-        for record in folder.store.records(path)
-    )
 
-    def work(some: list[Record]) -> Vectors:
-        return np.concatenate([vectors for _, vectors in documents.embedded(some)])
+    def work(some: list[bytes]) -> tuple[NDArray[np.int8], Vectors]:
+        records = [
+            {"id": record["id"], "text": document_text(record)}
+            for each in some
+            for record in records_in(each)
+        ]
+        vectors = np.concatenate([vectors for _, vectors in documents.embedded(records)])
+        codes, scales = quantize(vectors, "int8")
+        assert scales is not None  # only signs have none
+        return codes, scales
 
     workers = cores() if documents.forks and total > MANY else 1
-    tasks = iter(lambda: list(islice(records, MANY)), [])
+    tasks = _some_files(folder, others)
     with progress("encode", lambda: Position(done, done, total)):
-        for vectors in Pool(workers, work).results(tasks) if workers > 1 else map(work, tasks):
-            new.append(vectors)
-            done += len(vectors)
-    added = np.concatenate(new) if new else before[:0]
-    whole = np.empty((len(folder), (added if new else before).shape[1]), np.float32)
+        for made in Pool(workers, work).results(tasks) if workers > 1 else map(work, tasks):
+            codes.append(made[0])
+            scales.append(made[1])
+            done += len(made[1])
+    if total:
+        codes[0] = codes[0].reshape(0, codes[-1].shape[1])
+    return Int8Rows(
+        _merged(before.codes, np.concatenate(codes), moved, place),
+        _merged(before.scales, np.concatenate(scales), moved, place),
+    )
+
+
+def _some_files(folder: Folder, files: Sequence[IndexedFile]) -> Iterator[list[bytes]]:
+    """The compressed records of some files at a time, with `MANY` passages or a few more."""
+    some, passages = list[bytes](), 0
+    for each in files:
+        some.append(folder.store.compressed(each.path))
+        passages += each.passages
+        if passages >= MANY:
+            yield some
+            some, passages = [], 0
+    if some:
+        yield some
+
+
+def _merged(
+    before: NDArray[Any], added: NDArray[Any], moved: Numbers, place: NDArray[np.bool_]
+) -> NDArray[Any]:
+    """Earlier rows where they moved to, and those that were added in their places."""
+    whole = np.empty((len(place), *added.shape[1:]), added.dtype)
     whole[moved[moved >= 0]] = before[moved >= 0]
     whole[place] = added
     return whole

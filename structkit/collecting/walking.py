@@ -104,7 +104,7 @@ def readable_path(path: str) -> str:
     >>> readable_path(os.fsdecode(b"caf\xe9.py"))
     'caf\\xe9.py'
     """
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
+    return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 @dataclass(frozen=True)
@@ -224,13 +224,16 @@ class Walk:
 
     def _open(self, shown: str, real: str, rules: Ignoring) -> list[_Entry]:
         """What is in a folder, the first one last."""
-        here = _Folder(shown, real, rules if self.options.no_ignore else rules.within(real))
         try:
             with os.scandir(real) as found:
                 entries = sorted(found, key=_entry_key, reverse=True)
-                return [(here, entry) for entry in entries]
         except OSError as error:
-            return [(here, error)]
+            return [(_Folder(shown, real, rules), error)]
+        # two attempts to open a file in each folder would take as long as all the rest
+        if not self.options.no_ignore and any(entry.name in IGNORE_FILES for entry in entries):
+            rules = rules.within(real)
+        here = _Folder(shown, real, rules)
+        return [(here, entry) for entry in entries]
 
     def _entry(self, here: _Folder, entry: os.DirEntry[str] | OSError) -> Found | list[_Entry]:
         if isinstance(entry, OSError):

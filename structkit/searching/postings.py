@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import Self
 
@@ -49,6 +49,41 @@ def saturation(
     return share
 
 
+class WordList:
+    r"""Words, each once, in one piece: a question looks for few of them.
+
+    >>> some = WordList.of(["tea", "milk", "milky"])
+    >>> list(some), some.place("milk"), some.place("mil"), list(some.beginning("mil"))
+    (['tea', 'milk', 'milky'], 1, None, [(1, 'milk'), (2, 'milky')])
+    """
+
+    def __init__(self, data: bytes = b"\n") -> None:
+        self.data = data  # a line break before each word, and one after all
+
+    @classmethod
+    def of(cls, words: Iterable[str]) -> Self:
+        """The list of some words."""
+        return cls("\n".join(["", *words, ""]).encode())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.data.decode().split("\n")[1:-1])
+
+    def place(self, word: str) -> int | None:
+        """The number of a word."""
+        at = self.data.find(f"\n{word}\n".encode())
+        return None if at < 0 else self.data.count(b"\n", 0, at)
+
+    def beginning(self, start: str) -> Iterator[tuple[int, str]]:
+        """The numbers and the words that begin so."""
+        wanted, place, last = f"\n{start}".encode(), 0, 0
+        at = self.data.find(wanted)
+        while at >= 0:
+            place += self.data.count(b"\n", last, at)
+            end = self.data.index(b"\n", at + 1)
+            yield place, self.data[at + 1 : end].decode()
+            last, at = at, self.data.find(wanted, end)
+
+
 @dataclass(frozen=True)
 class Postings:
     """How often each word is in each document: word by word, documents in their order.
@@ -56,7 +91,7 @@ class Postings:
     The postings of the n-th word are `documents[starts[n] : starts[n + 1]]` and their `counts`.
     """
 
-    words: list[str]
+    words: WordList
     lengths: Counts  # (documents,), words of each
     starts: Numbers  # (words + 1,)
     documents: Counts  # (postings,)
@@ -66,33 +101,30 @@ class Postings:
     def of(
         cls, names: Sequence[str], lengths: Counts, word: Numbers, document: Counts, counts: Counts
     ) -> Self:
-        """Postings given in any order, without words that no document has any more."""
-        order = np.argsort(word.astype(np.int64) << 32 | document)
+        """Postings without words that no document has any more, as a few sorted runs of them."""
+        order = np.argsort(word.astype(np.int64) << 32 | document, kind="stable")
         sizes = np.bincount(word, minlength=len(names))
         used = np.flatnonzero(sizes).tolist()
         starts = np.concatenate(([0], np.cumsum(sizes[used]))).astype(np.int64)
         columns = (each[order].astype(np.int32) for each in (document, counts))
-        return cls([names[number] for number in used], lengths, starts, *columns)
+        return cls(WordList.of(names[number] for number in used), lengths, starts, *columns)
 
     def scores(self, asked: Iterable[str]) -> Floats:
         """BM25 of each document, (documents,)."""
         total = np.zeros(len(self.lengths))
-        number = {word: place for place, word in enumerate(self.words)}
-        for place in (number[word] for word in asked if word in number):
-            documents, scores = self._of_word(place)
-            total[documents] += scores
+        for word in asked:
+            if (place := self.words.place(word)) is not None:
+                documents, scores = self._of_word(place)
+                total[documents] += scores
         return total
 
     def related(self, asked: Iterable[str]) -> Floats:
         """BM25 by the best other word with the same stem as each word asked, (documents,)."""
         total = np.zeros(len(self.lengths))
-        stems = {word: word[:SHORTEST] for word in asked}
-        beginning = set(stems.values())
-        places = [n for n, word in enumerate(self.words) if word[:SHORTEST] in beginning]
-        for word in stems:
+        for word in dict.fromkeys(asked):
             highest = np.zeros(len(total))
-            for place in places:
-                if self.words[place] != word and same_stem(word, self.words[place]):
+            for place, other in self.words.beginning(word[:SHORTEST]):
+                if other != word and same_stem(word, other):
                     documents, scores = self._of_word(place)
                     highest[documents] = np.maximum(highest[documents], scores)
             total += highest
@@ -102,7 +134,8 @@ class Postings:
         """The documents with a word, and its BM25 in each."""
         here = slice(self.starts[place], self.starts[place + 1])
         documents = self.documents[here]
-        shares = saturation(self.counts[here], self.lengths[documents], self.lengths.mean())
+        counts = self.counts[here].astype(np.int32)  # they may be kept as smaller numbers
+        shares = saturation(counts, self.lengths[documents], self.lengths.mean())
         return documents, rarity(len(self.lengths), len(documents)) * shares
 
     def all_scores(self, k1: float, b: float) -> Vectors:
@@ -137,7 +170,7 @@ class WordCounts:
     def _split(self, word: str) -> list[int]:
         """The numbers of a word itself and of its parts."""
         number = self.number
-        return [number.setdefault(each, len(number)) for each in words(word)]
+        return [number.setdefault(each, len(number)) for each in _parts(word)]
 
     def add(self, text: str) -> None:
         """Count the words of one more document."""
@@ -148,7 +181,29 @@ class WordCounts:
         self.words.extend(counted)
         self.counts.extend(counted.values())
 
+    def extend(self, names: Iterable[str], numbers: Sequence[array[int]]) -> None:
+        """Count documents that another process has counted: its names, and its `arrays`."""
+        number = self.number
+        own = np.array([number.setdefault(name, len(number)) for name in names], np.int64)
+        lengths, sizes, words, counts = numbers
+        self.lengths += lengths
+        self.sizes += sizes
+        self.words.frombytes(own[words].tobytes())
+        self.counts += counts
+
+    @property
+    def arrays(self) -> tuple[array[int], ...]:
+        """What was counted, besides the words themselves."""
+        return self.lengths, self.sizes, self.words, self.counts
+
     def columns(self, documents: Counts) -> tuple[Numbers, Counts, Counts]:
-        """Word, document and count of each posting; `documents` are the numbers of those added."""
+        """Word, document and count of each posting, sorted; `documents` are those added."""
+        word, counts = np.array(self.words, np.int64), np.array(self.counts, np.int32)
         every = np.repeat(documents, np.array(self.sizes, np.int32))
-        return np.array(self.words, np.int64), every, np.array(self.counts, np.int32)
+        order = np.argsort(word << 32 | every)
+        return word[order], every[order], counts[order]
+
+
+@lru_cache(maxsize=1 << 17)
+def _parts(word: str) -> list[str]:
+    return words(word)
