@@ -170,11 +170,7 @@ class Conversion:
         outputs: list[Output] = []
         with rejects as rejected, ExitStack() as stack:
             for job in jobs:
-                folder = os.path.dirname(job.path) or "."
-                try:
-                    os.makedirs(folder, exist_ok=True)
-                except OSError as error:
-                    raise cannot_write(error).at(folder) from None
+                stack.callback(_remove_empty, _folders(job.path))
                 output = stack.enter_context(self.target.parts[job.part].output(job.path))
                 outputs.append(output)
                 self._convert(job, output, rejected.add)
@@ -219,6 +215,27 @@ def row_of(target: Part, records: list[Record], losses: Losses, number: int) -> 
     for record in left:
         losses.add(record, number)
     return row
+
+
+def _folders(path: str) -> list[str]:
+    """Make the folders that a file needs, and return the new ones, innermost first."""
+    new = []
+    folder = os.path.dirname(path)
+    while folder and not os.path.isdir(folder):
+        new.append(folder)
+        folder = os.path.dirname(folder)
+    try:
+        for folder in reversed(new):
+            os.mkdir(folder)
+    except OSError as error:
+        raise cannot_write(error).at(folder) from None
+    return new
+
+
+def _remove_empty(folders: Sequence[str]) -> None:
+    for folder in folders:
+        if not os.listdir(folder):
+            os.rmdir(folder)
 
 
 COMMAND = Command(
