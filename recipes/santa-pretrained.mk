@@ -5,14 +5,18 @@
 #   mep     entity prediction alone       santa  both      spans  both, with spans for entities
 #   hard    sda again, with functions that it confuses     again  the same without these
 #   unlabelled      santa of the functions of installed packages, unlabelled-sda  sda from there
+#   original-W, masked-W   alignment of original or of masked code, beside entity prediction of weight W
+# `make santa-weights` trains these last ones (original-0 is sda, masked-0.1 santa), and searches each language also
+# in code whose names were replaced, one name by the same one throughout (renamed-LANGUAGE).
 # `make santa-model` installs the model of the system BEST, for `ask` and `make repositories`.
-.PHONY: santa-pretrained santa-model report-code report-code-masking
+.PHONY: santa-pretrained santa-weights santa-model report-code report-code-masking report-code-weights
 
 CODE = runs/santa-code-$(notdir $(MODEL))
 COSQA = $(DATA)/../cosqa
 CODE_PAIRS := 21500
 CODE_SEEDS := 0 1 2
-SETS := python java go php javascript ruby adv cosqa
+LANGUAGES := python java go php javascript ruby
+SETS := $(LANGUAGES) adv cosqa
 CODE_SYSTEMS := mep sda santa spans hard again unlabelled unlabelled-sda
 # whose functions are pretrained on, and how many of them
 PACKAGES = $(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
@@ -28,6 +32,16 @@ CODE_MARGIN := 0.05
 
 santa-pretrained: $(SETS:%=$(CODE)/%.md) $(CODE)/exposure.jsonl $(CODE)/report.json
 	@tail -n +1 $(filter-out %.json,$^)
+
+santa-weights: CODE = runs/$@
+# the most decisive first: with some of WEIGHED, and one of CODE_SEEDS, the table has these rows
+WEIGHTS := 0 0.1 1
+WEIGHED = $(WEIGHTS:%=masked-%) $(WEIGHTS:%=original-%)
+santa-weights: $(INSTALLED) ## What entity prediction adds: make santa-weights DATA=../shared/data/codesearch
+	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+	@$(MAKE) --no-print-directory santa-pretrained MODEL=minilm CODE='$(CODE)' CODE_PAIRS=5400 \
+	  CODE_SYSTEMS='$(WEIGHED)' CODE_SEEDS='$(CODE_SEEDS)' SETS='$(LANGUAGES) adv $(LANGUAGES:%=renamed-%)' \
+	  CODE_COMMAND='make $@ DATA=../shared/data/codesearch WEIGHED="$(WEIGHED)" CODE_SEEDS="$(CODE_SEEDS)"'
 
 $(CODE)/pairs.jsonl: $(DATA)/train.jsonl.gz
 	@mkdir -p $(CODE)
@@ -66,6 +80,12 @@ $(CODE)/adv.jsonl: $(DATA)/dev_adv_python.jsonl.gz
 	@mkdir -p $(CODE)
 	$(STRUCTKIT) pair $< -o $@
 
+# one name is one number, also those of types and of what a function calls; comments and strings stay
+$(CODE)/renamed-%.jsonl: $(CODE)/%.jsonl
+	$(STRUCTKIT) mask-entities $< --field positive --types --keep-plain \
+	  | sed -E 's/<extra_id_([0-9]+)>/v\1/g' | $(STRUCTKIT) select --fields id,query,masked \
+	  --rename masked=positive -o $@
+
 $(CODE)/cosqa.jsonl: $(COSQA)/corpus.jsonl.gz
 	@mkdir -p $(CODE)
 	$(STRUCTKIT) select $< --rename code=positive -o $@
@@ -78,7 +98,7 @@ $(CODE)/cosqa-qrels.jsonl: $(COSQA)/retrieval_dev.jsonl.gz
 	@mkdir -p $(CODE)
 	$(STRUCTKIT) select $< --fields id,doc_id --rename id=query_id --set relevance:=1 -o $@
 
-$(patsubst %,$(CODE)/%.jsonl,$(filter-out adv cosqa,$(SETS))): $(CODE)/%.jsonl: $(DATA)/dev.jsonl.gz
+$(LANGUAGES:%=$(CODE)/%.jsonl): $(CODE)/%.jsonl: $(DATA)/dev.jsonl.gz
 	@mkdir -p $(CODE)
 	$(STRUCTKIT) select $< --where language=$* | $(STRUCTKIT) pair -o $@
 
@@ -97,6 +117,8 @@ ALIGN := --entity-weight 0 --align-on original
 $(eval $(call code-system,mep,masked,$$(MODEL),--alignment-weight 0))
 $(eval $(call code-system,sda,masked,$$(MODEL),$(ALIGN)))
 $(eval $(call code-system,santa,masked,$$(MODEL),--entity-weight $(ENTITY_WEIGHT)))
+$(foreach each,$(WEIGHED),$(eval $(call code-system,$(each),masked,$$(MODEL),\
+  --align-on $(firstword $(subst -, ,$(each))) --entity-weight $(lastword $(subst -, ,$(each))))))
 $(eval $(call code-system,spans,spans,$$(MODEL),--entity-weight $(ENTITY_WEIGHT)))
 $(eval $(call code-system,hard,confused@%,$$(CODE)/sda@$$*.model,$(ALIGN)))
 $(eval $(call code-system,again,confused@%,$$(CODE)/sda@$$*.model,$(ALIGN) --negatives-per-query 0))
@@ -130,7 +152,7 @@ $(CODE)/$(1).md: $(CODE_RUNS:%=$(CODE)/%/$(1).jsonl)
 	$$(STRUCTKIT) score --qrels $(call qrels-of,$(1)) --measures 'RR@100 Success@1 R@10' --markdown \
 	  --compare $(CODE)/start/$(1).jsonl $$^ -o $$@
 endef
-CODE_RUNS = start bm25 $(foreach seed,$(CODE_SEEDS),$(CODE_SYSTEMS:%=%@$(seed)) sda+bm25@$(seed))
+CODE_RUNS = start bm25 $(foreach seed,$(CODE_SEEDS),$(CODE_SYSTEMS:%=%@$(seed)) $(if $(filter sda,$(CODE_SYSTEMS)),sda+bm25@$(seed)))
 $(foreach set,$(SETS),$(eval $(call code-set,$(set))))
 $(CODE)/cosqa.md: | $(CODE)/cosqa-qrels.jsonl
 
@@ -145,22 +167,27 @@ $(CODE)/values-%.jsonl: $(CODE)/%.md
 CODE_COMMAND = make santa-code DATA=../shared/data/codesearch MODEL=$(MODEL) CODE_PAIRS=$(CODE_PAIRS) \
   CODE_SYSTEMS="$(CODE_SYSTEMS)" CODE_SEEDS="$(CODE_SEEDS)"
 # alignment lifts the model, above BM25 in each set; entity prediction alone does, adds to alignment, also
-# where names carry nothing, and more than spans; hard negatives and more pretraining add
-LANGUAGES := python java go php javascript ruby
+# where names carry nothing, and more than spans; hard negatives and more pretraining add. Of the weights one thing,
+# stated on 2026-11-23 before the first run: entity prediction helps where names carry nothing
 CODE_HYPOTHESES := sda:start:pooled sda:start:adv sda:start:cosqa $(SETS:%=sda:bm25:%) mep:start:pooled \
   santa:sda:pooled santa:sda:adv spans:sda:pooled hard:again:pooled unlabelled:start:pooled \
-  unlabelled-sda:sda:pooled unlabelled-sda:again:pooled
+  unlabelled-sda:sda:pooled unlabelled-sda:again:pooled \
+  $(foreach each,masked original,$(each)-0.1:$(each)-0:renamed $(each)-1:$(each)-0:renamed)
 $(CODE)/report.json: $(SETS:%=$(CODE)/values-%.jsonl)
 	$(TELL) gather $^ --title 'SANTA for code, from $(notdir $(MODEL)): RR@100' \
-	  --against start bm25 $(filter sda again,$(CODE_SYSTEMS)) --stated $(CODE_HYPOTHESES) --pool $(LANGUAGES) \
-	  --command '$(CODE_COMMAND)' --folder $(CODE) -o $@ --data \
-	  $(DATA)/train.jsonl.gz $(DATA)/dev.jsonl.gz $(DATA)/dev_adv_python.jsonl.gz $(COSQA)/corpus.jsonl.gz
+	  --against start bm25 $(filter sda again masked-0 original-0,$(CODE_SYSTEMS)) --stated $(CODE_HYPOTHESES) \
+	  --pool pooled $(LANGUAGES) --pool renamed $(LANGUAGES:%=renamed-%) \
+	  --command '$(CODE_COMMAND)' --folder $(CODE) -o $@ --data $(DATA)/train.jsonl.gz $(DATA)/dev.jsonl.gz \
+	  $(if $(filter adv,$(SETS)),$(DATA)/dev_adv_python.jsonl.gz) $(if $(filter cosqa,$(SETS)),$(COSQA)/corpus.jsonl.gz)
 
 # without a model to train: the same rows are in both tables
 report-code report-code-masking: report-%:
 	@$(MAKE) --no-print-directory runs/report/code/report.json DATA='$(DATA)/codesearch' MODEL=minilm \
 	  CODE=runs/report/code CODE_SYSTEMS= CODE_SEEDS=
 	$(TELL) check reports/$*.json runs/report/code/report.json
+report-code-weights:
+	@$(MAKE) --no-print-directory santa-weights DATA='$(DATA)/codesearch' WEIGHED= CODE=runs/report/weights
+	$(TELL) check reports/code-weights.json runs/report/weights/report.json
 
 santa-model: $(INSTALLED) ## The model that ask and repositories use: make santa-model DATA=../shared/data/codesearch MODEL=minilm
 	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }

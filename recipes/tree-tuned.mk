@@ -12,18 +12,19 @@ TUNED := $(STRAE)/tuned
 # every setting, one seed: the rate (at 1.0 fastText does not converge), and of fastText vectors as long as
 # StrAE's with rows of n-grams besides (wide), or half as long with as many rows of n-grams as of words (equal:
 # as many numbers as StrAE)
-GRID := $(foreach rate,0.05 0.25 0.5,fasttext-wide-$(rate) fasttext-equal-$(rate)) \
-  $(foreach rate,0.002 0.004 0.008,strae-$(rate) self-strae-$(rate))
+TUNED_METHODS := strae self-strae
+GRID = $(foreach rate,0.05 0.25 0.5,fasttext-wide-$(rate) fasttext-equal-$(rate)) \
+  $(foreach rate,0.002 0.004 0.008,$(TUNED_METHODS:%=%-$(rate)))
 FLAGS_wide := --buckets 200000
 FLAGS_equal := --embedding-size 50 --buckets 27000
 # the best of each on the first half
 WIDE := fasttext-wide-0.5
 EQUAL := fasttext-equal-0.25
-TREE := strae-0.002
-SELF := self-strae-0.002
-# trees given are above fastText of equal vectors and of equal parameters, above the mean of their own words,
-# and above random vectors; so is each of the others above random vectors, and fastText above trees made
-TUNED_HYPOTHESES := $(TREE):$(WIDE) $(TREE):$(EQUAL) $(TREE):$(TREE)-words $(SELF):$(WIDE) $(SELF):$(SELF)-words \
+TREE := strae-0.004
+SELF := $(filter self-%,$(TUNED_METHODS:%=%-0.002))
+# trees given are above fastText of equal vectors and of equal parameters, and above the mean of their own words;
+# each system is above random vectors, and trees made are above fastText and the mean of their own words
+TUNED_HYPOTHESES := $(foreach each,$(TREE) $(SELF),$(patsubst %,$(each):%,$(WIDE) $(EQUAL) $(each)-words)) \
   $(patsubst %,%:self-strae-untrained-words,$(TREE) $(SELF) $(WIDE) $(EQUAL))
 
 STRAE_ROWS := $(TUNED)/rows
@@ -53,16 +54,16 @@ $(TUNED)/second/%.jsonl: $(STRAE)/%.jsonl
 $(TUNED)/grid.md: $(GRID:%=$(TUNED)/first/%@$(ONE_SEED).jsonl)
 	$(SUITE) $^ --markdown -o $@
 
-TUNED_SEEDED := $(WIDE) $(EQUAL) $(TREE) $(TREE)-words $(SELF) $(SELF)-words self-strae-untrained-words
-TUNED_RUNS = $(TUNED)/second/minilm.jsonl $(foreach seed,$(SEEDS),$(TUNED_SEEDED:%=$(TUNED)/second/%@$(seed).jsonl))
-TUNED_AGAINST := $(WIDE) $(EQUAL) $(TREE)-words $(SELF)-words self-strae-untrained-words
+TUNED_SEEDED := $(WIDE) $(EQUAL) $(TREE) $(TREE)-words $(SELF) $(SELF:%=%-words) self-strae-untrained-words
+TUNED_RUNS = $(foreach seed,$(SEEDS),$(TUNED_SEEDED:%=$(TUNED)/second/%@$(seed).jsonl))
+TUNED_AGAINST := $(WIDE) $(EQUAL) $(TREE)-words $(SELF:%=%-words) self-strae-untrained-words
 $(TUNED)/scores.jsonl: $(TUNED_RUNS)
 	$(SUITE) $^ -o $@
 $(TUNED)/compared.jsonl: $(TUNED_RUNS)
 	$(SUITE) $^ -o $@ $(addprefix --compare ,$(foreach name,$(TUNED_AGAINST),$(filter $(TUNED)/second/$(name)@%,$^)))
 TELL_TUNED = $(TELL) gather $^ --suite --stated $(TUNED_HYPOTHESES) --folder $(TUNED) -o $@ --data $(WIKITEXT) \
   --title "StrAE's family, tuned on one half of the pairs, told of the other" \
-  --command 'make strae-tuned DATA=../shared/data SENTENCES=$(SENTENCES)'
+  --command 'make strae-tuned DATA=../shared/data SENTENCES=$(SENTENCES) SEEDS="$(SEEDS)" TUNED_METHODS="$(TUNED_METHODS)"'
 $(TUNED)/report.json: $(TUNED)/scores.jsonl $(TUNED)/compared.jsonl
 	$(TELL_TUNED)
 $(TUNED)/table.md: $(TUNED)/report.json

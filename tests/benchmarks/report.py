@@ -7,10 +7,10 @@
 
 `gather` reads what `structkit score --per-query` wrote: runs whose names differ only after an `@`
 are one system, trained with several seeds. Of several files, each values-SET.jsonl, the first
-measure on each set is told; --pool has what the named sets say together. With --suite it reads what
-`structkit score --task suite` wrote, and with --compare. A recipe states its hypotheses before the
-run (--stated SYSTEM:AGAINST or SYSTEM:AGAINST:SET): their p-values are corrected for their number
-(Holm 1979), those of all other pairs are not, and stay in the JSON.
+measure on each set is told; --pool NAME SET… has what the sets say together. With --suite it reads
+what `structkit score --task suite` wrote, and with --compare. A recipe states its hypotheses before
+the run (--stated SYSTEM:AGAINST or SYSTEM:AGAINST:SET): their p-values are corrected for their
+number (Holm 1979), those of all other pairs are not, and stay in the JSON.
 `show` prints a table, `write` makes REPORT.md; NAME.md beside the numbers says in words what they
 mean. `check` compares the rows that were built again with the intervals of the committed ones.
 """
@@ -153,12 +153,12 @@ def _on(comparison: Record) -> str:
     return str(comparison.get("measure", comparison.get("task")))
 
 
-def pooled(comparisons: Sequence[Record], sets: Sequence[str]) -> list[Record]:
+def pooled(comparisons: Sequence[Record], name: str, *sets: str) -> list[Record]:
     """Each pair's difference over several sets: a mean, weighted by the inverse of the variances.
 
     >>> ends = {"difference_low": -1.96, "difference_high": 1.96}
     >>> pair = {"system": "sda", "against": "start", "difference": 0.0, **ends}
-    >>> [found] = pooled([pair | {"measure": each} for each in ("go", "php")], ["go", "php"])
+    >>> [found] = pooled([pair | {"measure": each} for each in ("go", "php")], "all", "go", "php")
     >>> round(found["difference_high"], 3), found["p_normal"]
     (1.386, 1.0)
     """
@@ -175,7 +175,7 @@ def pooled(comparisons: Sequence[Record], sets: Sequence[str]) -> list[Record]:
         error = sum(weights) ** -0.5
         found.append(
             {
-                **{"system": system, "against": against, "measure": "pooled", "difference": mean},
+                **{"system": system, "against": against, "measure": name, "difference": mean},
                 **{"difference_low": mean - Z * error, "difference_high": mean + Z * error},
                 "p_normal": math.erfc(abs(mean) / error / math.sqrt(2)),
             }
@@ -218,7 +218,7 @@ def gather(args: argparse.Namespace) -> None:
     else:
         systems = Systems(records(first))
         rows, comparisons = systems.rows(), systems.comparisons(args.against)
-    comparisons += pooled(comparisons, args.pool)
+    comparisons += [each for pool in args.pool for each in pooled(comparisons, *pool)]
     content: Record = {
         "title": args.title,
         "command": args.command,
@@ -329,7 +329,7 @@ def main() -> None:
     gathering.add_argument("--suite", action="store_true")
     gathering.add_argument("--against", nargs="*", default=[])
     gathering.add_argument("--stated", nargs="*", default=[])
-    gathering.add_argument("--pool", nargs="*", default=[])
+    gathering.add_argument("--pool", nargs="+", action="append", default=[])
     gathering.add_argument("--data", nargs="*", type=Path, default=[])
     gathering.add_argument("--folder", type=Path, required=True)
     gathering.add_argument("--corpus", type=Path)

@@ -1,7 +1,9 @@
 """The recipes, as `make --dry-run` tells them: no model is trained."""
 
+import json
 import re
 import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -180,6 +182,30 @@ def test_the_model_of_ask_is_trained_and_put_in_its_place(code):
     assert copied.split()[0] == "cp" and "santa@0.model" in copied
     assert card.startswith("sed ") and "ask-model" in card and "README.md" in card
     assert moved.split()[2].strip("'").endswith("/share/ask-model")
+
+
+def test_each_weight_is_of_original_and_of_masked_code(tmp_path):
+    data = touched(tmp_path, "train", "dev", "dev_adv_python")
+    commands = dry("santa-weights", f"DATA={data}", f"CODE={tmp_path}", "CODE_SEEDS=0")
+    flags = "--align-on", "--entity-weight"
+    for name, command in (trainings := trained(commands)).items():
+        assert name == "-".join(flag(command, each) for each in flags) + "@0"
+    assert len(trainings) == 6
+    [gathered] = [line for line in commands if " gather " in line]
+    assert gathered.count(" --pool ") == 2 and gathered.count("values-renamed-") == 6
+
+
+def test_a_name_is_replaced_by_the_same_one_throughout(tmp_path):
+    touched(tmp_path, "dev")
+    code = "def load(path):\n    # opens it\n    return json.load(open(path, 'rb'), Path)"
+    record = {"id": "1", "language": "python", "query": "Load a file", "positive": code}
+    (tmp_path / "python.jsonl").write_text(json.dumps(record), "utf-8")
+    made = f"{tmp_path}/renamed-python.jsonl"
+    given = f"DATA={tmp_path}", f"CODE={tmp_path}", f"BIN={Path(sys.executable).parent}"
+    subprocess.run(["make", "-s", made, *given], check=True)
+    renamed = "def v0(v1):\n    # opens it\n    return v2.v0(v3(v1, 'rb'), v4)"
+    expected = {"id": "1", "query": "Load a file", "positive": renamed}
+    assert expected == json.loads(Path(made).read_text("utf-8"))
 
 
 SCRATCH = {

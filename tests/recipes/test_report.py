@@ -35,7 +35,8 @@ def test_what_was_withdrawn_is_said_nowhere():
             assert "withdrawn" in said.lower(), path
 
 
-STATED = {"products": "BULLET", "strae-starts": "START", "strae-structure": "STRUCTURE"}
+STATED = {"products": "BULLET"} | {f"strae-{name}": name.upper() for name in ("structure", "tuned")}
+STATED["strae-starts"] = "START"
 
 
 @pytest.mark.parametrize("path", sorted(Path("reports").glob("*.json")), ids=lambda path: path.stem)
@@ -54,6 +55,9 @@ def test_what_a_recipe_states_is_corrected_and_nothing_else(path):
         each.pop("p_holm", None)
     assert content["hypotheses"] == state(again, done.stdout.split()) != []
     assert content["comparisons"] == again
+    assert content["data"] and all(
+        map(re.compile("[0-9a-f]{64}").fullmatch, content["data"].values())
+    )
 
 
 def test_what_a_recipe_states_of_one_set_is_not_stated_of_others():
