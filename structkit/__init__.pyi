@@ -21,6 +21,7 @@ def ask(
     *,
     max_file_bytes: int = 2000000,
     no_ignore: bool = False,
+    like: str | None = None,
     k: int = 10,
     model: Path | Rows | None = None,
     no_model: bool = False,
@@ -28,6 +29,8 @@ def ask(
     glob: list[str] | tuple[str, ...] = (),
     cache: str | None = None,
     no_cache: bool = False,
+    list: bool = False,
+    clear: bool = False,
 ) -> Iterator[Record]: ...
 
 def collect(

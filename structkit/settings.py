@@ -293,7 +293,7 @@ def _check_others(settings: Any, each: Field[Any]) -> None:
         add = "it" if len(needed) == 1 else "one"
         raise UserError(f"{spelled(each)} needs {others}", f"add {add}", status=2)
     if against := among(each.metadata.get("excludes", ())):
-        problem = f"{spelled(each)} and {flag(against[0])} exclude each other"
+        problem = f"{spelled(each)} and {spelled(known[against[0]])} exclude each other"
         raise UserError(problem, "leave one out", status=2)
 
 

@@ -37,20 +37,31 @@ def answers(
     chance; the others only count in how the scores are scaled.
     """
     depth = max(k, DEPTH)
-    chosen = _chosen(folder, globs)
+    chosen = chosen_passages(folder, globs)
     asked, postings = question_words(question), folder.index.postings
     by_word = postings.scores(asked) + RELATED * postings.related(asked)
     scores, beyond = meaning.scores(question) if meaning else (0 * by_word, by_word < 0)
-    lexical, dense = best(by_word * chosen, depth), best(scores * chosen, depth)
-    records = folder.records({*lexical, *dense})
+    share = MEANING if meaning else 0
+    hits, records = fuse(folder, by_word * chosen, scores * chosen, depth, share)
     by_id = {record["id"]: record for record in records.values()}
-    by_words, by_meaning = (
-        [Hit(records[n]["id"], s) for n, s in each.items()] for each in (lexical, dense)
-    )
-    hits = hybrid(by_meaning, by_words, 2 * depth, MEANING) if meaning else by_words
     ranked = rerank(Query("1", question), hits, by_id, ranking, len(hits))
     found = {records[n]["id"] for n in records if by_word[n] > 0 or beyond[n]}
     return [(hit, by_id[hit.doc_id]) for hit in ranked if hit.doc_id in found][:k]
+
+
+def fuse(
+    folder: Folder, by_word: Floats, by_meaning: Floats, depth: int, share: float
+) -> tuple[list[Hit], dict[int, Record]]:
+    """The hits of two scores of each passage, best first, and their records by number.
+
+    `share` is the weight of the meaning; with 0 the hits are those by words, unscaled.
+    """
+    lexical, dense = best(by_word, depth), best(by_meaning, depth)
+    records = folder.records({*lexical, *dense})
+    by_words, by_meanings = (
+        [Hit(records[n]["id"], s) for n, s in each.items()] for each in (lexical, dense)
+    )
+    return hybrid(by_meanings, by_words, 2 * depth, share) if share else by_words, records
 
 
 def question_words(question: str) -> list[str]:
@@ -73,7 +84,7 @@ def best(scores: Floats, maximum: int) -> dict[int, float]:
     return {int(number): float(scores[number]) for number in order if scores[number] > 0}
 
 
-def _chosen(folder: Folder, globs: Sequence[str]) -> Floats:
+def chosen_passages(folder: Folder, globs: Sequence[str]) -> Floats:
     """1 for passages of files that the patterns choose, 0 for others, (passages,)."""
     files = np.ones(len(folder.files))
     if globs:

@@ -33,6 +33,7 @@ FORMAT = 7  # of the cache: with another number it is another cache
 LONG = 90 * 24 * 3600  # seconds after which a cache that nobody uses is removed
 WIDTH = 8  # of the name of a type
 FILES, TEXTS, PARTS = "files", "texts", "parts"
+FOLDER = "folder"  # the part that says what the cache is of
 SCHEMA = "".join(
     f"CREATE TABLE IF NOT EXISTS {table} (name TEXT PRIMARY KEY, data BLOB);"
     for table in (FILES, TEXTS, PARTS)
@@ -54,8 +55,8 @@ def files_of_cache(place: Path) -> list[Path]:
     return [place, Path(f"{place}-journal")]
 
 
-def with_cache(place: Path | None, work: Callable[[Store], T]) -> T:
-    """The result of `work` with the cache in a file, or with an empty one in memory.
+def with_cache(place: Path | None, target: str, work: Callable[[Store], T]) -> T:
+    """The result of `work` with a target's cache in a file, or with an empty one in memory.
 
     Where the system allows no file, or it is damaged, nothing is kept, which is reported.
     """
@@ -65,6 +66,7 @@ def with_cache(place: Path | None, work: Callable[[Store], T]) -> T:
             if not place.exists():
                 remove_unused(place.parent)
             with open_store(place) as store:
+                store.put_new(FOLDER, os.fsencode(target))
                 return work(store)
         except (OSError, sqlite3.DatabaseError) as error:
             reason = getattr(error, "strerror", None) or error
@@ -191,6 +193,11 @@ class Store:
         """Keep data under names."""
         for name, data in parts.items():
             self._put(PARTS, name, data)
+
+    def put_new(self, name: str, data: bytes) -> None:
+        """Keep data under a name that has none yet."""
+        query = f"INSERT OR IGNORE INTO {PARTS} VALUES (?, ?)"
+        self._connection.execute(query, (name, data))
 
     def _put(self, table: str, name: str, data: bytes) -> None:
         self._connection.execute(f"INSERT OR REPLACE INTO {table} VALUES (?, ?)", (name, data))

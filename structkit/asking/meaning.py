@@ -132,12 +132,20 @@ class Meaning:
         Both (passages,).
         """
         _, vectors = next(self._queries.embedded([{"id": "1", "text": question}]))
+        scores = self._products(vectors[0])
+        length = max(float(np.linalg.norm(vectors[0])), TINY)
+        return scores, self.chance.exceeds(scores / length)
+
+    def similar(self, passage: int) -> Floats:
+        """The inner product of each passage with one of them, (passages,)."""
+        return self._products(self.vectors[passage : passage + 1][0])
+
+    def _products(self, vector: Vectors) -> Vectors:
         scores = np.empty(len(self.vectors), np.float32)
         for first in range(0, len(scores), FEW):
             here = slice(first, first + FEW)
-            scores[here] = self.vectors[here] @ vectors[0]
-        length = max(float(np.linalg.norm(vectors[0])), TINY)
-        return scores, self.chance.exceeds(scores / length)
+            scores[here] = self.vectors[here] @ vector
+        return scores
 
 
 def _embed(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,10 +15,11 @@ from structkit.extras import usual_model
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
 from structkit.machine import cache_folder
 from structkit.paths import keep_apart
-from structkit.progress import say
+from structkit.progress import printable, say
 from structkit.records.jsonl import Record
-from structkit.records.output import write_records
+from structkit.records.output import Output, write_records
 from structkit.records.stream import OutputOptions
+from structkit.records.table import table, write_drawn
 from structkit.searching.options import is_for_a_list, unicode
 from structkit.searching.words import best_rows
 from structkit.settings import Command, files_of, setting
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from structkit.embeddings.vectors import TextEncoding
 
 WIDTH = 100
+INSTEAD = ("questions", "like", "no_cache")  # what is not about caches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +55,12 @@ class Settings(WalkOptions):
         metavar="QUESTION",
         parse=unicode,
     )
+    like: str | None = setting(
+        None,
+        "In place of a question: passages similar to the one with this line, by meaning and words.",
+        metavar="FILE:LINE",
+        excludes="questions",
+    )
     k: int = setting(10, "Answers to each question.", short="-k", low=1)
     model: str | None = setting(
         None,
@@ -76,6 +84,18 @@ class Settings(WalkOptions):
         group="run",
     )
     no_cache: bool = setting(False, "Read everything, keep nothing.", group="run")
+    list: bool = setting(
+        False,
+        "In place of answers: the caches, of which folder, and their bytes.",
+        excludes=("target", *INSTEAD),
+        group="run",
+    )
+    clear: bool = setting(
+        False,
+        "In place of answers: remove the caches of FOLDER, which may be gone.",
+        excludes=("list", *INSTEAD),
+        group="run",
+    )
 
     @property
     def folder(self) -> Path | None:
@@ -97,16 +117,28 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
     """Records of the answers to each question, best first, in the order of the questions.
 
     Each is a record of a run, with the `query` and the fields of its passage: `path`, `lines`,
-    `language` and more. A question without an answer is told on stderr.
+    `language` and more. A question without an answer is told on stderr. With `list` or `clear` they
+    are of caches: `folder`, `exists`, `bytes`, `cache`.
     """
+    if settings.folder and (settings.list or settings.clear):
+        from structkit.asking.caches import caches, clear
+
+        every = settings.list
+        yield from caches(settings.folder) if every else clear(settings.folder, settings.target)
+        return
     from structkit.asking.answers import answers, file_filter
     from structkit.asking.cache import cache_file, files_of_cache, with_cache
     from structkit.asking.folder import Folder, Target
     from structkit.ranking.reranking import choose
 
-    if not settings.questions:
+    if not settings.questions and not settings.like:
         raise UserError("there is no question", f"give {flag('questions')}", status=2)
     target = Target.of(settings.target)
+    example = None
+    if settings.like:
+        from structkit.asking.similar import Place, similar
+
+        example = Place.of(settings.like)
     file_filter(settings.glob)
     read_as = {each.name: getattr(settings, each.name) for each in fields(WalkOptions)}
     place = cache_file(settings.folder, target.real, read_as) if settings.folder else None
@@ -124,9 +156,15 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
             from structkit.asking.meaning import Meaning
 
             meaning = Meaning(folder, encoding)
+        k, globs = settings.k, settings.glob
+        answered = [
+            (question, answers(folder, question, k, ranking, globs, meaning))
+            for question in settings.questions
+        ]
+        if example:
+            answered = [similar(folder, example.passage(folder, target), k, globs, meaning)]
         found: list[Record] = []
-        for number, question in enumerate(settings.questions, 1):
-            best = answers(folder, question, settings.k, ranking, settings.glob, meaning)
+        for number, (question, best) in enumerate(answered, 1):
             for rank, (hit, record) in enumerate(best, 1):
                 path = target.from_here(record["path"])
                 doc_id = path + record["id"][len(record["path"]) :]
@@ -134,13 +172,10 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
                 passage = _passage({**record, "path": path}, question)
                 found.append({**answer, "score": hit.score, "rank": rank, **passage})
             if not best:
-                why = "none of its words is there"
-                why += ", and no passage is closer to it than chance" * (meaning is not None)
-                told = UserError(f'nothing answers "{question}": {why}', "ask in other words")
-                say(str(told.at(settings.target)))
+                say(str(_nothing(settings, question, meaning is not None).at(settings.target)))
         return found
 
-    yield from with_cache(place, work)
+    yield from with_cache(place, target.real, work)
 
 
 def _passage(record: Record, question: str) -> dict[str, Any]:
@@ -149,6 +184,15 @@ def _passage(record: Record, question: str) -> dict[str, Any]:
     left_out = ("id", "hash", *(["html"] if "text" in record else []))
     fields = {name: value for name, value in record.items() if name not in left_out}
     return fields if line is None else {"line": line, **fields}
+
+
+def _nothing(settings: Settings, question: str, by_meaning: bool) -> UserError:
+    """What is told where nothing was found."""
+    if settings.like:
+        return UserError(f"nothing is similar to {settings.like}", "name a longer passage")
+    why = "none of its words is there"
+    why += ", and no passage is closer to it than chance" * by_meaning
+    return UserError(f'nothing answers "{question}": {why}', "ask in other words")
 
 
 def _encodings(settings: Settings) -> Encodings | None:
@@ -166,21 +210,45 @@ def _encodings(settings: Settings) -> Encodings | None:
 class ListOutput(OutputOptions):
     """Where the answers go, and how much of each a list shows."""
 
-    context: int = setting(1, "In a list: lines around the best one.", low=0, high=1000)
+    context: int = setting(
+        1, "In a list: lines before and after the best one.", short="-C", low=0, high=1000
+    )
+    files: bool = setting(
+        False,
+        "Only the paths of answers, each once, best first, one in a line.",
+        short="-l",
+        excludes="context",
+    )
 
 
 def _main(settings: Settings, output: ListOutput) -> None:
+    if settings.list or settings.clear:
+        write_drawn(ask(settings), output.output, _drawn)
+        return
     settings = with_questions(settings)
     keep_apart(files_of([output], "writes"), [settings.target])
     found = list(ask(settings))
-    if found and is_for_a_list(settings.questions, output.output, None):
+    questions = settings.questions or [each["query"] for each in found[:1]]
+    person = is_for_a_list(questions, output.output, None)
+    if output.files:
+        paths = (printable(each["path"]) if person else each["path"] for each in found)
+        with Output(output.output) as file:
+            file.write(b"".join(os.fsencode(path) + b"\n" for path in dict.fromkeys(paths)))
+    elif found and person:
         from structkit.searching.listing import write_answers
 
-        write_answers(found, settings.questions, rows=2 * output.context + 1)
+        write_answers(found, questions, rows=2 * output.context + 1)
     else:
         write_records(found, output.output)
     if not found:
         raise SystemExit(1)
+
+
+def _drawn(caches: Iterable[Record], width: int | None) -> str:
+    """Caches as a table, the largest first."""
+    rows = sorted(caches, key=lambda each: -each["bytes"])
+    told = ({**each, "is": "here" if each["exists"] else "gone"} for each in rows)
+    return table(told, ("bytes", "is", "folder"), width)
 
 
 def with_questions(settings: Settings) -> Settings:
@@ -190,10 +258,13 @@ def with_questions(settings: Settings) -> Settings:
     stdin is one.
     """
     target, questions = settings.target, settings.questions
-    if not questions and (target == "-" or not os.path.exists(target)):
+    alone = not (questions or settings.like)
+    if alone and (target == "-" or not os.path.exists(target)):
         target, questions = ".", (unicode(target),)
     if not os.path.exists(target):
         raise UserError("does not exist", "write structkit ask FOLDER QUESTION").at(target)
+    if settings.like:
+        return settings
     if questions == ("-",) or not (questions or sys.stdin.isatty()):
         questions = tuple(sys.stdin.buffer.read().decode("utf-8", "replace").splitlines())
     questions = tuple(filter(None, map(str.strip, questions)))
@@ -209,9 +280,11 @@ COMMAND = Command(
     _main,
     also=(ListOutput,),
     writes="`query_id`, `query`, `doc_id`, `score`, `rank`, `line`, `path`, `language`, `lines`; "
-    "and what the passage has: `scope`, `names`, `code`, `title`, `headings`, `xpath`, `text`",
+    "and what the passage has: `scope`, `names`, `code`, `title`, `headings`, `xpath`, `text`; "
+    "with --list and --clear `folder`, `exists`, `bytes`, `cache`",
     examples="""
 structkit ask src "how is the area of a circle computed"
 structkit ask "where is a radius read" --glob '*.py' -k 3
+structkit ask --like src/shapes.py:4
 """,
 )

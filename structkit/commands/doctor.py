@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import structkit
 from structkit import machine
+from structkit.asking.caches import caches
 from structkit.extras import EXTRAS, install, usual_model
 from structkit.machine import cache_folder, data_folder
 from structkit.processes import cores
@@ -42,16 +44,16 @@ def version(package: str) -> str:
 class Settings:
     """Look at packages, extras, folders, processor and GPU, and name remedies.
 
-    A terminal gets a table, a pipe JSONL. The state is ok, missing, slow, or differs (equal runs
-    may give other bits).
+    A terminal gets a table, a pipe JSONL. The state is ok, missing, slow, differs (equal runs may
+    give other bits), or gone (a folder of which ask has a cache).
     """
 
 
 def doctor(settings: Settings) -> Iterator[Record]:
     """One record for each thing that was looked at: `part`, `state`, `found`, `remedy`.
 
-    `state` is ok, missing (something would work with the remedy), slow (it would be faster), or
-    differs (equal runs may give other bits).
+    `state` is ok, missing (something would work with the remedy), slow (it would be faster),
+    differs (equal runs may give other bits), or gone (a folder of which `ask` has a cache).
     """
     yield _finding("structkit", structkit.__version__)
     yield _finding("python", platform.python_version())
@@ -60,6 +62,7 @@ def doctor(settings: Settings) -> Iterator[Record]:
     yield from _extras()
     yield _finding("model of ask", usual_model())
     yield _finding("cache folder", str(cache_folder()))
+    yield from _gone()
     yield _finding("data folder", str(data_folder()))
     yield _finding("processor", _processor())
     yield _arithmetic()
@@ -89,6 +92,17 @@ def _extras() -> Iterator[Record]:
         there = ", ".join(f"{name} {each}" for name, each in found.items() if each)
         remedy = f"{install(*packages)}: {use}"
         yield _finding(f"extra {extra}", there if all(found.values()) else "", remedy)
+
+
+def _gone() -> Iterator[Record]:
+    """The caches of folders that are not there any more."""
+    gone: dict[str, int] = {}
+    for each in caches(cache_folder("ask")):
+        if each["folder"] and not each["exists"]:
+            gone[each["folder"]] = gone.get(each["folder"], 0) + each["bytes"]
+    for folder, size in gone.items():
+        remedy = f"structkit ask --clear {shlex.quote(folder)}"
+        yield _finding("cache of ask", f"{size:,} bytes of {folder}", remedy, state="gone")
 
 
 def _processor() -> str:

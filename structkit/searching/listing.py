@@ -65,8 +65,8 @@ def listing(
             console.print("nothing was found", end="\n\n")
         for hit in hits_of[query_id]:
             document = documents.get(hit["doc_id"]) or hit.get("best", hit)
-            best = best_rows(document, question, rows, width - RANK - 2)
-            for line in (_head(hit, document, question, best, width), *_body(best, width)):
+            best, around = (best_rows(document, question, n, width - RANK - 2) for n in (1, rows))
+            for line in (_head(hit, document, question, best, width), *_body(around, width)):
                 console.print(line, no_wrap=True, overflow="ellipsis")
             console.print()
     return shown.getvalue().rstrip("\n")

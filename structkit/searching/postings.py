@@ -130,6 +130,15 @@ class Postings:
             total += highest
         return total
 
+    def rarities(self, asked: Iterable[str]) -> dict[str, float]:
+        """How much each of these words counts (idf), those that a document has."""
+        places = {word: self.words.place(word) for word in asked}
+        return {
+            word: rarity(len(self.lengths), int(self.starts[place + 1] - self.starts[place]))
+            for word, place in places.items()
+            if place is not None
+        }
+
     def _of_word(self, place: int) -> tuple[Counts, Floats]:
         """The documents with a word, and its BM25 in each."""
         here = slice(self.starts[place], self.starts[place + 1])

@@ -211,20 +211,14 @@ def _is_wanted(word: str, wanted: Set[str]) -> bool:
 
 
 def _best(rows: Sequence[Line], wanted: Set[str], maximum: int) -> list[Line]:
-    """The adjacent rows that match most of the question, with the best one in the middle."""
-    if not rows:
-        return []
-    weights = [_weights(row, wanted) for row in rows]
+    """The first row that matches most of the question, with as many before it as after it.
 
-    def worth(first: int) -> tuple[int, int, int]:
-        together: Counter[str] = Counter()
-        for row in weights[first : first + maximum]:
-            together |= row
-        middle = min(first + maximum // 2, len(rows) - 1)
-        return together.total(), weights[middle].total(), -first
-
-    best = max(range(max(1, len(rows) - maximum + 1)), key=worth)
-    chosen = list(rows[best : best + maximum])
+    Where the text begins or ends there, more of the other side.
+    """
+    weights = [_weights(row, wanted).total() for row in rows]
+    best = max(range(len(rows)), key=lambda number: (weights[number], -number), default=0)
+    first = max(0, min(best - maximum // 2, len(rows) - maximum))
+    chosen = list(rows[first : first + maximum])
     while chosen and not chosen[-1].text:
         chosen.pop()
     while chosen and not chosen[0].text:

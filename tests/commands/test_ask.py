@@ -228,3 +228,94 @@ def test_the_users_own_model_is_used_without_being_named(ask, tmp_path):
     (tmp_path / "data/structkit/ask-model").symlink_to(next(package.rglob("config.json")).parent)
     assert named == ask("metres", fields=["doc_id", "score"])
     assert named != words
+
+
+def test_the_place_of_an_answer_is_the_same_with_any_context(ask, tmp_path):
+    text = "import math\n\n\ndef area(radius):\n    radius = abs(radius)\n"
+    text += "    return pi * square(radius)  # area\n\n\nclass Circle:\n    area = property(area)\n"
+    (tmp_path / "project/src/circle.py").write_text(text)
+    question = ("area radius square", "-g", "circle.py", "-k", "1", "--no-model")
+    assert [(6,)] == ask(*question, fields=["line"])
+    places = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    for flags, lines in (["--context=0"], [6]), (["-C", "1"], [5, 6]), (["-C", "3"], range(4, 10)):
+        shown = plain(seen(tmp_path / "project", "ask", *question, *flags, **places)).splitlines()
+        assert shown[0].startswith(" 1  src/circle.py:6 ")
+        assert [str(line) for line in lines] == [row.split()[0] for row in shown[1:]]
+
+
+def test_files_are_paths_alone_best_first(ask, tmp_path):
+    question = ("area of a circle", "metres")
+    paths = [path for (path,) in ask(".", *question, fields=["path"])]
+    done = ask(".", *question, "--files")
+    assert list(dict.fromkeys(paths)) == done.stdout.decode().splitlines()
+    assert len(set(paths)) < len(paths)
+    places = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "XDG_DATA_HOME": str(tmp_path / "data")}
+    shown = seen(tmp_path / "project", "ask", ".", *question, "-l", **places)
+    assert done.stdout.decode().splitlines() == shown.splitlines()
+    assert b"" == ask("docs", "zebra xylophone", "--files", status=1).stdout
+
+
+def test_like_finds_what_is_similar_to_a_passage_but_itself(ask, tmp_path):
+    code = "import time\n\n\ndef {0}(call):\n    while not call():\n        time.sleep(delay)\n"
+    for name in ("retry", "again"):
+        (tmp_path / f"project/src/{name}.py").write_text(code.format(name))
+    seed = "src/retry.py"
+    for flags in [], ["--no-model"]:
+        found = ask("--like", f"{seed}:5", *flags, fields=["path", "query_id", "rank"])
+        assert ("src/again.py", "1", 1) == found[0]
+        assert seed not in {path for path, *_ in found}
+    assert ask("src", "--like", f"{seed}:1").stdout == ask("src", "--like", f"{seed}:5").stdout
+    (only,) = ask("--like", f"{seed}:5", "-g", "*.go", "-k", "1", fields=["path"])
+    assert only[0].endswith(".go")
+    from_python = structkit.ask(tmp_path / "project", like=tmp_path / f"project/{seed}:5")
+    assert f"{tmp_path}/project/src/again.py" == next(from_python)["path"]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        (["--like", "docs/notes.md"], 2, "--like docs/notes.md is not FILE:LINE; write it as"),
+        (["src", "metres", "--like", "a:1"], 2, "--like and QUESTION exclude each other"),
+        (["src", "--like", "docs/notes.md:1"], 1, "docs/notes.md: is no file with passages in src"),
+        (["docs", "--like", "docs/notes.md:999"], 1, "docs/notes.md:999: is in no passage; name"),
+        (["src", "--list"], 2, "--list and FOLDER exclude each other"),
+        (["metres", "-l", "-C2"], 2, "--files and --context exclude each other"),
+        (["no/such", "--like", "docs/notes.md:1"], 1, "no/such: does not exist; write"),
+    ],
+)
+def test_what_is_similar_to_nothing_is_one_line(ask, words, status, told):
+    done = ask(*words, status=status)
+    assert b"" == done.stdout
+    assert done.stderr.decode().splitlines()[-1].startswith(f"structkit: {told}")
+
+
+def test_caches_are_listed_and_cleared(ask, tmp_path):
+    assert [] == ask("--list", fields=["folder"])
+    ask("docs", "metres")
+    ask("src", "metres")
+    ask("src", "metres", "--no-ignore")  # a cache of its own
+    src, docs = (str(tmp_path / "project" / name) for name in ("src", "docs"))
+    fields = ["folder", "exists"]
+    assert sorted([(docs, True), (src, True), (src, True)]) == sorted(ask("--list", fields=fields))
+    kept = [Path(place) for (place,) in ask("--list", fields=["cache"])]
+    assert [file.stat().st_size for file in kept] == [n for (n,) in ask("--list", fields=["bytes"])]
+    shutil.rmtree(src)
+    assert [(src, False)] * 2 == ask("--clear", "src", fields=fields)
+    assert [(docs, True)] == ask("--list", fields=fields)
+    assert [] == ask("--clear", "src", fields=fields)
+    places = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    shown = seen(tmp_path / "project", "ask", "--list", **places).splitlines()
+    assert ["bytes", "is", "folder"] == shown[0].split()
+    assert docs == shown[1].split()[2] + "".join(map(str.strip, shown[2:]))  # folded
+    assert [(docs, True)] == ask("--clear", cwd=tmp_path / "project/docs", fields=fields)
+    assert [] == ask("--list", fields=fields)
+    assert [] == list((tmp_path / "cache/structkit/ask").iterdir())
+
+
+def test_a_cache_that_cannot_be_read_is_listed_without_its_folder(ask, tmp_path):
+    ask("docs", "metres", "--cache", "../kept")
+    (cache,) = (tmp_path / "kept").iterdir()
+    cache.write_bytes(b"no database" * 1000)
+    assert [("", False, 11000)] == ask(
+        "--list", "--cache", "../kept", fields=["folder", "exists", "bytes"]
+    )

@@ -1,0 +1,52 @@
+"""Which caches there are, of which folders, and how they are removed."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from structkit.asking.cache import FOLDER, PARTS, files_of_cache, hold_lock
+from structkit.errors import UserError
+from structkit.records.jsonl import Record
+
+
+def caches(folder: Path) -> Iterator[Record]:
+    """Each cache in a folder of caches: `folder` that it is of, `exists`, `bytes`, `cache`.
+
+    `folder` is empty where the cache cannot be read; it may also be a file or an archive.
+    """
+    for place in sorted(folder.glob("*.sqlite")):
+        target = _target(place)
+        size = sum(os.path.getsize(each) for each in files_of_cache(place) if each.exists())
+        known = {"folder": os.fsdecode(target), "exists": os.path.exists(target)}
+        yield {**known, "bytes": size, "cache": str(place)}
+
+
+def clear(folder: Path, target: str) -> Iterator[Record]:
+    """Remove the caches of a target, which need not exist; those that were removed."""
+    for each in list(caches(folder)):
+        if each["folder"] in (os.path.realpath(target), os.path.abspath(target)):
+            place = Path(each["cache"])
+            try:
+                with hold_lock(place):  # another process may read it
+                    for file in files_of_cache(place):
+                        file.unlink(missing_ok=True)
+            except OSError as error:
+                problem = f"cannot be removed: {error.strerror}"
+                raise UserError(problem, "ask its owner to").at(str(place)) from None
+            yield each
+
+
+def _target(place: Path) -> bytes:
+    """What a cache is of, as it was found; empty where that cannot be read."""
+    query = f"SELECT data FROM {PARTS} WHERE name = ?"
+    try:  # no other mode: it shall not be made, and what a killed process left is taken back
+        opened = sqlite3.connect(f"{place.absolute().as_uri()}?mode=rw", uri=True)
+        with closing(opened) as connection:
+            row = connection.execute(query, (FOLDER,)).fetchone()
+    except sqlite3.Error:
+        return b""
+    return bytes(row[0]) if row else b""
