@@ -16,9 +16,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 import structkit
 from structkit.errors import flag
@@ -31,7 +29,6 @@ T = TypeVar("T")
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 FORMAT = 7  # of the cache: with another number it is another cache
 LONG = 90 * 24 * 3600  # seconds after which a cache that nobody uses is removed
-WIDTH = 8  # of the name of a type
 FILES, TEXTS, PARTS = "files", "texts", "parts"
 FOLDER = "folder"  # the part that says what the cache is of
 SCHEMA = "".join(
@@ -131,21 +128,6 @@ def records_in(compressed: bytes) -> list[Record]:
     """The records in lines that are compressed."""
     lines = zlib.decompress(compressed).splitlines() if compressed else []
     return [orjson.loads(line) for line in lines]
-
-
-def data_of_numbers(numbers: NDArray[Any]) -> bytes:
-    """Integers from 0 on, in as few bytes as the largest needs, after the name of their type."""
-    small = numbers.astype(np.min_scalar_type(numbers.max(initial=0)))
-    return small.dtype.str.ljust(WIDTH).encode() + small.tobytes()
-
-
-def numbers_in(data: bytes) -> NDArray[Any]:
-    """The integers that `data_of_numbers` gives.
-
-    >>> numbers_in(data_of_numbers(np.array([3, 256])))
-    array([  3, 256], dtype=uint16)
-    """
-    return np.frombuffer(data, data[:WIDTH].decode().strip(), offset=WIDTH)
 
 
 class Store:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
-from structkit.asking.cache import File, Store, data_of_numbers, numbers_in
+from structkit.asking.cache import File, Store
 from structkit.collecting.walking import Found, LeftOut, Source, Walk
 from structkit.embeddings.vectors import Numbers
 from structkit.errors import UserError, program
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 LARGE = 4 << 20  # bytes from which several processes are worth starting
 PROCESSES = 8
 
+WIDTH = 8  # of the name of a type
 ARRAYS = ("lengths", "starts", "documents", "counts")
 FAST = 1  # zlib's level that takes the least time
 
@@ -122,6 +124,21 @@ def indexed_files(data: bytes) -> list[IndexedFile]:
 def data_of(files: Sequence[IndexedFile]) -> bytes:
     """The files of an index, to be kept."""
     return orjson.dumps([list(each) for each in files])
+
+
+def data_of_numbers(numbers: NDArray[Any]) -> bytes:
+    """Integers from 0 on, in as few bytes as the largest needs, after the name of their type."""
+    small = numbers.astype(np.min_scalar_type(numbers.max(initial=0)))
+    return small.dtype.str.ljust(WIDTH).encode() + small.tobytes()
+
+
+def numbers_in(data: bytes) -> NDArray[Any]:
+    """The integers that `data_of_numbers` gives.
+
+    >>> numbers_in(data_of_numbers(np.array([3, 256])))
+    array([  3, 256], dtype=uint16)
+    """
+    return np.frombuffer(data, data[:WIDTH].decode().strip(), offset=WIDTH)
 
 
 def moves(before: Sequence[IndexedFile], after: Sequence[IndexedFile]) -> Numbers:
