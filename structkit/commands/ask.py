@@ -26,7 +26,9 @@ from structkit.settings import Command, files_of, setting
 
 if TYPE_CHECKING:
     from structkit.asking.cache import Store
+    from structkit.asking.folder import Target
     from structkit.embeddings.vectors import TextEncoding
+    from structkit.scoring.runs import Hit
 
 WIDTH = 100
 INSTEAD = ("questions", "like", "no_cache")  # what is not about caches
@@ -165,17 +167,24 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
             answered = [similar(folder, example.passage(folder, target), k, globs, meaning)]
         found: list[Record] = []
         for number, (question, best) in enumerate(answered, 1):
-            for rank, (hit, record) in enumerate(best, 1):
-                path = target.from_here(record["path"])
-                doc_id = path + record["id"][len(record["path"]) :]
-                answer = {"query_id": str(number), "query": question, "doc_id": doc_id}
-                passage = _passage({**record, "path": path}, question)
-                found.append({**answer, "score": hit.score, "rank": rank, **passage})
+            found += _records(str(number), question, best, target)
             if not best:
                 say(str(_nothing(settings, question, meaning is not None).at(settings.target)))
         return found
 
     yield from with_cache(place, target.real, work)
+
+
+def _records(
+    query_id: str, question: str, best: Iterable[tuple[Hit, Record]], target: Target
+) -> Iterator[Record]:
+    """Records of the answers to a question, best first."""
+    for rank, (hit, record) in enumerate(best, 1):
+        path = target.from_here(record["path"])
+        doc_id = path + record["id"][len(record["path"]) :]
+        answer = {"query_id": query_id, "query": question, "doc_id": doc_id}
+        passage = _passage({**record, "path": path}, question)
+        yield {**answer, "score": hit.score, "rank": rank, **passage}
 
 
 def _passage(record: Record, question: str) -> dict[str, Any]:
