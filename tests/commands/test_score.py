@@ -161,3 +161,37 @@ def test_self_is_no_file_and_measures_may_have_parameters(tmp_path, monkeypatch)
     app(arguments, standalone_mode=False)
     scored = orjson.loads((tmp_path / "self").read_bytes())
     assert ["P(rel=1, judged_only=True)@1", "RR", "R@10"] == [*scored][4::3]
+
+
+@pytest.mark.parametrize(
+    ("limits", "status", "told"),
+    [
+        (["RR=0.5", "P(rel=1)@1=0"], 0, ""),
+        (["RR=0.75"], 1, "run two: RR is 0.5, below 0.75"),
+        (["RR=0.4", "P(rel=1)@1=2"], 1, "run two: P(rel=1)@1 is 0.333333, below 2"),
+        (["RR@1=0"], 2, "no measure 'RR@1'; did you mean 'RR'? there are: P(rel=1)@1, RR"),
+    ],
+)
+def test_a_value_below_its_limit_fails_when_all_is_written(run, tmp_path, limits, status, told):
+    hits = {"one": [*FOUND, {"query_id": "q4", "doc_id": "a", "score": 1}], "two": FOUND}
+    for name, lines in {**hits, "qrels": JUDGED}.items():
+        (tmp_path / name).write_bytes(b"\n".join(map(orjson.dumps, lines)))
+    files = ("--qrels", "qrels", "one", "two", "--measures", "RR P(rel=1)@1")
+    done = run("score", *files, *(f"--fail-below={limit}" for limit in limits))
+    assert (status, 2) == (done.returncode, len(done.stdout.splitlines()))
+    assert told == done.stderr.decode().rstrip("\n").removeprefix("structkit: ")
+
+
+def test_a_limit_that_is_none_is_wrong_usage_before_files_are_read(run):
+    done = run("score", "--qrels=none", "none", "--fail-below=RR")
+    told = "structkit: --fail-below RR is not MEASURE=VALUE; write it as nDCG@10=0.6\n"
+    assert (2, told) == (done.returncode, done.stderr.decode())
+
+
+def test_a_comparison_has_limits_too(run, tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).write_bytes(b"\n".join(map(orjson.dumps, FOUND)))
+    compared = ("--qrels=self", "one", "--compare=two", "--measures", "RR R@1")
+    done = run("score", *compared, "--fail-below=R@1=0", "--fail-below=RR=0.9")
+    told = "structkit: run one, against two: RR is 0.333333, below 0.9\n"
+    assert (1, told) == (done.returncode, done.stderr.decode())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Literal
 
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, unknown
 from structkit.paths import names_of
 from structkit.records.jsonl import Record
 from structkit.records.stream import OutputOptions
@@ -143,6 +144,48 @@ class TableOptions(OutputOptions):
     """Where scores are written, and as what."""
 
     markdown: bool = setting(False, "A table for a README.")
+    fail_below: tuple[str, ...] = setting(
+        (), "Exit with status 1 if a record's value is lower, for CI.", metavar="MEASURE=VALUE"
+    )
+
+    def __post_init__(self) -> None:
+        for text in self.fail_below:
+            limit_of(text)
+
+
+def limit_of(text: str) -> tuple[str, float]:
+    """The measure and its lowest value in `MEASURE=VALUE`.
+
+    >>> limit_of("P(rel=2)@1=0.5")
+    ('P(rel=2)@1', 0.5)
+    """
+    name, _, number = text.rpartition("=")
+    try:
+        lowest = float(number) if name else math.nan
+    except ValueError:
+        lowest = math.nan
+    if math.isnan(lowest):
+        problem = f"{flag('fail_below', text)} is not MEASURE=VALUE"
+        raise UserError(problem, "write it as nDCG@10=0.6", status=2)
+    return name, lowest
+
+
+def check_limit(records: Sequence[Record], name: str, lowest: float) -> None:
+    """Errors: a record has a lower value of a measure, or none has the measure."""
+    values = [{each["measure"]: each["value"]} if "measure" in each else each for each in records]
+    if not any(name in each for each in values):
+        known = {key for each in values for key, value in each.items() if isinstance(value, float)}
+        ends = {f"{key}_{end}" for key in known for end in ("low", "high")}
+        raise unknown("measure", name, known - ends)
+    lower = [
+        place for place, each in enumerate(values) if name in each and not each[name] >= lowest
+    ]
+    if lower:
+        least = min(lower, key=lambda place: values[place][name])
+        texts = {key: text for key, text in records[least].items() if isinstance(text, str)}
+        of = (f"{key} {text}" for key, text in texts.items() if key != "measure")
+        problem = f"{name} is {values[least][name]:.6g}, below {lowest:g}"
+        raise UserError(f"{', '.join(of)}: {problem}", "")
 
 
 def score(settings: Settings) -> Iterator[Record]:
@@ -164,7 +207,12 @@ def _main(settings: Settings, options: TableOptions) -> None:
 
         return table(records, options.markdown, width)
 
-    write_drawn(score(settings), options.output, draw, always=options.markdown)
+    records: Iterable[Record] = score(settings)
+    if options.fail_below:
+        records = kept = list(records)
+    write_drawn(records, options.output, draw, always=options.markdown)
+    for text in options.fail_below:
+        check_limit(kept, *limit_of(text))
 
 
 COMMAND = Command(
