@@ -16,13 +16,14 @@ from pathlib import Path
 import structkit
 from structkit import machine
 from structkit.asking.caches import caches
+from structkit.errors import UserError
 from structkit.extras import EXTRAS, install, usual_model
 from structkit.machine import cache_folder, data_folder
 from structkit.processes import cores
 from structkit.records.jsonl import Record
 from structkit.records.stream import OutputOptions
 from structkit.records.table import table, write_drawn
-from structkit.settings import Command
+from structkit.settings import Command, setting
 
 # what computes, in the order of a bug report
 COMPUTING = ("torch", "transformers", "tokenizers", "numpy", "faiss-cpu", "lxml", "nltk", "typer")
@@ -137,15 +138,26 @@ def _gpu() -> Record:
     return _finding("GPU", found or "none: training and encoding run on the processor")
 
 
-def _main(settings: Settings, options: OutputOptions) -> None:
-    write_drawn(doctor(settings), options.output, report)
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions(OutputOptions):
+    """Where the report goes, and whether it may tell of missing things."""
+
+    strict: bool = setting(False, "Exit with status 1 if anything is missing, extras too.")
+
+
+def _main(settings: Settings, options: ReportOptions) -> None:
+    found = list(doctor(settings))
+    write_drawn(found, options.output, report)
+    missing = [each["part"] for each in found if each["state"] == "missing"]
+    if options.strict and missing:
+        raise UserError(f"missing: {', '.join(missing)}", "install them as their remedies say")
 
 
 COMMAND = Command(
     doctor,
     Settings,
     _main,
-    also=(OutputOptions,),
+    also=(ReportOptions,),
     writes="`part`, `state`, `found`, `remedy`",
     examples="structkit doctor",
 )

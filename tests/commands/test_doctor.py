@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from conftest import status_of
 from imported import imported
 from terminals import seen
 
@@ -48,6 +49,17 @@ def test_an_unused_gpu_is_told(findings, monkeypatch, tmp_path):
     found = findings()
     assert ("slow", "H100, 81559 MiB") == (found["GPU"]["state"], found["GPU"]["found"])
     assert "CUDA" in found["GPU"]["remedy"]
+
+
+@pytest.mark.parametrize("gone", [set(), {"torch"}, {"pyarrow", "warcio"}])
+def test_strict_fails_where_something_is_missing(monkeypatch, capfd, gone):
+    monkeypatch.setattr(doctor, "version", lambda name: "" if name in gone else "1.0")
+    status = status_of("doctor", "--strict")
+    told, errors = capfd.readouterr()
+    missing = [each["part"] for each in map(json.loads, told.splitlines()) if not each["found"]]
+    assert len(gone) == len(missing)
+    expected = f"structkit: missing: {', '.join(missing)}; install them as their remedies say\n"
+    assert (bool(gone), expected if gone else "") == (bool(status), errors)
 
 
 def test_a_pipe_gets_records_without_a_heavy_import():
