@@ -11,17 +11,17 @@ strae-tuned: $(INSTALLED) ## StrAE and fastText, tuned on other pairs: make stra
 TUNED := $(STRAE)/tuned
 # every setting, one seed: the rate (at 1.0 fastText does not converge), and of fastText vectors as long as
 # StrAE's with rows of n-grams besides (wide), or half as long with as many rows of n-grams as of words (equal:
-# as many numbers as StrAE)
+# as many numbers as StrAE). A run is named by its file up to the first point
 TUNED_METHODS := strae self-strae
-GRID = $(foreach rate,0.05 0.25 0.5,fasttext-wide-$(rate) fasttext-equal-$(rate)) \
-  $(foreach rate,0.002 0.004 0.008,$(TUNED_METHODS:%=%-$(rate)))
+GRID = $(foreach rate,0_05 0_25 0_5,fasttext-wide-$(rate) fasttext-equal-$(rate)) \
+  $(foreach rate,0_002 0_004 0_008,$(TUNED_METHODS:%=%-$(rate)))
 FLAGS_wide := --buckets 200000
 FLAGS_equal := --embedding-size 50 --buckets 27000
 # the best of each on the first half
-WIDE := fasttext-wide-0.5
-EQUAL := fasttext-equal-0.25
-TREE := strae-0.004
-SELF := $(filter self-%,$(TUNED_METHODS:%=%-0.002))
+WIDE := fasttext-wide-0_5
+EQUAL := fasttext-equal-0_25
+TREE := strae-0_004
+SELF := $(filter self-%,$(TUNED_METHODS:%=%-0_004))
 # trees given are above fastText of equal vectors and of equal parameters, and above the mean of their own words;
 # each system is above random vectors, and trees made are above fastText and the mean of their own words
 TUNED_HYPOTHESES := $(foreach each,$(TREE) $(SELF),$(patsubst %,$(each):%,$(WIDE) $(EQUAL) $(each)-words)) \
@@ -29,7 +29,7 @@ TUNED_HYPOTHESES := $(foreach each,$(TREE) $(SELF),$(patsubst %,$(each):%,$(WIDE
 
 STRAE_ROWS := $(TUNED)/rows
 STRAE_TRAINED := $(TUNED)/trained
-rate-of = $(lastword $(subst -, ,$(1)))
+rate-of = $(subst _,.,$(lastword $(subst -, ,$(1))))
 define tuned-model
 $(if $(filter fasttext-%,$(1)),$(call strae-model,tuned/$(1),fasttext,text,--final-punct $(FINAL_PUNCT) --epochs \
   $(PASSES) $(FLAGS_$(word 2,$(subst -, ,$(1)))) --learning-rate $(call rate-of,$(1))))
@@ -61,7 +61,8 @@ $(TUNED)/scores.jsonl: $(TUNED_RUNS)
 	$(SUITE) $^ -o $@
 $(TUNED)/compared.jsonl: $(TUNED_RUNS)
 	$(SUITE) $^ -o $@ $(addprefix --compare ,$(foreach name,$(TUNED_AGAINST),$(filter $(TUNED)/second/$(name)@%,$^)))
-TELL_TUNED = $(TELL) gather $^ --suite --stated $(TUNED_HYPOTHESES) --folder $(TUNED) -o $@ --data $(WIKITEXT) \
+TELL_TUNED = $(TELL) gather $^ --suite --stated $(TUNED_HYPOTHESES) --folder $(TUNED) -o $@ \
+  --data $(WIKITEXT) $(foreach each,$(TASKS),$(DATA)/strae_eval/$(firstword $(subst =, ,$(each))).jsonl.gz) \
   --title "StrAE's family, tuned on one half of the pairs, told of the other" \
   --command 'make strae-tuned DATA=../shared/data SENTENCES=$(SENTENCES) SEEDS="$(SEEDS)" TUNED_METHODS="$(TUNED_METHODS)"'
 $(TUNED)/report.json: $(TUNED)/scores.jsonl $(TUNED)/compared.jsonl
