@@ -12,6 +12,7 @@ from structkit.machine import data_folder
 # models that are not downloaded: one ships with structkit, the other is an extra
 BUILTIN, MINILM = "builtin", "minilm"
 OWN_MODEL = "ask-model"  # in the folder of the user's data
+TRAINING = ("torch", "transformers")  # what a light installation is without (setup.py)
 # the packages of each extra, as pip installs them (`structkit` on PyPI is another project's), and
 # what it is for
 EXTRAS = {

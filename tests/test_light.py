@@ -1,0 +1,84 @@
+"""An installation without torch and transformers: what works, and what says that it cannot."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import environment
+
+pytestmark = pytest.mark.long
+LEFT_OUT = re.compile(r"(torch|transformers|sentence_transformers)\b|(?!__editable__).*\.pth$")
+WORKS = [
+    "ask {fixtures}/collect/src circle -k 1 --no-cache",
+    "collect {fixtures}/collect/src -o corpus.jsonl",
+    "select corpus.jsonl --head 1",
+    "show corpus.jsonl",
+    "pair {fixtures}/code/test.jsonl -o test.jsonl",
+    "mask-entities test.jsonl",
+    "mask-entities --strategy span test.jsonl",
+    "html-variants {fixtures}/pages/test.jsonl",
+    "parse-trees --field text_a {fixtures}/sentences/pairs.jsonl -o trees.jsonl",
+    "score --task trees --gold trees.jsonl trees.jsonl",
+    "convert --from beir {fixtures}/formats/beir -o beir",
+    "search test.jsonl --method bm25 --queries test.jsonl -o run.jsonl",
+    "fuse run.jsonl run.jsonl",
+    "rerank run.jsonl --corpus test.jsonl --queries test.jsonl --for code",
+    "score run.jsonl --qrels self",
+    "encode -m builtin test.jsonl --as document -o vectors.npy",
+    "search vectors.npy -m builtin --query circle --index hnsw",
+    "search vectors.npy -m builtin --query circle --method hybrid --texts test.jsonl",
+    "merge-embeddings vectors.npy -o merged.npy",
+    "plugins",
+    "doctor",
+    "train santa --help",
+]
+NEEDS = [
+    "train santa test.jsonl -o model",
+    "train fasttext test.jsonl -o model",
+    "encode -m minilm test.jsonl --as document",
+    "ask {fixtures}/collect/src circle -m minilm --no-cache",
+]
+
+
+@pytest.fixture(scope="module")
+def light(tmp_path_factory):
+    """Runs structkit in an environment with all that this one has, but for what trains."""
+    folder = tmp_path_factory.mktemp("light")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+    [packages] = (folder / "venv").glob("lib/*/site-packages")
+    for place in (Path(each) for each in sys.path if each.endswith("site-packages")):
+        for each in place.iterdir():
+            if not LEFT_OUT.match(each.name) and not (packages / each.name).exists():
+                (packages / each.name).symlink_to(each)
+    fixtures = Path("fixtures").absolute()
+
+    def run(words):
+        command = [folder / "venv/bin/python", "-m", "structkit", *words.split()]
+        command = [str(word).format(fixtures=fixtures) for word in command]
+        return subprocess.run(
+            command, cwd=folder, env=environment(), capture_output=True, text=True, check=False
+        )
+
+    return run
+
+
+def test_all_but_training_and_encoders_of_torch_works(light):
+    for words in WORKS:
+        done = light(words)
+        assert 0 == done.returncode, f"{words}\n{done.stderr}"
+    torch = light("doctor").stdout.splitlines()[2]
+    assert '{"part":"torch","state":"missing","found":"","remedy":"pip install torch"}' == torch
+
+
+def test_the_rest_says_so_in_one_line(light):
+    light("pair {fixtures}/code/test.jsonl -o test.jsonl")
+    for words in NEEDS:
+        done = light(words)
+        *_, told = done.stderr.splitlines()
+        needs = (
+            "structkit: this needs the package (torch|transformers); pip install torch transformers"
+        )
+        assert re.fullmatch(needs, told), done.stderr
+        assert (1, "") == (done.returncode, done.stdout)
