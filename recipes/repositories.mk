@@ -2,14 +2,16 @@
 # MODEL is an encoder's folder or name, by default the one of `make santa-model`, if it is there. Two tables
 # of token vectors: builtin ships, static is distilled from MiniLM (SLOW= leaves out MiniLM itself). PEERS=
 # leaves out ripgrep and semble: install ripgrep with the system's packages, semble with `pip install semble`.
-.PHONY: repositories FORCE
+.PHONY: repositories repositories-tokens FORCE
 
 REPOSITORIES := runs/repositories
 CODEBASES := flask click express gin chi gson guzzle rack axum zod libuv nlohmann-json dapper
 MODEL :=
 SLOW := minilm
 PEERS := ripgrep semble
-ASKED = ask ask-words $(PEERS)
+# without the words that share a stem, without the rankers of code
+PARTS_OUT := ask-without-related ask-without-rankers ask-words-without-related ask-words-without-rankers ask-words-alone
+ASKED = ask ask-words $(SLOW:%=ask-%) $(PARTS_OUT) $(PEERS)
 CHOICES := codebases model systems
 ENCODERS := builtin static $(SLOW) $(if $(MODEL),model)
 SEARCHES := bm25 $(ENCODERS:%=hybrid-%)
@@ -22,6 +24,14 @@ repositories: $(INSTALLED) ## Search in source code next to published systems: m
 	@test -f '$(DATA)/files.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory $(REPOSITORIES)/table.md MODEL='$(or $(MODEL),$(wildcard $(ASK_MODEL)))'
 	@cat $(REPOSITORIES)/table.md
+
+repositories-tokens: $(INSTALLED) ## What an agent reads until a passage answers: make repositories-tokens DATA=../shared/data/repositories
+	@test -f '$(DATA)/files.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+	@$(MAKE) --no-print-directory $(REPOSITORIES)/tokens.md
+	@cat $(REPOSITORIES)/tokens.md
+
+$(REPOSITORIES)/tokens.md: $(DATA)/files.jsonl.gz $(REPOSITORIES)/static.model
+	$(REPORT) tokens --data $(DATA) --queries $(DATA)/queries.jsonl.gz --model $(REPOSITORIES)/static.model -o $@
 
 $(REPOSITORIES)/%/files.jsonl: $(DATA)/files.jsonl.gz
 	@mkdir -p $(@D)

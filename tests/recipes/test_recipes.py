@@ -223,7 +223,7 @@ def test_models_from_scratch_need_nothing_of_other_recipes(tmp_path, target):
     assert [] == [line for line in commands if "runs/strae" in line]
 
 
-@pytest.mark.parametrize("target", ["demo", "span-parser", "repositories"])
+@pytest.mark.parametrize("target", ["demo", "span-parser", "repositories", "repositories-tokens"])
 def test_other_recipes_are_of_commands_that_exist(tmp_path, target):
     names = ("files", "queries", "qrels", "trees/gum_train", "trees/gum_dev", "wikitext2_parsed")
     data = touched(tmp_path, *names)
