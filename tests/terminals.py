@@ -41,6 +41,18 @@ def shown(
     return LINK_ID.sub("id=0", data.decode().replace("\r\n", "\n"))
 
 
+def typed_in(folder: Path, shell: list[str], lines: list[str]) -> str:
+    """What a terminal shows while lines are typed into a shell that has a folder's programs."""
+    terminal, end = pty.openpty()
+    changes = {"PATH": f"{folder}:{os.environ['PATH']}", "HOME": str(folder), "TERM": "dumb"}
+    variables = environment(_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1", **changes)
+    command = ["setsid", "--ctty", "--wait", *shell]  # fish wants the terminal to be its own
+    with subprocess.Popen(command, stdin=end, stdout=end, stderr=end, env=variables):
+        os.close(end)
+        os.write(terminal, "".join(f"{line}\n" for line in lines).encode())
+        return all_of(terminal).decode()
+
+
 def all_of(terminal: int) -> bytes:
     """What a terminal gets until the last program at its end has gone; it is closed."""
     data = b""

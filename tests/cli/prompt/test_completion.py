@@ -1,10 +1,13 @@
 """What shells are told for the tab key, by the variables that their scripts set."""
 
 import shlex
+import shutil
 import sys
 
 import pytest
+from conftest import PROGRAM
 from imported import imported
+from terminals import typed_in
 
 from structkit import registry
 from structkit.cli.main import _run
@@ -96,3 +99,26 @@ def test_scripts_are_offered(shell, run):
     )
     assert (0, b"") == (done.returncode, done.stderr)
     assert f"_STRUCTKIT_COMPLETE=complete_{shell}".encode() in done.stdout
+
+
+EVAL = 'eval "$(structkit --show-completion {})"'
+SHELLS = {  # how it starts without the user's files, and learns the script
+    "bash": (["--norc", "--noprofile", "-i"], EVAL),
+    "zsh": (["-f", "-i"], f"autoload -Uz compinit; compinit -D -u; {EVAL}"),
+    "fish": (["--no-config", "-i"], "structkit --show-completion {} | source"),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_tab_key_completes_in_a_shell(shell, tmp_path):
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not installed")
+    program = tmp_path / "structkit"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(PROGRAM)} "$@"\n')
+    program.chmod(0o755)
+    flags, learn = SHELLS[shell]
+    typed = [learn.format(shell), "structkit sel\t--help", "structkit train fastt\t--help", "exit"]
+    seen = typed_in(tmp_path, [shell, *flags], typed)
+    assert "structkit select [OPTIONS]" in seen, seen
+    assert "structkit train fasttext [OPTIONS]" in seen, seen
