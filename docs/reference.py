@@ -1,44 +1,114 @@
-"""The pages of the reference, made when the site is built: of --help, docstrings and the registry.
+"""The pages of the reference, made when the site is built: of settings, examples and docstrings.
 
 They are nowhere kept, so they cannot be out of date.
 """
 
 from __future__ import annotations
 
+import html
 import inspect
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
 
 import structkit
+from docs.examples import results
+from structkit.cli.main import sections
+from structkit.cli.manual import commands, examples
 from structkit.registry import KINDS, Plugin, plugins
 from structkit.settings import COMMANDS, Program
 
-HELP = Path("fixtures/help")  # what --help says; a test holds both together
+TRAIN = "structkit-train-"
+Row = tuple[str, str]
+
+
+def on_config(config: Any) -> Any:
+    """Name the pages of commands and methods in the navigation."""
+    reference = next(part["Reference"] for part in config["nav"] if "Reference" in part)
+    reference[:0] = [
+        {
+            title: [
+                f"reference/{title.lower()}.md",
+                *(f"reference/{before}{name}.md" for name in some),
+            ]
+        }
+        for title, before, some in (("Commands", "", COMMANDS), ("Methods", "train-", methods()))
+    ]
+    return config
 
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages to the site."""
-    for name, page in PAGES.items():
-        files.append(File.generated(config, f"reference/{name}.md", content=page()))
+    pages = {name: page() for name, page in PAGES.items()}
+    made = {name.removeprefix("structkit-"): rest for name, *rest in commands()}
+    lines = [line for name in COMMANDS for line in examples(made[name][0])]
+    seen = results(lines)
+    for name in COMMANDS:
+        parts = [each for each in made if each.startswith(f"{name}-") and name != "train"]
+        pages[name] = "\n\n".join(
+            [command(f"structkit {name}", *made[name], seen)]
+            + [_flags(f"## structkit {each.replace('-', ' ')}", *made[each]) for each in parts]
+        )
+    for name in methods():
+        pages[f"train-{name}"] = command(f"structkit train {name}", *made[f"train-{name}"], {})
+    for name, page in pages.items():
+        files.append(File.generated(config, f"reference/{name}.md", content=page))
     return files
 
 
-def commands() -> str:
-    """All commands with their help."""
-    listed = [name for name in COMMANDS if (HELP / f"{name}.txt").exists()]
-    parts = [f"- [`{name}`](#{name}): {Program().summary(name)}" for name in listed]
-    sections = [f"## {name}\n\n{_shown(name)}" for name in listed]
-    return _page("Commands", "\n".join(parts), *sections)
+def command(title: str, made: Any, context: Any, seen: dict[str, tuple[str, str]]) -> str:
+    """What a command is for, its records, examples with what they read and write, and its flags."""
+    shown = [_example(line, *seen.get(line, ("", ""))) for line in examples(made)]
+    records = "\n".join(f"- **{verb}** {names}" for verb, names in made.records.items())
+    return _page(f"`{title}`", made.help or "", records, "## Examples", *shown) + _flags(
+        "## Flags", made, context
+    )
 
 
-def methods() -> str:
-    """All methods that come with structkit, with their settings."""
-    listed = [plugin.name for plugin in _built_in() if plugin.kind == "method"]
-    sections = [f"## {name}\n\n{_shown(f'train-{name}')}" for name in listed]
-    return _page("Methods", "`structkit train METHOD`: the settings of each method.", *sections)
+def _example(line: str, read: str, written: str) -> str:
+    """A command line, with the first records that it reads and writes side by side."""
+    parts = [f"```sh\n{line}\n```"]
+    shown = {"The first record read": read, "The first one written": written}
+    boxes = [f"{title}:\n\n```json\n{text}\n```" for title, text in shown.items() if text]
+    if boxes:
+        held = "\n\n".join(f"<div markdown>\n\n{box}\n\n</div>" for box in boxes)
+        parts.append(f'<div class="grid" markdown>\n\n{held}\n\n</div>')
+    return "\n\n".join(parts)
+
+
+def _flags(title: str, made: Any, context: Any) -> str:
+    """The arguments and flags of a command in their groups, as tables."""
+    tables = [
+        f"### {heading}\n\n| | |\n|---|---|\n" + "\n".join(map(_cells, rows))
+        for heading, rows in sections(made, context).items()
+        if rows and heading != "Records"
+    ]
+    return "\n\n".join([title, *tables]) + "\n"
+
+
+def _cells(row: Row) -> str:
+    # a bar in a code span would begin a cell
+    name, text = (html.escape(each, quote=False).replace("|", "&#124;") for each in row)
+    return f"| <code>{name}</code> | {' '.join(text.split())} |"
+
+
+def methods() -> list[str]:
+    """The names of all methods that come with structkit."""
+    return [plugin.name for plugin in _built_in() if plugin.kind == "method"]
+
+
+def command_list() -> str:
+    """All commands, with a page of each."""
+    rows = [f"- [`{name}`]({name}.md): {Program().summary(name)}" for name in COMMANDS]
+    return _page("Commands", "\n".join(rows))
+
+
+def method_list() -> str:
+    """All methods, with a page of each."""
+    told = {plugin.name: plugin.summary() for plugin in _built_in() if plugin.kind == "method"}
+    rows = [f"- [`{name}`](train-{name}.md): {summary}" for name, summary in told.items()]
+    return _page("Methods", "`structkit train METHOD`, of which the registry has:", "\n".join(rows))
 
 
 def listed() -> str:
@@ -64,7 +134,7 @@ def python() -> str:
     return _page("Python", "See the [guide](../guide/python.md) for an example of each.", *sections)
 
 
-PAGES = {"commands": commands, "methods": methods, "plugins": listed, "python": python}
+PAGES = {"commands": command_list, "methods": method_list, "built-in": listed, "python": python}
 
 
 def _built_in() -> list[Plugin]:
@@ -105,10 +175,6 @@ def _parameter(parameter: inspect.Parameter) -> str:
 def _row(plugin: Plugin) -> str:
     also = f" (also {', '.join(plugin.signs.aliases)})" if plugin.signs.aliases else ""
     return f"- `{plugin.name}`{also}: {plugin.summary()}"
-
-
-def _shown(name: str) -> str:
-    return f"```text\n{(HELP / f'{name}.txt').read_text('utf-8').strip()}\n```"
 
 
 def _page(title: str, *parts: str) -> str:

@@ -11,20 +11,26 @@ from structkit import __version__
 from structkit.cli.main import Commands, app, sections
 
 
-def pages() -> Iterator[tuple[str, str]]:
-    """The name of each command, `structkit-plot-ranks`, and its manual page."""
+def commands() -> Iterator[tuple[str, Any, Any]]:
+    """The name of each command, `structkit-plot-ranks`, the command, and its context."""
     waiting: list[tuple[Any, Any, str]] = [(app, None, "structkit")]
     while waiting:
         command, above, name = waiting.pop()
         context = command.context_class(command, info_name=command.name or name, parent=above)
-        yield name, page(command, context, name)
+        yield name, command, context
         if isinstance(command, Commands):
             for each in reversed(command.list_commands(context)):
                 below = command.get_command(context, each)
                 waiting.append((below, context, f"{name}-{each}"))
 
 
-def page(command: Any, context: Any, name: str) -> str:
+def pages() -> Iterator[tuple[str, str]]:
+    """The name of each command, and its manual page."""
+    for name, command, context in commands():
+        yield name, page(name, command, context)
+
+
+def page(name: str, command: Any, context: Any) -> str:
     """A manual page in the macros of man(7)."""
     summary = (command.help or "").partition("\n\n")[0]
     lines = [
@@ -43,10 +49,15 @@ def page(command: Any, context: Any, name: str) -> str:
         lines += _definitions(command.heading, command.rows(context))
     for heading, rows in sections(command, context).items():
         lines += _definitions(heading, rows)
-    examples = (command.epilog or "").partition("Examples:\n")[2].splitlines()
-    if examples:
-        lines += [".SH EXAMPLES", ".nf", *(escaped(line.strip()) for line in examples), ".fi"]
+    if shown := examples(command):
+        lines += [".SH EXAMPLES", ".nf", *map(escaped, shown), ".fi"]
     return "\n".join(lines) + "\n"
+
+
+def examples(command: Any) -> list[str]:
+    """The command lines at the end of a command's help."""
+    lines = (command.epilog or "").partition("Examples:\n")[2].splitlines()
+    return [line.strip() for line in lines]
 
 
 def _definitions(heading: str, rows: list[tuple[str, str]]) -> list[str]:

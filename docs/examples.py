@@ -1,0 +1,110 @@
+"""What the examples of --help write, run one after the other in a folder of records."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+FIXTURES = {
+    "functions.jsonl": "code/test.jsonl",
+    "pages.jsonl": "pages/test.jsonl",
+    "sentences.jsonl": "sentences/pairs.jsonl",
+    "products.jsonl": "products/products.jsonl",
+}
+STRUCTKIT = (sys.executable, "-m", "structkit")
+LONGEST, FEW = 60, 3  # of a value that is shown: characters, items
+
+
+def results(lines: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """The first record that each command line reads, and the first that it writes, made short."""
+    found = {}
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        prepare(folder)
+        for line in lines:
+            read = next((folder / word for word in shlex.split(line) if word in FIXTURES), None)
+            before = shown(read) if read else ""
+            printed = shell(line, folder)
+            words = shlex.split(line.split("|")[-1])
+            written = folder / words[words.index("-o") + 1] if "-o" in words else None
+            found[line] = (before, shown(written) if written else short(printed))
+    return found
+
+
+def prepare(folder: Path, **how: Any) -> None:
+    """Put into a folder what users have: records, two runs on the pages, one on the functions."""
+    for name, path in FIXTURES.items():
+        lines = Path("fixtures", path).read_text("utf-8").splitlines(keepends=True)
+        text = "".join(lines if name == "functions.jsonl" else lines[:12])
+        text = text.replace('"text_a"', '"text"') if name == "sentences.jsonl" else text
+        (folder / name).write_text(text, "utf-8")
+    for part in ("src", "docs"):
+        shutil.copytree(Path("fixtures/collect", part), folder / part)
+    shutil.make_archive(str(folder / "package"), "zip", folder / "docs")
+    search = "structkit search {0}.jsonl --method bm25 --queries {0}.jsonl {1}"
+    shell(search.format("pages", "--document-field html -o bm25.jsonl"), folder, **how)
+    for part in range(2):  # as if each came from a part of the pages
+        shutil.copy(folder / "bm25.jsonl", folder / f"part-{part}.jsonl")
+    shell(search.format("functions", "-o run.jsonl"), folder, **how)
+
+
+def shell(
+    line: str,
+    folder: Path,
+    program: Iterable[str] = STRUCTKIT,
+    variables: Mapping[str, str] = os.environ,
+) -> str:
+    """What a command line prints; it does what it is for, or the error says why not."""
+    made = f'set -eo pipefail; structkit() {{ {shlex.join(program)} "$@"; }}\n{line}'
+    done = subprocess.run(
+        ["bash", "-c", made], cwd=folder, env=variables, capture_output=True, text=True
+    )
+    if done.returncode or not (done.stdout or {"-o", ">"} & {*line.split()}):
+        raise RuntimeError(f"$ {line}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def shown(file: Path) -> str:
+    """The first record of a file, made short; empty where the file has none."""
+    opened = gzip.open if file.suffix == ".gz" else open
+    if not file.is_file():
+        return ""
+    with opened(file, "rb") as lines:
+        return short(next(iter(lines), b"").decode("utf-8", "replace"))
+
+
+def short(printed: str) -> str:
+    r"""The first record of some, a field on each line and long values cut; or other text as it is.
+
+    >>> short('{"id": "a", "embedding": [0.25, 0.5, 0.75, 1.0]}')
+    '{\n  "id": "a",\n  "embedding": [0.25, 0.5, 0.75, …]\n}'
+    """
+    try:
+        record = json.loads(printed.partition("\n")[0])
+    except ValueError:
+        return printed if printed.isprintable() or "\n" in printed else ""
+    rows = ",\n".join(f"  {_json(name)}: {_json(_cut(value))}" for name, value in record.items())
+    return f"{{\n{rows}\n}}".replace('"…"', "…")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= LONGEST else value[: LONGEST - 1] + "…"
+    if isinstance(value, list):
+        return [*map(_cut, value[:FEW]), *["…"] * (len(value) > FEW)]
+    if isinstance(value, dict):
+        return {name: _cut(each) for name, each in [*value.items()][:FEW]}
+    return value
