@@ -46,7 +46,7 @@ class Distilled(TrainingModule):
     def __init__(self, settings: Method, table: Table) -> None:
         super().__init__(settings)
         self.quantize = settings.quantize
-        self.bag, self.tokenizer = Bag(table.rows, saturating=table.saturating), table.tokenizer
+        self.bag, self.tokenizer = Bag(table.floats, saturating=table.saturating), table.tokenizer
 
     def save(self, folder: Path) -> None:
         rows = self.bag.embedding.weight.detach().cpu().numpy()
@@ -105,7 +105,7 @@ def smaller(settings: Method, spool: Spool, table: Table) -> Table:
     if not used:
         return Table(table.rows, table.tokenizer, table.saturating)
     kept, tokenizer = with_tokens(table.tokenizer, used)
-    return Table(table.rows[kept], tokenizer, table.saturating)
+    return Table(table.floats[kept], tokenizer, table.saturating)
 
 
 def with_tokens(tokenizer: Tokenizer, used: set[int]) -> tuple[list[int], Tokenizer]:

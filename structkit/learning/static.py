@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
-from structkit.embeddings.vectors import Vectors
+from structkit.embeddings.vectors import Int8Rows, Numbers, Vectors
 from structkit.embeddings.vectors import quantize as quantized
 from structkit.errors import UserError
 from structkit.learning.folders import (
@@ -36,6 +37,7 @@ from structkit.learning.training.tokens import Chunk, Tokenizing, TokenModel
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 
+FEW = 1000  # tokens
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
 KIND = "model2vec"  # whose folders these are
 
@@ -48,21 +50,31 @@ class Table:
     times counts √n times.
     """
 
-    rows: Vectors
+    rows: Vectors | Int8Rows
     tokenizer: Tokenizer
     saturating: bool = False
 
+    @cached_property
+    def floats(self) -> Vectors:
+        """The vectors of all tokens."""
+        return self.rows[:]
+
     def means(self, inputs: Sequence[Sequence[int]]) -> Vectors:
         """The means of texts' tokens, (texts, dim); zeros for a text without tokens."""
+        few = sum(map(len, inputs)) < FEW  # as of a question: all vectors would take longer
         means = np.zeros((len(inputs), self.rows.shape[1]), np.float32)
         for text, ids in enumerate(inputs):  # one by one stays in the processor's cache
             if self.saturating and ids:
                 different, counts = np.unique(ids, return_counts=True)
                 roots = np.sqrt(counts, dtype=np.float32)
-                means[text] = roots @ self.rows[different] / len(ids)
+                means[text] = roots @ self.vectors(different, few) / len(ids)
             elif ids:
-                means[text] = self.rows.take(ids, axis=0).sum(0) / len(ids)
+                means[text] = self.vectors(np.array(ids), few).sum(0) / len(ids)
         return means
+
+    def vectors(self, ids: Numbers, few: bool) -> Vectors:
+        """The vectors of tokens (tokens, dim), of `few` without those of all others."""
+        return self.rows[ids] if few else self.floats.take(ids, axis=0)
 
     def write(self, folder: Path, *, normalize: bool, quantize: str | None = None) -> None:
         """Write files for model2vec, and for sentence-transformers if the mean is a plain one.
@@ -91,11 +103,11 @@ class Table:
         write_json(folder / "modules.json", modules)
         write_json(folder / CONFIG, config)
         if quantize:
-            codes, scales = quantized(self.rows, quantize)
+            codes, scales = quantized(self.floats, quantize)
             assert scales is not None  # only signs have none
             write_weights(folder, {"embeddings": codes, "weights": scales})
         else:
-            write_weights(folder, {"embeddings": self.rows.astype(np.float16)})
+            write_weights(folder, {"embeddings": self.floats.astype(np.float16)})
         self.tokenizer.save(str(folder / TOKENIZER))
 
     @classmethod
@@ -143,18 +155,21 @@ def _names(file: Path) -> set[str]:
         return set()
 
 
-def _rows(file: Path) -> Vectors:
+def _rows(file: Path) -> Vectors | Int8Rows:
     """The vectors by token; model2vec may store weights and row numbers of tokens separately."""
     stored = read_weights(file.parent)
     name = next((name for name in ("embeddings", "embedding.weight") if name in stored), None)
     if name is None or stored[name].ndim != 2:
         raise damaged("holds no table of embeddings", file)
-    rows = stored[name].astype(np.float32)
+    rows = stored[name]
     if "mapping" in stored:
         rows = rows[stored["mapping"]]
-    if "weights" in stored:
-        rows = rows * stored["weights"].astype(np.float32)[:, None]
-    return rows
+    if "weights" not in stored:
+        return rows.astype(np.float32)
+    weights = stored["weights"].astype(np.float32)
+    if rows.dtype == np.int8:
+        return Int8Rows(rows, weights)
+    return rows.astype(np.float32) * weights[:, None]
 
 
 MEAN = "mean"  # the pooling of a table

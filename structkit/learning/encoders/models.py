@@ -408,4 +408,4 @@ def load_bag(folder: Path) -> tuple[Bag, PreTrainedTokenizerFast]:
     # no special tokens around a text, and none within it
     tokenizer.post_processor = None
     wrapped = PreTrainedTokenizerFast(tokenizer_object=tokenizer)  # type: ignore[no-untyped-call]
-    return Bag(table.rows, saturating=table.saturating), wrapped
+    return Bag(table.floats, saturating=table.saturating), wrapped

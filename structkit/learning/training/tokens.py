@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar, Self
 
-import orjson
 from tokenizers import Encoding, Tokenizer
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError, flag
@@ -108,10 +109,9 @@ class BertWords(dict[str, tuple[int, ...]]):
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> Self | None:
         """The words of a tokenizer that cuts texts as BERT's does; None for another."""
-        parts = orjson.loads(tokenizer.to_str())
-        kinds = [(parts[name] or {}).get("type") for name in ("normalizer", "pre_tokenizer")]
-        clean = kinds[0] == "BertNormalizer" and parts["normalizer"]["clean_text"]
-        return cls(tokenizer) if clean and kinds[1] == "BertPreTokenizer" else None
+        cleans, cuts = tokenizer.normalizer, tokenizer.pre_tokenizer
+        clean = isinstance(cleans, BertNormalizer) and cleans.clean_text
+        return cls(tokenizer) if clean and isinstance(cuts, BertPreTokenizer) else None
 
     def __missing__(self, word: str) -> tuple[int, ...]:
         if len(self) >= self.MAXIMUM:
