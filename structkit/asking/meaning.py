@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from structkit.asking.cache import records_in
 from structkit.asking.folder import Folder, IndexedFile, data_of, indexed_files, moves
 from structkit.embeddings.vectors import (
-    BLOCK,
     Floats,
     Int8Rows,
     Numbers,
@@ -59,33 +58,34 @@ class Chance:
         asked = unit(np.concatenate([rows for _, rows in queries.embedded(records)]))
         means, deviations = np.empty(len(vectors)), np.empty(len(vectors))
         best = np.full(len(asked), -np.inf)
-        for first in range(0, len(vectors), BLOCK):
-            here = slice(first, first + BLOCK)
+        for first in range(0, len(vectors), FEW):
+            here = slice(first, first + FEW)
             scores: Vectors = vectors[here] @ asked.T  # (rows, questions)
-            means[here], deviations[here] = scores.mean(axis=1), scores.std(axis=1)
-            standard = _standard(scores, means[here, None], deviations[here, None])
-            best = np.maximum(best, standard.max(axis=0))
+            means[here] = scores.mean(axis=1)
+            scores -= means[here, None]
+            deviations[here] = np.sqrt(np.einsum("rq,rq->r", scores, scores) / len(asked))
+            scores *= _inverse(deviations[here, None])
+            best = np.maximum(best, scores.max(axis=0))
         return cls(means, deviations, float(np.quantile(best, QUANTILE)))
 
     @classmethod
     def read(cls, data: bytes) -> Self:
         """What `data` gives."""
-        *rows, least = np.frombuffer(data, np.float64)
-        means, deviations = np.reshape(rows, (2, -1))
-        return cls(means, deviations, float(least))
+        numbers = np.frombuffer(data, np.float64)
+        means, deviations = numbers[:-1].reshape(2, -1)
+        return cls(means, deviations, float(numbers[-1]))
 
     def data(self) -> bytes:
         return np.concatenate((self.means, self.deviations, [self.least])).tobytes()
 
     def exceeds(self, scores: Floats) -> NDArray[np.bool_]:
         """Which passages come closer to a question of length 1 than chance, (passages,)."""
-        return _standard(scores, self.means, self.deviations) > self.least
+        return (scores - self.means) * _inverse(self.deviations) > self.least
 
 
-def _standard(scores: Floats, means: Floats, deviations: Floats) -> Floats:
-    """Standard scores; 0 where all scores are the same, as those of an empty passage."""
-    above = scores - means
-    return np.divide(above, deviations, np.zeros_like(above), where=deviations > TINY)
+def _inverse(deviations: Floats) -> Floats:
+    """Their inverses; 0 where all scores are the same, as those of an empty passage."""
+    return np.divide(1.0, deviations, np.zeros_like(deviations), where=deviations > TINY)
 
 
 def nonsense(count: int) -> list[str]:
@@ -110,10 +110,12 @@ class Meaning:
         meta = self._queries.meta()
         model = str(meta["model_sha256"]).encode()
         kept = folder.store.parts(NAMES)
-        files: list[IndexedFile] = []
+        files: Sequence[IndexedFile] = []
         self.vectors, chance = Int8Rows(np.empty((0, 1), np.int8), np.empty(0, np.float32)), b""
         if kept and kept["model"] == model:
-            files, chance = indexed_files(kept["embedded"]), kept["chance"]
+            same = kept["embedded"] == data_of(folder.files)
+            files = folder.files if same else indexed_files(kept["embedded"])
+            chance = kept["chance"]
             scales = np.frombuffer(kept["scales"], np.float32)
             codes = np.frombuffer(kept["codes"], np.int8).reshape(len(scales), -1)
             self.vectors = Int8Rows(codes, scales)  # (passages, dimensions)
@@ -149,7 +151,11 @@ class Meaning:
 
 
 def _embed(
-    folder: Folder, files: list[IndexedFile], before: Int8Rows, documents: TextEncoding, name: str
+    folder: Folder,
+    files: Sequence[IndexedFile],
+    before: Int8Rows,
+    documents: TextEncoding,
+    name: str,
 ) -> Int8Rows:
     """The embeddings of all passages: known ones, and computed ones of the other files."""
     moved = moves(files, folder.files)

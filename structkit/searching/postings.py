@@ -104,10 +104,12 @@ class Postings:
         """Postings without words that no document has any more, as a few sorted runs of them."""
         order = np.argsort(word.astype(np.int64) << 32 | document, kind="stable")
         sizes = np.bincount(word, minlength=len(names))
-        used = np.flatnonzero(sizes).tolist()
+        used = np.flatnonzero(sizes)
+        if len(used) < len(names):
+            names = [names[number] for number in used.tolist()]
         starts = np.concatenate(([0], np.cumsum(sizes[used]))).astype(np.int64)
         columns = (each[order].astype(np.int32) for each in (document, counts))
-        return cls(WordList.of(names[number] for number in used), lengths, starts, *columns)
+        return cls(WordList.of(names), lengths, starts, *columns)
 
     def scores(self, asked: Iterable[str]) -> Floats:
         """BM25 of each document, (documents,)."""

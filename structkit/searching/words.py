@@ -65,6 +65,8 @@ def same_stem(one: str, other: str) -> bool:
     >>> same_stem("retries", "retry"), same_stem("config", "configuration")
     (True, False)
     """
+    if one[:SHORTEST] != other[:SHORTEST]:  # as of most words
+        return False
     shared = len(commonprefix((one, other)))
     rests = {one[shared:], other[shared:]} - {""}
     return not rests or (shared >= SHORTEST and rests <= ENDINGS)
