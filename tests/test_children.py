@@ -3,11 +3,12 @@
 import os
 import signal
 import sys
+from contextlib import closing
 from multiprocessing.spawn import get_preparation_data
 
 import pytest
 
-from structkit.processes import in_child, without_script
+from structkit.processes import Child, in_child, without_script
 
 
 def test_what_work_gives_comes_back_from_another_process():
@@ -31,6 +32,28 @@ def test_work_whose_process_is_killed_gives_nothing():
 def test_what_work_raises_is_raised_here():
     with pytest.raises(ZeroDivisionError):
         in_child(lambda: 1 / 0, 5)
+
+
+def test_a_child_is_the_same_until_a_task_ends_it():
+    def work(number):
+        if number is None:
+            os.kill(os.getpid(), signal.SIGKILL)
+        while number > 9:
+            pass
+        return os.getpid(), 1 // number
+
+    with closing(Child(work)) as child:
+        first, again = child.result(1, 5), child.result(1, 5)
+        assert first == again != (os.getpid(), 1)
+        with pytest.raises(ZeroDivisionError):
+            child.result(0, 5)
+        assert child.result(1, 5) == first
+        assert child.result(None, 5) is None
+        assert child.result(1, 5) != first
+        assert child.result(10, 0.05) is None
+        last, _ = child.result(1, 5)
+    with pytest.raises(ProcessLookupError):  # it is also waited for
+        os.kill(last, 0)
 
 
 def test_a_spawned_process_does_not_run_the_script_again():

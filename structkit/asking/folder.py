@@ -298,10 +298,10 @@ class ReadFiles:
 def _read_files(changes: FileChanges, maximum: int) -> Iterator[ReadFiles]:
     """Every pending file that could be read, some at a time."""
     # imports grammars and parsers, which an answer from the cache does not need
-    from structkit.collecting.units import PASSAGES, Units, batches, collect_batch
+    from structkit.collecting.units import PASSAGES, Collector, Units, batches
 
     units = Units(max_file_bytes=maximum, xpaths=False, defaults=PASSAGES)
-    work = partial(_read_batch, collect=partial(collect_batch, units=units), maximum=maximum)
+    work = partial(_read_batch, collect=Collector(units), maximum=maximum)
     states = {source.path: state for source, state in changes.pending}
     tasks = (
         [(each, states[each.path]) for each in batch if isinstance(each, Source)]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 
@@ -28,7 +27,7 @@ from structkit.collecting.kinds import (
 from structkit.collecting.pages import Note, Page
 from structkit.collecting.walking import Found, LeftOut, Source
 from structkit.errors import UserError, flag, program
-from structkit.processes import in_child
+from structkit.processes import Child
 from structkit.records import fields
 from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.lines import cannot_read
@@ -171,13 +170,6 @@ def _program(text: str, kind: Kind) -> Program | None:
     return outline.parse(text, text.encode("utf-8", "replace")) if outline else None
 
 
-def _load_language(path: str) -> None:
-    """Load what a file of that name is parsed with, for this process and those that it forks."""
-    with suppress(UserError):  # told where a file is read
-        if outline := _outline(kind_of(path, "").language):
-            assert not outline.parse("", b"").definitions
-
-
 @cache
 def _outline(language: str) -> Outline | None:
     known = language in plugin_names("language")
@@ -225,23 +217,26 @@ def batches(files: Iterable[Found]) -> Iterator[list[Found]]:
         yield batch
 
 
-def collect_batch(batch: list[Found], units: Units) -> Collected:
-    """The result of a batch, whatever its files do to the process that reads them."""
-    for each in batch:
-        _load_language(each.path)  # once, and not in each child
-    done = in_child(partial(_read_batch, batch, units), SECONDS)
-    if done is not None:
-        return done
-    if len(batch) == 1:
-        problem = f"parsing takes longer than {SECONDS:g} s"
-        error = UserError(problem, f"collect it with {flag('unit', 'file')}")
-        return Collected(1, left_out=[LeftOut.because(batch[0].path, error)])
-    whole = Collected(len(batch))
-    for each in batch:
-        part = collect_batch([each], units)
-        whole.output += part.output
-        whole.left_out += part.left_out
-    return whole
+class Collector:
+    """Gives the result of one batch after the other, whatever files do to what reads them."""
+
+    def __init__(self, units: Units) -> None:
+        self.units, self.child = units, Child(partial(_read_batch, units=units))
+
+    def __call__(self, batch: list[Found]) -> Collected:
+        done = self.child.result(batch, SECONDS)
+        if done is not None:
+            return done
+        if len(batch) == 1:
+            problem = f"parsing takes longer than {SECONDS:g} s"
+            error = UserError(problem, f"collect it with {flag('unit', 'file')}")
+            return Collected(1, left_out=[LeftOut.because(batch[0].path, error)])
+        whole = Collected(len(batch))
+        for each in batch:
+            part = self([each])
+            whole.output += part.output
+            whole.left_out += part.left_out
+        return whole
 
 
 def _read_batch(batch: list[Found], units: Units) -> Collected:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import orjson
@@ -105,11 +104,11 @@ def collect(settings: Settings) -> Iterator[Record]:
 
 def parts(settings: Settings, outputs: Collection[str] = ()) -> Generator[Collected]:
     """The records of some files at a time, as lines, with what is left out of these."""
-    from structkit.collecting.units import Units, batches, collect_batch
+    from structkit.collecting.units import Collector, Units, batches
 
     names = ("unit", "chunk_chars", "max_file_bytes", "generated")
     units = Units(**{name: getattr(settings, name) for name in names})
-    files, work = batches(settings.files(outputs)), partial(collect_batch, units=units)
+    files, work = batches(settings.files(outputs)), Collector(units)
     if settings.workers == 1:
         yield from map(work, files)
     else:

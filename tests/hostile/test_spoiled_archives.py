@@ -5,7 +5,7 @@ from hostile.good import tarred, zipped
 from hostile.spoiling import examples, spoiled
 from hypothesis import given
 
-from structkit.collecting.units import Units, collect_batch
+from structkit.collecting.units import Collector, Units
 from structkit.collecting.walking import Ignoring, LeftOut, Walk, WalkOptions
 
 WEB = b"".join(
@@ -44,7 +44,7 @@ def test_spoiled_archives(tmp_path, name, good):
     path.write_bytes(good)
     sources, left = found(path)
     assert (3, []) == (len(sources), left)
-    assert collect_batch(sources, Units()).records >= 3
+    assert Collector(Units())(sources).records >= 3
     check()
 
 
@@ -66,7 +66,7 @@ def test_bombs_are_refused(tmp_path, pack):
     path = tmp_path / ("a.zip" if pack is zipped else "a.tar.gz")
     path.write_bytes(pack({"a.py": b"x" * 20_000_000, "b.py": b"x = 1\n"}))
     assert path.stat().st_size < 100_000
-    done = collect_batch(found(path)[0], Units(max_file_bytes=100_000))
+    done = Collector(Units(max_file_bytes=100_000))(found(path)[0])
     assert 1 == done.records
     assert ["has more than 100,000 bytes"] == [each.problem for each in done.left_out]
 
