@@ -51,6 +51,16 @@ def test_it_can_be_built_without_a_broken_link(tmp_path):
         assert word in (tmp_path / "reference" / name / "index.html").read_text("utf-8")
 
 
+@pytest.mark.long
+def test_figures_are_drawn_of_what_recipes_wrote(tmp_path):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install '.[plot]'")
+    subprocess.run([sys.executable, "-m", "docs.figures", str(tmp_path)], check=True)
+    kept = {path.name: path.read_text("utf-8") for path in Path("docs/figures").iterdir()}
+    drawn = {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()}
+    changed = [name for name in sorted({*kept, *drawn}) if kept.get(name) != drawn.get(name)]
+    assert [] == changed, "python -m docs.figures draws them again"
+
+
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "RELEASING.md"])
 def test_links_of_a_page_lead_somewhere(page):
     links = [link for link in LINK.findall(Path(page).read_text("utf-8")) if "://" not in link]

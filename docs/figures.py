@@ -1,0 +1,151 @@
+"""The figures of docs/results.md, for light and dark pages: python -m docs.figures [FOLDER].
+
+Each is drawn of what recipes wrote into reports/.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import orjson
+from matplotlib import pyplot
+
+FOLDER, REPORTS = Path("docs/figures"), Path("reports")
+INK = {"light": "#333333", "dark": "#dddddd"}
+ABOVE, BELOW, OPEN = "#2a9d5c", "#d1495b", "#8a8a8a"  # whole intervals, or those that hold 0
+SHARES = ("code", "code-masking", "products", "seal", "seal-stages")
+POINTS = ("strae", "strae-tuned")
+Numbers = tuple[float, float, float]  # a value, and the ends of its interval
+FAMILY = {
+    "strae-c": "StrAE, constituency",
+    "self-strae": "Self-StrAE",
+    "banyan": "Banyan",
+    "fasttext": "fastText, not tuned",
+    "glove-words": "mean of GloVe's vectors",
+    "self-strae-untrained-words": "mean of random vectors",
+}
+
+
+def hypotheses() -> None:
+    """Each stated hypothesis: the difference with its interval."""
+    panels = [[each for name in some for each in stated(name)] for some in (SHARES, POINTS)]
+    heights = [len(panel) + 2 for panel in panels]
+    _, axes = pyplot.subplots(2, figsize=(7, 0.2 * sum(heights)), height_ratios=heights)
+    for axis, found, unit in zip(axes, panels, ("RR@100, nDCG@10", "points of Score"), strict=True):
+        intervals(axis, found, lambda low, high: ABOVE if low > 0 else BELOW if high < 0 else OPEN)
+        axis.axvline(0, color=OPEN, linewidth=0.7)
+        axis.set_xlabel(f"difference, {unit}")
+
+
+def intervals(
+    axis: Any, found: Sequence[tuple[str, Numbers]], color: Callable[[float, float], str]
+) -> None:
+    """Values with their intervals, one below the other, each with its name."""
+    for place, (_, (value, low, high)) in enumerate(reversed(found)):
+        axis.plot([low, high], [place, place], color=color(low, high), linewidth=1.6)
+        axis.plot([value], [place], "o", color=color(low, high), markersize=3.5)
+    axis.set_yticks(range(len(found)), [name for name, _ in reversed(found)])
+    axis.set_ylim(-0.7, len(found) - 0.3)
+
+
+def stated(name: str) -> Iterator[tuple[str, Numbers]]:
+    """The hypotheses of a report, each with the difference that tests it, and its interval."""
+    report = orjson.loads((REPORTS / f"{name}.json").read_bytes())
+    tests: dict[str, Numbers] = {}
+    for each in report["comparisons"]:
+        of = each.get("task") or each["measure"]
+        found = [each[f"difference{end}"] for end in ("", "_low", "_high")]
+        turned = [-found[0], -found[2], -found[1]]
+        for one, other, numbers in (("system", "against", found), ("against", "system", turned)):
+            tests[f"{each[one]}:{each[other]}:{of}"] = (numbers[0], numbers[1], numbers[2])
+    whole = "Score" if name in POINTS else report["comparisons"][0]["measure"]
+    for hypothesis in report["hypotheses"]:
+        system, against, *of = hypothesis.split(":")
+        told = f"{name}: {system} − {against}" + "".join(f", {each}" for each in of)
+        yield told, tests[f"{system}:{against}:{of[0] if of else whole}"]
+
+
+def ask() -> None:
+    """`ask`, its parts and its rivals: nDCG@10, with the CPU seconds that the index takes."""
+    _, axis = pyplot.subplots(figsize=(6, 3))
+    found = []
+    for cells in rows(REPORTS / "tables/repositories-peers.md"):
+        value, *ends = map(float, re.findall(r"[\d.]+", cells["mean"]))
+        low, high = ends or (value, value)
+        spent = f" ({cells['index s']} s)" if cells["index s"] else ""
+        found.append((f"{cells['system']}{spent}", (value, low, high)))
+    intervals(axis, found, lambda low, high: OPEN if low == high else ABOVE)
+    axis.set_xlabel("nDCG@10; CPU seconds to read 13 repositories")
+
+
+def quantized() -> None:
+    """Rows with fewer bits: recall@10, with the bytes of a vector."""
+    _, axis = pyplot.subplots(figsize=(6, 2.8))
+    found = []
+    for cells in rows(REPORTS / "tables/quantized.md"):
+        recall = float(cells["recall@10"])
+        name = f"{cells['rows'].replace('`', '')} ({cells['bytes a vector']})"
+        found.append((name, (recall, recall, recall)))
+    intervals(axis, found, lambda low, high: ABOVE)
+    axis.set_xlabel("recall@10; bytes a vector")
+
+
+def tasks() -> None:
+    """StrAE's nine tasks: Spearman's correlation or accuracy, x 100."""
+    report = orjson.loads((REPORTS / "strae.json").read_bytes())
+    found = {row["system"]: row for row in report["rows"]}
+    ends = {name for name in found["strae-c"] if name.endswith("_low")} - {"Score_low"}
+    names = [name for name in found["strae-c"] if f"{name}_low" in ends]
+    _, axis = pyplot.subplots(figsize=(6, 3.4))
+    for mark, (system, told) in zip("osD^vx", FAMILY.items(), strict=True):
+        values = [found[system][name] for name in names]
+        axis.plot(range(len(names)), values, mark, label=told, markersize=5, linestyle="none")
+    axis.set_xticks(range(len(names)), names, rotation=30, ha="right")
+    axis.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+
+
+def rows(file: Path) -> Iterator[dict[str, str]]:
+    """The rows of a Markdown table by the names of its columns."""
+    lines = [line for line in file.read_text("utf-8").splitlines() if line.startswith("|")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    for row in cells[2:]:
+        yield dict(zip(cells[0], row, strict=True))
+
+
+STYLE = {
+    **{"svg.hashsalt": "structkit", "svg.fonttype": "none"},  # the same bytes, and text as text
+    **{f"axes.spines.{side}": False for side in ("top", "right")},
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 7),
+    "axes.labelsize": 8,
+}
+FIGURES: dict[str, Callable[[], None]] = {
+    "hypotheses": hypotheses,
+    "ask": ask,
+    "quantized": quantized,
+    "tasks": tasks,
+}
+
+
+def write(folder: Path) -> None:
+    """Write all figures into a folder, as NAME-light.svg and NAME-dark.svg."""
+    folder.mkdir(parents=True, exist_ok=True)
+    matplotlib.use("svg")
+    for theme, ink in INK.items():
+        named = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor")
+        style = {**dict.fromkeys(named, ink), **STYLE}
+        with pyplot.rc_context(style):
+            for name, draw in FIGURES.items():
+                draw()
+                file = folder / f"{name}-{theme}.svg"
+                about = {"Date": None, "Creator": None}
+                pyplot.savefig(file, transparent=True, bbox_inches="tight", metadata=about)
+                pyplot.close()
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
