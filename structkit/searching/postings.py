@@ -11,7 +11,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from itertools import chain
 from typing import Self
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from structkit.embeddings.vectors import Floats, Numbers, Vectors
 from structkit.searching import K1, B
-from structkit.searching.words import SHORTEST, WORD, same_stem, words
+from structkit.searching.words import SHORTEST, WORD, same_stem, word_and_parts
 
 Counts = NDArray[np.int32]
 
@@ -176,12 +176,13 @@ class WordCounts:
         self.number = {word: number for number, word in enumerate(known)}
         self.lengths, self.sizes = array("i"), array("i")  # (documents,): words, distinct words
         self.words, self.counts = array("q"), array("i")  # (postings,)
-        self._numbers = cache(self._split)  # once, however often a word occurs
+        number = self.number  # by `self`, a cycle would keep all this in memory
 
-    def _split(self, word: str) -> list[int]:
-        """The numbers of a word itself and of its parts."""
-        number = self.number
-        return [number.setdefault(each, len(number)) for each in _parts(word)]
+        @cache  # once, however often a word occurs
+        def numbers(word: str) -> tuple[int, ...]:
+            return tuple([number.setdefault(each, len(number)) for each in word_and_parts(word)])
+
+        self._numbers = numbers
 
     def add(self, text: str) -> None:
         """Count the words of one more document."""
@@ -213,8 +214,3 @@ class WordCounts:
         every = np.repeat(documents, np.array(self.sizes, np.int32))
         order = np.argsort(word << 32 | every)
         return word[order], every[order], counts[order]
-
-
-@lru_cache(maxsize=1 << 17)
-def _parts(word: str) -> list[str]:
-    return words(word)

@@ -7,6 +7,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
+from itertools import chain
 from os.path import commonprefix
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -48,15 +49,18 @@ def words(text: str) -> list[str]:
     >>> words("def readHTTPBody(self, max_size):")
     ['def', 'readhttpbody', 'read', 'http', 'body', 'self', 'max_size', 'max', 'size']
     """
-    lowered: list[str] = []
-    for word in WORD.findall(text):
-        lower = word.lower()
-        lowered.append(lower)
-        if lower != word or "_" in word:
-            parts = [part for part in PART.split(word) if part]
-            if len(parts) > 1:
-                lowered.extend(map(str.lower, parts))
-    return [word for word in lowered if word not in STOPWORDS]
+    return list(chain.from_iterable(map(word_and_parts, WORD.findall(text))))
+
+
+@lru_cache(maxsize=1 << 17)
+def word_and_parts(word: str) -> tuple[str, ...]:
+    """A word in lower case and then its parts, if it has several; without stopwords."""
+    lower = word.lower()
+    parts = []
+    if lower != word or "_" in word:
+        parts = [part.lower() for part in PART.split(word) if part]
+    every = (lower, *parts) if len(parts) > 1 else (lower,)
+    return tuple(each for each in every if each not in STOPWORDS)
 
 
 def same_stem(one: str, other: str) -> bool:
