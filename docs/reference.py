@@ -80,7 +80,7 @@ def _example(line: str, read: str, written: str) -> str:
 def _flags(title: str, made: Any, context: Any) -> str:
     """The arguments and flags of a command in their groups, as tables."""
     tables = [
-        f"### {heading}\n\n| | |\n|---|---|\n" + "\n".join(map(_cells, rows))
+        f"### {heading}\n\n| name | meaning |\n|---|---|\n" + "\n".join(map(_cells, rows))
         for heading, rows in sections(made, context).items()
         if rows and heading != "Records"
     ]

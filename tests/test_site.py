@@ -2,13 +2,20 @@
 
 import importlib.util
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
 from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import distributions
 from pathlib import Path
+from queue import Queue
+from threading import Thread
+from urllib.parse import urlsplit
 
+import orjson
 import pytest
 from conftest import environment
 from packaging.specifiers import SpecifierSet
@@ -34,12 +41,19 @@ def test_the_reference_is_of_what_comes_with_structkit(monkeypatch):
     assert "santa" in reference.methods() and "tea" not in reference.methods()
 
 
-@pytest.mark.long
-def test_it_can_be_built_without_a_broken_link(tmp_path):
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path)]
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The folder of the site, built without a broken link."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(folder)]
     quiet = environment(NO_MKDOCS_2_WARNING="1")
     done = subprocess.run(command, capture_output=True, text=True, env=quiet)
     assert 0 == done.returncode, done.stdout + done.stderr
+    return folder
+
+
+@pytest.mark.long
+def test_the_reference_has_pages_of_settings_and_examples(site):
     for name, word in (
         ("mask-entities", "--mask-ratio"),
         ("mask-entities", "The first one written"),
@@ -48,7 +62,70 @@ def test_it_can_be_built_without_a_broken_link(tmp_path):
         ("built-in", "right-branching"),
         ("python", "mask_entities"),
     ):
-        assert word in (tmp_path / "reference" / name / "index.html").read_text("utf-8")
+        assert word in (site / "reference" / name / "index.html").read_text("utf-8")
+
+
+# opens pages on a phone's screen, one after the other, then types into the search of the last
+VISIT = """<script>
+const told = [], pages = PAGES, frame = document.createElement("iframe");
+frame.style = "width: 390px; height: 800px; border: 0";
+document.documentElement.append(frame);
+frame.onload = () => setTimeout(() => {
+  const page = frame.contentDocument.documentElement;
+  if (page.scrollWidth > 390) told.push(`${frame.src} is ${page.scrollWidth} wide`);
+  if (pages.length) return frame.src = pages.shift();
+  const query = frame.contentDocument.querySelector(".md-search__input");
+  query.focus(); query.value = "sentinels"; query.dispatchEvent(new Event("keyup"));
+  const wait = setInterval(() => {
+    const found = frame.contentDocument.querySelector(".md-search-result__item a");
+    if (!found) return;
+    clearInterval(wait);
+    fetch("/", {method: "POST", body: JSON.stringify({told, found: found.href})});
+  }, 100);
+}, 100);
+frame.src = pages.shift();
+</script>"""
+
+
+class Pages(SimpleHTTPRequestHandler):
+    """The pages of the site; what a page tells comes into a queue."""
+
+    told: Queue[bytes] = Queue()
+
+    def do_POST(self):
+        self.told.put(self.rfile.read(int(self.headers["Content-Length"])))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.mark.long
+def test_a_phone_shows_each_page_without_scrolling_sideways_and_searches(site, tmp_path):
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if not browser:
+        pytest.skip("no browser: apt install chromium")
+    pages = sorted(f"/{path.parent.relative_to(site)}/" for path in site.rglob("index.html"))
+    (site / "visit.html").write_text(VISIT.replace("PAGES", str(pages)), "utf-8")
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"]
+    with (
+        ThreadingHTTPServer(("127.0.0.1", 0), partial(Pages, directory=site)) as server,
+        (tmp_path / "console").open("w+") as console,
+    ):
+        Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_address[1]}/visit.html"
+        command = [browser, *flags, f"--user-data-dir={tmp_path}/profile", address]
+        with subprocess.Popen(command, stderr=console) as opened:
+            seen = orjson.loads(Pages.told.get(timeout=600))
+            opened.terminate()
+        server.shutdown()
+        console.seek(0)
+        assert [] == [line for line in console if "CONSOLE" in line]
+    assert [] == seen["told"]
+    assert "sentinels" in (site / urlsplit(seen["found"]).path[1:] / "index.html").read_text(
+        "utf-8"
+    )
 
 
 @pytest.mark.long
