@@ -116,20 +116,21 @@ class Postings:
         total = np.zeros(len(self.lengths))
         for word in asked:
             if (place := self.words.place(word)) is not None:
-                documents, scores = self._of_word(place)
-                total[documents] += scores
+                here = self._postings(place)
+                total[self.documents[here]] += self._bm25(self.documents[here], self.counts[here])
         return total
 
     def related(self, asked: Iterable[str]) -> Floats:
-        """BM25 by the best other word with the same stem as each word asked, (documents,)."""
+        """BM25 by the other words with the same stem as each word asked, as one, (documents,)."""
         total = np.zeros(len(self.lengths))
         for word in dict.fromkeys(asked):
-            highest = np.zeros(len(total))
+            counts = np.zeros(len(total), np.int32)
             for place, other in self.words.beginning(word[:SHORTEST]):
                 if other != word and same_stem(word, other):
-                    documents, scores = self._of_word(place)
-                    highest[documents] = np.maximum(highest[documents], scores)
-            total += highest
+                    here = self._postings(place)
+                    counts[self.documents[here]] += self.counts[here]
+            having = np.flatnonzero(counts)
+            total[having] += self._bm25(having, counts[having])
         return total
 
     def rarities(self, asked: Iterable[str]) -> dict[str, float]:
@@ -141,13 +142,14 @@ class Postings:
             if place is not None
         }
 
-    def _of_word(self, place: int) -> tuple[Counts, Floats]:
-        """The documents with a word, and its BM25 in each."""
-        here = slice(self.starts[place], self.starts[place + 1])
-        documents = self.documents[here]
-        counts = self.counts[here].astype(np.int32)  # they may be kept as smaller numbers
-        shares = saturation(counts, self.lengths[documents], self.lengths.mean())
-        return documents, rarity(len(self.lengths), len(documents)) * shares
+    def _postings(self, place: int) -> slice:
+        return slice(self.starts[place], self.starts[place + 1])
+
+    def _bm25(self, having: Counts | Numbers, counts: Counts) -> Floats:
+        """BM25 of a word in each document that has it, so often."""
+        counts = counts.astype(np.int32)  # they may be kept as smaller numbers
+        shares = saturation(counts, self.lengths[having], self.lengths.mean())
+        return rarity(len(self.lengths), len(having)) * shares
 
     def all_scores(self, k1: float, b: float) -> Vectors:
         """BM25 of each word in each of its documents, (postings,): in the numbers of bm25s."""
