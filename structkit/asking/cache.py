@@ -124,10 +124,10 @@ class File(NamedTuple):
     problem: str = ""  # why it has no passages
 
 
-def records_in(compressed: bytes) -> list[Record]:
-    """The records in lines that are compressed."""
+def records_in(compressed: bytes, numbers: Iterable[int] | None = None) -> list[Record]:
+    """The records in lines that are compressed: all, or those of these numbers."""
     lines = zlib.decompress(compressed).splitlines() if compressed else []
-    return [orjson.loads(line) for line in lines]
+    return list(map(orjson.loads, lines if numbers is None else map(lines.__getitem__, numbers)))
 
 
 class Store:
@@ -161,9 +161,9 @@ class Store:
         """The lines of a file's records, compressed."""
         return self._one(TEXTS, path) or b""
 
-    def records(self, path: str) -> list[Record]:
-        """The passages of a file."""
-        return records_in(self.compressed(path))
+    def records(self, path: str, numbers: Iterable[int]) -> list[Record]:
+        """The passages of a file with these numbers."""
+        return records_in(self.compressed(path), numbers)
 
     def parts(self, names: Iterable[str]) -> dict[str, bytes] | None:
         """Data by name; None if any is missing."""

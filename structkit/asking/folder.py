@@ -27,7 +27,6 @@ from structkit.progress import Position, progress, say
 from structkit.records.fields import document_text
 from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
-from structkit.records.workers import Pool
 from structkit.searching.postings import Postings, WordCounts, WordList
 
 if TYPE_CHECKING:
@@ -249,8 +248,9 @@ class Folder:
             wanted.setdefault(bisect_right(self._starts, passage) - 1, []).append(passage)
         chosen: dict[int, Record] = {}
         for file, numbers in wanted.items():
-            records = self.store.records(self.files[file].path)
-            chosen.update((number, records[number - self._starts[file]]) for number in numbers)
+            within = [number - self._starts[file] for number in numbers]
+            records = self.store.records(self.files[file].path, within)
+            chosen.update(zip(numbers, records, strict=True))
         return chosen
 
 
@@ -299,6 +299,7 @@ def _read_files(changes: FileChanges, maximum: int) -> Iterator[ReadFiles]:
     """Every pending file that could be read, some at a time."""
     # imports grammars and parsers, which an answer from the cache does not need
     from structkit.collecting.units import PASSAGES, Collector, Units, batches
+    from structkit.records.workers import Pool  # … nor processes
 
     units = Units(max_file_bytes=maximum, xpaths=False, defaults=PASSAGES)
     work = partial(_read_batch, collect=Collector(units), maximum=maximum)

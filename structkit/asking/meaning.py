@@ -24,7 +24,6 @@ from structkit.embeddings.vectors import (
 from structkit.processes import cores
 from structkit.progress import Position, announce, progress
 from structkit.records.fields import document_text
-from structkit.records.workers import Pool
 from structkit.seeds import random_for
 
 NAMES = ("model", "embedded", "codes", "scales", "chance")
@@ -178,6 +177,8 @@ def _embed(
         codes, scales = quantize(vectors, "int8")
         assert scales is not None  # only signs have none
         return codes, scales
+
+    from structkit.records.workers import Pool  # an answer from the cache needs no processes
 
     workers = cores() if documents.forks and total > MANY else 1
     tasks = _some_files(folder, others)
