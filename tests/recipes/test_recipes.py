@@ -230,6 +230,25 @@ def test_other_recipes_are_of_commands_that_exist(tmp_path, target):
     assert any("structkit" in line for line in dry(target, f"DATA={data}"))
 
 
+@pytest.mark.parametrize("slow", ["minilm", ""])
+def test_pages_are_found_by_themselves_their_parts_and_sums_of_these(seal_data, slow):
+    folder = f"{seal_data}/pages"
+    commands = dry(
+        f"{folder}/table.md", f"PAGED={folder}", f"DATA={seal_data}", f"SLOW_PAGES={slow}"
+    )
+    units = {flag(each, "--unit") for each in commands if " collect " in each}
+    assert {"page", "section", "row"} == units
+    fitted = [each.split() for each in commands if " tests.benchmarks.pages fit " in each]
+    sums = {Path(words[-1]).stem: len(words[words.index("fit") + 1 : -4]) for words in fitted}
+    assert {"words": 4, "words-builtin": 6, **({"words-minilm": 6} if slow else {})} == sums
+    runs = {words[-1] for words in fitted} | {
+        flag(each, "-o") for each in commands if " documents " in each
+    }
+    runs |= {f"{folder}/{name}+{fold}.jsonl" for name in sums for fold in ("documents", "source")}
+    for scored in (each for each in commands if " score " in each):
+        assert runs == {word for word in scored.split() if word in runs}
+
+
 def test_no_variable_is_of_two_recipes():
     named = [
         name
