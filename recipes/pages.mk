@@ -7,10 +7,12 @@ SLOW_PAGES := minilm
 PAGE_TABLES := builtin $(SLOW_PAGES)
 PARTED := sections rows
 PAGE_WORDS := $(PAGED)/tuned-pages.jsonl $(patsubst %,$(PAGED)/bm25-%.jsonl,passages $(PARTED))
-PAGE_RUNS := $(PAGED)/bm25-pages.jsonl $(PAGE_WORDS) $(foreach name,$(PAGE_TABLES),$(PARTED:%=$(PAGED)/$(name)-%.jsonl))
+RANKED := $(PAGED)/bm25-passages+pages
+PAGE_RUNS := $(PAGED)/bm25-pages.jsonl $(PAGE_WORDS) $(RANKED).jsonl $(foreach name,$(PAGE_TABLES),$(PARTED:%=$(PAGED)/$(name)-%.jsonl))
 # sums: of words, and of words with embeddings
 PAGE_SUMS := words $(PAGE_TABLES:%=words-%)
-PAGE_HITS := $(PAGE_RUNS) $(foreach sum,$(PAGE_SUMS),$(addprefix $(PAGED)/$(sum),.jsonl +documents.jsonl +source.jsonl))
+PAGES_ASKED := $(PAGED)/ask-words.jsonl $(PAGE_TABLES:%=$(PAGED)/ask-%.jsonl)
+PAGE_HITS := $(PAGE_RUNS) $(PAGES_ASKED) $(foreach sum,$(PAGE_SUMS),$(addprefix $(PAGED)/$(sum),.jsonl +documents.jsonl +source.jsonl))
 # of a page, the mean of its best parts: several rows tell that a question is about their table
 BEST_rows := 3
 BEST_passages := 3
@@ -51,6 +53,9 @@ endef
 $(eval $(call page-words,bm25))
 $(eval $(call page-words,tuned,--k1 3 -b 0.9))
 
+$(RANKED).parts.jsonl: $(PAGED)/bm25-passages.parts.jsonl $(PAGED)/passages.jsonl
+	$(STRUCTKIT) rerank $< --corpus $(PAGED)/passages.jsonl --queries $(PAGED)/queries.jsonl --for pages -k 100 -o $@
+
 # of an encoder, by its name for `--model`
 define page-encoder
 $(PAGED)/$(1)-%.npy: $(PAGED)/%.jsonl
@@ -62,6 +67,11 @@ $(foreach name,$(PAGE_TABLES),$(eval $(call page-encoder,$(name))))
 
 $(PAGE_RUNS): $(PAGED)/%.jsonl: $(PAGED)/%.parts.jsonl
 	$(PAGE_REPORT) documents $< --best $(or $(BEST_$(lastword $(subst -, ,$*))),1) -o $@
+
+# ask about a folder of the pages, by words alone or with a model
+$(PAGES_ASKED): $(PAGED)/ask-%.jsonl: $(DATA)/dev_docs.jsonl.gz $(PAGED)/queries.jsonl
+	rm -rf $(PAGED)/ask-$*.index
+	$(PAGE_REPORT) ask $< --queries $(PAGED)/queries.jsonl --model '$(filter-out words,$*)' --folder $(PAGED)/ask-$*.index -o $@
 
 $(PAGED)/words.jsonl: $(PAGE_WORDS)
 $(foreach name,$(PAGE_TABLES),$(eval $(PAGED)/words-$(name).jsonl: $(PAGE_WORDS) $(PARTED:%=$(PAGED)/$(name)-%.jsonl)))

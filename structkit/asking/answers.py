@@ -17,7 +17,8 @@ from structkit.records.jsonl import Record
 from structkit.scoring.runs import Hit
 from structkit.searching import DEPTH, MEANING, RELATED
 from structkit.searching.fusion import hybrid
-from structkit.searching.words import QUESTION, words
+from structkit.searching.pages import page_scores
+from structkit.searching.words import question_words
 
 if TYPE_CHECKING:
     from structkit.asking.meaning import Meaning  # a folder without a model has none
@@ -39,10 +40,15 @@ def answers(
     depth = max(k, DEPTH)
     chosen = chosen_passages(folder, globs)
     asked, postings = question_words(question), folder.index.postings
-    by_word = postings.scores(asked) + RELATED * postings.related(asked)
+    if folder.is_of_pages:
+        counts = postings.counts_of(asked)
+        by_word, among = page_scores(counts, postings.lengths, folder.numbers)
+    else:
+        by_word = postings.scores(asked) + RELATED * postings.related(asked)
+        among = by_word > 0
     scores, beyond = meaning.scores(question) if meaning else (0 * by_word, by_word < 0)
     share = MEANING if meaning else 0
-    hits, records = fuse(folder, by_word * chosen, scores * chosen, depth, share)
+    hits, records = fuse(folder, by_word * among * chosen, scores * chosen, depth, share)
     by_id = {record["id"]: record for record in records.values()}
     ranked = rerank(Query("1", question), hits, by_id, ranking, len(hits))
     found = {records[n]["id"] for n in records if by_word[n] > 0 or beyond[n]}
@@ -64,16 +70,6 @@ def fuse(
     return hybrid(by_meanings, by_words, 2 * depth, share) if share else by_words, records
 
 
-def question_words(question: str) -> list[str]:
-    """The words of a question that an answer may have, each once.
-
-    >>> question_words("How does the HTTPClient retry?")
-    ['httpclient', 'http', 'client', 'retry']
-    """
-    every = dict.fromkeys(words(question))
-    return [word for word in every if word not in QUESTION] or list(every)
-
-
 def best(scores: Floats, maximum: int) -> dict[int, float]:
     """The numbers of the passages with the highest scores above 0, best first.
 
@@ -92,7 +88,7 @@ def chosen_passages(folder: Folder, globs: Sequence[str]) -> Floats:
         files = np.array([float(takes(each.path)) for each in folder.files])
         if not files.any():
             say(f"none of {len(files):,} files matches {flag('glob', ' '.join(globs))}")
-    return np.repeat(files, [each.passages for each in folder.files])
+    return files[folder.numbers]
 
 
 def file_filter(globs: Sequence[str]) -> Callable[[str], bool]:

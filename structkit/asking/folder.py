@@ -10,7 +10,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +19,7 @@ import orjson
 from numpy.typing import NDArray
 
 from structkit.asking.cache import File, Store
+from structkit.collecting.kinds import MARKDOWNS
 from structkit.collecting.walking import Found, LeftOut, Source, Walk
 from structkit.embeddings.vectors import Numbers
 from structkit.errors import UserError, program
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 LARGE = 4 << 20  # bytes from which several processes are worth starting
 PROCESSES = 8
+PAGES = (".html", ".htm", ".xhtml", *(f".{each}" for each in MARKDOWNS))
 
 WIDTH = 8  # of the name of a type
 ARRAYS = ("lengths", "starts", "documents", "counts")
@@ -228,6 +230,17 @@ class Folder:
     def __len__(self) -> int:
         return self._starts[-1]
 
+    @cached_property
+    def numbers(self) -> Numbers:
+        """The number of each passage's file, (passages,)."""
+        return np.repeat(np.arange(len(self.files)), [each.passages for each in self.files])
+
+    @cached_property
+    def is_of_pages(self) -> bool:
+        """Whether more files are HTML or Markdown than are not."""
+        pages = sum(each.path.lower().endswith(PAGES) for each in self.files)
+        return 2 * pages > len(self.files)
+
     @classmethod
     def read(cls, store: Store, target: Target, walk: Walk) -> Folder:
         """The folder as it is now; what changed since the last time is kept in the store."""
@@ -298,10 +311,10 @@ class ReadFiles:
 def _read_files(changes: FileChanges, maximum: int) -> Iterator[ReadFiles]:
     """Every pending file that could be read, some at a time."""
     # imports grammars and parsers, which an answer from the cache does not need
-    from structkit.collecting.units import PASSAGES, Collector, Units, batches
+    from structkit.collecting.units import Collector, Units, batches
     from structkit.records.workers import Pool  # … nor processes
 
-    units = Units(max_file_bytes=maximum, xpaths=False, defaults=PASSAGES)
+    units = Units("passage", max_file_bytes=maximum, xpaths=False)
     work = partial(_read_batch, collect=Collector(units), maximum=maximum)
     states = {source.path: state for source, state in changes.pending}
     tasks = (

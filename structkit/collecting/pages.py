@@ -170,7 +170,7 @@ class Page:
             return ""
         for match in ANCHOR.finditer(self.html, tag.start, tag.end):
             if match[1].lower() == "id" or tag.name == "a":
-                return entities.unescape(match[2] or match[3] or match[4] or "")
+                return entities.unescape(match[2] or match[3] or match[4] or "").strip()
         return ""
 
     @cached_property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 
@@ -38,8 +38,6 @@ from structkit.structure.code.outline import Definition, Outline, Program
 from structkit.structure.sentences import sentences
 
 DEFAULTS = {CODE: "chunk", HTML: "page", MARKDOWN: "page", TEXT: "sentence"}
-# of `ask`: short enough to be an answer
-PASSAGES = {CODE: "chunk", HTML: "section", MARKDOWN: "section", TEXT: "chunk"}
 FIELDS = {CODE: "code", HTML: "html", MARKDOWN: "text", TEXT: "text"}
 # what is left out, and how to include it
 BINARY = "binary", "convert it to text"
@@ -62,11 +60,10 @@ class Units:
     max_file_bytes: int = 2_000_000
     generated: bool = False
     xpaths: bool = True  # of sections
-    defaults: Mapping[str, str] = field(default_factory=lambda: DEFAULTS)
 
     def of(self, kind: Kind) -> str:
         """The unit that a file of a kind is cut into."""
-        return self.unit or self.defaults[kind.name]
+        return self.unit or DEFAULTS[kind.name]
 
     def records(self, path: str, text: str, kind: Kind) -> Iterator[Record]:
         """The records of a text, in order; none if it has no such unit."""
@@ -144,6 +141,13 @@ def _rows(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
     yield from _document(text, kind, units).rows()
 
 
+def _passages(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
+    """The sections of a page, and the rows of its tables: each short enough to be an answer."""
+    page = Page(text, xpaths=units.xpaths)
+    yield from page.sections()
+    yield from page.rows()
+
+
 def _sentences(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
     plain = kind.name == TEXT
     found = _plain_sentences(text) if plain else _document(text, kind, units).sentences()
@@ -185,6 +189,10 @@ UNITS: dict[tuple[str, str], Callable[[str, Kind, Units], Iterator[Unit]]] = {
     ("page", TEXT): _file,
     **{("section", kind): _sections for kind in (HTML, MARKDOWN)},
     **{("row", kind): _rows for kind in (HTML, MARKDOWN)},
+    # of `ask`
+    **{("passage", kind): _chunks for kind in (CODE, TEXT)},
+    ("passage", MARKDOWN): _sections,
+    ("passage", HTML): _passages,
 }
 NAMES = tuple(sorted({unit for unit, _ in UNITS}))
 

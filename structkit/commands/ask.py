@@ -146,7 +146,7 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
     place = cache_file(settings.folder, target.real, read_as) if settings.folder else None
     # a cache inside the folder is not one of its files
     walk = Walk(settings, frozenset(map(os.path.realpath, files_of_cache(place) if place else ())))
-    ranking, encoding = choose("code").ranking(), encoding or _encodings(settings)
+    encoding = encoding or _encodings(settings)
 
     def work(store: Store) -> list[Record]:
         folder = Folder.read(store, target, walk)
@@ -158,7 +158,9 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
             from structkit.asking.meaning import Meaning
 
             meaning = Meaning(folder, encoding)
-        k, globs = settings.k, settings.glob
+        # the search itself has the scores of pages
+        weights = replace(choose("pages"), rankers={}) if folder.is_of_pages else choose("code")
+        ranking, k, globs = weights.ranking(), settings.k, settings.glob
         answered = [
             (question, answers(folder, question, k, ranking, globs, meaning))
             for question in settings.questions

@@ -21,7 +21,7 @@ from structkit.settings import Command, setting
 if TYPE_CHECKING:
     from structkit.collecting.units import Collected
 
-Unit = Literal["file", "function", "chunk", "page", "section", "row", "sentence"]
+Unit = Literal["file", "function", "chunk", "page", "section", "row", "passage", "sentence"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,7 @@ class Settings(RunSettings):
         complete="ranker",
         group=RANKERS,
     )
-    for_: Literal["code"] | None = setting(
+    for_: Literal["code", "pages"] | None = setting(
         None, "A preset of rankers and weights.", excludes="weights", group=RANKERS
     )
     weights: str | None = file_setting("Weights that rerank --fit wrote.", group=RANKERS)

@@ -232,6 +232,8 @@ PRESETS = {
         "path",
         0.5,
     ),
+    # a search by words, reranked by the same words and their stems in hits and in pages
+    "pages": Weights({"pages": 3.0}, "path", 0.5),
 }
 
 

@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 from rich.console import Console
 from rich.style import Style
@@ -89,16 +90,17 @@ def _place(hit: Record, document: Record, best: Sequence[Line]) -> Text:
     asked = next((row.number for row in best if row.spans and row.number), None)
     lines = document.get("lines")
     first = asked or (lines[0] if isinstance(lines, list) and lines else None)
-    style = Style(bold=True, color="cyan", link=_address(path))
+    style = Style(bold=True, color="cyan", link=_address(path, document.get("anchor")))
     return Text(printable(path) + (f":{first}" if first else ""), style)
 
 
-def _address(path: str) -> str | None:
-    """What a terminal opens when the path is clicked."""
+def _address(path: str, anchor: object) -> str | None:
+    """What a terminal opens when the path is clicked: the section, if it has an anchor."""
     if not os.path.exists(path):
         return None
     address = Path(os.path.abspath(path)).as_uri()
-    return address.replace("file://", f"file://{os.uname().nodename}", 1)
+    place = f"#{quote(anchor)}" if isinstance(anchor, str) else ""
+    return address.replace("file://", f"file://{os.uname().nodename}", 1) + place
 
 
 def _scope(document: Record, question: str) -> str:

@@ -38,7 +38,7 @@ def rarity(documents: int, having: int) -> float:
 
 
 def saturation(
-    counts: Counts, lengths: Counts, mean: float, k1: float = K1, b: float = B
+    counts: Counts | Floats, lengths: Counts | Floats, mean: float, k1: float = K1, b: float = B
 ) -> Floats:
     """What a word's count in a document counts, by the document's length and the mean of all.
 
@@ -132,6 +132,19 @@ class Postings:
             having = np.flatnonzero(counts)
             total[having] += self._bm25(having, counts[having])
         return total
+
+    def counts_of(self, asked: Iterable[str]) -> Counts:
+        """How often each word, or others with its stem, is in each document, (documents, words)."""
+        columns: dict[str, Counts] = {}
+        for word in asked:
+            if any(same_stem(word, other) for other in columns):
+                continue
+            columns[word] = np.zeros(len(self.lengths), np.int32)
+            for place, other in self.words.beginning(word[:SHORTEST]):
+                if same_stem(word, other):
+                    here = self._postings(place)
+                    columns[word][self.documents[here]] += self.counts[here]
+        return np.array([*columns.values()], np.int32).reshape(-1, len(self.lengths)).T
 
     def rarities(self, asked: Iterable[str]) -> dict[str, float]:
         """How much each of these words counts (idf), those that a document has."""

@@ -63,6 +63,16 @@ def word_and_parts(word: str) -> tuple[str, ...]:
     return tuple(each for each in every if each not in STOPWORDS)
 
 
+def question_words(question: str) -> list[str]:
+    """The words of a question that an answer may have, each once.
+
+    >>> question_words("How does the HTTPClient retry?")
+    ['httpclient', 'http', 'client', 'retry']
+    """
+    every = dict.fromkeys(words(question))
+    return [word for word in every if word not in QUESTION] or list(every)
+
+
 def same_stem(one: str, other: str) -> bool:
     """Whether two words differ only in their endings.
 

@@ -1,5 +1,6 @@
 """Words of passages: the scores of search --method bm25, and indexes that follow changes."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 from structkit.asking.cache import open_store
 from structkit.asking.folder import IndexedFile, PassageIndex
 from structkit.searching.bm25 import BM25
+from structkit.searching.pages import page_scores
 from structkit.searching.postings import WordCounts
 from structkit.searching.words import words
 from tests.tolerances import bound
@@ -79,6 +81,21 @@ def test_other_words_of_the_stem_are_related_as_one_word():
     related = index({"a": texts}).postings.related(["retry", "configure"])
     assert index({"a": as_one}).postings.scores(["retries"]).tolist() == related.tolist()
     assert [True, False, False, False, True] == (related > 0).tolist()
+
+
+def test_words_of_one_stem_are_counted_together():
+    postings = index({"a": ["retries wait retry", "config"], "b": ["retrying"]}).postings
+    expected = [[2, 0], [0, 1], [1, 0]]
+    assert expected == postings.counts_of(["retry", "config", "retries"]).tolist()
+    assert (3, 0) == postings.counts_of([]).shape
+
+
+def test_three_passages_of_each_page_are_its_best():
+    counts = np.array([[1], [3], [2], [4], [0], [9]], np.int32)
+    pages = np.array([1, 1, 1, 1, 0, 2])
+    scores, among = page_scores(counts, np.full(6, 9, np.int32), pages)
+    assert [False, True, True, True, True, True] == among.tolist()
+    assert 0 == scores[4] < scores[0] < scores[2] < scores[1] < scores[3] < 1
 
 
 def test_words_that_went_are_forgotten():

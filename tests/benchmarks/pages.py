@@ -2,6 +2,7 @@
 
     python -m tests.benchmarks.pages documents PARTS --best N -o RUN
     python -m tests.benchmarks.pages fit RUN… --queries FILE -o FOLDER/NAME.jsonl
+    python -m tests.benchmarks.pages ask PAGES --queries FILE --model NAME --folder CACHE -o RUN
     python -m tests.benchmarks.pages table --folder FOLDER SCORES -o TABLE
 
 `fit` also writes NAME+documents.jsonl and NAME+source.jsonl: the hits of each fifth of the pages,
@@ -11,6 +12,7 @@ or of each source, with weights that were fitted to the other ones.
 from __future__ import annotations
 
 import argparse
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -18,12 +20,14 @@ from pathlib import Path
 import numpy as np
 import orjson
 
+import structkit
 from structkit.scoring.runs import Run, read_run, run_records, write_run
 from structkit.searching.fusion import min_max, top_hits, weighted_sum
 from structkit.seeds import key
-from tests.benchmarks.repositories import Record, read
+from tests.benchmarks.repositories import Record, read, spent, write
 
 MEASURE = "nDCG@10"
+ANSWERS = 30  # passages, of which ten pages or more are left
 GRID = (0.0, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5)
 SMALLEST_GAIN = 0.0005  # of a change: less is chance
 ROUNDS = 4
@@ -54,6 +58,27 @@ def documents(parts: str, best: int) -> Iterator[Record]:
             for name, each in of_documents.items()
         }
         yield from run_records(query_id, top_hits(means, len(means)))
+
+
+def ask(pages: str, queries: Sequence[Record], model: str, cache: str, output: str) -> None:
+    """The answers of `ask` about a folder of the pages, and what reading the folder takes."""
+    options: Record = {"cache": cache, **({"model": model} if model else {"no_model": True})}
+    with tempfile.TemporaryDirectory() as folder:
+        for page in read(pages):
+            Path(folder, f"{page['id']}.html").write_text(page["html"], "utf-8")
+        start = spent()
+        list(structkit.ask(folder, ["page"], k=1, **options))
+        write(f"{output.removesuffix('.jsonl')}.index.seconds", [{"cpu": spent() - start}])
+        texts = [" ".join(query["query"].split()) for query in queries]
+        best = defaultdict[str, dict[str, float]](dict)
+        for hit in structkit.ask(folder, texts, k=ANSWERS, **options):
+            name = Path(hit["path"]).stem
+            best[hit["query_id"]].setdefault(name, hit["score"])
+    found = (
+        run_records(query["id"], top_hits(best[str(number)], 100))
+        for number, query in enumerate(queries, 1)
+    )
+    write_run((record for records in found for record in records), output)
 
 
 class Scores:
@@ -163,7 +188,8 @@ def costs(folder: str, system: str) -> tuple[str, str]:
         found = orjson.loads(weights.read_bytes())
         runs = [run for run, each in zip(found["runs"], found["weights"], strict=True) if each]
     seconds, size = 0.0, 0
-    units = {unit for run in runs for unit in UNITS[run.partition("-")[2]]}
+    runs = [run.partition("+")[0] for run in runs]
+    units = {unit for run in runs for unit in UNITS.get(run.partition("-")[2], ())}
     for step in [*units, *(f"{run}.index" for run in runs)]:
         seconds += read(Path(folder, f"{step}.seconds"))[0]["cpu"]
     for run in runs:
@@ -175,14 +201,17 @@ def costs(folder: str, system: str) -> tuple[str, str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="pages")
-    parser.add_argument("action", choices=("documents", "fit", "table"))
+    parser.add_argument("action", choices=("ask", "documents", "fit", "table"))
     parser.add_argument("files", nargs="+")
     parser.add_argument("--best", type=int, default=1)
-    for flag in ("--queries", "--folder", "-o"):
+    for flag in ("--queries", "--folder", "--model", "-o"):
         parser.add_argument(flag, default="")
     options = parser.parse_intermixed_args()
     if options.action == "documents":
         write_run(documents(options.files[0], options.best), options.o)
+    elif options.action == "ask":
+        queries = read(options.queries)
+        ask(options.files[0], queries, options.model, options.folder, options.o)
     elif options.action == "fit":
         fit(options.files, read(options.queries), Path(options.o))
     else:

@@ -167,6 +167,19 @@ def test_sections_of_pages_come_without_xpaths(ask, tmp_path):
     assert "xpath" not in answer
 
 
+def test_a_row_of_a_table_answers_for_its_page(ask, tmp_path):
+    table = "<table><tr><th>Tea<th>Minutes<tr><td>Sencha<td>2<tr><td>Assam<td>4</table>"
+    for name, title in (("teas", "Teas"), ("other", "Minutes")):
+        page = f"<title>{title}</title><h1 id='top\n'>{title}</h1>{table * (name == 'teas')}Cup."
+        (tmp_path / f"project/docs/{name}.html").write_text(page)
+    done = ask("docs", "how many minutes does Assam take", "-k", "2", "--no-model")
+    row, page = map(json.loads, done.stdout.splitlines())
+    assert ("docs/teas.html#t1r3", "/html/body/table/tr[3]") == (row["doc_id"], row["xpath"])
+    assert row["text"].endswith("Tea: Assam; Minutes: 4")
+    # an anchor as a browser reads it
+    assert "top" == page["anchor"]
+
+
 def test_no_cache_keeps_nothing(ask, tmp_path):
     cached = ask("metres", "--cache", "../kept").stdout
     assert cached == ask("metres", "--no-cache", "--cache", "../none").stdout

@@ -90,6 +90,21 @@ def test_the_best_hit_of_a_coherent_file_rises():
     assert [1.0, pytest.approx(0.9)] == said("coherence", "x", {}, {})
 
 
+def test_a_passage_counts_with_its_page_and_the_best_others_of_it():
+    texts = [
+        ("a", "boil tea"),
+        ("a", "teas"),
+        ("b", "tea"),
+        ("b", "milk"),
+        ("c", "boil"),
+        ("", ""),
+    ]
+    records = [{"path": path, "text": text} for path, text in texts]
+    one, stem, alone, other, boil, empty = said("pages", "how to boil tea", *records)
+    assert 1 == one > boil > alone > other == empty == 0
+    assert one > stem > alone
+
+
 @pytest.mark.parametrize("name", sorted(set(names("ranker")) - {"maxsim"}))
 def test_a_ranker_reads_any_record_in_any_order(name):
     some = hits(

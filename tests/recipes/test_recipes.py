@@ -242,9 +242,11 @@ def test_pages_are_found_by_themselves_their_parts_and_sums_of_these(seal_data, 
     sums = {Path(words[-1]).stem: len(words[words.index("fit") + 1 : -4]) for words in fitted}
     assert {"words": 4, "words-builtin": 6, **({"words-minilm": 6} if slow else {})} == sums
     runs = {words[-1] for words in fitted} | {
-        flag(each, "-o") for each in commands if " documents " in each
+        flag(each, "-o") for each in commands if " documents " in each or ".pages ask " in each
     }
     runs |= {f"{folder}/{name}+{fold}.jsonl" for name in sums for fold in ("documents", "source")}
+    asked = {f"{folder}/ask-{name}.jsonl" for name in ("words", "builtin", *slow.split())}
+    assert asked <= runs
     for scored in (each for each in commands if " score " in each):
         assert runs == {word for word in scored.split() if word in runs}
 

@@ -1,0 +1,40 @@
+"""Words of the query in a hit, in its page and in the best other hits of that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from structkit import plugin
+from structkit.embeddings.vectors import Floats
+from structkit.ranking.reranking import Candidate, Query
+from structkit.records.fields import DOCUMENT
+from structkit.searching.pages import page_scores
+from structkit.searching.postings import Postings, WordCounts
+from structkit.searching.words import question_words
+
+
+class Ranker(plugin.Ranker):
+    """The mean BM25 of a page, of its hit, and of its three best hits.
+
+    A page is what was found of it; a word counts by how few of these pages have it. Words with the
+    same stem are the same.
+    """
+
+    weight: ClassVar[float] = 3.0
+
+    def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
+        """0 … 1 for each hit."""
+        counts = WordCounts()
+        for hit in hits:
+            fields = (hit.record.get(name) for name in ("title", *DOCUMENT))
+            counts.add(" ".join(each for each in fields if isinstance(each, str)))
+        every = np.arange(len(hits), dtype=np.int32)
+        lengths = np.array(counts.lengths, np.int32)
+        postings = Postings.of(list(counts.number), lengths, *counts.columns(every))
+        files = [hit.path or hit.doc_id for hit in hits]
+        _, pages = np.unique(files, return_inverse=True)
+        found, _ = page_scores(postings.counts_of(question_words(query.text)), lengths, pages)
+        return found
