@@ -3,31 +3,24 @@
 `mutants.jsonl` has one break a line: a line of a file, where it `was` at older commits, and what
 becomes of it. Each is made in a copy of a commit, and its nearest tests and those of its room are
 run until one fails. Two suites are compared by `--commit OLD` and `--commit HEAD`;
-what is kept of a run is one line of JSON for each break, and the count. `--draw` wrote the list;
-lines that a commit has no longer are left out, and said.
+what is kept of a run is one line of JSON for each break, and the count. The breaks were drawn by
+chance, each of an operator, a number or a constant, from files by their lengths; lines that a
+commit has no longer are left out, and said.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import json
 import os
-import random
 import re
 import subprocess
 import sys
 import tempfile
 import venv
-from collections.abc import Iterator
 from pathlib import Path
 
 KEPT = Path(__file__).with_suffix(".jsonl")
-FLIPPED: dict[type[ast.AST], str] = {
-    ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
-    ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in",
-    ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.And: "or", ast.Or: "and",
-}  # fmt: skip
 # the tests of what is not in a room of its own name
 ROOMS = {
     "plugins/languages": ("structure/code",),
@@ -45,50 +38,6 @@ COMMANDS = {
     "plugins/formats": "convert", "plugins/rankers": "rerank",
 }  # fmt: skip
 ORDERED = ("-p", "no:cacheprovider", "-p", "no:randomly")  # the nearest tests come first
-
-
-def breaks(path: Path) -> Iterator[dict[str, str]]:
-    """What can be broken in a file by one operator, number or constant."""
-    text = path.read_text("utf-8")
-    lines = text.splitlines()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Compare) and len(node.ops) == 1:
-            parts = (node.left, node.ops[0], node.comparators[0])
-        elif isinstance(node, ast.BinOp):
-            parts = (node.left, node.op, node.right)
-        elif isinstance(node, ast.BoolOp):
-            parts = (node.values[0], node.op, node.values[1])
-        elif isinstance(node, ast.Constant) and type(node.value) in (int, bool):
-            line = lines[node.lineno - 1].encode()
-            new = str(not node.value if isinstance(node.value, bool) else node.value + 1).encode()
-            made = line[: node.col_offset] + new + line[node.end_col_offset :]
-            yield {"path": str(path), "line": line.decode(), "broken": made.decode()}
-            continue
-        else:
-            continue
-        before, operator, after = parts
-        if before.end_lineno == after.lineno and type(operator) in FLIPPED:
-            line = lines[after.lineno - 1].encode()
-            new = f" {FLIPPED[type(operator)]} ".encode()
-            made = line[: before.end_col_offset] + new + line[after.col_offset :]
-            yield {"path": str(path), "line": line.decode(), "broken": made.decode()}
-
-
-def draw(count: int, seed: int) -> Iterator[dict[str, str]]:
-    """Breaks of lines that a file has once, from files drawn by their lengths."""
-    files = sorted([*Path("structkit").rglob("*.py"), *Path("plugins").rglob("*.py")])
-    found = [each for path in files for each in breaks(path)]
-    for each in random.Random(seed).sample(found, len(found)):
-        whole = Path(each["path"]).read_text("utf-8").splitlines()
-        if whole.count(each["line"]) == 1 and count:
-            try:
-                compile(
-                    "\n".join(each["broken"] if x == each["line"] else x for x in whole), "", "exec"
-                )
-            except SyntaxError:  # an operator in brackets
-                continue
-            count -= 1
-            yield each
 
 
 def tests_of(path: str, folder: Path) -> list[str]:
@@ -140,14 +89,9 @@ def noticed(python: str, place: Path, tests: list[str], flags: list[str]) -> str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--commit", default="HEAD")
-    parser.add_argument("--draw", type=int, metavar="COUNT")
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=40)
     parser.add_argument("flags", nargs="*", help="of pytest")
     given = parser.parse_args()
-    if given.draw:
-        KEPT.write_text("".join(f"{json.dumps(each)}\n" for each in draw(given.draw, given.seed)))
-        return
     seen = count = 0
     unfit: list[str] = []
     with tempfile.TemporaryDirectory(prefix="mutants") as name:
