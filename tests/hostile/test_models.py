@@ -5,12 +5,8 @@ import pickle
 from pathlib import Path
 
 import pytest
-from hostile.spoiling import examples, spoiled
-from hypothesis import given
-from hypothesis import strategies as st
 
 from structkit.errors import UserError
-from structkit.learning.encoders.encoder import open_model
 from structkit.learning.encoders.models import load_pretrained
 from structkit.learning.folders import own_facts
 
@@ -81,42 +77,3 @@ def test_nested_settings_are_refused(folder):
         config = json.dumps(CONFIG).encode()[:-1] + b', "a": ' + b"[" * deep + b"]" * deep + b"}"
         with pytest.raises(UserError):
             load_pretrained(written(folder, **{"config.json": config}))
-
-
-FACTS = {
-    "format": 1,
-    "method": "contrastive",
-    "pooling": "mean",
-    "normalize": True,
-    "settings": {},
-    "query_fields": ["query"],
-    "document_fields": ["text"],
-    "data": {"records": 1, "sha256": "0"},
-    "steps": 1,
-    "losses": {},
-    "prompts": {},
-    "lengths": {"query": 8, "document": 8},
-}
-
-
-@examples(60)
-@given(st.data())
-def test_spoiled_folders(folder, data):
-    files = {
-        "structkit.json": FACTS,
-        "modules.json": [{"type": "a.Transformer", "path": ""}, {"type": "a.Pooling", "path": "p"}],
-        "tokenizer.json": {"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}},
-        "model.safetensors": b"\x08\0\0\0\0\0\0\0{}      ",
-        "config.json": CONFIG,
-    }
-    spoilt = data.draw(st.sampled_from(sorted(files)))
-    good = files[spoilt]
-    good = good if isinstance(good, bytes) else json.dumps(good).encode()
-    files[spoilt] = data.draw(spoiled(good))
-    if data.draw(st.booleans()):
-        del files["modules.json" if spoilt == "structkit.json" else "structkit.json"]
-    for left in folder.glob("*") if folder.exists() else ():
-        left.unlink()
-    with pytest.raises(UserError) as told:  # its weights are none
-        open_model(str(written(folder, **files)), offline=True)
-    assert told.value.remedy
