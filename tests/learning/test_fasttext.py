@@ -18,7 +18,6 @@ from structkit_plugins.methods._word_vectors import WordVectors
 from structkit_plugins.methods.fasttext import buckets_of, learn, ngrams, train_library
 
 from structkit import registry
-from structkit.errors import UserError
 from tests.learning.strae.test_unstructured import ANIMALS
 from tests.tolerances import rounding
 
@@ -148,13 +147,3 @@ def end_of(pipe):
         return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
     except OSError:
         return None
-
-
-def test_what_the_library_refuses_is_one_clear_line(tmp_path):
-    text = tmp_path / "text.txt"
-    text.write_text("each word once\n")
-    chosen = Method(buckets=1000)
-    with pytest.raises(
-        UserError, match="fastText cannot learn from this: Empty vocabulary.*--minimum-count"
-    ):
-        learn(chosen.arguments(str(text)))

@@ -7,7 +7,6 @@ import sys
 from functools import cache
 
 import numpy as np
-import orjson
 import pytest
 import torch
 from hypothesis import given
@@ -25,6 +24,7 @@ from structkit.learning.static import Table, open_table
 from structkit.learning.training import tokens
 from structkit.learning.training.tokens import BertWords
 from structkit.seeds import key
+from tests.jsonl import write
 from tests.learning.training.materials import train_on
 from tests.tolerances import bound, rounding
 
@@ -40,8 +40,7 @@ TEXTS = [
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
     path = tmp_path_factory.mktemp("static") / "texts.jsonl"
-    lines = [{"id": str(number), "text": text} for number, text in enumerate(TEXTS * 5)]
-    path.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    write(path, *({"id": str(number), "text": text} for number, text in enumerate(TEXTS * 5)))
     return path
 
 
@@ -59,8 +58,7 @@ def scratch(records):
 def encoder(records):
     """A small encoder to be distilled."""
     pairs = records.parent / "pairs.jsonl"
-    lines = [{"id": text, "query": text, "positive": text[::-1]} for text in TEXTS]
-    pairs.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    write(pairs, *({"id": text, "query": text, "positive": text[::-1]} for text in TEXTS))
     settings = {"architecture": "bert", "size": "tiny", "vocabulary_size": 400, "max_steps": 0}
     return made(records.parent / "bert", pairs, "contrastive", **settings)
 

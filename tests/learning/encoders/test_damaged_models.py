@@ -12,49 +12,29 @@ from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.training.settings import RunOptions
 from structkit.learning.training.trainer import RunFolder
+from tests.benchmarks.reproducible import SMALL, records
+from tests.jsonl import write
 from tests.learning.training.materials import train_on
 
-RECORD = {
-    "text": "a very small house",
-    "tree": "(X (X a) (X (X (X very) (X small)) (X house)))",
-    "query": "house",
-    "positive": "a small house",
-    "masked": "a small <extra_id_0>",
-    "target": "<extra_id_0> house <extra_id_1>",
-    "tagged": "<p>a small house</p>",
-    "untagged": "a small house",
-}
 METHODS = registry.names("method")
 ENCODERS = ["contrastive", "santa", "seal"]
 ANY_TEXT = ("document_field", "query_prompt", "document_prompt")
-SMALL = {
-    "size": "tiny",
-    "vocabulary_size": 400,
-    "minimum_count": 1,
-    "buckets": 10,
-    "max_steps": 0,
-}
 VOCABULARY = {"static": "tokenizer.json"}
 AGAIN = "; copy the model folder again"
-
-
-def write_records(folder):
-    data = folder / "train.jsonl"
-    data.write_text("".join(json.dumps({"id": str(n), **RECORD}) + "\n" for n in range(2)))
-    return str(data)
 
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     """An untrained model of each method, made when it is asked for."""
     folder = tmp_path_factory.mktemp("models")
-    data = write_records(folder)
+    data = write(folder / "train.jsonl", *records(2))
 
     def model(name):
         if not (folder / name).exists():
             method = registry.load("method", name)
-            used = {key for key in SMALL if key in method.__dataclass_fields__}
-            train_on(data, name, folder / name, **{key: SMALL[key] for key in used})
+            small = {**SMALL, "max_steps": 0, "buckets": 10}
+            used = {key: small[key] for key in small if key in method.__dataclass_fields__}
+            train_on(data, name, folder / name, **used)
         return folder / name
 
     return model
@@ -246,7 +226,8 @@ def test_a_training_from_weights_that_are_no_numbers(copied, tmp_path):
     save_file(
         {name: w * float("nan") for name, w in load_file(file).items()}, file, {"format": "pt"}
     )
-    start, data = {"model": str(folder), "max_steps": 1}, write_records(tmp_path)
+    start = {"model": str(folder), "max_steps": 1}
+    data = write(tmp_path / "train.jsonl", *records(2))
     with pytest.raises(UserError, match="the loss is nan at step 1; lower --learning-rate, or"):
         train_on(data, "contrastive", tmp_path / "out", **start)
 

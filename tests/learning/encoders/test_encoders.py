@@ -31,6 +31,7 @@ from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.encoders.models import train_tokenizer
 from structkit.structure.sentinels import SENTINELS
+from tests.jsonl import write
 from tests.learning.training.materials import train_on
 from tests.tolerances import TINY, bound, rounding
 
@@ -145,10 +146,9 @@ def test_mcls_against_plain_loops(bert_like, count, every, length):
 
 @pytest.fixture
 def pairs(tmp_path):
-    file = tmp_path / "pairs.jsonl"
-    lines = [{"id": text, "query": text, "positive": text} for text in ("a b", "c d", "e f", "g h")]
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return str(file)
+    texts = ("a b", "c d", "e f", "g h")
+    records = ({"id": text, "query": text, "positive": text} for text in texts)
+    return write(tmp_path / "pairs.jsonl", *records)
 
 
 def trained(tmp_path, pairs, **values):

@@ -1,13 +1,12 @@
 """Gradients in chunks are those of the whole batch, dropout included."""
 
-import json
-
 import pytest
 import torch
 
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
+from tests.jsonl import write
 from tests.learning.training.materials import WORDS
 from tests.tolerances import rounding
 
@@ -37,11 +36,10 @@ def records(count):
 @pytest.fixture
 def module_of(tmp_path):
     def build(name, count=20, **changes):
-        file = tmp_path / "records.jsonl"
-        file.write_text("".join(json.dumps(record) + "\n" for record in records(count)))
+        file = write(tmp_path / "records.jsonl", *records(count))
         values = {"size": "tiny", "vocabulary_size": 450, "batch_size": count, "epochs": 1}
         settings = load("method", name)(**(values | changes)).complete()
-        spool = Spool(Records.read([str(file)]), settings.prepare)
+        spool = Spool(Records.read([file]), settings.prepare)
         module = settings.build(spool)
         step = settings.plan(count).step(0)
         return module, module.batch([spool[place] for place in range(count)], step)

@@ -50,14 +50,6 @@ def test_worked_by_hand():
     assert expected == pytest.approx(found, abs=bound(4 + 2, 2.0))  # documents, queries; scores
 
 
-def test_excluded_documents_do_not_count():
-    queries = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
-    exclude = torch.tensor([[False, True], [False, False]])
-    expected = math.log(1 + math.exp(-1)) / 2  # the first query has no negative left
-    found = info_nce(queries, queries, 1.0, exclude).item()
-    assert expected == pytest.approx(found, abs=bound(2 + 2))
-
-
 @settings(max_examples=30, deadline=None)
 @given(st.integers(1, 4), st.integers(1, 3), st.booleans(), st.booleans(), st.integers(0, 99))
 def test_agrees_with_plain_loops(batch, group, symmetric, masked, seed):

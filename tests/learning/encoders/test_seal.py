@@ -1,7 +1,5 @@
 """SEAL: what each stage aligns queries with, its losses by hand, and what it refuses."""
 
-import json
-
 import pytest
 import torch
 from torch.nn import functional
@@ -14,6 +12,7 @@ from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from structkit.structure.html.tags import TAG_TOKENS
+from tests.jsonl import write
 from tests.learning.encoders.test_grad_cache import plain_loss
 from tests.tolerances import TINY, bound, rounding
 
@@ -37,9 +36,7 @@ def records(count=6, negatives=2):
 
 
 def spool_of(tmp_path, method, found):
-    file = tmp_path / "records.jsonl"
-    file.write_text("".join(json.dumps(record) + "\n" for record in found))
-    return Spool(Records.read([str(file)]), method.prepare)
+    return Spool(Records.read([write(tmp_path / "records.jsonl", *found)]), method.prepare)
 
 
 @pytest.fixture

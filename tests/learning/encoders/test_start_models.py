@@ -1,21 +1,11 @@
 """What settings leave open is as the start model has it, in every method that starts from one."""
 
-import json
-
 import pytest
 
 from structkit.learning.encoders.encoder import open_model
 from structkit.registry import load
-from tests.learning.training.materials import train_on
+from tests.learning.training.materials import train_on, write_eleven
 
-TEXTS = {
-    "query": "one word",
-    "positive": "def one(): word",
-    "masked": "def <extra_id_0>(): word",
-    "target": "<extra_id_0> one <extra_id_1>",
-    "tagged": "<p>one</p> word",
-    "untagged": "one word",
-}
 CHOSEN = {
     **{"pooling": "mean", "normalize": True, "temperature": 0.25, "mcls_every": 9},
     **{"query_prompt": "q: ", "document_prompt": "d: "},
@@ -25,14 +15,7 @@ CHOSEN = {
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
-    file = tmp_path_factory.mktemp("records") / "records.jsonl"
-    rows = [
-        {"id": str(number)}
-        | {name: text.replace("word", f"word{number}") for name, text in TEXTS.items()}
-        for number in range(3)
-    ]
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(file)
+    return str(write_eleven(tmp_path_factory.mktemp("records") / "records.jsonl"))
 
 
 def trained(folder, records, method="contrastive", **values):

@@ -1,6 +1,5 @@
 """Sentences and models to compare with the reference, and how far apart both may be."""
 
-import json
 import random
 
 import numpy as np
@@ -11,6 +10,7 @@ from structkit.learning.encoders.encoder import open_model
 from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.training import StraeTraining
 from structkit.learning.strae.vocabulary import Vocabulary
+from tests.jsonl import write
 from tests.learning.training.materials import train_on
 from tests.tolerances import bound
 
@@ -128,8 +128,7 @@ def tree_training(settings, sentences):
 
 def write_records(file, texts, field="text"):
     """The file of these texts, each a record."""
-    lines = [{"id": str(number), field: text} for number, text in enumerate(texts)]
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write(file, *({"id": str(number), field: text} for number, text in enumerate(texts)))
     return file
 
 

@@ -1,7 +1,5 @@
 """Training of StrAE: twice the same, on records that it can use, in as many passes as needed."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -9,6 +7,7 @@ import torch
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.training.settings import Step
+from tests.jsonl import write
 from tests.learning.strae.samples import (
     Method,
     difference,
@@ -95,10 +94,8 @@ def test_a_record_of_more_words_than_one_pass_takes_is_refused(tmp_path):
 
 
 def test_a_tree_of_another_text_is_named(tmp_path):
-    data = tmp_path / "trees.jsonl"
-    rows = [{"id": "1", "text": "a  b", "tree": "(X (X a) (X b))"}]
-    rows.append({"id": "2", "text": "a c", "tree": "(X (X a) (X b))"})
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    rows = ({"id": text, "text": text, "tree": "(X (X a) (X b))"} for text in ("a  b", "a c"))
+    data = write(tmp_path / "trees.jsonl", *rows)
     with pytest.raises(UserError, match=r"trees\.jsonl:2: the words of the tree are not those"):
         trained(tmp_path / "model", data)
 

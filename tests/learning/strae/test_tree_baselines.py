@@ -74,19 +74,6 @@ def training_of(name, model, objective):
     return StraeTraining(chosen, model, vocabulary(WORDS), Sentences([])).eval()
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_a_sentence_does_not_depend_on_its_batch(name):
-    model = model_of(name).eval()
-    deep = 0
-    for word in range(300):
-        deep = (deep, word % WORDS)
-    trees = [((0, 1), 2), deep, 4, (5, (1, (2, 3)))]
-    together = model.both_ways([sentence(tree) for tree in trees])[1][: len(trees)]
-    for place, tree in enumerate(trees):
-        alone = model.both_ways([sentence(tree)])[1][0]
-        torch.testing.assert_close(together[place], alone, **roundings(2 * len(leaves(tree))))
-
-
 def test_parameters_without_embeddings():
     def count(model):
         return sum(weight.numel() for weight in model.parameters()) - model.embedding.numel()

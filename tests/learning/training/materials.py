@@ -9,6 +9,7 @@ from structkit.learning.encoders.models import train_tokenizer
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
+from tests.jsonl import write
 
 WORDS = "red green blue black white house tree car door shirt".split()
 
@@ -19,7 +20,7 @@ def write_sums(file):
         {"id": str(n), "query": f"sum of {n} and {n * 7}", "positive": f"return {n} + {n * 7}"}
         for n in range(40)
     )
-    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    write(file, *records)
     return file
 
 
@@ -27,6 +28,11 @@ def train_on(file, name, folder, *, quiet=True, **values):
     """The summary of a training."""
     options = RunOptions(output=str(folder), quiet=quiet)
     return train(name, load("method", name)(**values), [str(file)], options)
+
+
+def weights(folder):
+    """The bytes of a model's weights."""
+    return (folder / "model.safetensors").read_bytes()
 
 
 def write_eleven(file):

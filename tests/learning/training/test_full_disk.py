@@ -1,6 +1,5 @@
 """A disk that is really full: nothing trained is lost, and nothing half-written stays."""
 
-import json
 import os
 import subprocess
 
@@ -14,6 +13,7 @@ from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.learning.training.trainer import ENTRY, SLACK
 from structkit.registry import load
+from tests.jsonl import write
 
 Method = load("method", "contrastive")
 FULL = "cannot be written: No space left on device"
@@ -39,8 +39,7 @@ def disk(tmp_path):
 @pytest.fixture
 def data(tmp_path):
     records = ({"query": f"a {n}", "positive": f"{n} b"} for n in range(8))
-    (tmp_path / "data.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
-    return str(tmp_path / "data.jsonl")
+    return write(tmp_path / "data.jsonl", *records)
 
 
 def run(folder, data, **options):

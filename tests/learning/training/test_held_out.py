@@ -16,7 +16,7 @@ from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import Trainer
 from structkit.records.jsonl import Records
 from structkit.registry import load
-from tests.learning.training.materials import train_on
+from tests.learning.training.materials import train_on, weights
 
 WORDS = "the cat dog sleeps barks on a mat and then red house falls".split()
 METHODS = {
@@ -75,10 +75,6 @@ def test_the_model_with_the_lowest_loss_is_kept(name, files, tmp_path, capsys, m
     train_on(files[0], name, tmp_path / "best", **again)
     assert weights(tmp_path / "model") == weights(tmp_path / "best")
     assert open_model(str(tmp_path / "model"))[1]["data"]["held_out"]
-
-
-def weights(folder):
-    return (folder / "model.safetensors").read_bytes()
 
 
 class Stopped(Exception):

@@ -21,7 +21,7 @@ from structkit.errors import UserError
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
-from tests.learning.training.materials import write_sums
+from tests.learning.training.materials import weights, write_sums
 
 Method = load("method", "contrastive")
 ENV = {"OMP_NUM_THREADS": "1"}
@@ -35,10 +35,6 @@ def data(tmp_path):
 def method(kind=Method, **changes):
     values = {"size": "tiny", "vocabulary_size": 400, "batch_size": 8, "epochs": 4}
     return kind(**(values | changes))
-
-
-def weights(folder):
-    return (folder / "model.safetensors").read_bytes()
 
 
 def start(data, output, *flags):

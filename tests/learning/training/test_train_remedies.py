@@ -1,12 +1,11 @@
 """What the messages of `train` advise helps: a bad command, its remedy, and then it works."""
 
-import json
-
 import pytest
 
 from structkit.cli.main import app
 from structkit.errors import UserError
 from structkit.progress import hushed
+from tests.jsonl import write
 
 PAGES = [
     {"id": f"d{number}", "html": f"<h1>{name}</h1><p>A page about <b>{name}s</b> and more.</p>"}
@@ -115,7 +114,7 @@ def structkit(command):
 def test_a_remedy_helps(tmp_path, monkeypatch, bad, said, remedy):
     monkeypatch.chdir(tmp_path)
     for name, records in FILES.items():
-        (tmp_path / name).write_text("".join(json.dumps(each) + "\n" for each in records))
+        write(tmp_path / name, *records)
     with pytest.raises(UserError) as caught:
         structkit(bad)
     assert said in str(caught.value)
