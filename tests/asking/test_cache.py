@@ -62,23 +62,8 @@ def ids(output):
     return [json.loads(line)["doc_id"] for line in output.splitlines()]
 
 
-def command(folder, cache):
-    return [*PROGRAM, "ask", str(folder), QUESTION, "--cache", str(cache)]
-
-
-def asked(folder, cache, limit=None):
-    def limited():
-        if limit:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    return subprocess.run(
-        command(folder, cache),
-        env=environment(PYTHONDONTWRITEBYTECODE="1"),
-        capture_output=True,
-        timeout=60,
-        check=False,
-        preexec_fn=limited,
-    )
+def words(folder, cache):
+    return ["ask", str(folder), QUESTION, "--cache", str(cache)]
 
 
 def edit_in_place(folder):
@@ -177,21 +162,26 @@ def test_a_damaged_cache_is_told_and_not_used(folder, cache, capsys):
     same(folder, cache)
 
 
+def little():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+
+
 @pytest.mark.parametrize("how", ["a-file", "read-only", "full"])
-def test_where_nothing_can_be_kept(folder, tmp_path, how):
-    cache = tmp_path / "cache"
+def test_where_nothing_can_be_kept(run, folder, tmp_path, how):
+    cache, options = tmp_path / "cache", {}
     if how == "a-file":
         cache.write_text("")
     elif how == "read-only":
         cache = Path("/proc/structkit")
-    limit = 8192 if how == "full" else None
-    done = asked(folder, cache, limit=limit)
+    else:  # nothing of ours is compiled
+        options = {"env": {"PYTHONDONTWRITEBYTECODE": "1"}, "preexec_fn": little}
+    done = run(*words(folder, cache), **options)
     assert 0 == done.returncode, done.stderr
     assert [hit["doc_id"] for hit in answers(folder, None)] == ids(done.stdout)
     assert f"structkit: nothing is kept in {cache}".encode() in done.stderr
     assert 1 == done.stderr.count(b"nothing is kept")
-    if limit:  # and with room again it works
-        assert b"nothing is kept" not in asked(folder, cache).stderr
+    if options:  # and with room again it works
+        assert b"nothing is kept" not in run(*words(folder, cache)).stderr
         same(folder, cache)
 
 
@@ -229,7 +219,7 @@ def grow(folder, count):
 def test_two_at_once(folder, cache):
     grow(folder, 60)
     both = [
-        subprocess.Popen(command(folder, cache), env=environment(), stdout=-1, stderr=-1)
+        subprocess.Popen([*PROGRAM, *words(folder, cache)], env=environment(), stdout=-1, stderr=-1)
         for _ in range(2)
     ]
     results = [each.communicate(timeout=60) for each in both]
@@ -246,10 +236,10 @@ KILLS = 20 if os.environ.get("HYPOTHESIS_PROFILE") == "random" else 3
 
 @pytest.mark.long
 @pytest.mark.hypothesis
-def test_a_killed_process_leaves_a_cache_that_is_right(folder, cache):
+def test_a_killed_process_leaves_a_cache_that_is_right(run, folder, cache):
     grow(folder, 150)
     start = time.monotonic()
-    assert 0 == asked(folder, cache).returncode
+    assert 0 == run(*words(folder, cache), cold=True).returncode
     whole = time.monotonic() - start
     rng = random.Random(0)
     for kill in range(KILLS):
@@ -259,11 +249,15 @@ def test_a_killed_process_leaves_a_cache_that_is_right(folder, cache):
         grow(folder, 150 + kill)
         edit(folder)
         with subprocess.Popen(
-            command(folder, cache), env=environment(), stdout=-3, stderr=-3, start_new_session=True
+            [*PROGRAM, *words(folder, cache)],
+            env=environment(),
+            stdout=-3,
+            stderr=-3,
+            start_new_session=True,
         ) as program:
             time.sleep(rng.uniform(0.1, 1) * whole)
             os.killpg(program.pid, rng.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGINT)))
-        done = asked(folder, cache)
+        done = run(*words(folder, cache))
         assert 0 == done.returncode
         assert b"damaged" not in done.stderr
         assert [hit["doc_id"] for hit in answers(folder, None)] == ids(done.stdout)

@@ -1,18 +1,17 @@
 """What the system does not give, files or memory, is one clear line and never a traceback."""
 
-import json
 import resource
 import threading
 
 import pytest
 
 from structkit.records.workers import Pool
+from tests.jsonl import write
 
 
 @pytest.fixture
 def codes(tmp_path):
-    lines = (json.dumps({"id": str(n), "code": f"a = {n}"}) + "\n" for n in range(50))
-    (tmp_path / "codes.jsonl").write_text("".join(lines))
+    write(tmp_path / "codes.jsonl", *({"id": str(n), "code": f"a = {n}"} for n in range(50)))
     return ["mask-entities", "--language", "python", "--workers", "2", "codes.jsonl", "-o", "o"]
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from complaints import GOOD, complaint
 from conftest import PROGRAM, Run, environment
 from terminals import shown
+
+from tests.benchmarks.processes import measured
 
 LINES = {
     "no-json": (b"def f(): pass\n", "stdin:2: the line is not JSON", "one JSON object per line"),
@@ -71,31 +72,13 @@ def test_a_long_name_in_a_message_leaves_room_for_what_helps(run: Run, tmp_path:
     assert len(told) < 1_000
 
 
-def peak(input: Path, *arguments: str) -> int:
-    """Kibibytes that the program takes at most; its parent is small, as the kernel counts it in."""
-    script = (
-        "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True);"
-        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)"
-    )
-    with open(input, "rb") as stdin:
-        done = subprocess.run(
-            [sys.executable, "-S", "-c", script, *PROGRAM, *arguments],
-            stdin=stdin,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            env=environment(),
-            timeout=60,
-            check=True,
-        )
-    return int(done.stderr)
-
-
 def test_memory_does_not_grow_with_the_input(tmp_path: Path) -> None:
     line = GOOD.replace(b'"id"', b'"unused":"%s","id"' % (b"x" * 4000))
-    few, many = tmp_path / "few.jsonl", tmp_path / "many.jsonl"
-    few.write_bytes(line * 3_000)
-    many.write_bytes(line * 30_000)  # 120 MB
-    assert 1.1 * peak(few, "mask-entities") > peak(many, "mask-entities")
+    peaks = []
+    for count in (3_000, 30_000):  # 120 MB
+        (tmp_path / "in.jsonl").write_bytes(line * count)
+        peaks.append(measured([*PROGRAM, "mask-entities"], tmp_path / "in.jsonl").peak)
+    assert 1.1 * peaks[0] > peaks[1]
 
 
 @pytest.mark.parametrize("group", ["train", "plot"])

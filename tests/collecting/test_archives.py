@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from hostile.good import tarred, zipped
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
@@ -28,17 +29,8 @@ def project(tmp_path):
 
 
 def pack(file: Path, members: dict[str, bytes]):
-    if ".t" in file.name:
-        mode = file.suffix[1:].replace("tar", "").replace("tgz", "gz")
-        with tarfile.open(file, f"w:{mode}") as packed:
-            for name, content in members.items():
-                info = tarfile.TarInfo(name)
-                info.size = len(content)
-                packed.addfile(info, io.BytesIO(content))
-        return
-    with zipfile.ZipFile(file, "w") as packed:
-        for name, content in members.items():
-            packed.writestr(name, content)
+    mode = "w" if file.suffix == ".tar" else "w:gz"
+    file.write_bytes(tarred(members, mode) if ".t" in file.name else zipped(members))
 
 
 def paths(done):

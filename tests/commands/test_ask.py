@@ -36,6 +36,13 @@ def ask(run, tmp_path):
     return ask
 
 
+@pytest.fixture
+def shown(ask, tmp_path):
+    """The lines that a terminal shows of answers in that folder."""
+    places = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "XDG_DATA_HOME": str(tmp_path / "data")}
+    return lambda *words: plain(seen(tmp_path / "project", "ask", *words, **places)).splitlines()
+
+
 def test_answers_are_a_run_with_the_fields_of_passages(ask):
     done = ask("metres", "-g", "*.md", "-k", "1")  # of the folder where one is
     (answer,) = map(json.loads, done.stdout.splitlines())
@@ -208,16 +215,11 @@ def test_lists_on_a_terminal(ask, run, tmp_path, golden, columns):
     golden(LISTS / f"{columns}.txt", shown.replace(here, "HOST/FOLDER").replace("\x1b", "␛"))
 
 
-def test_context_is_lines_around_the_best(ask, tmp_path):
+def test_context_is_lines_around_the_best(ask, shown):
     ask("area")
-    places = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "XDG_DATA_HOME": str(tmp_path / "data")}
-    question = ("ask", "unit of the radius squared", "-g", "shapes.go", "-k", "1")
-    first, second, third = (
-        plain(seen(tmp_path / "project", *question, f"--context={lines}", **places)).splitlines()[
-            1:
-        ]
-        for lines in (0, 1, 3)
-    )
+    question = ("unit of the radius squared", "-g", "shapes.go", "-k", "1")
+    contexts = [shown(*question, f"--context={lines}") for lines in (0, 1, 3)]
+    first, second, third = (lines[1:] for lines in contexts)
     assert [1, 3, 7] == [len(first), len(second), len(third)]
     assert "// in the unit of the radius squared." in first[0]
     assert first[0].strip() in second[1] and second[1].strip() in third[3]
@@ -243,28 +245,25 @@ def test_the_users_own_model_is_used_without_being_named(ask, tmp_path):
     assert named != words
 
 
-def test_the_place_of_an_answer_is_the_same_with_any_context(ask, tmp_path):
+def test_the_place_of_an_answer_is_the_same_with_any_context(ask, shown, tmp_path):
     text = "import math\n\n\ndef area(radius):\n    radius = abs(radius)\n"
     text += "    return pi * square(radius)  # area\n\n\nclass Circle:\n    area = property(area)\n"
     (tmp_path / "project/src/circle.py").write_text(text)
     question = ("area radius square", "-g", "circle.py", "-k", "1", "--no-model")
     assert [(6,)] == ask(*question, fields=["line"])
-    places = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     for flags, lines in (["--context=0"], [6]), (["-C", "1"], [5, 6]), (["-C", "3"], range(4, 10)):
-        shown = plain(seen(tmp_path / "project", "ask", *question, *flags, **places)).splitlines()
-        assert shown[0].startswith(" 1  src/circle.py:6 ")
-        assert [str(line) for line in lines] == [row.split()[0] for row in shown[1:]]
+        place, *rows = shown(*question, *flags)
+        assert place.startswith(" 1  src/circle.py:6 ")
+        assert [str(line) for line in lines] == [row.split()[0] for row in rows]
 
 
-def test_files_are_paths_alone_best_first(ask, tmp_path):
+def test_files_are_paths_alone_best_first(ask, shown):
     question = ("area of a circle", "metres")
     paths = [path for (path,) in ask(".", *question, fields=["path"])]
     done = ask(".", *question, "--files")
     assert list(dict.fromkeys(paths)) == done.stdout.decode().splitlines()
     assert len(set(paths)) < len(paths)
-    places = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "XDG_DATA_HOME": str(tmp_path / "data")}
-    shown = seen(tmp_path / "project", "ask", ".", *question, "-l", **places)
-    assert done.stdout.decode().splitlines() == shown.splitlines()
+    assert done.stdout.decode().splitlines() == shown(".", *question, "-l")
     assert b"" == ask("docs", "zebra xylophone", "--files", status=1).stdout
 
 
@@ -302,7 +301,7 @@ def test_what_is_similar_to_nothing_is_one_line(ask, words, status, told):
     assert done.stderr.decode().splitlines()[-1].startswith(f"structkit: {told}")
 
 
-def test_caches_are_listed_and_cleared(ask, tmp_path):
+def test_caches_are_listed_and_cleared(ask, shown, tmp_path):
     assert [] == ask("--list", fields=["folder"])
     ask("docs", "metres")
     ask("src", "metres")
@@ -316,10 +315,9 @@ def test_caches_are_listed_and_cleared(ask, tmp_path):
     assert [(src, False)] * 2 == ask("--clear", "src", fields=fields)
     assert [(docs, True)] == ask("--list", fields=fields)
     assert [] == ask("--clear", "src", fields=fields)
-    places = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-    shown = seen(tmp_path / "project", "ask", "--list", **places).splitlines()
-    assert ["bytes", "is", "folder"] == shown[0].split()
-    assert docs == shown[1].split()[2] + "".join(map(str.strip, shown[2:]))  # folded
+    head, first, *others = shown("--list")
+    assert ["bytes", "is", "folder"] == head.split()
+    assert docs == first.split()[2] + "".join(map(str.strip, others))  # folded
     assert [(docs, True)] == ask("--clear", cwd=tmp_path / "project/docs", fields=fields)
     assert [] == ask("--list", fields=fields)
     assert [] == list((tmp_path / "cache/structkit/ask").iterdir())

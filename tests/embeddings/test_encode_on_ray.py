@@ -8,9 +8,8 @@ from importlib.util import find_spec
 
 import orjson
 import pytest
-from conftest import environment
+from conftest import environment, status_of
 
-from structkit.cli.main import main
 from structkit.commands.encode import encode_to_file
 from structkit.embeddings.writing import VectorFiles
 from structkit.learning.encoding import reading
@@ -32,10 +31,7 @@ ENCODE = ["encode", "-m", "none", "--field", "a", "--ray", "local"]
 )
 def test_wrong_usage_is_refused_before_any_work(words, problem, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["structkit", *words])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert 2 == ended.value.code
+    assert 2 == status_of(*words)
     assert problem in capsys.readouterr().err
 
 

@@ -1,19 +1,18 @@
 """encode --quantize with its other flags: the same codes, or a refusal."""
 
-import json
-
 import numpy as np
 import pytest
 
 from structkit import encode
-from structkit.commands.encode import check_output, encode_to_file
+from structkit.commands.encode import check_output
 from structkit.embeddings.reading import read_embeddings
 from structkit.embeddings.vectors import quantize
 from structkit.errors import UserError
 from structkit.learning.encoding.settings import EncodingSettings
+from tests import jsonl
 from tests.embeddings.test_encode_to_file import files
 from tests.learning.test_static import made
-from tests.model_encodings import encoding_of
+from tests.model_encodings import encode_file
 
 KINDS = ("int8", "binary")
 LINES = [{"id": f"d{n}", "text": f"word {'and more ' * (n % 7)}{n}"} for n in range(60)]
@@ -23,14 +22,13 @@ LINES = [{"id": f"d{n}", "text": f"word {'and more ' * (n % 7)}{n}"} for n in ra
 def model(tmp_path_factory):
     """A table of token vectors, whose rows are the same in any batch."""
     folder = tmp_path_factory.mktemp("model")
-    (folder / "texts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in LINES))
-    return str(made(folder / "model", folder / "texts.jsonl", dimensions=12, vocabulary_size=400))
+    texts = jsonl.write(folder / "texts.jsonl", *LINES)
+    return str(made(folder / "model", texts, dimensions=12, vocabulary_size=400))
 
 
-def write(model, path, lines=LINES, *, resume=False, **options):
+def write(model, path, lines=LINES, **options):
     path.parent.mkdir(exist_ok=True)
-    encoding = encoding_of(model, "document", **options)
-    return encode_to_file(encoding.texts(lines), str(path), encoding, resume=resume)
+    return encode_file(model, path, lines, **options)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -47,12 +45,6 @@ def test_codes_are_those_of_the_floats(model, tmp_path, kind):
     assert files(tmp_path / "codes") == files(tmp_path / "reused")
 
 
-def reused(model, old, target, lines=LINES, **options):
-    encoding = encoding_of(model, "document", reuse=str(old), **options)
-    encode_to_file(encoding.texts(lines), str(target), encoding)
-    encoding.report()
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_unchanged_codes_are_copied_bit_by_bit_and_serve_no_other_form(
     model, tmp_path, capsys, kind
@@ -60,12 +52,12 @@ def test_unchanged_codes_are_copied_bit_by_bit_and_serve_no_other_form(
     old = tmp_path / "old" / "v.npy"
     write(model, old, quantize=kind)
     for other in (None, *(each for each in KINDS if each != kind)):
-        reused(model, old, tmp_path / "v.npy", quantize=other)
+        write(model, tmp_path / "v.npy", reuse=str(old), quantize=other)
         told = capsys.readouterr().err
         assert "0 of 60 records are as in" in told and "another quantize" in told
     lines = [{"id": "new", "text": "word"}, *LINES[1:]]
     write(model, tmp_path / "fresh" / "v.npy", lines, quantize=kind)
-    reused(model, old, old, lines, quantize=kind)
+    write(model, old, lines, reuse=str(old), quantize=kind)
     assert "59 of 60 records are as in" in capsys.readouterr().err
     assert files(tmp_path / "fresh") == files(tmp_path / "old")
 

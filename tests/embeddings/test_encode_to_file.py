@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
-from structkit.commands.encode import check_output, encode_to_file
+from structkit.commands.encode import check_output
 from structkit.commands.encode import write as command_line
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
@@ -14,15 +14,13 @@ from structkit.learning.encoding import reading
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.records.stream import Stream
 from tests.commands.test_encode import model, records  # noqa: F401
-from tests.model_encodings import encoding_of
+from tests.model_encodings import encode_file, encoding_of
 
 HIDDEN = ".v.npy.partial", ".v.npy.resume"
 
 
-def write(model, path, lines=None, *, resume=False, **options):  # noqa: F811
-    encoding = encoding_of(model, "document", **options)
-    lines = records(n=1) if lines is None else lines
-    return encode_to_file(encoding.texts(lines), str(path), encoding, resume=resume)
+def write(model, path, lines=None, **options):  # noqa: F811
+    return encode_file(model, path, records(n=1) if lines is None else lines, **options)
 
 
 def files(folder):

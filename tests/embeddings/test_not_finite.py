@@ -1,6 +1,5 @@
 """Embeddings that are no numbers are refused where they are made and where they are read."""
 
-import json
 import shutil
 
 import numpy as np
@@ -15,6 +14,7 @@ from structkit.embeddings.reading import read_embeddings, read_parquet
 from structkit.errors import UserError
 from structkit.learning.encoding.encoding import check_finite
 from tests.commands.test_encode import TEXTS, model, records  # noqa: F401
+from tests.jsonl import write
 
 TOLD = b'broken/model.safetensors: the model\'s embeddings of the record "d0" hold NaN or infinity'
 
@@ -31,27 +31,22 @@ def broken(model, tmp_path):  # noqa: F811
     return folder
 
 
-def written(path, lines):
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
-
-
 @pytest.mark.long
 def test_weights_that_are_not_finite_write_nothing(run, broken, tmp_path):  # noqa: F811
-    texts = written(tmp_path / "texts.jsonl", records(TEXTS[:3], query="a"))
+    write(tmp_path / "texts.jsonl", *records(TEXTS[:3], query="a"))
     before = sorted(tmp_path.iterdir())
     for flags in (
         ["-o", "v.npy"],
         ["--field", "text", "--field", "query"],
         ["--chunk", "4", "-o", "v.jsonl"],
     ):
-        done = run("encode", "-m", broken, "--engine", "torch", *flags, texts.name)
+        done = run("encode", "-m", broken, "--engine", "torch", *flags, "texts.jsonl")
         assert 1 == done.returncode, flags
         assert TOLD in done.stderr, flags
         assert not done.stdout
         assert before == sorted(tmp_path.iterdir()), flags
-    written(tmp_path / "corpus.jsonl", [{"id": "a", "embedding": [1.0] * 64}])
-    queries = ("--queries", texts.name, "--engine", "torch")
+    write(tmp_path / "corpus.jsonl", {"id": "a", "embedding": [1.0] * 64})
+    queries = ("--queries", "texts.jsonl", "--engine", "torch")
     done = run("search", "corpus.jsonl", "-m", broken, *queries)
     assert 1 == done.returncode
     assert TOLD in done.stderr
@@ -68,7 +63,7 @@ def test_embeddings_that_are_not_finite_are_refused_in_merges_and_pairs(monkeypa
     np.save("v.npy", np.array([[1, 1], [1, np.inf], [1, 1]], "f4"))
     (tmp_path / "v.ids.txt").write_text("a\nb\nc\n")
     pair = {"text_a_embedding": [1, 2], "text_b_embedding": [1, None], "score": 1}
-    written(tmp_path / "p.jsonl", [pair])
+    write(tmp_path / "p.jsonl", pair)
     for read, told in (
         (lambda: merge_embeddings(["v.npy"], output="m.npy"), "v.npy: row 2 holds NaN, infinity"),
         (lambda: read_pairs(["p.jsonl"]), 'p.jsonl:1: field "text_b_embedding" is not a list'),

@@ -13,25 +13,14 @@ from structkit.errors import UserError
 from structkit.learning.encoding import reading
 from structkit.learning.encoding.settings import EncodingSettings
 from tests.commands.test_encode import model, records  # noqa: F401
+from tests.embeddings.test_encode_quantized import model as table  # noqa: F401
 from tests.embeddings.test_encode_to_file import stopped_after
+from tests.jsonl import write
 from tests.learning.strae.test_tree_nodes import trained  # noqa: F401
-from tests.learning.test_static import made
-from tests.model_encodings import encoding_of
+from tests.model_encodings import encode_file, encoding_of
 from tests.tolerances import TINY, rounding
 
 HTML = "<html><body><h1>Title {0}</h1><p>Some text {0}</p><p>More of it</p></body></html>"
-
-
-def write(model, path, lines, **options):  # noqa: F811
-    encoding = encoding_of(model, "document", **options)
-    meta = encode_to_file(encoding.texts(lines), str(path), encoding)
-    encoding.report()
-    return meta
-
-
-def write_lines(path, lines):
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return str(path)
 
 
 def edited(lines):
@@ -61,10 +50,10 @@ def same_but_for_rounding(folder, other):
 def fresh_and_reused(model, tmp_path, old, new, **options):  # noqa: F811
     for name in ("old", "fresh", "reused"):
         (tmp_path / name).mkdir()
-    write(model, tmp_path / "old/v.npy", old, **options)
-    write(model, tmp_path / "fresh/v.npy", new, **options)
+    encode_file(model, tmp_path / "old/v.npy", old, **options)
+    encode_file(model, tmp_path / "fresh/v.npy", new, **options)
     reuse = str(tmp_path / "old/v.npy")
-    write(model, tmp_path / "reused/v.npy", new, reuse=reuse, **options)
+    encode_file(model, tmp_path / "reused/v.npy", new, reuse=reuse, **options)
     same_but_for_rounding(tmp_path / "reused", tmp_path / "fresh")
     return np.load(tmp_path / "old/v.npy"), np.load(tmp_path / "reused/v.npy")
 
@@ -108,9 +97,9 @@ def test_the_output_may_be_the_older_file(run, model, tmp_path):  # noqa: F811
         return done.stderr.decode()
 
     lines = records()
-    write_lines(tmp_path / "lines.jsonl", lines)
+    write(tmp_path / "lines.jsonl", *lines)
     encode("-o", "v.npy")
-    write_lines(tmp_path / "lines.jsonl", edited(lines))
+    write(tmp_path / "lines.jsonl", *edited(lines))
     said = encode("--reuse", "v.npy", "-o", "v.npy")
     start = f"structkit: encoding lines.jsonl with {model}\n"
     assert f"{start}structkit: 57 of 60 records are as in v.npy\n" == said
@@ -124,7 +113,7 @@ def test_the_output_may_be_the_older_file(run, model, tmp_path):  # noqa: F811
 def test_other_settings_reuse_nothing_and_say_so(model, tmp_path, capsys):  # noqa: F811
     lines, torch = records(n=1), {"engine": "torch"}  # others are chosen by their speed
     old = str(tmp_path / "old.npy")
-    write(model, old, lines, chunk=4, **torch)
+    encode_file(model, old, lines, chunk=4, **torch)
     copy = tmp_path / "model"
     shutil.copytree(model, copy)
     facts = next(copy.glob("*.json"))
@@ -136,44 +125,44 @@ def test_other_settings_reuse_nothing_and_say_so(model, tmp_path, capsys):  # no
         (model, {"chunk": 4, "field": ["text"]}, "fields"),
         (str(copy), {"chunk": 4}, "model_sha256"),
     ):
-        write(name, tmp_path / "a.npy", lines, **torch, **options)
+        encode_file(name, tmp_path / "a.npy", lines, **torch, **options)
         capsys.readouterr()
-        write(name, tmp_path / "b.npy", lines, reuse=old, **torch, **options)
+        encode_file(name, tmp_path / "b.npy", lines, reuse=old, **torch, **options)
         reason = f"(it was encoded with another {other})"
         expected = f"structkit: 0 of 60 records are as in {old} {reason}\n"
         assert expected == capsys.readouterr().err
         assert (tmp_path / "a.npy").read_bytes() == (tmp_path / "b.npy").read_bytes()
-    write(model, tmp_path / "b.npy", lines, reuse=old, chunk=4, keep=["n"], **torch)
+    encode_file(model, tmp_path / "b.npy", lines, reuse=old, chunk=4, keep=["n"], **torch)
     assert capsys.readouterr().err.startswith("structkit: 60 of 60 records are as in ")
 
 
 def test_files_that_cannot_be_reused_are_refused(model, tmp_path):  # noqa: F811
     path = tmp_path / "v.npy"
-    write(model, path, records())
+    encode_file(model, path, records())
     hashes = (tmp_path / "v.hashes.txt").read_text()
     (tmp_path / "v.hashes.txt").write_text(hashes[:-33])
     with pytest.raises(UserError, match=r"v.hashes.txt: holds 59 ids for 60"):
-        write(model, path, records(), reuse=str(path))
+        encode_file(model, path, records(), reuse=str(path))
     (tmp_path / "v.hashes.txt").write_text(hashes)
     (tmp_path / "v.hashes.txt").write_text(hashes[33:] + hashes[:33])
     with pytest.raises(UserError, match="v.hashes.txt: does not belong to .*; encode again"):
-        write(model, path, records(), reuse=str(path))
+        encode_file(model, path, records(), reuse=str(path))
     (tmp_path / "v.hashes.txt").write_text(hashes)
     meta = json.loads((tmp_path / "v.meta.json").read_text())
     del meta["run"]
     (tmp_path / "v.meta.json").write_text(json.dumps(meta))
     with pytest.raises(UserError, match="v.npy: holds no hashes of its texts; encode once without"):
-        write(model, path, records(), reuse=str(path))
+        encode_file(model, path, records(), reuse=str(path))
     with pytest.raises(UserError, match="--reuse v.jsonl is not a .npy file"):
-        write(model, path, records(), reuse="v.jsonl")
+        encode_file(model, path, records(), reuse="v.jsonl")
     with pytest.raises(UserError, match="--reuse takes one --field; encode each by itself"):
-        write(model, path, records(), reuse=str(path), field=["text", "id"])
+        encode_file(model, path, records(), reuse=str(path), field=["text", "id"])
 
 
 def test_an_unfinished_run_goes_on(model, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setattr(reading, "WINDOW", 7)
     lines, old, path = records(), str(tmp_path / "old.npy"), tmp_path / "resumed/v.npy"
-    write(model, old, lines)
+    encode_file(model, old, lines)
     new = edited(lines)
     for name in ("fresh", "resumed"):
         (tmp_path / name).mkdir()
@@ -182,7 +171,7 @@ def test_an_unfinished_run_goes_on(model, tmp_path, monkeypatch):  # noqa: F811
         with suppress(SystemExit):
             encode_to_file(encoding.texts(texts), str(path), encoding, resume=True)
         assert path.exists() == (texts is new)
-    write(model, tmp_path / "fresh/v.npy", new)
+    encode_file(model, tmp_path / "fresh/v.npy", new)
     same_but_for_rounding(tmp_path / "resumed", tmp_path / "fresh")
     with pytest.raises(UserError, match="--resume and --reuse of -o's own file exclude") as caught:
         check_output(EncodingSettings(model=model, reuse=old), old, resume=True)
@@ -199,28 +188,20 @@ def test_nodes_of_trees(trained, tmp_path, nodes):  # noqa: F811
     assert before[0].tobytes() in {row.tobytes() for row in after}
 
 
-@pytest.fixture(scope="module")
-def table(tmp_path_factory):
-    """A model whose embeddings are means of token vectors."""
-    folder = tmp_path_factory.mktemp("table")
-    texts = write_lines(folder / "texts.jsonl", records())
-    return str(made(folder / "model", texts, dimensions=8, vocabulary_size=400))
-
-
-def test_a_table_of_token_vectors_gives_the_bytes_of_a_fresh_run(table, tmp_path):
+def test_a_table_of_token_vectors_gives_the_bytes_of_a_fresh_run(table, tmp_path):  # noqa: F811
     """It computes each text alone: also what is encoded anew has the same bits."""
     lines = records()
-    write(table, tmp_path / "old.npy", lines)
+    encode_file(table, tmp_path / "old.npy", lines)
     for name, options in (("fresh", {}), ("reused", {"reuse": str(tmp_path / "old.npy")})):
         (tmp_path / name).mkdir()
-        write(table, tmp_path / name / "v.npy", edited(lines), **options)
+        encode_file(table, tmp_path / name / "v.npy", edited(lines), **options)
     for path in (tmp_path / "fresh").iterdir():
         assert path.read_bytes() == (tmp_path / "reused" / path.name).read_bytes(), path.name
 
 
-def test_other_settings_leave_the_engine_its_precision(table, tmp_path):
-    write(table, tmp_path / "old.npy", records(), length=4)
-    meta = write(table, tmp_path / "new.npy", records(), reuse=str(tmp_path / "old.npy"))
+def test_other_settings_leave_the_engine_its_precision(table, tmp_path):  # noqa: F811
+    encode_file(table, tmp_path / "old.npy", records(), length=4)
+    meta = encode_file(table, tmp_path / "new.npy", records(), reuse=str(tmp_path / "old.npy"))
     assert "highest" == meta["run"]["precision"]
 
 
@@ -230,10 +211,10 @@ def test_the_place_of_code_is_read_and_hashed(model, tmp_path, capsys):  # noqa:
     written = [
         {"id": str(n), "code": f"tea/pot.py pot class Pot boil return {n}"} for n in range(3)
     ]
-    write(model, tmp_path / "v.npy", chunks, field=["code"])
+    encode_file(model, tmp_path / "v.npy", chunks, field=["code"])
     reuse = str(tmp_path / "v.npy")
-    write(model, tmp_path / "w.npy", written, field=["code"], reuse=reuse)
+    encode_file(model, tmp_path / "w.npy", written, field=["code"], reuse=reuse)
     chunks[1]["path"] = "tea/kettle.py"
-    write(model, tmp_path / "x.npy", chunks, field=["code"], reuse=reuse)
+    encode_file(model, tmp_path / "x.npy", chunks, field=["code"], reuse=reuse)
     told = [line for line in capsys.readouterr().err.splitlines() if "are as in" in line]
     assert ["3 of 3", "2 of 3"] == [line.split(": ")[1][:6] for line in told]
