@@ -12,11 +12,11 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-import orjson
 
 from structkit.asking.meaning import NONSENSE, QUANTILE, Chance, nonsense
 from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.settings import EncodingSettings
+from tests.jsonl import read
 
 EVERYDAY = """
 how long should an egg be boiled|what is the capital of France|who painted the chapel|why do cats
@@ -52,8 +52,7 @@ def main() -> None:
         passages = np.load(file).astype(np.float32)
         chance = Chance.of(passages, queries)
         least = np.quantile((chance_of @ passages.T).max(axis=1), QUANTILE)
-        lines = (file.parent / "queries.jsonl").read_bytes().splitlines()
-        own = embedded([orjson.loads(line)["query"] for line in lines])
+        own = embedded([each["query"] for each in read(file.parent / "queries.jsonl")])
         for name, asked in {"own questions": own, **others}.items():
             scores = asked @ passages.T  # (questions, passages)
             beyond = np.mean([chance.exceeds(each).any() for each in scores])

@@ -11,7 +11,6 @@ older transformers, so the graph is ours; the runtimes have the settings that it
 
 from __future__ import annotations
 
-import gzip
 import random
 import re
 import statistics
@@ -22,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 import torch
 from sentence_transformers import SentenceTransformer
 
@@ -32,6 +30,7 @@ from structkit.learning.encoding.settings import EncodingSettings
 from structkit.learning.encoding.torch_engine import TorchEngine, write_graph
 from structkit.learning.folders import model_folder
 from structkit.learning.training.devices import has_bf16
+from structkit.records.jsonl import Records
 from structkit.settings import make
 from tests.benchmarks.table import Given, tell
 
@@ -63,8 +62,7 @@ def sources(data: Path | None) -> tuple[Iterator[str], Iterator[str]]:
 
 
 def records(file: Path) -> list[Any]:
-    with gzip.open(file, "rb") as lines:
-        return [orjson.loads(line) for line in islice(lines, 1000)]
+    return list(islice(Records.read([str(file)]), 1000))
 
 
 def texts(data: Path | None, tokenizer: Any) -> list[str]:

@@ -67,9 +67,7 @@ def sha256(files: Iterable[Path]) -> str:
     """The hash of what an engine wrote, its files one after the other."""
     digest = hashlib.sha256()
     for file in files:
-        with file.open("rb") as handle:
-            while block := handle.read(1 << 20):
-                digest.update(block)
+        digest.update(file.read_bytes())
     return digest.hexdigest()
 
 

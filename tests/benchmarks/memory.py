@@ -7,7 +7,6 @@ Real processes on records made of the fixtures. Fails where a command grows by m
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tests.benchmarks.processes import STRUCTKIT, measured
+from tests.jsonl import read, write
 
 MAXIMUM = 1.1
 TIMES = 10
@@ -57,7 +57,7 @@ def made(kind: str) -> Callable[[int], dict[str, Any]]:
         return lambda n: {"id": f"v{n}", "embedding": draw[n % 100]}
     files = {"code": "code/train.jsonl", "pages": "pages/train.jsonl"}
     file = Path("fixtures", files.get(kind, "sentences/pairs.jsonl"))
-    rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    rows = read(file)
 
     def record(number: int) -> dict[str, Any]:
         row, name = rows[number % len(rows)], {"id": f"r{number}"}
@@ -73,9 +73,7 @@ def made(kind: str) -> Callable[[int], dict[str, Any]]:
 
 def written(path: Path, kind: str, count: int) -> str:
     record = made(kind)
-    with path.open("w", encoding="utf-8") as handle:
-        handle.writelines(json.dumps(record(number)) + "\n" for number in range(count))
-    return str(path)
+    return write(path, *(record(number) for number in range(count)))
 
 
 def peak(stage: str, times: int, folder: Path, files: dict[str, str]) -> int:

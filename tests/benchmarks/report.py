@@ -31,6 +31,7 @@ import orjson
 
 from structkit.commands.score.table import table
 from structkit.scoring.measures import Values, compare, interval
+from tests.jsonl import read as records
 
 Record = dict[str, Any]
 TESTED = ("difference", "difference_low", "difference_high", "p_randomization")
@@ -48,11 +49,6 @@ of all tables but the tuned one of StrAE's family were written after the runs, o
 the papers' claims and each recipe's question. `make report DATA=../shared/data` builds a small
 slice of the tables again, and compares it with these intervals.
 """
-
-
-def records(path: Path) -> list[Record]:
-    """The records of a JSONL file."""
-    return [orjson.loads(line) for line in path.read_bytes().splitlines()]
 
 
 class Systems:

@@ -11,7 +11,6 @@ A peer's run is of its own passages, which are written beside it: `NAME.passages
 from __future__ import annotations
 
 import argparse
-import gzip
 import os
 import re
 import shutil
@@ -33,11 +32,11 @@ from tokenizers import Tokenizer
 
 import structkit
 from structkit.asking import answers
+from structkit.records.jsonl import Record, Records
+from structkit.records.output import write_records
 from structkit.scoring.measures import interval
 from structkit.searching.words import QUESTION
 from structkit.structure.english import STOPWORDS
-
-Record = dict[str, Any]
 
 
 class Found(NamedTuple):
@@ -65,9 +64,7 @@ MEASURE = "nDCG@10"
 
 def read(file: str | Path) -> list[Record]:
     """The records of a file."""
-    opened = gzip.open if str(file).endswith(".gz") else open
-    with opened(file, "rb") as lines:
-        return [orjson.loads(line) for line in lines]
+    return list(Records.read([str(file)]))
 
 
 def semble(folder: Path, model: str) -> Answer:
@@ -194,18 +191,14 @@ def ask(peer: Peer, data: str, asked: str, model: str, run: str) -> None:
                 hit = {"query_id": query["id"], "doc_id": passage}
                 hits.append({**hit, "score": -rank, "rank": rank})
     base = Path(run).with_suffix("")
-    write(f"{base}.passages.jsonl", list(passages.values()))
-    write(f"{base}.costs.jsonl", [{"index": index, "queries": queries}])
-    write(run, hits)
+    write_records(passages.values(), f"{base}.passages.jsonl")
+    write_records([{"index": index, "queries": queries}], f"{base}.costs.jsonl")
+    write_records(hits, run)
 
 
 def spent() -> float:
     """CPU seconds of this process and its children so far."""
     return sum(os.times()[:4])
-
-
-def write(file: str | Path, records: list[Record]) -> None:
-    Path(file).write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
 
 
 def seconds(folder: str, name: str) -> float:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import gzip
 import importlib
-import json
 import subprocess
 import sys
 import time
@@ -35,6 +34,7 @@ from structkit.searching.index import Index
 from structkit.searching.options import SearchOptions
 from tests.benchmarks.processes import STRUCTKIT
 from tests.benchmarks.table import Given, tell
+from tests.searching.index_runs import matrix
 
 K = 10
 DOCUMENTS, DIMENSIONS, QUERIES, DEPTH = 100_000, 384, 256, 100
@@ -196,10 +196,7 @@ def made(folder: Path, name: str, rows: int) -> str:
     draw = np.random.default_rng(rows)
     vectors = centers[draw.integers(0, 2000, rows)] + draw.normal(size=(rows, DIMENSIONS))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    np.save(folder / f"{name}.npy", vectors.astype(np.float32))
-    (folder / f"{name}.ids.txt").write_text("".join(f"{number}\n" for number in range(rows)))
-    (folder / f"{name}.meta.json").write_text(json.dumps({"count": rows, "dim": DIMENSIONS}))
-    return str(folder / f"{name}.npy")
+    return matrix(folder / f"{name}.npy", vectors.astype(np.float32), list(map(str, range(rows))))
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@ the ends that are found: precision, recall, F1. Prints a Markdown table.
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
 import re
 from collections.abc import Iterable
 from itertools import groupby
@@ -20,6 +18,7 @@ import nltk
 from nltk.tokenize.punkt import PunktTokenizer
 from nltk.tokenize.treebank import TreebankWordDetokenizer
 
+from structkit.records.jsonl import Records
 from structkit.structure.sentences import sentences
 
 FILES = ("ptb_sample_train", "gum_train", "gum_dev")
@@ -45,8 +44,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def documents(file: Path) -> Iterable[Ends]:
     """The documents of a file; the end of the whole text is none to be found."""
-    with gzip.open(file, "rt") as lines:
-        records = list(map(json.loads, lines))
+    records = Records.read([str(file)])
     for _, group in groupby(records, lambda record: record["id"].rsplit("-", 1)[0]):
         text, ends = "", set()
         for record in group:

@@ -13,11 +13,12 @@ import statistics
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import orjson
+
+from structkit.commands.doctor import version
 
 FILE = Path("benchmarks.json")
 BEGIN, END = "<!-- bench -->", "<!-- /bench -->"
@@ -115,15 +116,8 @@ def machine() -> dict[str, Any]:
         "flags": [flag for flag in FLAGS if flag in has],
         "cores": os.cpu_count(),
         "python": platform.python_version(),
-        "versions": {name: found for name in PACKAGES if (found := installed(name))},
+        "versions": {name: found for name in PACKAGES if (found := version(name))},
     }
-
-
-def installed(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def read(file: Path) -> tuple[dict[str, Any], dict[str, list[Row]]]:
