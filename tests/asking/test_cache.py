@@ -81,10 +81,6 @@ def replace(folder):
     (folder / "new").rename(folder / "net/wait.py")
 
 
-def rename_folder(folder):
-    (folder / "net").rename(folder / "network")
-
-
 def swap(folder):
     (folder / "net/retry.py").rename(folder / "x")
     (folder / "net/wait.py").rename(folder / "net/retry.py")
@@ -100,7 +96,7 @@ CHANGES = {
     "emptied": lambda folder: (folder / "net/retry.py").write_text(""),
     "made-binary": lambda folder: (folder / "net/retry.py").write_bytes(b"retries\0"),
     "renamed": lambda folder: (folder / "notes.md").rename(folder / "retries.md"),
-    "folder-renamed": rename_folder,
+    "folder-renamed": lambda folder: (folder / "net").rename(folder / "network"),
     "swapped": swap,
     "touched": lambda folder: (folder / "notes.md").touch(),
     "ignored": lambda folder: (folder / ".gitignore").write_text("*.py\n"),

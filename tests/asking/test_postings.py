@@ -98,11 +98,6 @@ def test_three_passages_of_each_page_are_its_best():
     assert 0 == scores[4] < scores[0] < scores[2] < scores[1] < scores[3] < 1
 
 
-def test_words_that_went_are_forgotten():
-    before = index({"a": ["tea"], "b": ["milk"]})
-    assert ["tea", "water"] == list(index({"a": ["tea"], "b": ["water"]}, before).postings.words)
-
-
 def test_a_file_that_is_read_again_counts_once():
     before = index({"a": ["tea"], "b": ["milk"]})
     after = before.update(before.files, before.files[1:], counted(before, [["milk"]]))

@@ -15,6 +15,7 @@ from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.records.stream import Stream
 from structkit.registry import load
+from tests import jsonl
 from tests.model_encodings import encoding_of
 from tests.tolerances import TINY, rounding
 
@@ -25,16 +26,13 @@ TEXTS = [f"word {'and more ' * (number * 7 % 23)}{number}" for number in range(6
 def model(tmp_path_factory):
     """An untrained model: its vectors differ, which is all that matters here."""
     folder = tmp_path_factory.mktemp("encode")
-    data = folder / "train.jsonl"
-    lines = [
-        {"id": str(place), "query": text, "positive": text} for place, text in enumerate(TEXTS)
-    ]
-    data.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    lines = ({"id": str(n), "query": text, "positive": text} for n, text in enumerate(TEXTS))
+    data = jsonl.write(folder / "train.jsonl", *lines)
     settings = load("method", "contrastive")(
         size="tiny", vocabulary_size=400, max_steps=0, query_length=16, document_length=64
     )
     output = str(folder / "model")
-    train("contrastive", settings, [str(data)], RunOptions(output=output))
+    train("contrastive", settings, [data], RunOptions(output=output))
     return output
 
 
@@ -144,6 +142,11 @@ def test_numpy_files(model, tmp_path):
         ({"as_": "query", "length": 8, "chunk": 9}, "--chunk 9 is more than --length 8"),
         ({"as_": "query", "chunk": 9, "field": ["a", "b"]}, "--chunk takes one --field"),
         ({"as_": "query", "pooling": "max"}, "--pooling max is not cls or mean or"),
+        ({"chunk": 9, "elements": True}, "--chunk and --elements exclude each other; leave one"),
+        ({"elements": True, "field": ["a", "b"]}, "--elements takes one --field; encode each"),
+        ({"elements": True, "keep": ["text"]}, "--keep text: a field of that name is written"),
+        ({"chunk": 9, "keep": ["lines"]}, "--keep lines: a field of that name is written"),
+        ({"nodes": "all"}, "--nodes needs a model with trees; train strae, self-strae, iornn or"),
     ],
 )
 def test_wrong_usage(model, options, message):

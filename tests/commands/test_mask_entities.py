@@ -1,8 +1,6 @@
 """mask-entities: replaced byte for byte, and never where the language has no name."""
 
-import gzip
 import io
-import json
 import keyword
 import tokenize
 from itertools import islice
@@ -17,6 +15,7 @@ from structkit.commands.mask_entities import mask_entities
 from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
 from structkit.errors import UserError
+from structkit.records.jsonl import Records
 from structkit.registry import load
 from structkit.structure.sentinels import SENTINEL, random_spans, target, unmask
 from structkit.structure.spans import from_bytes
@@ -136,10 +135,9 @@ def test_names_are_those_of_the_standard_tokenizer_on_real_functions():
 def _functions():
     """Python functions of our own, and where there are, those of the data beside structkit."""
     for path in [*sorted(Path("fixtures/code").glob("*.jsonl")), *REAL]:
-        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
-            for row in map(json.loads, lines):
-                if row["language"] == "python" and row["code"].isascii():
-                    yield row
+        for row in Records.read([str(path)]):
+            if row["language"] == "python" and row["code"].isascii():
+                yield row
 
 
 FSTRING = {"FSTRING_START": 1, "FSTRING_END": -1}

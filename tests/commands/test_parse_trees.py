@@ -44,12 +44,7 @@ def test_final_punctuation_goes_to_the_root():
 def test_several_fields():
     record = {"text_a": "a b", "text_b": "c"}
     found = made(record, parser="balanced", field=("text_a", "text_b"))
-    assert found == {
-        "id": "1",
-        **record,
-        "text_a_tree": "(X (X a) (X b))",
-        "text_b_tree": "(X c)",
-    }
+    assert found == {"id": "1", **record, "text_a_tree": "(X (X a) (X b))", "text_b_tree": "(X c)"}
 
 
 def test_trees_that_are_there_already():

@@ -3,8 +3,11 @@
 import io
 import tarfile
 import zipfile
+from typing import Any
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 
 FILES = {"a.py": b"def f(a):\n    return a\n", "b/c.md": b"# Tea\n\nGreen.\n", "d.html": b"<p>One."}
 HTML = (
@@ -44,4 +47,11 @@ def tarred(files: dict[str, bytes] = FILES, mode: str = "w:gz") -> bytes:
                 info = tarfile.TarInfo(name)
                 info.size = len(content)
                 packed.addfile(info, io.BytesIO(content))
+        return file.getvalue()
+
+
+def parquet(rows: list[dict[str, Any]]) -> bytes:
+    """These rows as Parquet."""
+    with io.BytesIO() as file:
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file)
         return file.getvalue()

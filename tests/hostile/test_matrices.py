@@ -1,13 +1,10 @@
-"""Embeddings in .npy and .parquet, and saved indexes of words, spoiled."""
+"""Embeddings in .npy and .parquet, spoiled; saved indexes are in tests/searching."""
 
-import io
 import struct
 
 import numpy as np
-import pyarrow
-import pyarrow.parquet
 import pytest
-from hostile.good import IDS, ROWS, saved
+from hostile.good import IDS, ROWS, parquet, saved
 from hostile.spoiling import examples, spoiled
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,14 +14,10 @@ from structkit.embeddings.reading import read_embeddings
 from structkit.embeddings.vectors import EmbeddingRow
 from structkit.embeddings.writing import VectorFiles
 from structkit.errors import UserError
-from structkit.searching.bm25 import BM25
 
-
-def parquet():
-    columns = {"id": IDS.split(), "embedding": ROWS.tolist()}
-    with io.BytesIO() as file:
-        pyarrow.parquet.write_table(pyarrow.table(columns), file)
-        return file.getvalue()
+TABLE = [
+    {"id": name, "embedding": row.tolist()} for name, row in zip(IDS.split(), ROWS, strict=True)
+]
 
 
 def read(path):
@@ -65,7 +58,7 @@ def test_spoiled_codes(tmp_path, kind, data):
 
 
 @examples(60)
-@given(spoiled(parquet()))
+@given(spoiled(parquet(TABLE)))
 def test_spoiled_parquet(tmp_path, data):
     (tmp_path / "a.parquet").write_bytes(data)
     read(tmp_path / "a.parquet")
@@ -105,23 +98,3 @@ def test_headers_that_are_hostile(tmp_path, monkeypatch, header):
     (tmp_path / "a.npy").write_bytes(npy.magic(2, 0) + struct.pack("<I", len(header)) + header)
     assert read(tmp_path / "a.npy") is None
     assert not (tmp_path / "run").exists()
-
-
-@pytest.fixture(scope="module")
-def words(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("index") / "index"
-    BM25.of(["1", "2"], ["a b c", "b c d e"]).save(str(folder))
-    return {each.name: each.read_bytes() for each in folder.iterdir()}
-
-
-@examples(40)
-@given(st.data())
-def test_a_spoiled_index_of_words(tmp_path, words, data):
-    spoilt = data.draw(st.sampled_from(sorted(words)))
-    for name, content in words.items():
-        change = name == spoilt
-        (tmp_path / name).write_bytes(data.draw(spoiled(content)) if change else content)
-    try:
-        BM25.open(str(tmp_path)).search("b d", 2)
-    except UserError as error:
-        assert error.file and error.remedy

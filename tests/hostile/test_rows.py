@@ -1,15 +1,13 @@
 """Rows, spoiled: JSONL, gzip and Parquet, and other tools' formats; rows, or one clear error."""
 
 import gzip
-import io
 import json
 import tracemalloc
 from pathlib import Path
 
 import orjson
-import pyarrow
-import pyarrow.parquet
 import pytest
+from hostile.good import parquet
 from hostile.spoiling import examples, spoiled
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,11 +76,7 @@ GOOD = b"".join(
 )
 
 
-def parquet() -> bytes:
-    rows = [orjson.loads(line) for line in GOOD.splitlines()]
-    with io.BytesIO() as file:
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file)
-        return file.getvalue()
+PARQUET = parquet([orjson.loads(line) for line in GOOD.splitlines()])
 
 
 @pytest.mark.parametrize(
@@ -90,7 +84,7 @@ def parquet() -> bytes:
     [
         ("a.jsonl", GOOD),
         ("a.jsonl.gz", gzip.compress(GOOD * 20, mtime=0)),
-        ("a.parquet", parquet()),
+        ("a.parquet", PARQUET),
     ],
 )
 @examples(60)
@@ -102,7 +96,7 @@ def test_spoiled_records(tmp_path, name, good, data):
 
 @pytest.mark.parametrize("text", [b"none", b'a "b"'])  # a column's name, a value
 def test_texts_of_parquet_that_are_no_utf8_are_told(tmp_path, text):
-    path = write(tmp_path / "a.parquet", parquet().replace(text, text[:-1] + b"\xe9"))
+    path = write(tmp_path / "a.parquet", PARQUET.replace(text, text[:-1] + b"\xe9"))
     for reading in (Records.read([str(path)]), map(read_parquet, [str(path)])):
         with pytest.raises(UserError, match="a.parquet: "):
             list(reading)

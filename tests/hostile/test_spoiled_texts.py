@@ -77,7 +77,5 @@ def test_spoiled_brackets(data):
 @given(st.data())
 def test_spoiled_pages_and_products(language, data):
     spoilt = text(data.draw(spoiled(HTML.encode(), 8)))
-    made(
-        mask_entities,
-        {"language": language, "title": HTML, "query": HTML, "html": spoilt, "description": spoilt},
-    )
+    record = {"title": HTML, "query": HTML, "html": spoilt, "description": spoilt}
+    made(mask_entities, {"language": language, **record})

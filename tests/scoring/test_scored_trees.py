@@ -5,7 +5,6 @@ import pytest
 from structkit import score
 from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
-from structkit.commands.score.trees import agreement, binarized_spans, f1, plain_spans
 from structkit.errors import UserError
 from structkit.structure.trees.brackets import read
 
@@ -27,21 +26,12 @@ def scores(found, gold=GOLD):
     return list(score({"found": trees(found)}, task="trees", gold=trees(gold)))
 
 
-def test_agreement_by_hand():
-    gold = read("(S (NP the (A old cat)) (VP sleeps well) .)")
-    found = read("(S (NP the old cat) (X (VP sleeps well) .))")
-    # binarized gold: 0-3, 1-3, 3-6, 3-5; found: 0-3, 1-3, 3-6, 3-5
-    assert 100 == f1(agreement([(found, gold)], binarized_spans).sum(0))
-    # as they are, without the period: gold 0-3, 1-3, 3-5; found 0-3, 3-5: P 2/2, R 2/3
-    counts = agreement([(found, gold)], plain_spans)
-    assert ([[2, 2, 3]], 80) == (counts.tolist(), f1(counts.sum(0)))
-
-
 def test_scores_by_hand():
     found, left, right, balanced = scores(FOUND)
-    # as they are, a: 2 of 2 found and 3 gold, as above; b: gold 1-4, 2-4; found 1-4, 1-3: 1 of 2, 2
+    # as they are, without periods, a: gold 0-3, 1-3, 3-5, found 0-3, 3-5: 2 of 2 found and 3 gold;
+    # b: gold 1-4, 2-4; found 1-4, 1-3: 1 of 2, 2
     assert pytest.approx(100 * 2 * 3 / (4 + 5)) == found["f1"]
-    # binarized, a: 4 of 4, 4; b: as above
+    # binarized, a: 0-3, 1-3, 3-6 and 3-5 in both; b: as above
     assert pytest.approx(100 * 2 * 5 / (6 + 6)) == found["binarized_f1"]
     assert (2, 0, 0) == (found["sentences"], found["missing"], found["unjudged"])
     assert found["f1_low"] <= found["f1"] <= found["f1_high"]

@@ -136,10 +136,7 @@ def found(files, corpus, save=None, **options):
     return run_of(str(files / corpus), str(files / "q.jsonl"), 20, **options)
 
 
-@given(
-    texts=st.lists(TOKENS, min_size=1, max_size=12),
-    queries=st.lists(TOKENS, max_size=4),
-)
+@given(texts=st.lists(TOKENS, min_size=1, max_size=12), queries=st.lists(TOKENS, max_size=4))
 def test_what_is_opened_finds_what_was_saved(tmp_path_factory, texts, queries):
     doc_ids = [f"d {number}\t" for number in range(len(texts))]
     try:

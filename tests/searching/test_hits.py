@@ -130,22 +130,6 @@ def test_a_hit_in_a_tree_names_its_phrase(strae, tmp_path):
     assert ("t0", {"id": "t0#4", "n": 0, "node": 4, "span": [1, 3], "text": "black cat"}) == hit
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"chunk": 9, "elements": True}, "--chunk and --elements exclude each other; leave one"),
-        ({"elements": True, "field": ["a", "b"]}, "--elements takes one --field; encode each"),
-        ({"elements": True, "keep": ["text"]}, "--keep text: a field of that name is written"),
-        ({"chunk": 9, "keep": ["lines"]}, "--keep lines: a field of that name is written"),
-        ({"nodes": "all"}, "--nodes needs a model with trees; train strae, self-strae, iornn or"),
-    ],
-)
-def test_wrong_usage(model, options, message):  # noqa: F811
-    with pytest.raises(UserError, match=message) as caught:
-        encoding_of(model, "document", **options)
-    assert 2 == caught.value.status
-
-
 def test_documents_without_elements_are_named(model, tmp_path):  # noqa: F811
     rows = [{"id": "1", "html": "<p>a"}, {"id": "2", "html": "<p> "}, {"id": "3", "html": 3}]
     source = write_lines(tmp_path / "in.jsonl", [*rows, {"id": "4", "text": "a"}])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from terminals import plain, seen
 
 from structkit.searching.words import STOPWORDS, best_rows, occurrences, same_stem, words
+from tests.cli.complaints import complaint
 
 SIGNALS = 'def ending(number):\n    """Let signals raise."""\n    raise SystemExit(128 + number)'
 TEA = {"path": "b.md", "lines": [1, 1], "headings": ["Drinks", "Tea"], "text": "Tea."}
@@ -99,10 +100,7 @@ def test_texts_are_shown_of_what_holds_none(run, folder):
 )
 def test_wrong_usage(run, folder, arguments, expected):
     (folder / "e.jsonl").write_text('{"id": "1", "embedding": [1.0]}\n')
-    done = run(*arguments, input=b"")
-    assert (2, b"") == (done.returncode, done.stdout)
-    assert done.stderr.decode().startswith(f"structkit: {expected}")
-    assert 1 == done.stderr.count(b"\n")
+    assert complaint(run(*arguments), 2).startswith(expected)
 
 
 def code(text, first=1):

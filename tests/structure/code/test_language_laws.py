@@ -3,8 +3,6 @@
 `LAWS_EVERY=1 pytest tests/test_language_laws.py` reads all real functions; without it, some.
 """
 
-import gzip
-import json
 import os
 from functools import cache
 from itertools import pairwise
@@ -17,6 +15,7 @@ from hypothesis import strategies as st
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, String
 
+from structkit.records.jsonl import Records
 from structkit.registry import load
 from structkit.structure.sentinels import SENTINEL, mask, unmask
 
@@ -61,8 +60,7 @@ def real(language):
     """(id, code) of real functions."""
     found = []
     for path, every in [(FUNCTIONS, 1), *((path, EVERY) for path in sorted(DATA.glob("*.gz")))]:
-        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
-            rows = [row for row in map(json.loads, lines) if row["language"] == language]
+        rows = [row for row in Records.read([str(path)]) if row["language"] == language]
         found += [(row["id"], row["code"]) for row in rows[::every]]
     return found
 

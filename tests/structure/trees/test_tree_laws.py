@@ -4,7 +4,6 @@ Trees of code keep every letter, and memory stays within a bound.
 """
 
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from structkit.errors import UserError
 from structkit.structure.trees.brackets import binarize, read, unescaped, write
 from structkit.structure.trees.tree import from_spans
 from structkit.structure.trees.words import same
+from tests.structure.code.test_language_laws import FIXTURES as INPUTS
 from tests.structure.trees.parsed import check_arrays, parsed_texts
 
 PLAIN = ("right-branching", "left-branching", "balanced", "random", "builtin")
@@ -83,10 +83,7 @@ CODE = {
     "rust": ["fn f() -> impl Fn(&str) -> Vec<u8> { |x| vec![x as u8; 3] }"],
 }
 SNIPPETS = [(language, text) for language, texts in CODE.items() for text in texts]
-FIXTURES = [
-    (path.parent.name, path.read_text("utf-8").split("---input---\n")[1].split("\n---masked---")[0])
-    for path in sorted(Path("fixtures/languages").glob("*/*.txt"))
-]
+FIXTURES = [(language, text) for language in INPUTS for text in INPUTS[language]]
 
 
 @pytest.mark.parametrize("language", CODE)
