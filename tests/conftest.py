@@ -128,6 +128,20 @@ def environment(**changes: str) -> dict[str, str]:
     return {**plain, "COLUMNS": "80", "TERM": "xterm", **changes}
 
 
+def python(
+    *words: str | Path, cwd: Path | None = None, **changes: str
+) -> subprocess.CompletedProcess[str]:
+    """What comes of a new process of this Python with these words."""
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=cwd,
+        env=environment(**changes),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 def as_at_a_prompt() -> None:
     """In a new process: Ctrl-C is heard, also where these tests run in the background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)

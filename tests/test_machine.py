@@ -1,11 +1,8 @@
 """Equal runs give equal bits on every processor: how torch computes is settled before it."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
-from conftest import environment
+from conftest import python
 
 import structkit
 from structkit import machine
@@ -44,14 +41,8 @@ def cpuinfo(tmp_path, monkeypatch):
     ("maker", "mode"), [("AuthenticAMD", "CNR:COMPATIBLE"), ("GenuineIntel", "CNR:OFF")]
 )
 def test_torch_computes_as_was_settled_before_its_import(cpuinfo, maker, mode):
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, cpuinfo(maker)],
-        env=environment(MKL_VERBOSE="1"),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "\n" == done.stdout[0] and mode in done.stdout
+    done = python("-c", PROGRAM, cpuinfo(maker), MKL_VERBOSE="1")
+    assert "\n" == done.stdout[:1] and mode in done.stdout, done.stderr
 
 
 def test_what_the_user_chose_stays_and_is_told(cpuinfo, monkeypatch):

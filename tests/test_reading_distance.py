@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import environment
+from conftest import environment, python
 
 # the program, and the files of ours in which functions ran. What runs while a module is imported
 # (class bodies, declarations of settings) does not count: it would measure when it is imported.
@@ -85,13 +85,7 @@ def store(tmp_path_factory):
 @pytest.mark.long
 @pytest.mark.parametrize("name", BOUNDS)
 def test_a_command_runs_few_of_our_files(name, store):
-    done = subprocess.run(
-        [sys.executable, "-c", TRACED, *LINES[name].split()],
-        cwd=store,
-        env=environment(OMP_NUM_THREADS="1"),
-        capture_output=True,
-        text=True,
-    )
+    done = python("-c", TRACED, *LINES[name].split(), cwd=store, OMP_NUM_THREADS="1")
     assert 0 == done.returncode, done.stderr
     files = [line for line in done.stderr.splitlines() if line.endswith(".py")]
     assert 5 < len(files) <= BOUNDS[name], "\n".join([f"{len(files)} files run", *files])

@@ -1,6 +1,5 @@
 """What the README shows is what happens: its sessions are run, `…` stands for anything."""
 
-import importlib.util
 import os
 import re
 import shutil
@@ -12,6 +11,7 @@ import pytest
 from documents import PROGRAM, commands, run_page
 from terminals import plain, shown
 
+from docs import terminal
 from structkit.settings import COMMANDS
 
 PAGE = Path("README.md")
@@ -39,15 +39,12 @@ def test_session_at_a_terminal(block, tmp_path):
 
 
 def test_its_picture_shows_what_a_terminal_shows():
-    path = Path("docs/terminal.py")
-    spec = importlib.util.spec_from_file_location("terminal", path)
-    terminal = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(terminal)
     session = SCORE.sub("…", plain(terminal.session()))
     for theme in terminal.PICTURES:
         kept = Path(f"docs/terminal-{theme}.svg").read_text("utf-8")
         assert f"docs/terminal-{theme}.svg" in README
-        assert words_of(terminal.picture(session, theme)) == words_of(kept), f"run python {path}"
+        told = "run python docs/terminal.py"
+        assert words_of(terminal.picture(session, theme)) == words_of(kept), told
 
 
 def words_of(svg):

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import environment
+from conftest import python
 
 EXAMPLES = {
     "search_folder": (["collect/src"], ["how is the area of a circle computed"], 3),
@@ -30,13 +30,7 @@ def test_an_example_runs_from_its_own_words(name, tmp_path):
     files, more, lines = EXAMPLES[name]
     script = Path("examples", f"{name}.py").absolute()
     given = [str(Path("fixtures", file).absolute()) for file in files]
-    done = subprocess.run(
-        [sys.executable, str(script), *given, *more],
-        cwd=tmp_path,
-        env=environment(OMP_NUM_THREADS="1"),
-        capture_output=True,
-        text=True,
-    )
+    done = python(script, *given, *more, cwd=tmp_path, OMP_NUM_THREADS="1")
     assert 0 == done.returncode, done.stderr
     assert lines == len(done.stdout.splitlines()), done.stdout
     assert all(re.search(r"\d", line) for line in done.stdout.splitlines())

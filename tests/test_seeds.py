@@ -7,13 +7,10 @@ import json
 from conftest import Run
 
 from structkit.seeds import key
+from tests.jsonl import lines
 
-LINES = [
-    json.dumps(
-        {"id": f"r{number}", "language": "python", "code": "a = b + c + d + e + f + g"}
-    ).encode()
-    for number in range(20)
-]
+RECORD = {"language": "python", "code": "a = b + c + d + e + f + g"}
+LINES = lines(*({"id": f"r{number}", **RECORD} for number in range(20))).encode().splitlines()
 FLAGS = ("mask-entities", "--mask-ratio", "0.5")
 
 

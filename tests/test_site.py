@@ -1,10 +1,8 @@
 """The site of docs/: it builds, its links lead somewhere, its numbers are those of the results."""
 
-import importlib.util
 import re
 import shutil
 import subprocess
-import sys
 import tomllib
 from dataclasses import replace
 from functools import partial
@@ -17,7 +15,7 @@ from urllib.parse import urlsplit
 
 import orjson
 import pytest
-from conftest import environment
+from conftest import python
 from packaging.specifiers import SpecifierSet
 
 from tests.benchmarks import table
@@ -32,9 +30,8 @@ SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", RESULTS, re.M | re.DO
 
 
 def test_the_reference_is_of_what_comes_with_structkit(monkeypatch):
-    spec = importlib.util.spec_from_file_location("reference", "docs/reference.py")
-    reference = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(reference)
+    from docs import reference
+
     found = reference.plugins()
     mine = replace(next(each for each in found if each.kind == "method"), name="tea", pack="mine")
     monkeypatch.setattr(reference, "plugins", lambda: (*found, mine))
@@ -45,9 +42,8 @@ def test_the_reference_is_of_what_comes_with_structkit(monkeypatch):
 def site(tmp_path_factory):
     """The folder of the site, built without a broken link."""
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(folder)]
-    quiet = environment(NO_MKDOCS_2_WARNING="1")
-    done = subprocess.run(command, capture_output=True, text=True, env=quiet)
+    words = ("-m", "mkdocs", "build", "--strict", "--quiet", "-d", folder)
+    done = python(*words, NO_MKDOCS_2_WARNING="1")
     assert 0 == done.returncode, done.stdout + done.stderr
     return folder
 
@@ -131,7 +127,7 @@ def test_a_phone_shows_each_page_without_scrolling_sideways_and_searches(site, t
 @pytest.mark.long
 def test_figures_are_drawn_of_what_recipes_wrote(tmp_path):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install '.[plot]'")
-    subprocess.run([sys.executable, "-m", "docs.figures", str(tmp_path)], check=True)
+    assert 0 == python("-m", "docs.figures", tmp_path).returncode
     kept = {path.name: path.read_text("utf-8") for path in Path("docs/figures").iterdir()}
     drawn = {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()}
     changed = [name for name in sorted({*kept, *drawn}) if kept.get(name) != drawn.get(name)]

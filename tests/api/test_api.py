@@ -1,11 +1,10 @@
 """The Python interface: what commands do, over dicts; wrong arguments are told in its terms."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from conftest import python
 
 import structkit
 from structkit import UserError
@@ -26,7 +25,7 @@ def test_importing_it_imports_nothing_else():
         "import sys, structkit; heavy = {'torch', 'numpy', 'typer'}\n"
         "print([each for each in sys.modules if each.startswith('structkit.') or each in heavy])"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = python("-c", script)
     assert "['structkit.machine']\n" == done.stdout, done.stderr
 
 
@@ -177,12 +176,7 @@ def test_search_and_score_over_dicts_and_files(tmp_path):
     path.write_text("".join(json.dumps(each) + "\n" for each in corpus))
     found = [
         list(structkit.search(each, query=["hot tea", "ice"], method="bm25"))
-        for each in (
-            corpus,
-            iter(corpus),
-            str(path),
-            [path],
-        )
+        for each in (corpus, iter(corpus), str(path), [path])
     ]
     assert [found[0]] * 4 == found
     assert [("1", "a"), ("2", "b")] == [(hit["query_id"], hit["doc_id"]) for hit in found[0]]

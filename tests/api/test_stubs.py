@@ -1,8 +1,8 @@
 """What type checkers see: the committed stub is what is generated, and it refuses what is wrong."""
 
 import re
-import subprocess
-import sys
+
+from conftest import python
 
 import structkit
 from structkit.api.stubs import PATH, stub
@@ -37,9 +37,8 @@ def test_wrong_calls_are_refused(tmp_path):
     snippet = tmp_path / "snippet.py"
     snippet.write_text(RIGHT + "\n".join(WRONG))
     # the stub alone: what it imports would take a minute
-    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=skip"]
-    cache = ["--cache-dir", str(tmp_path / "cache")]
-    done = subprocess.run([*command, *cache, PATH, snippet], capture_output=True, text=True)
+    flags = ("--strict", "--follow-imports=skip", "--cache-dir", tmp_path / "cache")
+    done = python("-m", "mypy", *flags, PATH, snippet)
     found = {int(line) for line in re.findall(r"snippet.py:(\d+): error", done.stdout)}
     first = len(RIGHT.splitlines()) + 1
     assert found == set(range(first, first + len(WRONG))), done.stdout + done.stderr

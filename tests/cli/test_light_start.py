@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
-from conftest import environment
+from conftest import python
 from imported import imported
 
 
@@ -36,6 +34,6 @@ def test_a_wrong_flag_of_a_method_is_told_without_its_model() -> None:
         "    except UserError as error: print(error.problem.encode('ascii', 'replace').decode())\n"
         "print('torch' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, env=environment())
+    done = python("-c", script)
     told = ["--epochs 0 is not in 1 ? 1,000,000", "--model ? is not UTF-8", "False"]
-    assert told == done.stdout.decode().splitlines()
+    assert told == done.stdout.splitlines()

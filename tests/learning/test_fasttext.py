@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 import torch
-from conftest import as_at_a_prompt, environment
+from conftest import as_at_a_prompt, environment, python
 from floret.floret import floret as library
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -42,11 +42,8 @@ def test_word_vectors_equal_the_librarys(fasttext, tmp_path):
             vector = library.Vector(8)
             theirs.getWordVector(vector, word)
             near = rounding(len(buckets_of(word, 50_000)) + 1, largest)
-            np.testing.assert_allclose(vector_of(ours, word), np.array(vector), **near)
-
-
-def vector_of(model, word):
-    return model.embed(model.batch([model.bag([word])]))[0].detach().numpy()
+            found = ours.embed(ours.batch([ours.bag([word])]))[0].detach()
+            np.testing.assert_allclose(found, np.array(vector), **near)
 
 
 @settings(max_examples=60, deadline=None)
@@ -109,10 +106,7 @@ print(structkit.train("fasttext", [{"text": "a cat and a dog"}], output="model",
 
 def test_a_script_may_train_without_a_guard(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
-    command = [sys.executable, "script.py"]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
-    )
+    done = python("script.py", cwd=tmp_path)
     assert (0, "1\n", "") == (done.returncode, done.stdout, done.stderr)
 
 

@@ -2,13 +2,12 @@
 
 import math
 import shutil
-import subprocess
-import sys
 from functools import cache
 
 import numpy as np
 import pytest
 import torch
+from conftest import python
 from hypothesis import given
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
@@ -87,11 +86,6 @@ def test_a_text_is_the_mean_of_its_tokens():
     saturating = Table(rows, tokenizer, saturating=True)
     found = saturating.means([[0, 1, 0]])[0]
     np.testing.assert_allclose(found, [2**0.5 / 3, 4 / 3], **rounding(3, 4.0))
-
-
-def test_sentence_transformers_computes_the_same(scratch):
-    theirs = SentenceTransformer(str(scratch), device="cpu").float().encode(TEXTS)
-    check(theirs, scratch, TEXTS)
 
 
 def test_a_saturating_table_is_none_that_sentence_transformers_knows(records, tmp_path):
@@ -226,7 +220,7 @@ def test_reading_a_table_imports_no_torch(scratch):
         f"Table.read(Path({str(scratch)!r})).means([[1]])\n"
         "sys.exit('torch' in sys.modules)"
     )
-    assert 0 == subprocess.run([sys.executable, "-c", code], check=False).returncode
+    assert 0 == python("-c", code).returncode
 
 
 def test_another_model_s_config_is_told(scratch, tmp_path):

@@ -180,13 +180,10 @@ def together(records: Iterable[Record]) -> Iterator[Record]:
 
 @settings(max_examples=80)
 @given(
-    command=st.sampled_from([same, together]),
-    lines=st.lists(st.sampled_from(LINES), max_size=80),
+    command=st.sampled_from([same, together]), lines=st.lists(st.sampled_from(LINES), max_size=80)
 )
 def test_every_record_is_given_or_rejected(
-    tmp_path_factory: pytest.TempPathFactory,
-    command: Command,
-    lines: list[bytes],
+    tmp_path_factory: pytest.TempPathFactory, command: Command, lines: list[bytes]
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "law.jsonl"
     path.write_bytes(b"\n".join(lines).replace(b"%d", b"7"))

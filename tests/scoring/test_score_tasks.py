@@ -14,13 +14,7 @@ from structkit.cli.main import app
 from structkit.commands.score.table import table
 from structkit.errors import UserError
 from structkit.scoring.classification import classify, features
-from structkit.scoring.similarity import (
-    alignment,
-    correlation,
-    ends,
-    spearman,
-    uniformity,
-)
+from structkit.scoring.similarity import alignment, correlation, ends, spearman, uniformity
 from tests.scoring.embedding_pairs import EAST, ROUND, pairs
 from tests.tolerances import bound
 
@@ -53,9 +47,7 @@ def test_similarity_is_a_hundred_times_spearmans_correlation(pairs_file):
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    rows=st.lists(st.tuples(st.integers(0, 5), st.integers(-3, 3)), min_size=3, max_size=30),
-)
+@given(rows=st.lists(st.tuples(st.integers(0, 5), st.integers(-3, 3)), min_size=3, max_size=30))
 def test_spearman_equals_scipy(rows):
     first, second = (np.array(side, np.float64) for side in zip(*rows, strict=True))
     if len(set(first)) < 2 or len(set(second)) < 2:
@@ -150,10 +142,7 @@ def test_classification_says_mean_deviation_and_majority(pairs_file):
         (GOOD + b'{"text_a_embedding": [1, 2]}\n', '2: field "text_b_embedding" is missing'),
         (GOOD + pairs([[1.0]], [[1.0]]), '2: field "text_a_embedding" has 1 dimensions, not 2'),
         (b"", " there are no pairs"),
-        (
-            pairs(EAST, ROUND),
-            ' the pair "p0": field "score" is missing; write a number',
-        ),
+        (pairs(EAST, ROUND), ' the pair "p0": field "score" is missing; write a number'),
         (pairs(EAST, ROUND, score=["1"] * 4), ' the pair "p0": field "score" is a JSON string'),
         (pairs(EAST, ROUND, score=[3, 3, 3, 3]), " all 4 gold scores are equal"),
         (pairs(EAST, EAST, score=[3, 1, 3, 2]), " all 4 similarities are equal"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import shutil
 import subprocess
@@ -19,6 +18,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from structkit.cli.main import app
+from tests.jsonl import read, write
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
@@ -188,7 +188,7 @@ def needed(lines: list[str], words: set[str]) -> list[str]:
 
 def _label(path: Path) -> None:
     """Give pairs what the tasks of `score` need."""
-    records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    records = read(path)
     for number, record in enumerate(records):
         record |= {"label": number // 2 % 2, "task": "MRPC", "split": ("train", "test")[number % 2]}
-    path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
+    write(path, *records)

@@ -120,16 +120,7 @@ GOOD = {
     "document_fields": [["text"]],
     "losses": [{}, {"a": 1}, {"query": "x"}],
 }
-FIELDS = [
-    "format",
-    "method",
-    "settings",
-    "query_fields",
-    "document_fields",
-    "data",
-    "steps",
-    "losses",
-]
+FIELDS = "format method settings query_fields document_fields data steps losses".split()
 
 
 @pytest.mark.parametrize(

@@ -6,40 +6,17 @@ import torch
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
-from tests.jsonl import write
-from tests.learning.training.materials import WORDS
+from tests.learning.training.materials import write_pairs
 from tests.tolerances import rounding
-
-
-def text(number, length):
-    return " ".join(WORDS[(number * 7 + place * place) % 10] for place in range(length))
-
-
-def records(count):
-    for number in range(count):
-        masked = f"<extra_id_0> {text(number, 5)}"
-        yield {
-            "id": f"d{number}",
-            "query": text(number, 2 + number % 3),
-            "positive": f"red {text(number, 5)}",
-            "target": "<extra_id_0> red <extra_id_1>",
-            "masked": masked,
-            "tagged": f"<h1>{text(number, 3)}</h1><p>{text(number + 1, number % 9)} red</p>",
-            "untagged": f"{text(number, 3)} {text(number + 1, number % 9)} red",
-            "negatives": [text(number + 3, 4), text(number + 4, 8)],
-            "negatives_tagged": [f"<p>{text(number + 3, 4)}</p>"] * 2,
-            "negatives_untagged": [text(number + 3, 4)] * 2,
-            "negatives_masked": [text(number + 3, 4)] * 2,
-        }
 
 
 @pytest.fixture
 def module_of(tmp_path):
     def build(name, count=20, **changes):
-        file = write(tmp_path / "records.jsonl", *records(count))
+        file = write_pairs(tmp_path / "records.jsonl", count)
         values = {"size": "tiny", "vocabulary_size": 450, "batch_size": count, "epochs": 1}
         settings = load("method", name)(**(values | changes)).complete()
-        spool = Spool(Records.read([file]), settings.prepare)
+        spool = Spool(Records.read([str(file)]), settings.prepare)
         module = settings.build(spool)
         step = settings.plan(count).step(0)
         return module, module.batch([spool[place] for place in range(count)], step)

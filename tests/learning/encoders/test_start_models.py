@@ -4,7 +4,7 @@ import pytest
 
 from structkit.learning.encoders.encoder import open_model
 from structkit.registry import load
-from tests.learning.training.materials import train_on, write_eleven
+from tests.learning.training.materials import train_on, write_pairs
 
 CHOSEN = {
     **{"pooling": "mean", "normalize": True, "temperature": 0.25, "mcls_every": 9},
@@ -15,7 +15,7 @@ CHOSEN = {
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
-    return str(write_eleven(tmp_path_factory.mktemp("records") / "records.jsonl"))
+    return str(write_pairs(tmp_path_factory.mktemp("records") / "records.jsonl"))
 
 
 def trained(folder, records, method="contrastive", **values):

@@ -143,19 +143,14 @@ def test_a_damaged_export_is_made_anew(t5, cache, spoiled):
     expected = encoded(t5, "onnx")[1]
     [place] = cache.iterdir()
     if spoiled == "numbers":
-        sample = json.loads((place / NOTES).read_bytes())["sample"]
-        note(place, sample=[[-number for number in row] for row in sample])
+        notes = json.loads((place / NOTES).read_bytes())
+        notes["sample"] = [[-number for number in row] for row in notes["sample"]]
+        (place / NOTES).write_text(json.dumps(notes))
     else:
         (place / {"graph": "embeddings.onnx", "notes": NOTES}[spoiled]).write_bytes(b"{")
     encoding, found, _ = encoded(t5, "auto")
     assert "onnx" == encoding.engine.name
     np.testing.assert_array_equal(expected, found)
-
-
-def note(place, **changes):
-    """Change the notes on an export."""
-    notes = json.loads((place / NOTES).read_bytes())
-    (place / NOTES).write_text(json.dumps(notes | changes))
 
 
 def test_another_model_in_the_same_folder_is_exported_again(tmp_path, cache):

@@ -1,6 +1,5 @@
 """The parser that ships: one tree per text in order, with its words, whatever the text is."""
 
-import gzip
 from pathlib import Path
 
 import orjson
@@ -12,6 +11,7 @@ from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
 from structkit.commands.score.trees import agreement, binarized_spans, f1
 from structkit.errors import UserError
+from structkit.records.jsonl import Records
 from structkit.structure.trees import brackets as trees
 from structkit.structure.trees.words import words_of
 from tests.learning.training.materials import train_on
@@ -95,8 +95,7 @@ def test_the_weights_are_small_and_say_what_they_are_made_of():
 def gold_trees(path):
     if path.suffix == ".mrg":
         return [trees.clean(tree) for tree in trees.read_all(path.read_text("utf-8"))]
-    with gzip.open(path, "rb") as lines:
-        return [trees.clean(trees.read(orjson.loads(line)["tree"])) for line in lines]
+    return [trees.clean(trees.read(each["tree"])) for each in Records.read([str(path)])]
 
 
 @pytest.mark.parametrize("path", GOLD, ids=lambda path: path.name)

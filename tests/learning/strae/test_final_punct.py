@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.strae.sentences import leaf_depths, without_last
 from structkit.structure.trees.words import words_of
-from tests.learning.strae.samples import nested, trained
+from tests.learning.strae.samples import depths, nested, trained
 from tests.tolerances import bound
 
 TEXTS = ["The cat sleeps on the mat.", "A dog barks!", 'The dog sleeps; a cat barks. "', "?"] * 3
@@ -22,16 +22,12 @@ METHODS = {
     "fasttext": {"buckets": 100},
 }
 
-pairs = st.recursive(st.none(), lambda trees: st.tuples(trees, trees), max_leaves=30)
-
-
-def depths(tree, depth=0):
-    return [depth] if tree is None else [d for child in tree for d in depths(child, depth + 1)]
+pairs = st.recursive(st.just(0), lambda trees: st.tuples(trees, trees), max_leaves=30)
 
 
 def without(tree):
     left, right = tree
-    return left if right is None else (left, without(right))
+    return left if right == 0 else (left, without(right))
 
 
 @given(pairs, st.integers(0, 5))

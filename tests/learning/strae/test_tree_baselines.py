@@ -65,13 +65,10 @@ def test_embeddings_losses_and_gradients_equal_the_plain_version(name, trees):
     if nodes := [node for root in roots if root.children for node in root.all()]:
         expected["contrastive"] = contrastive(nodes, 5.0)
     for objective, loss in expected.items():
-        found, _ = loss_of(training_of(name, model, objective), [inputs])
+        chosen = registry.load("method", name)(objective=objective, embedding_size=SIZE)
+        training = StraeTraining(chosen, model, vocabulary(WORDS), Sentences([])).eval()
+        found, _ = loss_of(training, [inputs])
         check_gradients(loss, found, list(model.parameters()), list(model.parameters()), near)
-
-
-def training_of(name, model, objective):
-    chosen = registry.load("method", name)(objective=objective, embedding_size=SIZE)
-    return StraeTraining(chosen, model, vocabulary(WORDS), Sentences([])).eval()
 
 
 def test_parameters_without_embeddings():

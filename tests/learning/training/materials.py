@@ -30,15 +30,33 @@ def train_on(file, name, folder, *, quiet=True, **values):
     return train(name, load("method", name)(**values), [str(file)], options)
 
 
+def wait_for_step(process, step):
+    """Read what a training tells until it has done a step."""
+    for line in process.stderr:
+        if line.startswith(b"{") and json.loads(line)["step"] >= step:
+            return
+    raise AssertionError(process.returncode)
+
+
 def weights(folder):
     """The bytes of a model's weights."""
     return (folder / "model.safetensors").read_bytes()
 
 
-def write_eleven(file):
-    """Records for all encoders: of batches of five, the last has one."""
+def same(expected, found, rate):
+    """Weights trained at a rate are the same.
+
+    A gradient of nothing but rounding may turn its sign: then Adam moves as far as its rate.
+    """
+    assert expected.keys() == found.keys()
+    for name, weight in expected.items():
+        torch.testing.assert_close(found[name], weight, atol=rate, rtol=0)
+
+
+def write_pairs(file, count=11):
+    """Records for all encoders: of batches of five, the last of eleven has one."""
     with file.open("w") as handle:
-        for number in range(11):
+        for number in range(count):
             words = [WORDS[number % 10], WORDS[number * 3 % 10], WORDS[number // 2]]
             text, others = " ".join(words * (1 + number % 3)), [" ".join(WORDS[: number % 7 + 1])]
             record = {"id": str(number), "query": words[0], "positive": text, "negatives": others}

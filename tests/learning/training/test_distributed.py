@@ -25,7 +25,7 @@ from structkit.learning.training.spool import Spool
 from structkit.progress import hushed
 from structkit.records.jsonl import Records
 from structkit.registry import load
-from tests.learning.training.materials import small_bert, write_eleven
+from tests.learning.training.materials import same, small_bert, wait_for_step, write_pairs
 from tests.learning.training.ranks import dies, fails, gradients, lives, returns
 from tests.tolerances import bound
 
@@ -39,7 +39,7 @@ def folder(tmp_path_factory):
     """A small BERT without dropout, and records with a last batch that one process gets alone."""
     folder = tmp_path_factory.mktemp("ranks")
     small_bert(folder / "bert")
-    write_eleven(folder / "train.jsonl")
+    write_pairs(folder / "train.jsonl")
     return folder
 
 
@@ -66,20 +66,13 @@ def alone(folder):
     return load_file(output / "model.safetensors"), summary
 
 
-def same(expected, found):
-    assert expected.keys() == found.keys()
-    for name, weight in expected.items():
-        # a gradient of nothing but rounding may turn its sign: then Adam moves as far as its rate
-        torch.testing.assert_close(found[name], weight, atol=RATE, rtol=0)
-
-
 def test_two_processes_are_one(folder, alone, tmp_path, capfd):
     weights, summary = alone
     run = RunOptions(output=str(tmp_path / "two"), nproc=2, log_format="json", log_every=1)
     found = train("seal", settings(folder, chunk_size=2), [str(folder / "train.jsonl")], run)
     # 11 records in batches of 5: the last batch is one record, and one process has nothing to do
     assert 12 == found["steps"] == summary["steps"]
-    same(weights, load_file(tmp_path / "two" / "model.safetensors"))
+    same(weights, load_file(tmp_path / "two" / "model.safetensors"), RATE)
     assert summary["texts"] == found["texts"]
     losses = found["losses"]["loss"]
     near = bound(64, max(losses.values()))  # the model's longest sums
@@ -99,9 +92,7 @@ def test_stopped_and_resumed_with_two_processes(folder, alone, tmp_path, sent, e
     process = subprocess.Popen(
         arguments, stderr=subprocess.PIPE, env=environment(**ENV), preexec_fn=as_at_a_prompt
     )
-    for line in process.stderr:
-        if line.startswith(b"{") and json.loads(line)["step"] >= 4:
-            break
+    wait_for_step(process, 4)
     process.send_signal(sent)
     errors = process.communicate(timeout=300)[1].decode()
     assert ending == process.returncode, errors
@@ -110,7 +101,7 @@ def test_stopped_and_resumed_with_two_processes(folder, alone, tmp_path, sent, e
     # the other way round: what two began, one ends
     run = RunOptions(output=str(output), resume=True)
     train("seal", settings(folder), [str(folder / "train.jsonl")], run)
-    same(alone[0], load_file(output / "model.safetensors"))
+    same(alone[0], load_file(output / "model.safetensors"), RATE)
 
 
 @pytest.mark.long

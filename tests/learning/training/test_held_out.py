@@ -16,6 +16,7 @@ from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import Trainer
 from structkit.records.jsonl import Records
 from structkit.registry import load
+from tests.jsonl import write
 from tests.learning.training.materials import train_on, weights
 
 WORDS = "the cat dog sleeps barks on a mat and then red house falls".split()
@@ -33,26 +34,17 @@ METHODS = {
 RISING = {"batch_size": 4, "epochs": 2, "learning_rate": 1.0, "warmup": 0.0, "schedule": "constant"}
 
 
-def written(file, first, last, way=1):
+def sentences(first, last, way=1):
     """Sentences whose words follow each other, or with `way` 5 others."""
-    with file.open("w") as handle:
-        for n in range(first, last):
-            words = [WORDS[(n + way * place) % len(WORDS)] for place in range(5)]
-            record = {
-                "id": str(n),
-                "text": " ".join(words),
-                "query": words[0],
-                "positive": words[1],
-            }
-            handle.write(json.dumps(record) + "\n")
-    return str(file)
+    for n in range(first, last):
+        words = [WORDS[(n + way * place) % len(WORDS)] for place in range(5)]
+        yield {"id": str(n), "text": " ".join(words), "query": words[0], "positive": words[1]}
 
 
 @pytest.fixture
 def files(tmp_path):
-    return written(tmp_path / "train.jsonl", 0, 24), written(
-        tmp_path / "held.jsonl", 24, 31, way=-1
-    )
+    train = write(tmp_path / "train.jsonl", *sentences(0, 24))
+    return train, write(tmp_path / "held.jsonl", *sentences(24, 31, way=-1))
 
 
 @pytest.mark.parametrize("name", ["banyan", "bi-lstm"])
@@ -103,10 +95,6 @@ def test_a_stopped_run_goes_on_with_the_best_model(files, tmp_path, monkeypatch)
     assert weights(tmp_path / "whole") == weights(tmp_path / "parts")
 
 
-def trained(files, folder, **values):
-    return train_on(files[0], "banyan", folder, **RISING, **METHODS["banyan"], **values)
-
-
 def test_long_epochs_are_measured_within():
     plan = [Plan(records, batch_size=1, epochs=1, warmup=0.0, seed=0) for records in (7, 10_000)]
     assert [7, 500] == [each.look_every for each in plan]
@@ -129,7 +117,7 @@ def test_what_is_held_out_is_not_counted_and_changes_nothing(name, files):
 def test_held_out_records_need_as_many_negatives(tmp_path):
     for name, more in ("train", {"negatives": ["c"]}), ("held", {}):
         rows = [{"id": f"{name} {n}", "query": str(n), "positive": "a", **more} for n in range(3)]
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write(tmp_path / f"{name}.jsonl", *rows)
     small = {"size": "tiny", "vocabulary_size": 400, "validate": str(tmp_path / "held.jsonl")}
     with pytest.raises(UserError, match="held.jsonl: record held 0 has 0 negatives, but each quer"):
         train_on(tmp_path / "train.jsonl", "contrastive", tmp_path / "model", **small)

@@ -21,7 +21,7 @@ from structkit.errors import UserError
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
-from tests.learning.training.materials import weights, write_sums
+from tests.learning.training.materials import wait_for_step, weights, write_sums
 
 Method = load("method", "contrastive")
 ENV = {"OMP_NUM_THREADS": "1"}
@@ -50,13 +50,6 @@ def start(data, output, *flags):
         env=environment(**ENV),
         preexec_fn=as_at_a_prompt,
     )
-
-
-def wait_for_step(process, step):
-    for line in process.stderr:
-        if line.startswith(b"{") and json.loads(line)["step"] >= step:
-            return
-    raise AssertionError(process.returncode)
 
 
 @pytest.mark.parametrize(

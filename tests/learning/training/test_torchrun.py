@@ -6,14 +6,11 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import suppress
-from pathlib import Path
 
 import pytest
 import torch
 from conftest import environment
 from safetensors.torch import load_file
-from torch.testing import assert_close
 
 from structkit.errors import UserError
 from structkit.learning.training import run as runs
@@ -21,7 +18,8 @@ from structkit.learning.training.run import agree, check_processes, run_folder, 
 from structkit.learning.training.settings import RunOptions
 from structkit.learning.training.trainer import RunFolder
 from structkit.registry import load
-from tests.learning.training.materials import small_bert, write_sums
+from tests.benchmarks.processes import descendants
+from tests.learning.training.materials import same, small_bert, write_sums
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="run with CUDA_VISIBLE_DEVICES=")
 RATE = 1e-5
@@ -55,16 +53,6 @@ def node(number, port, output, data):
     )
 
 
-def worker(process):
-    """The process that trains for a launcher."""
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # it has ended
-            fields = path.read_text().rpartition(")")[2].split()
-            if int(fields[1]) == process.pid:
-                return int(path.parent.name)
-    raise AssertionError
-
-
 @pytest.mark.long
 def test_two_machines_one_of_them_lost_and_resumed_on_one(data, tmp_path):
     output, port = tmp_path / "model", free_port()
@@ -78,7 +66,7 @@ def test_two_machines_one_of_them_lost_and_resumed_on_one(data, tmp_path):
         losses[record["step"]] = record["loss"]
         if record["step"] == 7:
             break
-    processes = [worker(first), worker(other)]
+    processes = [[*descendants(each.pid)][1] for each in (first, other)]  # of their launchers
     os.kill(processes[1], signal.SIGKILL)
     (printed, said), (nothing, _) = (each.communicate(timeout=120) for each in (first, other))
     assert [1, 1] == [first.returncode, other.returncode]
@@ -96,9 +84,7 @@ def test_two_machines_one_of_them_lost_and_resumed_on_one(data, tmp_path):
     assert found["losses"]["loss"] == pytest.approx(whole["losses"]["loss"], abs=1e-5)
     assert losses[1] == pytest.approx(whole["losses"]["loss"]["first"], abs=1e-6)
     expected = load_file(tmp_path / "whole" / "model.safetensors")
-    for name, weight in load_file(output / "model.safetensors").items():
-        # a gradient of nothing but rounding may turn its sign: then Adam moves as far as its rate
-        assert_close(weight, expected[name], atol=RATE, rtol=0)
+    same(expected, load_file(output / "model.safetensors"), RATE)
 
 
 @pytest.mark.long
