@@ -13,16 +13,8 @@ from structkit.commands.parse_trees import Settings as ParseSettings
 from structkit.commands.parse_trees import parse_trees
 from structkit.learning.strae.sentences import Sentence, Sentences
 from structkit.structure.trees.brackets import read
+from tests.learning.strae import samples
 from tests.learning.strae.reference_banyan import Plain
-from tests.learning.strae.samples import (
-    check_gradients,
-    difference,
-    loss_of,
-    roundings,
-    trained,
-    vocabulary,
-    wide,
-)
 from tests.tolerances import rounding
 
 WORDS = 12
@@ -32,12 +24,12 @@ Method = registry.load("method", "banyan")
 def training(sentences, **changes):
     """A training of the method over sentences of numbers, in float64."""
     method = Method(**{"embedding_size": 12, "channels": 4, "batch_size": 64} | changes)
-    model = wide(method.untrained(WORDS)).double()
+    model = samples.wide(method.untrained(WORDS)).double()
     with torch.no_grad():
         for name in ("compose_bias", "decompose_bias"):
             getattr(model, name).uniform_(-0.3, 0.3)
     numbers = Sentences((words, ()) for words in sentences)
-    return BanyanTraining(method, model, vocabulary(WORDS), numbers)
+    return BanyanTraining(method, model, samples.vocabulary(WORDS), numbers)
 
 
 def drawn(seed, lengths):
@@ -64,9 +56,11 @@ def test_loss_and_gradients_equal_the_plain_version(seed, lengths):
     fast = training(sentences, seed=seed).eval()
     parameters = plain(fast.model)
     expected = Plain(parameters, 4).loss(sentences)
-    found, _ = loss_of(fast, [numbers(sentences)])
+    found, _ = samples.loss_of(fast, [numbers(sentences)])
     ours = list(fast.model.parameters())
-    check_gradients(expected, found, [*parameters.values()], ours, roundings(2 * sum(lengths)))
+    samples.check_gradients(
+        expected, found, [*parameters.values()], ours, samples.roundings(2 * sum(lengths))
+    )
 
 
 def test_no_pair_of_words_has_the_key_of_a_word_or_of_another_pair():
@@ -131,16 +125,16 @@ def test_a_batch_in_portions_is_the_mean_over_their_tokens():
     fast = training(sentences).eval()
     whole = [fast.losses(numbers([words]))["ce"] for words in sentences]
     tokens = [len(set(words)) for words in sentences]
-    found, _ = loss_of(fast, [numbers([words]) for words in sentences])
+    found, _ = samples.loss_of(fast, [numbers([words]) for words in sentences])
     expected = sum(loss * count for loss, count in zip(whole, tokens, strict=True)) / sum(tokens)
-    assert difference(expected, found) <= roundings(2 * len(sum(sentences, [])))
+    assert samples.difference(expected, found) <= samples.roundings(2 * len(sum(sentences, [])))
 
 
 def test_a_trained_model_gives_the_same_twice_in_any_batch_and_trees(tmp_path):
     lines = ["The cat sleeps on the mat.", "A dog barks.", "Stop", "The dog (a cat) sleeps, and."]
     small = {"epochs": 2, "batch_size": 8, "embedding_size": 20, "channels": 10}
-    encoder = trained("banyan", tmp_path / "model", lines * 6, **small)
-    trained("banyan", tmp_path / "again", lines * 6, **small)
+    encoder = samples.trained("banyan", tmp_path / "model", lines * 6, **small)
+    samples.trained("banyan", tmp_path / "again", lines * 6, **small)
     one, other = ((tmp_path / each / "model.safetensors") for each in ("model", "again"))
     assert one.read_bytes() == other.read_bytes()
 

@@ -8,15 +8,7 @@ from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.training.settings import Step
 from tests.jsonl import write
-from tests.learning.strae.samples import (
-    Method,
-    difference,
-    roundings,
-    sample,
-    train_on,
-    tree_training,
-    write_records,
-)
+from tests.learning.strae import samples
 
 TREES = [
     "(S (X (X the) (X cat)) (X (X sleeps) (X .)))",
@@ -27,12 +19,12 @@ TREES = [
 
 
 def records(path, trees=TREES, times=3):
-    return write_records(path, trees * times, "tree")
+    return samples.write_records(path, trees * times, "tree")
 
 
 def trained(folder, data, **changes):
     values = {"epochs": 2, "batch_size": 5, "embedding_size": 20, "channels": 5} | changes
-    return train_on(data, "strae", folder, **values)
+    return samples.train_on(data, "strae", folder, **values)
 
 
 @pytest.mark.parametrize("objective", ["contrastive", "ce", "both"])
@@ -54,7 +46,7 @@ def test_a_run_is_the_same_twice(tmp_path, objective, subwords):
 def test_rare_and_unknown_words_share_an_embedding_and_are_counted(tmp_path, capsys):
     data = records(tmp_path / "trees.jsonl", times=1)
     values = {"embedding_size": 20, "channels": 5, "max_steps": 0, "final_punct": "keep"}
-    train_on(data, "strae", tmp_path / "model", quiet=False, **values)
+    samples.train_on(data, "strae", tmp_path / "model", quiet=False, **values)
     expected = "6 of 17 words (35.3%) are not in the vocabulary and share one embedding"
     assert expected in capsys.readouterr().err
     found, facts = open_model(str(tmp_path / "model"))
@@ -102,18 +94,18 @@ def test_a_tree_of_another_text_is_named(tmp_path):
 
 def test_the_rate_follows_the_objective():
     assert (1e-4, 1e-3, 5e-5) == (
-        Method().learning_rate,
-        Method(objective="ce").learning_rate,
-        Method(learning_rate=5e-5).learning_rate,
+        samples.Method().learning_rate,
+        samples.Method(objective="ce").learning_rate,
+        samples.Method(learning_rate=5e-5).learning_rate,
     )
 
 
 @pytest.mark.parametrize("objective", ["contrastive", "ce", "both"])
 def test_a_large_batch_is_split_by_leaves(tmp_path, objective):
     """Gradients of passes, weighted by what they are the mean of, add up to the whole."""
-    _, sentences = sample(9, [5, 9, 1, 4, 7, 12])
-    settings = Method(objective=objective, embedding_size=20, channels=5, batch_tokens=15)
-    training = tree_training(settings, sentences)
+    _, sentences = samples.sample(9, [5, 9, 1, 4, 7, 12])
+    settings = samples.Method(objective=objective, embedding_size=20, channels=5, batch_tokens=15)
+    training = samples.tree_training(settings, sentences)
     training.model.dropouts = (0.0, 0.0)
     step = Step(0, "train", 0, list(range(6)))
     parts = training.batch([], step)
@@ -131,13 +123,13 @@ def test_a_large_batch_is_split_by_leaves(tmp_path, objective):
         for name in names
     }
     whole = sum(expected.values()) / len(names)
-    near = roundings(sum(nodes), 5.0)
+    near = samples.roundings(sum(nodes), 5.0)
     assert whole.item() == pytest.approx(found["loss"], abs=near)
     training.zero_grad()
     whole.backward()
     theirs = [weight.grad for weight in training.parameters() if weight.grad is not None]
     for want, got in zip(theirs, ours, strict=True):
-        assert difference(want, got) <= near
+        assert samples.difference(want, got) <= near
     if objective == "ce":  # its mean is over sentences: passes change nothing
         together = training.losses(sentences)["ce"]
         assert together.item() == pytest.approx(found["loss"], abs=near)

@@ -9,15 +9,9 @@ from hypothesis import strategies as st
 from structkit import registry
 from structkit.learning.strae.sentences import Sentence, Sentences
 from structkit.learning.strae.training import StraeTraining
+from tests.learning.strae import samples
 from tests.learning.strae.reference_baselines import REFERENCES
 from tests.learning.strae.reference_strae import contrastive, cross_entropy
-from tests.learning.strae.samples import (
-    check_gradients,
-    depths,
-    in_batch_order,
-    loss_of,
-    vocabulary,
-)
 from tests.tolerances import rounding
 
 WORDS, SIZE = 7, 6
@@ -30,7 +24,7 @@ def leaves(tree):
 
 
 def sentence(tree):
-    return Sentence(np.array(leaves(tree), np.int32), np.array(depths(tree), np.int32))
+    return Sentence(np.array(leaves(tree), np.int32), np.array(samples.depths(tree), np.int32))
 
 
 def model_of(name, size=SIZE):
@@ -54,7 +48,7 @@ def test_embeddings_losses_and_gradients_equal_the_plain_version(name, trees):
     inputs, values = [sentence(tree) for tree in trees], dict(model.named_parameters())
     batch, up, down = model.both_ways(inputs)
     roots = [REFERENCES[name](tree, values) for tree in trees]
-    order = in_batch_order(batch, roots)
+    order = samples.in_batch_order(batch, roots)
     near = roundings(len(order))
     torch.testing.assert_close(up, torch.stack([node.up for node in order]), **near)
     torch.testing.assert_close(down, torch.stack([node.down for node in order]), **near)
@@ -66,9 +60,11 @@ def test_embeddings_losses_and_gradients_equal_the_plain_version(name, trees):
         expected["contrastive"] = contrastive(nodes, 5.0)
     for objective, loss in expected.items():
         chosen = registry.load("method", name)(objective=objective, embedding_size=SIZE)
-        training = StraeTraining(chosen, model, vocabulary(WORDS), Sentences([])).eval()
-        found, _ = loss_of(training, [inputs])
-        check_gradients(loss, found, list(model.parameters()), list(model.parameters()), near)
+        training = StraeTraining(chosen, model, samples.vocabulary(WORDS), Sentences([])).eval()
+        found, _ = samples.loss_of(training, [inputs])
+        samples.check_gradients(
+            loss, found, list(model.parameters()), list(model.parameters()), near
+        )
 
 
 def test_parameters_without_embeddings():
