@@ -127,7 +127,8 @@ def test_a_phone_shows_each_page_without_scrolling_sideways_and_searches(site, t
 @pytest.mark.long
 def test_figures_are_drawn_of_what_recipes_wrote(tmp_path):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install '.[plot]'")
-    assert 0 == python("-m", "docs.figures", tmp_path).returncode
+    done = python("-m", "docs.figures", tmp_path)
+    assert 0 == done.returncode, done.stderr
     kept = {path.name: path.read_text("utf-8") for path in Path("docs/figures").iterdir()}
     drawn = {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()}
     changed = [name for name in sorted({*kept, *drawn}) if kept.get(name) != drawn.get(name)]

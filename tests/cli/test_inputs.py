@@ -46,10 +46,8 @@ def test_an_input_that_cannot_be_read(
 def test_a_missing_file_is_told_before_any_work(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(GOOD)
     done = run("mask-entities", "a.jsonl", "b.jsonl")
-    assert (
-        "b.jsonl: cannot be read: No such file or directory; check its name and permissions"
-        == complaint(done)
-    )
+    told = "b.jsonl: cannot be read: No such file or directory; check its name and permissions"
+    assert told == complaint(done)
     assert b"" == done.stdout
 
 
@@ -57,10 +55,8 @@ def test_a_missing_file_is_told_before_any_work(run: Run, tmp_path: Path) -> Non
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_input_that_fails_while_it_is_read(run: Run, workers: int) -> None:
     done = run("mask-entities", "--workers", workers, "/proc/self/mem")
-    assert (
-        "/proc/self/mem: cannot be read: Input/output error; check its name and permissions"
-        == complaint(done)
-    )
+    told = "/proc/self/mem: cannot be read: Input/output error; check its name and permissions"
+    assert told == complaint(done)
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \n", b"\xef\xbb\xbf"], ids=["none", "blank", "bom"])

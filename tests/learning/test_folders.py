@@ -149,9 +149,8 @@ def test_what_looks_like_a_path_is_never_asked_for(name, tmp_path, monkeypatch):
     monkeypatch.setattr("structkit.learning.folders.say", pytest.fail)
     with pytest.raises(UserError) as caught:
         model_folder(name)
-    assert f"there is no model folder {name}; check the path given as the model" == str(
-        caught.value
-    )
+    told = f"there is no model folder {name}; check the path given as the model"
+    assert told == str(caught.value)
 
 
 def test_a_folder_is_itself(model):

@@ -82,11 +82,7 @@ def test_seal_searches_every_system_tagged_and_untagged(seal):
     for command in seal:
         if " encode --as document" in command and "mined" not in command:
             name = flag(command, "-o").rpartition("/")[2].removesuffix(".npy")
-            model = (
-                flag(command.partition(" encode ")[2], "-m")
-                .rpartition("/")[2]
-                .removesuffix(".model")
-            )
+            model = Path(flag(command.partition(" encode ")[2], "-m")).name.removesuffix(".model")
             assert model == "minilm" or model.rpartition("@")[2] == name.rpartition("@")[2]
             if "--chunk" not in command and "--elements" not in command:
                 length = int(flag(command, "--length"))

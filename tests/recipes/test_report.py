@@ -66,11 +66,8 @@ def test_what_a_recipe_states_of_one_set_is_not_stated_of_others():
     assert ["sda:bm25:php", "sda:start"] == state(pairs, ["sda:bm25:php", "sda:start", "a:b"])
     assert [None, 0.04, 0.04] == [each.get("p_holm") for each in pairs]
     told = compared(pairs)
-    assert (
-        told[0] == "Stated hypotheses, corrected for 2:"
-        and "php" in told[1]
-        and "go" not in told[1]
-    )
+    assert told[0] == "Stated hypotheses, corrected for 2:"
+    assert "php" in told[1] and "go" not in told[1]
     assert told[2] == "Other pairs, in the JSON and not corrected: 1."
 
 

@@ -123,9 +123,7 @@ def test_an_index_is_built_where_workers_can_share_no_memory(corpus, queries, ur
 
 
 def test_a_filter_that_leaves_few_rows_does_not_leave_few_hits(corpus, queries, url):
-    options = {
-        "filter": ("language=go", "year=2001")
-    }  # 15 of 300 rows: the index alone misses some
+    options = {"filter": ("language=go", "year=2001")}  # of 300 rows 15: an index misses some
     expected = in_files(corpus, queries, **options)
     result = in_table(corpus, queries, url, "few", index="hnsw", **options)
     assert_equal(expected, result)

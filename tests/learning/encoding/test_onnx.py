@@ -59,6 +59,11 @@ def encoded(model, engine, side="document", **options):
     return encoding, np.array([each.pop("embedding") for each in found]), found
 
 
+def cosines(found, expected):
+    lengths = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
+    return (found * expected).sum(1) / lengths
+
+
 def assert_same(model, engine="onnx", **options):
     """Both engines give the same rows, and their embeddings agree; texts are counted alike."""
     by_torch, expected, rows = encoded(model, "torch", **options)
@@ -66,8 +71,7 @@ def assert_same(model, engine="onnx", **options):
     assert ("torch", engine) == (by_torch.engine.name, by_other.engine.name)
     assert rows == same
     assert by_torch.truncation.state() == by_other.truncation.state()
-    lengths = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
-    assert ((found * expected).sum(1) / lengths).min() > Onnx.agreement
+    assert cosines(found, expected).min() > Onnx.agreement
     # two layers, or those of a T5's encoder and decoder
     near = rounding(4 * SHAPE["intermediate_size"], abs(expected).max())
     np.testing.assert_allclose(found, expected, **near)

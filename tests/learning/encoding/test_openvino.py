@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 from conftest import environment
 
@@ -12,7 +11,7 @@ from structkit.embeddings.reading import read_matrix
 from structkit.errors import UserError
 from structkit.learning.encoding import engines
 from tests.learning.encoders.test_encoders import bert_like
-from tests.learning.encoding.test_onnx import POOLINGS, assert_same, cache, encoded, t5
+from tests.learning.encoding.test_onnx import POOLINGS, assert_same, cache, cosines, encoded, t5
 
 __all__ = ["bert_like", "cache", "t5"]
 pytestmark = pytest.mark.skipif(
@@ -29,11 +28,6 @@ def test_a_bert_like_model(bert_like, pooling):
 
 def test_t5(t5):
     assert_same(t5, "openvino", pooling="first-decoder-token")
-
-
-def cosines(found, expected):
-    lengths = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
-    return (found * expected).sum(1) / lengths
 
 
 @pytest.mark.long

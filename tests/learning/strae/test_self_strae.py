@@ -15,7 +15,6 @@ from structkit.learning.encoding.reading import TextReader
 from structkit.structure.trees.brackets import read
 from tests.learning.strae import reference_strae as reference
 from tests.learning.strae.samples import model, plain, sample, trained, without_trees
-from tests.learning.strae.test_strae import check
 from tests.tolerances import bound, rounding
 
 LINES = ["The cat sleeps on the mat.", "A dog barks.", "Stop", "The dog (a cat) sleeps, and barks."]
@@ -37,15 +36,6 @@ def test_trees_are_those_of_one_sentence_at_a_time(seed, lengths):
     values = plain(fast)
     for sentence, tree in zip(sentences, found, strict=True):
         assert shape(reference.greedy(sentence.ids.tolist(), values)) == tree.depths.tolist()
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
-def test_embeddings_losses_and_gradients_agree(dtype):
-    _, sentences = sample(5, [8, 1, 40, 3])
-    fast = model(5, dtype=dtype)
-    values = plain(fast)
-    roots = [reference.greedy(sentence.ids.tolist(), values) for sentence in sentences]
-    check(fast, without_trees(sentences), roots, values, 5.0, dtype)
 
 
 def test_of_equal_pairs_the_leftmost_is_merged():

@@ -209,23 +209,6 @@ def test_parameters_are_as_many_as_in_the_paper():
     assert 7 == sum(weight.numel() for weight in tiny.parameters()) - 7 * 100
 
 
-def test_nodes_know_their_words():
-    trees, sentences = sample(4, [6, 1, 9])
-    batch = TreeBatch.of(sentences)
-    values = plain(model(4))
-    roots = [
-        reference.upward(tree, sentence.ids.tolist(), values)
-        for tree, sentence in zip(trees, sentences, strict=True)
-    ]
-    text = np.concatenate([sentence.ids for sentence in sentences])
-    expected = [node.words for node in in_batch_order(batch, roots)]
-    spans = zip(batch.start, batch.start + batch.width, strict=True)
-    assert expected == [tuple(text[start:end].tolist()) for start, end in spans]
-    same = batch.same.tolist()
-    for one, words in zip(same, expected, strict=True):
-        assert [words == others for others in expected] == [one == other for other in same]
-
-
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_a_gpu_computes_the_same():
     _, sentences = sample(10, [5, 30, 1, 12])

@@ -122,13 +122,10 @@ def test_resume_of_a_finished_run_changes_nothing(run, data, tmp_path):
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     again = run(*command.split(), data)
     assert 0 == again.returncode
-    assert "structkit: the run in new is complete; --overwrite trains it again\n" == (
-        again.stderr.decode()
-    )
-    summary = json.loads(again.stdout)
-    assert summary == {name: first[name] for name in ("folder", "method", "steps", "losses")} | {
-        "complete": True
-    }
+    told = "structkit: the run in new is complete; --overwrite trains it again\n"
+    assert told == again.stderr.decode()
+    kept = {name: first[name] for name in ("folder", "method", "steps", "losses")}
+    assert {**kept, "complete": True} == json.loads(again.stdout)
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     other = run(*command.split(), "--seed", "1", data)
     assert 1 == other.returncode
