@@ -36,11 +36,12 @@ santa-pretrained: $(SETS:%=$(CODE)/%.md) $(CODE)/exposure.jsonl $(CODE)/report.j
 santa-weights: CODE = runs/$@
 # the most decisive first: with some of WEIGHED, and one of CODE_SEEDS, the table has these rows
 WEIGHTS := 0 0.1 1
+WEIGHED_SETS := $(LANGUAGES) adv $(LANGUAGES:%=renamed-%)
 WEIGHED = $(WEIGHTS:%=masked-%) $(WEIGHTS:%=original-%)
 santa-weights: $(INSTALLED) ## What entity prediction adds: make santa-weights DATA=../shared/data/codesearch
 	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory santa-pretrained MODEL=minilm CODE='$(CODE)' CODE_PAIRS=5400 \
-	  CODE_SYSTEMS='$(WEIGHED)' CODE_SEEDS='$(CODE_SEEDS)' SETS='$(LANGUAGES) adv $(LANGUAGES:%=renamed-%)' \
+	  CODE_SYSTEMS='$(WEIGHED)' CODE_SEEDS='$(CODE_SEEDS)' SETS='$(WEIGHED_SETS)' \
 	  CODE_TITLE='The two parts of SANTA apart, in code as it is and in renamed code: MiniLM on 5,400 functions, RR@100' \
 	  CODE_COMMAND='make $@ DATA=../shared/data/codesearch WEIGHED="$(WEIGHED)" CODE_SEEDS="$(CODE_SEEDS)"'
 
@@ -188,7 +189,8 @@ report-code report-code-masking: report-%:
 	  CODE=runs/report/code CODE_SYSTEMS= CODE_SEEDS=
 	$(TELL) check reports/$*.json runs/report/code/report.json
 report-code-weights:
-	@$(MAKE) --no-print-directory santa-weights DATA='$(DATA)/codesearch' WEIGHED= CODE=runs/report/weights
+	@$(MAKE) --no-print-directory runs/report/weights/report.json DATA='$(DATA)/codesearch' MODEL=minilm \
+	  CODE=runs/report/weights CODE_SYSTEMS= CODE_SEEDS= SETS='$(WEIGHED_SETS)'
 	$(TELL) check reports/code-weights.json runs/report/weights/report.json
 
 santa-model: $(INSTALLED) ## The model that ask and repositories use: make santa-model DATA=../shared/data/codesearch MODEL=minilm
