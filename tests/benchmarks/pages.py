@@ -21,10 +21,12 @@ import numpy as np
 import orjson
 
 import structkit
+from structkit.records.jsonl import Record
+from structkit.records.output import write_records
 from structkit.scoring.runs import Run, read_run, run_records, write_run
 from structkit.searching.fusion import min_max, top_hits, weighted_sum
 from structkit.seeds import key
-from tests.benchmarks.repositories import Record, read, spent, write
+from tests.benchmarks.repositories import read, spent
 
 MEASURE = "nDCG@10"
 ANSWERS = 30  # passages, of which ten pages or more are left
@@ -68,7 +70,8 @@ def ask(pages: str, queries: Sequence[Record], model: str, cache: str, output: s
             Path(folder, f"{page['id']}.html").write_text(page["html"], "utf-8")
         start = spent()
         list(structkit.ask(folder, ["page"], k=1, **options))
-        write(f"{output.removesuffix('.jsonl')}.index.seconds", [{"cpu": spent() - start}])
+        base = output.removesuffix(".jsonl")
+        write_records([{"cpu": spent() - start}], f"{base}.index.seconds")
         texts = [" ".join(query["query"].split()) for query in queries]
         best = defaultdict[str, dict[str, float]](dict)
         for hit in structkit.ask(folder, texts, k=ANSWERS, **options):

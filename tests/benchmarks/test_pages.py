@@ -7,11 +7,7 @@ import pytest
 
 from tests.benchmarks.pages import FOLDS, documents, fit
 from tests.benchmarks.repositories import read
-
-
-def written(path, records):
-    path.write_bytes(b"".join(orjson.dumps(each) + b"\n" for each in records))
-    return str(path)
+from tests.jsonl import write
 
 
 def run(path, found):
@@ -20,7 +16,7 @@ def run(path, found):
         for query, scores in found.items()
         for name, score in scores.items()
     ]
-    return written(path, hits)
+    return write(path, *hits)
 
 
 @pytest.mark.parametrize(("best", "expected"), [(1, [("b", 4.0), ("a", 3.0)]),
