@@ -162,10 +162,8 @@ def test_an_archive_is_a_folder(file, pack, tree, unit, two_names):
         if two_names and tree:
             os.link(Path("project", min(tree)), "project/linked.py")
         pack(file)
-        (of_folder, left), (of_archive, left_there) = (
-            made(unit=unit, no_ignore=True),
-            made(file, unit),
-        )
+        of_folder, left = made(unit=unit, no_ignore=True)
+        of_archive, left_there = made(file, unit)
     for record in of_archive:
         for name in ("id", "path"):
             record[name] = record[name].replace(file, "project", 1)

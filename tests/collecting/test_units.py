@@ -75,12 +75,8 @@ def test_what_is_said_about_a_definition_stays_with_its_first_line(language, led
 def test_sentences_stand_in_order_and_lose_no_word(text):
     spans = list(sentences(text))
     assert spans == sorted(spans)
-    left = [
-        text[a:b]
-        for a, b in zip(
-            [0, *(end for _, end in spans)], [*(s for s, _ in spans), len(text)], strict=True
-        )
-    ]
+    ends, starts = [0, *(end for _, end in spans)], [*(start for start, _ in spans), len(text)]
+    left = [text[end:start] for end, start in zip(ends, starts, strict=True)]
     assert not any(sign.isalnum() for piece in left for sign in piece)
 
 

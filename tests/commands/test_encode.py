@@ -91,9 +91,8 @@ def test_fields_and_kept_fields(model):
     code = next(encode([record], model=model, as_="document"))
     named = next(encode([record], model=model, as_="document", field=["code"]))
     np.testing.assert_allclose(code["embedding"], named["embedding"], **rounding(TINY))
-    with pytest.raises(
-        UserError, match=r"none of the fields query, text, docstring \(it has: id, b"
-    ):
+    told = r"none of the fields query, text, docstring \(it has: id, b"
+    with pytest.raises(UserError, match=told):
         list(encode([{"id": "1", "b": "x"}], model=model, as_="query"))
     with pytest.raises(UserError, match='"stars" of keep is missing'):
         list(encode([record], model=model, as_="query", keep=["stars"]))

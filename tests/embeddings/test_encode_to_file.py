@@ -86,9 +86,8 @@ def test_resume_is_the_same_as_one_run(model, tmp_path, monkeypatch, capsys):  #
         for hidden in folder.iterdir():  # a kill leaves what was written since the checkpoint
             with hidden.open("ab") as handle:
                 handle.write(b'{"cut')
-    with pytest.raises(
-        UserError, match="unfinished run had (dtype 'fp32'|engine '(onnx|openvino)'), this"
-    ):
+    told = "unfinished run had (dtype 'fp32'|engine '(onnx|openvino)'), this"
+    with pytest.raises(UserError, match=told):
         write(model, path, dtype="bf16", **options)
     with pytest.raises(UserError, match="the records differ from those that the run began with"):
         write(model, path, lines[1:], **options)

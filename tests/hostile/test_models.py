@@ -46,9 +46,8 @@ def written(folder, **files):
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "model.ckpt", "weights.pkl"])
 def test_a_pickle_is_refused(folder, name):
     written(folder, **{name: pickle.dumps(Touch())})
-    with pytest.raises(
-        UserError, match=f"pickle .{name}., which may run code; write them as model"
-    ):
+    told = f"pickle .{name}., which may run code; write them as model"
+    with pytest.raises(UserError, match=told):
         load_pretrained(folder)
 
 

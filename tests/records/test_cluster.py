@@ -42,8 +42,7 @@ def test_without_ray_one_line_says_what_installs_it(monkeypatch, tmp_path, capsy
 
 def test_another_version_on_a_node_is_an_error():
     check_version(__version__)
-    with pytest.raises(
-        UserError, match=r"has structkit .*, and not 0\.0\.7; install the same"
-    ) as e:
+    told = r"has structkit .*, and not 0\.0\.7; install the same"
+    with pytest.raises(UserError, match=told) as e:
         check_version("0.0.7")
     assert 2 == e.value.status  # no record is to blame, also with --on-error skip

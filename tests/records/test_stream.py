@@ -61,14 +61,10 @@ def test_workers_keep_order_and_bytes(run: Run) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_shards_are_the_whole(run: Run, workers: str) -> None:
-    whole = run("mask-entities", input=MANY[: MANY.index(line(3001))]).stdout.splitlines(True)
-    shards = [
-        run(
-            *("mask-entities", "--workers", workers, "--shard", f"{index}/3"),
-            input=MANY[: MANY.index(line(3001))],
-        ).stdout.splitlines(True)
-        for index in range(3)
-    ]
+    some = MANY[: MANY.index(line(3001))]
+    whole = run("mask-entities", input=some).stdout.splitlines(True)
+    flags = ("mask-entities", "--workers", workers, "--shard")
+    shards = [run(*flags, f"{index}/3", input=some).stdout.splitlines(True) for index in range(3)]
     assert [1001, 1000, 1000] == list(map(len, shards))
     woven = [line for lines in zip_longest(*shards) for line in lines if line]
     assert whole == woven

@@ -14,12 +14,7 @@ from tests.searching.index_runs import write
 
 LINES = [1, 1]
 CHUNKS = [
-    {
-        "id": "1",
-        "path": "net/retry.py",
-        "lines": LINES,
-        "code": "def again(attempts): sleep(attempts)",
-    },
+    {"id": "1", "path": "net/retry.py", "lines": LINES, "code": "def again(n): sleep(n)"},
     {"id": "2", "path": "net/client.py", "lines": LINES, "code": "class Client: retry = 3"},
     {"id": "3", "path": "docs/notes.py", "lines": LINES, "code": "nothing of it"},
     {"id": "4", "path": "net/pool.py", "lines": LINES, "code": "class Pool: client = Client()"},

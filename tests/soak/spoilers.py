@@ -120,27 +120,20 @@ def spoiled(lines: list[bytes]) -> Iterator[tuple[str, str, bytes]]:
     for name, change in LINES.items():
         yield "line", name, change(line)
     for each, value in record.items():
+        place, first = f"field {each}", json.loads(lines[0]).get(each)
         rest = {key: value for key, value in record.items() if key != each}
-        yield f"field {each}", "gone", dumped(rest)
-        yield (
-            f"field {each}",
-            "of the first line",
-            dumped({**rest, each: json.loads(lines[0]).get(each)}),
-        )
-        yield f"field {each}", "upper case", dumped({**rest, each.upper(): value})
+        yield place, "gone", dumped(rest)
+        yield place, "of the first line", dumped({**rest, each: first})
+        yield place, "upper case", dumped({**rest, each.upper(): value})
         for name, text in VALUES.items():
-            yield (
-                f"field {each}",
-                name,
-                dumped({**record, each: "@"}).replace(b'"@"', text.encode()),
-            )
+            yield place, name, dumped({**record, each: "@"}).replace(b'"@"', text.encode())
         if isinstance(value, list):
-            yield f"field {each}", "an item less", dumped({**record, each: value[:-1]})
-            yield f"field {each}", "an item more", dumped({**record, each: [*value, *value[-1:]]})
+            yield place, "an item less", dumped({**record, each: value[:-1]})
+            yield place, "an item more", dumped({**record, each: [*value, *value[-1:]]})
             for name in ("null", "NaN", "beyond a float", "word", "list", "true"):
                 changed = dumped({**record, each: ["@", *value[1:]]})
                 item = changed.replace(b'"@"', VALUES[name].encode())
-                yield f"field {each}", f"first item {name}", item
+                yield place, f"first item {name}", item
 
 
 def dumped(record: dict[str, Any]) -> bytes:

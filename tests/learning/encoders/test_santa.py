@@ -210,16 +210,9 @@ def test_without_a_decoder_masked_tokens_are_predicted():
         for negative in negatives:
             states = model(input_ids=ids(module, negative, "document")).last_hidden_state
             found.append(functional.normalize(states[0, 0], dim=0))
-    queries = torch.stack(
-        [
-            functional.normalize(
-                model(input_ids=ids(module, record["query"], "query")).last_hidden_state[0, 0],
-                dim=0,
-            )
-            for record in records
-        ]
-    )
-    scores = queries @ torch.stack(found).T
+    asked = [model(input_ids=ids(module, record["query"], "query")) for record in records]
+    queries = torch.stack([each.last_hidden_state[0, 0] for each in asked])
+    scores = functional.normalize(queries, dim=1) @ torch.stack(found).T
     alignment = functional.cross_entropy(scores, torch.tensor([0, 2, 4]))
     total, parts = plain_loss(module, inputs)
     assert (sums / count).item() == near(parts["entity"])

@@ -76,9 +76,8 @@ def test_a_record_that_is_no_binary_tree_is_named(tmp_path, tree, message):
 
 def test_a_record_of_more_words_than_one_pass_takes_is_refused(tmp_path):
     data = records(tmp_path / "trees.jsonl", ["(X (X a) (X b))", "(X (X a) (X (X a) (X b)))"])
-    with pytest.raises(
-        UserError, match=r"more than 2 words \(--max-length\): 3; .* or raise --max"
-    ):
+    told = r"more than 2 words \(--max-length\): 3; .* or raise --max"
+    with pytest.raises(UserError, match=told):
         trained(tmp_path / "model", data, batch_tokens=2)
     trained(tmp_path / "model", data, batch_tokens=2, max_length=3)
     model, _ = open_model(str(tmp_path / "model"))

@@ -154,7 +154,6 @@ def test_nodes_are_records_with_the_ids_of_their_texts(trained, tmp_path, capsys
 
 def test_a_text_without_a_tree_is_told_where_trees_come_from(trained, tmp_path):
     text = samples.write_records(tmp_path / "text.jsonl", ["the cat"])
-    with pytest.raises(
-        UserError, match="has none of the fields tree .* add it with structkit parse-trees; or"
-    ):
+    told = "has none of the fields tree .* add it with structkit parse-trees; or"
+    with pytest.raises(UserError, match=told):
         write(encoding_of(trained[1], "document"), Stream([str(text)], "-"))

@@ -196,14 +196,9 @@ def test_stanza_is_an_extra():
 def test_golden(path, golden):
     """Real shapes, written by hand: as they are read, cleaned, and binarized each way."""
     text = path.read_text("utf-8").partition("---input---\n")[2].partition("\n---read---\n")[0]
-    steps = {
-        "read": lambda tree: tree,
-        "clean": clean,
-        **{
-            factor: lambda tree, factor=factor: binarize(clean(tree), factor)
-            for factor in ("right", "left", "balanced")
-        },
-    }
+    steps = {"read": lambda tree: tree, "clean": clean}
+    for factor in ("right", "left", "balanced"):
+        steps[factor] = lambda tree, factor=factor: binarize(clean(tree), factor)
     parts = []
     for name, step in steps.items():
         try:
