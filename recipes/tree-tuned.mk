@@ -70,8 +70,8 @@ $(TUNED)/report.json: $(TUNED)/scores.jsonl $(TUNED)/compared.jsonl
 $(TUNED)/table.md: $(TUNED)/report.json
 	$(TELL) show $< > $@
 
-# the rows that take seconds
-$(TUNED)/slice.jsonl: $(TUNED)/second/self-strae-untrained-words@0.jsonl $(TUNED)/second/$(WIDE)@0.jsonl
+# the rows that take seconds; of random vectors all seeds, since one may be outside the interval of their mean
+$(TUNED)/slice.jsonl: $(SEEDS:%=$(TUNED)/second/self-strae-untrained-words@%.jsonl) $(TUNED)/second/$(WIDE)@0.jsonl
 	$(SUITE) $^ -o $@
 $(TUNED)/slice.json: $(TUNED)/slice.jsonl
 	$(TELL_TUNED)
