@@ -12,6 +12,7 @@ from structkit.structure.html.reader import Reader
 from structkit.structure.html.xpaths import walk
 
 CELLS = ("td", "th")
+TABLE = re.compile("<table", re.I)
 SPAN = re.compile(r"\s(col|row)span\s*=\s*[\"']?\s*(\d{1,5})", re.I)
 # A cell of many rows, or the label of a column, is repeated in each of their texts: these bounds,
 # far above what tables to be read have, keep a large one from being repeated without end.
@@ -130,6 +131,8 @@ def tables(html: str) -> list[Table]:
     >>> table.heading, [(table.rows[number - 1].xpath, text) for number, text in table.texts()]
     ('Teas', [('/html/body/table/tr[2]', 'Name: Oolong; Cups: 2')])
     """
+    if not TABLE.search(html):  # most pages have none, and a walk takes as long as their sections
+        return []
     walked = walk(html)
     reader = Reader()
     # of each element: the table, row, cell and head of a table that it is in, or 0
