@@ -154,7 +154,8 @@ def command(declared: Command) -> Any:
         from structkit.records.stream import Options
 
         hush(bool(texts.get("quiet")))
-        given = [_settings(kind, some, texts) for kind, some in flags.items()]
+        read = {kind: _values(kind, some, texts) for kind, some in flags.items()}
+        given: list[Any] = [make(kind, values) for kind, values in read.items()]
         if not any(isinstance(each, Options) for each in given):  # a `Stream` checks its own
             keep_apart(files_of(given, "writes"), [path for _, path in files_of(given, "reads")])
         declared.main(*given)
@@ -168,8 +169,8 @@ def command(declared: Command) -> Any:
     return made
 
 
-def _settings(kind: type, flags: Sequence[Field[Any]], texts: dict[str, Any]) -> Any:
-    """Settings of the texts that flags were given."""
+def _values(kind: type, flags: Sequence[Field[Any]], texts: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of settings by the texts that flags were given."""
     values = {}
     for each in flags:
         if (given := texts[each.name]) in (None, [], ()):
@@ -180,7 +181,7 @@ def _settings(kind: type, flags: Sequence[Field[Any]], texts: dict[str, Any]) ->
             for text in (given if several else [given])
         ]
         values[each.name] = tuple(read) if several else read[0]
-    return make(kind, values)
+    return values
 
 
 def _place(group: str) -> int:

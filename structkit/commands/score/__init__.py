@@ -145,12 +145,11 @@ class TableOptions(OutputOptions):
 
     markdown: bool = setting(False, "A table for a README.")
     fail_below: tuple[str, ...] = setting(
-        (), "Exit with status 1 if a record's value is lower, for CI.", metavar="MEASURE=VALUE"
+        (),
+        "Exit with status 1 if a record's value is lower, for CI.",
+        metavar="MEASURE=VALUE",
+        parse=lambda text: "=".join(map(str, limit_of(text))),
     )
-
-    def __post_init__(self) -> None:
-        for text in self.fail_below:
-            limit_of(text)
 
 
 def limit_of(text: str) -> tuple[str, float]:
