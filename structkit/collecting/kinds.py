@@ -8,8 +8,6 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from charset_normalizer import from_bytes
-
 from structkit.errors import UserError
 from structkit.registry import Signs, plugins
 
@@ -128,6 +126,8 @@ def decode(data: bytes, media: str = "") -> str:
                 return data.decode(encoding)
             except (LookupError, UnicodeDecodeError, ValueError):
                 continue  # the declaration is wrong
+    from charset_normalizer import from_bytes  # takes time, and most files need no guess
+
     # the text around the first byte that is not UTF-8 tells most
     sample = data[max(0, bad - SAMPLE // 2) :][:SAMPLE]
     guess = from_bytes(sample).best()

@@ -124,11 +124,7 @@ class Postings:
         """BM25 by the other words with the same stem as each word asked, as one, (documents,)."""
         total = np.zeros(len(self.lengths))
         for word in dict.fromkeys(asked):
-            counts = np.zeros(len(total), np.int32)
-            for place, other in self.words.beginning(word[:SHORTEST]):
-                if other != word and same_stem(word, other):
-                    here = self._postings(place)
-                    counts[self.documents[here]] += self.counts[here]
+            counts = self._counts_of(word, itself=False)
             having = np.flatnonzero(counts)
             total[having] += self._bm25(having, counts[having])
         return total
@@ -137,13 +133,8 @@ class Postings:
         """How often each word, or others with its stem, is in each document, (documents, words)."""
         columns: dict[str, Counts] = {}
         for word in asked:
-            if any(same_stem(word, other) for other in columns):
-                continue
-            columns[word] = np.zeros(len(self.lengths), np.int32)
-            for place, other in self.words.beginning(word[:SHORTEST]):
-                if same_stem(word, other):
-                    here = self._postings(place)
-                    columns[word][self.documents[here]] += self.counts[here]
+            if not any(same_stem(word, other) for other in columns):
+                columns[word] = self._counts_of(word, itself=True)
         return np.array([*columns.values()], np.int32).reshape(-1, len(self.lengths)).T
 
     def rarities(self, asked: Iterable[str]) -> dict[str, float]:
@@ -154,6 +145,15 @@ class Postings:
             for word, place in places.items()
             if place is not None
         }
+
+    def _counts_of(self, word: str, *, itself: bool) -> Counts:
+        """How often the words with a word's stem are in each document, (documents,)."""
+        counts = np.zeros(len(self.lengths), np.int32)
+        for place, other in self.words.beginning(word[:SHORTEST]):
+            if same_stem(word, other) and (itself or other != word):
+                here = self._postings(place)
+                counts[self.documents[here]] += self.counts[here]
+        return counts
 
     def _postings(self, place: int) -> slice:
         return slice(self.starts[place], self.starts[place + 1])

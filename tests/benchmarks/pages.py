@@ -26,9 +26,8 @@ from structkit.records.output import write_records
 from structkit.scoring.runs import Run, read_run, run_records, write_run
 from structkit.searching.fusion import min_max, top_hits, weighted_sum
 from structkit.seeds import key
-from tests.benchmarks.repositories import read, spent
+from tests.benchmarks.repositories import read, spent, table_row
 
-MEASURE = "nDCG@10"
 ANSWERS = 30  # passages, of which ten pages or more are left
 GRID = (0.0, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5)
 SMALLEST_GAIN = 0.0005  # of a change: less is chance
@@ -161,11 +160,7 @@ def table(folder: str, scores: str) -> Iterator[str]:
     yield f"| system | lead and question | {' | '.join(KINDS)} | index s | index MB |"
     yield f"| --- | --- |{' ---: |' * (len(KINDS) + 2)}"
     for system, of in values.items():
-        mean = of["asked"]
-        low, high = (mean[f"{MEASURE}_{end}"] for end in ("low", "high"))
-        cells = [f"{mean[MEASURE]:.3f} [{low:.3f}, {high:.3f}]"]
-        cells += [f"{of[kind][MEASURE]:.3f}" for kind in KINDS]
-        yield f"| {' | '.join([system, *cells, *costs(folder, system)])} |"
+        yield table_row(system, of["asked"], (of[kind] for kind in KINDS), costs(folder, system))
     yield ""
     counts = ", ".join(f"{next(iter(values.values()))[kind]['queries']} {kind}" for kind in KINDS)
     yield (

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -206,6 +206,14 @@ def seconds(folder: str, name: str) -> float:
     return sum(read(file)[0]["cpu"] for file in Path(folder).glob(f"*/{name}.seconds"))
 
 
+def table_row(system: str, mean: Record, parts: Iterable[Record], costs: Iterable[str]) -> str:
+    """A row of a table: a system's measure with its interval, of parts, and its costs."""
+    low, high = (mean[f"{MEASURE}_{end}"] for end in ("low", "high"))
+    cells = [f"{mean[MEASURE]:.3f} [{low:.3f}, {high:.3f}]"]
+    cells += [f"{part[MEASURE]:.3f}" for part in parts]
+    return f"| {' | '.join([system, *cells, *costs])} |"
+
+
 def costs(folder: str, system: str, queries: int) -> tuple[str, str]:
     """CPU seconds of an index, and CPU milliseconds of a query."""
     if (beside := Path(folder, f"{system}.costs.jsonl")).exists():
@@ -230,11 +238,9 @@ def table(data: str, folder: str, files: list[str]) -> Iterator[str]:
     yield f"| --- | --- |{' ---: |' * (len(names) + 2)}"
     queries = sum(published["repositories"][name]["queries"] for name in names)
     for system, of in values.items():
-        mean = of["mean"]
-        low, high = (mean[f"{MEASURE}_{end}"] for end in ("low", "high"))
-        cells = [f"{mean[MEASURE]:.3f} [{low:.3f}, {high:.3f}]"]
-        cells += [f"{of[name][MEASURE]:.3f}" for name in names]
-        yield f"| {' | '.join([system, *cells, *costs(folder, system, queries)])} |"
+        yield table_row(
+            system, of["mean"], (of[name] for name in names), costs(folder, system, queries)
+        )
     for system in PUBLISHED:
         found = [published["repositories"][name]["ndcg@10"][system] for name in names]
         cells = [f"{sum(found) / len(found):.3f}", *(f"{value:.3f}" for value in found)]
