@@ -128,10 +128,18 @@ class DelimitedRows(_LineRows):
                 start = BOM if lines.line == 1 else b""
                 yield line.removeprefix(start).decode("utf-8", "replace")
 
-        csv.field_size_limit(maximum_bytes())  # of a cell whose quote is not closed
         reader = csv.reader(texts(), delimiter=self.delimiter, strict=True)
+
+        def row() -> list[str] | None:
+            # of a cell whose quote is not closed; the limit is the whole process's
+            before = csv.field_size_limit(maximum_bytes())
+            try:
+                return next(reader, None)
+            finally:
+                csv.field_size_limit(before)
+
         try:
-            self.header = next(reader, [])
+            self.header = row() or []
         except csv.Error as error:
             problem = UserError(f"the header's quotes do not match ({error})", "fix the quotes")
             raise problem.at(lines.file) from None
@@ -139,11 +147,13 @@ class DelimitedRows(_LineRows):
             taken.clear()
             first = lines.line + 1
             try:
-                self.cells = next(reader)
-            except StopIteration:
-                return
+                cells = row()
             except csv.Error as error:
                 self.cells = error
+            else:
+                if cells is None:
+                    return
+                self.cells = cells
             if self.cells:
                 yield first, b"".join(taken)
 

@@ -5,6 +5,7 @@ import json
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from unittest.mock import Mock
 
 import pytest
 
@@ -33,6 +34,7 @@ def hub(model, tmp_path):
     """A hub that has one model; `hub.slow` seconds go by before an answer, `asked` is what came."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
     server.model, server.asked, server.slow = model, [], 0.0
+    server.handle_error = Mock()  # a client that hung up is no news for the stderr of another test
     threading.Thread(target=server.serve_forever, daemon=True).start()
     place = f"http://127.0.0.1:{server.server_port}"
     server.env = {"HF_ENDPOINT": place, "HF_HOME": str(tmp_path / "cache"), "HF_HUB_OFFLINE": ""}

@@ -6,6 +6,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from unittest.mock import Mock
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -30,6 +31,7 @@ class Stub(ThreadingHTTPServer):
     """Answers as the server that was recorded; `fault` is what goes wrong."""
 
     daemon_threads = True
+    handle_error = Mock()  # a client that hung up is no news for the stderr of another test
 
     def __init__(self, fault=""):
         super().__init__(("127.0.0.1", 0), Handler)
