@@ -8,7 +8,7 @@ export SHELLOPTS := errexit:nounset:pipefail
 endif
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help install check test test-all test-processors coverage lint soak bench bench-check bench-readme docs man clean
+.PHONY: help install check test test-all test-processors coverage lint soak bench bench-check bench-readme docs man clean FORCE
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -99,6 +99,12 @@ man: $(INSTALLED) ## The manual pages in man/ again, which are installed with th
 
 clean: ## Remove what recipes and installation wrote
 	rm -rf runs build dist *.egg-info $(VENV)
+
+# .SECONDARY lets a table stand though files are missing that it is made of, as those of a new system: it depends on
+# a list of these too, which is written again when it changes
+%/systems: FORCE
+	@mkdir -p $(@D); echo '$(LISTED)' | cmp -s - $@ || echo '$(LISTED)' > $@
+LISTED = $(filter-out FORCE %/systems,$^)
 
 # one file per workflow; structkit commands prepare its data, not tools that cut JSON
 include recipes/*.mk

@@ -80,10 +80,7 @@ $(PAGE_SUMS:%=$(PAGED)/%.jsonl): $(PAGED)/queries.jsonl
 $(PAGED)/%+documents.jsonl $(PAGED)/%+source.jsonl: $(PAGED)/%.jsonl ;
 
 JUDGED_PAGES = $(STRUCTKIT) score --qrels $(PAGED)/qrels.jsonl --measures nDCG@10 --by-records $(PAGED)/queries.jsonl $(PAGE_HITS)
-# made again if the systems change
-$(PAGED)/systems: FORCE
-	@mkdir -p $(@D); echo '$(PAGE_HITS)' | cmp -s - $@ || echo '$(PAGE_HITS)' > $@
-
+$(PAGED)/systems: $(PAGE_HITS)
 $(PAGED)/scores.jsonl: $(PAGED)/systems $(PAGED)/qrels.jsonl $(PAGE_HITS)
 	{ $(JUDGED_PAGES) --by part; $(JUDGED_PAGES) --by kind; } > $@
 

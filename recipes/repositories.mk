@@ -2,7 +2,7 @@
 # MODEL is an encoder's folder or name, by default the one of `make santa-model`, if it is there. Two tables
 # of token vectors: builtin ships, static is distilled from MiniLM (SLOW= leaves out MiniLM itself). PEERS=
 # leaves out ripgrep and semble: install ripgrep with the system's packages, semble with `pip install semble`.
-.PHONY: repositories repositories-tokens FORCE
+.PHONY: repositories repositories-tokens
 
 REPOSITORIES := runs/repositories
 CODEBASES := flask click express gin chi gson guzzle rack axum zod libuv nlohmann-json dapper

@@ -90,6 +90,8 @@ $(if $(MODEL),$(eval $(call bullet-search,start,$(MODEL))))
 BULLET_RUNS = $(patsubst %,$(BULLETS)/%.run.jsonl,bm25 words $(if $(MODEL),start) \
   $(foreach seed,$(BULLET_SEEDS),$(BULLET_SYSTEMS:%=%@$(seed))))
 BULLET_SCORE = $(STRUCTKIT) score --qrels $(BULLETS)/test-qrels.jsonl --measures '$(BULLET_MEASURES)'
+$(BULLETS)/systems: $(BULLET_RUNS)
+$(BULLETS)/table.md $(BULLETS)/sources.md $(BULLETS)/values.jsonl: $(BULLETS)/systems
 $(BULLETS)/table.md: $(BULLETS)/test-qrels.jsonl $(BULLET_RUNS)
 	$(BULLET_SCORE) --markdown $(BULLET_RUNS) -o $@
 

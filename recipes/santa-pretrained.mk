@@ -150,9 +150,10 @@ $(CODE)/bm25/$(1).jsonl: $(CODE)/$(1).jsonl $(call queries-of,$(1))
 $(CODE)/sda+bm25@%/$(1).jsonl: $(CODE)/sda@%/$(1).jsonl $(CODE)/bm25/$(1).jsonl
 	@mkdir -p $$(@D)
 	$$(STRUCTKIT) fuse $$^ -o $$@
-$(CODE)/$(1).md: $(CODE_RUNS:%=$(CODE)/%/$(1).jsonl)
+$(CODE)/$(1)/systems: $(CODE_RUNS:%=$(CODE)/%/$(1).jsonl)
+$(CODE)/$(1).md: $(CODE)/$(1)/systems $(CODE_RUNS:%=$(CODE)/%/$(1).jsonl)
 	$$(STRUCTKIT) score --qrels $(call qrels-of,$(1)) --measures 'RR@100 Success@1 R@10' --markdown \
-	  --compare $(CODE)/start/$(1).jsonl $$^ -o $$@
+	  --compare $(CODE)/start/$(1).jsonl $$(LISTED) -o $$@
 endef
 CODE_RUNS = start bm25 $(foreach seed,$(CODE_SEEDS),$(CODE_SYSTEMS:%=%@$(seed)) $(if $(filter sda,$(CODE_SYSTEMS)),sda+bm25@$(seed)))
 $(foreach set,$(SETS),$(eval $(call code-set,$(set))))

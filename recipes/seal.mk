@@ -158,6 +158,8 @@ $(SEAL)/judged.jsonl: $(SEAL)/dev-queries.jsonl
 	  --set relevance:=1 -o $@
 
 JUDGED = $(STRUCTKIT) score --qrels $(SEAL)/judged.jsonl --measures '$(SEAL_MEASURES)'
+$(SEAL)/systems: $(SEAL_RUNS)
+$(SEAL)/table.md $(SEAL)/kinds.md $(SEAL)/values.jsonl: $(SEAL)/systems
 $(SEAL)/table.md: $(SEAL)/judged.jsonl $(SEAL_RUNS)
 	$(JUDGED) --markdown $(SEAL_RUNS) -o $@
 

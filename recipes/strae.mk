@@ -15,7 +15,7 @@ strae-eval: $(INSTALLED) ## The nine tasks for the models that `make strae` trai
 
 STRAE := runs/strae
 # what the models below are rows of, and the target of their training
-STRAE_ROWS := $(STRAE)/scores.jsonl $(STRAE)/compared.jsonl
+STRAE_ROWS := $(addprefix $(STRAE)/,systems scores.jsonl compared.jsonl)
 STRAE_TRAINED := strae-train
 # sentences to train on, passes over them, those of the rows named longer, the batch size; STEPS ends
 # every training by gradient steps sooner; the seeds, and those of rows that are only there to look at
@@ -172,10 +172,10 @@ GLOVE_SIZE := 50
 # all models beside the simplest, and what the paper compares
 STRAE_AGAINST := fasttext self-strae-untrained-words strae-c strae-c-balanced strae-c-right-branching
 SUITE := $(STRUCTKIT) score --task suite
-$(STRAE)/scores.jsonl:
-	$(SUITE) $^ -o $@
-$(STRAE)/compared.jsonl:
-	$(SUITE) $^ -o $@ $(addprefix --compare ,$(foreach \
+$(STRAE)/scores.jsonl: $(STRAE)/systems
+	$(SUITE) $(LISTED) -o $@
+$(STRAE)/compared.jsonl: $(STRAE)/systems
+	$(SUITE) $(LISTED) -o $@ $(addprefix --compare ,$(foreach \
 	  name,$(STRAE_AGAINST),$(filter $(STRAE)/$(name)@%,$^)))
 
 # constituency above other shapes; contrastive above cross-entropy on each; StrAE, Self-StrAE and Banyan above
@@ -203,9 +203,10 @@ $(STRAE)/trees/random.jsonl $(STRAE)/trees/builtin.jsonl: $(STRAE)/trees/%.jsonl
 $(STRAE)/trees/%.jsonl: $(STRAE)/%.model
 	@mkdir -p $(@D)
 	$(PARSE) self-strae --model $< --tokenized $(GOLD) -o $@
-$(STRAE)/trees.md: $(STRAE)/trees/random.jsonl $(STRAE)/trees/builtin.jsonl \
+$(STRAE)/trees/systems $(STRAE)/trees.md: $(STRAE)/trees/random.jsonl $(STRAE)/trees/builtin.jsonl \
     $(foreach seed,$(SEEDS),$(INDUCED:%=$(STRAE)/trees/%@$(seed).jsonl))
-	$(STRUCTKIT) score --task trees --gold $(GOLD) $^ --markdown -o $@
+$(STRAE)/trees.md: $(STRAE)/trees/systems
+	$(STRUCTKIT) score --task trees --gold $(GOLD) $(LISTED) --markdown -o $@
 
 # the rows without a tree to train
 STRAE_SLICE = $(addprefix $(STRAE)/,self-strae-untrained@0.jsonl self-strae-untrained-words@0.jsonl fasttext@0.jsonl)

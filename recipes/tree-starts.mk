@@ -13,7 +13,7 @@ strae-starts: $(INSTALLED) ## Word vectors and composition: make strae-starts DA
 strae-starts-train: $(INSTALLED)
 
 STARTS := $(STRAE)/starts
-STRAE_ROWS := $(STARTS)/scores.jsonl
+STRAE_ROWS := $(STARTS)/systems $(STARTS)/scores.jsonl
 STRAE_TRAINED := strae-starts-train
 
 $(STARTS)/minilm: $(STRAE)/train-text.jsonl
@@ -27,8 +27,8 @@ SIZED_glove = --embedding-size $(GLOVE_SIZE) --init-embeddings $(GLOVE)
 # a model beside the mean of its words
 define start-compared
 $(STARTS)/report.json: $(STARTS)/$(1).compared.jsonl
-$(STARTS)/$(1).compared.jsonl: $(SEEDS:%=$(STARTS)/$(1)@%.jsonl) $(SEEDS:%=$(STARTS)/$(1)-words@%.jsonl)
-	$$(SUITE) $$^ $$(addprefix --compare ,$$(filter $(STARTS)/$(1)-words@%,$$^)) -o $$@
+$(STARTS)/$(1).compared.jsonl: $(STARTS)/systems $(SEEDS:%=$(STARTS)/$(1)@%.jsonl) $(SEEDS:%=$(STARTS)/$(1)-words@%.jsonl)
+	$$(SUITE) $$(LISTED) $$(addprefix --compare ,$$(filter $(STARTS)/$(1)-words@%,$$^)) -o $$@
 endef
 
 # a start's name, the numbers of one channel of StrAE, the channels of StrAE and of Banyan, more flags
@@ -52,8 +52,8 @@ ifdef GLOVE
 $(call strae-starts-of,glove,5,25,)
 endif
 
-$(STARTS)/scores.jsonl:
-	$(SUITE) $^ -o $@
+$(STARTS)/scores.jsonl: $(STARTS)/systems
+	$(SUITE) $(LISTED) -o $@
 
 # composition is above the mean of its words, from each start
 START_HYPOTHESES := $(foreach start,random random-frozen minilm minilm-frozen glove glove-frozen,$(foreach \

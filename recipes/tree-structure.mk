@@ -70,7 +70,7 @@ STRUCTURE_FLAGS := --subwords --vocabulary-size 8000 --batch-size 32 --batch-tok
 # a model: the kind of documents, its name, method, the shape of its trees (of Self-StrAE and Banyan only
 # the words are read), flags, its seed; then its run
 define structure-model
-$(STRUCTURE)/$(1)/table.md: $(STRUCTURE)/$(1)/$(2)@$(6) $(STRUCTURE)/$(1)/$(2)-words@$(6)
+$(STRUCTURE)/$(1)/systems $(STRUCTURE)/$(1)/table.md: $(STRUCTURE)/$(1)/$(2)@$(6) $(STRUCTURE)/$(1)/$(2)-words@$(6)
 $(STRUCTURE)/$(1)/$(2)@$(6).model: $(STRUCTURE)/$(1)/learn-$(4).jsonl
 	OMP_NUM_THREADS=1 $$(STRUCTKIT) train $(3) $$< -o $$@ -q --seed $(6) $(STRUCTURE_FLAGS) $(5) \
 	  $$(if $$(wildcard $$@.partial/step-*),--resume) --save-every 100
@@ -95,7 +95,7 @@ $(foreach kind,code html,\
   $(call structure-models,$(kind),self-strae,self-strae,balanced,$(SUMMED))\
   $(call structure-models,$(kind),banyan,banyan,balanced,))
 
-$(foreach kind,code html,$(eval $(STRUCTURE)/$(kind)/table.md: $(STRUCTURE)/$(kind)/bm25))
+$(foreach kind,code html,$(eval $(STRUCTURE)/$(kind)/systems $(STRUCTURE)/$(kind)/table.md: $(STRUCTURE)/$(kind)/bm25))
 $(STRUCTURE)/code/bm25: $(STRUCTURE)/code/test.jsonl $(STRUCTURE)/code/test-queries.jsonl
 	$(STRUCTKIT) search -q $< --method bm25 --document-field code --queries $(word 2,$^) -o $@
 $(STRUCTURE)/html/bm25: $(STRUCTURE)/html/test.jsonl $(STRUCTURE)/html/test-queries.jsonl
@@ -103,8 +103,8 @@ $(STRUCTURE)/html/bm25: $(STRUCTURE)/html/test.jsonl $(STRUCTURE)/html/test-quer
 	  --queries $(word 2,$^) -o $@ -
 
 $(STRUCTURE)/html/table.md: | $(JUDGE_html)
-$(STRUCTURE)/code/table.md $(STRUCTURE)/html/table.md: $(STRUCTURE)/%/table.md:
-	$(STRUCTKIT) score --qrels $(JUDGE_$*) --measures '$(STRUCTURE_MEASURES)' --markdown $^ -o $@
+$(STRUCTURE)/code/table.md $(STRUCTURE)/html/table.md: $(STRUCTURE)/%/table.md: $(STRUCTURE)/%/systems
+	$(STRUCTKIT) score --qrels $(JUDGE_$*) --measures '$(STRUCTURE_MEASURES)' --markdown $(LISTED) -o $@
 
 # both kinds as one table, of RR@100
 STRUCTURE_RUNS = bm25 $(foreach seed,$(STRUCTURE_SEEDS),$(STRUCTURE_MODELS:%=%@$(seed)) $(STRUCTURE_MODELS:%=%-words@$(seed)))

@@ -51,16 +51,18 @@ $(TUNED)/second/%.jsonl: $(STRAE)/%.jsonl
 	@mkdir -p $(@D)
 	$(call HALF,13579)
 
-$(TUNED)/grid.md: $(GRID:%=$(TUNED)/first/%@$(ONE_SEED).jsonl)
-	$(SUITE) $^ --markdown -o $@
+$(TUNED)/first/systems $(TUNED)/grid.md: $(GRID:%=$(TUNED)/first/%@$(ONE_SEED).jsonl)
+$(TUNED)/grid.md: $(TUNED)/first/systems
+	$(SUITE) $(LISTED) --markdown -o $@
 
 TUNED_SEEDED := $(WIDE) $(EQUAL) $(TREE) $(TREE)-words $(SELF) $(SELF:%=%-words) self-strae-untrained-words
 TUNED_RUNS = $(foreach seed,$(SEEDS),$(TUNED_SEEDED:%=$(TUNED)/second/%@$(seed).jsonl))
 TUNED_AGAINST := $(WIDE) $(EQUAL) $(TREE)-words $(SELF:%=%-words) self-strae-untrained-words
-$(TUNED)/scores.jsonl: $(TUNED_RUNS)
-	$(SUITE) $^ -o $@
-$(TUNED)/compared.jsonl: $(TUNED_RUNS)
-	$(SUITE) $^ -o $@ $(addprefix --compare ,$(foreach name,$(TUNED_AGAINST),$(filter $(TUNED)/second/$(name)@%,$^)))
+$(TUNED)/second/systems: $(TUNED_RUNS)
+$(TUNED)/scores.jsonl: $(TUNED)/second/systems $(TUNED_RUNS)
+	$(SUITE) $(LISTED) -o $@
+$(TUNED)/compared.jsonl: $(TUNED)/second/systems $(TUNED_RUNS)
+	$(SUITE) $(LISTED) -o $@ $(addprefix --compare ,$(foreach name,$(TUNED_AGAINST),$(filter $(TUNED)/second/$(name)@%,$^)))
 TELL_TUNED = $(TELL) gather $^ --suite --stated $(TUNED_HYPOTHESES) --folder $(TUNED) -o $@ \
   --data $(WIKITEXT) $(foreach each,$(TASKS),$(DATA)/strae_eval/$(firstword $(subst =, ,$(each))).jsonl.gz) \
   --title "StrAE's family, tuned on one half of the pairs, told of the other" \

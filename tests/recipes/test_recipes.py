@@ -18,10 +18,10 @@ PAGES = {
 }
 
 
-def dry(target, *variables):
+def dry(target, *variables, always="--always-make"):
     """The commands that would make a target; each has only flags of its page."""
     done = subprocess.run(
-        ["make", "--dry-run", "--always-make", "--no-print-directory", target, *variables],
+        ["make", "--dry-run", always, "--no-print-directory", target, *variables],
         capture_output=True,
         text=True,
         check=True,
@@ -245,6 +245,31 @@ def test_pages_are_found_by_themselves_their_parts_and_sums_of_these(seal_data, 
     assert asked <= runs
     for scored in (each for each in commands if " score " in each):
         assert runs == {word for word in scored.split() if word in runs}
+
+
+TABLES = {
+    "seal": ("SEAL", "SEAL_SEEDS", ("values.jsonl", "table.md", "kinds.md")),
+    "santa-bullets": ("BULLETS", "BULLET_SEEDS", ("values.jsonl", "table.md", "sources.md")),
+    "santa-pretrained": ("CODE", "CODE_SEEDS", ("python.md",)),
+    "strae": ("STRAE", "SEEDS", ("scores.jsonl", "trees.md", "starts/scores.jsonl")),
+    "tree-tuned": ("STRAE", "SEEDS", ("tuned/scores.jsonl", "tuned/grid.md")),
+    "tree-structure": ("STRUCTURE", "STRUCTURE_SEEDS", ("code/table.md", "html/table.md")),
+}
+
+
+@pytest.mark.parametrize("recipe", TABLES)
+def test_a_table_that_exists_is_made_again_with_the_models_of_a_new_seed(tmp_path, recipe):
+    names = "train dev dev_adv_python dev_docs dev_queries train_docs-00 train_docs-01 train_queries"
+    data = touched(tmp_path, *names.split(), *SHOP, "wikitext/wiki_sentences_train")
+    touched(tmp_path, "wikitext/extra_sentences_train", "cosqa/corpus", "cosqa/retrieval_dev")
+    folder, seeds, tables = TABLES[recipe]
+    for table in (tmp_path / "runs" / each for each in tables):
+        table.parent.mkdir(parents=True, exist_ok=True)
+        table.touch()
+        given = f"DATA={data}", f"{folder}={tmp_path}/runs", f"{seeds}=3", "MODEL=minilm"
+        commands = dry(f"{table}", *given, f"COSQA={data}/cosqa", always="--silent")
+        assert any(name.endswith("@3") for name in trained(commands))
+        assert any(" score " in command and f"{table}" in command for command in commands)
 
 
 def test_no_variable_is_of_two_recipes():
