@@ -259,9 +259,11 @@ TABLES = {
 
 @pytest.mark.parametrize("recipe", TABLES)
 def test_a_table_that_exists_is_made_again_with_the_models_of_a_new_seed(tmp_path, recipe):
-    names = "train dev dev_adv_python dev_docs dev_queries train_docs-00 train_docs-01 train_queries"
-    data = touched(tmp_path, *names.split(), *SHOP, "wikitext/wiki_sentences_train")
-    touched(tmp_path, "wikitext/extra_sentences_train", "cosqa/corpus", "cosqa/retrieval_dev")
+    names = "train dev dev_adv_python dev_docs dev_queries train_queries train_docs-00".split()
+    data = touched(tmp_path, *names, "train_docs-01", *SHOP, "cosqa/retrieval_dev")
+    touched(
+        tmp_path, "cosqa/corpus", "wikitext/wiki_sentences_train", "wikitext/extra_sentences_train"
+    )
     folder, seeds, tables = TABLES[recipe]
     for table in (tmp_path / "runs" / each for each in tables):
         table.parent.mkdir(parents=True, exist_ok=True)
@@ -270,6 +272,19 @@ def test_a_table_that_exists_is_made_again_with_the_models_of_a_new_seed(tmp_pat
         commands = dry(f"{table}", *given, f"COSQA={data}/cosqa", always="--silent")
         assert any(name.endswith("@3") for name in trained(commands))
         assert any(" score " in command and f"{table}" in command for command in commands)
+
+
+def test_alignment_on_tables_sees_rows_of_other_pages(seal_data):
+    folder = f"{seal_data}/tables"
+    given = f"DATA={seal_data}", f"TABULAR={folder}", f"PAGED={seal_data}/pages"
+    commands = dry(f"{folder}/report.json", *given)
+    assert {*trained(commands)} == {"aligned@0"}
+    searched = [each for each in commands if " collect --records " in each and "/dev_docs" in each]
+    assert {flag(each, "-o") for each in searched} >= {f"{seal_data}/pages/sections.jsonl"}
+    fused = [each for each in commands if " fuse " in each and "merge" not in each]
+    assert [f"{folder}/sections+bm25-{each}.jsonl" for each in ("start", "aligned@0")] == [
+        flag(each, "-o") for each in fused
+    ]
 
 
 def test_no_variable_is_of_two_recipes():
