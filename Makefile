@@ -8,7 +8,8 @@ export SHELLOPTS := errexit:nounset:pipefail
 endif
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help install check test test-all test-processors coverage lint soak bench bench-check bench-readme docs man clean FORCE
+.PHONY: help install check test test-all test-processors coverage lint soak bench bench-check bench-readme docs man \
+  dist release-check clean FORCE
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -66,10 +67,11 @@ coverage: $(INSTALLED) ## Which lines the tests run, in build/coverage: make cov
 	$(TESTS) $(if $(filter undefined,$(origin WHICH)),,-m '$(WHICH)') \
 	  --cov --cov-report=html:build/coverage --cov-report=term:skip-covered
 
-lint: $(INSTALLED) ## ruff and strict mypy
+lint: $(INSTALLED) ## ruff, strict mypy, and zizmor for the files of workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy structkit plugins
+	$(BIN)/zizmor --offline --quiet .github/workflows
 
 soak: $(INSTALLED) ## Random examples and bad input: make soak ROUNDS=… COUNT=… SEED=… JOBS=…
 	for round in $$(seq $(ROUNDS)); do HYPOTHESIS_PROFILE=random OMP_NUM_THREADS=1 \
@@ -96,6 +98,14 @@ docs: $(INSTALLED) ## docs/ and the reference as a site, in build/site; a broken
 
 man: $(INSTALLED) ## The manual pages in man/ again, which are installed with the package
 	$(BIN)/python -m structkit.cli.manual man
+
+dist: ## The wheel and sdist of HEAD in dist/: contents, sizes, NOTICE and metadata looked at
+	$(PYTHON) -m tests.release
+
+# TESTED='python3.13' runs the tests of the sdist with that one only
+PYTHONS := python3.11 python3.12 python3.13
+release-check: ## dist, and installed, walked through, tested by several Pythons; a list of packages: 20 minutes
+	$(PYTHON) -m tests.release $(PYTHONS) $(if $(TESTED),--tested '$(TESTED)')
 
 clean: ## Remove what recipes and installation wrote
 	rm -rf runs build dist *.egg-info $(VENV)

@@ -43,6 +43,17 @@ def install(*packages: str) -> str:
     return f"pip install {shlex.join(packages)}"
 
 
+def missing(error: Exception) -> UserError | None:
+    """What tells that a light installation lacks the package; None for another error.
+
+    >>> print(missing(ModuleNotFoundError("No module named 'torch'", name="torch")))
+    this needs the package torch; pip install torch transformers
+    """
+    if not isinstance(error, ModuleNotFoundError) or error.name not in TRAINING:
+        return None
+    return UserError(f"this needs the package {error.name}", install(*TRAINING))
+
+
 def require(package: str, extra: str) -> ModuleType:
     """The package, or the error that names the command which installs it.
 

@@ -54,8 +54,9 @@ def light(tmp_path_factory):
                 (packages / each.name).symlink_to(each)
     fixtures = Path("fixtures").absolute()
 
-    def run(words):
-        command = [folder / "venv/bin/python", "-m", "structkit", *words.split()]
+    def run(words, *program):
+        program = program or ("-m", "structkit")
+        command = [folder / "venv/bin/python", *program, *words.split()]
         command = [str(word).format(fixtures=fixtures) for word in command]
         # a cache of its own: others may have exported a model that works without torch
         own = environment(XDG_CACHE_HOME=str(folder / "cache"))
@@ -82,3 +83,12 @@ def test_the_rest_says_so_in_one_line(light):
         )
         assert re.fullmatch(needs, told), done.stderr
         assert (1, "") == (done.returncode, done.stdout)
+
+
+def test_from_python_it_is_an_error_of_ours(light):
+    for call in ("encode(['tea'], model='minilm')", "train('santa', 'x', output='y')"):
+        done = light("", "-c", f"import structkit; list(structkit.{call})")
+        *_, told = done.stderr.splitlines()
+        needs = r"structkit.errors.UserError: this needs .* (torch|transformers); pip install .*"
+        assert re.fullmatch(needs, told), done.stderr
+        assert "During handling" not in done.stderr

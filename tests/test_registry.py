@@ -2,17 +2,12 @@
 
 import os
 import pydoc
-import re
-import shutil
 import subprocess
 import sys
-import zipfile
-from pathlib import Path
 
 import pytest
 
-from structkit import __version__, registry
-from structkit.extras import TRAINING
+from structkit import registry
 
 PYPROJECT = """
 [build-system]
@@ -99,55 +94,6 @@ def test_it_is_listed_without_being_imported(pack):
     assert b'"name":"shout","pack":"shout","summary":"Shout: words in capitals."' in done.stdout
     assert b'"name":"broken"' in done.stdout
     assert b"_private" not in done.stdout
-
-
-@pytest.fixture
-def source(tmp_path):
-    """A copy of what a wheel is made of."""
-    source = tmp_path / "source"
-    source.mkdir()
-    for name in ("structkit", "plugins", "man"):
-        shutil.copytree(name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
-        shutil.copy(name, source)
-    return source
-
-
-@pytest.mark.long
-def test_a_wheel_holds_everything(source, tmp_path):
-    pip("wheel", str(source), "--wheel-dir", str(tmp_path / "wheels"))
-    [wheel] = (tmp_path / "wheels").glob("*.whl")
-    pip("install", str(wheel), "--target", str(tmp_path / "environment"))
-    for path in [*Path("structkit").rglob("*.py"), *Path("plugins").rglob("*.py")]:
-        package = "structkit_plugins" if path.parts[0] == "plugins" else "structkit"
-        assert (tmp_path / "environment" / package).joinpath(*path.parts[1:]).exists(), path
-    with zipfile.ZipFile(wheel) as packed:  # no tests, no programs of docs/
-        tops = {name.partition("/")[0] for name in packed.namelist()}
-    about = {f"structkit_retrieval-{__version__}.{kind}" for kind in ("data", "dist-info")}
-    assert {"structkit", "structkit_plugins", *about} == tops
-    pages = (tmp_path / "environment/share/man/man1").iterdir()
-    assert {path.name for path in Path("man").iterdir()} == {path.name for path in pages}
-    done = structkit(tmp_path / "environment", "plugins")
-    assert b'"pack":"structkit_plugins"' in done.stdout
-
-
-@pytest.mark.long
-def test_a_light_installation_needs_all_but_what_trains(source):
-    prepare = "from setuptools.build_meta import *; prepare_metadata_for_build_wheel('{}')"
-    for light in ("", "1"):
-        command = [sys.executable, "-c", prepare.format(f"made{light}")]
-        (source / f"made{light}").mkdir()
-        subprocess.run(
-            command, cwd=source, env={**os.environ, "STRUCTKIT_LIGHT": light}, check=True
-        )
-    needed, few = (
-        re.findall(
-            "^Requires-Dist: ([a-z_-]+)(.*)", next(made.glob("*/METADATA")).read_text(), re.M
-        )
-        for made in (source / "made", source / "made1")
-    )
-    assert few == [each for each in needed if each[0] not in TRAINING]
-    assert {*TRAINING} == {name for name, _ in needed} - {name for name, _ in few}
 
 
 def test_a_summary_is_a_docstring_and_nothing_after_it_is_parsed(tmp_path):

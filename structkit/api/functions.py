@@ -7,7 +7,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import MISSING, Field, fields
 from functools import partial
 from itertools import chain, islice
@@ -16,6 +16,7 @@ from typing import Any, Self, TypeAlias, cast
 from urllib.parse import quote, unquote
 
 from structkit.errors import Python, UserError, spelled_for, unknown
+from structkit.extras import missing
 from structkit.paths import Named
 from structkit.records.jsonl import Record, Records, accepted, raise_error
 from structkit.records.lines import Block, Lines
@@ -128,6 +129,18 @@ class ParameterFiles:
 PYTHON = Python()
 
 
+@contextmanager
+def as_in_python() -> Iterator[None]:
+    """Errors spell settings as Python does; a package that is not installed is one of them."""
+    with spelled_for(PYTHON):
+        try:
+            yield
+        except ModuleNotFoundError as error:
+            if lack := missing(error):
+                raise lack from None
+            raise
+
+
 def function_of(name: str) -> Callable[..., Any]:
     """The function `name` of the Python interface, made of what the command declares.
 
@@ -138,11 +151,11 @@ def function_of(name: str) -> Callable[..., Any]:
     known = [] if isinstance(declared, Group) else parameters(declared)
 
     def function(*given: Any, **values: Any) -> Any:
-        with spelled_for(PYTHON):
+        with as_in_python():
             return _called(declared, bind(name, known, given, values))
 
     def below(command: str, /, *given: Any, **values: Any) -> Any:
-        with spelled_for(PYTHON):
+        with as_in_python():
             one = declared.command(command)
             return _called(one, bind(command, parameters(one), given, values))
 
@@ -258,7 +271,7 @@ def _each(records: Iterator[Record], stack: ExitStack) -> Iterator[Record]:
     """The records, told as Python spells it where one is wrong; the stack is closed at the end."""
     with stack:
         while True:
-            with spelled_for(PYTHON):  # not while the caller has the record
+            with as_in_python():  # not while the caller has the record
                 try:
                     record = next(records)
                 except StopIteration:

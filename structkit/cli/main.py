@@ -386,10 +386,9 @@ NO_MEMORY = re.compile(
 def _lack(error: Exception) -> str:
     """What is not there, with what helps; empty where the error is another one."""
     if isinstance(error, ModuleNotFoundError):
-        from structkit.extras import TRAINING, install
+        from structkit.extras import missing
 
-        lacks = f"this needs the package {error.name}; {install(*TRAINING)}"
-        return lacks if error.name in TRAINING else ""
+        return str(missing(error) or "")
     number = error.errno if isinstance(error, OSError) else None
     said = f"{error} {error.__context__}"  # a pool that cannot start fails again when it ends
     if number in (errno.EMFILE, errno.ENFILE, errno.EAGAIN):  # files; processes

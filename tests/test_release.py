@@ -1,0 +1,112 @@
+"""A release: what is in its archives, and what is said of it in several places."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from structkit import __version__
+from structkit.extras import TRAINING
+from tests import release
+
+BACKEND = (
+    "import sys, setuptools.build_meta as made; print(getattr(made, sys.argv[1])(sys.argv[2]))"
+)
+
+
+def build(hook, source, folder, light=""):
+    """What the build backend makes in a folder: an archive, or metadata."""
+    folder.mkdir(exist_ok=True)
+    command = [sys.executable, "-c", BACKEND, hook, str(folder)]
+    environment = {**os.environ, "STRUCTKIT_LIGHT": light}
+    done = subprocess.run(
+        command, cwd=source, env=environment, capture_output=True, text=True, check=True
+    )
+    return folder / done.stdout.splitlines()[-1]
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory):
+    """The files of the repository, the sdist that is made of a copy, and the wheel of that."""
+    if not Path(".git").exists():
+        pytest.skip("an sdist is made of a clone")
+    folder = tmp_path_factory.mktemp("release")
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    files = {name for name in listed.splitlines() if Path(name).exists()}
+    for name in files:
+        (folder / "copy" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(name, folder / "copy" / name)
+    sdist = build("build_sdist", folder / "copy", folder / "dist")
+    with tarfile.open(sdist) as packed:
+        packed.extractall(folder, filter="data")
+    source = folder / sdist.name.removesuffix(".tar.gz")
+    return files, sdist, build("build_wheel", source, folder / "dist"), source
+
+
+@pytest.mark.long
+def test_archives_hold_what_they_should_and_nothing_else(archives, tmp_path):
+    files, sdist, wheel, source = archives
+    notice = (source / "NOTICE").read_text("utf-8")
+    assert [] == list(release.complaints(files, sdist, wheel, notice))
+    assert ["NOTICE does not say whose structkit/learning/builtin/model.safetensors is"] == list(
+        release.complaints(files, sdist, wheel, notice.replace("builtin/model", ""))
+    )
+    more, less = (
+        {*files, "tests/test_tea.py", "structkit/tea.py"},
+        files - {"Makefile", "man/structkit.1"},
+    )
+    assert [
+        "the sdist lacks structkit/tea.py",
+        "the sdist lacks tests/test_tea.py",
+        "the wheel lacks structkit/tea.py",
+    ] == list(release.complaints(more, sdist, wheel, notice))
+    assert [
+        "Makefile should not be in the sdist",
+        "man/structkit.1 should not be in the sdist",
+        "share/man/man1/structkit.1 should not be in the wheel",
+    ] == list(release.complaints(less, sdist, wheel, notice))
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(tmp_path)
+    command = [sys.executable, "-m", "structkit", "plugins"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, env=environment, cwd=tmp_path)
+    assert b'"pack":"structkit_plugins"' in done.stdout
+
+
+@pytest.mark.long
+def test_a_light_installation_needs_all_but_what_trains(archives):
+    *_, source = archives
+    needed, few = (
+        re.findall("^Requires-Dist: ([a-z_-]+)(.*)", (made / "METADATA").read_text(), re.M)
+        for made in (
+            build("prepare_metadata_for_build_wheel", source, source / f"made{light}", light)
+            for light in ("", "1")
+        )
+    )
+    assert few == [each for each in needed if each[0] not in TRAINING]
+    assert {*TRAINING} == {name for name, _ in needed} - {name for name, _ in few}
+
+
+def test_readme_is_walked_through():
+    walked = release.walk(Path("README.md").read_text("utf-8")).splitlines()
+    assert ["set -euxo pipefail", "structkit doctor"] == [walked[0], walked[-1]]
+    commands = {line.split()[1] for line in walked if line.startswith("structkit ")}
+    assert {"ask", "pair", "train", "encode", "search", "score"} <= commands
+    assert "--learning-rate 3e-3 --epochs 10" in "\n".join(walked)  # a command of several lines
+
+
+def test_version_and_date_are_told_alike():
+    said = Path("CHANGELOG.md").read_text("utf-8")
+    version, date = re.findall(r"^## (\S+) - (\S+)$", said, re.MULTILINE)[0]
+    citation = Path("CITATION.cff").read_text("utf-8")
+    assert re.findall("^version: (.*)\ndate-released: (.*)$", citation, re.M) == [(version, date)]
+    assert __version__ == version
+    [name] = re.findall('^name = "(.*?)"', Path("pyproject.toml").read_text("utf-8"), re.M)
+    assert f"distribution {name})" in citation
