@@ -3,10 +3,13 @@
     python -m tests.benchmarks.pages documents PARTS --best N -o RUN
     python -m tests.benchmarks.pages fit RUN… --queries FILE -o FOLDER/NAME.jsonl
     python -m tests.benchmarks.pages ask PAGES --queries FILE --model NAME --folder CACHE -o RUN
+    python -m tests.benchmarks.pages positives VECTORS ASKED SECTIONS --queries FILE -o X.qrels
     python -m tests.benchmarks.pages table --folder FOLDER SCORES -o TABLE
 
 `fit` also writes NAME+documents.jsonl and NAME+source.jsonl: the hits of each fifth of the pages,
-or of each source, with weights that were fitted to the other ones.
+or of each source, with weights that were fitted to the other ones. `positives` also writes
+X.run: the section of each query's page that is closest to it, of a question one with a table
+where there is one, and sections of other pages, from which `pair` draws.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import numpy as np
 import orjson
 
 import structkit
+from structkit.embeddings.reading import read_embeddings
 from structkit.records.jsonl import Record
 from structkit.records.output import write_records
 from structkit.scoring.runs import Run, read_run, run_records, write_run
@@ -29,6 +33,7 @@ from structkit.seeds import key
 from tests.benchmarks.repositories import read, spent, table_row
 
 ANSWERS = 30  # passages, of which ten pages or more are left
+NEGATIVES = 200  # sections of other pages
 GRID = (0.0, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5)
 SMALLEST_GAIN = 0.0005  # of a change: less is chance
 ROUNDS = 4
@@ -81,6 +86,26 @@ def ask(pages: str, queries: Sequence[Record], model: str, cache: str, output: s
         for number, query in enumerate(queries, 1)
     )
     write_run((record for records in found for record in records), output)
+
+
+def positives(files: Sequence[str], queries: Sequence[Record], output: str) -> None:
+    """Write each query's best section, by embeddings of sections and queries, and a run of it."""
+    sections, asked = (read_embeddings([file]) for file in files[:2])
+    pages = np.array([name.partition("#")[0] for name in sections.ids])
+    with_table = {each["id"] for each in read(files[2]) if "<table" in each["html"]}
+    tables = np.array([name in with_table for name in sections.ids])
+    vectors, run, qrels = sections.vectors[:], [], []
+    for query, vector in zip(queries, asked.vectors[:], strict=True):
+        scores, own = vectors @ vector, pages == query["doc_id"]
+        fitting = own & tables if query["kind"] == "question" and (own & tables).any() else own
+        best = int(np.where(fitting, scores, -np.inf).argmax())
+        others = np.flatnonzero(~own)
+        others = others[scores[others].argsort()[::-1][:NEGATIVES]]
+        rows = {sections.ids[row]: float(scores[row]) for row in (best, *others)}
+        run += run_records(query["id"], top_hits(rows, len(rows)))
+        qrels.append({"query_id": query["id"], "doc_id": sections.ids[best], "relevance": 1})
+    write_run(run, f"{output.removesuffix('qrels')}run")
+    write_records(qrels, output)
 
 
 class Scores:
@@ -199,7 +224,7 @@ def costs(folder: str, system: str) -> tuple[str, str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="pages")
-    parser.add_argument("action", choices=("ask", "documents", "fit", "table"))
+    parser.add_argument("action", choices=("ask", "documents", "fit", "positives", "table"))
     parser.add_argument("files", nargs="+")
     parser.add_argument("--best", type=int, default=1)
     for flag in ("--queries", "--folder", "--model", "-o"):
@@ -210,6 +235,8 @@ def main() -> None:
     elif options.action == "ask":
         queries = read(options.queries)
         ask(options.files[0], queries, options.model, options.folder, options.o)
+    elif options.action == "positives":
+        positives(options.files, read(options.queries), options.o)
     elif options.action == "fit":
         fit(options.files, read(options.queries), Path(options.o))
     else:

@@ -287,6 +287,22 @@ def test_alignment_on_tables_sees_rows_of_other_pages(seal_data):
     ]
 
 
+def test_seal_and_its_control_make_equal_steps_and_read_as_many_documents(seal_data):
+    folder = f"{seal_data}/power"
+    given = f"DATA={seal_data}", f"POWER={folder}", f"PAGED={seal_data}/pages", "POWER_SEEDS=0 1"
+    trainings = trained(dry(f"{folder}/report.json", *given))
+    systems = "raw", "matched", "eal", "eal-sal", "sal"
+    assert {*trainings} == {f"{name}@{seed}" for name in systems for seed in "01"}
+    starts = {"matched@1": "raw@1.model", "eal-sal@1": "eal@1.model"}
+    for name, command in trainings.items():
+        start = Path(flag(command, "--model")).name
+        assert start == starts.get(name.replace("@0", "@1"), "minilm").replace("@1", name[-2:])
+    for seal, control in (("eal", "raw"), ("eal-sal", "matched")):
+        both = [flag(trainings[f"{each}@0"], "--stages") for each in (seal, control)]
+        assert both[0] == both[1]
+        assert f"{folder}/raw.jsonl" in trainings[f"{control}@0"]
+
+
 def test_no_variable_is_of_two_recipes():
     named = [
         name
