@@ -67,10 +67,11 @@ coverage: $(INSTALLED) ## Which lines the tests run, in build/coverage: make cov
 	$(TESTS) $(if $(filter undefined,$(origin WHICH)),,-m '$(WHICH)') \
 	  --cov --cov-report=html:build/coverage --cov-report=term:skip-covered
 
-lint: $(INSTALLED) ## ruff, strict mypy, and zizmor for the files of workflows
+lint: $(INSTALLED) ## ruff, strict mypy, pyright for what editors see, and zizmor for the files of workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy structkit plugins
+	$(BIN)/mypy structkit plugins tests/api/uses.py
+	$(BIN)/basedpyright
 	$(BIN)/zizmor --offline --quiet .github/workflows
 
 soak: $(INSTALLED) ## Random examples and bad input: make soak ROUNDS=… COUNT=… SEED=… JOBS=…

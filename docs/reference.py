@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import inspect
 from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from mkdocs.structure.files import File, Files
@@ -124,8 +125,8 @@ def listed() -> str:
 def python() -> str:
     """The functions of the Python interface."""
     sections = []
-    for name in structkit.__all__:
-        made = getattr(structkit, name)
+    for name in ("UserError", "load", "LoadedModel.encode", *structkit.COMMANDS):
+        made = attrgetter(name)(structkit)
         text = inspect.getdoc(made) or ""
         text, _, example = text.partition("\n\n>>>")
         code = f"{name}{_signature(made)}"
@@ -165,7 +166,7 @@ def _parameter(parameter: inspect.Parameter) -> str:
     """A parameter with its type and default, as it is written."""
     stars = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
     known = parameter.annotation is not parameter.empty
-    typed = f": {parameter.annotation}" if known else ""
+    typed = f": {inspect.formatannotation(parameter.annotation)}" if known else ""
     default = parameter.default
     return f"{stars}{parameter.name}{typed}" + (
         "" if default is parameter.empty else f" = {default!r}"

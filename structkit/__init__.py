@@ -1,28 +1,30 @@
 """Composable command-line tools for structured text: mask, vary, parse, train, encode, search.
 
 In Python every command is a function of the same name and settings, `from structkit import search`;
-they raise `UserError` for what the user can mend.
+they raise `UserError` for what the user can mend. `load` keeps a model in memory.
 """
 
 from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from structkit.machine import move_torch_cache  # before torch: it says how torch computes
 
-if TYPE_CHECKING:
-    from structkit.errors import UserError
-
 __version__ = "0.1.0"
-# commands are in the order of a pipeline, as `structkit --help` lists them
-__all__ = [
-    "UserError",
+# in the order of a pipeline, as `structkit --help` lists them
+COMMANDS = (
     *("ask", "collect", "mask_entities", "html_variants", "parse_trees", "pair", "train", "encode"),
     *("merge_embeddings", "search", "fuse", "rerank", "score", "show", "plot", "convert", "select"),
     *("plugins", "doctor"),
-]
+)
+OTHERS = {
+    "UserError": "structkit.errors",
+    "load": "structkit.api.models",
+    "LoadedModel": "structkit.api.models",
+}
+__all__ = [*OTHERS, *COMMANDS]
 
 move_torch_cache()
 # read when torch is first imported: waiting threads sleep, because spinning ones take twice the
@@ -34,8 +36,8 @@ def __getattr__(name: str) -> Any:
     """A function of the Python interface, made of its command when it is first asked for."""
     if name not in __all__:
         raise AttributeError(f"module 'structkit' has no attribute {name!r}")
-    if name == "UserError":
-        return import_module("structkit.errors").UserError
+    if name in OTHERS:
+        return getattr(import_module(OTHERS[name]), name)
     return globals().setdefault(name, import_module("structkit.api.functions").function_of(name))
 
 

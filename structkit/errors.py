@@ -14,6 +14,8 @@ MEND = "fix the record, or leave it out"
 class Surface:
     """How the command line spells what a message names: a setting, and a command."""
 
+    progress = True  # whether it shows how far a command is
+
     def setting(self, name: str, value: object, argument: str = "") -> str:
         """`--mask-ratio`, `--mask-ratio 2`, `FILE`; a keyword of Python is without its `_`."""
         name = name.strip("_").replace("_", "-")
@@ -37,6 +39,8 @@ class Surface:
 class Python(Surface):
     """How Python spells it: `mask_ratio=2`, `structkit.mask_entities(mask_ratio=2)`."""
 
+    progress = False
+
     def setting(self, name: str, value: object, argument: str = "") -> str:
         return name if value is None else f"{name}={value!r}"
 
@@ -59,6 +63,11 @@ def spelled_for(surface: Surface) -> Iterator[None]:
         yield
     finally:
         _surface.reset(token)
+
+
+def surface() -> Surface:
+    """What messages are spelled for now."""
+    return _surface.get()
 
 
 def flag(name: str, value: object = None, argument: str = "") -> str:

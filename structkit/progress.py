@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
+from structkit.errors import surface
+
 WIPED = "\r\x1b[K"  # a terminal's line, before it is written anew
 
 _hushed = False
@@ -62,7 +64,7 @@ def progress(label: str, look: Callable[[], Position]) -> Iterator[None]:
 
     The work is not slowed down: a thread looks at its position from outside.
     """
-    if _hushed or not _watched():
+    if not _shown():
         yield
         return
     stop, started = threading.Event(), time.monotonic()
@@ -98,7 +100,7 @@ def describe(label: str, now: Position, seconds: float) -> str:
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
     """Say on a terminal what is being done, and wipe it away when it is done."""
-    if _hushed or not _watched():
+    if not _shown():
         yield
         return
     _write_over(f"structkit: {what} …")
@@ -140,8 +142,13 @@ def say(message: str) -> None:
 
 def announce(message: str) -> None:
     """The same, where no bar shows what is being done: stderr is not a terminal."""
-    if not _watched():
+    if surface().progress and not _watched():
         say(message)
+
+
+def _shown() -> bool:
+    """Whether a person looks at a command, and did not ask for quiet; Python shows no progress."""
+    return surface().progress and not _hushed and _watched()
 
 
 def _watched() -> bool:

@@ -419,7 +419,7 @@ class Group(Declared):
         return self.below[name].help.partition("\n")[0]
 
 
-COMMANDS = tuple(name.replace("_", "-") for name in structkit.__all__ if name != "UserError")
+COMMANDS = tuple(name.replace("_", "-") for name in structkit.COMMANDS)
 
 
 @dataclass(frozen=True, kw_only=True)

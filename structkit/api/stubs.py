@@ -15,6 +15,7 @@ from typing import Any, get_args
 import structkit
 from structkit import registry
 from structkit.api.functions import is_stage, kinds, parameters
+from structkit.api.models import OF_MODEL, OF_TEXTS, of_encode
 from structkit.settings import Command, Group, choices_of, command_of, is_several, types_of
 
 PATH = Path(structkit.__file__).with_suffix(".pyi")
@@ -23,30 +24,55 @@ HEAD = """\
 # ruff: noqa
 # fmt: off
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal, TypeAlias, overload
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeAlias, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from structkit.errors import UserError as UserError
 
+class _Frame(Protocol):  # of pandas or polars
+    @property
+    def columns(self) -> Any: ...
+
 Record: TypeAlias = dict[str, Any]
-Rows: TypeAlias = Iterable[Mapping[str, Any]]
+Rows: TypeAlias = Iterable[Mapping[str, Any]] | _Frame
 Path: TypeAlias = str | os.PathLike[str]
-Files: TypeAlias = Path | list[str] | tuple[Path, ...] | Rows
+Files: TypeAlias = Path | Sequence[Path] | Rows | Mapping[str, Path | Rows]
 
 __version__: str
+COMMANDS: tuple[str, ...]
+"""
+# names of files or folders that hold no records, or are not read as such
+PLACES = {"cache", "init_embeddings", "model", "output", "reuse", "validate"}
+LOADED = """
+class LoadedModel:
+    def encode(
+        self,
+{texts}    ) -> NDArray[np.float32]: ...
+
+def load(
+{model}) -> LoadedModel: ...
 """
 
 
 def stub() -> str:
     """The text of the stub."""
-    return "".join([HEAD, f"__all__ = {sorted(structkit.__all__)}\n", *_functions()])
+    names = f"__all__ = {sorted(structkit.__all__)}\n"
+    return "".join([HEAD, names, _loaded(), *_functions()])
+
+
+def _loaded() -> str:
+    """A model that is loaded once, with some of the settings of `encode`."""
+    encode = command_of("encode")
+    texts, model = (_lines(encode, of_encode(*names)) for names in (OF_TEXTS, OF_MODEL))
+    return LOADED.format(texts="".join(f"    {each}" for each in texts), model="".join(model))
 
 
 def _functions() -> Iterator[str]:
     foreign = {each.name for each in registry.plugins() if each.pack != "structkit_plugins"}
-    for name in sorted(structkit.__all__):
-        if name == "UserError":
-            continue
+    for name in sorted(structkit.COMMANDS):
         declared = command_of(name.replace("_", "-"))
         if isinstance(declared, Command):
             yield _function(name, declared)
@@ -61,8 +87,15 @@ def _functions() -> Iterator[str]:
 
 def _function(name: str, command: Command, first: str = "") -> str:
     """A function of a command, a parameter a line; `first` is one more before the others."""
+    listed = "".join(_lines(command, parameters(command), first))
+    start = "\n" if listed else ""
+    result = inspect.signature(command.work).return_annotation
+    return f"\ndef {name}({start}{listed}) -> {result}: ...\n"
+
+
+def _lines(command: Command, given: list[inspect.Parameter], first: str = "") -> list[str]:
+    """Parameters of a command, each a line."""
     settings = {each.name: (kind, each) for kind in kinds(command) for each in fields(kind)}
-    given = parameters(command)
     lines = [first] * bool(first)
     if given and given[0].kind is inspect.Parameter.POSITIONAL_ONLY:
         lines.append(_records(command, given.pop(0)))
@@ -73,10 +106,7 @@ def _function(name: str, command: Command, first: str = "") -> str:
             keywords = True
             lines.append("*")
         lines.append(_parameter(each, *settings[each.name]))
-    listed = "".join(f"    {line},\n" for line in lines)
-    start = "\n" if listed else ""
-    result = inspect.signature(command.work).return_annotation
-    return f"\ndef {name}({start}{listed}) -> {result}: ...\n"
+    return [f"    {line},\n" for line in lines]
 
 
 def _records(command: Command, records: inspect.Parameter) -> str:
@@ -90,10 +120,10 @@ def _records(command: Command, records: inspect.Parameter) -> str:
 
 def _parameter(given: inspect.Parameter, kind: type, each: Field[Any]) -> str:
     hint = types_of(kind)[each.name]
-    if each.metadata.get("reads"):
-        shown = "Files" if is_several(hint) else "Path | Rows"
-    elif each.metadata.get("writes"):
+    if each.name in PLACES or each.metadata.get("writes"):
         shown = "Path"
+    elif each.metadata.get("reads"):
+        shown = "Files" if is_several(hint) else "Path | Rows"
     elif (choices := choices_of(kind, each)) and not is_several(hint):
         shown = f"Literal[{', '.join(map(repr, choices))}]"
     else:

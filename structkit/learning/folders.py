@@ -69,7 +69,7 @@ def model_folder(name: str, *, offline: bool = False) -> Path:
         raise UserError("is a file, not a model folder", "name the folder that holds it").at(name)
     if looks_like_path(name):
         raise UserError(f"there is no model folder {name}", "check the path given as the model")
-    why = "is not asked: --offline is set"
+    why = f"is not asked: {flag('offline')} is set"
     if not offline:
         say(f"there is no folder {name}: asking the model hub …")
         try:
@@ -81,7 +81,8 @@ def model_folder(name: str, *, offline: bool = False) -> Path:
     try:
         earlier = hub.snapshot_download(name, allow_patterns=FILES, local_files_only=True)
     except Exception:  # there is none, or not all of it
-        remedy = "name a local model folder, or leave --offline out" if offline else OTHERWISE
+        leave = f"name a local model folder, or leave {flag('offline')} out"
+        remedy = leave if offline else OTHERWISE
         problem = f"there is no folder {name}, and the model hub {why}"
         raise UserError(problem, remedy) from None
     if not offline:

@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 
 from structkit.embeddings.vectors import Int8Rows, Numbers, Vectors
 from structkit.embeddings.vectors import quantize as quantized
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.learning.folders import (
     FACTS,
     TABLE,
@@ -212,7 +212,7 @@ def open_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] | 
     if facts["pooling"] != MEAN:
         raise UserError(
             f"{folder} is a table of token vectors, which has no pooling {facts['pooling']}",
-            "leave --pooling out",
+            f"leave {flag('pooling')} out",
             status=2,
         )
     return StaticEncoder(Table.read(place), facts), facts | {"folder": folder}

@@ -273,7 +273,8 @@ def _readable(lengths: dict[str, int], most: int | None) -> dict[str, int]:
         return dict(lengths)
     for kind, length in lengths.items():
         if length > most:
-            say(f"the model reads at most {most} tokens: --{kind}-length {length} becomes {most}")
+            named = flag(f"{kind}_length", length)
+            say(f"the model reads at most {most} tokens: {named} becomes {most}")
     return {kind: min(length, most) for kind, length in lengths.items()}
 
 

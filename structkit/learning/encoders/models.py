@@ -48,7 +48,7 @@ from transformers import (
 from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES
 
 from structkit.embeddings.vectors import Vectors
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.learning.folders import AGAIN, PICKLES, pickled
 from structkit.learning.static import Table, is_table
 from structkit.structure.sentinels import SENTINELS
@@ -76,7 +76,9 @@ def load_pretrained(folder: Path, *, decoder: bool = False, head: bool = False) 
     """
     if is_table(folder):
         if decoder or head:
-            raise UserError(f"the model {folder} is a table of token vectors", "use --pooling mean")
+            raise UserError(
+                f"the model {folder} is a table of token vectors", f"use {flag('pooling', 'mean')}"
+            )
         return load_bag(folder)
     if not (folder / "config.json").is_file():
         raise UserError(
@@ -239,7 +241,7 @@ def end_with_eos(tokenizer: Any) -> None:
         return
     name, number = tokenizer.eos_token, tokenizer.eos_token_id
     if number is None:
-        raise UserError("the model has no EOS token", "use --pooling mean")
+        raise UserError("the model has no EOS token", f"use {flag('pooling', 'mean')}")
     backend = tokenizer.backend_tokenizer
     closing = processors.TemplateProcessing(
         single=["$A", name], pair=["$A", name, "$B", name], special_tokens=[(name, number)]

@@ -36,20 +36,26 @@ from structkit.records.jsonl import Record
 class Encoding:
     """`encode` with its model loaded: `embeddings(texts(records))`.
 
-    Errors: a damaged model is a `UserError`, and so is a setting that is not for such a model, and
-    a record without its field.
+    A model that is `opened` already reads texts from now on as these settings say. Errors: a
+    damaged model is a `UserError`, and so is a setting that is not for such a model, and a record
+    without its field.
     """
 
     spread: Spread  # how windows are embedded: here, or by other processes
 
-    def __init__(self, settings: EncodingSettings, *, device: str | None = None) -> None:
+    def __init__(
+        self,
+        settings: EncodingSettings,
+        *,
+        device: str | None = None,
+        opened: tuple[Engine, Record] | None = None,
+    ) -> None:
         self.settings, self.part = settings, settings.part
-        self.engine, self.facts = open_engine(settings, device)
+        self.engine, self.facts = opened or open_engine(settings, device)
         self.encoder = encoder = self.engine.model
         self.folder: Path = self.facts["folder"]
         _check_parts(encoder, settings)
-        if settings.length:
-            encoder.read_at_most(settings.as_, settings.length)
+        encoder.read_at_most(settings.as_, settings.length)
         known: Sequence[str] = self.facts[f"{settings.as_}_fields"]
         # of an element, the model reads what it was trained on
         elements = Elements(tagged=known[0] == "tagged") if settings.elements else None

@@ -28,7 +28,7 @@ from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalEx
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-from structkit.errors import UserError, flag
+from structkit.errors import Surface, UserError, flag, spelled_for, surface
 from structkit.learning.training.devices import check_gpus
 from structkit.processes import exit_for, handled_signals, without_script
 
@@ -48,7 +48,7 @@ def launch(call: Callable[[], Any], count: int) -> Any:
     with folder_of_ranks as folder, _watched(), without_script():
         try:
             config = _config(count, folder)
-            results = elastic_launch(config, _process)(call, count)
+            results = elastic_launch(config, _process)(call, count, surface())
         except SignalException as error:
             raise exit_for(error.sigval) from None
         except ChildFailedError as error:
@@ -118,7 +118,7 @@ def _left(place: str) -> Path:
     return Path(place).with_suffix(".pickle")
 
 
-def _process(call: Callable[[], Any], count: int) -> Any:
+def _process(call: Callable[[], Any], count: int, spelled: Surface) -> Any:
     """Run one process from start to end."""
     os.setsid()  # Ctrl-C reaches only the launcher, which passes it on
     for number in handled_signals():  # until there are steps to finish, nothing is to be saved
@@ -128,7 +128,8 @@ def _process(call: Callable[[], Any], count: int) -> Any:
         sys.exit(1)
     torch.set_num_threads(max(1, torch.get_num_threads() // count))
     try:
-        result = join(call)
+        with spelled_for(spelled):
+            result = join(call)
         for number in handled_signals():  # torch waits now, until the launcher has the result
             signal.signal(number, signal.SIG_DFL)
         if not launcher.is_alive():  # its end was told while the model was written

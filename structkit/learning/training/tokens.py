@@ -158,7 +158,7 @@ class Tokenizing:
         self.untagged = False
         self.positions = positions
         self.padding = padding or 0  # it is masked: any token will do where there is none
-        self.lengths = lengths
+        self.lengths = self.trained = lengths
         self.prompts = dict(prompts or {})
         self.mcls_every = mcls_every
         self.truncation = Truncation()
@@ -169,16 +169,19 @@ class Tokenizing:
         """Say from which field the next documents are: whether they may have tags."""
         self.untagged = name.rpartition("_")[2] == "untagged"
 
-    def read_at_most(self, kind: str, length: int) -> None:
-        """Cut texts of a kind to so many tokens. Errors: `UserError` if the model reads fewer."""
-        if self.positions and length > self.positions:
+    def read_at_most(self, kind: str, length: int | None) -> None:
+        """Cut texts of a kind to so many tokens, None: as in training.
+
+        Errors: `UserError` if the model reads fewer.
+        """
+        if length and self.positions and length > self.positions:
             raise UserError(
                 f"{flag('length', length)} is more than the {self.positions} tokens "
                 "that the model reads",
                 f"use {flag('length', self.positions)}",
                 status=2,
             )
-        self.lengths = {**self.lengths, kind: length}
+        self.lengths = {**self.trained, **({kind: length} if length else {})}
 
     def ids(self, texts: Sequence[str], kind: str) -> list[Sequence[int]]:
         """Token ids without padding; longer texts are truncated and counted."""
@@ -342,9 +345,9 @@ class Model(ABC):
         """A text as inputs of `size` tokens each, for models with the part `chunk`."""
         raise NotImplementedError
 
-    def read_at_most(self, side: str, length: int) -> None:
-        """Read only so many tokens of texts of a side, for models with the part `chunk`."""
-        raise NotImplementedError
+    def read_at_most(self, side: str, length: int | None) -> None:
+        """Read only so many tokens of texts of a side, None: as many as in training."""
+        return None
 
     def nodes(
         self,
@@ -376,8 +379,8 @@ class TokenModel(Model):
         """Whether texts may have tags is known of the field."""
         self.tokenizing.read_field(name)
 
-    def read_at_most(self, side: str, length: int) -> None:
-        """Cut texts of a side to so many tokens."""
+    def read_at_most(self, side: str, length: int | None) -> None:
+        """Cut texts of a side to so many tokens, None: as in training."""
         self.tokenizing.read_at_most(side, length)
 
     def chunks(self, text: str, side: str, size: int) -> list[Chunk]:

@@ -1,0 +1,86 @@
+"""A model that is loaded once, and encodes from then on: texts in, an array out."""
+
+from __future__ import annotations
+
+import inspect
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from structkit.api.functions import PYTHON, DictLines, bind, parameters, texts_as
+from structkit.embeddings.vectors import Vectors
+from structkit.errors import UserError, spelled_for
+from structkit.learning.encoding.encoding import Encoding
+from structkit.learning.encoding.engines import open_engine
+from structkit.learning.encoding.settings import EncodingSettings
+from structkit.records.jsonl import Records, accepted, raise_error
+from structkit.settings import command_of, make
+
+# the settings of `encode` that say which model it is, and how texts are read
+OF_MODEL = ("model", "pooling", "normalize", "dtype", "engine", "offline")
+OF_TEXTS = ("records", "as_", "field", "length")
+
+
+def of_encode(*names: str) -> list[inspect.Parameter]:
+    """Parameters of `structkit.encode`; what is not a keyword there is first here too."""
+    known = {each.name: each for each in parameters(command_of("encode"))}
+    model = known["model"].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [({**known, "model": model})[name] for name in names]
+
+
+class LoadedModel:
+    """A model in memory, as `structkit.load` returns it; threads take turns."""
+
+    def __init__(self, settings: EncodingSettings) -> None:
+        self._settings, self._opened, self._turn = settings, open_engine(settings), Lock()
+
+    def encode(self, *given: Any, **values: Any) -> Vectors:
+        """The embeddings of texts, or of records, in their order: float32, (texts, dimensions).
+
+        Nothing is written. The keywords are those flags of `structkit encode --help`. Errors:
+        `UserError` for a record without its field; texts that were cut are counted on stderr.
+        """
+        with spelled_for(PYTHON):
+            chosen = bind("LoadedModel.encode", of_encode(*OF_TEXTS), given, values)
+            records = chosen.pop("records")
+            model = {name: getattr(self._settings, name) for name in OF_MODEL}
+            settings = make(EncodingSettings, {**model, **chosen})
+            if len(settings.field) > 1:
+                raise UserError("an array is of one field", "encode each by itself", status=2)
+            with self._turn:
+                return self._encoded(settings, records)
+
+    def _encoded(self, settings: EncodingSettings, records: Any) -> Vectors:
+        encoding = Encoding(settings, opened=self._opened)
+        rows = Records(DictLines(texts_as(encoding.first_field, records, "records")))
+        texts = accepted(encoding.texts, rows, raise_error)
+        try:
+            embedded = [vectors for _, vectors in encoding.windows(texts)]
+            encoding.report()
+        finally:
+            encoding.truncation.drain()  # of a call that was stopped too
+        if embedded:
+            return np.concatenate(embedded)
+        return encoding.embed(["(a b)"])[:0]  # as wide as others; for models of trees a tree
+
+    encode.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY), *of_encode(*OF_TEXTS)]
+    )
+
+
+def load(*given: Any, **values: Any) -> LoadedModel:
+    """A model, loaded once: of a folder, of a hub's name, `minilm` or `builtin`.
+
+    The keywords are those flags of `structkit encode --help`. Errors: `UserError` for a model that
+    is not there, that is damaged, or that a setting is not for.
+
+    >>> load("builtin").encode(["tea is hot", "ice is cold"]).shape
+    (2, 256)
+    """
+    with spelled_for(PYTHON):
+        chosen = bind("load", of_encode(*OF_MODEL), given, values)
+        return LoadedModel(make(EncodingSettings, chosen))
+
+
+load.__signature__ = inspect.Signature(of_encode(*OF_MODEL))  # type: ignore[attr-defined]

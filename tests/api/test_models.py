@@ -1,0 +1,102 @@
+"""A model that is loaded once: arrays as the command writes them, and Ctrl-C at any time."""
+
+import json
+import signal
+import sys
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+import structkit
+from structkit.learning.encoding.reading import WINDOW
+
+WORDS = ("the river", "runs to", "the sea", "a boat", "on the river", "is slow")
+RECORDS = [
+    {"id": str(number), "query": one, "positive": f"{one} {other} " * 9, "tree": f"({one})"}
+    for number, (one, other) in enumerate(zip(WORDS * 2, WORDS[::-1] * 2, strict=True))
+]
+STEPS = {"max_steps": 1, "log_every": 1}
+METHODS = {
+    "contrastive": {"size": "tiny", "vocabulary_size": 400, "query_length": 8, **STEPS},
+    "static": {"dimensions": 8, "vocabulary_size": 400},
+    "strae": {"minimum_count": 1, "embedding_size": 8, "channels": 2, **STEPS},
+}
+LONG = [pytest.param(name, marks=pytest.mark.long) for name in ("contrastive", "strae")]
+
+
+@pytest.mark.parametrize("method", ["static", *LONG])
+def test_an_array_is_what_the_command_writes(method, run, tmp_path, capsys):
+    structkit.train(method, RECORDS, output=tmp_path / "model", **METHODS[method])
+    assert "step" not in capsys.readouterr().err  # no progress, unless by log_format="json"
+    model = structkit.load(tmp_path / "model")
+    lines = "".join(json.dumps(each) + "\n" for each in RECORDS)
+    for side in ("query", "document", "query"):
+        done = run("encode", "-m", "model", "--as", side, "-o", "v.npy", input=lines)
+        assert 0 == done.returncode, done.stderr
+        expected, found = np.load(tmp_path / "v.npy"), model.encode(iter(RECORDS), as_=side)
+        assert (np.float32, expected.shape) == (found.dtype, found.shape)
+        np.testing.assert_allclose(found, expected, atol=1e-6, rtol=0)
+    assert (0, expected.shape[1]) == model.encode([]).shape
+
+
+def test_a_length_is_that_of_one_call(capsys):
+    model = structkit.load("builtin", normalize=True)
+    whole, cut = (model.encode(["hot tea and ice"], length=length) for length in (None, 2))
+    assert not np.allclose(whole, cut)
+    told = "structkit: 1 of 1 document texts were longer than length and were truncated (100%)\n"
+    assert told == capsys.readouterr().err
+    np.testing.assert_array_equal(whole, model.encode(["hot tea and ice"]))
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda model: model.encode("tea"), "records is 'tea', not a list; give ['tea']"),
+        (lambda model: model.encode(["tea"], as_="side"), "no as_ 'side'; there are: document"),
+        (
+            lambda model: model.encode(["tea"], chunk=8),
+            "no parameter of LoadedModel.encode 'chunk'",
+        ),
+        (lambda model: model.encode(["tea"], field=["a", "b"]), "an array is of one field;"),
+        (lambda model: model.encode(["tea", {"a": 1}]), "records:2: the record has none of the"),
+        (lambda model: structkit.load("models/none/x"), "there is no model folder models/none/x;"),
+        (lambda model: structkit.load("builtin", pooling="cls"), "leave pooling out"),
+        (lambda model: structkit.load("builtin", pool="cls"), "did you mean 'pooling'?"),
+    ],
+)
+def test_what_is_wrong_is_told_as_python_spells_it(call, expected):
+    with pytest.raises(structkit.UserError) as caught:
+        call(structkit.load("builtin"))
+    assert expected in str(caught.value)
+
+
+@pytest.fixture
+def ctrl_c():
+    """A function that has Ctrl-C come after some seconds, wherever the program then is."""
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    yield lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such timers")
+def test_ctrl_c_leaves_no_file_and_the_model_as_it_was(tmp_path, monkeypatch, capsys, ctrl_c):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    model, texts = structkit.load("builtin"), ["hot tea and ice", "slow boats"]
+    expected = model.encode(texts)
+    many = [f"{text} {number}" for number in range(WINDOW) for text in texts]
+    for wait in (0.001, 0.004, 0.016, 0.064):
+        with suppress(KeyboardInterrupt):
+            ctrl_c(wait)
+            while True:
+                model.encode(many, as_="query", length=1)
+        capsys.readouterr()  # calls that came to an end
+        np.testing.assert_array_equal(expected, model.encode(texts))
+        with suppress(KeyboardInterrupt):
+            ctrl_c(wait)
+            while True:
+                rows = [{"text": each} for each in many]
+                list(structkit.search(rows, query=texts, method="bm25"))
+        assert [] == list(tmp_path.iterdir())
+    assert "" == capsys.readouterr().err
