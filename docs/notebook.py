@@ -1,4 +1,4 @@
-"""The page of examples/quickstart.ipynb, made when the site is built: its cells and what they show."""
+"""The page of examples/quickstart.ipynb, made when the site is built: cells and what they show."""
 
 from __future__ import annotations
 
