@@ -170,17 +170,20 @@ def listed(programs: Path, wheel: Path) -> None:
     say(f"{path.name}: {len(parts)} packages", start)
 
 
-def light(python: str, sdist: Path) -> None:
-    """Without torch, which takes the sdist: a wheel's needs are written when it is built."""
+def light(python: str) -> None:
+    """Without torch, which takes the source: a wheel's needs are written when it is built.
+
+    It takes a folder, since pip keeps the wheel that it builds of an archive, for later ones too.
+    """
     start = time.monotonic()
-    programs = environment(python, WORK / "light", sdist, STRUCTKIT_LIGHT="1")
+    programs = environment(python, WORK / "light", WORK / "source", STRUCTKIT_LIGHT="1")
     size = int(run("du", "-sk", programs.parent).split()[0])
     if "\ntorch " in run(programs / "python", "-m", "pip", "list"):
         sys.exit("FAILED: the light installation has torch")
     run(programs / "python", "-m", "pip", "check")
     asked = (WORK / "source/fixtures/collect/src", "how is the area of a circle computed")
     run(programs / "structkit", "ask", *asked, "--no-cache")
-    say(f"STRUCTKIT_LIGHT=1 of the sdist: no torch, ask answers; {size / 1e6:.2f} GB", start)
+    say(f"STRUCTKIT_LIGHT=1 pip install: no torch, ask answers; {size / 1e6:.2f} GB", start)
 
 
 def tested(name: str, python: str, sdist: Path) -> None:
@@ -213,7 +216,7 @@ def main() -> None:
         programs = installed(version, name, wheel)
         if not count:
             listed(programs, wheel)
-            light(name, sdist)
+            light(name)
         if given.tested is None or name in given.tested.split():
             tested(version, name, sdist)
         for folder in (version, f"tests-{version}"):

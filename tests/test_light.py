@@ -86,7 +86,12 @@ def test_the_rest_says_so_in_one_line(light):
 
 
 def test_from_python_it_is_an_error_of_ours(light):
-    for call in ("encode(['tea'], model='minilm')", "train('santa', 'x', output='y')"):
+    calls = (
+        "encode(['tea'], model='minilm')",
+        "load('minilm')",
+        "train('santa', 'x', output='y')",
+    )
+    for call in calls:
         done = light("", "-c", f"import structkit; list(structkit.{call})")
         *_, told = done.stderr.splitlines()
         needs = r"structkit.errors.UserError: this needs .* (torch|transformers); pip install .*"

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from structkit.api.functions import PYTHON, DictLines, bind, parameters, texts_as
+from structkit.api.functions import DictLines, as_in_python, bind, parameters, texts_as
 from structkit.embeddings.vectors import Vectors
-from structkit.errors import UserError, spelled_for
+from structkit.errors import UserError
 from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.engines import open_engine
 from structkit.learning.encoding.settings import EncodingSettings
@@ -41,7 +41,7 @@ class LoadedModel:
         Nothing is written. The keywords are those flags of `structkit encode --help`. Errors:
         `UserError` for a record without its field; texts that were cut are counted on stderr.
         """
-        with spelled_for(PYTHON):
+        with as_in_python():
             chosen = bind("LoadedModel.encode", of_encode(*OF_TEXTS), given, values)
             records = chosen.pop("records")
             model = {name: getattr(self._settings, name) for name in OF_MODEL}
@@ -78,7 +78,7 @@ def load(*given: Any, **values: Any) -> LoadedModel:
     >>> load("builtin").encode(["tea is hot", "ice is cold"]).shape
     (2, 256)
     """
-    with spelled_for(PYTHON):
+    with as_in_python():
         chosen = bind("load", of_encode(*OF_MODEL), given, values)
         return LoadedModel(make(EncodingSettings, chosen))
 
