@@ -107,7 +107,8 @@ $(STRUCTURE)/code/table.md $(STRUCTURE)/html/table.md: $(STRUCTURE)/%/table.md: 
 	$(STRUCTKIT) score --qrels $(JUDGE_$*) --measures '$(STRUCTURE_MEASURES)' --markdown $(LISTED) -o $@
 
 # both kinds as one table, of RR@100
-STRUCTURE_RUNS = bm25 $(foreach seed,$(STRUCTURE_SEEDS),$(STRUCTURE_MODELS:%=%@$(seed)) $(STRUCTURE_MODELS:%=%-words@$(seed)))
+STRUCTURE_RUNS = bm25 $(foreach seed,$(STRUCTURE_SEEDS),$(STRUCTURE_MODELS:%=%@$(seed)) \
+  $(STRUCTURE_MODELS:%=%-words@$(seed)) $(PAIRED_MODELS:%=%@$(seed)))
 $(STRUCTURE)/values-code.jsonl $(STRUCTURE)/values-html.jsonl: $(STRUCTURE)/values-%.jsonl: $(STRUCTURE)/%/table.md
 	$(STRUCTKIT) score --qrels $(JUDGE_$*) --measures '$(STRUCTURE_MEASURES)' --per-query \
 	  $(STRUCTURE_RUNS:%=$(<D)/%) -o $@

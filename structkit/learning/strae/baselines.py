@@ -16,13 +16,13 @@ from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.nodes import TreeEncoder
 from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.settings import NodeSettings
-from structkit.learning.strae.training import RANGE, BothWays, NodeModel, StraeTraining
+from structkit.learning.strae.training import RANGE, BothWays, NodeModel, strae_training
 
 
 class TreeBaseline(NodeModel):
     """A table of embeddings, and states that go up and down, as a subclass defines."""
 
-    learning, encoding = StraeTraining, TreeEncoder
+    learning, encoding = staticmethod(strae_training), TreeEncoder
 
     def __init__(self, words: int, settings: NodeSettings) -> None:
         super().__init__(words, settings)

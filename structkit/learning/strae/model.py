@@ -22,7 +22,7 @@ from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.losses import unit
 from structkit.learning.strae.nodes import TreeEncoder
 from structkit.learning.strae.sentences import Sentence
-from structkit.learning.strae.training import BothWays, NodeModel, StraeTraining
+from structkit.learning.strae.training import BothWays, NodeModel, strae_training
 from structkit.structure.trees.tree import Ints
 
 TIE = 1e-6  # similarities closer than this are equal, and the leftmost pair wins
@@ -39,7 +39,7 @@ class StrAE(NodeModel):
     √2. `settings` are those of a method with `Channels`.
     """
 
-    learning, encoding = StraeTraining, TreeEncoder
+    learning, encoding = staticmethod(strae_training), TreeEncoder
 
     def __init__(self, words: int, settings: Any) -> None:
         super().__init__(words, settings)

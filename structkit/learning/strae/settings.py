@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, program
 from structkit.learning.folders import check_fields
 from structkit.learning.strae.sentences import Sentences, leaf_depths, split_words, without_last
 from structkit.learning.strae.vocabulary import Vocabulary
@@ -26,6 +26,8 @@ from structkit.structure.trees.words import check_same, words_of
 PAPER = "StrAE, appendix A"
 ROOT = "root"  # a text is the embedding of its root, or the mean of its words
 POOLINGS = (ROOT, "mean")
+PAIRS = "pairs"  # the objective that links two texts
+SIDES = ("query", "positive")  # of a pair
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,10 @@ class WordSettings:
 
     def prepare(self, record: Record) -> Record:
         """The words of a record to learn from. Errors: none at all, too few or too many."""
-        found = self.read(record)
+        return {"id": record["id"], **self.fitting(self.read(record))}
+
+    def fitting(self, found: Record) -> Record:
+        """What was read, if it has as many words as a text to learn from."""
         words, most = len(found["words"]), self.longest
         if words < self.shortest:
             problem = f"there are fewer than {self.shortest} words: {words}"
@@ -71,7 +76,7 @@ class WordSettings:
                 f"there are more than {most:,} words ({flag('max_length')}): {words:,}",
                 f"leave the record out, or raise {flag('max_length')}",
             )
-        return {"id": record["id"], **found}
+        return found
 
     def read(self, record: Record) -> Record:
         """The words of a record."""
@@ -141,18 +146,23 @@ class VocabularySettings(WordSettings, GradientSettings):
             split_words(vocabulary.ids(each["words"]), each.get("depths", ())) for each in records
         )
 
+    def texts(self, records: Iterable[Record]) -> Iterable[Record]:
+        """The words of prepared records, and what else was read: one text of each."""
+        return records
+
     @abstractmethod
     def untrained(self, words: int) -> Any:
         """A model with random parameters, by the seed: a `VocabularyModel`."""
 
     def build(self, spool: Spool) -> Any:
         vocabulary = Vocabulary.of(
-            (spool[place]["words"] for place in range(len(spool))),
+            (each["words"] for each in self.texts(map(spool.__getitem__, range(len(spool))))),
             subwords=self.subwords,
             size=self.vocabulary_size,
             minimum_count=self.minimum_count,
         )
-        sentences = self.numbers(vocabulary, map(spool.__getitem__, range(len(spool))))
+        texts = self.texts(map(spool.__getitem__, range(len(spool))))
+        sentences = self.numbers(vocabulary, texts)
         model = self.untrained(len(vocabulary))
         return model.learning(self, model, vocabulary, sentences)
 
@@ -202,21 +212,31 @@ class NodeSettings(TreeSettings):
 
     objective: str = setting(
         "contrastive",
-        "contrastive over all nodes, ce: cross-entropy of the leaves, or both: the mean of ce and "
-        "contrastive over inner nodes",
+        "contrastive over all nodes, ce: cross-entropy of the leaves, both: the mean of ce and "
+        "contrastive over inner nodes, or pairs: contrastive between the roots of `query` and "
+        "`positive`, which records have instead",
         "StrAE, section 2.1; both: arXiv 2404.01860",
-        ("contrastive", "ce", "both"),
+        ("contrastive", "ce", "both", PAIRS),
         group="loss",
     )
+    pooling: str = setting(
+        ROOT,
+        "of --objective pairs: a text is its root, or the mean of its words, without composition",
+        choices=POOLINGS,
+        group="loss",
+        requires="objective",
+    )
     learning_rate: float = setting(
-        None, "learning rate of Adam; default 1e-4, for ce and both 1e-3", PAPER
+        None, "learning rate of Adam; default 1e-3, for contrastive 1e-4", PAPER
     )
     # up to a score of 40 no exponential overflows or vanishes
     temperature: float = setting(
         0.2, "divides cosines in the contrastive loss", PAPER, low=0.025, high=1e6, group="loss"
     )
     mask_duplicates: bool = setting(
-        False, "nodes over the same words are not negatives of each other", group="loss"
+        False,
+        "nodes over the same words, or pairs with such a text, are not negatives of each other",
+        group="loss",
     )
     head: str = setting(
         "tied",
@@ -231,18 +251,45 @@ class NodeSettings(TreeSettings):
             rate = 1e-4 if self.objective == "contrastive" else 1e-3
             object.__setattr__(self, "learning_rate", rate)
         super().__post_init__()
+        if self.pooling != ROOT and self.objective != PAIRS:
+            raise UserError(
+                f"{flag('pooling', self.pooling)} is not for {flag('objective', self.objective)}",
+                f"use {flag('objective', PAIRS)}",
+                status=2,
+            )
+
+    def prepare(self, record: Record) -> Record:
+        """The words of a record's text, or of both texts of a pair."""
+        if self.objective != PAIRS:
+            return super().prepare(record)
+        return {"id": record["id"], "texts": [self.of_pair(record, name) for name in SIDES]}
+
+    def of_pair(self, record: Record, name: str) -> Record:
+        """The words of the text in this field. Errors: they name it."""
+        remedy = f"add the other text of the pair with {program('select')} {flag('join')}"
+        text = text_field(record, name, remedy)
+        try:
+            return self.fitting(self.prepared(text))
+        except UserError as error:
+            raise UserError(f'field "{name}": {error.problem}', error.remedy) from None
+
+    def texts(self, records: Iterable[Record]) -> Iterable[Record]:
+        """The texts of prepared records; of pairs, the query and then the positive of each."""
+        if self.objective != PAIRS:
+            return records
+        return (text for record in records for text in record["texts"])
 
     @property
     def untied(self) -> bool:
         """Whether words are scored with a separate table."""
-        return self.head == "untied" and self.objective != "contrastive"
+        return self.head == "untied" and self.objective in ("ce", "both")
 
 
 @dataclass(frozen=True)
 class GivenTrees(VocabularySettings):
     """Records are binary trees: `tree`. It comes last among the classes of a method."""
 
-    records: ClassVar[str] = "`tree`, a binary tree in brackets"
+    records: ClassVar[str] = "`tree`, a binary tree in brackets; for pairs: `query`, `positive`"
     needs: ClassVar[tuple[str, ...]] = ("tree",)
     query_fields: ClassVar[tuple[str, ...]] = ("tree",)
     document_fields: ClassVar[tuple[str, ...]] = ("tree",)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -20,7 +21,14 @@ from structkit.learning.static import static_word_vectors
 from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.losses import contrastive_loss
 from structkit.learning.strae.sentences import Sentence, Sentences, portions
-from structkit.learning.strae.settings import NodeSettings, TreeSettings, VocabularySettings
+from structkit.learning.strae.settings import (
+    PAIRS,
+    ROOT,
+    SIDES,
+    NodeSettings,
+    TreeSettings,
+    VocabularySettings,
+)
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.autograd import draw_kept, vocabulary_loss
 from structkit.learning.training.module import (
@@ -44,7 +52,7 @@ BothWays = tuple[TreeBatch, Tensor, Tensor]
 class VocabularyModel(nn.Module):
     """A table of embeddings, and what a subclass makes of them; random, by the settings' seed."""
 
-    learning: ClassVar[type[VocabularyTraining]]  # how it is trained
+    learning: ClassVar[Callable[..., VocabularyTraining]]  # how it is trained
     encoding: ClassVar[type[VocabularyEncoder]]  # how `encode` reads it
 
     embedding: nn.Parameter  # (words, E), or more rows for special tokens
@@ -80,7 +88,8 @@ class VocabularyTraining(TrainingModule):
         return next(self.parameters()).device
 
     def held_out(self, records: list[Record], step: Step) -> Any:
-        return self.in_portions([*self.settings.numbers(self.vocabulary, records)])
+        texts = self.settings.texts(records)
+        return self.in_portions([*self.settings.numbers(self.vocabulary, texts)])
 
     def batch(self, records: list[Record], step: Step) -> Any:
         return self.in_portions([self.sentences[index] for index in step.indices])
@@ -174,24 +183,24 @@ class TreeTraining(VocabularyTraining):
         if path := settings.init_embeddings:
             start(model.embedding, path, vocabulary.words)
 
-    def losses(self, sentences: list[Sentence]) -> dict[str, Tensor]:
+    def losses(self, portion: list[Any]) -> dict[str, Tensor]:
         """The parts of the objective, each a mean over one portion."""
         raise NotImplementedError
 
-    def counts(self, sentences: list[Sentence]) -> dict[str, int]:
+    def counts(self, portion: list[Any]) -> dict[str, int]:
         """The number of terms in the mean of each part of the objective."""
         raise NotImplementedError
 
-    def shared_losses(self, inputs: list[list[Sentence]]) -> Iterator[dict[str, Tensor]]:
+    def shared_losses(self, inputs: list[list[Any]]) -> Iterator[dict[str, Tensor]]:
         """The parts of the objective, portion by portion; they sum up to those of the batch."""
-        counts = [self.counts(sentences) for sentences in inputs]
-        for sentences, count in zip(inputs, counts, strict=True):
+        counts = [self.counts(portion) for portion in inputs]
+        for portion, count in zip(inputs, counts, strict=True):
             yield {
                 name: part * (count[name] / max(1, sum(each[name] for each in counts)))
-                for name, part in self.losses(sentences).items()
+                for name, part in self.losses(portion).items()
             }
 
-    def backward(self, inputs: list[list[Sentence]]) -> dict[str, float]:
+    def backward(self, inputs: list[list[Any]]) -> dict[str, float]:
         """Gradients portion by portion, so that only the graph of one is in memory."""
         sums: Counter[str] = Counter()
         for parts in self.shared_losses(inputs):
@@ -250,6 +259,77 @@ class StraeTraining(TreeTraining):
             "contrastive": inner if self.settings.objective == "both" else inner + leaves - single,
             "ce": len(lengths) if self.settings.ce_mean == "sentence" else leaves,
         }
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two texts that belong together."""
+
+    query: Sentence
+    positive: Sentence
+
+    def __len__(self) -> int:
+        return len(self.query) + len(self.positive)
+
+
+class PairTraining(TreeTraining):
+    """Training on pairs: those of a portion are each other's negatives, in both directions."""
+
+    settings: NodeSettings
+
+    def batch(self, records: list[Record], step: Step) -> Any:
+        places = (2 * index + side for index in step.indices for side in (0, 1))
+        return self.in_portions([self.sentences[place] for place in places])
+
+    def in_portions(self, sentences: list[Sentence]) -> Any:
+        """A batch, a query and its positive in turn, in portions of pairs."""
+        pairs = [Pair(*both) for both in zip(sentences[::2], sentences[1::2], strict=True)]
+        return portions(pairs, self.settings.batch_tokens)
+
+    def losses(self, pairs: list[Pair]) -> dict[str, Tensor]:
+        """Equation 2 with the embeddings of queries and positives for those of nodes."""
+        texts = [each.query for each in pairs] + [each.positive for each in pairs]
+        queries, positives = self.embeddings(texts).chunk(2)  # (pairs, E) each
+        same = linked(pairs).to(self.device) if self.settings.mask_duplicates else None
+        return {"pairs": contrastive_loss(queries, positives, 1 / self.settings.temperature, same)}
+
+    def embeddings(self, texts: list[Sentence]) -> Tensor:
+        """The roots of texts, or the means of their words, (texts, E)."""
+        if self.settings.pooling == ROOT:
+            return self.model.both_ways(texts)[1][: len(texts)]
+        words = self.model.embed_text(texts)  # (words, E)
+        if (noise := self.model.noise(words.shape, 0)) is not None:
+            words = words * noise
+        lengths = torch.tensor([len(text) for text in texts], device=words.device)
+        return torch.segment_reduce(words, "mean", lengths=lengths)
+
+    def counts(self, pairs: list[Pair]) -> dict[str, int]:
+        """The number of pairs."""
+        return {"pairs": len(pairs)}
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"pooling": self.settings.pooling}
+
+
+def linked(pairs: Sequence[Pair]) -> Tensor:
+    """A number for every pair, equal for pairs with the same query or positive, (pairs,).
+
+    >>> one, other = (Sentence(np.array([word], np.int32), None) for word in (1, 2))
+    >>> linked([Pair(one, other), Pair(other, one), Pair(other, other)]).tolist()
+    [0, 0, 0]
+    """
+    numbers = np.arange(len(pairs))
+    for side in SIDES:
+        first: dict[bytes, int] = {}
+        for place, pair in enumerate(pairs):
+            known = first.setdefault(getattr(pair, side).ids.tobytes(), place)
+            numbers[numbers == numbers[place]] = numbers[known]
+    return torch.from_numpy(numbers)
+
+
+def strae_training(settings: NodeSettings, *others: Any) -> TreeTraining:
+    """The training for the objective of a method: of pairs, or of the nodes of each text."""
+    return (PairTraining if settings.objective == PAIRS else StraeTraining)(settings, *others)
 
 
 def start(embedding: nn.Parameter, path: str, words: Sequence[str]) -> None:

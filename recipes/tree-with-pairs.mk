@@ -1,0 +1,85 @@
+# Does structure help composition where the objective links two texts? StrAE's composition, with a contrastive loss
+# between the roots of a query and its document, along their own trees, balanced and right-branching ones, and the
+# mean of the same words, with as many parameters, steps and pairs. Trees and runs are made by tree-structure.mk.
+.PHONY: strae-pairs strae-pairs-tried report-strae-pairs
+
+PAIRED := runs/strae-pairs
+# functions and pages to learn from, of which some are held out: a rate is chosen on their queries
+PAIRED_SNIPPETS := 4500
+PAIRED_PAGES := 1000
+PAIRED_HELD := 400
+PAIRED_SEEDS := 0 1 2
+PAIRED_KINDS := code=codesearch html=structdoc
+PAIRED_SHAPES := own balanced right-branching
+# none in other recipes' tables
+PAIRED_MODELS :=
+PAIRED_NAMES := $(PAIRED_SHAPES:%=pairs-%) pairs-words pairs-untrained pairs-untrained-words
+OF_PAIRED = STRUCTURE=$(PAIRED) STRUCTURE_MODELS= PAIRED_MODELS='$(PAIRED_NAMES)' STRUCTURE_SEEDS='$(PAIRED_SEEDS)' \
+  SNIPPETS=$(PAIRED_SNIPPETS) STRUCTURE_PAGES=$(PAIRED_PAGES)
+# the same file of each kind, with the data of this kind
+of-each-kind = $(foreach each,$(PAIRED_KINDS),$(MAKE) --no-print-directory $(OF_PAIRED) \
+  DATA='$(DATA)/$(lastword $(subst =, ,$(each)))' $(PAIRED)/$(firstword $(subst =, ,$(each)))/$(1);)
+
+strae-pairs: $(INSTALLED) ## Trees and pairs of texts: make strae-pairs DATA=../shared/data
+	@test -d '$(DATA)/codesearch' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+	+@$(call of-each-kind,table.md)
+	@cat $(PAIRED)/*/table.md
+strae-pairs-tried: $(INSTALLED) ## The rates of which strae-pairs uses the best on held-out pairs
+	+@$(call of-each-kind,tried.jsonl)
+
+# queries of pages name them
+define paired-records
+$(STRUCTURE)/$(1)/documents-$(2).jsonl: $(STRUCTURE)/$(1)/train-$(2).jsonl
+	$$(STRUCTKIT) select -q $$< --fields id,tree --rename tree=positive -o $$@
+$(STRUCTURE)/$(1)/held-documents-$(2).jsonl: $(STRUCTURE)/$(1)/documents-$(2).jsonl
+	$$(STRUCTKIT) select -q $$< --sample $(PAIRED_HELD) -o $$@
+$(STRUCTURE)/$(1)/held-pairs-$(2).jsonl: $(STRUCTURE)/$(1)/held-documents-$(2).jsonl
+$(STRUCTURE)/$(1)/pairs-$(2).jsonl: $(STRUCTURE)/$(1)/documents-$(2).jsonl $(STRUCTURE)/$(1)/held-documents-$(2).jsonl
+$(STRUCTURE)/$(1)/held-pairs-$(2).jsonl $(STRUCTURE)/$(1)/pairs-$(2).jsonl: $(STRUCTURE)/$(1)/train-queries-$(2).jsonl
+	$$(STRUCTKIT) select -q $(STRUCTURE)/$(1)/train-queries-$(2).jsonl $$(if $$(filter pairs-%,$$(@F)), \
+	  --in $(STRUCTURE)/$(1)/documents-$(2).jsonl --not-in $(STRUCTURE)/$(1)/held-documents-$(2).jsonl, \
+	  --in $(STRUCTURE)/$(1)/held-documents-$(2).jsonl) --join $(STRUCTURE)/$(1)/documents-$(2).jsonl \
+	  $(if $(filter html,$(1)),--on doc_id=id) --fields id,tree,positive --rename tree=query -o $$@
+endef
+$(foreach kind,code html,$(foreach shape,$(PAIRED_SHAPES),$(eval $(call paired-records,$(kind),$(shape)))))
+
+PAIRED_TRAIN = OMP_NUM_THREADS=1 $(STRUCTKIT) train strae $< -q --objective pairs --temperature 0.05 --mask-duplicates \
+  --subwords --vocabulary-size 8000 --composition-init sum --batch-size 64 --batch-tokens 200000 --max-length 1000 \
+  --on-error skip --epochs 5 --schedule linear --max-grad-norm 1 --final-punct keep --save-every 50 \
+  $(if $(wildcard $@.partial/step-*),--resume) -o $@
+
+# a model, its kind, name, shape of trees, seed and flags; then its run
+define paired-model
+$(STRUCTURE)/$(1)/table.md: $(STRUCTURE)/$(1)/$(2)@$(4)
+$(STRUCTURE)/$(1)/$(2)@$(4).model: $(STRUCTURE)/$(1)/pairs-$(3).jsonl
+	$$(PAIRED_TRAIN) --seed $(4) $(5)
+$(call structure-run,$(1),$(2),$(3),$(4),)
+endef
+paired-models = $(if $(filter $(2),$(PAIRED_MODELS)),$(foreach seed,$(STRUCTURE_SEEDS),$(eval $(call \
+  paired-model,$(1),$(2),$(3),$(seed),$(4)))))
+
+# rates tried, one seed: the lowest loss of held-out pairs decides
+PAIRED_RATES := 0_002 0_006 0_02
+define paired-tried
+$(STRUCTURE)/$(1)/tried.jsonl: $(STRUCTURE)/$(1)/tried-$(2)-$(3).model
+$(STRUCTURE)/$(1)/tried-$(2)-$(3).model: $(STRUCTURE)/$(1)/pairs-own.jsonl $(STRUCTURE)/$(1)/held-pairs-own.jsonl
+	$$(PAIRED_TRAIN) --seed 0 --learning-rate $(subst _,.,$(3)) --validate $$(word 2,$$^) $(4) > $$@.json
+endef
+$(foreach kind,code html,$(foreach rate,$(PAIRED_RATES),\
+  $(eval $(call paired-tried,$(kind),own,$(rate),))$(eval $(call paired-tried,$(kind),words,$(rate),--pooling mean))))
+$(STRUCTURE)/code/tried.jsonl $(STRUCTURE)/html/tried.jsonl:
+	$(STRUCTKIT) select -q $(^:%=%.json) --fields folder,steps,records,held_out,seconds -o $@
+
+# the best of them
+RATE_code_own := 0.006
+RATE_code_words := 0.006
+RATE_html_own := 0.006
+RATE_html_words := 0.006
+$(foreach kind,code html,\
+  $(foreach shape,$(PAIRED_SHAPES),$(call paired-models,$(kind),pairs-$(shape),$(shape),--learning-rate $(RATE_$(kind)_own)))\
+  $(call paired-models,$(kind),pairs-words,own,--learning-rate $(RATE_$(kind)_words) --pooling mean)\
+  $(call paired-models,$(kind),pairs-untrained,own,--max-steps 0)\
+  $(call paired-models,$(kind),pairs-untrained-words,own,--max-steps 0 --pooling mean))
+
+# stated before the runs: own trees are above the mean of the words, and above balanced trees over them
+PAIRED_HYPOTHESES := pairs-own:pairs-words pairs-own:pairs-balanced
