@@ -16,16 +16,17 @@ PAIRED_MODELS :=
 PAIRED_NAMES := $(PAIRED_SHAPES:%=pairs-%) pairs-words pairs-untrained pairs-untrained-words
 OF_PAIRED = STRUCTURE=$(PAIRED) STRUCTURE_MODELS= PAIRED_MODELS='$(PAIRED_NAMES)' STRUCTURE_SEEDS='$(PAIRED_SEEDS)' \
   SNIPPETS=$(PAIRED_SNIPPETS) STRUCTURE_PAGES=$(PAIRED_PAGES)
-# the same file of each kind, with the data of this kind
+# a file of each kind, with the data of this kind
 of-each-kind = $(foreach each,$(PAIRED_KINDS),$(MAKE) --no-print-directory $(OF_PAIRED) \
-  DATA='$(DATA)/$(lastword $(subst =, ,$(each)))' $(PAIRED)/$(firstword $(subst =, ,$(each)))/$(1);)
+  DATA='$(DATA)/$(lastword $(subst =, ,$(each)))' $(PAIRED)/$(subst %,$(firstword $(subst =, ,$(each))),$(1)) &&) :
 
 strae-pairs: $(INSTALLED) ## Trees and pairs of texts: make strae-pairs DATA=../shared/data
 	@test -d '$(DATA)/codesearch' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
-	+@$(call of-each-kind,table.md)
-	@cat $(PAIRED)/*/table.md
+	+@$(call of-each-kind,values-%.jsonl)
+	+@$(MAKE) --no-print-directory $(OF_PAIRED) DATA='$(DATA)' $(PAIRED)/pairs.json
+	$(TELL) show $(PAIRED)/pairs.json
 strae-pairs-tried: $(INSTALLED) ## The rates of which strae-pairs uses the best on held-out pairs
-	+@$(call of-each-kind,tried.jsonl)
+	+@$(call of-each-kind,%/tried.jsonl)
 
 # queries of pages name them
 define paired-records
@@ -45,7 +46,7 @@ $(foreach kind,code html,$(foreach shape,$(PAIRED_SHAPES),$(eval $(call paired-r
 
 PAIRED_TRAIN = OMP_NUM_THREADS=1 $(STRUCTKIT) train strae $< -q --objective pairs --temperature 0.05 --mask-duplicates \
   --subwords --vocabulary-size 8000 --composition-init sum --batch-size 64 --batch-tokens 200000 --max-length 1000 \
-  --on-error skip --epochs 5 --schedule linear --max-grad-norm 1 --final-punct keep --save-every 50 \
+  --on-error skip --epochs 3 --schedule linear --max-grad-norm 1 --final-punct keep --save-every 50 \
   $(if $(wildcard $@.partial/step-*),--resume) -o $@
 
 # a model, its kind, name, shape of trees, seed and flags; then its run
@@ -83,3 +84,17 @@ $(foreach kind,code html,\
 
 # stated before the runs: own trees are above the mean of the words, and above balanced trees over them
 PAIRED_HYPOTHESES := pairs-own:pairs-words pairs-own:pairs-balanced
+PAIRED_DATA_code := codesearch/train codesearch/dev
+PAIRED_DATA_html := structdoc/train_docs-00 structdoc/train_docs-01 structdoc/train_queries structdoc/dev_docs structdoc/dev_queries
+PAIRED_SETS = $(foreach each,$(PAIRED_KINDS),$(firstword $(subst =, ,$(each))))
+$(STRUCTURE)/pairs.json: $(PAIRED_SETS:%=$(STRUCTURE)/values-%.jsonl)
+	$(TELL) gather $^ --title 'Trees that learn from pairs of texts: RR@100' --folder $(STRUCTURE) -o $@ \
+	  --against $(filter pairs-own pairs-words,$(PAIRED_MODELS)) --stated $(PAIRED_HYPOTHESES) \
+	  --data $(foreach set,$(PAIRED_SETS),$(PAIRED_DATA_$(set):%=$(DATA)/%.jsonl.gz)) \
+	  --command 'make strae-pairs DATA=../shared/data PAIRED_KINDS="$(PAIRED_KINDS)" PAIRED_SEEDS="$(PAIRED_SEEDS)"'
+
+# what is not trained
+report-strae-pairs:
+	@$(MAKE) --no-print-directory strae-pairs PAIRED=runs/report/pairs PAIRED_NAMES='pairs-untrained pairs-untrained-words' \
+	  PAIRED_SEEDS=0
+	$(TELL) check reports/strae-pairs.json runs/report/pairs/pairs.json

@@ -36,7 +36,7 @@ def test_what_was_withdrawn_is_said_nowhere():
 
 
 STATED = {"products": "BULLET"} | {f"strae-{name}": name.upper() for name in ("structure", "tuned")}
-STATED["strae-starts"] = "START"
+STATED |= {"strae-starts": "START", "strae-pairs": "PAIRED"}
 
 
 @pytest.mark.parametrize("path", sorted(Path("reports").glob("*.json")), ids=lambda path: path.stem)

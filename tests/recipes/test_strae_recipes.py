@@ -109,3 +109,23 @@ def test_the_own_structure_stands_beside_others_over_the_same_words(kind, parser
     assert (" --qrels self " in scored) == (kind == "code")
     for name in ("bm25", "strae-own@1", "strae-own-words@0", "banyan@1"):
         assert f"/{kind}/{name} " in scored
+
+
+def test_pairs_are_learned_from_along_each_shape_and_held_out_ones_are_not(tmp_path):
+    given = f"PAIRED={tmp_path}", "PAIRED_SEEDS=0 1", "DATA=data"
+    commands = dry("strae-pairs", *given)
+    trainings = trained(commands)
+    names = ("own", "balanced", "right-branching", "words", "untrained", "untrained-words")
+    assert {f"pairs-{name}@{seed}" for name in names for seed in (0, 1)} == set(trainings)
+    for name, command in trainings.items():
+        assert " --objective pairs " in command and (" --pooling mean" in command) == (
+            "words" in name
+        )
+        shape = name.removeprefix("pairs-").partition("@")[0]
+        assert f"/pairs-{shape if shape in names[:3] else 'own'}.jsonl " in command
+    tried = [each for each in dry("strae-pairs-tried", *given) if " --validate " in each]
+    assert all("/held-pairs-own.jsonl" in each for each in tried)
+    rates = [(last(each, "--learning-rate"), " mean" in each) for each in tried]
+    assert len(set(rates)) == 6
+    learned = {command for command in commands if "/pairs-own.jsonl" in command.split()[-1]}
+    assert learned and all(" --not-in " in command for command in learned)

@@ -60,6 +60,15 @@ class StrAE(NodeModel):
 
     def both_ways(self, sentences: Sequence[Sentence]) -> BothWays:
         """All embeddings: a root's two are the same, and greedy merging makes missing trees."""
+        batch, up = self._composed(sentences)
+        noise = self.noise((len(batch.inner), 2 * up.shape[1]), 1)
+        return batch, up, self.downward(batch, up[: batch.sentences], noise)
+
+    def roots(self, sentences: Sequence[Sentence]) -> Tensor:
+        return self._composed(sentences)[1][: len(sentences)]
+
+    def _composed(self, sentences: Sequence[Sentence]) -> tuple[TreeBatch, Tensor]:
+        """The trees of sentences, and the upward embeddings of all nodes."""
         leaves = self.embed_text(sentences)
         if (noise := self.noise(leaves.shape, 0)) is not None:
             leaves = leaves * noise
@@ -68,9 +77,8 @@ class StrAE(NodeModel):
         if not len(sentences[0].depths):
             sentences = self._merge(sentences, leaves.detach(), noise)
         batch = TreeBatch.of(sentences, leaves.device)
-        up = self.upward(batch, leaves[batch.places], None if noise is None else noise[batch.right])
-        noise = self.noise((len(batch.inner), 2 * leaves.shape[1]), 1)
-        return batch, up, self.downward(batch, up[: batch.sentences], noise)
+        noise = None if noise is None else noise[batch.right]
+        return batch, self.upward(batch, leaves[batch.places], noise)
 
     def make_trees(self, sentences: Sequence[Sentence]) -> list[Sentence]:
         """The sentences with the trees of greedy merging."""

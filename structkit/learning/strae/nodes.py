@@ -67,14 +67,14 @@ class TreeEncoder(VocabularyEncoder):
             starts = np.cumsum([0, *(len(text) for text in batch[:-1])])
             offsets = torch.from_numpy(starts).to(ids)
             return functional.embedding_bag(ids, self.model.embedding, offsets, mode="mean")
-        roots = self.model.both_ways(batch)[1][: len(batch)]
+        roots = self.model.roots(batch)
         fits = roots.abs().amax(1) < LARGEST  # not where it is NaN
         return roots if fits.all() else self._scaled(batch, roots, ~fits)
 
     def _scaled(self, batch: Sequence[Sentence], roots: Tensor, chosen: Tensor) -> Tensor:
         deep = [text for text, large in zip(batch, chosen.tolist(), strict=True) if large]
         exact = deepcopy(self.model).double()
-        up = exact.both_ways(deep)[1][: len(deep)]
+        up = exact.roots(deep)
         scaled = (up / up.abs().amax(1, keepdim=True)).to(roots)  # NaN where float64 is left too
         self.vocabulary.looked_up.scaled += int(scaled.isfinite().all(1).sum())
         return roots.index_put((chosen,), scaled)

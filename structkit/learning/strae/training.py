@@ -145,6 +145,10 @@ class NodeModel(VocabularyModel):
         """
         raise NotImplementedError
 
+    def roots(self, sentences: Sequence[Sentence]) -> Tensor:
+        """The upward embeddings of whole sentences, (sentences, E)."""
+        return self.both_ways(sentences)[1][: len(sentences)]
+
     def make_trees(self, sentences: Sequence[Sentence]) -> list[Sentence]:
         """The sentences with the trees that the model makes itself."""
         raise NotImplementedError
@@ -296,7 +300,7 @@ class PairTraining(TreeTraining):
     def embeddings(self, texts: list[Sentence]) -> Tensor:
         """The roots of texts, or the means of their words, (texts, E)."""
         if self.settings.pooling == ROOT:
-            return self.model.both_ways(texts)[1][: len(texts)]
+            return self.model.roots(texts)
         words = self.model.embed_text(texts)  # (words, E)
         if (noise := self.model.noise(words.shape, 0)) is not None:
             words = words * noise
