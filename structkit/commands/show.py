@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import math
 import os
 import shutil
@@ -23,7 +24,11 @@ from structkit.structure.html.elements import outline
 from structkit.structure.sentinels import SENTINEL
 
 COLORS = ("cyan", "magenta", "yellow", "green", "blue", "red")
-LONGEST = 300  # characters of a field that is not drawn
+LONGEST = 300  # characters of a line of a field that is not drawn
+ROWS, FEW = 20, 3  # of such a field, and of one beside what is drawn
+NAMED = 40  # characters of a text that is named when it comes again
+HIT = {"query_id", "doc_id", "score", "rank"}
+OF_A_HIT = {"best", "path", "line", "lines", "code", "text", "scope", "name", "names", "headings"}
 
 Part = tuple[set[str], Text]  # the fields that it shows
 
@@ -66,40 +71,116 @@ def draw_records(
         highlight=False,
     )
     for record in records:
-        for line in _record(record, width or 80):
+        for line in _record(record, console, width):
             console.print(line, no_wrap=True, overflow="ellipsis" if width else "ignore")
     if not shown.tell():
         raise UserError("there is no record to show", "name a file that has some")
     return shown.getvalue().rstrip("\n") + "\n"
 
 
-def _record(record: Record, width: int) -> Iterator[Text]:
-    yield Text(printable(str(record.get("id") or record.get("query_id") or "")), "bold")
-    drawn = {"id"}
-    for shows in SHOWS:
-        for fields, text in shows(record, width):
-            drawn |= fields
-            yield Text()
-            yield from text.split("\n")
+def _record(record: Record, console: Console, width: int | None) -> Iterator[Text]:
+    drawn, title = _title(record)
+    if title:
+        yield from _folded(title, console, width)
+        yield Text()
+    parts = [part for shows in SHOWS for part in shows(record, width)]
+    for fields, text in parts:
+        drawn |= fields
+        yield from _folded(text, console, width)
+        yield Text()
     left = {name: value for name, value in record.items() if name not in drawn}
+    for text in _fields(left, FEW if parts else ROWS):
+        yield from _folded(text, console, width)
     if left:
         yield Text()
+
+
+def _title(record: Record) -> Part:
+    """What a record is about: its id, of a hit the question."""
+    if HIT <= record.keys() and isinstance(record.get("query"), str):
+        asked = Text.assemble((_line(record["query"]), "bold"), (f"  {record['query_id']}", "dim"))
+        return {"id", "query", "query_id"}, asked
+    name = next((each for each in ("id", "query_id") if record.get(each)), "id")
+    return {name}, Text(_line(record.get(name) or ""), "bold")
+
+
+def _folded(text: Text, console: Console, width: int | None) -> Iterator[Text]:
+    """The lines of a text; one that is too long goes on below, further in."""
+    for line in text.split("\n", allow_blank=True):
+        hang = min(len(line.plain) - len(line.plain.lstrip()) + 2, (width or 0) // 2)
+        drawn = line.plain.lstrip()[:1] in (*"├└│",)  # a branch is cut instead
+        if not width or line.cell_len <= width or drawn:
+            yield line
+            continue
+        first, *rest = line.wrap(console, width - hang, overflow="fold")
+        yield first
+        yield from (Text(" " * hang) + each for each in rest)
+
+
+def _fields(left: Record, most: int) -> Iterator[Text]:
+    """Fields by name, each with a line or at most so many, and each long text once."""
+    known: dict[str, str] = {}
     for name, value in left.items():
-        yield Text.assemble((f"{name}: ", "dim"), _plain(value))
-    yield Text()
+        base, _, end = name.rpartition("_")
+        if end in ("low", "high") and _interval(left, base):
+            continue
+        if isinstance(value, list) and len(value) == 1:
+            [value] = value
+        lines = _interval(left, name) or _lines(value)
+        if isinstance(value, str) and len(value) > NAMED:
+            before = known.setdefault(value, name)
+            lines = lines if before == name else [f"as {before}"]
+        if len(lines) == 1:
+            yield Text.assemble((f"{name}:", "dim"), f" {lines[0]}".rstrip())
+            continue
+        if more := len(lines[most:]):
+            lines = [*lines[:most], f"… {more} more line{'s' * (more > 1)}"]
+        yield Text.assemble((f"{name}:", "dim"), *(f"\n  {line}".rstrip(" ") for line in lines))
 
 
-def _plain(value: object) -> str:
-    """A value on one line; of a list of numbers, how many there are."""
-    if isinstance(value, list) and value and all(type(each) in (int, float) for each in value):
-        if len(value) > 8:
-            length = math.sqrt(sum(each * each for each in value))
-            return f"{len(value)} numbers, length {length:.3f}"
-    text = printable(" ".join(value.split()) if isinstance(value, str) else str(value))
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
+def _interval(record: Record, name: str) -> list[str]:
+    """A measure with the ends of its interval, if it has one."""
+    found = (record.get(f"{name}{end}") for end in ("", "_low", "_high"))
+    known = [f"{each:.3f}" for each in found if isinstance(each, float)]
+    return [f"{known[0]} [{known[1]}, {known[2]}]"] if len(known) == 3 else []
 
 
-def _masked(record: Record, width: int) -> Iterator[Part]:
+def _lines(value: object) -> list[str]:
+    """A value for people; of a long list of numbers, how many there are."""
+    if isinstance(value, str):
+        return [_line(line) for line in value.expandtabs(4).strip("\n").split("\n")]
+    if isinstance(value, dict) and not _flat(value):
+        return [f"{_line(name)}: {_line(each)}" for name, each in value.items()]
+    if not isinstance(value, list):
+        return [_line(value)]
+    if len(value) > 8 and all(type(each) in (int, float) for each in value):
+        length = math.sqrt(sum(each * each for each in value))
+        return [f"{len(value)} numbers, length {length:.3f}"]
+    if any(isinstance(each, str) and " " in each for each in value):
+        texts = (_lines(each) if isinstance(each, str) else [_line(each)] for each in value)
+        return [
+            f"{' ' if place else '-'} {line}" for some in texts for place, line in enumerate(some)
+        ]
+    return [_line(", ".join(map(_line, value)))]
+
+
+def _flat(value: Record) -> bool:
+    return not any(isinstance(each, list | dict) for each in value.values())
+
+
+def _line(value: object) -> str:
+    """A value on one line."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, dict) and _flat(value):
+        value = ", ".join(f"{name} {_line(each)}" for name, each in value.items())
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if "\n" in text:
+        text = " ".join(text.split())
+    return printable(text if len(text) <= LONGEST else f"{text[:LONGEST].rstrip()} …")
+
+
+def _masked(record: Record, width: int | None) -> Iterator[Part]:
     """Text with sentinels: the entities in their places, each entity in one color."""
     masked, entities = record.get("masked"), record.get("entities")
     if not isinstance(masked, str) or not isinstance(entities, list):
@@ -114,7 +195,7 @@ def _masked(record: Record, width: int) -> Iterator[Part]:
         text.append(_visible(masked[last : match.start()]))
         text.append(f"⟦{_visible(str(entities[number]))}⟧", f"bold {COLORS[number % len(COLORS)]}")
         last = match.end()
-    text.append(_visible(masked[last:]))
+    text.append(_visible(masked[last:].rstrip("\n")))
     same = {name for name, value in record.items() if value == _unmasked(masked, entities)}
     yield {"masked", "entities", "target", *same}, text
 
@@ -128,7 +209,7 @@ def _visible(text: str) -> str:
     return "\n".join(map(printable, text.expandtabs(4).split("\n")))
 
 
-def _html(record: Record, width: int) -> Iterator[Part]:
+def _html(record: Record, width: int | None) -> Iterator[Part]:
     """The elements of an HTML document; those that were masked are marked."""
     from structkit.structure.trees.drawing import branches
 
@@ -147,31 +228,41 @@ def _html(record: Record, width: int) -> Iterator[Part]:
     yield {"tagged", "masked", "untagged", "html"}, text
 
 
-def _trees(record: Record, width: int) -> Iterator[Part]:
+def _trees(record: Record, width: int | None) -> Iterator[Part]:
     """Each tree in brackets."""
     from structkit.structure.trees.brackets import read
     from structkit.structure.trees.drawing import lines
 
     for name, value in record.items():
         if isinstance(value, str) and (name == "tree" or name.endswith("_tree")):
-            drawn = map(printable, lines(read(value)))
-            yield {name}, Text.assemble((f"{name}\n", "dim"), "\n".join(drawn))
+            tree = read(value)
+            same = [each for each in record if _letters(record[each]) == _letters(*tree.words)]
+            above = [*_fields({each: record[each] for each in same[:1]} or {name: ""}, ROWS)]
+            drawn = map(Text, map(printable, lines(tree)))
+            yield {name, *same}, Text("\n").join([*above, *drawn])
 
 
-def _hit(record: Record, width: int) -> Iterator[Part]:
+def _letters(*texts: object) -> str:
+    return "".join("".join(text.split()) for text in texts if isinstance(text, str))
+
+
+def _hit(record: Record, width: int | None) -> Iterator[Part]:
     """A hit: its rank, place, score, and the lines that answer."""
-    if not {"query_id", "doc_id", "score", "rank"} <= record.keys():
+    if not record.keys() >= HIT:
         return
     from structkit.searching.listing import listing
 
-    question = record.get("query")
+    question, best = record.get("query"), record.get("best")
     asked = question if isinstance(question, str) else ""
-    drawn = listing([record], {record["query_id"]: asked}, {record["doc_id"]: record}, width)
-    fields = {"query_id", "doc_id", "score", "rank", "best", "path", "lines", "code", "text"}
-    yield fields, Text.from_ansi(drawn)
+    known = {record["doc_id"]: record} if {"path", "code", "text"} & record.keys() else {}
+    drawn = Text.from_ansi(listing([record], {record["query_id"]: asked}, known, width, ROWS))
+    named = best if isinstance(best, dict) else {}
+    if place := [f"{name} {_line(named[name])}" for name in named if name not in ("id", "text")]:
+        drawn.append(f"\n    {', '.join(place)}", "dim")
+    yield HIT | OF_A_HIT, drawn
 
 
-SHOWS: tuple[Callable[[Record, int], Iterator[Part]], ...] = (_hit, _masked, _html, _trees)
+SHOWS: tuple[Callable[[Record, int | None], Iterator[Part]], ...] = (_hit, _masked, _html, _trees)
 
 
 def _main(settings: Settings, options: OutputOptions) -> None:

@@ -90,6 +90,32 @@ def test_other_fields_are_named():
     )
 
 
+@pytest.mark.parametrize("width", [80, 120, None])
+def test_records_of_the_commands_look_as_before(width, golden):
+    """An answer, an element found, a row, negatives, names, nouns, trees, elements, scores, a run."""
+    shown = draw_records(read_records(Path("fixtures/show/records.jsonl")), width=width)
+    golden(Path(f"fixtures/show/{width or 'pipe'}.txt"), shown)
+
+
+def test_no_field_is_said_twice():
+    code = "def add(left, right):\n    return left + right  # as people do"
+    record = {"code": code, "positive": code, "negatives": [code], "scope": "", "n_low": 1}
+    lines = ["code:", *(f"  {line}" for line in code.split("\n")), "positive: as code"]
+    assert [*lines, "negatives: as code", "scope:", "n_low: 1"] == draw_records(
+        [record]
+    ).splitlines()
+    parsed = {"text": "a  b", "tree": "(S (A a) (B b))", "other": "a c"}
+    drawn = ["text: a  b", "S", "├─ A a", "└─ B b", "", "other: a c"]
+    assert drawn == draw_records([parsed]).splitlines()
+
+
+def test_of_much_text_the_first_lines_are_shown():
+    text = "\n".join(map(str, range(50)))
+    assert "19\n  … 30 more lines\n" in draw_records([{"text": text}])
+    tree = {"text": text, "tree": "(S (A a) (B b))"}
+    assert "2\n  … 47 more lines\n" in draw_records([tree])
+
+
 @pytest.mark.parametrize("width", [60, 100])
 def test_lines_fit_the_terminal(width):
     pages = list(html_variants(read_records(Path("fixtures/pages/test.jsonl"))[:3]))
