@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import inspect
+from collections.abc import Iterator
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -15,6 +16,8 @@ from mkdocs.structure.files import File, Files
 
 import structkit
 from docs.examples import results
+from docs.terminal import COMMANDS as COMMANDS_SHOWN
+from docs.terminal import PICTURES
 from structkit.cli.main import sections
 from structkit.cli.manual import commands, examples
 from structkit.registry import KINDS, Plugin, plugins
@@ -62,9 +65,17 @@ def command(title: str, made: Any, context: Any, seen: dict[str, tuple[str, str]
     """What a command is for, its records, examples with what they read and write, and its flags."""
     shown = [_example(line, *seen.get(line, ("", ""))) for line in examples(made)]
     records = "\n".join(f"- **{verb}** {names}" for verb, names in made.records.items())
-    return _page(f"`{title}`", made.help or "", records, "## Examples", *shown) + _flags(
-        "## Flags", made, context
-    )
+    pictures = "\n".join(_pictures(title.removeprefix("structkit ")))
+    about = [each for each in (made.help or "", pictures, records) if each]
+    return _page(f"`{title}`", *about, "## Examples", *shown) + _flags("## Flags", made, context)
+
+
+def _pictures(name: str) -> Iterator[str]:
+    """What a terminal shows of a command, where docs/terminal.py draws it."""
+    for each in COMMANDS_SHOWN:
+        if each.startswith(name):
+            for theme in PICTURES:
+                yield f"![{COMMANDS_SHOWN[each]}](../{each}-{theme}.svg#gh-{theme}-mode-only)"
 
 
 def _example(line: str, read: str, written: str) -> str:

@@ -1,4 +1,4 @@
-"""The picture of a terminal in README.md, for light and dark pages: python docs/terminal.py."""
+"""Pictures of a terminal in README.md and the pages of `show`: python docs/terminal.py."""
 
 from __future__ import annotations
 
@@ -16,18 +16,22 @@ from rich.console import Console
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME
 from rich.text import Text
 
-COMMAND = 'structkit ask fixtures/collect/src "how is the area of a circle computed" -k 3'
+COMMANDS = {
+    "terminal": 'structkit ask fixtures/collect/src "how is the area of a circle computed" -k 3',
+    "show": "structkit mask-entities fixtures/code/test.jsonl | structkit show",
+}
 PICTURES = {"light": DEFAULT_TERMINAL_THEME, "dark": SVG_EXPORT_THEME}
 WIDTH = 88
 
 
-def session() -> str:
-    """The command, and what it prints at a terminal, with its colors."""
+def session(name: str) -> str:
+    """A command, and what it prints at a terminal, with its colors."""
     with tempfile.TemporaryDirectory() as places:
         plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
         own = {"XDG_CACHE_HOME": places, "XDG_DATA_HOME": places, "TERM": "xterm-256color"}
         reading, writing = pty.openpty()
-        command = [sys.executable, "-m", *shlex.split(COMMAND)]
+        program = shlex.join([sys.executable, "-m", "structkit"])
+        command = ["bash", "-c", f'structkit() {{ {program} "$@"; }}\n{COMMANDS[name]}']
         done = subprocess.Popen(
             command,
             stdout=writing,
@@ -39,7 +43,7 @@ def session() -> str:
         while some := _read(reading):
             seen += some
         done.wait()
-    return f"$ {COMMAND}\n" + seen.decode().replace("\r", "")
+    return f"$ {COMMANDS[name]}\n" + seen.decode().replace("\r", "")
 
 
 def _read(terminal: int) -> bytes:
@@ -59,6 +63,7 @@ def picture(text: str, theme: str) -> str:
 
 
 if __name__ == "__main__":
-    seen = session()
-    for theme in PICTURES:
-        Path("docs", f"terminal-{theme}.svg").write_text(picture(seen, theme), "utf-8")
+    for name in COMMANDS:
+        seen = session(name)
+        for theme in PICTURES:
+            Path("docs", f"{name}-{theme}.svg").write_text(picture(seen, theme), "utf-8")

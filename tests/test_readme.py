@@ -38,11 +38,12 @@ def test_session_at_a_terminal(block, tmp_path):
         assert SCORE.sub("…", expected) == SCORE.sub("…", seen)
 
 
-def test_its_picture_shows_what_a_terminal_shows():
-    session = SCORE.sub("…", plain(terminal.session()))
+@pytest.mark.parametrize("name", terminal.COMMANDS)
+def test_a_picture_shows_what_a_terminal_shows(name):
+    session = SCORE.sub("…", plain(terminal.session(name)))
     for theme in terminal.PICTURES:
-        kept = Path(f"docs/terminal-{theme}.svg").read_text("utf-8")
-        assert f"docs/terminal-{theme}.svg" in README
+        kept = Path(f"docs/{name}-{theme}.svg").read_text("utf-8")
+        assert f"docs/{name}-{theme}.svg" in README or name != "terminal"
         told = "run python docs/terminal.py"
         assert words_of(terminal.picture(session, theme)) == words_of(kept), told
 

@@ -37,7 +37,7 @@ def preorder(tree: Tree) -> Iterator[tuple[int, int]]:
 
 
 def lines(tree: Tree) -> list[str]:
-    r"""A tree as text; a node without a label is a dot.
+    r"""A tree as text; a node without a label is a dot, as is each where all labels are `X`.
 
     >>> from structkit.structure.trees.brackets import read
     >>> print("\n".join(lines(read("(S (NP (DT the) (NN cat)) (VBD slept))"))))
@@ -46,14 +46,21 @@ def lines(tree: Tree) -> list[str]:
     │  ├─ DT the
     │  └─ NN cat
     └─ VBD slept
+    >>> lines(read("(X (X the) (X cat))"))
+    ['·', '├─ the', '└─ cat']
     """
+    labelled = {*tree.labels} != {"X"}
     nodes = list(preorder(tree))
     drawn = branches([depth for _, depth in nodes])
-    return [branch + name(tree, node) for branch, (node, _) in zip(drawn, nodes, strict=True)]
+    return [
+        branch + name(tree, node, labelled=labelled)
+        for branch, (node, _) in zip(drawn, nodes, strict=True)
+    ]
 
 
-def name(tree: Tree, node: int) -> str:
+def name(tree: Tree, node: int, *, labelled: bool = True) -> str:
     """The label of a node, and its word if it is a leaf."""
+    label = tree.labels[node] if labelled else ""
     if tree.word[node] < 0:
-        return tree.labels[node] or "·"
-    return f"{tree.labels[node]} {tree.words[tree.word[node]]}".strip()
+        return label or "·"
+    return f"{label} {tree.words[tree.word[node]]}".strip()
