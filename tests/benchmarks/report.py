@@ -41,13 +41,15 @@ REPORTS, REPORT = Path("reports"), Path("REPORT.md")
 SENTENCES = ("STS 12", "STS 16", "STS B", "SICK R")  # tasks whose mean is told too
 HEAD = """# Report
 
-Every number here was written by a recipe into [reports](reports), and by `make report` from there
-into this file. Intervals are 95 %, over the queries, of means over the seeds; p-values are of
-paired randomization tests, in tables of StrAE's family of draws of pairs. Each recipe states its
-hypotheses, and `p_holm` is corrected for these; all other pairs are in the JSON, uncorrected. Those
-of all tables but the tuned one of StrAE's family were written after the runs, on 2026-11-23, from
-the papers' claims and each recipe's question. `make report DATA=../shared/data` builds a small
-slice of the tables again, and compares it with these intervals.
+Each table has the question, the verdicts, the systems, the stated hypotheses and the command.
+Every number was written by a recipe into [reports](reports), and by `make report` from there into
+this file; [Results](docs/results.md) has all claims in one table. Intervals are 95 %, over the
+queries, of means over the seeds; p-values are of paired randomization tests, in tables of StrAE's
+family of draws of pairs. Each recipe states its hypotheses, and `p_holm` is corrected for these;
+all other pairs are in the JSON, uncorrected. Those of all tables but the tuned one of StrAE's
+family were written after the runs, on 2026-11-23, from the papers' claims and each recipe's
+question. `make report DATA=../shared/data` builds a small slice of the tables again, and compares
+it with these intervals.
 """
 
 
@@ -261,29 +263,57 @@ def add_costs(rows: Sequence[Record], folder: Path, pages: int) -> None:
 
 def section(name: str, content: Mapping[str, Any], words: str) -> str:
     """The part of REPORT.md about one table."""
-    data = ", ".join(f"`{file}` {digest[:12]}" for file, digest in content["data"].items())
-    parts = [f"## {content['title']}", words.strip(), f"```sh\n{content['command']}\n```"]
-    if content["seeds"]:
-        parts.append(f"Seeds {', '.join(content['seeds'])}.")
-    if data:
-        parts.append(
-            f"SHA-256 of the data, unpacked: {data}. All in [{name}.json](reports/{name}.json)."
-        )
-    parts.append(table(content["rows"], markdown=True))
-    parts += compared(content["comparisons"])
-    parts.append(table(content.get("trainings", []), markdown=True))
+    stated = [each for each in content["comparisons"] if "p_holm" in each]
+    others = len(content["comparisons"]) - len(stated)
+    seeds = f"Seeds {', '.join(content['seeds'])}. " if content["seeds"] else ""
+    trainings = duration(content.get("trainings", []))
+    suite = any("Score" in row for row in content["rows"])
+    parts = [
+        f"## {content['title']}",
+        words.strip(),
+        table([main_values(row, suite=suite) for row in content["rows"]], markdown=True),
+        f"Stated hypotheses, corrected for {len(stated)}:" if stated else "",
+        table(stated, markdown=True),
+        f"```sh\n{content['command']}\n```",
+        f"{seeds}{trainings}Each of them, all values with their intervals, the hashes of the data "
+        f"and {others} other pairs, uncorrected, are in [{name}.json](reports/{name}.json).",
+    ]
     return "\n\n".join(part for part in parts if part)
 
 
-def compared(comparisons: Sequence[Record]) -> list[str]:
-    """The stated hypotheses as a table, and how many other pairs there are."""
-    stated = [each for each in comparisons if "p_holm" in each]
-    others = len(comparisons) - len(stated)
-    return [
-        f"Stated hypotheses, corrected for {len(stated)}:" if stated else "",
-        table(stated, markdown=True),
-        f"Other pairs, in the JSON and not corrected: {others}." if others else "",
-    ]
+def duration(trainings: Sequence[Record]) -> str:
+    """How many trainings there were, and how long they took.
+
+    >>> duration([{"records": 8, "seconds": 1.5}, {"records": 5216, "seconds": 9.6}])
+    '2 trainings, of 8 to 5,216 records in 2 to 10 s each. '
+    """
+    if not trainings:
+        return ""
+    ends = []
+    for name in ("records", "seconds"):
+        values = [round(each[name]) for each in trainings]
+        ends.append(" to ".join(f"{each:,}" for each in sorted({min(values), max(values)})))
+    some = f"{len(trainings)} trainings" if len(trainings) > 1 else "One training"
+    return f"{some}, of {ends[0]} records in {ends[1]} s each. "
+
+
+def main_values(row: Record, *, suite: bool = False) -> Record:
+    """Of one set of queries the first measure; of a suite the Score, the others without intervals.
+
+    >>> main_values({"system": "a", "queries": 2, "RR": 0.5, "RR_low": 0.1, "R": 0.7, "R_low": 0.2})
+    {'system': 'a', 'queries': 2, 'RR': 0.5, 'RR_low': 0.1}
+    >>> main_values({"system": "a", "STS": 30.04, "STS_low": 20.0, "Score": 30.0}, suite=True)
+    {'system': 'a', 'STS': '30.0', 'Score': 30.0}
+    """
+    measures = [name for name in row if f"{name}_low" in row]
+    if suite:
+        single = {name for name in (*measures, "sentences") if name in row and name != "Score"}
+        shown = {name: f"{round(row[name], 1) + 0:.1f}" for name in single}
+    else:
+        single, shown = {*(measures[1:] if "queries" in row else ())}, {}
+    ends = {f"{name}{end}" for name in single for end in ("_low", "_high", "_deviation")}
+    left = row.keys() - ends - (single - shown.keys())
+    return {name: shown.get(name, value) for name, value in row.items() if name in left}
 
 
 def report(folder: Path = REPORTS) -> str:

@@ -92,7 +92,6 @@ def test_other_fields_are_named():
 
 @pytest.mark.parametrize("width", [80, 120, None])
 def test_records_of_the_commands_look_as_before(width, golden):
-    """An answer, an element found, a row, negatives, names, nouns, trees, elements, scores, a run."""
     shown = draw_records(read_records(Path("fixtures/show/records.jsonl")), width=width)
     golden(Path(f"fixtures/show/{width or 'pipe'}.txt"), shown)
 

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from structkit.scoring.measures import compare
-from tests.benchmarks.report import REPORT, Systems, compared, main, outside, report, section, state
+from tests.benchmarks.report import REPORT, Systems, main, outside, report, section, state
 
 
 def scored(**runs):
@@ -65,10 +65,11 @@ def test_what_a_recipe_states_of_one_set_is_not_stated_of_others():
     pairs = [pair | {"measure": each} for each in ("go", "php")] + [pair | {"against": "start"}]
     assert ["sda:bm25:php", "sda:start"] == state(pairs, ["sda:bm25:php", "sda:start", "a:b"])
     assert [None, 0.04, 0.04] == [each.get("p_holm") for each in pairs]
-    told = compared(pairs)
-    assert told[0] == "Stated hypotheses, corrected for 2:"
-    assert "php" in told[1] and "go" not in told[1]
-    assert told[2] == "Other pairs, in the JSON and not corrected: 1."
+    content = {"title": "", "command": "", "seeds": [], "data": {}, "rows": []}
+    told = section("code", content | {"comparisons": pairs}, "")
+    assert "Stated hypotheses, corrected for 2:" in told
+    assert "php" in told and "go" not in told
+    assert "and 1 other pairs, uncorrected, are in [code.json]" in told
 
 
 def test_what_titles_are_worth_is_what_the_files_give():
@@ -164,9 +165,9 @@ def test_a_table_is_gathered_with_its_costs_data_and_trainings(gather, tmp_path)
     costs = [(row["bytes a page"], row["CPU seconds"]) for row in content["rows"]]
     assert costs == [("", ""), (15, 0.5)]
     text = section("seal", content, "What it means.\n")
-    assert text.startswith("## Pages\n\nWhat it means.\n\n```sh\nmake seal\n```")
+    assert text.startswith("## Pages\n\nWhat it means.\n\n| system ")
     assert "| seal   |     1 |       3 | 0.667 [" in text
-    assert "| seal@0 |       8 |     2 | 1.500   |" in text
+    assert "```sh\nmake seal\n```\n\nSeeds 0. One training, of 8 records in 2 s each." in text
 
 
 def test_several_sets_make_one_table(gather):
@@ -194,4 +195,5 @@ def test_of_a_suite_the_comparison_of_the_whole_is_told(gather):
     assert (["1"], ["strae"]) == (content["seeds"], [row["system"] for row in content["rows"]])
     assert content["comparisons"] == [{"system": "strae", **pair}]
     assert content["trainings"] == [{"model": "strae@1", "records": 8, "steps": 2, "seconds": 1.5}]
-    assert "30.000 [20.000, 40.000]" in section("strae", content, "")
+    of_suite = {**content, "rows": [content["rows"][0] | {"Score": 30.0}]}
+    assert "| strae  |     2 | 30.0 | 30.000 |" in section("strae", of_suite, "")
