@@ -49,6 +49,7 @@ from structkit.seeds import key
 
 ENTRY, SLACK = 1 << 10, 1 << 18  # bytes of a checkpoint for each weight, and for all else
 # what a checkpoint has of a trainer as it is
+LENGTH = ("epochs", "max_steps")  # the learning rate depends on them
 PROGRESS = ("step", "records", "parts")
 
 
@@ -363,10 +364,13 @@ class RunFolder:
         before = {"method": facts["method"], **facts["settings"], "data": data["sha256"]}
         before |= {"held_out": data.get("held_out")}
         if other := differences(before, run):
+            elsewhere = f"name another folder with {flag('output')}"
+            if of_length(before, run) and "model" in run:  # its rate fell to the end of its steps
+                start = f"{flag('model')} {self.final}"
+                elsewhere = f"go on from its end with {start} and another {flag('output')}"
             raise UserError(
                 f"the finished run in {self.final} differs in {', '.join(other)}",
-                f"train it again with {flag('overwrite')}, or name another folder with "
-                f"{flag('output')}",
+                f"train it again with {flag('overwrite')}, or {elsewhere}",
             )
         say(f"the run in {self.final} is complete; {flag('overwrite')} trains it again")
         known = {name: facts[name] for name in ("steps", "losses")}
@@ -400,13 +404,21 @@ class RunFolder:
         again = f"start again with {flag('overwrite')}"
         try:
             state: dict[str, Any] = torch.load(latest, map_location="cpu", weights_only=True)
-            other = differences(state["run"], self.run)
+            before = state["run"]
+            other = differences(before, self.run)
         except Exception:  # damage raises many kinds, and torch's advice is to load it unsafely
             raise UserError("is damaged or cut short", again).at(str(latest)) from None
         if other:
+            same = "the same settings and data"
+            if of_length(before, self.run):  # the learning rate falls over all steps
+                same = " and ".join(
+                    f"{flag(name)} {before[name]}" if before[name] else f"no {flag(name)}"
+                    for name in LENGTH
+                    if before.get(name) != self.run.get(name)
+                )
             raise UserError(
                 f"the stopped run in {self.partial} differs in {', '.join(other)}",
-                f"resume with the same settings and data, or {again}",
+                f"resume with {same}, or {again}",
             )
         return state
 
@@ -479,3 +491,8 @@ def differences(before: Record, run: Record) -> list[str]:
         for name in sorted(run)
         if before.get(name) != run.get(name)
     ]
+
+
+def of_length(before: Record, run: Record) -> bool:
+    """Whether a run differs from an earlier one only in how long it is."""
+    return all(name in LENGTH or before.get(name) == run.get(name) for name in run)
