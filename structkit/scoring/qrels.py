@@ -11,7 +11,15 @@ from typing import NamedTuple
 
 from structkit.errors import UserError, flag, unknown
 from structkit.records.jsonl import Record
-from structkit.scoring.runs import PlacedLines, Row, column_rows, columns, json_rows
+from structkit.scoring.runs import (
+    PlacedLines,
+    Row,
+    column_rows,
+    columns,
+    json_row,
+    twice,
+    values_by_query,
+)
 
 Qrels = dict[str, dict[str, int]]  # query_id -> doc_id -> relevance
 LineRange = tuple[int, int]  # the first and the last line, from 1
@@ -42,39 +50,58 @@ class Judgement(NamedTuple):
 
 def read_qrels(path: str, gains: Gains | None = None) -> Qrels:
     """The judgements of whole documents in a file, as `read_judgements` reads it."""
-    qrels: Qrels = {}
-    for query_id, doc_id, relevance, _ in read_judgements(path, gains, whole=True):
-        qrels.setdefault(query_id, {})[doc_id] = relevance
+    with PlacedLines(path) as rows:
+        qrels = _by_query(rows, gains)
+        if not qrels:
+            raise _none()
     return qrels
 
 
-def read_judgements(
-    path: str, gains: Gains | None = None, *, whole: bool = False
-) -> Iterator[Judgement]:
+def _by_query(rows: PlacedLines, gains: Gains | None) -> Qrels:
+    if rows.first.startswith(b"{") and not gains:
+        return values_by_query(rows, "relevance", (int,), "judged", _judged_row)
+    qrels: Qrels = {}
+    for query_id, doc_id, value, _ in _rows(rows, gains):
+        judged = qrels.setdefault(query_id, {})
+        if doc_id in judged:
+            raise twice(query_id, doc_id, "judged")
+        judged[doc_id] = _relevance(value)
+    return qrels
+
+
+def _judged_row(line: bytes, field: str) -> Row:
+    query_id, doc_id, value, record = json_row(line, field)
+    return query_id, doc_id, _relevance(value), record
+
+
+def read_judgements(path: str, gains: Gains | None = None) -> Iterator[Judgement]:
     """The judgements in a file: JSONL records, TREC's four columns or BEIR's three under a header.
 
     With `gains`, the field `label` of JSONL records says what a document is worth, and
-    `relevance` is not read. JSONL records may judge only the lines `start_line` to `end_line`,
-    which are not read if `whole`. A label without a gain, a document that is judged twice for a
-    query, a relevance that is not a whole number and an empty file raise with their place.
+    `relevance` is not read. JSONL records may judge only the lines `start_line` to `end_line`.
+    A label without a gain, a document that is judged twice for a query, a relevance that is not a
+    whole number and an empty file raise with their place.
     """
     seen: set[tuple[str, str, LineRange | None]] = set()
     with PlacedLines(path) as rows:
         for query_id, doc_id, value, record in _rows(rows, gains):
-            lines = None if whole else _lines(record)
+            lines = _lines(record)
             if (query_id, doc_id, lines) in seen:
-                problem = f'document "{doc_id}" is judged twice for query "{query_id}"'
-                raise UserError(problem, "keep one of them")
+                raise twice(query_id, doc_id, "judged")
             seen.add((query_id, doc_id, lines))
             yield Judgement(query_id, doc_id, _relevance(value), lines)
         if not seen:
-            raise UserError("holds no judgements", f"give {FORMS}")
+            raise _none()
+
+
+def _none() -> UserError:
+    return UserError("holds no judgements", f"give {FORMS}")
 
 
 def _rows(rows: PlacedLines, gains: Gains | None) -> Iterator[Row]:
     """The rows, from whatever the file holds."""
     if rows.first.startswith(b"{"):
-        return _gained(rows, gains) if gains else json_rows(rows, "relevance")
+        return _gained(rows, gains) if gains else (json_row(line, "relevance") for line in rows)
     if gains and rows.first:
         remedy = f"give {flag('gains')} JSONL with query_id, doc_id, label"
         raise UserError("the judgements have no labels", remedy)
@@ -95,7 +122,8 @@ def _lines(record: Record) -> LineRange | None:
 
 
 def _gained(rows: PlacedLines, gains: Gains) -> Iterator[Row]:
-    for query_id, doc_id, label, record in json_rows(rows, "label", (str,)):
+    for line in rows:
+        query_id, doc_id, label, record = json_row(line, "label", (str,))
         if label not in gains:
             raise UserError(f'label "{label}" has no gain', f"there are: {', '.join(gains)}")
         yield query_id, doc_id, gains[label], record

@@ -6,7 +6,7 @@ And the rows of files of runs and judgements, JSON lines or columns, with the pl
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from math import isfinite
 from types import TracebackType
@@ -17,7 +17,7 @@ import orjson
 
 from structkit.errors import MEND, UserError, flag, missing
 from structkit.records.jsonl import BOM, Record, json_kind, not_json, not_utf8
-from structkit.records.lines import Lines, maximum_bytes, too_long
+from structkit.records.lines import Block, Lines, maximum_bytes, too_long
 from structkit.records.output import Output, write_records
 
 Run = dict[str, dict[str, float]]  # query_id -> doc_id -> score
@@ -40,12 +40,11 @@ def read_run(path: str) -> Run:
     Ranks are not read: scores decide, as in trec_eval. A document that is ranked twice for a
     query, a score that is not a finite number and an empty file raise with their place.
     """
-    run: Run = {}
     collecting = gc.isenabled()
     gc.disable()  # millions of objects without a cycle: looking for one takes half the time
     try:
         with PlacedLines(path) as rows:
-            _add_rows(run, rows)
+            run = _read(rows)
             if not run:
                 raise UserError("holds no results", "search again: it may have been interrupted")
     finally:
@@ -54,28 +53,29 @@ def read_run(path: str) -> Run:
     return run
 
 
-def _add_rows(run: Run, rows: PlacedLines) -> None:
-    query, documents = None, {}
-    parts = json_rows(rows, "score") if rows.first[:1] == b"{" else trec_rows(rows)
-    for query_id, doc_id, score, _ in parts:
-        if query_id != query:  # the rows of a query are adjacent
-            query, documents = query_id, run.setdefault(query_id, {})
+def _read(rows: PlacedLines) -> Run:
+    if rows.first[:1] == b"{":
+        return values_by_query(rows, "score", (float, int), "ranked", json_row)
+    run: Run = {}
+    for query_id, doc_id, score, _ in trec_rows(rows):
+        documents = run.setdefault(query_id, {})
         if doc_id in documents:
-            problem = f'document "{doc_id}" is ranked twice for query "{query_id}"'
-            raise UserError(problem, "keep one of them")
-        if not isfinite(score):
-            raise UserError(f'field "score" is {score}', "compute it again: it must be finite")
+            raise twice(query_id, doc_id, "ranked")
         documents[doc_id] = score
+    return run
 
 
 def trec_rows(lines: Iterable[bytes]) -> Iterator[Row]:
     """The rows of the lines of a TREC run."""
     for query_id, doc_id, score, record in column_rows(lines, 6, 2, 4, f"{TREC}, or JSONL"):
         try:
-            yield query_id, doc_id, float(score), record
+            number = float(score)
         except ValueError:
             problem = f'the score is "{score}", not a number'
             raise UserError(problem, f"the columns are {TREC}") from None
+        if not isfinite(number):  # JSON has no such numbers
+            raise UserError(f'field "score" is {number}', "compute it again: it must be finite")
+        yield query_id, doc_id, number, record
 
 
 def ranking(documents: dict[str, float]) -> list[str]:
@@ -133,20 +133,17 @@ class PlacedLines:
 
     def __init__(self, path: str) -> None:
         lines = Lines([path])
-        self.file, self.line = lines.file, 0
-        texts = self._read(lines)
-        some = (each.removeprefix(BOM) for each in texts)
-        self.first = next((each for each in some if each and not each.isspace()), b"")
-        self._texts = chain([self.first] if self.first else (), texts)
-
-    def _read(self, lines: Lines) -> Iterator[bytes]:
-        most = maximum_bytes()
-        for block in lines.blocks():
-            for self.line, line in enumerate(block.lines(), block.line + 1):  # noqa: B020 its place
-                if len(line) > most:
-                    raise too_long().at(block.file, self.line)
-                if line and not line.isspace():
-                    yield line
+        self.file, self.line, self.first = lines.file, 0, b""
+        self.most = maximum_bytes()
+        blocks, ahead = lines.blocks(), list[Block]()
+        for block in blocks:
+            if not block.number:
+                block.data = block.data.removeprefix(BOM)
+            ahead.append(block)
+            self.first = next(self.of_block(block), b"")
+            if self.first:
+                break
+        self.blocks = chain(ahead, blocks)
 
     def __enter__(self) -> Self:
         return self
@@ -158,39 +155,81 @@ class PlacedLines:
             error.at(self.file, self.line)
 
     def __iter__(self) -> Iterator[bytes]:
-        return self._texts
+        return chain.from_iterable(map(self.of_block, self.blocks))
 
-    def records(self, field: str) -> Iterator[Any]:
-        """The JSON values of these lines; where one does not parse, `field` may be the reason."""
-        for line in self._texts:
+    def of_block(self, block: Block) -> Iterator[bytes]:
+        """The lines of one block of the file."""
+        for self.line, line in enumerate(block.lines(), block.line + 1):  # noqa: B020 its place
+            if self.is_text(line):
+                yield line
+
+    def is_text(self, line: bytes) -> bool:
+        """Whether a line is not blank. Errors: it is too long."""
+        if len(line) > self.most:
+            raise too_long().at(self.file, self.line)
+        return not line.isspace()
+
+
+def values_by_query(
+    rows: PlacedLines,
+    field: str,
+    kinds: tuple[type, ...],
+    what: str,
+    read: Callable[[bytes, str], Row],
+) -> dict[str, dict[str, Any]]:
+    """A field's value of JSON records for each query and document. Errors: one has two.
+
+    `read` is for a line that is not as usual, such as a value of other `kinds`. What is usual is
+    done here, with no call for a line but the parser's: a generator for each step would take a
+    quarter of the time.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    query, documents, loads = None, dict[str, Any](), orjson.loads
+    for block in rows.blocks:
+        short = len(block.data) <= rows.most
+        for rows.line, line in enumerate(block.lines(), block.line + 1):  # noqa: B020 its place
             try:
-                value = orjson.loads(line)
-            except orjson.JSONDecodeError as error:
-                if b"NaN" in line:
-                    raise UserError(f'field "{field}" is NaN', "compute it again") from None
-                raise not_json(error, line) from None
-            yield value
+                record = loads(line)
+                query_id, doc_id, value = record["query_id"], record["doc_id"], record[field]
+                usual = short and type(query_id) is type(doc_id) is str and type(value) in kinds
+            except (ValueError, LookupError, TypeError):
+                usual = False
+            if not usual:
+                if not rows.is_text(line):
+                    continue
+                query_id, doc_id, value, _ = read(line, field)
+            if query_id != query:  # the rows of a query are adjacent
+                query, documents = query_id, found.setdefault(query_id, {})
+            if doc_id in documents:
+                raise twice(query_id, doc_id, what)
+            documents[doc_id] = value
+    return found
 
 
-def json_rows(
-    rows: PlacedLines, field: str, kinds: tuple[type, ...] = (float, int)
-) -> Iterator[Row]:
-    """Query id, document id and a field's value of JSON records, and these; ids may be numbers."""
-    for record in rows.records(field):
-        try:
-            query_id, doc_id, value = record["query_id"], record["doc_id"], record[field]
-        except (KeyError, TypeError):
-            if not isinstance(record, dict):
-                raise UserError("the line is not a JSON object", MEND) from None
-            names = ("query_id", "doc_id", field)
-            raise missing(next(each for each in names if each not in record), record) from None
-        if type(value) not in kinds:
-            raise _other_kind(field, value, "a string" if str in kinds else "a number")
-        if type(query_id) is not str:
-            query_id = _identifier(query_id, "query_id")
-        if type(doc_id) is not str:
-            doc_id = _identifier(doc_id, "doc_id")
-        yield query_id, doc_id, value, record
+def twice(query_id: str, doc_id: str, what: str) -> UserError:
+    """The error for a document that a file has twice for a query."""
+    problem = f'document "{doc_id}" is {what} twice for query "{query_id}"'
+    return UserError(problem, "keep one of them")
+
+
+def json_row(line: bytes, field: str, kinds: tuple[type, ...] = (float, int)) -> Row:
+    """Query id, document id and a field's value of a JSON record, and it; ids may be numbers."""
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        if b"NaN" in line:
+            raise UserError(f'field "{field}" is NaN', "compute it again") from None
+        raise not_json(error, line) from None
+    try:
+        query_id, doc_id, value = record["query_id"], record["doc_id"], record[field]
+    except (KeyError, TypeError):
+        if not isinstance(record, dict):
+            raise UserError("the line is not a JSON object", MEND) from None
+        names = ("query_id", "doc_id", field)
+        raise missing(next(each for each in names if each not in record), record) from None
+    if type(value) not in kinds:
+        raise _other_kind(field, value, "a string" if str in kinds else "a number")
+    return _identifier(query_id, "query_id"), _identifier(doc_id, "doc_id"), value, record
 
 
 def _other_kind(field: str, value: object, kind: str) -> UserError:
@@ -198,7 +237,7 @@ def _other_kind(field: str, value: object, kind: str) -> UserError:
 
 
 def _identifier(value: object, field: str) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, str | int) and not isinstance(value, bool):
         return str(value)
     raise _other_kind(field, value, "a string")
 
