@@ -123,7 +123,7 @@ class Records:
 
     def _here(self) -> Iterator[Record]:
         """The records that are left in the block."""
-        block, shard, loads, flat = self._block, self.shard, orjson.loads, _ROUNDED.isdisjoint
+        block, shard, loads = self._block, self.shard, orjson.loads
         numbered, most = self.numbered, maximum_bytes()
         for line, self._at in self._rest:  # noqa: B020 the place stays known
             if shard and (block.number + self._at) % shard.count != shard.index:
@@ -149,12 +149,11 @@ class Records:
                         "write one JSON object per line (jq -c '.[]' unrolls an array)",
                     )
                 )
-            # the usual record has texts only
-            if not flat(map(type, record.values())):
-                if may_be_deep(line) and is_deep(record):
-                    raise self.place(too_deep())
-                if may_be_rounded(line):
-                    record = json.loads(line)
+            for value in record.values():
+                # the usual record has texts only
+                if type(value) is not str and type(value) in _ROUNDED:
+                    record = self._exact(record, line)
+                    break
             if numbered and type(record.get("id")) is not str:
                 record = self._with_id(record)
             yield record
@@ -165,6 +164,12 @@ class Records:
         except orjson.JSONDecodeError as error:
             self.count += 1
             raise self.place(not_json(error, line)) from None
+
+    def _exact(self, record: Record, line: bytes) -> Record:
+        """A record with all digits of its numbers. Errors: it is too deep to be written."""
+        if may_be_deep(line) and is_deep(record):
+            raise self.place(too_deep())
+        return json.loads(line) if may_be_rounded(line) else record
 
     def _with_id(self, record: Record) -> Record:
         number = self._block.number + self._at + 1

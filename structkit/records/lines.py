@@ -201,19 +201,19 @@ class Lines:
                 passing = not line_end
                 if not data:
                     continue
-            head, line_end, tail = data.rpartition(b"\n")
+            end = data.rfind(b"\n") + 1
             size += len(data)
-            unfinished = len(tail) + (0 if line_end else unfinished)
-            if unfinished > most and not line_end:
+            unfinished = len(data) - end + (0 if end else unfinished)
+            if unfinished > most and not end:
                 yield from self._counted(_cut(b"".join((*parts, data)), most))
                 parts, size, unfinished, passing = [], 0, 0, True
-            elif data and (size < least or not line_end):
+            elif data and (size < least or not end):
                 parts.append(data)
             else:
-                whole = b"".join((*parts, head, line_end))
+                whole = b"".join((*parts, memoryview(data)[:end]))  # copied once, not three times
                 if fault:  # the lines before it are not lost
                     whole = whole[: whole.rfind(b"\n") + 1]
-                parts, size = [tail], len(tail)
+                parts, size = [data[end:]], len(data) - end
                 if whole:
                     yield from self._counted(whole)
                 if not data:
