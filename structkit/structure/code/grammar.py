@@ -179,18 +179,21 @@ class Grammar:
         into, along, out = cursor.goto_first_child, cursor.goto_next_sibling, cursor.goto_parent
         leaves: list[Span] = []
         hidden: list[Span] = []
+        take = leaves.append
         # a cursor over leaves costs half of the parse; queries cost as much, and leave strings and
         # types to be sorted out; recursion costs more (and has a depth limit)
         while True:
             node = cursor.node
             action = actions[node.kind_id]  # type: ignore[union-attr]
-            if action > TAKE:
-                if action == HIDE:
-                    hidden += self._hidden(node)  # type: ignore[arg-type]
+            if action == ENTER:  # most often
                 if into():
                     continue
-            elif action:
-                leaves.append(node.byte_range)  # type: ignore[union-attr]
+            elif action == TAKE:
+                take(node.byte_range)  # type: ignore[union-attr]
+            elif action == HIDE:
+                hidden += self._hidden(node)  # type: ignore[arg-type]
+                if into():
+                    continue
             while not along():
                 if not out():
                     return spans_outside(leaves, sorted(hidden)) if hidden else leaves
