@@ -18,7 +18,7 @@ import numpy as np
 from structkit.embeddings.reading import Embeddings
 from structkit.embeddings.vectors import BLOCK, Floats, Numbers, Vectors
 
-PAIRS = 1024  # pairs that are scored in float64 together
+PAIRS = 256  # pairs that are scored in float64 together: they stay in the cache
 
 
 def places(doc_ids: Sequence[str]) -> Numbers:
@@ -78,7 +78,7 @@ class Index:
         norms = np.sqrt(np.einsum("qd,qd->q", queries, queries, dtype=np.float64))  # (queries,)
         # twice the largest error of a float32 product of this many dimensions
         slack = norms * self.largest_norm * (queries.shape[1] + 4) * 2.0**-23 + 1e-37
-        candidates = Shortlist(self, queries.astype(np.float64), k)
+        candidates = Shortlist(self, queries.astype(np.float64), slack, k)
         for first, last in self._blocks():
             rows = slice(self.starts[first], self.starts[last])
             block = self.vectors[rows]
@@ -86,8 +86,7 @@ class Index:
             if rows.stop - rows.start != last - first:  # the best chunk of each document
                 chunks = self.starts[first:last] - rows.start
                 scores = np.maximum.reduceat(scores, chunks, axis=1)  # (queries, documents)
-            query, document = _candidates(scores, candidates.bar, slack, k)
-            candidates.add(query, document + first)
+            candidates.add(first, scores)
         return candidates.ranked()
 
     def best_rows(self, queries: Vectors, documents: Numbers) -> Numbers:
@@ -115,49 +114,58 @@ class Index:
             first = last
 
 
-def _candidates(scores: Vectors, bar: Floats, slack: Floats, k: int) -> tuple[Numbers, Numbers]:
-    """The pairs (query, document of the block) whose true score may reach the bar and top k."""
-    count, documents = scores.shape
-    least = (bar - slack).astype(np.float32)
-    passing = scores >= least[:, None]  # (queries, documents)
-    if documents > k and np.count_nonzero(passing) > 4 * k * count:
-        own = np.partition(scores, documents - k, axis=1)[:, documents - k]
-        least = np.maximum(least, (own - 2 * slack).astype(np.float32))
-        passing = scores >= least[:, None]
-    query, document = np.divmod(np.flatnonzero(passing), documents)
-    return query, document
-
-
 class Shortlist:
-    """The k best documents of each query so far, by their true scores."""
+    """What may be among the k best documents of each query so far.
 
-    def __init__(self, index: Index, queries: Floats, k: int) -> None:
+    Float32 scores decide what may be, since a true score costs as much as twenty of these; only
+    where very many tie, and at the end, do true scores decide.
+    """
+
+    def __init__(self, index: Index, queries: Floats, slack: Floats, k: int) -> None:
         self.index, self.queries, self.k = index, queries, k
-        self.bar = np.full(len(queries), -np.inf)  # the k-th score of each query
-        self.query = self.document = np.empty(0, np.int64)
-        self.scores = np.empty(0, np.float32)
-        self.waiting: list[tuple[Numbers, Numbers]] = []
+        self.slack = 2 * slack  # between float32 scores of which one may stand for the other
+        self.least = np.full(len(queries), -np.inf, np.float32)  # lower scores are out
+        self.pairs: list[tuple[Numbers, Numbers, Vectors]] = []  # queries, documents, scores
+        self.new = 0  # pairs since they were looked through
 
-    def add(self, query: Numbers, document: Numbers) -> None:
-        """Add pairs; they are scored when there are enough."""
-        self.waiting.append((query, document))
-        if sum(len(part) for part, _ in self.waiting) >= self.k * len(self.bar):
-            self._merge()
+    def add(self, first: int, scores: Vectors) -> None:
+        """Add the documents from number `first` with their scores, (queries, documents)."""
+        count, documents = scores.shape
+        passing = scores >= self.least[:, None]  # (queries, documents)
+        if documents > self.k and np.count_nonzero(passing) > 4 * self.k * count:
+            own = np.partition(scores, documents - self.k, axis=1)[:, documents - self.k]
+            self.least = np.maximum(self.least, (own - self.slack).astype(np.float32))
+            passing = scores >= self.least[:, None]
+        places = np.flatnonzero(passing)
+        query, document = np.divmod(places, documents)
+        self.pairs.append((query, document + first, scores.ravel()[places]))
+        self.new += len(places)
+        if self.new >= self.k * count:
+            self._drop()
 
-    def _merge(self) -> None:
-        query = np.concatenate([part for part, _ in self.waiting])
-        document = np.concatenate([part for _, part in self.waiting])
-        self.waiting = []
-        scores = np.concatenate((self.scores, self._scores(query, document)))
-        query = np.concatenate((self.query, query))
-        document = np.concatenate((self.document, document))
+    def _drop(self) -> None:
+        """Leave out what is not among the k best by far."""
+        query, document, scores = (np.concatenate(part) for part in zip(*self.pairs, strict=True))
+        order = np.lexsort((-scores, query))
+        last = order[self._ranks(query[order]) == self.k - 1]
+        least = scores[last] - self.slack[query[last]]
+        self.least[query[last]] = np.maximum(self.least[query[last]], least.astype(np.float32))
+        kept = np.flatnonzero(scores >= self.least[query])
+        self.pairs, self.new = [(query[kept], document[kept], scores[kept])], 0
+        if len(kept) > 4 * self.k * len(self.least):
+            self._rank()
+
+    def _rank(self) -> None:
+        """Leave the k best by true scores, best first; equal ones by their places."""
+        query, document, _ = (np.concatenate(part) for part in zip(*self.pairs, strict=True))
+        scores = self._scores(query, document)
         order = np.lexsort((self.index.place[document], -scores, query))
-        starts = np.searchsorted(query[order], np.arange(len(self.bar)))
-        rank = np.arange(len(order)) - starts[query[order]]
-        kept = order[rank < self.k]
-        self.query, self.document, self.scores = query[kept], document[kept], scores[kept]
-        last = order[rank == self.k - 1]
-        self.bar[query[last]] = scores[last]
+        kept = order[self._ranks(query[order]) < self.k]
+        self.pairs = [(query[kept], document[kept], scores[kept])]
+
+    def _ranks(self, query: Numbers) -> Numbers:
+        """The rank of each pair among those of its query, of pairs in the order of queries."""
+        return np.arange(len(query)) - np.searchsorted(query, np.arange(len(self.least)))[query]
 
     def _scores(self, query: Numbers, document: Numbers) -> Vectors:
         """The true scores of pairs, rounded once: the same for equal vectors at any place."""
@@ -175,7 +183,7 @@ class Shortlist:
 
     def ranked(self) -> tuple[Vectors, Numbers]:
         """Scores and documents (queries, k), best first."""
-        if self.waiting:
-            self._merge()
-        shape = (len(self.bar), self.k)
-        return self.scores.reshape(shape), self.document.reshape(shape)
+        self._rank()
+        _, document, scores = self.pairs[0]
+        shape = (len(self.least), self.k)
+        return scores.reshape(shape), document.reshape(shape)
