@@ -85,13 +85,13 @@ soak: JOBS := 2
 
 BENCH = OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks $(if $(DATA),--data '$(DATA)') \
   $(if $(ONLY),--only $(ONLY))
-bench: $(INSTALLED) ## Speed beside peers, into benchmarks.json: make bench [ONLY='start …'] [DATA=…]
+bench: $(INSTALLED) ## Speed beside peers, into benchmarks/PROCESSOR.json: make bench [ONLY='start …'] [DATA=…]
 	$(BENCH)
 
-bench-check: $(INSTALLED) ## Fails where speed fell by more than a third against benchmarks.json
+bench-check: $(INSTALLED) ## Fails where speed fell by more than a third on this processor
 	$(BENCH) --check
 
-bench-readme: $(INSTALLED) ## benchmarks.json as the table between the marks <!-- bench --> of the documents
+bench-readme: $(INSTALLED) ## benchmarks/ as the table between the marks <!-- bench --> of the documents
 	$(BIN)/python -m tests.benchmarks.table --readme
 
 docs: $(INSTALLED) ## docs/ and the reference as a site, in build/site; a broken link is an error

@@ -4,8 +4,8 @@
     make bench-check
 
 DATA is the folder of codesearch/, structdoc/ and wikitext/: functions, pages and texts from there,
-not our own short ones. What is measured goes to benchmarks.json; `--check` leaves that file as it
-is, and fails where something is worse than there by more than a third.
+not our own short ones. What is measured goes to the file of this processor in benchmarks/;
+`--check` leaves it as it is, and fails where something is worse than there by more than a third.
 """
 
 import argparse
@@ -33,11 +33,15 @@ BENCHMARKS = {
 parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
 parser.add_argument("--data", type=Path)
 parser.add_argument("--only", nargs="*", choices=BENCHMARKS, help="some of them")
-parser.add_argument("--check", action="store_true", help="compare with benchmarks.json")
+parser.add_argument("--check", action="store_true", help="compare with the file of this processor")
 args = parser.parse_args()
 given = table.Given(args.data)
 
 compiled()
+here = table.machine()
+file = table.file_of(here)
+if args.check and not file.exists():
+    raise SystemExit(f"{file}: nothing was measured on this processor; make bench first")
 measured = {}
 for name in args.only or BENCHMARKS:
     table.ROWS.clear()
@@ -45,16 +49,13 @@ for name in args.only or BENCHMARKS:
         BENCHMARKS[name](given, Path(folder))
     measured[name] = list(table.ROWS)
     if not args.check:
-        table.write(table.FILE, {name: measured[name]})
+        table.write(file, {name: measured[name]})
 if args.check:
-    there, before = table.read(table.FILE)
-    here = table.machine()
-    if there["processor"] != here["processor"]:
-        print(f"measured on {here['processor']}, but {table.FILE} on {there['processor']}")
+    before = table.read(file)[1]
     worse = [
         line for name, now in measured.items() for line in table.fallen(now, before.get(name, []))
     ]
     if worse:
         raise SystemExit("\n".join(["worse by more than a third:", *worse]))
 else:
-    print(table.markdown(table.machine(), (row for found in measured.values() for row in found)))
+    print(table.markdown({file.stem: (here, [row for of in measured.values() for row in of])}))

@@ -1,6 +1,6 @@
-"""benchmarks.json: what was measured, on which machine, and the table of it.
+"""benchmarks/PROCESSOR.json: what was measured on a processor, and the table of all of them.
 
-python -m tests.benchmarks.table           the table
+python -m tests.benchmarks.table           the table, the processors side by side
 python -m tests.benchmarks.table --readme  writes it between the marks BEGIN and END of each
                                            Markdown file that has them
 """
@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import statistics
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import orjson
 
 from structkit.commands.doctor import version
 
-FILE = Path("benchmarks.json")
+FOLDER = Path("benchmarks")
 BEGIN, END = "<!-- bench -->", "<!-- /bench -->"
 PACKAGES = (
     *("torch", "transformers", "sentence-transformers", "onnxruntime", "openvino", "faiss-cpu"),
@@ -28,6 +29,8 @@ PACKAGES = (
 )
 # what makes numbers of one processor unlike another's
 FLAGS = ("avx2", "avx512f", "avx_vnni", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_int8")
+# of these the one that tells most, in the name of a processor's file
+TELLING = ("amx_bf16", "avx512f", "avx2")
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,9 @@ class Row:
     """Measurements of one thing beside a peer: ratios, or numbers of a `unit`.
 
     `more` is whether more is better; `target` is what the median shall reach; `digits` are those
-    after the point.
+    after the point. `limits` are the shares of the physical limit: the time of what cannot be left
+    out (the bare products, parse or read of the same input) over the time of all, in the same run;
+    `least` is what their median shall reach.
     """
 
     name: str
@@ -52,6 +57,8 @@ class Row:
     unit: str = "x"
     more: bool = False
     digits: int = 2
+    limits: list[float] = field(default_factory=list)
+    least: float | None = None
 
     @property
     def median(self) -> float:
@@ -66,16 +73,30 @@ class Row:
     def spread(self) -> str:
         """From the lowest to the highest, where there are several."""
         low, high = min(self.values), max(self.values)
-        return f"{low:.{self.digits}f} … {high:.{self.digits}f}" if low < high else ""
+        spread = f"{low:.{self.digits}f} … {high:.{self.digits}f}"
+        return f" ({spread})" if low < high else ""
 
     @property
     def aim(self) -> str:
-        """The target, and whether it is missed."""
-        if self.target is None:
+        """The targets."""
+        sign = "≥" if self.more else "≤"
+        own = [] if self.target is None else [f"{sign} {self.target:g}{self.unit}"]
+        return "; ".join([*own, *([f"≥ {self.least:g} of the limit"] if self.least else [])])
+
+    @property
+    def cell(self) -> str:
+        """The median with its unit and spread, and whether it misses the target."""
+        target = self.median if self.target is None else self.target
+        missed = self.median < target if self.more else self.median > target
+        return f"{self.measured}{self.spread}{', missed' if missed else ''}"
+
+    @property
+    def share(self) -> str:
+        """The median share of the limit, and whether it misses its target."""
+        if not self.limits:
             return ""
-        reached = self.median >= self.target if self.more else self.median <= self.target
-        sign, missed = "≥" if self.more else "≤", "" if reached else ", missed"
-        return f"{sign} {self.target:g}{self.unit}{missed}"
+        share = statistics.median(self.limits)
+        return f"{share:.2f}{', missed' if share < (self.least or 0) else ''}"
 
     def fallen(self, before: Row) -> bool:
         """Whether it is worse than before by more than a third."""
@@ -95,12 +116,17 @@ def tell(
     unit: str = "x",
     more: bool = False,
     digits: int = 2,
+    limits: Sequence[float] = (),
+    least: float | None = None,
     note: str = "",
 ) -> None:
     """Print a row as it comes and keep it; `note` is for the line alone."""
-    row = Row(name, [round(value, digits + 2) for value in values], target, unit, more, digits)
+    rounded = [round(value, digits + 2) for value in values]
+    shares = [round(share, 4) for share in limits]
+    row = Row(name, rounded, target, unit, more, digits, shares, least)
     ROWS.append(row)
-    print(f"{name:<62} {row.measured:>7}  {row.spread}  {row.aim}  {note}".rstrip(), flush=True)
+    of_limit = f"{row.share} of the limit" if shares else ""
+    print(f"{name:<62} {row.cell}  {of_limit}  {row.aim}  {note}".rstrip(), flush=True)
 
 
 def machine() -> dict[str, Any]:
@@ -120,6 +146,18 @@ def machine() -> dict[str, Any]:
     }
 
 
+def file_of(here: dict[str, Any]) -> Path:
+    """The file of a machine's processor.
+
+    >>> file_of({"processor": "Intel(R) Xeon(R) Processor", "flags": ["avx2", "amx_bf16"]}).name
+    'intel-xeon-amx.json'
+    """
+    words = re.sub(r"\(\w+\)|\b(processor|cpu)\b|@.*", " ", here["processor"].lower())
+    best = next((flag for flag in TELLING if flag in here["flags"]), "").partition("_")[0]
+    parts = [*re.findall(r"[a-z0-9]+", words), *([best.removesuffix("f")] if best else [])]
+    return FOLDER / f"{'-'.join(parts)}.json"
+
+
 def read(file: Path) -> tuple[dict[str, Any], dict[str, list[Row]]]:
     """The machine of a file and the rows of its benchmarks."""
     content = orjson.loads(file.read_bytes())
@@ -134,12 +172,10 @@ def read(file: Path) -> tuple[dict[str, Any], dict[str, list[Row]]]:
 
 
 def write(file: Path, benchmarks: dict[str, list[Row]]) -> None:
-    """Keep rows with their medians; those of other benchmarks stay if the machine is the same."""
+    """Keep rows with their medians; those of other benchmarks stay."""
     here = machine()
-    kept = dict[str, list[Row]]()
-    if file.exists():
-        there, before = read(file)
-        kept = before if there["processor"] == here["processor"] else {}
+    kept = read(file)[1] if file.exists() else {}
+    file.parent.mkdir(exist_ok=True)
     rows = {
         name: [{**asdict(row), "median": round(row.median, row.digits + 2)} for row in several]
         for name, several in sorted({**kept, **benchmarks}.items())
@@ -158,17 +194,28 @@ def fallen(new: Iterable[Row], old: Iterable[Row]) -> list[str]:
     ]
 
 
-def markdown(here: dict[str, Any], rows: Iterable[Row]) -> str:
-    """The table, and the machine it was measured on."""
-    lines = ["| measured, beside what | median | lowest … highest | target |"]
-    lines += ["|---|---:|---:|---:|"]
-    for row in rows:
-        lines.append(f"| {row.name} | {row.measured} | {row.spread} | {row.aim} |")
+def markdown(measured: Mapping[str, tuple[dict[str, Any], Iterable[Row]]]) -> str:
+    """The table, and the machines it was measured on, by the names of the processors."""
+    rows = {name: {row.name: row for row in of} for name, (_, of) in measured.items()}
+    first = {each: row for of in reversed(rows.values()) for each, row in of.items()}
+    names = dict.fromkeys(each for of in rows.values() for each in of)
+    heading = [cell for name in rows for cell in (f"`{name}`", "of the limit")]
+    lines = [["measured, beside what", *heading, "target"], ["---", *["---:"] * (len(heading) + 1)]]
+    for each in names:
+        here = (of.get(each) for of in rows.values())
+        cells = [cell for row in here for cell in ((row.cell, row.share) if row else ("", ""))]
+        lines.append([each, *cells, first[each].aim])
+    table = [f"| {' | '.join(line)} |" for line in lines]
+    table[1] = table[1].replace(" ", "")
+    return "\n".join([*table, *(f"\n{about(name, here)}" for name, (here, _) in measured.items())])
+
+
+def about(name: str, here: dict[str, Any]) -> str:
+    """A machine, and what was installed."""
     flags = f" ({', '.join(here['flags'])})" if here["flags"] else ""
-    versions = ", ".join(f"{name} {number}" for name, number in here["versions"].items())
-    return "\n".join(
-        [*lines, "", f"{here['processor']}{flags}, {here['cores']} cores, one thread; {versions}."]
-    )
+    versions = ", ".join(f"{package} {number}" for package, number in here["versions"].items())
+    processor = f"{here['processor']}{flags}, {here['cores']} cores, one thread"
+    return f"`{name}`: {processor}; {versions}."
 
 
 def replaced(text: str, table: str) -> str:
@@ -190,8 +237,11 @@ def marked(folder: Path) -> list[Path]:
 
 
 def main() -> None:
-    here, benchmarks = read(FILE)
-    table = markdown(here, (row for rows in benchmarks.values() for row in rows))
+    measured = {}
+    for file in sorted(FOLDER.glob("*.json")):
+        here, benchmarks = read(file)
+        measured[file.stem] = here, [row for rows in benchmarks.values() for row in rows]
+    table = markdown(measured)
     if sys.argv[1:] != ["--readme"]:
         print(table)
         return
