@@ -18,7 +18,15 @@ from matplotlib import pyplot
 FOLDER, REPORTS = Path("docs/figures"), Path("reports")
 INK = {"light": "#333333", "dark": "#dddddd"}
 ABOVE, BELOW, OPEN = "#2a9d5c", "#d1495b", "#8a8a8a"  # whole intervals, or those that hold 0
-SHARES = ("code", "code-masking", "products", "seal", "seal-stages")
+SHARES = (
+    "code",
+    "code-masking",
+    "code-weights",
+    "products",
+    "seal",
+    "seal-stages",
+    "strae-structure",
+)
 POINTS = ("strae", "strae-tuned")
 Numbers = tuple[float, float, float]  # a value, and the ends of its interval
 FAMILY = {
@@ -71,28 +79,42 @@ def stated(name: str) -> Iterator[tuple[str, Numbers]]:
 
 
 def ask() -> None:
-    """`ask`, its parts and its rivals: nDCG@10, with the CPU seconds that the index takes."""
-    _, axis = pyplot.subplots(figsize=(6, 3))
-    found = []
+    """`ask`, its parts and its rivals: nDCG@10, beside the CPU seconds that the index takes."""
+    found, seconds = [], []
     for cells in rows(REPORTS / "tables/repositories-peers.md"):
         value, *ends = map(float, re.findall(r"[\d.]+", cells["mean"]))
         low, high = ends or (value, value)
-        spent = f" ({cells['index s']} s)" if cells["index s"] else ""
-        found.append((f"{cells['system']}{spent}", (value, low, high)))
-    intervals(axis, found, lambda low, high: OPEN if low == high else ABOVE)
-    axis.set_xlabel("nDCG@10; CPU seconds to read 13 repositories")
+        found.append((cells["system"], (value, low, high)))
+        seconds.append(cells["index s"])
+    costing(found, "nDCG@10", seconds, "CPU seconds of the index")
 
 
 def quantized() -> None:
-    """Rows with fewer bits: recall@10, with the bytes of a vector."""
-    _, axis = pyplot.subplots(figsize=(6, 2.8))
-    found = []
+    """Rows with fewer bits: recall@10, beside the bytes of a vector."""
+    found, sizes = [], []
     for cells in rows(REPORTS / "tables/quantized.md"):
         recall = float(cells["recall@10"])
-        name = f"{cells['rows'].replace('`', '')} ({cells['bytes a vector']})"
-        found.append((name, (recall, recall, recall)))
-    intervals(axis, found, lambda low, high: ABOVE)
-    axis.set_xlabel("recall@10; bytes a vector")
+        found.append((cells["rows"].replace("`", ""), (recall, recall, recall)))
+        sizes.append(cells["bytes a vector"])
+    costing(found, "recall@10", sizes, "bytes a vector")
+
+
+def costing(
+    found: Sequence[tuple[str, Numbers]], value: str, costs: Sequence[str], unit: str
+) -> None:
+    """Values with their intervals, and beside each what it costs, where that is known."""
+    size = (7, 0.22 * len(found) + 0.6)
+    _, (left, right) = pyplot.subplots(1, 2, sharey=True, figsize=size, width_ratios=(3, 2))
+    intervals(left, found, lambda low, high: ABOVE)
+    left.set_xlabel(value)
+    for place, cost in enumerate(reversed(costs)):
+        if number := float(cost.replace(",", "") or 0):
+            right.plot([number], [place], "o", color=BELOW, markersize=3.5)
+            right.annotate(cost, (number, place), (4, -2), textcoords="offset points", fontsize=7)
+    right.set_xscale("log")
+    right.margins(x=0.2)
+    right.tick_params(left=False)
+    right.set_xlabel(unit)
 
 
 def tasks() -> None:
