@@ -15,9 +15,8 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 import structkit
+from docs import terminal
 from docs.examples import results
-from docs.terminal import COMMANDS as COMMANDS_SHOWN
-from docs.terminal import PICTURES
 from structkit.cli.main import sections
 from structkit.cli.manual import commands, examples
 from structkit.registry import KINDS, Plugin, plugins
@@ -72,10 +71,9 @@ def command(title: str, made: Any, context: Any, seen: dict[str, tuple[str, str]
 
 def _pictures(name: str) -> Iterator[str]:
     """What a terminal shows of a command, where docs/terminal.py draws it."""
-    for each in COMMANDS_SHOWN:
-        if each.startswith(name):
-            for theme in PICTURES:
-                yield f"![{COMMANDS_SHOWN[each]}](../{each}-{theme}.svg#gh-{theme}-mode-only)"
+    for picture, line in terminal.COMMANDS.items():
+        for theme in terminal.PICTURES if picture == name else ():
+            yield f"![{line}](../{name}-{theme}.svg#gh-{theme}-mode-only)"
 
 
 def _example(line: str, read: str, written: str) -> str:
