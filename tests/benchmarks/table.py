@@ -236,12 +236,17 @@ def marked(folder: Path) -> list[Path]:
     return [file for file, text in texts.items() if BEGIN in text and END in text]
 
 
-def main() -> None:
+def written() -> str:
+    """The table of all files."""
     measured = {}
     for file in sorted(FOLDER.glob("*.json")):
         here, benchmarks = read(file)
         measured[file.stem] = here, [row for rows in benchmarks.values() for row in rows]
-    table = markdown(measured)
+    return markdown(measured)
+
+
+def main() -> None:
+    table = written()
     if sys.argv[1:] != ["--readme"]:
         print(table)
         return
