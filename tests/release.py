@@ -103,7 +103,7 @@ def say(what: str, since: float) -> None:
 def environment(python: str, folder: Path, *packages: str | Path, **variables: str) -> Path:
     """The folder with the programs of a new environment that has these packages."""
     run(python, "-m", "venv", "--clear", folder)
-    run(folder / "bin/python", "-m", "pip", "install", *packages, **variables)
+    run(folder / "bin/python", "-m", "pip", "install", "--no-compile", *packages, **variables)
     return folder / "bin"
 
 
@@ -121,8 +121,7 @@ def distribution() -> tuple[Path, Path]:
     for old in DIST.glob("structkit_retrieval-*"):
         old.unlink()
     run("git", "archive", "--output", WORK / "head.tar", "HEAD")
-    with tarfile.open(WORK / "head.tar") as packed:
-        packed.extractall(source, filter="data")
+    shutil.unpack_archive(WORK / "head.tar", source)  # tarfile's filters are newer than 3.11.0
     files = {str(each.relative_to(source)) for each in source.rglob("*") if each.is_file()}
     tools = environment(sys.executable, WORK / "tools", "-c", "constraints.txt", *TOOLS)
     run(tools / "python", "-m", "build", "--outdir", DIST, source)
@@ -190,8 +189,7 @@ def tested(name: str, python: str, sdist: Path) -> None:
     """`make test` of the unpacked sdist, with an environment of its own."""
     start = time.monotonic()
     folder = WORK / f"tests-{name}"
-    with tarfile.open(sdist) as packed:
-        packed.extractall(folder, filter="data")
+    shutil.unpack_archive(sdist, folder)
     [source] = folder.iterdir()
     last = run("make", "test", f"PYTHON={python}", cwd=source).splitlines()[-1]
     say(f"{name}: make test of the sdist: {last}", start)

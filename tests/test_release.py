@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import zipfile
 from pathlib import Path
 
@@ -44,8 +43,7 @@ def archives(tmp_path_factory):
         (folder / "copy" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(name, folder / "copy" / name)
     sdist = build("build_sdist", folder / "copy", folder / "dist")
-    with tarfile.open(sdist) as packed:
-        packed.extractall(folder, filter="data")
+    shutil.unpack_archive(sdist, folder)
     source = folder / sdist.name.removesuffix(".tar.gz")
     return files, sdist, build("build_wheel", source, folder / "dist"), source
 
