@@ -139,8 +139,8 @@ def installed(name: str, python: str, wheel: Path) -> Path:
     start = time.monotonic()
     programs = environment(python, WORK / name, wheel)
     run(programs / "python", "-m", "pip", "check")
-    size = int(run("du", "-sk", programs.parent).split()[0])
-    say(f"{name}: the wheel in an empty environment, pip check; {size / 1e6:.2f} GB", start)
+    size = int(run("du", "-sk", programs.parent).split()[0]) / 2**20
+    say(f"{name}: the wheel in an empty environment, pip check; {size:.2f} GiB", start)
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as outside:
         shutil.copytree(WORK / "source/fixtures", Path(outside, "fixtures"))
@@ -176,13 +176,13 @@ def light(python: str) -> None:
     """
     start = time.monotonic()
     programs = environment(python, WORK / "light", WORK / "source", STRUCTKIT_LIGHT="1")
-    size = int(run("du", "-sk", programs.parent).split()[0])
+    size = int(run("du", "-sk", programs.parent).split()[0]) / 2**20
     if "\ntorch " in run(programs / "python", "-m", "pip", "list"):
         sys.exit("FAILED: the light installation has torch")
     run(programs / "python", "-m", "pip", "check")
     asked = (WORK / "source/fixtures/collect/src", "how is the area of a circle computed")
     run(programs / "structkit", "ask", *asked, "--no-cache")
-    say(f"STRUCTKIT_LIGHT=1 pip install: no torch, ask answers; {size / 1e6:.2f} GB", start)
+    say(f"STRUCTKIT_LIGHT=1 pip install: no torch, ask answers; {size:.2f} GiB", start)
 
 
 def tested(name: str, python: str, sdist: Path) -> None:
