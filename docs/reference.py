@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import inspect
+import re
 from collections.abc import Iterator
 from itertools import groupby
 from operator import attrgetter
@@ -22,7 +23,7 @@ from structkit.cli.manual import commands, examples
 from structkit.registry import KINDS, Plugin, plugins
 from structkit.settings import COMMANDS, Program
 
-TRAIN = "structkit-train-"
+FLAG = re.compile(r"`[^`]*`|(?<!\w)(--[a-z][a-z-]*)")  # outside of code
 Row = tuple[str, str]
 
 
@@ -65,8 +66,9 @@ def command(title: str, made: Any, context: Any, seen: dict[str, tuple[str, str]
     shown = [_example(line, *seen.get(line, ("", ""))) for line in examples(made)]
     records = "\n".join(f"- **{verb}** {names}" for verb, names in made.records.items())
     pictures = "\n".join(_pictures(title.removeprefix("structkit ")))
-    about = [each for each in (made.help or "", pictures, records) if each]
-    return _page(f"`{title}`", *about, "## Examples", *shown) + _flags("## Flags", made, context)
+    about = [_with_code(made.help or ""), pictures, _with_code(records)]
+    parts = [*filter(None, about), "## Examples", *shown]
+    return _page(f"`{title}`", *parts) + _flags("## Flags", made, context)
 
 
 def _pictures(name: str) -> Iterator[str]:
@@ -94,13 +96,19 @@ def _flags(title: str, made: Any, context: Any) -> str:
         for heading, rows in sections(made, context).items()
         if rows and heading != "Records"
     ]
-    return "\n\n".join([title, *tables]) + "\n"
+    held = [f'<div class="flags" markdown>\n\n{table}\n\n</div>' for table in tables]
+    return "\n\n".join([title, *held]) + "\n"
 
 
 def _cells(row: Row) -> str:
     # a bar in a code span would begin a cell
     name, text = (html.escape(each, quote=False).replace("|", "&#124;") for each in row)
-    return f"| <code>{name}</code> | {' '.join(text.split())} |"
+    return f"| <code>{name}</code> | {_with_code(' '.join(text.split()))} |"
+
+
+def _with_code(text: str) -> str:
+    """A text with its flags as code, which no line breaks apart."""
+    return FLAG.sub(lambda found: f"<code>{found[1]}</code>" if found[1] else found[0], text)
 
 
 def methods() -> list[str]:

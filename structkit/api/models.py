@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from structkit.api.functions import DictLines, as_in_python, bind, parameters, texts_as
+from structkit.api.functions import (
+    DictLines,
+    as_in_python,
+    bind,
+    parameters,
+    rows,
+    texts_as,
+)
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
 from structkit.learning.encoding.encoding import Encoding
@@ -22,11 +30,12 @@ OF_MODEL = ("model", "pooling", "normalize", "dtype", "engine", "offline")
 OF_TEXTS = ("records", "as_", "field", "length")
 
 
+@cache
 def of_encode(*names: str) -> list[inspect.Parameter]:
     """Parameters of `structkit.encode`; what is not a keyword there is first here too."""
     known = {each.name: each for each in parameters(command_of("encode"))}
     model = known["model"].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [({**known, "model": model})[name] for name in names]
+    return [{**known, "model": model}[name] for name in names]
 
 
 class LoadedModel:
@@ -48,13 +57,15 @@ class LoadedModel:
             settings = make(EncodingSettings, {**model, **chosen})
             if len(settings.field) > 1:
                 raise UserError("an array is of one field", "encode each by itself", status=2)
+            if not isinstance(records, str):
+                records = list(rows(records))  # what makes them may use this model, too
             with self._turn:
                 return self._encoded(settings, records)
 
     def _encoded(self, settings: EncodingSettings, records: Any) -> Vectors:
         encoding = Encoding(settings, opened=self._opened)
-        rows = Records(DictLines(texts_as(encoding.first_field, records, "records")))
-        texts = accepted(encoding.texts, rows, raise_error)
+        lines = DictLines(texts_as(encoding.first_field, records, "records"))
+        texts = accepted(encoding.texts, Records(lines), raise_error)
         try:
             embedded = [vectors for _, vectors in encoding.windows(texts)]
             encoding.report()

@@ -46,6 +46,8 @@ def test_a_length_is_that_of_one_call(capsys):
     assert not np.allclose(whole, cut)
     told = "structkit: 1 of 1 document texts were longer than length and were truncated (100%)\n"
     assert told == capsys.readouterr().err
+    nested = model.encode(str(len(model.encode([text]))) for text in ["hot", "tea"])  # no deadlock
+    np.testing.assert_array_equal(nested, model.encode(["1", "1"]))
     np.testing.assert_array_equal(whole, model.encode(["hot tea and ice"]))
 
 
