@@ -40,4 +40,4 @@ def _parts(cell: dict[str, Any], pictures: list[str]) -> Iterator[str]:
             pictures.append(picture)
         else:
             shown = "".join(output.get("text", data.get("text/plain", "")))
-            yield f"```text\n{shown.rstrip()}\n```"
+            yield f'<div class="shown" markdown>\n\n```text\n{shown.rstrip()}\n```\n\n</div>'
