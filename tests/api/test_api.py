@@ -1,6 +1,7 @@
 """The Python interface: what commands do, over dicts; wrong arguments are told in its terms."""
 
 import json
+from functools import cache, partial
 from pathlib import Path
 
 import pandas
@@ -11,6 +12,9 @@ import structkit
 from structkit import UserError
 
 CODE = {"id": "1", "language": "python", "code": "def add(a, b):\n    return a + b"}
+
+
+builtin = cache(partial(structkit.load, "builtin"))
 
 
 def told(call):
@@ -69,6 +73,14 @@ def test_records_are_asked_for_as_they_are_needed():
         ),
         (lambda: structkit.search([], query=["a", 1]), "query is 1, not str;"),
         (lambda: structkit.plot("rank"), "no command of plot 'rank'; did you mean 'ranks'?"),
+        (lambda: structkit.load("models/none/x"), "there is no model folder models/none/x;"),
+        (lambda: structkit.load("builtin", pooling="cls"), "leave pooling out"),
+        (lambda: structkit.load("builtin", pool="cls"), "did you mean 'pooling'?"),
+        (lambda: builtin().encode("tea"), "records is 'tea', not a list; give ['tea']"),
+        (lambda: builtin().encode(["tea"], as_="side"), "no as_ 'side'; there are: document"),
+        (lambda: builtin().encode([], chunk=8), "no parameter of LoadedModel.encode 'chunk'"),
+        (lambda: builtin().encode([], field=["a", "b"]), "an array is of one field;"),
+        (lambda: builtin().encode(["a", {"b": 1}]), "records:2: the record has none of the"),
     ],
 )
 def test_a_wrong_argument_is_told_at_the_call(call, expected):

@@ -51,28 +51,6 @@ def test_a_length_is_that_of_one_call(capsys):
     np.testing.assert_array_equal(whole, model.encode(["hot tea and ice"]))
 
 
-@pytest.mark.parametrize(
-    ("call", "expected"),
-    [
-        (lambda model: model.encode("tea"), "records is 'tea', not a list; give ['tea']"),
-        (lambda model: model.encode(["tea"], as_="side"), "no as_ 'side'; there are: document"),
-        (
-            lambda model: model.encode(["tea"], chunk=8),
-            "no parameter of LoadedModel.encode 'chunk'",
-        ),
-        (lambda model: model.encode(["tea"], field=["a", "b"]), "an array is of one field;"),
-        (lambda model: model.encode(["tea", {"a": 1}]), "records:2: the record has none of the"),
-        (lambda model: structkit.load("models/none/x"), "there is no model folder models/none/x;"),
-        (lambda model: structkit.load("builtin", pooling="cls"), "leave pooling out"),
-        (lambda model: structkit.load("builtin", pool="cls"), "did you mean 'pooling'?"),
-    ],
-)
-def test_what_is_wrong_is_told_as_python_spells_it(call, expected):
-    with pytest.raises(structkit.UserError) as caught:
-        call(structkit.load("builtin"))
-    assert expected in str(caught.value)
-
-
 @pytest.fixture
 def ctrl_c():
     """A function that has Ctrl-C come after some seconds, wherever the program then is."""
