@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -12,8 +13,10 @@ from dataclasses import MISSING, Field, fields
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Self, TypeAlias, cast
 from urllib.parse import quote, unquote
+from weakref import finalize
 
 from structkit.errors import Python, UserError, spelled_for, unknown
 from structkit.extras import missing
@@ -90,18 +93,26 @@ def _fits(record: Record) -> bool:
 
 
 class ParameterFiles:
-    """Files of what a program has in memory, named after parameters, while a command reads them."""
+    """Files of what a program has in memory, named after parameters, while a command reads them.
+
+    Their removal is arranged before there is one, so that Ctrl-C at any time leaves none.
+    """
 
     def __init__(self) -> None:
-        self.folder = tempfile.TemporaryDirectory(prefix="structkit-")
+        self.folder = os.path.join(tempfile.gettempdir(), f"structkit-{token_hex(8)}")
+        self._remove = finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, _kind: Any, error: Any, _trace: Any) -> None:
-        self.folder.cleanup()
+        try:
+            self._remove()
+        except KeyboardInterrupt:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
         if isinstance(error, UserError):
-            file = re.compile(re.escape(self.folder.name) + r"/[^/]*/(.*?)\.jsonl")
+            file = re.compile(re.escape(self.folder) + r"/[^/]*/(.*?)\.jsonl")
             error.file, error.problem = (
                 file.sub(lambda found: unquote(found[1]), text)  # the name of the parameter
                 for text in (error.file, error.problem)
@@ -118,7 +129,8 @@ class ParameterFiles:
         first = next(records, None)
         if isinstance(first, str | os.PathLike):
             return [os.fspath(first), *map(os.fspath, records)]
-        own = tempfile.mkdtemp(dir=self.folder.name)  # two may have one name
+        os.makedirs(self.folder, 0o700, exist_ok=True)
+        own = tempfile.mkdtemp(dir=self.folder)  # two may have one name
         path = Path(own, quote(parameter, safe="") + ".jsonl")
         with path.open("wb") as file:
             every = chain([] if first is None else [first], records)
