@@ -43,13 +43,14 @@ def site(tmp_path_factory):
     """The folder of the site, built without a broken link."""
     folder = tmp_path_factory.mktemp("site")
     words = ("-m", "mkdocs", "build", "--strict", "--quiet", "-d", folder)
-    done = python(*words, NO_MKDOCS_2_WARNING="1")
+    done = python(*words, NO_MKDOCS_2_WARNING="1", REPOSITORY="https://example.org/tea")
     assert 0 == done.returncode, done.stdout + done.stderr
     return folder
 
 
 @pytest.mark.long
-def test_the_reference_has_pages_of_settings_and_examples(site):
+def test_pages_link_the_repository_and_the_reference_has_settings_and_examples(site):
+    assert 'href="https://example.org/tea"' in (site / "index.html").read_text("utf-8")
     for name, word in (
         ("mask-entities", "--mask-ratio"),
         ("mask-entities", "The first one written"),
