@@ -208,12 +208,16 @@ $(STRAE)/trees/systems $(STRAE)/trees.md: $(STRAE)/trees/random.jsonl $(STRAE)/t
 $(STRAE)/trees.md: $(STRAE)/trees/systems
 	$(STRUCTKIT) score --task trees --gold $(GOLD) $(LISTED) --markdown -o $@
 
-# the rows without a tree to train
-STRAE_SLICE = $(addprefix $(STRAE)/,self-strae-untrained@0.jsonl self-strae-untrained-words@0.jsonl fasttext@0.jsonl)
-$(STRAE)/slice.jsonl: $(STRAE_SLICE)
-	$(SUITE) $^ -o $@
-$(STRAE)/slice.json: $(STRAE)/slice.jsonl
-	$(TELL_STRAE)
-report-strae:
-	@$(MAKE) --no-print-directory runs/report/strae/slice.json STRAE=runs/report/strae SENTENCES=30000
-	$(TELL) check reports/strae.json runs/report/strae/slice.json
+# rows of a table again: the report, how it is told, the folder of the rows, their names
+define strae-slice
+$(3)/slice.jsonl: $(4:%=$(3)/%.jsonl)
+	$$(SUITE) $$^ -o $$@
+$(3)/slice.json: $(3)/slice.jsonl
+	$$($(2))
+report-$(1): SLICE_OF_STRAE := $(patsubst $(STRAE)%,runs/report/strae%,$(3))/slice.json
+report-$(1):
+	@$$(MAKE) --no-print-directory $$(SLICE_OF_STRAE) STRAE=runs/report/strae SENTENCES=30000
+	$$(TELL) check reports/$(1).json $$(SLICE_OF_STRAE)
+endef
+# those without a tree to train
+$(eval $(call strae-slice,strae,TELL_STRAE,$(STRAE),self-strae-untrained@0 self-strae-untrained-words@0 fasttext@0))

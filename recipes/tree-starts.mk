@@ -68,10 +68,4 @@ $(STARTS)/table.md: $(STARTS)/report.json
 	$(TELL) show $< > $@
 
 # one model
-$(STARTS)/slice.jsonl: $(STARTS)/random-frozen-strae@0.jsonl $(STARTS)/random-frozen-strae-words@0.jsonl
-	$(SUITE) $^ -o $@
-$(STARTS)/slice.json: $(STARTS)/slice.jsonl
-	$(TELL_STARTS)
-report-strae-starts:
-	@$(MAKE) --no-print-directory runs/report/strae/starts/slice.json STRAE=runs/report/strae SENTENCES=30000
-	$(TELL) check reports/strae-starts.json runs/report/strae/starts/slice.json
+$(eval $(call strae-slice,strae-starts,TELL_STARTS,$(STARTS),random-frozen-strae@0 random-frozen-strae-words@0))

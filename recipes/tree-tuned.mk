@@ -73,10 +73,4 @@ $(TUNED)/table.md: $(TUNED)/report.json
 	$(TELL) show $< > $@
 
 # the rows that take seconds; of random vectors all seeds, since one may be outside the interval of their mean
-$(TUNED)/slice.jsonl: $(SEEDS:%=$(TUNED)/second/self-strae-untrained-words@%.jsonl) $(TUNED)/second/$(WIDE)@0.jsonl
-	$(SUITE) $^ -o $@
-$(TUNED)/slice.json: $(TUNED)/slice.jsonl
-	$(TELL_TUNED)
-report-strae-tuned:
-	@$(MAKE) --no-print-directory runs/report/strae/tuned/slice.json STRAE=runs/report/strae SENTENCES=30000
-	$(TELL) check reports/strae-tuned.json runs/report/strae/tuned/slice.json
+$(eval $(call strae-slice,strae-tuned,TELL_TUNED,$(TUNED),$(SEEDS:%=second/self-strae-untrained-words@%) second/$(WIDE)@0))
