@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -128,18 +128,17 @@ def environment(**changes: str) -> dict[str, str]:
     return {**plain, "COLUMNS": "80", "TERM": "xterm", **changes}
 
 
+def completed(command: Sequence[str | Path], **options: Any) -> subprocess.CompletedProcess[Any]:
+    """What comes of a program, in the environment of the tests."""
+    return subprocess.run(command, **{"env": environment(), "capture_output": True, **options})
+
+
 def python(
     *words: str | Path, cwd: Path | None = None, **changes: str
 ) -> subprocess.CompletedProcess[str]:
     """What comes of a new process of this Python with these words."""
-    return subprocess.run(
-        [sys.executable, *words],
-        cwd=cwd,
-        env=environment(**changes),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, *words]
+    return completed(command, cwd=cwd, env=environment(**changes), text=True)
 
 
 def as_at_a_prompt() -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
-from conftest import environment
+from conftest import completed, environment
 
 HEAVY = {
     *("torch", "transformers", "faiss", "nltk", "lxml", "numpy", "scipy"),
@@ -25,14 +24,8 @@ print(*sys.modules, file=sys.stderr)
 
 def imported(*arguments: str, input: bytes = b"", **changes: str) -> tuple[set[str], bytes]:
     """The heavy packages that a command imports, which says nothing on stderr; and its output."""
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *arguments],
-        input=input,
-        capture_output=True,
-        env=environment(**changes),
-        timeout=120,
-        check=False,
-    )
+    command = [sys.executable, "-c", SCRIPT, *arguments]
+    done = completed(command, input=input, env=environment(**changes), timeout=120)
     assert 0 == done.returncode, done.stderr
     [modules] = done.stderr.decode().splitlines()
     return HEAVY & set(modules.split()), done.stdout

@@ -1,14 +1,13 @@
 """encode --ray: windows that other processes embed give the files of one process."""
 
 import signal
-import subprocess
 import sys
 from collections import Counter
 from importlib.util import find_spec
 
 import orjson
 import pytest
-from conftest import environment, status_of
+from conftest import completed, environment, status_of
 
 from structkit.commands.encode import encode_to_file
 from structkit.embeddings.writing import VectorFiles
@@ -87,13 +86,9 @@ with_ray = pytest.mark.skipif(not find_spec("ray"), reason="the extra ray is not
 def made(folder, *words, **env):
     """Status, stdout, stderr, and the files that it leaves."""
     folder.mkdir(exist_ok=True)
-    done = subprocess.run(
-        [sys.executable, "-c", SMALL, *words],
-        cwd=folder,
-        env=environment(OMP_NUM_THREADS="1", **env),
-        capture_output=True,
-        timeout=300,
-    )
+    command = [sys.executable, "-c", SMALL, *words]
+    variables = environment(OMP_NUM_THREADS="1", **env)
+    done = completed(command, cwd=folder, env=variables, timeout=300)
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
     return done.returncode, done.stdout, done.stderr, files
 

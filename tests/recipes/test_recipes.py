@@ -8,6 +8,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from conftest import completed
 
 from tests.benchmarks.installed import licensed
 
@@ -20,12 +21,8 @@ PAGES = {
 
 def dry(target, *variables, always="--always-make"):
     """The commands that would make a target; each has only flags of its page."""
-    done = subprocess.run(
-        ["make", "--dry-run", always, "--no-print-directory", target, *variables],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    command = ["make", "--dry-run", always, "--no-print-directory", target, *variables]
+    done = completed(command, text=True, check=True)
     lines = done.stdout.replace("\\\n", " ").splitlines()
     for line in lines:
         assert not re.search(r"[/@]%|%[.@]", line), f"a pattern is left in {line}"

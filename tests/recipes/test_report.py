@@ -1,13 +1,13 @@
 """REPORT.md is what the recipes' files give, and the statistics of these files are right."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import orjson
 import pytest
+from conftest import completed
 
 from structkit.scoring.measures import compare
 from tests.benchmarks.report import REPORT, Systems, main, outside, report, section, state
@@ -43,13 +43,8 @@ STATED |= {"strae-starts": "START", "strae-pairs": "PAIRED"}
 def test_what_a_recipe_states_is_corrected_and_nothing_else(path):
     content = orjson.loads(path.read_bytes())
     name = STATED.get(path.stem, path.stem.partition("-")[0].upper())
-    done = subprocess.run(
-        ["make", "-s", "-f", "-", "show"],
-        input=f"include Makefile\nshow: ; @echo $({name}_HYPOTHESES)\n",
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    makefile = f"include Makefile\nshow: ; @echo $({name}_HYPOTHESES)\n"
+    done = completed(["make", "-s", "-f", "-", "show"], input=makefile, text=True, check=True)
     again = [{**each} for each in content["comparisons"]]
     for each in again:
         each.pop("p_holm", None)

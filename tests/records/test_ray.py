@@ -13,7 +13,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from conftest import PROGRAM, as_at_a_prompt, environment
+from conftest import PROGRAM, as_at_a_prompt, completed, environment
 
 from tests.records.processes import in_session
 
@@ -104,13 +104,8 @@ def parts(folder):
 def masked(folder, *flags, files=None):
     """Status, stderr, and what mask-entities writes."""
     folder.mkdir(exist_ok=True)
-    done = subprocess.run(
-        [*PROGRAM, "mask-entities", *flags, *map(str, files or parts(folder.parent))],
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        timeout=300,
-    )
+    command = [*PROGRAM, "mask-entities", *flags, *map(str, files or parts(folder.parent))]
+    done = completed(command, cwd=folder, timeout=300)
     return done.returncode, done.stderr, {p.name: p.read_bytes() for p in folder.iterdir()}
 
 

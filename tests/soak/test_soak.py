@@ -3,10 +3,9 @@
 import os
 import random
 import shlex
-import subprocess
 
 import pytest
-from conftest import WARM, environment
+from conftest import WARM, completed, environment
 
 from soak.sessions import commands, found, make_store, sessions
 from soak.spoilers import Scene, cases
@@ -23,16 +22,9 @@ LIMIT = 120  # seconds that a spoiled command may take on a busy machine
 def structkit(arguments, folder, stdin, **variables):
     """What came of a command line."""
     with open(stdin or os.devnull, "rb") as source:
-        return subprocess.run(
-            [*WARM, *arguments],
-            cwd=folder,
-            stdin=source,
-            capture_output=True,
-            env=environment(**variables),
-            timeout=LIMIT,
-            encoding="utf-8",
-            errors="replace",
-        )
+        kinds = {"timeout": LIMIT, "encoding": "utf-8", "errors": "replace"}
+        variables = environment(**variables)
+        return completed([*WARM, *arguments], cwd=folder, stdin=source, env=variables, **kinds)
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,10 @@
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from conftest import completed
 
 from structkit.cli import manual
 
@@ -26,10 +26,6 @@ def test_a_page_has_what_the_help_has(name):
 def test_troff_reads_them_without_a_warning(tmp_path):
     manual.write(tmp_path)
     paths = sorted(map(str, tmp_path.iterdir()))
-    done = subprocess.run(
-        ["groff", "-man", "-Tutf8", "-K", "utf8", "-ww", "-rLL=200n", *paths],
-        capture_output=True,
-        check=True,
-    )
+    done = completed(["groff", *"-man -Tutf8 -K utf8 -ww -rLL=200n".split(), *paths], check=True)
     assert "" == done.stderr.decode()
     assert 2 * len(paths) <= done.stdout.count(b"STRUCTKIT")  # at the head of each page

@@ -1,11 +1,10 @@
 """OpenVINO computes what torch computes, and tells nobody."""
 
 import os
-import subprocess
 import sys
 
 import pytest
-from conftest import environment
+from conftest import completed, environment
 
 from structkit.embeddings.reading import read_matrix
 from structkit.errors import UserError
@@ -64,10 +63,8 @@ def test_nothing_is_told(t5, tmp_path):
     variables = environment(PYTHONPATH=str(tmp_path), TOLD=str(told), HOME=str(home))
 
     def run(*command, **options):
-        done = subprocess.run(
-            [sys.executable, *command], env=variables, capture_output=True, check=True, **options
-        )
-        return done.stdout
+        command = [sys.executable, *command]
+        return completed(command, env=variables, check=True, **options).stdout
 
     for engine in ("openvino", "openvino-int8"):
         for _ in ("exported", "kept"):

@@ -9,13 +9,12 @@ import resource
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 
 import pytest
 import torch
-from conftest import PROGRAM, as_at_a_prompt, environment
+from conftest import PROGRAM, as_at_a_prompt, environment, python
 
 from structkit.errors import UserError
 from structkit.learning.training.run import train
@@ -89,11 +88,7 @@ method = load("method", "contrastive")(
 )
 train("contrastive", method, [sys.argv[1]], RunOptions(output=sys.argv[2], save_every=7))
 """
-    killed = subprocess.run(
-        [sys.executable, "-c", script, str(data), str(stopped)],
-        env=dict(os.environ) | ENV,
-        check=False,
-    )
+    killed = python("-c", script, data, stopped, **ENV)
     assert -9 == killed.returncode
     assert not stopped.exists()
     with pytest.raises(UserError, match=r"stopped at step 7; continue it with --resume, or"):
