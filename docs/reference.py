@@ -82,7 +82,11 @@ def _example(line: str, read: str, written: str) -> str:
     """A command line, with the first records that it reads and writes side by side."""
     parts = [f"```sh\n{line}\n```"]
     shown = {"The first record read": read, "The first one written": written}
-    boxes = [f"{title}:\n\n```json\n{text}\n```" for title, text in shown.items() if text]
+    boxes = [
+        f"{title}:\n\n```{'json' if text[0] == '{' else 'text'}\n{text}\n```"
+        for title, text in shown.items()
+        if text
+    ]
     if boxes:
         held = "\n\n".join(f"<div markdown>\n\n{box}\n\n</div>" for box in boxes)
         parts.append(f'<div class="grid" markdown>\n\n{held}\n\n</div>')
