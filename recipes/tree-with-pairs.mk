@@ -49,36 +49,32 @@ PAIRED_TRAIN = OMP_NUM_THREADS=1 $(STRUCTKIT) train strae $< -q --objective pair
   --on-error skip --epochs 3 --schedule linear --max-grad-norm 1 --final-punct keep --save-every 50 \
   $(if $(wildcard $@.partial/step-*),--resume) -o $@
 
-# a model, its kind, name, shape of trees, seed and flags; then its run
+# a model, its kind, name, shape of trees, seed, flags and, for its rate, whose it is; then its run
 define paired-model
-$(STRUCTURE)/$(1)/table.md: $(STRUCTURE)/$(1)/$(2)@$(4)
-$(STRUCTURE)/$(1)/$(2)@$(4).model: $(STRUCTURE)/$(1)/pairs-$(3).jsonl
-	$$(PAIRED_TRAIN) --seed $(4) $(5)
+$(STRUCTURE)/$(1)/systems $(STRUCTURE)/$(1)/table.md: $(STRUCTURE)/$(1)/$(2)@$(4)
+$(STRUCTURE)/$(1)/$(2)@$(4).model: $(STRUCTURE)/$(1)/pairs-$(3).jsonl $(if $(6),$(STRUCTURE)/$(1)/rate-$(6))
+	$$(PAIRED_TRAIN) --seed $(4) $(5) $(if $(6),--learning-rate $$$$(cat $$(lastword $$^)))
 $(call structure-run,$(1),$(2),$(3),$(4),)
 endef
 paired-models = $(if $(filter $(2),$(PAIRED_MODELS)),$(foreach seed,$(STRUCTURE_SEEDS),$(eval $(call \
-  paired-model,$(1),$(2),$(3),$(seed),$(4)))))
+  paired-model,$(1),$(2),$(3),$(seed),$(4),$(5)))))
 
-# rates tried, one seed: the lowest loss of held-out pairs decides
-PAIRED_RATES := 0_002 0_006 0_02
+# rates tried, one seed: that with the lowest loss of held-out pairs is taken; other shapes have that of own trees
+PAIRED_RATES := 0.002 0.006 0.02
 define paired-tried
-$(STRUCTURE)/$(1)/tried.jsonl: $(STRUCTURE)/$(1)/tried-$(2)-$(3).model
-$(STRUCTURE)/$(1)/tried-$(2)-$(3).model: $(STRUCTURE)/$(1)/pairs-own.jsonl $(STRUCTURE)/$(1)/held-pairs-own.jsonl
-	$$(PAIRED_TRAIN) --seed 0 --learning-rate $(subst _,.,$(3)) --validate $$(word 2,$$^) $(4) > $$@.json
+$(STRUCTURE)/$(1)/tried.jsonl $(STRUCTURE)/$(1)/rate-$(2): $(STRUCTURE)/$(1)/tried-$(2)@$(3).model
+$(STRUCTURE)/$(1)/tried-$(2)@$(3).model: $(STRUCTURE)/$(1)/pairs-own.jsonl $(STRUCTURE)/$(1)/held-pairs-own.jsonl
+	$$(PAIRED_TRAIN) --seed 0 --learning-rate $(3) --validate $$(word 2,$$^) $(4) > $$@.json
 endef
 $(foreach kind,code html,$(foreach rate,$(PAIRED_RATES),\
   $(eval $(call paired-tried,$(kind),own,$(rate),))$(eval $(call paired-tried,$(kind),words,$(rate),--pooling mean))))
-$(STRUCTURE)/code/tried.jsonl $(STRUCTURE)/html/tried.jsonl:
+$(foreach kind,code html,$(STRUCTURE)/$(kind)/tried.jsonl):
 	$(STRUCTKIT) select -q $(^:%=%.json) --fields folder,steps,records,held_out,seconds -o $@
-
-# the best of them
-RATE_code_own := 0.006
-RATE_code_words := 0.006
-RATE_html_own := 0.006
-RATE_html_words := 0.006
+$(foreach kind,code html,$(STRUCTURE)/$(kind)/rate-own $(STRUCTURE)/$(kind)/rate-words):
+	grep -o '"lowest":[0-9.]*' $(^:%=%.json) | sort -t : -k 3 -g | head -n 1 | sed -E 's/.*@([0-9.]+)\.model.*/\1/' > $@
 $(foreach kind,code html,\
-  $(foreach shape,$(PAIRED_SHAPES),$(call paired-models,$(kind),pairs-$(shape),$(shape),--learning-rate $(RATE_$(kind)_own)))\
-  $(call paired-models,$(kind),pairs-words,own,--learning-rate $(RATE_$(kind)_words) --pooling mean)\
+  $(foreach shape,$(PAIRED_SHAPES),$(call paired-models,$(kind),pairs-$(shape),$(shape),,own))\
+  $(call paired-models,$(kind),pairs-words,own,--pooling mean,words)\
   $(call paired-models,$(kind),pairs-untrained,own,--max-steps 0)\
   $(call paired-models,$(kind),pairs-untrained-words,own,--max-steps 0 --pooling mean))
 

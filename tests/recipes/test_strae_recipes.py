@@ -111,21 +111,21 @@ def test_the_own_structure_stands_beside_others_over_the_same_words(kind, parser
         assert f"/{kind}/{name} " in scored
 
 
-def test_pairs_are_learned_from_along_each_shape_and_held_out_ones_are_not(tmp_path):
-    given = f"PAIRED={tmp_path}", "PAIRED_SEEDS=0 1", "DATA=data"
-    commands = dry("strae-pairs", *given)
+def test_pairs_are_learned_from_along_each_shape_and_held_out_ones_choose_the_rate(tmp_path):
+    commands = dry("strae-pairs", f"PAIRED={tmp_path}", "PAIRED_SEEDS=0 1", "DATA=data")
     trainings = trained(commands)
+    tried = {name: trainings.pop(name) for name in [*trainings] if name.startswith("tried-")}
     names = ("own", "balanced", "right-branching", "words", "untrained", "untrained-words")
     assert {f"pairs-{name}@{seed}" for name in names for seed in (0, 1)} == set(trainings)
     for name, command in trainings.items():
-        assert " --objective pairs " in command and (" --pooling mean" in command) == (
-            "words" in name
-        )
+        assert " --objective pairs " in command and " --validate " not in command
+        assert (" --pooling mean" in command) == ("words" in name)
         shape = name.removeprefix("pairs-").partition("@")[0]
         assert f"/pairs-{shape if shape in names[:3] else 'own'}.jsonl " in command
-    tried = [each for each in dry("strae-pairs-tried", *given) if " --validate " in each]
-    assert all("/held-pairs-own.jsonl" in each for each in tried)
-    rates = [(last(each, "--learning-rate"), " mean" in each) for each in tried]
-    assert len(set(rates)) == 6
-    learned = {command for command in commands if "/pairs-own.jsonl" in command.split()[-1]}
+        chosen = "words" if shape == "words" else "own"
+        assert (f"/rate-{chosen})" in command) == ("untrained" not in name)
+    assert 6 == len(tried)
+    for name, command in tried.items():
+        assert "/held-pairs-own.jsonl" in command and last(command, "--learning-rate") in name
+    learned = [each for each in commands if each.split()[-1].endswith("/pairs-own.jsonl")]
     assert learned and all(" --not-in " in command for command in learned)
