@@ -96,6 +96,15 @@ def run(*words: str | Path, cwd: Path = ROOT, **variables: str) -> str:
     return done.stdout
 
 
+def run_outside(script: str, programs: Path) -> None:
+    """Run a script in a folder with the fixtures: files in build/ of the clone are ignored."""
+    with tempfile.TemporaryDirectory() as outside:
+        shutil.copytree(WORK / "source/fixtures", Path(outside, "fixtures"))
+        own = {"XDG_CACHE_HOME": outside, "XDG_DATA_HOME": outside}
+        path = f"{programs}:{os.environ['PATH']}"
+        run("bash", "-c", script, cwd=Path(outside), PATH=path, **own)
+
+
 def say(what: str, since: float) -> None:
     print(f"ok  {what}  ({time.monotonic() - since:.0f} s)", flush=True)
 
@@ -142,12 +151,7 @@ def installed(name: str, python: str, wheel: Path) -> Path:
     size = int(run("du", "-sk", programs.parent).split()[0]) / 2**20
     say(f"{name}: the wheel in an empty environment, pip check; {size:.2f} GiB", start)
     start = time.monotonic()
-    with tempfile.TemporaryDirectory() as outside:
-        shutil.copytree(WORK / "source/fixtures", Path(outside, "fixtures"))
-        readme = (WORK / "source/README.md").read_text("utf-8")
-        own = {"XDG_CACHE_HOME": outside, "XDG_DATA_HOME": outside}
-        path = f"{programs}:{os.environ['PATH']}"
-        run("bash", "-c", walk(readme), cwd=Path(outside), PATH=path, **own)
+    run_outside(walk((WORK / "source/README.md").read_text("utf-8")), programs)
     say(f"{name}: README's sessions and doctor, outside of the clone", start)
     return programs
 
@@ -180,8 +184,9 @@ def light(python: str) -> None:
     if "\ntorch " in run(programs / "python", "-m", "pip", "list"):
         sys.exit("FAILED: the light installation has torch")
     run(programs / "python", "-m", "pip", "check")
-    asked = (WORK / "source/fixtures/collect/src", "how is the area of a circle computed")
-    run(programs / "structkit", "ask", *asked, "--no-cache")
+    run_outside(
+        "structkit ask fixtures/collect/src 'how is the area of a circle computed'", programs
+    )
     say(f"STRUCTKIT_LIGHT=1 pip install: no torch, ask answers; {size:.2f} GiB", start)
 
 
