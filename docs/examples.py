@@ -40,6 +40,21 @@ def results(lines: Iterable[str]) -> dict[str, tuple[str, str]]:
     return found
 
 
+def refusals(lines: Iterable[str]) -> dict[str, str]:
+    """What lines say whose files have a second record that is only an id, or are not there."""
+    found = {}
+    with tempfile.TemporaryDirectory() as place:
+        for name, path in FIXTURES.items():
+            [first] = Path("fixtures", path).read_text("utf-8").splitlines()[:1]
+            Path(place, name).write_text(f'{first}\n{{"id": "tea"}}\n', "utf-8")
+        for line in lines:
+            done = bash(line, Path(place))
+            told = [each for each in done.stderr.splitlines() if each.startswith("structkit: ")]
+            if done.returncode and told:
+                found[line] = f"{told[0]}\n(exit status {done.returncode})"
+    return found
+
+
 def prepare(folder: Path, **how: Any) -> None:
     """Put into a folder what users have: records, two runs on the pages, one on the functions."""
     for name, path in FIXTURES.items():
@@ -64,13 +79,23 @@ def shell(
     variables: Mapping[str, str] = os.environ,
 ) -> str:
     """What a command line prints; it does what it is for, or the error says why not."""
-    made = f'set -eo pipefail; structkit() {{ {shlex.join(program)} "$@"; }}\n{line}'
-    done = subprocess.run(
-        ["bash", "-c", made], cwd=folder, env=variables, capture_output=True, text=True
-    )
+    done = bash(line, folder, program, variables)
     if done.returncode or not (done.stdout or {"-o", ">"} & {*line.split()}):
         raise RuntimeError(f"$ {line}\n{done.stdout}{done.stderr}")
     return done.stdout
+
+
+def bash(
+    line: str,
+    folder: Path,
+    program: Iterable[str] = STRUCTKIT,
+    variables: Mapping[str, str] = os.environ,
+) -> subprocess.CompletedProcess[str]:
+    """A command line, after it ran in a folder."""
+    made = f'set -eo pipefail; structkit() {{ {shlex.join(program)} "$@"; }}\n{line}'
+    return subprocess.run(
+        ["bash", "-c", made], cwd=folder, env=variables, capture_output=True, text=True
+    )
 
 
 def shown(file: Path) -> str:

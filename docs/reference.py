@@ -17,12 +17,15 @@ from mkdocs.structure.files import File, Files
 
 import structkit
 from docs import terminal
-from docs.examples import results
+from docs.examples import refusals, results
 from structkit.cli.main import sections
 from structkit.cli.manual import commands, examples
 from structkit.registry import KINDS, Plugin, plugins
 from structkit.settings import COMMANDS, Program
+from tests.benchmarks.table import FOLDER, read
 
+WRONG = """A file that is not there, or a field that a record lacks, ends the command with one line:
+the file and its line, the problem and the remedy. No output is left half written."""
 FLAG = re.compile(r"`[^`]*`|(?<!\w)(--[a-z][a-z-]*)")  # outside of code
 Row = tuple[str, str]
 
@@ -48,27 +51,48 @@ def on_files(files: Files, config: Any) -> Files:
     made = {name.removeprefix("structkit-"): rest for name, *rest in commands()}
     lines = [line for name in COMMANDS for line in examples(made[name][0])]
     seen = results(lines)
+    refused = refusals(examples(made[name][0])[0] for name in COMMANDS)
     for name in COMMANDS:
         parts = [each for each in made if each.startswith(f"{name}-") and name != "train"]
         pages[name] = "\n\n".join(
-            [command(f"structkit {name}", *made[name], seen)]
+            [command(f"structkit {name}", *made[name], seen, refused)]
             + [_flags(f"## structkit {each.replace('-', ' ')}", *made[each]) for each in parts]
         )
     for name in methods():
-        pages[f"train-{name}"] = command(f"structkit train {name}", *made[f"train-{name}"], {})
+        pages[f"train-{name}"] = command(f"structkit train {name}", *made[f"train-{name}"], {}, {})
     for name, page in pages.items():
         files.append(File.generated(config, f"reference/{name}.md", content=page))
     return files
 
 
-def command(title: str, made: Any, context: Any, seen: dict[str, tuple[str, str]]) -> str:
-    """What a command is for, its records, examples with what they read and write, and its flags."""
+def command(
+    title: str,
+    made: Any,
+    context: Any,
+    seen: dict[str, tuple[str, str]],
+    refused: dict[str, str],
+) -> str:
+    """What a command is for, its records, examples, errors, costs and flags."""
     shown = [_example(line, *seen.get(line, ("", ""))) for line in examples(made)]
     records = "\n".join(f"- **{verb}** {names}" for verb, names in made.records.items())
     pictures = "\n".join(_pictures(title.removeprefix("structkit ")))
     about = [_with_code(made.help or ""), pictures, _with_code(records)]
     parts = [*filter(None, about), "## Examples", *shown]
-    return _page(f"`{title}`", *parts) + _flags("## Flags", made, context)
+    for line in filter(refused.get, examples(made)):
+        told = f"```console\n$ {line}\n{refused[line]}\n```"
+        parts += ["## When something is wrong", WRONG, told]
+    if rows := costs(title.split()[-1]):
+        table = "\n".join(["| measured, beside what | |", "|---|---:|", *rows])
+        parts += ["## What it costs", "[Results](../results.md#speed) say how.", table]
+    return _page(f"`{title}`", *parts, _flags("## Flags", made, context))
+
+
+def costs(name: str) -> list[str]:
+    """The rows of the benchmarks that name a command or method."""
+    measured = [row for file in sorted(FOLDER.glob("*.json")) for row in read(file)[1].values()]
+    rows = {row.name: row for some in reversed(measured) for row in some}
+    word = re.compile(rf"(?<![\w-]){name}(?![\w-])", re.IGNORECASE)
+    return [f"| {row.name} | {row.cell} |" for row in rows.values() if word.search(row.name)]
 
 
 def _pictures(name: str) -> Iterator[str]:
