@@ -1,6 +1,6 @@
 """The figures of docs/results.md, for light and dark pages: python -m docs.figures [FOLDER].
 
-Each is drawn of what recipes wrote into reports/.
+Each is drawn of what recipes wrote into reports/, or `make bench` into benchmarks/.
 """
 
 from __future__ import annotations
@@ -131,6 +131,25 @@ def tasks() -> None:
     axis.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
 
 
+def growth() -> None:
+    """CPU seconds of commands at sizes ten times each other, of the file of a processor."""
+    _, axis = pyplot.subplots(figsize=(5, 3))
+    [(name, measured)] = [
+        (file.stem, rows["growth"])
+        for file in sorted(Path("benchmarks").glob("*.json"))
+        if "growth" in (rows := orjson.loads(file.read_bytes())["benchmarks"])
+    ][:1]
+    found: dict[str, dict[int, float]] = {}
+    for row in measured:
+        if told := re.fullmatch(r"growth, (.+): CPU seconds of ([\d,]+)", row["name"]):
+            found.setdefault(told[1], {})[int(told[2].replace(",", ""))] = row["median"]
+    for mark, (work, seconds) in zip("osD^v", found.items(), strict=True):
+        axis.loglog([*seconds], [*seconds.values()], f"{mark}-", label=work, markersize=4)
+    axis.set_xlabel("records, pages, sentences, vectors, functions")
+    axis.set_ylabel(f"CPU seconds ({name})")
+    axis.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+
+
 def rows(file: Path) -> Iterator[dict[str, str]]:
     """The rows of a Markdown table by the names of its columns."""
     lines = [line for line in file.read_text("utf-8").splitlines() if line.startswith("|")]
@@ -150,6 +169,7 @@ FIGURES: dict[str, Callable[[], None]] = {
     "ask": ask,
     "quantized": quantized,
     "tasks": tasks,
+    "growth": growth,
 }
 
 

@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.benchmarks import commands, encode, search, strae, table, training
+from tests.benchmarks import commands, encode, growth, search, strae, table, training
 from tests.benchmarks.processes import compiled
 
 BENCHMARKS = {
@@ -26,9 +26,11 @@ BENCHMARKS = {
     "indexes": search.indexes,
     "database": search.database,
     "encode": encode.encode,
+    "static": encode.static,
     "santa": training.santa,
     "training": training.contrastive,
     "strae": strae.strae,
+    "growth": growth.growth,
 }
 parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
 parser.add_argument("--data", type=Path)

@@ -31,7 +31,7 @@ from structkit.learning.training.tokens import Model, Truncation
 from structkit.records.jsonl import Record
 
 # what starts sooner is first: `auto` takes the first that is installed and has the precision
-RUNTIMES: tuple[Runtime, ...] = (Onnx(), OpenVino("fp32"), OpenVino("bf16"), OpenVino("int8"))
+RUNTIMES: tuple[Runtime, ...] = (Onnx(), OpenVino("fp32"), OpenVino("bf16"))
 # what a GPU looks like without torch
 GPUS = ("nvidia[0-9]*", "kfd")
 
@@ -103,21 +103,18 @@ def open_engine(settings: EncodingSettings, device: str | None = None) -> tuple[
 def choose_runtime(settings: EncodingSettings, device: str | None) -> Runtime | None:
     """What may compute the model instead of torch.
 
-    For `auto` an installed one, where there is no GPU; 8-bit integers are only for those who name
-    them. Errors: the engine that is named is not installed, or lacks the precision.
+    For `auto` an installed one, where there is no GPU. Errors: the engine that is named is not
+    installed, or lacks the precision.
     """
     engine, dtype = settings.engine, settings.dtype
     if engine == "torch" or engine == "auto" and not (device == "cpu" or no_gpu()):
         return None
     if engine == "auto":
-        able = [each for each in RUNTIMES if each.dtype != "int8" and find_spec(each.package)]
+        able = [each for each in RUNTIMES if find_spec(each.package)]
     else:
         able = [each for each in RUNTIMES if each.name == engine]
         able[0].version()  # or which extra it needs
-    wanted: str = dtype
-    if engine != "auto" and dtype != "bf16":  # fp32 is the default, int8 has a name
-        wanted = able[0].dtype
-    if runtime := next((each for each in able if each.dtype == wanted), None):
+    if runtime := next((each for each in able if each.dtype == dtype), None):
         return runtime
     if engine != "auto":
         problem = f"{flag('engine', engine)} takes no {flag('dtype', dtype)}"

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import random
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
-from io import StringIO
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -34,8 +32,6 @@ BATCH_TOKENS = 512  # with more, the states of a layer no longer fit in the cach
 Compute = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]]
 # a folder in the cache, and the notes on it
 Export = tuple[Path, Record]
-# texts to token ids
-Read = Callable[[Sequence[str]], Sequence[Sequence[int]]]
 
 
 def threads() -> int:
@@ -61,7 +57,7 @@ class Onnx:
         """
         return str(onnxruntime().__version__)
 
-    def write(self, graph: Path, place: Path, read: Read) -> None:
+    def write(self, graph: Path, place: Path) -> None:
         """Write what it computes of an ONNX graph into a folder."""
         session(graph, optimized=place / self.graph)
 
@@ -106,31 +102,27 @@ def onnxruntime() -> Any:
     return require("onnxruntime", Onnx.extra)
 
 
-PRECISIONS = {"fp32": "f32", "bf16": "bf16", "int8": "f32"}
+PRECISIONS = {"fp32": "f32", "bf16": "bf16"}
 # the lowest cosine to torch's float32
-AGREEMENTS = {"fp32": 0.99999, "bf16": 0.999, "int8": 0.97}
+AGREEMENTS = {"fp32": 0.99999, "bf16": 0.999}
 TELLING = ("openvino.tools.ovc", "openvino_telemetry")
-TEXTS, SHORT, LONG = 128, 40, 900  # what int8 is calibrated with, and their characters
 
 
 class OpenVino:
-    """OpenVINO in one precision; `int8` has its own name."""
+    """OpenVINO in one precision."""
 
-    package = extra = "openvino"
+    name = package = extra = "openvino"
     graph = "embeddings.xml"
 
     def __init__(self, dtype: str) -> None:
         self.dtype, self.agreement = dtype, AGREEMENTS[dtype]
-        self.name = "openvino-int8" if dtype == "int8" else "openvino"
 
     def version(self) -> str:
         return str(openvino().__version__)
 
-    def write(self, graph: Path, place: Path, read: Read) -> None:
+    def write(self, graph: Path, place: Path) -> None:
         library = openvino()
         model = library.Core().read_model(str(graph))
-        if self.dtype == "int8":
-            model = _quantize(model, read(sample_texts()))
         library.save_model(model, str(place / self.graph), compress_to_fp16=False)
 
     def open(self, place: Path) -> Compute:
@@ -153,30 +145,6 @@ class OpenVino:
 Runtime: TypeAlias = Onnx | OpenVino
 
 
-def _quantize(model: Any, inputs: Sequence[Sequence[int]]) -> Any:
-    """A model whose products are of 8-bit integers, calibrated with token ids."""
-    with without_telemetry():
-        quantizer = require("nncf", OpenVino.extra)
-    batches = [{"ids": np.array([ids]), "mask": np.ones((1, len(ids)), np.int64)} for ids in inputs]
-    with redirect_stdout(StringIO()):  # it would show its progress among the rows
-        return quantizer.quantize(
-            model,
-            quantizer.Dataset(batches),
-            model_type=quantizer.ModelType.TRANSFORMER,
-            subset_size=len(batches),
-        )
-
-
-def sample_texts() -> list[str]:
-    """Code and prose that is there wherever this program is: the beginnings of its own files."""
-    files = sorted(Path(structkit.__file__).parent.rglob("*.py"))
-    texts = [text for file in files if len(text := file.read_text("utf-8")) >= LONG]
-    draw = random.Random(0)
-    return [
-        text[: draw.randint(SHORT, LONG)] for text in draw.sample(texts, min(TEXTS, len(texts)))
-    ]
-
-
 def openvino() -> Any:
     """OpenVINO, without telemetry."""
     with without_telemetry():
@@ -187,8 +155,8 @@ def openvino() -> Any:
 def without_telemetry() -> Iterator[None]:
     """Imports that tell nobody.
 
-    OpenVINO's converter, which is not used here, tells its makers of each import, by a package that
-    NNCF uses too. What is None here cannot be imported, and both then do without.
+    OpenVINO's converter, which is not used here, tells its makers of each import, by a package of
+    its own. What is None here cannot be imported, and it then does without.
     """
     absent = [name for name in TELLING if name not in sys.modules]
     sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ FIELDS = {
     "elements": ("xpath", "start", "end", "text"),
     "nodes": ("node", "span", "text"),
 }
-Engine = Literal["auto", "torch", "onnx", "openvino", "openvino-int8"]
+Engine = Literal["auto", "torch", "onnx", "openvino"]
 
 
 def engine_setting() -> Any:
@@ -23,7 +23,7 @@ def engine_setting() -> Any:
     return setting(
         "auto",
         "What computes it: torch, or an extra for encoders: onnx, openvino; auto: the first of "
-        "these two that is there and computes the same; openvino-int8: faster, cosine about 0.99.",
+        "these two that is there and computes the same.",
         group="speed",
     )
 

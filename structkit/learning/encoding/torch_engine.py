@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +115,7 @@ def export(
             with tempfile.TemporaryDirectory(dir=place.parent) as raw:
                 graph = Path(raw) / "raw.onnx"
                 write_graph(model, graph)
-                runtime.write(graph, place, partial(model.inputs, side="document"))
+                runtime.write(graph, place)
             own.tokenizer.save(str(place / TOKENIZER))
             if own.plain is not own.tokenizer:
                 own.plain.save(str(place / PLAIN))
