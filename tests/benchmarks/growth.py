@@ -56,7 +56,7 @@ def ask(count: int, folder: Path) -> list[str]:
         texts = [f"# {number}\n{code[number % len(code)]}" for number in some]
         path.write_text("\n\n".join(texts), "utf-8")
     cache = str(folder / f"cache-{count}")
-    return [*STRUCTKIT, "ask", str(source), "what has a low priority", "--cache", cache]
+    return [*STRUCTKIT, "ask", "-q", str(source), "what has a low priority", "--cache", cache]
 
 
 NOTHING = "from structkit.records.stream import Stream; import sys; Stream(sys.argv[1:]).run(iter)"
