@@ -98,7 +98,8 @@ def _lines(command: Command, given: list[inspect.Parameter], first: str = "") ->
     settings = {each.name: (kind, each) for kind in kinds(command) for each in fields(kind)}
     lines = [first] * bool(first)
     if given and given[0].kind is inspect.Parameter.POSITIONAL_ONLY:
-        lines.append(_records(command, given.pop(0)))
+        records, *given = given
+        lines.append(_records(command, records))
     lines += ["/"] * bool(lines)
     keywords = False
     for each in given:
