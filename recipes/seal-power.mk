@@ -57,7 +57,7 @@ $(POWER)/mined.run: $(POWER)/mined.qrels ;
 
 $(POWER)/pairs.jsonl: $(POWER)/mined.qrels $(POWER)/mined.run $(POWER)/train.sections.jsonl
 	$(STRUCTKIT) pair --qrels $< --queries $(POWER)/train-queries.jsonl --corpus $(word 3,$^) \
-	  --negatives-from $(word 2,$^) --depth 100 --per-query $(POWER_NEGATIVES) --margin $(MARGIN) --on-error skip -o $@
+	  --positive html --negatives-from $(word 2,$^) --depth 100 --per-query $(POWER_NEGATIVES) --margin $(MARGIN) --on-error skip -o $@
 
 $(POWER)/seal.jsonl: $(POWER)/pairs.jsonl
 	$(STRUCTKIT) html-variants $< --field positive --on-error skip \
