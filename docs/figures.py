@@ -26,6 +26,7 @@ SHARES = (
     "seal",
     "seal-stages",
     "strae-structure",
+    "table-alignment",
 )
 POINTS = ("strae", "strae-tuned")
 Numbers = tuple[float, float, float]  # a value, and the ends of its interval

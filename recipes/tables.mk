@@ -2,7 +2,7 @@
 # once, from training pages: a cell with its header, the first or the last of a row, finds the rest of the row under its
 # headings; headings and caption find a row; the text of a link finds the page (of the links, 266 were kept).
 # Sections and rows of other pages are searched as in `make pages`, by the model before (start) and after (aligned).
-.PHONY: tables report-tables
+.PHONY: tables report-table-alignment
 
 TABULAR := runs/tables
 TABULAR_PAGES := 1500
@@ -89,7 +89,7 @@ $(TABULAR)/report.json: $(TABULAR_KINDS:%=$(TABULAR)/values-%.jsonl)
 	  --data $(patsubst %,$(DATA)/%.jsonl.gz,train_docs-00 train_docs-01 train_queries dev_docs dev_queries)
 
 # without a model to train
-report-tables:
+report-table-alignment:
 	@$(MAKE) --no-print-directory runs/report/tables/report.json DATA='$(DATA)/structdoc' PAGED=runs/report/pages \
 	  TABULAR=runs/report/tables TABULAR_MODELS=start TABULAR_PARTS=sections
-	$(TELL) check reports/tables.json runs/report/tables/report.json
+	$(TELL) check reports/table-alignment.json runs/report/tables/report.json

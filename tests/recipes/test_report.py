@@ -37,6 +37,7 @@ def test_what_was_withdrawn_is_said_nowhere():
 
 STATED = {"products": "BULLET"} | {f"strae-{name}": name.upper() for name in ("structure", "tuned")}
 STATED |= {"strae-starts": "START", "strae-pairs": "PAIRED"}
+STATED |= {"table-alignment": "TABULAR", "seal-power": "POWER"}
 
 
 @pytest.mark.parametrize("path", sorted(Path("reports").glob("*.json")), ids=lambda path: path.stem)
