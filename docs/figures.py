@@ -26,6 +26,7 @@ SHARES = (
     "seal",
     "seal-stages",
     "strae-structure",
+    "strae-pairs",
     "table-alignment",
 )
 POINTS = ("strae", "strae-tuned")

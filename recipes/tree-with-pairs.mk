@@ -85,12 +85,12 @@ PAIRED_DATA_html := structdoc/train_docs-00 structdoc/train_docs-01 structdoc/tr
 PAIRED_SETS = $(foreach each,$(PAIRED_KINDS),$(firstword $(subst =, ,$(each))))
 $(STRUCTURE)/pairs.json: $(PAIRED_SETS:%=$(STRUCTURE)/values-%.jsonl)
 	$(TELL) gather $^ --title 'Trees that learn from pairs of texts: RR@100' --folder $(STRUCTURE) -o $@ \
-	  --against $(filter pairs-own pairs-words,$(PAIRED_MODELS)) --stated $(PAIRED_HYPOTHESES) \
+	  --against $(filter pairs-words pairs-balanced,$(PAIRED_MODELS)) --stated $(PAIRED_HYPOTHESES) \
 	  --data $(foreach set,$(PAIRED_SETS),$(PAIRED_DATA_$(set):%=$(DATA)/%.jsonl.gz)) \
 	  --command 'make strae-pairs DATA=../shared/data PAIRED_KINDS="$(PAIRED_KINDS)" PAIRED_SEEDS="$(PAIRED_SEEDS)"'
 
 # what is not trained
 report-strae-pairs:
-	@$(MAKE) --no-print-directory strae-pairs PAIRED=runs/report/pairs PAIRED_NAMES='pairs-untrained pairs-untrained-words' \
-	  PAIRED_SEEDS=0
+	@$(MAKE) --no-print-directory strae-pairs PAIRED=runs/report/pairs PAIRED_KINDS=code=codesearch \
+	  PAIRED_NAMES='pairs-untrained pairs-untrained-words' PAIRED_SEEDS=0
 	$(TELL) check reports/strae-pairs.json runs/report/pairs/pairs.json
