@@ -22,6 +22,7 @@ SHARES = (
     "code",
     "code-masking",
     "code-weights",
+    "code-unlabelled",
     "products",
     "seal",
     "seal-stages",
@@ -38,6 +39,11 @@ FAMILY = {
     "fasttext": "fastText, not tuned",
     "glove-words": "mean of GloVe's vectors",
     "self-strae-untrained-words": "mean of random vectors",
+}
+UNLABELLED = {
+    "packages": "MiniLM, pretrained",
+    "start": "MiniLM",
+    "bm25": "BM25",
 }
 
 
@@ -121,14 +127,24 @@ def costing(
 
 def tasks() -> None:
     """StrAE's nine tasks: Spearman's correlation or accuracy, x 100."""
-    report = orjson.loads((REPORTS / "strae.json").read_bytes())
+    marked("strae", FAMILY)
+
+
+def unlabelled() -> None:
+    """What code and its documentation alone teach: RR@100 in each language."""
+    marked("code-unlabelled", UNLABELLED)
+
+
+def marked(name: str, told: dict[str, str]) -> None:
+    """The measures of a report side by side, a mark for each system."""
+    report = orjson.loads((REPORTS / f"{name}.json").read_bytes())
     found = {row["system"]: row for row in report["rows"]}
-    ends = {name for name in found["strae-c"] if name.endswith("_low")} - {"Score_low"}
-    names = [name for name in found["strae-c"] if f"{name}_low" in ends]
+    some = found[next(iter(told))]
+    names = [name for name in some if name != "Score" and f"{name}_low" in some]
     _, axis = pyplot.subplots(figsize=(6, 3.4))
-    for mark, (system, told) in zip("osD^vx", FAMILY.items(), strict=True):
+    for mark, (system, label) in zip("osD^vx", told.items(), strict=False):
         values = [found[system][name] for name in names]
-        axis.plot(range(len(names)), values, mark, label=told, markersize=5, linestyle="none")
+        axis.plot(range(len(names)), values, mark, label=label, markersize=5, linestyle="none")
     axis.set_xticks(range(len(names)), names, rotation=30, ha="right")
     axis.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
 
@@ -172,6 +188,7 @@ FIGURES: dict[str, Callable[[], None]] = {
     "quantized": quantized,
     "tasks": tasks,
     "growth": growth,
+    "unlabelled": unlabelled,
 }
 
 

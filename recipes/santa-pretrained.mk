@@ -9,7 +9,7 @@
 # `make santa-weights` trains these last ones (original-0 is sda, masked-0.1 santa), and searches each language also
 # in code whose names were replaced, one name by the same one throughout (renamed-LANGUAGE).
 # `make santa-model` installs the model of the system BEST, for `ask` and `make repositories`.
-.PHONY: santa-pretrained santa-weights santa-model report-code report-code-masking report-code-weights
+.PHONY: santa-pretrained santa-weights santa-model report-code report-code-masking report-code-unlabelled report-code-weights
 
 CODE = runs/santa-code-$(notdir $(MODEL))
 COSQA = $(DATA)/../cosqa
@@ -186,8 +186,8 @@ $(CODE)/report.json: $(SETS:%=$(CODE)/values-%.jsonl)
 	  --command '$(CODE_COMMAND)' --folder $(CODE) -o $@ --data $(DATA)/train.jsonl.gz $(DATA)/dev.jsonl.gz \
 	  $(if $(filter adv,$(SETS)),$(DATA)/dev_adv_python.jsonl.gz) $(if $(filter cosqa,$(SETS)),$(COSQA)/corpus.jsonl.gz)
 
-# without a model to train: the same rows are in both tables
-report-code report-code-masking: report-%:
+# without a model to train: the same rows are in these tables
+report-code report-code-masking report-code-unlabelled: report-%:
 	@$(MAKE) --no-print-directory runs/report/code/report.json DATA='$(DATA)/codesearch' MODEL=minilm \
 	  CODE=runs/report/code CODE_SYSTEMS= CODE_SEEDS=
 	$(TELL) check reports/$*.json runs/report/code/report.json
