@@ -108,7 +108,7 @@ dist: ## The wheel and sdist of HEAD in dist/: contents, sizes, NOTICE and metad
 
 # TESTED='python3.13' runs the tests of the sdist with that one only
 PYTHONS ?= python3.11 python3.12 python3.13
-release-check: ## dist, and installed, walked through, tested by several Pythons; a list of packages: 20 minutes
+release-check: ## dist, and installed, walked through, tested by several Pythons; a list of packages
 	$(PYTHON) -m tests.release $(PYTHONS) $(if $(TESTED),--tested '$(TESTED)')
 
 clean: ## Remove what recipes and installation wrote
