@@ -50,14 +50,14 @@ $(POWER)/mined.npy: $(POWER)/train.variants.jsonl
 $(POWER)/train-queries.npy: $(POWER)/train-queries.jsonl
 	OMP_NUM_THREADS=1 $(STRUCTKIT) encode -m minilm --as query --field query $< -o $@
 
-# each query's section, and below it those of other pages
+# each query's section, and those of other pages that score lower
 $(POWER)/mined.qrels: $(POWER)/mined.npy $(POWER)/train-queries.npy $(POWER)/train.sections.jsonl
 	$(PAGE_REPORT) positives $^ --queries $(POWER)/train-queries.jsonl -o $@
 $(POWER)/mined.run: $(POWER)/mined.qrels ;
 
 $(POWER)/pairs.jsonl: $(POWER)/mined.qrels $(POWER)/mined.run $(POWER)/train.sections.jsonl
 	$(STRUCTKIT) pair --qrels $< --queries $(POWER)/train-queries.jsonl --corpus $(word 3,$^) \
-	  --positive html --negatives-from $(word 2,$^) --depth 100 --per-query $(POWER_NEGATIVES) --margin $(MARGIN) --on-error skip -o $@
+	  --positive html --negatives-from $(word 2,$^) --depth 100 --per-query $(POWER_NEGATIVES) --on-error skip -o $@
 
 $(POWER)/seal.jsonl: $(POWER)/pairs.jsonl
 	$(STRUCTKIT) html-variants $< --field positive --on-error skip \
