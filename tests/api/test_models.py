@@ -54,9 +54,23 @@ def test_a_length_is_that_of_one_call(capsys):
 
 @pytest.fixture
 def ctrl_c():
-    """A function that has Ctrl-C come after some seconds, wherever the program then is."""
-    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    yield lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds)
+    """A function that has Ctrl-C come after some seconds, wherever the program then is.
+
+    It gives a list that is empty until then: where no exception can be raised, it is only told.
+    """
+    come: list[int] = []
+
+    def interrupt(number, frame):
+        come.append(number)
+        raise KeyboardInterrupt
+
+    def after(seconds):
+        come.clear()
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        return come
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    yield after
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
 
@@ -69,14 +83,14 @@ def test_ctrl_c_leaves_no_file_and_the_model_as_it_was(tmp_path, monkeypatch, ca
     many = [f"{text} {number}" for number in range(WINDOW) for text in texts]
     for wait in (0.001, 0.004, 0.016, 0.064):
         with suppress(KeyboardInterrupt):
-            ctrl_c(wait)
-            while True:
+            come = ctrl_c(wait)
+            while not come:
                 model.encode(many, as_="query", length=1)
         capsys.readouterr()  # calls that came to an end
         np.testing.assert_array_equal(expected, model.encode(texts))
         with suppress(KeyboardInterrupt):
-            ctrl_c(wait)
-            while True:
+            come = ctrl_c(wait)
+            while not come:
                 rows = [{"text": each} for each in many]
                 list(structkit.search(rows, query=texts, method="bm25"))
         gc.collect()  # of a generator that was stopped before it began
