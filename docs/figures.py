@@ -15,6 +15,8 @@ import matplotlib
 import orjson
 from matplotlib import pyplot
 
+from tests.benchmarks import table
+
 FOLDER, REPORTS = Path("docs/figures"), Path("reports")
 INK = {"light": "#333333", "dark": "#dddddd"}
 ABOVE, BELOW, OPEN = "#2a9d5c", "#d1495b", "#8a8a8a"  # whole intervals, or those that hold 0
@@ -152,15 +154,12 @@ def marked(name: str, told: dict[str, str]) -> None:
 def growth() -> None:
     """CPU seconds of commands at sizes ten times each other, of the file of a processor."""
     _, axis = pyplot.subplots(figsize=(5, 3))
-    [(name, measured)] = [
-        (file.stem, rows["growth"])
-        for file in sorted(Path("benchmarks").glob("*.json"))
-        if "growth" in (rows := orjson.loads(file.read_bytes())["benchmarks"])
-    ][:1]
+    files = {file.stem: table.read(file)[1] for file in sorted(table.FOLDER.glob("*.json"))}
+    name = next(name for name, measured in files.items() if "growth" in measured)
     found: dict[str, dict[int, float]] = {}
-    for row in measured:
-        if told := re.fullmatch(r"growth, (.+): CPU seconds of ([\d,]+)", row["name"]):
-            found.setdefault(told[1], {})[int(told[2].replace(",", ""))] = row["median"]
+    for row in files[name]["growth"]:
+        if told := re.fullmatch(r"growth, (.+): CPU seconds of ([\d,]+)", row.name):
+            found.setdefault(told[1], {})[int(told[2].replace(",", ""))] = row.median
     for mark, (work, seconds) in zip("osD^v", found.items(), strict=True):
         axis.loglog([*seconds], [*seconds.values()], f"{mark}-", label=work, markersize=4)
     axis.set_xlabel("records, pages, sentences, vectors, functions")

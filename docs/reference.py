@@ -9,6 +9,7 @@ import html
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -22,7 +23,7 @@ from structkit.cli.main import sections
 from structkit.cli.manual import commands, examples
 from structkit.registry import KINDS, Plugin, plugins
 from structkit.settings import COMMANDS, Program
-from tests.benchmarks.table import FOLDER, read
+from tests.benchmarks import table
 
 WRONG = """A file that is not there, or a field that a record lacks, ends the command with one line:
 the file and its line, the problem and the remedy. No output is left half written."""
@@ -82,17 +83,24 @@ def command(
         told = f"```console\n$ {line}\n{refused[line]}\n```"
         parts += ["## When something is wrong", WRONG, told]
     if rows := costs(title.split()[-1]):
-        table = "\n".join(["| measured, beside what | |", "|---|---:|", *rows])
-        parts += ["## What it costs", "[Results](../results.md#speed) say how.", table]
+        measured = "\n".join(["| measured, beside what | |", "|---|---:|", *rows])
+        parts += ["## What it costs", "[Results](../results.md#speed) say how.", measured]
     return _page(f"`{title}`", *parts, _flags("## Flags", made, context))
+
+
+@cache
+def _measured() -> dict[str, table.Row]:
+    """The rows of all benchmarks by name; of several processors the first one's."""
+    files = sorted(table.FOLDER.glob("*.json"), reverse=True)
+    return {
+        row.name: row for file in files for rows in table.read(file)[1].values() for row in rows
+    }
 
 
 def costs(name: str) -> list[str]:
     """The rows of the benchmarks that name a command or method."""
-    measured = [row for file in sorted(FOLDER.glob("*.json")) for row in read(file)[1].values()]
-    rows = {row.name: row for some in reversed(measured) for row in some}
     word = re.compile(rf"(?<![\w-]){name}(?![\w-])", re.IGNORECASE)
-    return [f"| {row.name} | {row.cell} |" for row in rows.values() if word.search(row.name)]
+    return [f"| {row.name} | {row.cell} |" for row in _measured().values() if word.search(row.name)]
 
 
 def _pictures(name: str) -> Iterator[str]:

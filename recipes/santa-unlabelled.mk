@@ -42,7 +42,7 @@ $(CODE)/unpacked/java:
 	cd $@.partial && find . -maxdepth 1 -type f -delete && rm -r parts lists
 	mv $@.partial $@
 
-# functions with the first paragraph of their documentation, of packages whose copyright file states a licence
+# documented functions, of packages whose copyright file states a licence
 UNTESTED := --where 'docstring~^(\S+\s+){2}\S' --where 'path!~([Tt]ests?|spec|vendor|examples?)/'
 $(CODE)/functions-%.jsonl: $(CODE)/unpacked/%
 	for each in $</*; do \
@@ -52,6 +52,7 @@ $(CODE)/functions-%.jsonl: $(CODE)/unpacked/%
 	    | $(STRUCTKIT) select -q --where language=$* $(UNTESTED) --set "license=$${license#License: }"; \
 	done > $@
 
+# the first paragraph of the documentation
 PARAGRAPH := --strip 'query=(\n\s*\n|\n?\s*[@\\:]\w)[\s\S]*'
 $(CODE)/packages-%.jsonl: $(CODE)/functions-%.jsonl $(CODE)/tested-query.jsonl $(CODE)/tested-positive.jsonl
 	$(STRUCTKIT) pair $< --on-error skip | $(STRUCTKIT) select $(PARAGRAPH) \

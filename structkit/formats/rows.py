@@ -130,30 +130,27 @@ class DelimitedRows(_LineRows):
 
         reader = csv.reader(texts(), delimiter=self.delimiter, strict=True)
 
-        def row() -> list[str] | None:
+        def row() -> list[str] | csv.Error | None:
             # of a cell whose quote is not closed; the limit is the whole process's
             before = csv.field_size_limit(maximum_bytes())
             try:
                 return next(reader, None)
+            except csv.Error as error:
+                return error
             finally:
                 csv.field_size_limit(before)
 
-        try:
-            self.header = row() or []
-        except csv.Error as error:
-            problem = UserError(f"the header's quotes do not match ({error})", "fix the quotes")
-            raise problem.at(lines.file) from None
+        header = row() or []
+        if isinstance(header, csv.Error):
+            problem = UserError(f"the header's quotes do not match ({header})", "fix the quotes")
+            raise problem.at(lines.file)
+        self.header = header
         while True:
             taken.clear()
             first = lines.line + 1
-            try:
-                cells = row()
-            except csv.Error as error:
-                self.cells = error
-            else:
-                if cells is None:
-                    return
-                self.cells = cells
+            if (cells := row()) is None:
+                return
+            self.cells = cells
             if self.cells:
                 yield first, b"".join(taken)
 

@@ -14,6 +14,7 @@ from structkit.records.jsonl import Record
 from structkit.scoring.runs import (
     PlacedLines,
     Row,
+    by_query,
     column_rows,
     columns,
     json_row,
@@ -60,13 +61,8 @@ def read_qrels(path: str, gains: Gains | None = None) -> Qrels:
 def _by_query(rows: PlacedLines, gains: Gains | None) -> Qrels:
     if rows.first.startswith(b"{") and not gains:
         return values_by_query(rows, "relevance", (int,), "judged", _judged_row)
-    qrels: Qrels = {}
-    for query_id, doc_id, value, _ in _rows(rows, gains):
-        judged = qrels.setdefault(query_id, {})
-        if doc_id in judged:
-            raise twice(query_id, doc_id, "judged")
-        judged[doc_id] = _relevance(value)
-    return qrels
+    whole = ((query, doc, _relevance(value), of) for query, doc, value, of in _rows(rows, gains))
+    return by_query(whole, "judged")
 
 
 def _judged_row(line: bytes, field: str) -> Row:

@@ -56,13 +56,7 @@ def read_run(path: str) -> Run:
 def _read(rows: PlacedLines) -> Run:
     if rows.first[:1] == b"{":
         return values_by_query(rows, "score", (float, int), "ranked", json_row)
-    run: Run = {}
-    for query_id, doc_id, score, _ in trec_rows(rows):
-        documents = run.setdefault(query_id, {})
-        if doc_id in documents:
-            raise twice(query_id, doc_id, "ranked")
-        documents[doc_id] = score
-    return run
+    return by_query(trec_rows(rows), "ranked")
 
 
 def trec_rows(lines: Iterable[bytes]) -> Iterator[Row]:
@@ -203,6 +197,17 @@ def values_by_query(
             if doc_id in documents:
                 raise twice(query_id, doc_id, what)
             documents[doc_id] = value
+    return found
+
+
+def by_query(rows: Iterable[Row], what: str) -> dict[str, dict[str, Any]]:
+    """The value of rows for each query and document. Errors: one has two."""
+    found: dict[str, dict[str, Any]] = {}
+    for query_id, doc_id, value, _ in rows:
+        documents = found.setdefault(query_id, {})
+        if doc_id in documents:
+            raise twice(query_id, doc_id, what)
+        documents[doc_id] = value
     return found
 
 

@@ -48,8 +48,8 @@ from structkit.records.output import cannot_write, remove, replace_folder, whole
 from structkit.seeds import key
 
 ENTRY, SLACK = 1 << 10, 1 << 18  # bytes of a checkpoint for each weight, and for all else
-# what a checkpoint has of a trainer as it is
 LENGTH = ("epochs", "max_steps")  # the learning rate depends on them
+# what a checkpoint has of a trainer as it is
 PROGRESS = ("step", "records", "parts")
 
 
