@@ -191,12 +191,12 @@ def light(python: str) -> None:
 
 
 def tested(name: str, python: str, sdist: Path) -> None:
-    """`make test` of the unpacked sdist, with an environment of its own."""
+    """`make test` of the unpacked sdist, outside of the clone, with an environment of its own."""
     start = time.monotonic()
-    folder = WORK / f"tests-{name}"
-    shutil.unpack_archive(sdist, folder)
-    [source] = folder.iterdir()
-    last = run("make", "test", f"PYTHON={python}", cwd=source).splitlines()[-1]
+    with tempfile.TemporaryDirectory() as outside:
+        shutil.unpack_archive(sdist, outside)
+        [source] = Path(outside).iterdir()
+        last = run("make", "test", f"PYTHON={python}", cwd=source).splitlines()[-1]
     say(f"{name}: make test of the sdist: {last}", start)
 
 
@@ -222,8 +222,7 @@ def main() -> None:
             light(name)
         if given.tested is None or name in given.tested.split():
             tested(version, name, sdist)
-        for folder in (version, f"tests-{version}"):
-            shutil.rmtree(WORK / folder, ignore_errors=True)
+        shutil.rmtree(WORK / version, ignore_errors=True)
     if absent := [name for name in given.pythons if name not in versions]:
         sys.exit(f"NOT RUN: no interpreter {', '.join(absent)}; PYTHONS='…' names others")
 

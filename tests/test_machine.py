@@ -14,7 +14,7 @@ import os, sys
 os.environ.pop("MKL_CBWR", None)
 assert "torch" not in sys.modules
 from structkit import machine
-print(machine.make_repeatable(sys.argv[1]))
+print(machine.make_repeatable(sys.argv[1]), flush=True)  # MKL prints by itself
 import torch
 torch.ones(64, 64) @ torch.ones(64, 64)
 """

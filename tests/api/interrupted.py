@@ -28,21 +28,24 @@ def until_ctrl_c(seconds, work):
             work()
 
 
-signal.signal(signal.SIGALRM, interrupt)
-model, texts = structkit.load("builtin"), ["hot tea and ice", "slow boats"]
-expected = model.encode(texts)
-many = [f"{text} {number}" for number in range(WINDOW) for text in texts]
-rows = [{"text": each} for each in many]
+def main():
+    signal.signal(signal.SIGALRM, interrupt)
+    model, texts = structkit.load("builtin"), ["hot tea and ice", "slow boats"]
+    expected = model.encode(texts)
+    many = [f"{text} {number}" for number in range(WINDOW) for text in texts]
+    rows = [{"text": each} for each in many]
+
+    def search():
+        list(structkit.search(rows, query=texts, method="bm25"))
+
+    search()  # an import is Python's to end well
+    for wait in (0.001, 0.004, 0.016, 0.064):
+        until_ctrl_c(wait, lambda: model.encode(many, as_="query", length=1))
+        np.testing.assert_array_equal(expected, model.encode(texts))
+        until_ctrl_c(wait, search)
+        gc.collect()  # of a generator that was stopped before it began
+        assert [] == os.listdir(tempfile.gettempdir())
 
 
-def search():
-    list(structkit.search(rows, query=texts, method="bm25"))
-
-
-search()  # an import is Python's to end well
-for wait in (0.001, 0.004, 0.016, 0.064):
-    until_ctrl_c(wait, lambda: model.encode(many, as_="query", length=1))
-    np.testing.assert_array_equal(expected, model.encode(texts))
-    until_ctrl_c(wait, search)
-    gc.collect()  # of a generator that was stopped before it began
-    assert [] == os.listdir(tempfile.gettempdir())
+if __name__ == "__main__":
+    main()
