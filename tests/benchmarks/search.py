@@ -26,7 +26,7 @@ import numpy as np
 from structkit_plugins.backends.approximate import set_parameters
 
 from structkit.embeddings.reading import Embeddings, read_embeddings
-from structkit.embeddings.vectors import Matrix, largest_norm
+from structkit.embeddings.vectors import Matrix, blocks, largest_norm
 from structkit.registry import load
 from structkit.searching import index as index_module
 from structkit.searching.hits import BATCH
@@ -99,6 +99,11 @@ def indexes(given: Given, folder: Path) -> None:
         compare(*embedded(folder, given.data), "sentences", given.rounds)
     else:
         compare(made(folder, "c", 50_000), made(folder, "q", 1000), "rows", given.rounds)
+
+
+def million(given: Given, folder: Path) -> None:
+    """The same of a million points: the more rows, the more an index gains."""
+    compare(made(folder, "c", 1_000_000), made(folder, "q", 1000), "points", given.rounds)
 
 
 def compare(corpus: str, queries_file: str, kind: str = "rows", rounds: int = 3) -> None:
@@ -198,9 +203,11 @@ def made(folder: Path, name: str, rows: int) -> str:
     """A file of unit vectors, (rows, 384), around centers that all files share."""
     centers = np.random.default_rng(0).normal(size=(2000, DIMENSIONS))
     draw = np.random.default_rng(rows)
-    vectors = centers[draw.integers(0, 2000, rows)] + draw.normal(size=(rows, DIMENSIONS))
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    return matrix(folder / f"{name}.npy", vectors.astype(np.float32), list(map(str, range(rows))))
+    of, vectors = draw.integers(0, 2000, rows), np.empty((rows, DIMENSIONS), np.float32)
+    for first, block in blocks(vectors):
+        points = centers[of[first : first + len(block)]] + draw.normal(size=block.shape)
+        block[:] = points / np.linalg.norm(points, axis=1, keepdims=True)
+    return matrix(folder / f"{name}.npy", vectors, list(map(str, range(rows))))
 
 
 if __name__ == "__main__":
