@@ -44,7 +44,12 @@ class Settings:
         False, "The text is words separated by spaces; of a `tree`, its words."
     )
     url: str | None = setting(None, "corenlp: the server (default http://localhost:9000).")
-    model: str | None = setting(None, "self-strae: the model folder.", short="-m", reads=True)
+    model: str | None = setting(
+        None,
+        "self-strae: the model folder; builtin: one of train span-parser.",
+        short="-m",
+        reads=True,
+    )
     language: str | None = setting(
         None, "ast: language of all records; default: their `language`.", complete="language"
     )

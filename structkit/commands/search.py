@@ -53,7 +53,7 @@ class Settings(WordOptions, SearchOptions):
     queries: tuple[str, ...] = file_setting("File with the queries; default: stdin.", ())
     query: tuple[str, ...] = setting(
         (),
-        "A question, instead of --queries; may be repeated.",
+        "A question, instead of --queries; may be repeated. A terminal gets a list.",
         metavar="TEXT",
         parse=unicode,
         excludes="queries",

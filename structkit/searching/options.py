@@ -109,7 +109,7 @@ class RunOutput(OutputOptions):
     """Where a run is written, and how."""
 
     format: Literal["jsonl", "trec"] | None = setting(
-        None, "JSONL (default), or TREC's six columns; search --query: a list on a terminal."
+        None, "JSONL (default), or TREC's six columns."
     )
 
 
