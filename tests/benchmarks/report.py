@@ -275,8 +275,8 @@ def section(name: str, content: Mapping[str, Any], words: str) -> str:
         f"Stated hypotheses, corrected for {len(stated)}:" if stated else "",
         table(stated, markdown=True),
         f"```sh\n{content['command']}\n```",
-        f"{seeds}{trainings}Each of them, all values with their intervals, the hashes of the data "
-        f"and {others} other pairs, uncorrected, are in [{name}.json](reports/{name}.json).",
+        f"{seeds}{trainings}All values with their intervals, the hashes of the data and {others} "
+        f"other pairs, uncorrected, are in [{name}.json](reports/{name}.json).",
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -285,7 +285,7 @@ def duration(trainings: Sequence[Record]) -> str:
     """How many trainings there were, and how long they took.
 
     >>> duration([{"records": 8, "seconds": 1.5}, {"records": 5216, "seconds": 9.6}])
-    '2 trainings, of 8 to 5,216 records in 2 to 10 s each. '
+    '2 trainings, each of 8 to 5,216 records in 2 to 10 s. '
     """
     if not trainings:
         return ""
@@ -293,8 +293,8 @@ def duration(trainings: Sequence[Record]) -> str:
     for name in ("records", "seconds"):
         values = [round(each[name]) for each in trainings]
         ends.append(" to ".join(f"{each:,}" for each in sorted({min(values), max(values)})))
-    some = f"{len(trainings)} trainings" if len(trainings) > 1 else "One training"
-    return f"{some}, of {ends[0]} records in {ends[1]} s each. "
+    some = f"{len(trainings)} trainings, each" if len(trainings) > 1 else "One training,"
+    return f"{some} of {ends[0]} records in {ends[1]} s. "
 
 
 def main_values(row: Record, *, suite: bool = False) -> Record:

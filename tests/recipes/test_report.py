@@ -163,7 +163,7 @@ def test_a_table_is_gathered_with_its_costs_data_and_trainings(gather, tmp_path)
     text = section("seal", content, "What it means.\n")
     assert text.startswith("## Pages\n\nWhat it means.\n\n| system ")
     assert "| seal   |     1 |       3 | 0.667 [" in text
-    assert "```sh\nmake seal\n```\n\nSeeds 0. One training, of 8 records in 2 s each." in text
+    assert "```sh\nmake seal\n```\n\nSeeds 0. One training, of 8 records in 2 s." in text
 
 
 def test_several_sets_make_one_table(gather):
