@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 FIXTURES = {
     "functions.jsonl": "code/test.jsonl",
     "pages.jsonl": "pages/test.jsonl",
@@ -36,6 +38,7 @@ def results(lines: Iterable[str]) -> dict[str, tuple[str, str]]:
             printed = shell(line, folder)
             words = shlex.split(line.split("|")[-1])
             written = folder / words[words.index("-o") + 1] if "-o" in words else None
+            printed = "" if "--help" in words else printed
             found[line] = (before, shown(written) if written else short(printed))
     return found
 
@@ -99,9 +102,12 @@ def bash(
 
 
 def shown(file: Path) -> str:
-    """The first record of a file, made short; empty where the file has none."""
+    """The first record of a file, made short; an array's shape; nothing of a picture or no file."""
+    if file.suffix == ".npy":
+        rows = np.load(file, mmap_mode="r")
+        return f"{file.name}: {len(rows)} rows of {rows.shape[1]} numbers, {rows.dtype}"
     opened = gzip.open if file.suffix == ".gz" else open
-    if not file.is_file():
+    if not file.is_file() or file.suffix == ".svg":
         return ""
     with opened(file, "rb") as lines:
         return short(next(iter(lines), b"").decode("utf-8", "replace"))

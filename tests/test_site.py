@@ -54,6 +54,7 @@ def test_pages_link_the_repository_and_the_reference_has_settings_and_examples(s
     for name, word in (
         ("mask-entities", "--mask-ratio"),
         ("mask-entities", "The first one written"),
+        ("encode", "pages.npy: 12 rows of 256 numbers, float32"),
         ("pair", "functions.jsonl:2: the record is not code"),
         ("train-santa", "64 x 160 tokens"),
         ("plot", "structkit plot ranks"),
