@@ -122,8 +122,10 @@ class Settings:
         qrels, own, task = flag("qrels"), flag("qrels", "self"), flag("task")
         suite, trees = flag("task", "suite"), flag("task", "trees")
         compared = self.compare and self.task not in (None, "suite")
+        if (self.task is None) == (self.qrels is None):
+            remedy = f"give {own} or a file of judgements, or a {task}, not both"
+            raise UserError(f"score needs one of {qrels} and {task}", remedy, status=2)
         problems = {
-            f"score needs one of {qrels} and {task}": (self.task is None) == (self.qrels is None),
             f"{flag('gold')} goes with {trees}": (self.gold is None) != (self.task != "trees"),
             f"{flag('compare')} goes with {qrels} or {suite}": compared,
             f"{flag('gains')} goes with a file of {qrels}": self.qrels == "self" and self.gains,
