@@ -219,7 +219,7 @@ def _from_matrices(searcher: Searcher, queries: Records) -> Iterator[Batch]:
 def _from_texts(
     searcher: Searcher, texts: Iterable[Record], queries: Records, encoding: TextEncoding
 ) -> Iterator[Batch]:
-    same_model(encoding.meta()["model_sha256"], searcher.model, "the model", "the corpus")
+    same_model(encoding.meta()["model_sha256"], searcher.model, "a query", "the corpus")
     seen: set[str] = set()
 
     def distinct() -> Iterator[Record]:
