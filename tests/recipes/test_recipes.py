@@ -339,6 +339,9 @@ def test_each_installed_file_has_the_license_that_its_package_states(tmp_path):
     about = tmp_path / "tea-1.2.dist-info"
     about.mkdir()
     (about / "RECORD").write_text("tea/__init__.py,,\ntea/notes.txt,,\n")
+    (tmp_path / "tea").mkdir()
+    for name in ("__init__.py", "notes.txt"):
+        (tmp_path / "tea" / name).touch()  # from Python 3.12 on, what is not there is not listed
     for stated, name in LICENSES.items():
         (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: Tea\nVersion: 1.2\n{stated}")
         record = {"path": f"{tmp_path}/tea/__init__.py", "package": "Tea", "version": "1.2"}
