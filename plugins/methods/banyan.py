@@ -33,7 +33,7 @@ class Method(TreeSettings):
     )
     batch_size: int = setting(512, source=PAPER)
     batch_tokens: int = setting(
-        65_536, "maximum leaves in one pass: a larger batch is entangled in parts"
+        65_536, "maximum leaves in one pass: a larger batch is cut, nodes are shared in each part"
     )
 
     def untrained(self, words: int) -> Any:

@@ -47,7 +47,7 @@ class LoadedModel:
     def encode(self, *given: Any, **values: Any) -> Vectors:
         """The embeddings of texts, or of records, in their order: float32, (texts, dimensions).
 
-        Nothing is written. The keywords are those flags of `structkit encode --help`. Errors:
+        Nothing is written. The keywords are flags of `structkit encode --help`. Errors:
         `UserError` for a record without its field; texts that were cut are counted on stderr.
         """
         with as_in_python():
@@ -83,7 +83,7 @@ class LoadedModel:
 def load(*given: Any, **values: Any) -> LoadedModel:
     """A model, loaded once: of a folder, of a hub's name, `minilm` or `builtin`.
 
-    The keywords are those flags of `structkit encode --help`. Errors: `UserError` for a model that
+    The keywords are flags of `structkit encode --help`. Errors: `UserError` for a model that
     is not there, that is damaged, or that a setting is not for.
 
     >>> load("builtin").encode(["tea is hot", "ice is cold"]).shape

@@ -28,8 +28,8 @@ class Settings:
 def merge_embeddings(settings: Settings) -> Record:
     """Write NAME.npy files one after the other, with the files beside them.
 
-    The result is `{file, embeddings}`; it holds no hashes for `encode --reuse`. Errors: `UserError`
-    if an id is in two files, or if models, dimensions or settings differ.
+    The result is `{file, embeddings}`; the file has no hashes for `encode --reuse`. Errors:
+    `UserError` if an id is in two files, or if models, dimensions or settings differ.
     """
     from structkit.embeddings.reading import concatenate, read_matrix
     from structkit.embeddings.vectors import EmbeddingRow, blocks

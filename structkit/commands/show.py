@@ -45,7 +45,7 @@ class Settings(InputOptions):
 
 
 def show(settings: Settings, *, width: int | None = None, colors: bool = False) -> str:
-    """What the records of files hold, as text: see `draw_records`."""
+    """What the records of files hold, as text."""
     records = Records.read(settings.files)
     try:
         some = islice(records, settings.number)

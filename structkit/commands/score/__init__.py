@@ -193,7 +193,7 @@ def score(settings: Settings) -> Iterator[Record]:
     """One record for each run: measures averaged over all judged queries, with 95 % intervals.
 
     Runs are files, records, or a dict of such by the names to print. With a `task`, they are pairs
-    of embeddings, or trees: what is scored then is in this folder, with the task.
+    of embeddings, or trees.
     """
     work = import_module(f"structkit.commands.score.{WORK.get(settings.task, settings.task)}")
     scores: Iterator[Record] = getattr(work, settings.task or "runs")(settings)
