@@ -5,6 +5,7 @@ A signal raises, so that the program cleans up as after an error.
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -70,6 +71,11 @@ def exit_program(status: int) -> NoReturn:
                 stream.flush()
         os._exit(status)
     sys.exit(status)
+
+
+def begin_forked() -> None:
+    """Leave to the parent what it has not collected: libraries would wait for threads of theirs."""
+    gc.freeze()
 
 
 T = TypeVar("T")
@@ -143,6 +149,7 @@ class Child(Generic[Task, T]):
     def _serve(self, tasks: IO[bytes], results: IO[bytes]) -> NoReturn:
         """Run the child, which exits without its parent's exit handlers."""
         try:
+            begin_forked()
             for number in (signal.SIGPROF, signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
             while True:

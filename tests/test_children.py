@@ -1,5 +1,6 @@
 """Work in a child: its result, its errors, and what ends it."""
 
+import gc
 import os
 import signal
 import sys
@@ -9,12 +10,40 @@ from multiprocessing.spawn import get_preparation_data
 import pytest
 
 from structkit.processes import Child, in_child, without_script
+from structkit.records.workers import Pool
 
 
 def test_what_work_gives_comes_back_from_another_process():
     there, twice = in_child(lambda: (os.getpid(), "é" * 100_000), 5)
     assert there != os.getpid()
     assert "é" * 100_000 == twice
+
+
+class ToCollect:
+    """What collects it in another process than it was made in ends that."""
+
+    def __init__(self):
+        self.itself, self.process = self, os.getpid()
+
+    def __del__(self):
+        if os.getpid() != self.process:
+            os._exit(1)
+
+
+def collected(number):
+    """A number, once all is collected that this process may collect."""
+    gc.collect()
+    return number
+
+
+def test_what_a_process_has_not_collected_is_not_collected_by_its_children():
+    gc.disable()
+    try:
+        ToCollect()
+        assert 1 == in_child(lambda: collected(1), 5)
+        assert [2] == list(Pool(1, collected).results(iter([2])))
+    finally:
+        gc.enable()
 
 
 def test_work_that_takes_longer_gives_nothing():

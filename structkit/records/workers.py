@@ -15,7 +15,7 @@ from multiprocessing import get_context
 from typing import Any, Generic, TypeVar
 
 from structkit.errors import UserError
-from structkit.processes import ENDINGS
+from structkit.processes import ENDINGS, begin_forked
 from structkit.records.jsonl import Record, Records, Rejected, Shard, accepted
 from structkit.records.lines import Block
 from structkit.records.output import dump
@@ -106,6 +106,7 @@ def _start_worker(work: Callable[[Any], Any], reader: int, writer: int) -> None:
     """Begin a worker's life: its work is known, and it ends with its parent."""
     global _assigned  # noqa: PLW0603 a process has one
     _assigned = work
+    begin_forked()
     for number in ENDINGS:  # the parent handles them
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # by which a pool ends its workers
