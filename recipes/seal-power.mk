@@ -123,8 +123,8 @@ POWER_HYPOTHESES := $(foreach kind,$(POWER_KINDS),eal-sal-untagged:matched-untag
   $(patsubst %,%:question,eal-sal-tagged:matched-untagged eal-sal-rows:matched-rows eal-sal-untagged+bm25:matched-untagged+bm25 \
   eal-sal-untagged:eal-untagged eal-sal-untagged:sal-untagged raw-untagged:start-untagged matched-untagged+bm25:start-untagged+bm25)
 # what is not asked for is in no table
-POWER_AGAINST = $(foreach view,$(POWER_VIEWS),$(patsubst %,%-$(view),$(filter matched raw eal sal,$(POWER_SYSTEMS)) start)) \
-  $(patsubst %,%-untagged+bm25,$(filter matched,$(POWER_SYSTEMS)) start) bm25
+POWER_AGAINST = $(foreach view,$(POWER_VIEWS),$(patsubst %,%-$(view),start $(filter matched raw eal sal,$(POWER_SYSTEMS)))) \
+  $(patsubst %,%-untagged+bm25,start $(filter matched,$(POWER_SYSTEMS))) bm25
 $(POWER)/report.json: $(POWER_KINDS:%=$(POWER)/values-%.jsonl)
 	$(TELL) gather $^ --title 'SEAL on sections, with 4,000 pairs: nDCG@10 of pages' --against $(POWER_AGAINST) \
 	  --stated $(POWER_HYPOTHESES) --folder $(POWER) -o $@ \
