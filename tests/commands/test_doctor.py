@@ -67,7 +67,7 @@ def test_a_pipe_gets_records_without_a_heavy_import():
     assert set() == heavy
     records = [json.loads(line) for line in told.splitlines()]
     assert all({"part", "state", "found", "remedy"} == record.keys() for record in records)
-    assert {"ok", "missing", "slow", "differs"} >= {record["state"] for record in records}
+    assert {"ok", "missing", "slow", "differs", "gone"} >= {record["state"] for record in records}
     assert all(record["found"] or record["remedy"] for record in records)
 
 
