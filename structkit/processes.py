@@ -73,11 +73,6 @@ def exit_program(status: int) -> NoReturn:
     sys.exit(status)
 
 
-def begin_forked() -> None:
-    """Leave to the parent what it has not collected: libraries would wait for threads of theirs."""
-    gc.freeze()
-
-
 T = TypeVar("T")
 Task = TypeVar("Task")
 
@@ -115,9 +110,14 @@ class Child(Generic[Task, T]):
         self.close: Callable[[], object] = lambda: None
         self._pipes: tuple[IO[bytes], IO[bytes]] | None = None
 
-    def result(self, task: Task, seconds: float) -> T | None:
-        """The result of the work; None if the process is killed, or takes more CPU time."""
-        tasks, results = self._pipes = self._pipes or self._start()
+    @property
+    def lives(self) -> bool:
+        """Whether it has begun, and no task has ended it."""
+        return self._pipes is not None
+
+    def result(self, task: Task, seconds: float = 0) -> T | None:
+        """What the work gives; None if its process is killed, or takes more CPU time (0: any)."""
+        tasks, results = self._pipes or self.start()
         try:
             pickle.dump((task, seconds), tasks)
             tasks.flush()
@@ -129,7 +129,8 @@ class Child(Generic[Task, T]):
         # it is done again here, so that what it raised is seen
         return result if done else self.work(task)
 
-    def _start(self) -> tuple[IO[bytes], IO[bytes]]:
+    def start(self) -> tuple[IO[bytes], IO[bytes]]:
+        """Begin: where there are threads, one may hold what the child would wait for."""
         from multiprocessing.util import Finalize  # takes time that few programs need to pay
 
         ends = [os.pipe() for _ in range(2)]
@@ -144,13 +145,16 @@ class Child(Generic[Task, T]):
         its_results.close()
         # also at the end of this process
         self.close = Finalize(self, _end, (child, tasks, results), exitpriority=0)
-        return tasks, results
+        self._pipes = tasks, results
+        return self._pipes
 
     def _serve(self, tasks: IO[bytes], results: IO[bytes]) -> NoReturn:
         """Run the child, which exits without its parent's exit handlers."""
         try:
-            begin_forked()
-            for number in (signal.SIGPROF, signal.SIGINT, signal.SIGTERM):
+            gc.freeze()  # the parent's to collect: libraries would wait for threads of theirs
+            for number in ENDINGS:  # the parent handles them
+                signal.signal(number, signal.SIG_IGN)
+            for number in (signal.SIGPROF, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
             while True:
                 task, seconds = pickle.load(tasks)

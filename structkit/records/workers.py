@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
+from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from structkit.errors import UserError
-from structkit.processes import ENDINGS, begin_forked
+from structkit.processes import Child
 from structkit.records.jsonl import Record, Records, Rejected, Shard, accepted
 from structkit.records.lines import Block
 from structkit.records.output import dump
 
 T = TypeVar("T")
 R = TypeVar("R")
-PATIENCE = 1.0  # seconds between two looks whether all threads are there
 
 
 class Pool(Generic[T, R]):
@@ -31,100 +27,70 @@ class Pool(Generic[T, R]):
     def __init__(self, workers: int, work: Callable[[T], R]) -> None:
         self.workers = workers
         self.work = work
-        self.abandoned = False
-        self.failed: BaseException | None = None  # what ended a thread that serves the workers
-        self.ends: tuple[int, ...] = ()  # of the pipe by which workers know that their parent lives
 
     def start(self) -> Executor:
-        """What runs `work_on` on tasks."""
-        self.ends = os.pipe()
-        return ProcessPoolExecutor(
-            self.workers,
-            get_context("fork"),
-            initializer=_start_worker,
-            initargs=(self.work, *self.ends),
-        )
+        """What does the work on tasks."""
+        return _Children(self.workers, self.work)
 
     def result(self, future: Future[R]) -> R:
-        """What came of a task, once it is done. Errors: nobody is left to do it."""
-        while not future.done() and not self.failed:
-            wait([future], PATIENCE)
-        if self.failed:
-            raise self.failed
+        """What came of a task, once it is done."""
         return future.result()
 
     def results(self, tasks: Iterator[T]) -> Generator[R]:
         """What the workers made of each task, in order; few tasks are under way at a time."""
         waiting: deque[Future[R]] = deque()
-        pool = self.start()
-        before, threading.excepthook = threading.excepthook, self._note
-        try:
+        with self.start() as pool:
             for future in self._futures(pool, tasks):
                 waiting.append(future)
                 if len(waiting) > 2 * self.workers:
                     yield self.result(waiting.popleft())
             while waiting:
                 yield self.result(waiting.popleft())
-        except BrokenExecutor:
-            raise UserError(
-                "a worker process died", "if it ran out of memory, use fewer --workers"
-            ) from None
-        except (KeyboardInterrupt, SystemExit):
-            self.abandon()
-            raise
-        finally:
-            # one that died while it wrote may keep the pool waiting
-            pool.shutdown(wait=not self.abandoned, cancel_futures=True)
-            self.abandon()
-            threading.excepthook = before
-
-    def _note(self, ended: threading.ExceptHookArgs) -> None:
-        """Notice that a thread that serves the workers cannot go on: they would wait for ever."""
-        self.failed = ended.exc_value or MemoryError()
-
-    def abandon(self) -> None:
-        """End the workers at once, whatever they are doing."""
-        if not self.abandoned:
-            self.abandoned = True
-            for end in self.ends:
-                os.close(end)
 
     def _futures(self, pool: Executor, tasks: Iterator[T]) -> Iterator[Future[R]]:
         try:
             for task in tasks:
-                yield pool.submit(work_on, task)
+                yield pool.submit(self.work, task)
         except UserError as error:  # comes out in its turn, after what was read before it
             failed: Future[R] = Future()
             failed.set_exception(error)
             yield failed
 
 
-_assigned: Callable[[Any], Any]  # to this worker: inherited, not sent with each task
+class _Children(ThreadPoolExecutor):
+    """Child processes, each with a thread that waits for it.
 
+    Not a `ProcessPoolExecutor`: that waits for ever where a worker is killed while it writes a
+    result, or where there is no memory to send a task.
+    """
 
-def _start_worker(work: Callable[[Any], Any], reader: int, writer: int) -> None:
-    """Begin a worker's life: its work is known, and it ends with its parent."""
-    global _assigned  # noqa: PLW0603 a process has one
-    _assigned = work
-    begin_forked()
-    for number in ENDINGS:  # the parent handles them
-        signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # by which a pool ends its workers
-    os.close(writer)
+    def __init__(self, workers: int, work: Callable[[Any], Any]) -> None:
+        super().__init__(workers)
+        self.children = [Child(work) for _ in range(workers)]
+        self.free: SimpleQueue[Child[Any, Any]] = SimpleQueue()
+        for each in self.children:
+            each.start()  # before there is a thread
+            self.free.put(each)
 
-    def watch() -> None:
-        os.read(reader, 1)
-        os._exit(1)  # the parent has ended, or wants no result
+    def submit(self, _do: object, task: Any) -> Future[Any]:  # type: ignore[override]
+        """What will come of a task; the work is known."""
+        return super().submit(self._result, task)
 
-    try:
-        threading.Thread(target=watch, daemon=True).start()
-    except RuntimeError:  # no memory for it: the parent tells
-        os._exit(1)
+    def _result(self, task: Any) -> Any:
+        child = self.free.get()
+        try:
+            if child.lives and (done := child.result(task)) is not None:
+                return done
+        finally:
+            self.free.put(child)
+        raise UserError("a worker process died", "if it ran out of memory, use fewer --workers")
 
-
-def work_on(task: Any) -> Any:
-    """The result of the worker's work on a task."""
-    return _assigned(task)
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the children, whatever they are doing."""
+        super().shutdown(wait=False, cancel_futures=True)
+        for each in self.children:
+            each.close()
+        super().shutdown(wait)
 
 
 BLOCK = 1 << 18  # bytes that a worker gets at a time
@@ -157,11 +123,7 @@ class Workers(Pool[Block, Outcome]):
     ) -> Iterator[Iterator[bytes]]:
         """The lines that the command writes of `records`, which counts them, some at a time."""
         with closing(self.results(records.lines.blocks(BLOCK))) as results:
-            try:
-                yield self._taken(results, records, reject)
-            except (KeyboardInterrupt, SystemExit):
-                self.abandon()
-                raise
+            yield self._taken(results, records, reject)
 
     def _taken(
         self, results: Iterable[Outcome], records: Records, reject: Callable[[Rejected], None]

@@ -5,7 +5,6 @@ import threading
 
 import pytest
 
-from structkit.errors import UserError
 from structkit.records.workers import Pool
 from tests.jsonl import write
 
@@ -21,13 +20,13 @@ def limited(name, value):
 
 
 def test_too_few_files_are_one_line(run, codes, tmp_path):
-    done = run(*codes, preexec_fn=limited("RLIMIT_NOFILE", 12))
+    done = run(*codes, preexec_fn=limited("RLIMIT_NOFILE", 8))
     [line] = done.stderr.decode().splitlines()
     assert line.startswith("structkit: too many open files or processes; raise ulimit -n and -u")
     assert 1 == done.returncode and ["codes.jsonl"] == [path.name for path in tmp_path.iterdir()]
 
 
-@pytest.mark.parametrize("megabytes", [40, 45, 60])
+@pytest.mark.parametrize("megabytes", [36, 50, 60])
 def test_too_little_memory_is_no_traceback(run, codes, megabytes):
     limit = limited("RLIMIT_AS", megabytes << 20)
     done = run(*codes, preexec_fn=limit, env={"OPENBLAS_NUM_THREADS": "1"})
@@ -35,15 +34,10 @@ def test_too_little_memory_is_no_traceback(run, codes, megabytes):
     assert "Traceback" not in told and len(told.splitlines()) == (done.returncode != 0)
 
 
-def test_a_pool_whose_thread_ends_waits_no_more(monkeypatch):
-    start = threading.Thread.start
-
-    def refused(thread):
-        if thread.name == "QueueFeederThread":
-            raise RuntimeError("can't start new thread")
-        start(thread)
+def test_a_pool_that_has_no_threads_says_so(monkeypatch):
+    def refused(_thread):
+        raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refused)
-    # Python 3.13 notices by itself, and calls the pool broken
-    with pytest.raises((RuntimeError, UserError), match="can't start new thread|a worker process"):
+    with pytest.raises(RuntimeError, match="can't start new thread"):
         list(Pool(1, abs).results(iter([-1, -2])))
