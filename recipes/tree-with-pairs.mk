@@ -44,9 +44,10 @@ $(STRUCTURE)/$(1)/held-pairs-$(2).jsonl $(STRUCTURE)/$(1)/pairs-$(2).jsonl: $(ST
 endef
 $(foreach kind,code html,$(foreach shape,$(PAIRED_SHAPES),$(eval $(call paired-records,$(kind),$(shape)))))
 
-PAIRED_TRAIN = OMP_NUM_THREADS=1 $(STRUCTKIT) train strae $< -q --objective pairs --temperature 0.05 --mask-duplicates \
-  --subwords --vocabulary-size 8000 --composition-init sum --batch-size 64 --batch-tokens 200000 --max-length 1000 \
-  --on-error skip --epochs 3 --schedule linear --max-grad-norm 1 --final-punct keep --save-every 50 \
+PAIRED_FLAGS := --objective pairs --temperature 0.05 --mask-duplicates --subwords --vocabulary-size 8000 \
+  --composition-init sum --batch-size 64 --batch-tokens 200000 --max-length 1000 --on-error skip --schedule linear \
+  --max-grad-norm 1 --final-punct keep --save-every 50
+PAIRED_TRAIN = OMP_NUM_THREADS=1 $(STRUCTKIT) train strae $< -q $(PAIRED_FLAGS) --epochs 3 \
   $(if $(wildcard $@.partial/step-*),--resume) -o $@
 
 # a model, its kind, name, shape of trees, seed, flags and, for its rate, whose it is; then its run
@@ -70,8 +71,9 @@ $(foreach kind,code html,$(foreach rate,$(PAIRED_RATES),\
   $(eval $(call paired-tried,$(kind),own,$(rate),))$(eval $(call paired-tried,$(kind),words,$(rate),--pooling mean))))
 $(foreach kind,code html,$(STRUCTURE)/$(kind)/tried.jsonl):
 	$(STRUCTKIT) select -q $(^:%=%.json) --fields folder,steps,records,held_out,seconds -o $@
+LOWEST = grep -o '"lowest":[0-9.]*' $(^:%=%.json) | sort -t : -k 3 -g | head -n 1 | sed -E 's/.*@([0-9.]+)\.model.*/\1/' > $@
 $(foreach kind,code html,$(STRUCTURE)/$(kind)/rate-own $(STRUCTURE)/$(kind)/rate-words):
-	grep -o '"lowest":[0-9.]*' $(^:%=%.json) | sort -t : -k 3 -g | head -n 1 | sed -E 's/.*@([0-9.]+)\.model.*/\1/' > $@
+	$(LOWEST)
 $(foreach kind,code html,\
   $(foreach shape,$(PAIRED_SHAPES),$(call paired-models,$(kind),pairs-$(shape),$(shape),,own))\
   $(call paired-models,$(kind),pairs-words,own,--pooling mean,words)\
