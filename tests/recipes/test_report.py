@@ -36,7 +36,7 @@ def test_what_was_withdrawn_is_said_nowhere():
 
 
 STATED = {"products": "BULLET"} | {f"strae-{name}": name.upper() for name in ("structure", "tuned")}
-STATED |= {"strae-starts": "START", "strae-pairs": "PAIRED"}
+STATED |= {"strae-starts": "START", "strae-pairs": "PAIRED", "strae-paraphrases": "PARAPHRASE"}
 STATED |= {"table-alignment": "TABULAR", "seal-power": "POWER"}
 
 

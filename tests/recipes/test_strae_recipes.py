@@ -129,3 +129,29 @@ def test_pairs_are_learned_from_along_each_shape_and_held_out_ones_choose_the_ra
         assert "/held-pairs-own.jsonl" in command and last(command, "--learning-rate") in name
     learned = [each for each in commands if each.split()[-1].endswith("/pairs-own.jsonl")]
     assert learned and all(" --not-in " in command for command in learned)
+
+
+def test_paraphrases_are_learned_from_along_each_shape_and_held_out_ones_choose_the_rate(tmp_path):
+    (tmp_path / "strae_eval").mkdir()
+    for name in ("mrpc", "sick_r"):
+        (tmp_path / f"strae_eval/{name}_train.jsonl.gz").touch()
+    commands = dry("strae-paraphrases", f"STRAE={tmp_path}", "SEEDS=0 1", f"DATA={tmp_path}")
+    trainings = trained(commands)
+    tried = {name: trainings.pop(name) for name in [*trainings] if "tried-" in name}
+    shapes = ("constituency", "balanced", "right-branching")
+    names = (*shapes, "words", "untrained", "untrained-words")
+    assert {f"pairs-{name}@{seed}" for name in names for seed in (0, 1)} == set(trainings)
+    for name, command in trainings.items():
+        assert " --objective pairs " in command and " --validate " not in command
+        assert (" --pooling mean" in command) == ("words" in name)
+        shape = name.removeprefix("pairs-").partition("@")[0]
+        assert f"-paraphrased-{shape if shape in shapes else shapes[0]}.jsonl " in command
+        chosen = "words" if shape == "words" else "trees"
+        assert (f"/rate-{chosen})" in command) == ("untrained" not in name)
+    assert 8 == len(tried)
+    for name, command in tried.items():
+        assert "/held-constituency.jsonl" in command and last(command, "--learning-rate") in name
+    for part, place in (("train-paraphrased", " --not-in "), ("held", " --in ")):
+        for shape in shapes if part != "held" else shapes[:1]:
+            [of] = [each for each in commands if each.endswith(f"/{part}-{shape}.jsonl")]
+            assert place in of and "/held.jsonl " in of
