@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +21,11 @@ from tests.benchmarks import table
 
 FOLDER, REPORTS = Path("docs/figures"), Path("reports")
 INK = {"light": "#333333", "dark": "#dddddd"}
-ABOVE, BELOW, OPEN = "#2a9d5c", "#d1495b", "#8a8a8a"  # whole intervals, or those that hold 0
-SHARES = (
-    "code",
-    "code-masking",
-    "code-weights",
-    "code-unlabelled",
-    "products",
-    "seal",
-    "seal-stages",
-    "strae-structure",
-    "strae-pairs",
-    "table-alignment",
-)
-POINTS = ("strae", "strae-tuned")
-Numbers = tuple[float, float, float]  # a value, and the ends of its interval
+ABOVE, BELOW, OPEN = "#2a9d5c", "#d1495b", "#8a8a8a"
+VERDICTS = {"held": ABOVE, "not held": BELOW, "cannot tell": OPEN}
+DIFFERENCE = re.compile(r"(-?\d[\d.]*) \[(-?[\d.]+), (-?[\d.]+)\]")
+# a name, a value with the ends of its interval (NaN: none), and the color
+Row = tuple[str, tuple[float, float, float], str]
 FAMILY = {
     "strae-c": "StrAE, constituency",
     "self-strae": "Self-StrAE",
@@ -49,75 +41,62 @@ UNLABELLED = {
 }
 
 
-def hypotheses() -> None:
-    """Each stated hypothesis: the difference with its interval."""
-    panels = [[each for name in some for each in stated(name)] for some in (SHARES, POINTS)]
+def claims() -> None:
+    """Each claim of the papers, by its verdict: the first difference told, with its interval."""
+    told = Path("docs/results.md").read_text("utf-8")
+    panels: tuple[list[Row], list[Row]] = [], []
+    points = False
+    for cells in rows(told[told.index("| claim |") :]):
+        points = "tasks" in (cells["queries, seeds"] or "tasks" * points)
+        difference = DIFFERENCE.search(cells["what came out"])
+        value, low, high = map(float, difference.groups()) if difference else (nan, nan, nan)
+        [color] = [VERDICTS[each] for each in VERDICTS if cells["here"].startswith(each)]
+        panels[points].append((re.sub("[*`]", "", cells["claim"]), (value, low, high), color))
     heights = [len(panel) + 2 for panel in panels]
     _, axes = pyplot.subplots(2, figsize=(7, 0.2 * sum(heights)), height_ratios=heights)
-    for axis, found, unit in zip(axes, panels, ("RR@100, nDCG@10", "points of Score"), strict=True):
-        intervals(axis, found, lambda low, high: ABOVE if low > 0 else BELOW if high < 0 else OPEN)
+    for axis, panel, unit in zip(axes, panels, ("RR@100, nDCG@10", "points of Score"), strict=True):
+        intervals(axis, panel)
         axis.axvline(0, color=OPEN, linewidth=0.7)
         axis.set_xlabel(f"difference, {unit}")
 
 
-def intervals(
-    axis: Any, found: Sequence[tuple[str, Numbers]], color: Callable[[float, float], str]
-) -> None:
+def intervals(axis: Any, found: Sequence[Row]) -> None:
     """Values with their intervals, one below the other, each with its name."""
-    for place, (_, (value, low, high)) in enumerate(reversed(found)):
-        axis.plot([low, high], [place, place], color=color(low, high), linewidth=1.6)
-        axis.plot([value], [place], "o", color=color(low, high), markersize=3.5)
-    axis.set_yticks(range(len(found)), [name for name, _ in reversed(found)])
-    axis.set_ylim(-0.7, len(found) - 0.3)
-
-
-def stated(name: str) -> Iterator[tuple[str, Numbers]]:
-    """The hypotheses of a report, each with the difference that tests it, and its interval."""
-    report = orjson.loads((REPORTS / f"{name}.json").read_bytes())
-    tests: dict[str, Numbers] = {}
-    for each in report["comparisons"]:
-        of = each.get("task") or each["measure"]
-        found = [each[f"difference{end}"] for end in ("", "_low", "_high")]
-        turned = [-found[0], -found[2], -found[1]]
-        for one, other, numbers in (("system", "against", found), ("against", "system", turned)):
-            tests[f"{each[one]}:{each[other]}:{of}"] = (numbers[0], numbers[1], numbers[2])
-    whole = "Score" if name in POINTS else report["comparisons"][0]["measure"]
-    for hypothesis in report["hypotheses"]:
-        system, against, *of = hypothesis.split(":")
-        told = f"{name}: {system} − {against}" + "".join(f", {each}" for each in of)
-        yield told, tests[f"{system}:{against}:{of[0] if of else whole}"]
+    for place, (_, (value, low, high), color) in enumerate(found):
+        axis.plot([low, high], [place, place], color=color, linewidth=1.6)
+        axis.plot([value], [place], "o", color=color, markersize=3.5)
+    axis.set_yticks(range(len(found)), [name for name, *_ in found])
+    axis.set_ylim(len(found) - 0.3, -0.7)
 
 
 def ask() -> None:
     """`ask`, its parts and its rivals: nDCG@10, beside the CPU seconds that the index takes."""
-    found, seconds = [], []
-    for cells in rows(REPORTS / "tables/repositories-peers.md"):
+    found, seconds = list[Row](), []
+    for cells in rows((REPORTS / "tables/repositories-peers.md").read_text("utf-8")):
         value, *ends = map(float, re.findall(r"[\d.]+", cells["mean"]))
         low, high = ends or (value, value)
-        found.append((cells["system"], (value, low, high)))
+        found.append((cells["system"], (value, low, high), ABOVE))
         seconds.append(cells["index s"])
     costing(found, "nDCG@10", seconds, "CPU seconds of the index")
 
 
 def quantized() -> None:
     """Rows with fewer bits: recall@10, beside the bytes of a vector."""
-    found, sizes = [], []
-    for cells in rows(REPORTS / "tables/quantized.md"):
+    found, sizes = list[Row](), []
+    for cells in rows((REPORTS / "tables/quantized.md").read_text("utf-8")):
         recall = float(cells["recall@10"])
-        found.append((cells["rows"].replace("`", ""), (recall, recall, recall)))
+        found.append((cells["rows"].replace("`", ""), (recall, recall, recall), ABOVE))
         sizes.append(cells["bytes a vector"])
     costing(found, "recall@10", sizes, "bytes a vector")
 
 
-def costing(
-    found: Sequence[tuple[str, Numbers]], value: str, costs: Sequence[str], unit: str
-) -> None:
+def costing(found: Sequence[Row], value: str, costs: Sequence[str], unit: str) -> None:
     """Values with their intervals, and beside each what it costs, where that is known."""
     size = (7, 0.22 * len(found) + 0.6)
     _, (left, right) = pyplot.subplots(1, 2, sharey=True, figsize=size, width_ratios=(3, 2))
-    intervals(left, found, lambda low, high: ABOVE)
+    intervals(left, found)
     left.set_xlabel(value)
-    for place, cost in enumerate(reversed(costs)):
+    for place, cost in enumerate(costs):
         if number := float(cost.replace(",", "") or 0):
             right.plot([number], [place], "o", color=BELOW, markersize=3.5)
             right.annotate(cost, (number, place), (4, -2), textcoords="offset points", fontsize=7)
@@ -167,10 +146,11 @@ def growth() -> None:
     axis.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
 
 
-def rows(file: Path) -> Iterator[dict[str, str]]:
-    """The rows of a Markdown table by the names of its columns."""
-    lines = [line for line in file.read_text("utf-8").splitlines() if line.startswith("|")]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+def rows(text: str) -> Iterator[dict[str, str]]:
+    """The rows of a text's first Markdown table, by the names of its columns."""
+    lines = text[text.index("|") :].splitlines()
+    of_table = takewhile(lambda line: line.startswith("|"), lines)
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in of_table]
     for row in cells[2:]:
         yield dict(zip(cells[0], row, strict=True))
 
@@ -182,7 +162,7 @@ STYLE = {
     "axes.labelsize": 8,
 }
 FIGURES: dict[str, Callable[[], None]] = {
-    "hypotheses": hypotheses,
+    "claims": claims,
     "ask": ask,
     "quantized": quantized,
     "tasks": tasks,
