@@ -111,47 +111,41 @@ def test_the_own_structure_stands_beside_others_over_the_same_words(kind, parser
         assert f"/{kind}/{name} " in scored
 
 
-def test_pairs_are_learned_from_along_each_shape_and_held_out_ones_choose_the_rate(tmp_path):
-    commands = dry("strae-pairs", f"PAIRED={tmp_path}", "PAIRED_SEEDS=0 1", "DATA=data")
+def tried_beside(commands, shapes, learned, rate):
+    """The trainings that try a rate; the others learn from pairs along each shape, at the best."""
     trainings = trained(commands)
     tried = {name: trainings.pop(name) for name in [*trainings] if name.startswith("tried-")}
-    names = ("own", "balanced", "right-branching", "words", "untrained", "untrained-words")
-    assert {f"pairs-{name}@{seed}" for name in names for seed in (0, 1)} == set(trainings)
-    for name, command in trainings.items():
-        assert " --objective pairs " in command and " --validate " not in command
-        assert (" --pooling mean" in command) == ("words" in name)
-        shape = name.removeprefix("pairs-").partition("@")[0]
-        assert f"/pairs-{shape if shape in names[:3] else 'own'}.jsonl " in command
-        chosen = "words" if shape == "words" else "own"
-        assert (f"/rate-{chosen})" in command) == ("untrained" not in name)
-    assert 6 == len(tried)
-    for name, command in tried.items():
-        assert "/held-pairs-own.jsonl" in command and last(command, "--learning-rate") in name
-    learned = [each for each in commands if each.split()[-1].endswith("/pairs-own.jsonl")]
-    assert learned and all(" --not-in " in command for command in learned)
-
-
-def test_paraphrases_are_learned_from_along_each_shape_and_held_out_ones_choose_the_rate(tmp_path):
-    (tmp_path / "strae_eval").mkdir()
-    for name in ("mrpc", "sick_r"):
-        (tmp_path / f"strae_eval/{name}_train.jsonl.gz").touch()
-    commands = dry("strae-paraphrases", f"STRAE={tmp_path}", "SEEDS=0 1", f"DATA={tmp_path}")
-    trainings = trained(commands)
-    tried = {name: trainings.pop(name) for name in [*trainings] if "tried-" in name}
-    shapes = ("constituency", "balanced", "right-branching")
     names = (*shapes, "words", "untrained", "untrained-words")
     assert {f"pairs-{name}@{seed}" for name in names for seed in (0, 1)} == set(trainings)
     for name, command in trainings.items():
         assert " --objective pairs " in command and " --validate " not in command
         assert (" --pooling mean" in command) == ("words" in name)
         shape = name.removeprefix("pairs-").partition("@")[0]
-        assert f"-paraphrased-{shape if shape in shapes else shapes[0]}.jsonl " in command
-        chosen = "words" if shape == "words" else "trees"
+        assert learned.format(shape if shape in shapes else shapes[0]) in command
+        chosen = "words" if shape == "words" else rate
         assert (f"/rate-{chosen})" in command) == ("untrained" not in name)
-    assert 8 == len(tried)
     for name, command in tried.items():
-        assert "/held-constituency.jsonl" in command and last(command, "--learning-rate") in name
-    for part, place in (("train-paraphrased", " --not-in "), ("held", " --in ")):
-        for shape in shapes if part != "held" else shapes[:1]:
-            [of] = [each for each in commands if each.endswith(f"/{part}-{shape}.jsonl")]
-            assert place in of and "/held.jsonl " in of
+        assert last(command, "--learning-rate") in name
+    return tried
+
+
+def test_pairs_are_learned_from_along_each_shape_and_held_out_ones_choose_the_rate(tmp_path):
+    commands = dry("strae-pairs", f"PAIRED={tmp_path}", "PAIRED_SEEDS=0 1", "DATA=data")
+    shapes = ("own", "balanced", "right-branching")
+    tried = tried_beside(commands, shapes, "/pairs-{}.jsonl ", "own")
+    assert 6 == len(tried) and all("/held-pairs-own.jsonl" in each for each in tried.values())
+    learned = [each for each in commands if each.split()[-1].endswith("/pairs-own.jsonl")]
+    assert learned and all(" --not-in " in command for command in learned)
+
+
+def test_paraphrases_are_learned_from_in_the_same_way(tmp_path):
+    (tmp_path / "strae_eval").mkdir()
+    for name in ("mrpc", "sick_r"):
+        (tmp_path / f"strae_eval/{name}_train.jsonl.gz").touch()
+    commands = dry("strae-paraphrases", f"STRAE={tmp_path}", "SEEDS=0 1", f"DATA={tmp_path}")
+    shapes = ("constituency", "balanced", "right-branching")
+    tried = tried_beside(commands, shapes, "/train-paraphrased-{}.jsonl ", "trees")
+    assert 8 == len(tried) and all("/held-constituency.jsonl" in each for each in tried.values())
+    for shape in shapes:
+        [of] = [each for each in commands if each.endswith(f"/train-paraphrased-{shape}.jsonl")]
+        assert " --not-in " in of and "/held.jsonl " in of
