@@ -149,7 +149,9 @@ $(SEAL)/maxsim@%.run.jsonl: $(SEAL)/raw-untagged@%.run.jsonl $(SEAL)/elements@%.
 $(SEAL)/bm25.run.jsonl: $(SEAL)/dev.variants.jsonl $(SEAL)/dev-queries.jsonl
 	$(STRUCTKIT) search $< --method bm25 --document-field untagged --queries $(word 2,$^) -o $@
 
-SEAL_ROWS = chunk chunk-page elements maxsim $(foreach view,$(VIEWS),$(SEAL_SYSTEMS:%=%-$(view)))
+# of raw, by parts of a page
+SEAL_PARTS := chunk chunk-page elements maxsim
+SEAL_ROWS = $(SEAL_PARTS) $(foreach view,$(VIEWS),$(SEAL_SYSTEMS:%=%-$(view)))
 SEAL_RUNS = $(patsubst %,$(SEAL)/%.run.jsonl,bm25 $(VIEWS:%=start-%) \
   $(foreach seed,$(SEAL_SEEDS),$(SEAL_ROWS:%=%@$(seed))))
 # deictic questions are not in the table
@@ -170,8 +172,8 @@ $(SEAL)/kinds.md: $(SEAL)/dev-qrels.jsonl $(SEAL_RUNS)
 $(SEAL)/values.jsonl: $(SEAL)/judged.jsonl $(SEAL_RUNS)
 	$(JUDGED) --per-query $(SEAL_RUNS) -o $@
 
-SEAL_CONTROLS := $(if $(SEAL_SEEDS),matched-untagged raw-untagged matched-tagged $(filter \
-  element-structure-untagged,$(SEAL_SYSTEMS:%=%-untagged)),start-untagged)
+SEAL_CONTROLS := $(if $(SEAL_SEEDS),$(filter $(SEAL_ROWS),matched-untagged raw-untagged matched-tagged \
+  element-structure-untagged),start-untagged)
 # SEAL above raw text, at equal passes too, also in tagged pages; what reads more of a page above both; SEAL
 # above the other methods, one stage, and the other order; without training, tags and BM25
 SEAL_HYPOTHESES := element-structure-untagged:raw-untagged element-structure-untagged:matched-untagged \
@@ -184,7 +186,7 @@ SEAL_HYPOTHESES += $(OTHER_SYSTEMS:%=element-structure-untagged:%-untagged)
 SEAL_TITLE = HTML pages: SEAL $(if $(filter masked-%,$(SEAL_SYSTEMS)),with other masks and tags,and its controls)$(if $(TITLES),,; pages without titles)
 $(SEAL)/report.json: $(SEAL)/values.jsonl
 	$(TELL) gather $< --title '$(SEAL_TITLE)' --against $(SEAL_CONTROLS) --stated $(SEAL_HYPOTHESES) \
-	  --command 'make seal DATA=../shared/data/structdoc PAIRS=$(PAIRS) LENGTH=$(LENGTH)$(if $(TITLES),, TITLES=) SEAL_SYSTEMS="$(SEAL_SYSTEMS)" SEAL_SEEDS="$(SEAL_SEEDS)"' \
+	  --command 'make seal DATA=../shared/data/structdoc PAIRS=$(PAIRS) LENGTH=$(LENGTH)$(if $(TITLES),, TITLES=) SEAL_SYSTEMS="$(SEAL_SYSTEMS)" SEAL_SEEDS="$(SEAL_SEEDS)"$(if $(SEAL_PARTS),, SEAL_PARTS= VIEWS=$(VIEWS))' \
 	  --data $(foreach name,dev_docs dev_queries train_docs-00 train_docs-01 train_queries,$(DATA)/$(name).jsonl.gz) \
 	  --folder $(SEAL) --corpus $(SEAL)/dev.variants.jsonl -o $@
 
@@ -217,7 +219,7 @@ $(foreach system,$(OTHER_SYSTEMS),$(eval $(call \
 
 seal-tables: $(INSTALLED) ## SEAL with other masks, tags, titles and lengths: make seal-tables DATA=../shared/data/structdoc
 	@test -f '$(DATA)/dev_docs.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
-	@$(MAKE) --no-print-directory seal SEAL_SYSTEMS='raw matched element-structure $(OTHER_SYSTEMS)'
+	@$(MAKE) --no-print-directory seal SEAL_SYSTEMS='raw element-structure $(OTHER_SYSTEMS)' SEAL_PARTS= VIEWS=untagged
 	@$(MAKE) --no-print-directory seal SEAL=$(SEAL)-untitled TITLES= SEAL_SYSTEMS='$(CURVE)'
 	@$(foreach length,$(LENGTHS),$(MAKE) --no-print-directory seal SEAL=$(SEAL)-$(length) LENGTH=$(length) \
 	  SEAL_SYSTEMS='$(CURVE)';)

@@ -60,7 +60,7 @@ endef
 paired-models = $(if $(filter $(2),$(PAIRED_MODELS)),$(foreach seed,$(STRUCTURE_SEEDS),$(eval $(call \
   paired-model,$(1),$(2),$(3),$(seed),$(4),$(5)))))
 
-# rates tried, one seed: that with the lowest loss of held-out pairs is taken; other shapes have that of own trees
+# rates tried, one seed: that with the lowest loss of held-out pairs at the end is taken; other shapes have that of own trees
 PAIRED_RATES := 0.002 0.006 0.02
 define paired-tried
 $(STRUCTURE)/$(1)/tried.jsonl $(STRUCTURE)/$(1)/rate-$(2): $(STRUCTURE)/$(1)/tried-$(2)@$(3).model
@@ -71,7 +71,7 @@ $(foreach kind,code html,$(foreach rate,$(PAIRED_RATES),\
   $(eval $(call paired-tried,$(kind),own,$(rate),))$(eval $(call paired-tried,$(kind),words,$(rate),--pooling mean))))
 $(foreach kind,code html,$(STRUCTURE)/$(kind)/tried.jsonl):
 	$(STRUCTKIT) select -q $(^:%=%.json) --fields folder,steps,records,held_out,seconds -o $@
-LOWEST = grep -o '"lowest":[0-9.]*' $(^:%=%.json) | sort -t : -k 3 -g | head -n 1 | sed -E 's/.*@([0-9.]+)\.model.*/\1/' > $@
+LOWEST = grep -o '"lowest":[0-9.]*,"last":[0-9.]*' $(^:%=%.json) | sort -t : -k 4 -g | head -n 1 | sed -E 's/.*@([0-9.]+)\.model.*/\1/' > $@
 $(foreach kind,code html,$(STRUCTURE)/$(kind)/rate-own $(STRUCTURE)/$(kind)/rate-words):
 	$(LOWEST)
 $(foreach kind,code html,\
@@ -93,6 +93,6 @@ $(STRUCTURE)/pairs.json: $(PAIRED_SETS:%=$(STRUCTURE)/values-%.jsonl)
 
 # what is not trained
 report-strae-pairs:
-	@$(MAKE) --no-print-directory strae-pairs PAIRED=runs/report/pairs PAIRED_KINDS=code=codesearch \
+	@$(MAKE) --no-print-directory strae-pairs PAIRED=runs/report/pairs \
 	  PAIRED_NAMES='pairs-untrained pairs-untrained-words' PAIRED_SEEDS=0
 	$(TELL) check reports/strae-pairs.json runs/report/pairs/pairs.json

@@ -12,7 +12,7 @@ strae-paraphrases: $(INSTALLED) ## Trees and paraphrases: make strae-paraphrases
 PARAPHRASES := $(STRAE)/paraphrases
 PARAPHRASE_HELD := 400
 PARAPHRASE_SHAPES := constituency balanced right-branching
-# rates tried, one seed: that with the lowest loss of held-out pairs is taken; other shapes have that of constituency
+# rates tried, one seed: that with the lowest loss of held-out pairs at the end is taken; other shapes have that of constituency
 PARAPHRASE_RATES := 0.002 0.006 0.02 0.06
 PARAPHRASE_FLAGS := $(PAIRED_FLAGS) --epochs 10
 
