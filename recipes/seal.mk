@@ -130,12 +130,12 @@ $(foreach order,$(ORDERS),$(eval $(call seal-model,$(order),seal,variants,--stag
 
 VIEWS := untagged tagged
 length-of = $(if $(filter mcls tagged,$(1)),$(TAGGED_LENGTH),$(LENGTH))
-# a model searches pages with the tags that it knows
-pages-of = dev$(if $(filter tags-%,$(1)),-$(1))
+# a model searches pages with the tags that it knows; a system and a view
+pages-of = dev$(if $(filter tagged,$(2)),$(addprefix -,$(filter tags-%,$(1))))
 $(foreach view,$(VIEWS),$(eval $(call seal-search,start-$(view),minilm,--field $(view) --length $(call length-of,$(view)),dev)) \
   $(foreach system,$(sort $(SEAL_SYSTEMS) $(OTHER_SYSTEMS)),$(eval $(call \
     seal-search,$(system)-$(view)@%,$(SEAL)/$(system)@%.model,--field $(view) --length $(call \
-    length-of,$(view) $(system)),$(call pages-of,$(system))))))
+    length-of,$(view) $(system)),$(call pages-of,$(system),$(view))))))
 $(eval $(call seal-search,chunk@%,$(BASE),--field untagged --chunk $(CHUNK) --length $(TAGGED_LENGTH),dev))
 $(eval $(call seal-search,chunk-page@%,$(BASE),--field untagged --chunk $(CHUNK),dev))
 # a page is found by its best element; of what raw finds, maxsim brings up those with such an element
@@ -211,8 +211,10 @@ $(SEAL)/content.variants.jsonl: $(SEAL)/pairs.jsonl
 $(SEAL)/tags-%.variants.jsonl: $(SEAL)/pairs.jsonl
 	$(STRUCTKIT) html-variants $< --field positive --tags $(TAGS_$*) --on-error skip -o $@
 
-$(SEAL)/dev-tags-%.variants.jsonl: $(SEAL)/dev-pages.jsonl
-	$(STRUCTKIT) html-variants $< --tags $(TAGS_$*) -o $@
+# a page that has none of them is its text
+$(SEAL)/dev-tags-%.variants.jsonl: $(SEAL)/dev-pages.jsonl $(SEAL)/dev.variants.jsonl
+	$(STRUCTKIT) html-variants $< --tags $(TAGS_$*) --on-error skip -o $@.some
+	{ cat $@.some; $(STRUCTKIT) select $(word 2,$^) --not-in $@.some --fields id,untagged --rename untagged=tagged; } > $@
 
 $(foreach system,$(OTHER_SYSTEMS),$(eval $(call \
   seal-model,$(system),seal,$(system).variants,$(SEAL_TAGGED),$(BASE))))
