@@ -182,7 +182,7 @@ SEAL_HYPOTHESES := element-structure-untagged:raw-untagged element-structure-unt
   chunk chunk-page) start-tagged:start-untagged bm25:start-untagged
 # stated on 2026-11-23, before the first run of `make seal-tables`: a tenth of the elements masked is above other shares,
 # and above masking their content too; the tags of structure are above headings alone, and above all
-SEAL_HYPOTHESES += $(OTHER_SYSTEMS:%=element-structure-untagged:%-untagged)
+SEAL_HYPOTHESES += $(OTHER_SYSTEMS:%=%-untagged:element-structure-untagged)
 SEAL_TITLE = HTML pages: SEAL $(if $(filter masked-%,$(SEAL_SYSTEMS)),with other masks and tags,and its controls)$(if $(TITLES),,; pages without titles)
 $(SEAL)/report.json: $(SEAL)/values.jsonl
 	$(TELL) gather $< --title '$(SEAL_TITLE)' --against $(SEAL_CONTROLS) --stated $(SEAL_HYPOTHESES) \
