@@ -230,7 +230,9 @@ CURVE := raw matched element-structure
 # without a model to train: two tables have the same rows of that kind
 report-seal report-seal-stages report-seal-tables: TITLED := keep
 SLICE_OF_SEAL = $(if $(TITLED),seal,seal-untitled)
+report-seal-tables: SLICE_OF_SEAL := seal-tables
+report-seal-tables: VIEWS := untagged
 report-seal report-seal-stages report-seal-tables report-seal-untitled: report-%:
 	@$(MAKE) --no-print-directory runs/report/$(SLICE_OF_SEAL)/report.json DATA='$(DATA)/structdoc' \
-	  SEAL=runs/report/$(SLICE_OF_SEAL) SEAL_SEEDS= TITLES=$(TITLED)
+	  SEAL=runs/report/$(SLICE_OF_SEAL) SEAL_SEEDS= TITLES=$(TITLED) VIEWS='$(VIEWS)'
 	$(TELL) check reports/$*.json runs/report/$(SLICE_OF_SEAL)/report.json
