@@ -47,7 +47,8 @@ def claims() -> None:
     panels: tuple[list[Row], list[Row]] = [], []
     points = False
     for cells in rows(told[told.index("| claim |") :]):
-        points = "tasks" in (cells["queries, seeds"] or "tasks" * points)
+        if told_of := cells["queries, seeds"]:  # what was not run stands where it belongs
+            points = "tasks" in told_of
         difference = DIFFERENCE.search(cells["what came out"])
         value, low, high = map(float, difference.groups()) if difference else (nan, nan, nan)
         [color] = [VERDICTS[each] for each in VERDICTS if cells["here"].startswith(each)]

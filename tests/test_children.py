@@ -2,6 +2,8 @@
 
 import gc
 import os
+import pickle
+import select
 import signal
 import sys
 from contextlib import closing
@@ -56,6 +58,21 @@ def test_work_that_takes_longer_gives_nothing():
 
 def test_work_whose_process_is_killed_gives_nothing():
     assert in_child(lambda: os.kill(os.getpid(), signal.SIGKILL), 5) is None
+
+
+def test_work_whose_process_is_killed_while_it_tells_gives_nothing(monkeypatch):
+    load = pickle.load
+
+    def killed(results):
+        select.select([results], [], [])  # it has begun, and a pipe holds less
+        os.kill(pid, signal.SIGKILL)
+        return load(results)
+
+    with closing(Child(lambda size: b"x" * size or os.getpid())) as child:
+        pid = child.result(0)
+        monkeypatch.setattr(pickle, "load", killed)
+        assert child.result(1 << 20) is None
+        assert not child.lives
 
 
 def test_what_work_raises_is_raised_here():
