@@ -5,6 +5,12 @@
 .PHONY: report
 
 TELL := OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.report
+# a table goes on where another machine stopped: what reports/NAME.json and NAME.values.jsonl.gz have of trained
+# models is not made again: make RECIPE KEPT=reports/NAME.json
+GATHER = $(TELL) gather $(addprefix --kept ,$(KEPT))
+ifneq ($(KEPT),)
+KEPT_RUNS := $(shell $(TELL) runs '$(KEPT)')
+endif
 
 report: $(INSTALLED) ## REPORT.md from the tables in reports/; with DATA=../shared/data slices of them are built again
 	@$(if $(DATA),$(MAKE) --no-print-directory $(patsubst reports/%.json,report-%,$(wildcard reports/*.json)))

@@ -155,7 +155,8 @@ $(CODE)/$(1).md: $(CODE)/$(1)/systems $(CODE_RUNS:%=$(CODE)/%/$(1).jsonl)
 	$$(STRUCTKIT) score --qrels $(call qrels-of,$(1)) --measures 'RR@100 Success@1 R@10' --markdown \
 	  --compare $(CODE)/start/$(1).jsonl $$(LISTED) -o $$@
 endef
-CODE_RUNS = start bm25 $(foreach seed,$(CODE_SEEDS),$(CODE_SYSTEMS:%=%@$(seed)) $(if $(filter sda,$(CODE_SYSTEMS)),sda+bm25@$(seed)))
+CODE_RUNS = $(filter-out $(KEPT_RUNS),start bm25 $(foreach seed,$(CODE_SEEDS),$(CODE_SYSTEMS:%=%@$(seed)) \
+  $(if $(filter sda,$(CODE_SYSTEMS)),sda+bm25@$(seed))))
 $(foreach set,$(SETS),$(eval $(call code-set,$(set))))
 $(CODE)/cosqa.md: | $(CODE)/cosqa-qrels.jsonl
 
@@ -180,7 +181,7 @@ CODE_HYPOTHESES := sda:start:pooled sda:start:adv sda:start:cosqa $(SETS:%=sda:b
   $(foreach each,masked original,$(each)-0.1:$(each)-0:renamed $(each)-1:$(each)-0:renamed) \
   packages:start:pooled $(LANGUAGES:%=packages:start:%) packages:bm25:pooled packages:packages-plain:pooled
 $(CODE)/report.json: $(SETS:%=$(CODE)/values-%.jsonl)
-	$(TELL) gather $^ --title '$(CODE_TITLE)' \
+	$(GATHER) $^ --title '$(CODE_TITLE)' \
 	  --against start bm25 $(filter sda again masked-0 original-0 packages-plain,$(CODE_SYSTEMS)) --stated $(CODE_HYPOTHESES) \
 	  --pool pooled $(LANGUAGES) --pool renamed $(LANGUAGES:%=renamed-%) \
 	  --command '$(CODE_COMMAND)' --folder $(CODE) -o $@ --data $(DATA)/train.jsonl.gz $(DATA)/dev.jsonl.gz \

@@ -103,7 +103,8 @@ $(call power-views,start,,minilm)
 $(foreach system,$(POWER_SYSTEMS),$(call power-views,$(system),@%,$(POWER)/$(system)@%.model))
 
 POWER_NAMES = $(POWER_VIEWS:%=start-%) $(foreach seed,$(POWER_SEEDS),$(foreach system,$(POWER_SYSTEMS),$(POWER_VIEWS:%=$(system)-%@$(seed))))
-POWER_RUNS = $(patsubst %,$(POWER)/%.run.jsonl,bm25 $(POWER_NAMES) $(POWER_VIEWS:%=start-%+bm25) $(subst @,+bm25@,$(filter-out start-%,$(POWER_NAMES))))
+POWER_RUNS = $(patsubst %,$(POWER)/%.run.jsonl,$(filter-out $(KEPT_RUNS),bm25 $(POWER_NAMES) $(POWER_VIEWS:%=start-%+bm25) \
+  $(subst @,+bm25@,$(filter-out start-%,$(POWER_NAMES)))))
 $(POWER)/bm25.run.jsonl: $(PAGED)/bm25-pages.jsonl
 	@mkdir -p $(@D)
 	cp $< $@
@@ -126,7 +127,7 @@ POWER_HYPOTHESES := $(foreach kind,$(POWER_KINDS),eal-sal-untagged:matched-untag
 POWER_AGAINST = $(foreach view,$(POWER_VIEWS),$(patsubst %,%-$(view),start $(filter matched raw eal sal,$(POWER_SYSTEMS)))) \
   $(patsubst %,%-untagged+bm25,start $(filter matched,$(POWER_SYSTEMS))) bm25
 $(POWER)/report.json: $(POWER_KINDS:%=$(POWER)/values-%.jsonl)
-	$(TELL) gather $^ --title 'SEAL on sections, with 4,000 pairs: nDCG@10 of pages' --against $(POWER_AGAINST) \
+	$(GATHER) $^ --title 'SEAL on sections, with 4,000 pairs: nDCG@10 of pages' --against $(POWER_AGAINST) \
 	  --stated $(POWER_HYPOTHESES) --folder $(POWER) -o $@ \
 	  --command 'make seal-power DATA=../shared/data/structdoc POWER_SYSTEMS="$(POWER_SYSTEMS)" POWER_VIEWS="$(POWER_VIEWS)" POWER_SEEDS="$(POWER_SEEDS)"' \
 	  --data $(patsubst %,$(DATA)/%.jsonl.gz,train_docs-00 train_docs-01 train_queries dev_docs dev_queries)

@@ -152,8 +152,8 @@ $(SEAL)/bm25.run.jsonl: $(SEAL)/dev.variants.jsonl $(SEAL)/dev-queries.jsonl
 # of raw, by parts of a page
 SEAL_PARTS := chunk chunk-page elements maxsim
 SEAL_ROWS = $(SEAL_PARTS) $(foreach view,$(VIEWS),$(SEAL_SYSTEMS:%=%-$(view)))
-SEAL_RUNS = $(patsubst %,$(SEAL)/%.run.jsonl,bm25 $(VIEWS:%=start-%) \
-  $(foreach seed,$(SEAL_SEEDS),$(SEAL_ROWS:%=%@$(seed))))
+SEAL_RUNS = $(patsubst %,$(SEAL)/%.run.jsonl,$(filter-out $(KEPT_RUNS),bm25 $(VIEWS:%=start-%) \
+  $(foreach seed,$(SEAL_SEEDS),$(SEAL_ROWS:%=%@$(seed)))))
 # deictic questions are not in the table
 $(SEAL)/judged.jsonl: $(SEAL)/dev-queries.jsonl
 	$(STRUCTKIT) select $< --where kind!=deictic --fields id,doc_id --rename id=query_id \
@@ -185,7 +185,7 @@ SEAL_HYPOTHESES := element-structure-untagged:raw-untagged element-structure-unt
 SEAL_HYPOTHESES += $(OTHER_SYSTEMS:%=%-untagged:element-structure-untagged)
 SEAL_TITLE = HTML pages: SEAL $(if $(filter masked-%,$(SEAL_SYSTEMS)),with other masks and tags,and its controls)$(if $(TITLES),,; pages without titles)
 $(SEAL)/report.json: $(SEAL)/values.jsonl
-	$(TELL) gather $< --title '$(SEAL_TITLE)' --against $(SEAL_CONTROLS) --stated $(SEAL_HYPOTHESES) \
+	$(GATHER) $< --title '$(SEAL_TITLE)' --against $(SEAL_CONTROLS) --stated $(SEAL_HYPOTHESES) \
 	  --command 'make seal DATA=../shared/data/structdoc PAIRS=$(PAIRS) LENGTH=$(LENGTH)$(if $(TITLES),, TITLES=) SEAL_SYSTEMS="$(SEAL_SYSTEMS)" SEAL_SEEDS="$(SEAL_SEEDS)"$(if $(SEAL_PARTS),, SEAL_PARTS= VIEWS=$(VIEWS))' \
 	  --data $(foreach name,dev_docs dev_queries train_docs-00 train_docs-01 train_queries,$(DATA)/$(name).jsonl.gz) \
 	  --folder $(SEAL) --corpus $(SEAL)/dev.variants.jsonl -o $@

@@ -2,6 +2,7 @@
 
     python -m tests.benchmarks.report gather VALUES --title … --command … -o reports/NAME.json
     python -m tests.benchmarks.report show reports/NAME.json
+    python -m tests.benchmarks.report runs reports/NAME.json
     python -m tests.benchmarks.report write
     python -m tests.benchmarks.report check reports/NAME.json REBUILT.json
 
@@ -10,7 +11,9 @@ are one system, trained with several seeds. Of several files, each values-SET.js
 measure on each set is told; --pool NAME SET… has what the sets say together. With --suite it reads
 what `structkit score --task suite` wrote, and with --compare. A recipe states its hypotheses before
 the run (--stated SYSTEM:AGAINST or SYSTEM:AGAINST:SET): their p-values are corrected for their
-number (Holm 1979), those of all other pairs are not, and stay in the JSON.
+number (Holm 1979), those of all other pairs are not, and stay in the JSON. The values of each query
+are written beside the table, as NAME.values.jsonl.gz, so that a table can go on elsewhere: with
+--kept reports/NAME.json its runs are in the new table too; `runs` prints those of trained models.
 `show` prints a table, `write` makes REPORT.md; NAME.md beside the numbers says in words what they
 mean. `check` compares the rows that were built again with the intervals of the committed ones.
 """
@@ -70,9 +73,7 @@ class Systems:
         for run, values in of_run.items():
             if values.keys() != queries.keys():
                 sys.exit(f"{run} was scored on other queries: score all runs at once")
-            # runs of the same name are told apart by their folders
-            name = Path(run).parent.name if "/" in run else run
-            system, _, seed = name.partition("@")
+            system, _, seed = name_of(run).partition("@")
             self.seeds.setdefault(system, []).append(seed)
             rows = np.array([[values[query] for query in queries]])
             known = self.values.get(system, rows[:0])
@@ -112,6 +113,58 @@ class Systems:
     def _before(system: str, other: str, against: Sequence[str]) -> bool:
         """Whether the pair was compared already, the other way round."""
         return list(against).index(system) < list(against).index(other)
+
+
+def name_of(run: str) -> str:
+    """A system and its seed; runs of the same name are told apart by their folders.
+
+    >>> name_of("raw@0"), name_of("runs/code/sda@1/go")
+    ('raw@0', 'sda@1')
+    """
+    return Path(run).parent.name if "/" in run else run
+
+
+def beside(table: Path) -> Path:
+    """Where a table's values of each query are."""
+    return table.with_suffix(".values.jsonl.gz")
+
+
+def by_run(scored: Sequence[Record]) -> dict[str, list[Record]]:
+    """The values of each query, by system and seed."""
+    found: dict[str, list[Record]] = {}
+    for record in scored:
+        found.setdefault(name := name_of(record["run"]), []).append(record | {"run": name})
+    return found
+
+
+def keep(sets: Mapping[str, Sequence[Record]], table: Path) -> None:
+    """Write the values of each query, a line for each set and run."""
+    lines = []
+    for name, scored in sets.items():
+        for run, values in by_run(scored).items():
+            columns = {key: [each[key] for each in values] for key in values[0] if key != "run"}
+            lines.append(orjson.dumps({"set": name, "run": run, **columns}) + b"\n")
+    beside(table).write_bytes(gzip.compress(b"".join(lines), mtime=0))
+
+
+def kept(table: Path) -> dict[str, list[Record]]:
+    """The values of each query of a table that was made before, by set."""
+    found: dict[str, list[Record]] = {}
+    for line in gzip.decompress(beside(table).read_bytes()).splitlines():
+        columns = orjson.loads(line)
+        rows, run = found.setdefault(columns.pop("set"), []), columns.pop("run")
+        for row in zip(*columns.values(), strict=True):
+            rows.append({"run": run, **dict(zip(columns, row, strict=True))})
+    return found
+
+
+def join(sets: Mapping[str, list[Record]], table: Path) -> dict[str, list[Record]]:
+    """The values of a table's runs too, where they were not made again."""
+    before = kept(table)
+    return {
+        name: [each for run in (by_run(before[name]) | by_run(scored)).values() for each in run]
+        for name, scored in sets.items()
+    }
 
 
 def holm(values: Sequence[float]) -> list[float]:
@@ -182,12 +235,14 @@ def pooled(comparisons: Sequence[Record], name: str, *sets: str) -> list[Record]
     return found
 
 
-def of_sets(files: Sequence[Path], against: Sequence[str]) -> tuple[list[Record], list[Record]]:
+def of_sets(
+    sets: Mapping[str, Sequence[Record]], against: Sequence[str]
+) -> tuple[list[Record], list[Record]]:
     """Rows and comparisons of the first measure on several sets of queries."""
     rows: dict[str, Record] = {}
     compared: list[Record] = []
-    for path in files:
-        systems, name = Systems(records(path)), path.stem.removeprefix("values-")
+    for name, scored in sets.items():
+        systems = Systems(scored)
         measure = systems.measures[0]
         for each in systems.rows():
             row = rows.setdefault(each["system"], {key: each[key] for key in ("system", "seeds")})
@@ -205,37 +260,48 @@ def sha256(path: Path) -> str:
 
 def gather(args: argparse.Namespace) -> None:
     """Write the JSON of a table."""
-    first, *more = args.values
     told = "*.seen" if args.suite else "*.trained.jsonl"
     # a training that is not finished has written nothing
     trained = [path for path in sorted(args.folder.glob(told)) if path.stat().st_size]
     models = [path.name.removesuffix(told[1:]) for path in trained]
+    before: Record = orjson.loads(args.kept.read_bytes()) if args.kept else {}
+    data = {f"{path.parent.name}/{path.name}": sha256(path) for path in args.data}
+    if before.get("data", data) != data:
+        sys.exit(f"{args.kept} was made of other data")
+    sets = {path.stem.removeprefix("values-"): records(path) for path in args.values}
     if args.suite:
-        rows, comparisons = suite_rows([each for path in args.values for each in records(path)])
-    elif more:
-        rows, comparisons = of_sets(args.values, args.against)
+        rows, comparisons = suite_rows([each for scored in sets.values() for each in scored])
     else:
-        systems = Systems(records(first))
-        rows, comparisons = systems.rows(), systems.comparisons(args.against)
+        sets = join(sets, args.kept) if args.kept else sets
+        keep(sets, args.output)
+        if len(sets) > 1:
+            rows, comparisons = of_sets(sets, args.against)
+        else:
+            systems = Systems(*sets.values())
+            rows, comparisons = systems.rows(), systems.comparisons(args.against)
     comparisons += [each for pool in args.pool for each in pooled(comparisons, *pool)]
-    content: Record = {
-        "title": args.title,
-        "command": args.command,
-        "seeds": sorted({name.partition("@")[2] for name in models if "@" in name}),
-        "data": {f"{path.parent.name}/{path.name}": sha256(path) for path in args.data},
-        "hypotheses": state(comparisons, args.stated),
-        "rows": rows,
-        "comparisons": comparisons,
-    }
-    if args.corpus:
-        add_costs(content["rows"], args.folder, len(records(args.corpus)))
-    content["trainings"] = [
+    new = [
         {
             "model": model,
             **{name: records(path)[0][name] for name in ("records", "steps", "seconds")},
         }
         for model, path in zip(models, trained, strict=True)
     ]
+    old = [each for each in before.get("trainings", []) if each["model"] not in models]
+    trainings = sorted(old + new, key=lambda each: each["model"])
+    seeds = {each["model"].partition("@")[2] for each in trainings}
+    content: Record = {
+        "title": args.title,
+        "command": args.command,
+        "seeds": sorted(seeds - {""}),
+        "data": data,
+        "hypotheses": state(comparisons, args.stated),
+        "rows": rows,
+        "comparisons": comparisons,
+    }
+    if args.corpus:
+        add_costs(content["rows"], args.folder, len(records(args.corpus)))
+    content["trainings"] = trainings
     options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
     args.output.write_bytes(orjson.dumps(content, option=options))
 
@@ -360,9 +426,11 @@ def main() -> None:
     gathering.add_argument("--data", nargs="*", type=Path, default=[])
     gathering.add_argument("--folder", type=Path, required=True)
     gathering.add_argument("--corpus", type=Path)
+    gathering.add_argument("--kept", type=Path)
     gathering.add_argument("-o", dest="output", type=Path, required=True)
     parts.add_parser("write")
-    parts.add_parser("show").add_argument("file", type=Path)
+    for part in ("show", "runs"):
+        parts.add_parser(part).add_argument("file", type=Path)
     checking = parts.add_parser("check")
     checking.add_argument("committed", type=Path)
     checking.add_argument("rebuilt", type=Path)
@@ -371,6 +439,9 @@ def main() -> None:
         gather(args)
     elif args.part == "write":
         REPORT.write_text(report(), "utf-8")
+    elif args.part == "runs":
+        runs = [set(by_run(scored)) for scored in kept(args.file).values()]
+        print(*sorted(run for run in set.intersection(*runs) if "@" in run))
     elif args.part == "show":
         print(section(args.file.stem, orjson.loads(args.file.read_bytes()), ""))
     else:

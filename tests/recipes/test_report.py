@@ -179,6 +179,31 @@ def test_several_sets_make_one_table(gather):
     assert [("go", 0.25), ("ruby", 0.5)] == compared
 
 
+def test_a_table_goes_on_where_another_stopped(gather, tmp_path, monkeypatch, capsys):
+    """A seed of another day is in the table as if both had been trained at once."""
+    values = {"bm25": [0.25] * 3, "seal_0": [0.5, 1.0, 0.0], "seal_1": [0.1, 0.7, 0.2]}
+    flags = ("values-go.jsonl", "--against", "bm25", "--data", "data.jsonl")
+
+    def gathered(*more, runs, data=b""):
+        found = scored(**{name: values[name] for name in runs})
+        return gather(*flags, *more, **{"values-go_jsonl": found}, data_jsonl=data)
+
+    for seed in (0, 1):
+        (tmp_path / f"seal@{seed}.trained.jsonl").write_bytes(orjson.dumps(TRAINED))
+    whole = gathered(runs=values)
+    (tmp_path / "seal@1.trained.jsonl").unlink()
+    gathered(runs=["bm25", "seal_0"])
+    for end in ("json", "values.jsonl.gz"):
+        (tmp_path / f"report.{end}").rename(tmp_path / f"first.{end}")
+    (tmp_path / "seal@0.trained.jsonl").rename(tmp_path / "seal@1.trained.jsonl")
+    monkeypatch.setattr(sys, "argv", ["report", "runs", "first.json"])
+    main()
+    assert capsys.readouterr().out == "seal@0\n"
+    assert gathered("--kept", "first.json", runs=["bm25", "seal_1"]) == whole
+    with pytest.raises(SystemExit, match=r"first\.json was made of other data"):
+        gathered("--kept", "first.json", runs=["bm25", "seal_1"], data=b"other")
+
+
 def test_of_a_suite_the_comparison_of_the_whole_is_told(gather):
     row = {"run": "strae", "seeds": 2, "STS": 30.0, "STS_low": 20.0, "STS_high": 40.0}
     pair = {"against": "bag", "task": "Score", "difference": 1.5, "p_bootstrap": 0.02}
