@@ -12,7 +12,8 @@ BULLET_SEEDS := 0 1 2
 BULLET_PASSES := 10
 BULLET_FLAGS = --size wide --document-length 96 --query-length 64 --pooling mean --normalize \
   --temperature 0.05 --symmetric --batch-size 64 --learning-rate 1e-3 $(BF16)
-TUNED_FLAGS := --document-length 96 --query-length 64 --symmetric --batch-size 64 --learning-rate 2e-5 $(BF16)
+TUNED_FLAGS = --model $(MODEL) --document-length 96 --query-length 64 --symmetric --batch-size 64 --learning-rate 2e-5 \
+  --epochs 3 $(BF16)
 BULLET_MEASURES := RR@100 Success@1 R@10
 BULLET_SYSTEMS := untrained sda hard words-sda $(if $(MODEL),tuned pretrained pretrained-sda)
 
@@ -81,10 +82,9 @@ $(eval $(call bullet-system,sda,contrastive,train,$$(BULLET_FLAGS) $(ONCE) $(NON
 $(eval $(call bullet-system,hard,contrastive,train,$$(BULLET_FLAGS) $(ONCE)))
 $(eval $(call bullet-system,words-sda,contrastive,train,--batch-size 512 --learning-rate 1e-2 $(ONCE) \
   $(NONE),$(BULLETS)/words.model))
-TUNED = --model $(MODEL) $(TUNED_FLAGS) --epochs 3
-$(eval $(call bullet-system,tuned,contrastive,train,$$(TUNED)))
-$(eval $(call bullet-system,pretrained,santa,pretraining,$$(TUNED) --entity-weight $$(ENTITY_WEIGHT)))
-$(eval $(call bullet-system,pretrained-sda,santa,pretraining,$$(TUNED) $$(ALIGN)))
+$(eval $(call bullet-system,tuned,contrastive,train,$$(TUNED_FLAGS)))
+$(eval $(call bullet-system,pretrained,santa,pretraining,$$(TUNED_FLAGS) --entity-weight $$(ENTITY_WEIGHT)))
+$(eval $(call bullet-system,pretrained-sda,santa,pretraining,$$(TUNED_FLAGS) $$(ALIGN)))
 
 $(BULLETS)/words.model: $(BULLETS)/train.jsonl
 	OMP_NUM_THREADS=1 $(STRUCTKIT) train static --saturating $< -o $@

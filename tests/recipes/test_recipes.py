@@ -11,6 +11,7 @@ import pytest
 from conftest import completed
 
 from tests.benchmarks.installed import licensed
+from tests.benchmarks.report import keep
 
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 PAGES = {
@@ -125,16 +126,35 @@ def test_bullets_are_trained_on_what_is_not_searched_for(tmp_path):
         *(f"{folder}/report.json", f"DATA={tmp_path}", f"BULLETS={folder}", "BULLET_SEEDS=0 1"),
         "MODEL=minilm",
     )
-    systems = ("untrained", "sda", "hard", "words-sda", "tuned")
+    systems = ("untrained", "sda", "hard", "words-sda", "tuned", "pretrained", "pretrained-sda")
     trainings = trained(commands)
     assert {*trainings} == {"words"} | {f"{name}@{seed}" for name in systems for seed in "01"}
-    assert all(f" {folder}/train.jsonl " in command for command in trainings.values())
+    for name, command in trainings.items():
+        records = "pretraining" if name.startswith("pretrained") else "train"
+        assert f" {folder}/{records}.jsonl " in command
+    (made,) = (each for each in commands if each.endswith(f"{folder}/pretraining.jsonl"))
+    assert f"--not-in {folder}/test.jsonl --on id=query_id" in made
     negatives = [flag(trainings[f"{each}@0"], "--negatives-per-query") for each in ("sda", "hard")]
     assert ["0", None] == negatives
     assert flag(trainings["words-sda@1"], "--model").endswith("/words.model")
     [scored] = [each for each in commands if "--per-query" in each and " score " in each]
     assert flag(scored, "--qrels") == f"{folder}/test-qrels.jsonl"
     assert f"{folder}/start.run.jsonl" in scored
+
+
+def test_what_another_machine_has_trained_is_not_trained_again(tmp_path):
+    folder = touched(tmp_path, *SHOP) / "runs"
+    runs = ("hard@0", "hard@1", "tuned@0", "bm25")
+    scored = [{"run": run, "query_id": "q", "RR": 0.5} for run in runs]
+    keep({"values": scored}, tmp_path / "kept.json")
+    commands = dry(
+        *(f"{folder}/report.json", f"DATA={tmp_path}", f"BULLETS={folder}", "BULLET_SEEDS=0 1"),
+        *("MODEL=minilm", "BULLET_SYSTEMS=hard tuned", f"KEPT={tmp_path}/kept.json"),
+    )
+    assert {*trained(commands)} == {"words", "tuned@1"}
+    (gathered,) = (each for each in commands if " gather " in each)
+    assert f"--kept {tmp_path}/kept.json" in gathered
+    assert any(f"{folder}/bm25.run.jsonl" in each for each in commands if " search " in each)
 
 
 @pytest.fixture(scope="module")
