@@ -3,6 +3,7 @@
 # one category, and negatives are what BM25 confuses: products of the same kind.
 #   untrained   T5 from scratch as it starts     sda       aligned        hard    with these negatives
 #   words       mean of word vectors, by IDF     words-sda aligned        MODEL=… start and tuned: that one
+#   bm25-tuned  with the settings that are best for the queries to learn from
 #   pretrained  MODEL after SANTA on one shop's titles and bullet points with the descriptions of the same products,
 #               without a labelled pair and without test queries            pretrained-sda  after alignment alone
 .PHONY: santa-bullets report-products
@@ -54,6 +55,13 @@ $(BULLETS)/qrels.jsonl: $(DATA)/matching/train_qrels.jsonl.gz $(BULLETS)/queries
 $(BULLETS)/bm25.run.jsonl: $(BULLETS)/products.jsonl $(BULLETS)/queries.jsonl
 	$(STRUCTKIT) search $< --method bm25 --queries $(word 2,$^) -o $@
 
+$(BULLETS)/train-qrels.jsonl: $(BULLETS)/qrels.jsonl $(BULLETS)/train.jsonl
+	$(STRUCTKIT) select $< --in $(word 2,$^) --on query_id -o $@
+$(eval $(call bm25-choice,$(BULLETS)/bm25-flags,$(BULLETS)/products.jsonl,$(BULLETS)/queries.jsonl,--qrels \
+  $(BULLETS)/train-qrels.jsonl,$(BULLETS)/train-qrels.jsonl))
+$(BULLETS)/bm25-tuned.run.jsonl: $(BULLETS)/products.jsonl $(BULLETS)/queries.jsonl $(BULLETS)/bm25-flags
+	$(STRUCTKIT) search $< --method bm25 $$(cat $(word 3,$^)) --queries $(word 2,$^) -o $@
+
 $(BULLETS)/all-pairs.jsonl: $(BULLETS)/qrels.jsonl $(BULLETS)/bm25.run.jsonl
 	$(STRUCTKIT) pair --qrels $< --queries $(BULLETS)/queries.jsonl --corpus $(BULLETS)/products.jsonl \
 	  --negatives-from $(word 2,$^) --per-query 1 --split train:0.75,test:0.25 --on-error skip -o $@
@@ -99,7 +107,7 @@ endef
 $(foreach system,words $(BULLET_SYSTEMS:%=%@%),$(eval $(call bullet-search,$(system))))
 $(if $(MODEL),$(eval $(call bullet-search,start,$(MODEL))))
 
-BULLET_RUNS = $(patsubst %,$(BULLETS)/%.run.jsonl,$(filter-out $(KEPT_RUNS),bm25 words $(if $(MODEL),start) \
+BULLET_RUNS = $(patsubst %,$(BULLETS)/%.run.jsonl,$(filter-out $(KEPT_RUNS),bm25 bm25-tuned words $(if $(MODEL),start) \
   $(foreach seed,$(BULLET_SEEDS),$(BULLET_SYSTEMS:%=%@$(seed)))))
 BULLET_SCORE = $(STRUCTKIT) score --qrels $(BULLETS)/test-qrels.jsonl --measures '$(BULLET_MEASURES)'
 $(BULLETS)/systems: $(BULLET_RUNS)
@@ -118,7 +126,7 @@ $(BULLETS)/values.jsonl: $(BULLETS)/test-qrels.jsonl $(BULLET_RUNS)
 BULLET_HYPOTHESES := words-sda:words words-sda:bm25 tuned:start tuned:bm25 \
   pretrained:start pretrained:bm25 pretrained:pretrained-sda
 $(BULLETS)/report.json: $(BULLETS)/values.jsonl
-	$(GATHER) $< --title 'Products by what is said of them' --against $(if $(MODEL),start) bm25 words --stated $(BULLET_HYPOTHESES) \
+	$(GATHER) $< --title 'Products by what is said of them' --against $(if $(MODEL),start) bm25 bm25-tuned words --stated $(BULLET_HYPOTHESES) \
 	  --command 'make santa-bullets DATA=../shared/data/products$(if $(MODEL), MODEL=$(MODEL)) BULLET_SYSTEMS="$(BULLET_SYSTEMS)" BULLET_SEEDS="$(BULLET_SEEDS)"' \
 	  --data $(DATA)/matching/products.jsonl.gz $(DATA)/matching/query_side_products_train.jsonl.gz \
 	  $(DATA)/matching/train_qrels.jsonl.gz $(DATA)/amazon_gift_cards/products.jsonl.gz \

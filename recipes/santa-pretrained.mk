@@ -134,6 +134,14 @@ $(CODE)/confused@%.jsonl: $(CODE)/masked.jsonl $(CODE)/sda@%.model
 	$(STRUCTKIT) pair $< --negatives-from $(CODE)/mined@$*.jsonl --corpus $< --depth 200 \
 	  --margin $(CODE_MARGIN) --seed $* --on-error skip -o $@
 
+# BM25 is tuned on functions to learn from, of the same language
+$(LANGUAGES:%=$(CODE)/learn-%.jsonl): $(CODE)/learn-%.jsonl: $(DATA)/train.jsonl.gz
+	@mkdir -p $(CODE)
+	$(STRUCTKIT) select $< --where language=$* --sample 1000 | $(STRUCTKIT) pair --dedupe -o $@
+$(foreach each,$(LANGUAGES),$(eval $(call bm25-choice,$$(CODE)/bm25-$(each),$$(CODE)/learn-$(each).jsonl,$$(CODE)/learn-$(each).jsonl,--qrels \
+  self --queries $$(CODE)/learn-$(each).jsonl)))
+tuned-on = $(or $(filter $(LANGUAGES),$(1:renamed-%=%)),python)
+
 # a run of a set: SYSTEM@SEED/SET.jsonl
 define code-set
 $(CODE)/start/$(1).jsonl: $(CODE)/$(1).jsonl $(call queries-of,$(1))
@@ -147,6 +155,9 @@ $(CODE)/%/$(1).jsonl: $(CODE)/%.model $(CODE)/$(1).jsonl $(call queries-of,$(1))
 $(CODE)/bm25/$(1).jsonl: $(CODE)/$(1).jsonl $(call queries-of,$(1))
 	@mkdir -p $$(@D)
 	$$(STRUCTKIT) search $$< --method bm25 --queries $$(word 2,$$+) -o $$@
+$(CODE)/bm25-tuned/$(1).jsonl: $(CODE)/$(1).jsonl $(call queries-of,$(1)) $(CODE)/bm25-$(call tuned-on,$(1))
+	@mkdir -p $$(@D)
+	$$(STRUCTKIT) search $$< --method bm25 $$$$(cat $$(word 3,$$+)) --queries $$(word 2,$$+) -o $$@
 $(CODE)/sda+bm25@%/$(1).jsonl: $(CODE)/sda@%/$(1).jsonl $(CODE)/bm25/$(1).jsonl
 	@mkdir -p $$(@D)
 	$$(STRUCTKIT) fuse $$^ -o $$@
@@ -155,7 +166,8 @@ $(CODE)/$(1).md: $(CODE)/$(1)/systems $(CODE_RUNS:%=$(CODE)/%/$(1).jsonl)
 	$$(STRUCTKIT) score --qrels $(call qrels-of,$(1)) --measures 'RR@100 Success@1 R@10' --markdown \
 	  --compare $(CODE)/start/$(1).jsonl $$(LISTED) -o $$@
 endef
-CODE_RUNS = $(filter-out $(KEPT_RUNS),start bm25 $(foreach seed,$(CODE_SEEDS),$(CODE_SYSTEMS:%=%@$(seed)) \
+CODE_BM25 := bm25 bm25-tuned
+CODE_RUNS = $(filter-out $(KEPT_RUNS),start $(CODE_BM25) $(foreach seed,$(CODE_SEEDS),$(CODE_SYSTEMS:%=%@$(seed)) \
   $(if $(filter sda,$(CODE_SYSTEMS)),sda+bm25@$(seed))))
 $(foreach set,$(SETS),$(eval $(call code-set,$(set))))
 $(CODE)/cosqa.md: | $(CODE)/cosqa-qrels.jsonl
@@ -182,7 +194,7 @@ CODE_HYPOTHESES := sda:start:pooled sda:start:adv sda:start:cosqa $(SETS:%=sda:b
   packages:start:pooled $(LANGUAGES:%=packages:start:%) packages:bm25:pooled packages:packages-plain:pooled
 $(CODE)/report.json: $(SETS:%=$(CODE)/values-%.jsonl)
 	$(GATHER) $^ --title '$(CODE_TITLE)' \
-	  --against start bm25 $(filter sda again masked-0 original-0 packages-plain,$(CODE_SYSTEMS)) --stated $(CODE_HYPOTHESES) \
+	  --against start $(CODE_BM25) $(filter sda again masked-0 original-0 packages-plain,$(CODE_SYSTEMS)) --stated $(CODE_HYPOTHESES) \
 	  --pool pooled $(LANGUAGES) --pool renamed $(LANGUAGES:%=renamed-%) \
 	  --command '$(CODE_COMMAND)' --folder $(CODE) -o $@ --data $(DATA)/train.jsonl.gz $(DATA)/dev.jsonl.gz \
 	  $(if $(filter adv,$(SETS)),$(DATA)/dev_adv_python.jsonl.gz) $(if $(filter cosqa,$(SETS)),$(COSQA)/corpus.jsonl.gz)
@@ -190,7 +202,7 @@ $(CODE)/report.json: $(SETS:%=$(CODE)/values-%.jsonl)
 # without a model to train: the same rows are in these tables
 report-code report-code-masking report-code-unlabelled: report-%:
 	@$(MAKE) --no-print-directory runs/report/code/report.json DATA='$(DATA)/codesearch' MODEL=minilm \
-	  CODE=runs/report/code CODE_SYSTEMS= CODE_SEEDS=
+	  CODE=runs/report/code CODE_SYSTEMS= CODE_SEEDS= CODE_BM25=bm25
 	$(TELL) check reports/$*.json runs/report/code/report.json
 report-code-weights:
 	@$(MAKE) --no-print-directory runs/report/weights/report.json DATA='$(DATA)/codesearch' MODEL=minilm \

@@ -12,6 +12,7 @@ from conftest import completed
 
 from tests.benchmarks.installed import licensed
 from tests.benchmarks.report import keep
+from tests.jsonl import write
 
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 PAGES = {
@@ -155,6 +156,21 @@ def test_what_another_machine_has_trained_is_not_trained_again(tmp_path):
     (gathered,) = (each for each in commands if " gather " in each)
     assert f"--kept {tmp_path}/kept.json" in gathered
     assert any(f"{folder}/bm25.run.jsonl" in each for each in commands if " search " in each)
+
+
+@pytest.mark.parametrize(("wanted", "chosen"), [("long", "0"), ("short", "1")])
+def test_bm25_has_the_setting_that_is_best_for_training_queries(tmp_path, wanted, chosen):
+    """A long text with the word twice is before a short one where length does not count."""
+    texts = {"long": f"fig fig {'and other words ' * 20}", "short": "fig pie", "other": "plum tart"}
+    write(tmp_path / "texts.jsonl", *({"id": key, "text": text} for key, text in texts.items()))
+    write(tmp_path / "queries.jsonl", {"id": "q", "query": "fig"})
+    write(tmp_path / "qrels.jsonl", {"query_id": "q", "doc_id": wanted, "relevance": 1})
+    choice = "$(call bm25-choice,choice,texts.jsonl,queries.jsonl,--qrels qrels.jsonl,)"
+    makefile = f"include {Path('recipes/bm25.mk').resolve()}\n$(eval {choice})\n"
+    program = f"STRUCTKIT={sys.executable} -m structkit"
+    command = ["make", "-s", "-f", "-", "choice", program, "BM25_K1=1.5", "BM25_B=0 1"]
+    completed(command, input=makefile, text=True, check=True, cwd=tmp_path)
+    assert (tmp_path / "choice").read_text() == f"--k1 1.5 -b {chosen}\n"
 
 
 @pytest.fixture(scope="module")
