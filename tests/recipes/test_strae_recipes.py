@@ -79,9 +79,9 @@ def test_settings_are_chosen_on_other_pairs_than_they_are_told_of(data, tmp_path
         assert name.endswith(f"-{rate}@0".replace(".", "_"))
     commands = dry(f"{folder}/table.md", *variables)
     told = {name for name in trained(commands) if "untrained" not in name}
-    assert len(told) == 8 and {name.replace("@1", "@0") for name in told} < set(rates)
+    assert len(told) == 16 and {name.replace("@1", "@0") for name in told} < set(rates)
     halves = [command for command in commands if " select " in command and "/second/" in command]
-    assert len(halves) == 14 and all("[13579]." in command for command in halves)
+    assert len(halves) == 22 and all("[13579]." in command for command in halves)
     for command in commands:
         if " score --task " in command:
             assert "/first/" not in command and "/second/strae-" in command
