@@ -126,7 +126,8 @@ $(BULLETS)/values.jsonl: $(BULLETS)/test-qrels.jsonl $(BULLET_RUNS)
 BULLET_HYPOTHESES := words-sda:words words-sda:bm25 tuned:start tuned:bm25 \
   pretrained:start pretrained:bm25 pretrained:pretrained-sda
 $(BULLETS)/report.json: $(BULLETS)/values.jsonl
-	$(GATHER) $< --title 'Products by what is said of them' --against $(if $(MODEL),start) bm25 bm25-tuned words --stated $(BULLET_HYPOTHESES) \
+	$(GATHER) $< --title 'Products by what is said of them' --stated $(BULLET_HYPOTHESES) \
+	  --against $(if $(MODEL),start) bm25 bm25-tuned words $(filter untrained sda pretrained-sda,$(BULLET_SYSTEMS)) \
 	  --command 'make santa-bullets DATA=../shared/data/products$(if $(MODEL), MODEL=$(MODEL)) BULLET_SYSTEMS="$(BULLET_SYSTEMS)" BULLET_SEEDS="$(BULLET_SEEDS)"' \
 	  --data $(DATA)/matching/products.jsonl.gz $(DATA)/matching/query_side_products_train.jsonl.gz \
 	  $(DATA)/matching/train_qrels.jsonl.gz $(DATA)/amazon_gift_cards/products.jsonl.gz \
