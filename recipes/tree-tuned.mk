@@ -22,7 +22,7 @@ WIDE := fasttext-wide-0_5
 EQUAL := fasttext-equal-0_25
 TREE := strae-0_004
 SELF := $(filter self-%,$(TUNED_METHODS:%=%-0_004))
-OTHERS := $(foreach method,$(TUNED_METHODS),$(filter $(method)-0%,tree-lstm-0_002 iornn-0_002 bi-lstm-0_002 roberta-0_002))
+OTHERS := $(foreach method,$(TUNED_METHODS),$(filter $(method)-0%,tree-lstm-0_008 iornn-0_008 bi-lstm-0_0005 roberta-0_0005))
 # trees given are above fastText of equal vectors and of equal parameters, and above the mean of their own words;
 # each system is above random vectors, and trees made are above fastText and the mean of their own words
 TUNED_HYPOTHESES := $(foreach each,$(TREE) $(SELF),$(patsubst %,$(each):%,$(WIDE) $(EQUAL) $(each)-words)) \
