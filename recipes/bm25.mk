@@ -10,6 +10,6 @@ $(1): $(2) $(3) $(5)
 	  $$(STRUCTKIT) search -q $(2) --method bm25 --k1 $$$$k1 -b $$$$b --queries $(3) -o "$$@.tried/$$$$k1 $$$$b.jsonl"; \
 	done; done
 	$$(STRUCTKIT) score -q $(4) --measures RR@100 $$@.tried/*.jsonl -o $$@.tried/scores
-	sed -E 's,.*/([^/ ]+) ([^/ ]+)[.]jsonl".*"RR@100":([0-9.]+).*,\3 --k1 \1 -b \2,' $$@.tried/scores \
+	sed -E 's,.*/([^/ ]+) ([^/ ]+)[.]jsonl".*"RR@100":([0-9.e-]+).*,\3 --k1 \1 -b \2,' $$@.tried/scores \
 	  | sort -g -r | head -n 1 | cut -d ' ' -f 2- > $$@
 endef

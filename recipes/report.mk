@@ -9,6 +9,7 @@ TELL := OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.report
 # models is not made again: make RECIPE KEPT=reports/NAME.json
 GATHER = $(TELL) gather $(addprefix --kept ,$(KEPT))
 ifneq ($(KEPT),)
+$(if $(wildcard $(KEPT:.json=.values.jsonl.gz)),,$(error $(KEPT) has no values of each query beside it: leave KEPT out))
 KEPT_RUNS := $(shell $(TELL) runs '$(KEPT)')
 endif
 

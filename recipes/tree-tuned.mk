@@ -17,7 +17,7 @@ GRID = $(foreach rate,0_05 0_25 0_5,fasttext-wide-$(rate) fasttext-equal-$(rate)
   $(foreach method,$(TUNED_METHODS),$(patsubst %,$(method)-%,$(if $(filter %strae,$(method)),0_002 0_004 0_008,0_0005 0_002 0_008)))
 FLAGS_wide := --buckets 200000
 FLAGS_equal := --embedding-size 50 --buckets 27000
-# the best of each on the first half
+# the best of each on the first half; of roberta, which was not tried, the rate of `make strae`
 WIDE := fasttext-wide-0_5
 EQUAL := fasttext-equal-0_25
 TREE := strae-0_004

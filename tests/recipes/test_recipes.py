@@ -158,6 +158,11 @@ def test_what_another_machine_has_trained_is_not_trained_again(tmp_path):
     assert any(f"{folder}/bm25.run.jsonl" in each for each in commands if " search " in each)
 
 
+def test_a_table_without_values_of_each_query_is_refused_before_anything_is_trained(tmp_path):
+    done = completed(["make", "--dry-run", "santa-bullets", f"KEPT={tmp_path}/a.json"], text=True)
+    assert done.returncode == 2 and f"{tmp_path}/a.json has no values of each query" in done.stderr
+
+
 @pytest.mark.parametrize(("wanted", "chosen"), [("long", "0"), ("short", "1")])
 def test_bm25_has_the_setting_that_is_best_for_training_queries(tmp_path, wanted, chosen):
     """A long text with the word twice is before a short one where length does not count."""
