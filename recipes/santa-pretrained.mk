@@ -37,7 +37,7 @@ santa-weights: CODE = runs/$@
 # the most decisive first: with some of WEIGHED, and one of CODE_SEEDS, the table has these rows
 WEIGHTS := 0 0.1 1
 WEIGHED_SETS := $(LANGUAGES) adv $(LANGUAGES:%=renamed-%)
-WEIGHED = $(WEIGHTS:%=masked-%) $(WEIGHTS:%=original-%)
+WEIGHED = $(WEIGHTS:%=masked-%) $(WEIGHTS:%=original-%) spans
 santa-weights: $(INSTALLED) ## What entity prediction adds: make santa-weights DATA=../shared/data/codesearch
 	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory santa-pretrained MODEL=minilm CODE='$(CODE)' CODE_PAIRS=5400 \
@@ -119,7 +119,7 @@ ALIGN := --entity-weight 0 --align-on original
 $(eval $(call code-system,mep,masked,$$(MODEL),--alignment-weight 0))
 $(eval $(call code-system,sda,masked,$$(MODEL),$(ALIGN)))
 $(eval $(call code-system,santa,masked,$$(MODEL),--entity-weight $(ENTITY_WEIGHT)))
-$(foreach each,$(WEIGHED),$(eval $(call code-system,$(each),masked,$$(MODEL),\
+$(foreach each,$(filter masked-% original-%,$(WEIGHED)),$(eval $(call code-system,$(each),masked,$$(MODEL),\
   --align-on $(firstword $(subst -, ,$(each))) --entity-weight $(lastword $(subst -, ,$(each))))))
 $(eval $(call code-system,spans,spans,$$(MODEL),--entity-weight $(ENTITY_WEIGHT)))
 $(eval $(call code-system,hard,confused@%,$$(CODE)/sda@$$*.model,$(ALIGN)))
@@ -186,15 +186,16 @@ CODE_COMMAND = make santa-code DATA=../shared/data/codesearch MODEL=$(MODEL) COD
 # alignment lifts the model, above BM25 in each set; entity prediction alone does, adds to alignment, also
 # where names carry nothing, and more than spans; hard negatives and more pretraining add. Of the weights one thing,
 # stated on 2026-11-23 before the first run: entity prediction helps where names carry nothing. Of packages, as of the
-# weights: they lift the model in each language, above BM25 over all, and entity prediction adds
+# weights: they lift the model in each language, above BM25 over all, and entity prediction adds. Stated on 2026-11-25,
+# before the first run of spans with three seeds: entities are better masked, over the languages and where names differ
 CODE_HYPOTHESES := sda:start:pooled sda:start:adv sda:start:cosqa $(SETS:%=sda:bm25:%) mep:start:pooled \
   santa:sda:pooled santa:sda:adv spans:sda:pooled hard:again:pooled unlabelled:start:pooled \
   unlabelled-sda:sda:pooled unlabelled-sda:again:pooled \
-  $(foreach each,masked original,$(each)-0.1:$(each)-0:renamed $(each)-1:$(each)-0:renamed) \
+  masked-0.1:spans:pooled masked-0.1:spans:adv $(foreach each,masked original,$(each)-0.1:$(each)-0:renamed $(each)-1:$(each)-0:renamed) \
   packages:start:pooled $(LANGUAGES:%=packages:start:%) packages:bm25:pooled packages:packages-plain:pooled
 $(CODE)/report.json: $(SETS:%=$(CODE)/values-%.jsonl)
 	$(GATHER) $^ --title '$(CODE_TITLE)' \
-	  --against start $(CODE_BM25) $(filter sda again masked-0 original-0 packages-plain,$(CODE_SYSTEMS)) --stated $(CODE_HYPOTHESES) \
+	  --against start $(CODE_BM25) $(filter sda again masked-0 original-0 spans packages-plain,$(CODE_SYSTEMS)) --stated $(CODE_HYPOTHESES) \
 	  --pool pooled $(LANGUAGES) --pool renamed $(LANGUAGES:%=renamed-%) \
 	  --command '$(CODE_COMMAND)' --folder $(CODE) -o $@ --data $(DATA)/train.jsonl.gz $(DATA)/dev.jsonl.gz \
 	  $(if $(filter adv,$(SETS)),$(DATA)/dev_adv_python.jsonl.gz) $(if $(filter cosqa,$(SETS)),$(COSQA)/corpus.jsonl.gz)
