@@ -1,7 +1,7 @@
 # REPORT.md from the tables in reports/, which recipes write to runs/RECIPE/report.json: one that is to
 # be shown is copied to reports/NAME.json, with words about it in reports/NAME.md, and has a target
 # report-NAME that builds a small slice of it again. reports/tables/ has tables of other recipes as they
-# were written, for docs/results.md.
+# were written, for docs/results.md. With AGAIN=SYSTEM SEED=NUMBER that model is trained again, and in the slice too.
 .PHONY: report
 
 TELL := OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.report
@@ -12,6 +12,8 @@ ifneq ($(KEPT),)
 $(if $(wildcard $(KEPT:.json=.values.jsonl.gz)),,$(error $(KEPT) has no values of each query beside it: leave KEPT out))
 KEPT_RUNS := $(shell $(TELL) runs '$(KEPT)')
 endif
+
+AGAIN_SEED = $(if $(AGAIN),$(or $(SEED),0))
 
 report: $(INSTALLED) ## REPORT.md from the tables in reports/; with DATA=../shared/data slices of them are built again
 	@$(if $(DATA),$(MAKE) --no-print-directory $(patsubst reports/%.json,report-%,$(wildcard reports/*.json)))

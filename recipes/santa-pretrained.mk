@@ -200,15 +200,17 @@ $(CODE)/report.json: $(SETS:%=$(CODE)/values-%.jsonl)
 	  --command '$(CODE_COMMAND)' --folder $(CODE) -o $@ --data $(DATA)/train.jsonl.gz $(DATA)/dev.jsonl.gz \
 	  $(if $(filter adv,$(SETS)),$(DATA)/dev_adv_python.jsonl.gz) $(if $(filter cosqa,$(SETS)),$(COSQA)/corpus.jsonl.gz)
 
-# without a model to train: the same rows are in these tables
-report-code report-code-masking report-code-unlabelled: report-%:
-	@$(MAKE) --no-print-directory runs/report/code/report.json DATA='$(DATA)/codesearch' MODEL=minilm \
-	  CODE=runs/report/code CODE_SYSTEMS= CODE_SEEDS= CODE_BM25=bm25
-	$(TELL) check reports/$*.json runs/report/code/report.json
-report-code-weights:
-	@$(MAKE) --no-print-directory runs/report/weights/report.json DATA='$(DATA)/codesearch' MODEL=minilm \
-	  CODE=runs/report/weights CODE_SYSTEMS= CODE_SEEDS= SETS='$(WEIGHED_SETS)'
-	$(TELL) check reports/code-weights.json runs/report/weights/report.json
+# without a model to train, the same rows are in these tables
+report-code report-code-masking report-code-unlabelled report-code-weights: SLICE_OF_CODE = runs/report/$(if $(AGAIN),$@,code)
+report-code-weights: SLICE_OF_CODE := runs/report/weights
+report-code-weights: SETS := $(WEIGHED_SETS)
+report-code-masking: INSTALLED_PAIRS := 5400
+report-code-masking report-code-weights: CODE_PAIRS := 5400
+report-code report-code-masking report-code-unlabelled report-code-weights: report-%:
+	@$(MAKE) --no-print-directory $(SLICE_OF_CODE)/report.json DATA='$(DATA)/codesearch' MODEL=minilm CODE='$(SLICE_OF_CODE)' \
+	  CODE_PAIRS='$(CODE_PAIRS)' INSTALLED_PAIRS='$(INSTALLED_PAIRS)' SETS='$(SETS)' \
+	  CODE_BM25='$(if $(filter code-weights,$*),$(CODE_BM25),bm25)' CODE_SYSTEMS='$(AGAIN)' CODE_SEEDS='$(AGAIN_SEED)'
+	$(TELL) check reports/$*.json $(SLICE_OF_CODE)/report.json
 
 santa-model: $(INSTALLED) ## The model that ask and repositories use: make santa-model DATA=../shared/data/codesearch MODEL=minilm
 	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }

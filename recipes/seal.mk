@@ -6,7 +6,8 @@
 # One model for each system and seed; each is searched in tagged pages and in untagged ones, and raw also
 # with its pages in chunks. LENGTH is tokens of raw text; tagged text gets 1.3 times as many, to read
 # the same text. report.json has the table with tests, and what each system saw.
-.PHONY: seal seal-tables report-seal report-seal-stages report-seal-tables report-seal-untitled report-seal-parts
+SEAL_REPORTS := $(addprefix report-,seal seal-stages seal-tables seal-parts seal-untitled)
+.PHONY: seal seal-tables $(SEAL_REPORTS)
 
 SEAL := runs/seal
 SEAL_SEEDS := 0 1 2
@@ -229,12 +230,14 @@ seal-tables: $(INSTALLED) ## SEAL with other masks, tags, titles and lengths: ma
 	  SEAL_SYSTEMS='$(CURVE)';)
 CURVE := raw matched element-structure
 
-# without a model to train: two tables have the same rows of that kind
-report-seal report-seal-stages report-seal-tables report-seal-parts: TITLED := keep
-SLICE_OF_SEAL = $(if $(TITLED),seal,seal-untitled)
+# without a model to train, tables have the same rows
+report-seal-untitled: TITLES :=
+SLICE_OF_SEAL = $(if $(TITLES),seal,seal-untitled)
+report-seal report-seal-stages: PAIRS := 512
 report-seal-tables report-seal-parts: SLICE_OF_SEAL := seal-tables
 report-seal-tables report-seal-parts: VIEWS := untagged
-report-seal report-seal-stages report-seal-tables report-seal-parts report-seal-untitled: report-%:
+$(SEAL_REPORTS): report-%:
 	@$(MAKE) --no-print-directory runs/report/$(SLICE_OF_SEAL)/report.json DATA='$(DATA)/structdoc' \
-	  SEAL=runs/report/$(SLICE_OF_SEAL) SEAL_SEEDS= TITLES=$(TITLED) VIEWS='$(VIEWS)'
+	  SEAL=runs/report/$(SLICE_OF_SEAL) PAIRS='$(PAIRS)' TITLES='$(TITLES)' VIEWS='$(VIEWS)' SEAL_PARTS= \
+	  SEAL_SYSTEMS='$(AGAIN)' SEAL_SEEDS='$(AGAIN_SEED)'
 	$(TELL) check reports/$*.json runs/report/$(SLICE_OF_SEAL)/report.json

@@ -208,9 +208,9 @@ $(STRAE)/trees/systems $(STRAE)/trees.md: $(STRAE)/trees/random.jsonl $(STRAE)/t
 $(STRAE)/trees.md: $(STRAE)/trees/systems
 	$(STRUCTKIT) score --task trees --gold $(GOLD) $(LISTED) --markdown -o $@
 
-# rows of a table again: the report, how it is told, the folder of the rows, their names
+# rows of a table again: the report, how it is told, the folder of the rows, their names, and where those of models are
 define strae-slice
-$(3)/slice.jsonl: $(4:%=$(3)/%.jsonl)
+$(3)/slice.jsonl: $(patsubst %,$(3)/%.jsonl,$(4) $(AGAIN:%=$(5)%@$(AGAIN_SEED)))
 	$$(SUITE) $$^ -o $$@
 $(3)/slice.json: $(3)/slice.jsonl
 	$$($(2))

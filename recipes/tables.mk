@@ -91,5 +91,5 @@ $(TABULAR)/report.json: $(TABULAR_KINDS:%=$(TABULAR)/values-%.jsonl)
 # without a model to train
 report-table-alignment:
 	@$(MAKE) --no-print-directory runs/report/tables/report.json DATA='$(DATA)/structdoc' PAGED=runs/report/pages \
-	  TABULAR=runs/report/tables TABULAR_MODELS=start TABULAR_PARTS=sections
+	  TABULAR=runs/report/tables TABULAR_MODELS='start $(AGAIN)' TABULAR_PARTS=sections
 	$(TELL) check reports/table-alignment.json runs/report/tables/report.json

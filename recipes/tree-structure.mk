@@ -123,7 +123,7 @@ $(STRUCTURE)/report.json: $(STRUCTURE)/values-code.jsonl $(STRUCTURE)/values-htm
 	  --command '$(foreach each,code=codesearch html=structdoc,make strae-$(subst =, DATA=../shared/data/,$(each)) STRUCTURE_SEEDS="$(STRUCTURE_SEEDS)";)'
 
 # what is not trained
-SLICE_OF_STRUCTURE := STRUCTURE=runs/report/structure STRUCTURE_SEEDS=0 STRUCTURE_MODELS=strae-untrained
+SLICE_OF_STRUCTURE = STRUCTURE=runs/report/structure STRUCTURE_SEEDS='$(or $(SEED),0)' STRUCTURE_MODELS='strae-untrained $(AGAIN)'
 report-strae-structure:
 	@$(MAKE) --no-print-directory runs/report/structure/values-code.jsonl DATA='$(DATA)/codesearch' $(SLICE_OF_STRUCTURE)
 	@$(MAKE) --no-print-directory runs/report/structure/values-html.jsonl DATA='$(DATA)/structdoc' $(SLICE_OF_STRUCTURE)

@@ -77,4 +77,4 @@ $(TUNED)/table.md: $(TUNED)/report.json
 	$(TELL) show $< > $@
 
 # the rows that take seconds; of random vectors all seeds, since one may be outside the interval of their mean
-$(eval $(call strae-slice,strae-tuned,TELL_TUNED,$(TUNED),$(SEEDS:%=second/self-strae-untrained-words@%) second/$(WIDE)@0))
+$(eval $(call strae-slice,strae-tuned,TELL_TUNED,$(TUNED),$(SEEDS:%=second/self-strae-untrained-words@%) second/$(WIDE)@0,second/))

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from collections import defaultdict
@@ -222,7 +223,9 @@ def test_each_weight_is_of_original_and_of_masked_code(tmp_path):
     data = touched(tmp_path, "train", "dev", "dev_adv_python")
     commands = dry("santa-weights", f"DATA={data}", f"CODE={tmp_path}", "CODE_SEEDS=0")
     flags = "--align-on", "--entity-weight"
-    for name, command in (trainings := trained(commands)).items():
+    trainings = trained(commands)
+    assert "spans.jsonl" in trainings.pop("spans@0")
+    for name, command in trainings.items():
         assert name == "-".join(flag(command, each) for each in flags) + "@0"
     assert len(trainings) == 6
     [gathered] = [line for line in commands if " gather " in line]
@@ -342,6 +345,25 @@ def test_seal_and_its_control_make_equal_steps_and_read_as_many_documents(seal_d
         both = [flag(trainings[f"{each}@0"], "--stages") for each in (seal, control)]
         assert both[0] == both[1]
         assert f"{folder}/raw.jsonl" in trainings[f"{control}@0"]
+
+
+MADE = {path.stem: json.loads(path.read_text("utf-8")) for path in Path("reports").glob("*.json")}
+
+
+@pytest.mark.parametrize("table", [name for name, made in MADE.items() if made["trainings"]])
+def test_a_seed_is_trained_again_as_its_table_says(tmp_path, table):
+    names = "train dev dev_adv_python dev_docs dev_queries train_queries train_docs-00 train_docs-01"
+    for folder in ("codesearch", "structdoc", "products"):
+        (tmp_path / folder).mkdir()
+        touched(tmp_path / folder, *names.split(), *SHOP)
+    touched(tmp_path, "cosqa/corpus", "cosqa/retrieval_dev")
+    model = MADE[table]["trainings"][-1]["model"]
+    system, _, seed = model.partition("@")
+    command = MADE[table]["command"].replace("../shared/data", f"{tmp_path}")
+    _, target, *given = shlex.split(command)
+    again = dry(f"report-{table}", f"DATA={tmp_path}", f"AGAIN={system}", f"SEED={seed}")
+    bare = [re.sub(r"[^ ]*/", "", trained(each)[model]) for each in (again, dry(target, *given))]
+    assert bare[0] == bare[1]
 
 
 def test_no_variable_is_of_two_recipes():
