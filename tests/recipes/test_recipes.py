@@ -352,10 +352,10 @@ MADE = {path.stem: json.loads(path.read_text("utf-8")) for path in Path("reports
 
 @pytest.mark.parametrize("table", [name for name, made in MADE.items() if made["trainings"]])
 def test_a_seed_is_trained_again_as_its_table_says(tmp_path, table):
-    names = "train dev dev_adv_python dev_docs dev_queries train_queries train_docs-00 train_docs-01"
+    names = "train dev dev_adv_python dev_docs dev_queries train_queries train_docs-00"
     for folder in ("codesearch", "structdoc", "products"):
         (tmp_path / folder).mkdir()
-        touched(tmp_path / folder, *names.split(), *SHOP)
+        touched(tmp_path / folder, *names.split(), "train_docs-01", *SHOP)
     touched(tmp_path, "cosqa/corpus", "cosqa/retrieval_dev")
     model = MADE[table]["trainings"][-1]["model"]
     system, _, seed = model.partition("@")

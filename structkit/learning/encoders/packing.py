@@ -14,7 +14,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from structkit.learning.training.autograd import draw_kept, drop
+from structkit.learning.training.autograd import BLOCK, draw_kept, drop
 
 MODELS = ("BertModel", "RobertaModel", "XLMRobertaModel", "CamembertModel")
 ERROR = 1e-5  # of the largest state
@@ -127,31 +127,47 @@ class Packed:
 class Attention(torch.autograd.Function):
     """Attention with dropout, (texts, heads, length, size), that keeps no weights.
 
-    A CPU's own keeps three numbers for each pair of tokens, this one byte; it takes as long.
+    A CPU's own keeps three numbers for each pair of tokens, this one byte. It reads a few texts at
+    a time, so that their weights stay in the cache and need no new pages.
     """
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, dropout: float) -> Tensor:
+        texts, heads, length, _ = query.shape
+        kept = torch.empty(texts, heads, length, length, dtype=torch.uint8, device=query.device)
+        seen = torch.empty_like(value)
         with torch.autocast(query.device.type, enabled=False):  # the inputs are cast already
-            weights = _weights(query, key, value.dtype)  # (texts, heads, length, length)
-            kept, ctx.factor = draw_kept(weights.shape, dropout, weights.device)
-            ctx.save_for_backward(query, key, value, kept)
-            seen: Tensor = weights * kept @ value
-            return seen.mul_(ctx.factor)
+            for part in _parts(kept):
+                weights = _weights(query[part], key[part], value.dtype)
+                kept[part], ctx.factor = draw_kept(weights.shape, dropout, weights.device)
+                seen[part] = weights.mul_(kept[part]) @ value[part]
+        ctx.save_for_backward(query, key, value, kept)
+        return seen.mul_(ctx.factor)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        query, key, value, kept = ctx.saved_tensors
-        exact = torch.promote_types(query.dtype, torch.float32)
-        weights, gradient = _weights(query, key, exact), gradient * ctx.factor
-        to_weights = (gradient @ value.mT * kept).to(exact)
-        to_value = (weights.to(value.dtype) * kept).mT @ gradient
-        # of the softmax, times the scale of its inputs
-        along = torch.linalg.vecdot(weights, to_weights)[..., None]
-        to_scores = to_weights.sub_(along).mul_(weights).to(query.dtype)
-        root = query.shape[-1] ** -0.5
-        return (to_scores @ key).mul_(root), (to_scores.mT @ query).mul_(root), to_value, None
+        inputs, kept = ctx.saved_tensors[:3], ctx.saved_tensors[3]
+        gradients = to_query, to_key, to_value = [torch.empty_like(each) for each in inputs]
+        root, gradient = inputs[0].shape[-1] ** -0.5, gradient * ctx.factor
+        exact = torch.promote_types(gradient.dtype, torch.float32)
+        for part in _parts(kept):
+            query, key, value, drawn, after = (each[part] for each in (*inputs, kept, gradient))
+            weights = _weights(query, key, exact)  # (texts, heads, length, length)
+            to_weights = (after @ value.mT).mul_(drawn).to(exact)
+            # of the softmax, times the scale of its inputs
+            along = torch.linalg.vecdot(weights, to_weights)[..., None]
+            to_scores = to_weights.sub_(along).mul_(weights).to(query.dtype)
+            to_query[part] = (to_scores @ key).mul_(root)
+            to_key[part] = (to_scores.mT @ query).mul_(root)
+            to_value[part] = weights.to(value.dtype).mul_(drawn).mT @ after
+        return *gradients, None
+
+
+def _parts(pairs: Tensor) -> tuple[slice, ...]:
+    """The texts whose pairs of tokens, (texts, heads, length, length), are computed at a time."""
+    step = max(1, BLOCK // pairs[0].numel()) if pairs.device.type == "cpu" else len(pairs)
+    return tuple(slice(first, first + step) for first in range(0, len(pairs), step))
 
 
 def _weights(query: Tensor, key: Tensor, dtype: torch.dtype) -> Tensor:

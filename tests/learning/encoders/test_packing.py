@@ -6,6 +6,7 @@ import torch
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel, XLMRobertaConfig
 from transformers import XLMRobertaModel as XLMRoberta
 
+from structkit.learning.encoders import packing
 from structkit.learning.encoders.packing import Attention, Packed, Tokens, pack
 from tests.learning.encoders.test_encoders import SHAPE, TERMS
 from tests.tolerances import rounding
@@ -88,7 +89,9 @@ def attended(query, key, value):
     return Attention.apply(query, key, value, 0.3)
 
 
-def test_attention_with_dropout_is_the_library_s_on_average():
+@pytest.mark.parametrize("block", [1, 400_000])
+def test_attention_with_dropout_is_the_library_s_on_average(monkeypatch, block):
+    monkeypatch.setattr(packing, "BLOCK", block)  # a text at a time, or all
     torch.manual_seed(0)
     parts = [torch.randn(2, 3, 5, 4, dtype=torch.float64, requires_grad=True) for _ in range(3)]
     assert torch.autograd.gradcheck(attended, parts)
