@@ -186,7 +186,7 @@ SEAL_HYPOTHESES := element-structure-untagged:raw-untagged element-structure-unt
 SEAL_HYPOTHESES += $(OTHER_SYSTEMS:%=%-untagged:element-structure-untagged)
 # stated on 2026-11-25, before the run with both: EAL is above SAL, in as many steps (SAL reads twice as much)
 SEAL_HYPOTHESES += element-untagged:structure-untagged
-SEAL_TITLE = HTML pages: SEAL $(if $(filter masked-%,$(SEAL_SYSTEMS)),with other masks and tags,and its controls)$(if $(TITLES),,; pages without titles)
+SEAL_TITLE = HTML pages: SEAL $(if $(filter $(OTHER_SYSTEMS),$(SEAL_SYSTEMS)),with other masks and tags: $(filter $(OTHER_SYSTEMS),$(SEAL_SYSTEMS)),and its controls)$(if $(TITLES),,; pages without titles)
 $(SEAL)/report.json: $(SEAL)/values.jsonl
 	$(GATHER) $< --title '$(SEAL_TITLE)' --against $(SEAL_CONTROLS) --stated $(SEAL_HYPOTHESES) \
 	  --command 'make seal DATA=../shared/data/structdoc PAIRS=$(PAIRS) LENGTH=$(LENGTH)$(if $(TITLES),, TITLES=) SEAL_SYSTEMS="$(SEAL_SYSTEMS)" SEAL_SEEDS="$(SEAL_SEEDS)"$(if $(SEAL_PARTS),, SEAL_PARTS= VIEWS=$(VIEWS))' \

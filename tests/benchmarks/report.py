@@ -50,8 +50,8 @@ this file; [Results](docs/results.md) has all claims in one table. Intervals are
 queries, of means over the seeds; p-values are of paired randomization tests, in tables of StrAE's
 family of draws of pairs. Each recipe states its hypotheses, and `p_holm` is corrected for these;
 all other pairs are in the JSON, uncorrected. The hypotheses of code-unlabelled, code-weights,
-seal-power, seal-tables, strae-pairs, strae-paraphrases, strae-tuned, table-alignment and, about
-pretraining, products were stated before the runs; the others were written after them, on
+seal-parts, seal-power, seal-tables, strae-pairs, strae-paraphrases, strae-tuned, table-alignment
+and, about pretraining, products were stated before the runs; the others were written after them, on
 2026-11-23, from the papers' claims and each recipe's question. `make report DATA=../shared/data`
 builds a small slice of the tables again, and compares it with these intervals.
 """

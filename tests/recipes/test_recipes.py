@@ -347,6 +347,14 @@ def test_seal_and_its_control_make_equal_steps_and_read_as_many_documents(seal_d
         assert f"{folder}/raw.jsonl" in trainings[f"{control}@0"]
 
 
+SENTENCES = (
+    "wikitext/wiki_sentences_train", "wikitext/extra_sentences_train",
+    *(f"strae_eval/{name}" for name in (
+        "mrpc_test", "mrpc_train", "rte_dev", "rte_train", "sick_r_test", "sick_r_train",
+        "simlex999", "sts12_test", "sts16_test", "stsb_test",
+        "wordsim353_relatedness", "wordsim353_similarity",
+    )),
+)  # fmt: skip
 MADE = {path.stem: json.loads(path.read_text("utf-8")) for path in Path("reports").glob("*.json")}
 
 
@@ -356,7 +364,7 @@ def test_a_seed_is_trained_again_as_its_table_says(tmp_path, table):
     for folder in ("codesearch", "structdoc", "products"):
         (tmp_path / folder).mkdir()
         touched(tmp_path / folder, *names.split(), "train_docs-01", *SHOP)
-    touched(tmp_path, "cosqa/corpus", "cosqa/retrieval_dev")
+    touched(tmp_path, "cosqa/corpus", "cosqa/retrieval_dev", *SENTENCES)
     model = MADE[table]["trainings"][-1]["model"]
     system, _, seed = model.partition("@")
     command = MADE[table]["command"].replace("../shared/data", f"{tmp_path}")
