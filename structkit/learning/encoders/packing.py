@@ -125,7 +125,7 @@ class Packed:
 
 
 class Attention(torch.autograd.Function):
-    """Attention with dropout, (texts, heads, length, size), that keeps no weights.
+    """Attention with dropout, (texts, heads, asked, size), that keeps no weights.
 
     A CPU's own keeps three numbers for each pair of tokens, this one byte. It reads a few texts at
     a time, so that their weights stay in the cache and need no new pages.
@@ -133,9 +133,9 @@ class Attention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, dropout: float) -> Tensor:
-        texts, heads, length, _ = query.shape
-        kept = torch.empty(texts, heads, length, length, dtype=torch.uint8, device=query.device)
-        seen = torch.empty_like(value)
+        pairs = (*query.shape[:3], key.shape[2])  # of tokens: only the first may be asked for
+        kept = torch.empty(pairs, dtype=torch.uint8, device=query.device)
+        seen = torch.empty_like(query)
         with torch.autocast(query.device.type, enabled=False):  # the inputs are cast already
             for part in _parts(kept):
                 weights = _weights(query[part], key[part], value.dtype)
@@ -153,7 +153,7 @@ class Attention(torch.autograd.Function):
         exact = torch.promote_types(gradient.dtype, torch.float32)
         for part in _parts(kept):
             query, key, value, drawn, after = (each[part] for each in (*inputs, kept, gradient))
-            weights = _weights(query, key, exact)  # (texts, heads, length, length)
+            weights = _weights(query, key, exact)  # (texts, heads, asked, length)
             to_weights = (after @ value.mT).mul_(drawn).to(exact)
             # of the softmax, times the scale of its inputs
             along = torch.linalg.vecdot(weights, to_weights)[..., None]
@@ -165,7 +165,7 @@ class Attention(torch.autograd.Function):
 
 
 def _parts(pairs: Tensor) -> tuple[slice, ...]:
-    """The texts whose pairs of tokens, (texts, heads, length, length), are computed at a time."""
+    """The texts whose pairs of tokens, (texts, heads, asked, length), are computed at a time."""
     step = max(1, BLOCK // pairs[0].numel()) if pairs.device.type == "cpu" else len(pairs)
     return tuple(slice(first, first + step) for first in range(0, len(pairs), step))
 
