@@ -99,7 +99,7 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
         except BaseException:
             folder.abandon()
             raise
-        seconds = round(time.monotonic() - started, 2)
+        seconds = round(summary.pop("before") + time.monotonic() - started, 2)
         return {"folder": str(folder.final), "method": name, **summary, "seconds": seconds}
 
 
@@ -215,6 +215,7 @@ class Run:
             "texts": dict(truncation.texts),
             "seconds_per_step": round(trainer.seconds, 4),
             **({"bits": f"may differ in an equal run: {DIFFERENCE}"} if DIFFERENCE else {}),
+            "before": trainer.before,
         }
 
     def write_facts(self, folder: Path, facts: Record) -> None:

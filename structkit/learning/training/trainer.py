@@ -77,6 +77,7 @@ class Trainer:
         # of the loss and each of its parts: first, last, sum, count; stages may have different ones
         self.parts: dict[str, dict[str, float]] = {}
         self.started = time.monotonic()
+        self.before = 0.0  # seconds of the runs that this one continues
         self.seconds = 0.0  # of a step
         self.log = Log(options, plan.steps, silent=rank() > 0)
 
@@ -184,6 +185,7 @@ class Trainer:
             "module": self.module.state_dict(),
             "truncation": truncation.state(),
             **{name: getattr(self, name) for name in PROGRESS},
+            "seconds": self.before + time.monotonic() - self.started,
             "log": self.log.state(),
             **({} if self.held_out is None else {"held_out": self.held_out.state()}),
         }
@@ -197,6 +199,7 @@ class Trainer:
             self.optimizer.load_state_dict(state["optimizer"])
         for name in PROGRESS:
             setattr(self, name, state[name])
+        self.before = state.get("seconds", 0.0)  # those of 0.1.0 do not tell
         self.log.load(state["log"])
         if self.held_out:
             self.held_out.load(state["held_out"])

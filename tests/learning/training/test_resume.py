@@ -80,6 +80,7 @@ from structkit.learning.training.trainer import RunFolder
 from structkit.registry import load
 save = RunFolder.save
 def save_and_die(self, step, state):
+    state["seconds"] += 1000
     save(self, step, state)
     os.kill(os.getpid(), 9)
 RunFolder.save = save_and_die
@@ -96,6 +97,7 @@ train("contrastive", method, [sys.argv[1]], RunOptions(output=sys.argv[2], save_
     options = RunOptions(output=str(stopped), resume=True)
     summary = train("contrastive", method(), [str(data)], options)
     assert 20 == summary["steps"]
+    assert 1000 < summary["seconds"], "without those before it was stopped"
     assert weights(expected) == weights(stopped)
     facts = [json.loads((folder / "structkit.json").read_text()) for folder in (expected, stopped)]
     assert facts[0] == facts[1]
