@@ -108,8 +108,7 @@ class Trainer:
 
     def _steps(self) -> None:
         start, steps, every = self.step, self.plan.steps, self.options.save_every
-        look = self._position
-        with noting_signals() as asked, progress("train", look):
+        with noting_signals() as asked, progress("train", self._position):
             while self.step < steps:
                 self._train(self.plan.step(self.step))
                 self.step += 1
