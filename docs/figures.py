@@ -35,7 +35,8 @@ FAMILY = {
     "self-strae-untrained-words": "mean of random vectors",
 }
 UNLABELLED = {
-    "packages": "MiniLM, pretrained",
+    "packages-plain": "MiniLM, pretrained\nby alignment alone",
+    "packages": "… by SANTA",
     "start": "MiniLM",
     "bm25": "BM25",
 }
