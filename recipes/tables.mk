@@ -70,9 +70,11 @@ $(TABULAR)/%.jsonl: $(TABULAR)/%.parts.jsonl
 $(TABULAR)/sections+bm25-%.jsonl: $(TABULAR)/sections-%.jsonl $(PAGED)/bm25-pages.jsonl
 	$(STRUCTKIT) fuse $^ --method weighted --weight 1 --weight 1 -o $@
 $(TABULAR)/bm25.jsonl: $(PAGED)/bm25-pages.jsonl
+	@mkdir -p $(@D)
 	cp $< $@
 
 $(TABULAR)/qrels-%.jsonl: $(PAGED)/queries.jsonl
+	@mkdir -p $(@D)
 	$(STRUCTKIT) select $< --where kind=$* --fields id,doc_id --rename id=query_id --set relevance:=1 -o $@
 
 $(TABULAR)/systems: $(TABULAR_RUNS)

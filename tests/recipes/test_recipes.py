@@ -23,12 +23,17 @@ PAGES = {
 
 
 def dry(target, *variables, always="--always-make"):
-    """The commands that would make a target; each has only flags of its page."""
+    """The commands that would make a target: their flags are known, their folders are there."""
     command = ["make", "--dry-run", always, "--no-print-directory", target, *variables]
     done = completed(command, text=True, check=True)
     lines = done.stdout.replace("\\\n", " ").splitlines()
+    made = set()
     for line in lines:
         assert not re.search(r"[/@]%|%[.@]", line), f"a pattern is left in {line}"
+        for folder in re.findall(r"mkdir -p ([^;&|]+)", line):
+            made |= {each for name in folder.split() for each in (Path(name), *Path(name).parents)}
+        for file in map(Path, re.findall(r" (?:-o|>) ?([\w./@+-]+)(?= |$)", line)):
+            assert file.parent in made or file.parent.exists(), f"no folder for {file}: {line}"
         commands = re.findall(r"/structkit ((?:train |plot )?[a-z-]+)( [^|;>]*)", line)
         for command, words in commands:
             strange = {*FLAG.findall(words)} - PAGES[command.replace(" ", "-")]
