@@ -54,7 +54,9 @@ $(CODE)/functions-%.jsonl: $(CODE)/unpacked/%
 
 # the first paragraph of the documentation
 PARAGRAPH := --strip 'query=(\n\s*\n|\n?\s*[@\\:]\w)[\s\S]*'
-$(CODE)/packages-%.jsonl: $(CODE)/functions-%.jsonl $(CODE)/tested-query.jsonl $(CODE)/tested-positive.jsonl
+# static, or the search in packages-plain@0/ would be of this kind
+$(LANGUAGES:%=$(CODE)/packages-%.jsonl): $(CODE)/packages-%.jsonl: \
+    $(CODE)/functions-%.jsonl $(CODE)/tested-query.jsonl $(CODE)/tested-positive.jsonl
 	$(STRUCTKIT) pair $< --on-error skip | $(STRUCTKIT) select $(PARAGRAPH) \
 	  | $(STRUCTKIT) pair --query query --positive positive --dedupe --on-error skip \
 	  | $(STRUCTKIT) select --where 'query~(\S+\s+){2}\S' --not-in $(word 2,$^) --on query \
