@@ -9,7 +9,7 @@ import sys
 
 import pytest
 import torch
-from conftest import environment
+from conftest import environment, python
 from safetensors.torch import load_file
 
 from structkit.errors import UserError
@@ -91,11 +91,32 @@ def test_two_machines_one_of_them_lost_and_resumed_on_one(data, tmp_path):
 def test_the_model_of_two_machines_appears_once_and_is_complete(data, tmp_path):
     output, port = tmp_path / "model", free_port()
     small_bert(tmp_path / "bert")
-    nodes = [node(number, port, output, data) for number in (0, 1)]
-    (printed, _), (nothing, _) = (each.communicate(timeout=240) for each in nodes)
-    assert [0, 0] == [each.returncode for each in nodes]
+    first, other = (node(number, port, output, data) for number in (0, 1))
+    nothing, said = other.communicate(timeout=240)
+    assert 0 == other.returncode, said  # torch lets the first wait minutes for one that failed
+    printed, said = first.communicate(timeout=60)
+    assert 0 == first.returncode, said
     assert (40, b"") == (json.loads(printed)["steps"], nothing)
     assert ["bert", "model", "train.jsonl"] == sorted(path.name for path in tmp_path.iterdir())
+
+
+# what transformers imports, once there is a group
+JOINED = """
+import importlib, pathlib
+from structkit.learning.training.launching import join
+join(lambda: importlib.import_module("torch.distributed.nn.functional"))
+print(*(each.read_text().strip() for each in pathlib.Path("/proc/self/task").glob("*/comm")))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere threads are not told by name")
+def test_a_group_leaves_no_thread_to_the_end_of_its_process():
+    """One that gives back a tensor while Python ends is ended by it, and the process aborts."""
+    alone = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1"}
+    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    done = python("-c", JOINED, **alone, **meeting)
+    assert 0 == done.returncode, done.stderr
+    assert "gloo" not in done.stdout
 
 
 def test_all_machines_have_one_command(tmp_path, monkeypatch):
