@@ -113,13 +113,30 @@ def test_runs_of_other_queries_are_refused():
 
 
 def test_what_is_built_again_lies_within_the_intervals():
-    row = {"system": "bm25", "RR": 0.5, "RR_low": 0.4, "RR_high": 0.6}
+    row = {"system": "bm25", "seeds": 1, "RR": 0.5, "RR_low": 0.4, "RR_high": 0.6}
     committed = {"rows": [row]}
     assert outside(committed, {"rows": [row | {"RR": 0.41}]}) == []
     assert outside(committed, {"rows": [row | {"RR": 0.61}, row | {"system": "seal"}]}) == [
         "bm25: RR 0.610 is not in [0.400, 0.600]",
         "seal is not in the table",
     ]
+
+
+def test_each_seed_lies_within_the_intervals_of_all_of_them():
+    seeds = [40.0, 52.0, 58.0]
+    row = {"system": "strae", "seeds": 3, "RTE": 50.0, "RTE_low": 48.0, "RTE_high": 53.0}
+    committed = {"rows": [row | {"RTE_deviation": float(np.std(seeds, ddof=1))}]}
+    for value in (*seeds, 49.0):
+        assert outside(committed, {"rows": [row | {"seeds": 1, "RTE": value}]}) == []
+    assert outside(committed, {"rows": [row | {"seeds": 1, "RTE": 37.0}]}) == [
+        "strae: RTE 37.000 is not in [37.417, 63.583]"
+    ]
+    # two of 40, 40 and 55 are 5 from the mean of all: none can be farther
+    two = row | {"seeds": 2, "RTE": 40.0}
+    three = row | {"RTE": 45.0, "RTE_low": 45.0, "RTE_high": 45.0, "RTE_deviation": 75**0.5}
+    assert outside({"rows": [three]}, {"rows": [two | {"RTE": 40.001}]}) == []
+    assert outside({"rows": [three]}, {"rows": [two | {"RTE": 39.999}]}) != []
+    assert outside(committed, {"rows": [row | {"RTE": 47.9}]}) != []  # all of them
 
 
 @pytest.fixture
