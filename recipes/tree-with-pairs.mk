@@ -94,5 +94,5 @@ $(STRUCTURE)/pairs.json: $(PAIRED_SETS:%=$(STRUCTURE)/values-%.jsonl)
 # what is not trained
 report-strae-pairs:
 	@$(MAKE) --no-print-directory strae-pairs PAIRED=runs/report/pairs \
-	  PAIRED_NAMES='pairs-untrained pairs-untrained-words $(AGAIN)' PAIRED_SEEDS=$(or $(SEED),0)
+	  PAIRED_NAMES='pairs-untrained pairs-untrained-words $(AGAIN)' PAIRED_SEEDS='$(or $(SEED),0)'
 	$(TELL) check reports/strae-pairs.json runs/report/pairs/pairs.json

@@ -38,6 +38,7 @@ from tests.jsonl import read as records
 
 Record = dict[str, Any]
 TESTED = ("difference", "difference_low", "difference_high", "p_randomization")
+ENDS = ("_low", "_high", "_deviation")  # of a measure, in a row
 P_VALUES = ("p_randomization", "p_bootstrap", "p_normal")
 Z = 1.96  # standard errors from the mean to the end of a 95 % interval
 REPORTS, REPORT = Path("reports"), Path("REPORT.md")
@@ -53,8 +54,9 @@ all other pairs are in the JSON, uncorrected. The hypotheses of code-unlabelled,
 seal-parts, seal-power, seal-tables, strae-pairs, strae-paraphrases, strae-tuned, table-alignment
 and, about pretraining, products were stated before the runs; the others were written after them, on
 2026-11-23, from the papers' claims and each recipe's question. `make report DATA=../shared/data`
-builds a small slice of the tables again, and compares it with these intervals; in StrAE's family,
-where seeds lie far apart, one seed may also be as far from their mean as one of them can be.
+builds a small slice of the tables again, and compares it with these intervals, which are of the
+mean of all seeds; where the seeds' deviation is known, one may also be as far from that mean as one
+of them can be.
 """
 
 
@@ -81,7 +83,7 @@ class Systems:
             self.values[system] = np.concatenate([known, rows])
 
     def rows(self) -> list[Record]:
-        """Each system's means, intervals and, of the first measure, deviation over the seeds."""
+        """Each system's means and intervals, and their deviations over the seeds, if several."""
         several = max(map(len, self.seeds.values())) > 1
         return [self._row(system, several=several) for system in self.values]
 
@@ -92,9 +94,10 @@ class Systems:
         for column, name in enumerate(self.measures):
             row[name] = float(values[:, :, column].mean())
             row |= {f"{name}_low": float(low[column]), f"{name}_high": float(high[column])}
+            if len(values) > 1:
+                row[f"{name}_deviation"] = float(values[:, :, column].mean(axis=1).std(ddof=1))
         if several:
-            means = values[:, :, 0].mean(axis=1)  # (seeds,)
-            row["between seeds"] = float(means.std(ddof=1)) if len(means) > 1 else ""
+            row["between seeds"] = row.get(f"{self.measures[0]}_deviation", "")
         return row
 
     def comparisons(self, against: Sequence[str]) -> list[Record]:
@@ -247,7 +250,8 @@ def of_sets(
         measure = systems.measures[0]
         for each in systems.rows():
             row = rows.setdefault(each["system"], {key: each[key] for key in ("system", "seeds")})
-            row |= {f"{name}{end}": each[f"{measure}{end}"] for end in ("", "_low", "_high")}
+            ends = [end for end in ("", *ENDS) if f"{measure}{end}" in each]
+            row |= {f"{name}{end}": each[f"{measure}{end}"] for end in ends}
         compared += [each | {"measure": name} for each in systems.comparisons(against)]
     return list(rows.values()), compared
 
@@ -379,7 +383,9 @@ def main_values(row: Record, *, suite: bool = False) -> Record:
         shown = {name: f"{round(row[name], 1) + 0:.1f}" for name in single}
     else:
         single, shown = {*(measures[1:] if "queries" in row else ())}, {}
-    ends = {f"{name}{end}" for name in single for end in ("_low", "_high", "_deviation")}
+    ends = {f"{name}{end}" for name in single for end in ENDS}
+    if not suite:  # told as `between seeds`
+        ends |= {f"{name}_deviation" for name in measures}
     left = row.keys() - ends - (single - shown.keys())
     return {name: shown.get(name, value) for name, value in row.items() if name in left}
 

@@ -85,6 +85,7 @@ def test_seeds_are_averaged_for_each_query_before_anything_else():
     # both seeds have the same mean, and so has every query
     assert (seal["nDCG@10"], seal["between seeds"]) == (0.5, 0.0)
     assert seal["nDCG@10_low"] == seal["nDCG@10_high"] == 0.5
+    assert "nDCG@10_deviation" not in bm25
     assert (bm25["nDCG@10"], bm25["between seeds"]) == (0.25, "")
     (found,) = systems.comparisons(["bm25"])
     result = compare(np.array([0.5, 0.5, 0.5]), np.array([0.5, 0.0, 0.25]))
@@ -194,6 +195,15 @@ def test_several_sets_make_one_table(gather):
     assert content["rows"][1]["ruby_low"] >= 0.5
     compared = [(each["measure"], each["difference"]) for each in content["comparisons"]]
     assert [("go", 0.25), ("ruby", 0.5)] == compared
+
+
+def test_of_each_set_the_deviation_over_the_seeds_is_kept(gather):
+    go, ruby = (scored(seal_0=[0.5, 0.5], seal_1=[each, each]) for each in (0.7, 0.5))
+    files = {"values-go_jsonl": go, "values-ruby_jsonl": ruby}
+    content = gather("values-go.jsonl", "values-ruby.jsonl", **files)
+    (row,) = content["rows"]
+    assert (0.02**0.5, 0.0) == pytest.approx((row["go_deviation"], row["ruby_deviation"]))
+    assert "±" not in section("code", content, "")
 
 
 def test_a_table_goes_on_where_another_stopped(gather, tmp_path, monkeypatch, capsys):
