@@ -121,4 +121,4 @@ clean: ## Remove what recipes and installation wrote
 LISTED = $(filter-out FORCE %/systems,$^)
 
 # one file per workflow; structkit commands prepare its data, not tools that cut JSON
-include recipes/*.mk
+include recipes/*.mk experiments/*.mk

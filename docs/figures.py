@@ -1,6 +1,6 @@
 """The figures of docs/results.md, for light and dark pages: python -m docs.figures [FOLDER].
 
-Each is drawn of what recipes wrote into reports/, or `make bench` into benchmarks/.
+Each is drawn of what recipes wrote into experiments/reports/, or `make bench` into benchmarks/.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from matplotlib import pyplot
 
 from tests.benchmarks import table
 
-FOLDER, REPORTS = Path("docs/figures"), Path("reports")
+FOLDER, REPORTS = Path("docs/figures"), Path("experiments/reports")
 INK = {"light": "#333333", "dark": "#dddddd"}
 ABOVE, BELOW, OPEN = "#2a9d5c", "#d1495b", "#8a8a8a"
 VERDICTS = {"held": ABOVE, "not held": BELOW, "cannot tell": OPEN}

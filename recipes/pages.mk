@@ -16,7 +16,7 @@ PAGE_HITS := $(PAGE_RUNS) $(PAGES_ASKED) $(foreach sum,$(PAGE_SUMS),$(addprefix 
 # of a page, the mean of its best parts: several rows tell that a question is about their table
 BEST_rows := 3
 BEST_passages := 3
-PAGE_REPORT := OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.pages
+PAGE_REPORT := OMP_NUM_THREADS=1 $(BIN)/python -m experiments.pages
 
 pages: $(INSTALLED) ## Search in web pages by pages, sections and rows: make pages DATA=../shared/data/structdoc
 	@test -f '$(DATA)/dev_docs.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }

@@ -18,7 +18,7 @@ SEARCHES := bm25 $(ENCODERS:%=hybrid-%)
 # +rankers: the weights of `--for code`; +held-out: weights fitted to the other repositories
 SYSTEMS := $(ENCODERS) $(foreach search,$(SEARCHES),$(search) $(search)+rankers $(search)+held-out)
 IN = $(REPOSITORIES)/$*
-REPORT := OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.repositories
+REPORT := OMP_NUM_THREADS=1 $(BIN)/python -m experiments.repositories
 
 repositories: $(INSTALLED) ## Search in source code next to published systems: make repositories DATA=../shared/data/repositories MODEL=…
 	@test -f '$(DATA)/files.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }

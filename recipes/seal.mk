@@ -240,4 +240,4 @@ $(SEAL_REPORTS): report-%:
 	@$(MAKE) --no-print-directory runs/report/$(SLICE_OF_SEAL)/report.json DATA='$(DATA)/structdoc' \
 	  SEAL=runs/report/$(SLICE_OF_SEAL) PAIRS='$(PAIRS)' TITLES='$(TITLES)' VIEWS='$(VIEWS)' SEAL_PARTS= \
 	  SEAL_SYSTEMS='$(AGAIN)' SEAL_SEEDS='$(AGAIN_SEED)'
-	$(TELL) check reports/$*.json runs/report/$(SLICE_OF_SEAL)/report.json
+	$(TELL) check experiments/reports/$*.json runs/report/$(SLICE_OF_SEAL)/report.json

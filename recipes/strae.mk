@@ -217,7 +217,7 @@ $(3)/slice.json: $(3)/slice.jsonl
 report-$(1): SLICE_OF_STRAE := $(patsubst $(STRAE)%,runs/report/strae%,$(3))/slice.json
 report-$(1):
 	@$$(MAKE) --no-print-directory $$(SLICE_OF_STRAE) STRAE=runs/report/strae SENTENCES=30000
-	$$(TELL) check reports/$(1).json $$(SLICE_OF_STRAE)
+	$$(TELL) check experiments/reports/$(1).json $$(SLICE_OF_STRAE)
 endef
 # those without a tree to train
 $(eval $(call strae-slice,strae,TELL_STRAE,$(STRAE),self-strae-untrained@0 self-strae-untrained-words@0 fasttext@0))

@@ -30,7 +30,7 @@ HEIGHT = {room: height for height, floor in enumerate(FLOORS) for room in floor}
 STRUCTKIT = sorted(Path("structkit").rglob("*.py"))
 PLUGINS = sorted(Path("plugins").rglob("*.py"))
 SOURCES = STRUCTKIT + PLUGINS
-TESTS = sorted(Path("tests").rglob("*.py"))
+TESTS = sorted([*Path("tests").rglob("*.py"), *Path("experiments").glob("*.py")])
 # each of their files is one command, plugin or benchmark
 UNLIMITED = {
     *(Path("structkit/commands"), Path("structkit/cli"), *Path("plugins").iterdir()),

@@ -63,14 +63,15 @@ def test_it_is_short_and_lists_all_commands():
 
 def test_numbers_of_its_table_are_those_of_the_results():
     [table] = re.findall(r"^\| experiment .*?\n\n", README, re.MULTILINE | re.DOTALL)
-    results = Path("docs/results.md").read_text("utf-8") + Path("REPORT.md").read_text("utf-8")
+    pages = Path("docs/results.md"), Path("experiments/REPORT.md")
+    results = "".join(page.read_text("utf-8") for page in pages)
     numbers = re.findall(r"\b\d+\.\d+\b", table)
     assert len(numbers) > 10
     assert [] == [number for number in numbers if not re.search(rf"\b{number}\b", results)]
 
 
 def test_make_targets_of_the_readme_exist():
-    files = [Path("Makefile"), *Path("recipes").glob("*.mk")]
+    files = [Path("Makefile"), *Path("recipes").glob("*.mk"), *Path("experiments").glob("*.mk")]
     targets = re.findall(r"^([a-z-]+):", "\n".join(map(Path.read_text, files)), re.MULTILINE)
     mentioned = re.findall(r"(?:^|`)make ([a-z-]+)", README, re.MULTILINE)
     assert {"demo", "test"} <= set(mentioned) <= set(targets)

@@ -25,7 +25,7 @@ LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 MEASURED = re.compile(r"(?<![\w.])\d+\.\d{3}\b")
 CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
 DATE = re.compile(r"[Mm]easured\s+20\d\d-\d\d-\d\d")
-KEPT = re.compile(r"`((?:benchmarks|reports)/[\w/-]+\.(?:json|md))`")
+KEPT = re.compile(r"`((?:benchmarks|experiments/reports)/[\w/-]+\.(?:json|md))`")
 SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", RESULTS, re.M | re.DOTALL))
 
 
@@ -162,7 +162,8 @@ def test_exact_versions_are_for_every_python_of_the_package():
 
 def test_each_recipe_is_told():
     told = re.findall(r"^## (.+)$", Path("docs/recipes.md").read_text("utf-8"), re.MULTILINE)
-    assert sorted(path.stem for path in Path("recipes").glob("*.mk")) == sorted(told)
+    recipes = [*Path("recipes").glob("*.mk"), *Path("experiments").glob("*.mk")]
+    assert sorted(path.stem for path in recipes) == sorted(told)
 
 
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")

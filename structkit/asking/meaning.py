@@ -30,7 +30,7 @@ NAMES = ("model", "embedded", "codes", "scales", "chance")
 # of 257 questions about 13 repositories, 98 % find a passage beyond chance, with the shipped table
 # and with MiniLM; of other nonsense 1 and 2 %, of everyday questions 19 and 6 %. By the scores
 # alone it would be 54 % with the table: some passages have something of every rare word.
-# Measured by `python -m tests.benchmarks.chance`
+# Measured by `python -m experiments.chance`
 NONSENSE = 256  # questions of random letters
 QUANTILE = 0.99  # of their best passages
 TINY = 1e-6

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.benchmarks import quantized, scale
+from experiments import scale
+from tests.benchmarks import quantized
 from tests.benchmarks.processes import measured
 from tests.searching.index_runs import matrix
 

@@ -11,36 +11,10 @@ from pathlib import Path
 import pytest
 from conftest import completed
 
-from tests.benchmarks.installed import licensed
-from tests.benchmarks.report import keep
+from experiments.installed import licensed
+from experiments.report import REPORTS, keep
+from tests.dry_runs import dry, flag, touched, trained
 from tests.jsonl import write
-
-FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
-PAGES = {
-    path.stem: {*FLAG.findall(path.read_text("utf-8"))}
-    for path in Path("fixtures/help").glob("*.txt")
-}
-
-
-def dry(target, *variables, always="--always-make"):
-    """The commands that would make a target: their flags are known, their folders are there."""
-    command = ["make", "--dry-run", always, "--no-print-directory", target, *variables]
-    done = completed(command, text=True, check=True)
-    lines = done.stdout.replace("\\\n", " ").splitlines()
-    made = set()
-    for line in lines:
-        assert not re.search(r"[/@]%|%[.@]", line), f"a pattern is left in {line}"
-        for folder in re.findall(r"mkdir -p ([^;&|]+)", line):
-            made |= {each for name in folder.split() for each in (Path(name), *Path(name).parents)}
-        for file in map(Path, re.findall(r" (?:-o|>) ?([\w./@+-]+)(?= |$)", line)):
-            # what an earlier run left in the checkout is not there for everybody
-            there = file.is_absolute() and file.parent.exists()
-            assert file.parent in made or there, f"no folder for {file}: {line}"
-        commands = re.findall(r"/structkit ((?:train |plot )?[a-z-]+)( [^|;>]*)", line)
-        for command, words in commands:
-            strange = {*FLAG.findall(words)} - PAGES[command.replace(" ", "-")]
-            assert not strange, f"structkit {command} has no {strange}: {line}"
-    return lines
 
 
 @pytest.fixture(scope="module")
@@ -55,18 +29,6 @@ def seal(seal_data):
     """The commands of `make seal` on data that is all there."""
     folder = str(seal_data / "runs")
     return dry(f"{folder}/report.json", f"DATA={seal_data}", f"SEAL={folder}", "SEAL_SEEDS=0 1")
-
-
-def flag(command, name):
-    """The value of a flag; None where it is not there."""
-    found = re.search(rf" {name} (\S+)", command)
-    return found and found[1]
-
-
-def trained(commands):
-    """The trainings by their model's name, without the folder: system and seed."""
-    trainings = [command for command in commands if " train " in command]
-    return {re.search(r"([^/]*?)(\.model)?$", flag(each, "-o"))[1]: each for each in trainings}
 
 
 def test_seal_trains_all_systems_from_the_one_on_raw_text(seal):
@@ -113,14 +75,6 @@ def test_other_masks_and_tags_start_from_the_same_model(tmp_path, seal_data):
     # pages are searched with the tags that the model knows
     encoded = [each for each in commands if "tags-headings-tagged@0.npy" in each]
     assert "dev-tags-headings.variants.jsonl" in encoded[0]
-
-
-def touched(folder, *names):
-    """Empty files in the places of the data."""
-    for name in names:
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / f"{name}.jsonl.gz").touch()
-    return folder
 
 
 SHOP = (
@@ -179,7 +133,7 @@ def test_bm25_has_the_setting_that_is_best_for_training_queries(tmp_path, wanted
     write(tmp_path / "queries.jsonl", {"id": "q", "query": "fig"})
     write(tmp_path / "qrels.jsonl", {"query_id": "q", "doc_id": wanted, "relevance": 1})
     choice = "$(call bm25-choice,choice,texts.jsonl,queries.jsonl,--qrels qrels.jsonl,)"
-    makefile = f"include {Path('recipes/bm25.mk').resolve()}\n$(eval {choice})\n"
+    makefile = f"include {Path('experiments/bm25.mk').resolve()}\n$(eval {choice})\n"
     program = f"STRUCTKIT={sys.executable} -m structkit"
     command = ["make", "-s", "-f", "-", "choice", program, "BM25_K1=1.5", "BM25_B=0 1"]
     completed(command, input=makefile, text=True, check=True, cwd=tmp_path)
@@ -282,7 +236,7 @@ def test_pages_are_found_by_themselves_their_parts_and_sums_of_these(seal_data, 
     )
     units = {flag(each, "--unit") for each in commands if " collect " in each}
     assert {"page", "section", "row"} == units
-    fitted = [each.split() for each in commands if " tests.benchmarks.pages fit " in each]
+    fitted = [each.split() for each in commands if " experiments.pages fit " in each]
     sums = {Path(words[-1]).stem: len(words[words.index("fit") + 1 : -4]) for words in fitted}
     assert {"words": 4, "words-builtin": 6, **({"words-minilm": 6} if slow else {})} == sums
     runs = {words[-1] for words in fitted} | {
@@ -362,7 +316,7 @@ SENTENCES = (
         "wordsim353_relatedness", "wordsim353_similarity",
     )),
 )  # fmt: skip
-MADE = {path.stem: json.loads(path.read_text("utf-8")) for path in Path("reports").glob("*.json")}
+MADE = {path.stem: json.loads(path.read_text("utf-8")) for path in REPORTS.glob("*.json")}
 
 
 @pytest.mark.parametrize("table", [name for name, made in MADE.items() if made["trainings"]])
@@ -384,7 +338,7 @@ def test_a_seed_is_trained_again_as_its_table_says(tmp_path, table):
 def test_no_variable_is_of_two_recipes():
     named = [
         name
-        for path in sorted(Path("recipes").glob("*.mk"))
+        for path in sorted([*Path("recipes").glob("*.mk"), *Path("experiments").glob("*.mk")])
         for name in set(re.findall(r"^([A-Za-z]\w*) *[:?+]?= ?", path.read_text("utf-8"), re.M))
     ]
     shared = {"STRAE_ROWS", "STRAE_TRAINED"}  # a recipe adds rows to its own table in the same way

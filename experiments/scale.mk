@@ -1,5 +1,5 @@
 # The stages of a search in many pages, in shards: what each costs, as docs/scale.md counts on it. PAGES
-# pages are made of the real ones (tests/benchmarks/scale.py says how). Each shard is a file at every
+# pages are made of the real ones (experiments/scale.py says how). Each shard is a file at every
 # stage, and appears when it is whole: a run that was interrupted goes on with those that are missing,
 # `make -j 2` works on two at a time. Pages are read by a table of token vectors; MiniLM, ten times as slow,
 # reads the first SAMPLE.
@@ -30,7 +30,7 @@ $(SCALE)/queries.jsonl: $(DATA)/train_queries.jsonl.gz
 
 $(SCALE)/pages-%.jsonl.gz:
 	@mkdir -p $(@D)
-	$(BIN)/python -m tests.benchmarks.scale pages $(DATA)/train_docs-0[01].jsonl.gz --pages $(PAGES) \
+	$(BIN)/python -m experiments.scale pages $(DATA)/train_docs-0[01].jsonl.gz --pages $(PAGES) \
 	  --shard $*/$(SHARDS) | $(STRUCTKIT) select -o $@
 
 $(SCALE)/variants-%.jsonl.gz: $(SCALE)/pages-%.jsonl.gz
@@ -62,4 +62,4 @@ $(SCALE)/rescored.jsonl: $(PARTS:%=$(SCALE)/codes-%.npy) $(SCALE)/queries.jsonl
 
 $(SCALE)/table.md: $(SCALE)/merged.jsonl $(SCALE)/whole.jsonl $(SCALE)/rescored.jsonl $(SCALE)/minilm.npy
 	cmp $(SCALE)/merged.jsonl $(SCALE)/whole.jsonl
-	$(BIN)/python -m tests.benchmarks.scale table $(SCALE) > $@
+	$(BIN)/python -m experiments.scale table $(SCALE) > $@

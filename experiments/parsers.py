@@ -1,6 +1,6 @@
 """How far parsers agree with gold trees, in one table, and how fast they are.
 
-`python -m tests.benchmarks.parsers GOLD.jsonl.gz [--first N] [--model DIR] [PARSER …]`: records
+`python -m experiments.parsers GOLD.jsonl.gz [--first N] [--model DIR] [PARSER …]`: records
 with `tree`, n-ary. Unlabelled F1 without whole sentences: binarized to the right, with punctuation;
 and as they are, without it. Time is this process's, trees from words; the last row is the command
 `parse-trees` from its start on, from JSONL with texts to JSONL with brackets.

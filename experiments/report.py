@@ -1,10 +1,10 @@
 """REPORT.md: the tables that recipes made, each from reports/NAME.json and reports/NAME.md.
 
-    python -m tests.benchmarks.report gather VALUES --title … --command … -o reports/NAME.json
-    python -m tests.benchmarks.report show reports/NAME.json
-    python -m tests.benchmarks.report runs reports/NAME.json
-    python -m tests.benchmarks.report write
-    python -m tests.benchmarks.report check reports/NAME.json REBUILT.json
+    python -m experiments.report gather VALUES --title … --command … -o FILE.json
+    python -m experiments.report show experiments/reports/NAME.json
+    python -m experiments.report runs experiments/reports/NAME.json
+    python -m experiments.report write
+    python -m experiments.report check experiments/reports/NAME.json REBUILT.json
 
 `gather` reads what `structkit score --per-query` wrote: runs whose names differ only after an `@`
 are one system, trained with several seeds. Of several files, each values-SET.jsonl, the first
@@ -13,9 +13,10 @@ what `structkit score --task suite` wrote, and with --compare. A recipe states i
 the run (--stated SYSTEM:AGAINST or SYSTEM:AGAINST:SET): their p-values are corrected for their
 number (Holm 1979), those of all other pairs are not, and stay in the JSON. The values of each query
 are written beside the table, as NAME.values.jsonl.gz, so that a table can go on elsewhere: with
---kept reports/NAME.json its runs are in the new table too; `runs` prints those of trained models.
-`show` prints a table, `write` makes REPORT.md; NAME.md beside the numbers says in words what they
-mean. `check` compares the rows that were built again with the intervals of the committed ones.
+--kept FILE.json its runs are in the new table too; `runs` prints those of trained models.
+`show` prints a table, `write` makes experiments/REPORT.md; NAME.md beside the numbers says in words
+what they mean.
+`check` compares the rows that were built again with the intervals of the committed ones.
 """
 
 from __future__ import annotations
@@ -41,13 +42,13 @@ TESTED = ("difference", "difference_low", "difference_high", "p_randomization")
 ENDS = ("_low", "_high", "_deviation")  # of a measure, in a row
 P_VALUES = ("p_randomization", "p_bootstrap", "p_normal")
 Z = 1.96  # standard errors from the mean to the end of a 95 % interval
-REPORTS, REPORT = Path("reports"), Path("REPORT.md")
+REPORTS, REPORT = Path("experiments/reports"), Path("experiments/REPORT.md")
 SENTENCES = ("STS 12", "STS 16", "STS B", "SICK R")  # tasks whose mean is told too
 HEAD = """# Report
 
 Each table has the question, the verdicts, the systems, the stated hypotheses and the command.
 Every number was written by a recipe into [reports](reports), and by `make report` from there into
-this file; [Results](docs/results.md) has all claims in one table. Intervals are 95 %, over the
+this file; [Results](../docs/results.md) has all claims in one table. Intervals are 95 %, over the
 queries, of means over the seeds; p-values are of paired randomization tests, in tables of StrAE's
 family of draws of pairs. Each recipe states its hypotheses, and `p_holm` is corrected for these;
 all other pairs are in the JSON, uncorrected. The hypotheses of code-unlabelled, code-weights,
@@ -334,7 +335,7 @@ def add_costs(rows: Sequence[Record], folder: Path, pages: int) -> None:
 
 
 def section(name: str, content: Mapping[str, Any], words: str) -> str:
-    """The part of REPORT.md about one table."""
+    """The part of experiments/REPORT.md about one table."""
     stated = [each for each in content["comparisons"] if "p_holm" in each]
     others = len(content["comparisons"]) - len(stated)
     seeds = f"Seeds {', '.join(content['seeds'])}. " if content["seeds"] else ""
@@ -391,7 +392,7 @@ def main_values(row: Record, *, suite: bool = False) -> Record:
 
 
 def report(folder: Path = REPORTS) -> str:
-    """REPORT.md as the files of a folder give it."""
+    """experiments/REPORT.md as the files of a folder give it."""
     parts = [HEAD.strip()]
     for path in sorted(folder.glob("*.json")):
         words = path.with_suffix(".md")

@@ -5,8 +5,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.benchmarks.pages import FOLDS, documents, fit, positives
-from tests.benchmarks.repositories import read
+from experiments.pages import FOLDS, documents, fit, positives
+from experiments.repositories import read
 from tests.jsonl import write
 
 

@@ -137,4 +137,4 @@ $(BULLETS)/report.json: $(BULLETS)/values.jsonl
 report-products:
 	@$(MAKE) --no-print-directory runs/report/bullets/report.json DATA='$(DATA)/products' \
 	  BULLETS=runs/report/bullets BULLET_SYSTEMS='$(or $(AGAIN),words-sda)' BULLET_SEEDS='$(or $(SEED),0)' MODEL=$(if $(AGAIN),minilm)
-	$(TELL) check reports/products.json runs/report/bullets/report.json
+	$(TELL) check experiments/reports/products.json runs/report/bullets/report.json

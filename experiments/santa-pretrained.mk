@@ -58,7 +58,7 @@ $(CODE)/spans.jsonl: $(CODE)/pairs.jsonl
 # functions with their documentation and the license of their package, but none that is searched
 $(CODE)/licenses.jsonl:
 	@mkdir -p $(CODE)
-	$(BIN)/python -m tests.benchmarks.installed $(PACKAGES) -o $@
+	$(BIN)/python -m experiments.installed $(PACKAGES) -o $@
 
 $(CODE)/tested-query.jsonl: $(patsubst %,$(CODE)/%.jsonl,$(SETS:cosqa=cosqa-queries))
 	cat $^ > $@
@@ -210,7 +210,7 @@ report-code report-code-masking report-code-unlabelled report-code-weights: repo
 	@$(MAKE) --no-print-directory $(SLICE_OF_CODE)/report.json DATA='$(DATA)/codesearch' MODEL=minilm CODE='$(SLICE_OF_CODE)' \
 	  CODE_PAIRS='$(CODE_PAIRS)' INSTALLED_PAIRS='$(INSTALLED_PAIRS)' SETS='$(SETS)' \
 	  CODE_BM25='$(if $(filter code-weights,$*),$(CODE_BM25),bm25)' CODE_SYSTEMS='$(AGAIN)' CODE_SEEDS='$(AGAIN_SEED)'
-	$(TELL) check reports/$*.json $(SLICE_OF_CODE)/report.json
+	$(TELL) check experiments/reports/$*.json $(SLICE_OF_CODE)/report.json
 
 santa-model: $(INSTALLED) ## The model that ask and repositories use: make santa-model DATA=../shared/data/codesearch MODEL=minilm
 	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }

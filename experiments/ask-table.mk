@@ -15,7 +15,7 @@ ask-table: $(INSTALLED) ## Make the table that ships: make ask-table DATA=../sha
 	@$(MAKE) --no-print-directory $(ASK_TABLE)/small.model
 	mkdir -p $(BUILTIN)
 	install -m 644 $(addprefix $(ASK_TABLE)/small.model/,config.json tokenizer.json model.safetensors) $(BUILTIN)
-	sed "s/small.model/builtin/g" $(ASK_TABLE)/small.model/README.md | cat - recipes/ask-table.md > $(BUILTIN)/README.md
+	sed "s/small.model/builtin/g" $(ASK_TABLE)/small.model/README.md | cat - experiments/ask-table.md > $(BUILTIN)/README.md
 	du -sb $(BUILTIN)
 
 $(ASK_TABLE)/functions.jsonl:

@@ -1,6 +1,6 @@
 """The package and license of each Python file that is installed in a folder.
 
-    python -m tests.benchmarks.installed FOLDER -o FILE
+    python -m experiments.installed FOLDER -o FILE
 
 A record for each file: `path` as `structkit collect FOLDER` has it, `package`, `version` and
 `license`.

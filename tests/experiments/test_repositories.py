@@ -1,6 +1,6 @@
 """What an agent reads until a passage answers."""
 
-from tests.benchmarks.repositories import Found, cost
+from experiments.repositories import Found, cost
 
 FOUND = [
     Found("a.py", 1, 9, "one two"),

@@ -1,6 +1,6 @@
 """Where sentences end: our rules and NLTK's punkt over texts whose sentences are known.
 
-    python -m tests.benchmarks.sentences --data ../shared/data --punkt ../shared/nltk_data
+    python -m experiments.sentences --data ../shared/data --punkt ../shared/nltk_data
 
 joins the sentences of each document of trees/ with spaces, those that end with a sign, and counts
 the ends that are found: precision, recall, F1. Prints a Markdown table.

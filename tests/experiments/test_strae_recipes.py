@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.recipes.test_recipes import dry, touched, trained
+from tests.dry_runs import dry, touched, trained
 
 TREES = ("", "-right-branching", "-balanced")
 COMPARED = (

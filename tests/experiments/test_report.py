@@ -9,8 +9,8 @@ import orjson
 import pytest
 from conftest import completed
 
+from experiments.report import REPORT, REPORTS, Systems, main, outside, report, section, state
 from structkit.scoring.measures import compare
-from tests.benchmarks.report import REPORT, Systems, main, outside, report, section, state
 
 
 def scored(**runs):
@@ -28,7 +28,12 @@ def test_the_report_is_what_the_files_give():
 
 def test_what_was_withdrawn_is_said_nowhere():
     """fastText was not tuned: nothing is above it before it is."""
-    pages = [REPORT, Path("README.md"), *Path("docs").rglob("*.md"), *Path("reports").glob("*.md")]
+    pages = [
+        REPORT,
+        Path("README.md"),
+        *Path("docs").rglob("*.md"),
+        *REPORTS.glob("*.md"),
+    ]
     for path in pages:
         text = " ".join(path.read_text("utf-8").split())
         for said in re.findall(r".{0,100}\babove fastText.{0,20}|is above fastText", text):
@@ -40,7 +45,7 @@ STATED |= {"strae-starts": "START", "strae-pairs": "PAIRED", "strae-paraphrases"
 STATED |= {"table-alignment": "TABULAR", "seal-power": "POWER"}
 
 
-@pytest.mark.parametrize("path", sorted(Path("reports").glob("*.json")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(REPORTS.glob("*.json")), ids=lambda path: path.stem)
 def test_what_a_recipe_states_is_corrected_and_nothing_else(path):
     content = orjson.loads(path.read_bytes())
     name = STATED.get(path.stem, path.stem.partition("-")[0].upper())
@@ -71,10 +76,13 @@ def test_what_a_recipe_states_of_one_set_is_not_stated_of_others():
 def test_what_titles_are_worth_is_what_the_files_give():
     with_titles, without = (
         {row["system"]: row["nDCG@10"] for row in orjson.loads(path.read_bytes())["rows"]}
-        for path in (Path("reports/seal.json"), Path("reports/seal-untitled.json"))
+        for path in (
+            (REPORTS / "seal.json"),
+            (REPORTS / "seal-untitled.json"),
+        )
     )
     worth = [f"{with_titles[each] - without[each]:.3f}" for each in without]
-    told = re.findall(r"\d\.\d{3}", Path("reports/seal-untitled.md").read_text("utf-8"))
+    told = re.findall(r"\d\.\d{3}", (REPORTS / "seal-untitled.md").read_text("utf-8"))
     assert sorted(worth) == sorted(told)
 
 

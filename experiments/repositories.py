@@ -1,9 +1,9 @@
 """Peers of `make repositories`, `ask` itself, whole and without parts, and the table of all.
 
-    python -m tests.benchmarks.repositories semble --data FOLDER --queries FILE --model DIR -o RUN
-    python -m tests.benchmarks.repositories ripgrep --data FOLDER --queries FILE -o RUN
-    python -m tests.benchmarks.repositories table --data FOLDER --folder FOLDER SCORES… -o TABLE
-    python -m tests.benchmarks.repositories tokens --data FOLDER --queries FILE --model DIR -o TABLE
+    python -m experiments.repositories semble --data FOLDER --queries FILE --model DIR -o RUN
+    python -m experiments.repositories ripgrep --data FOLDER --queries FILE -o RUN
+    python -m experiments.repositories table --data FOLDER --folder FOLDER SCORES… -o TABLE
+    python -m experiments.repositories tokens --data FOLDER --queries FILE --model DIR -o TABLE
 
 A peer's run is of its own passages, which are written beside it: `NAME.passages.jsonl`.
 """
@@ -68,7 +68,7 @@ def read(file: str | Path) -> list[Record]:
 
 
 def semble(folder: Path, model: str) -> Answer:
-    """semble over BM25 with its ranking, and with a static model of ours in place of its own."""
+    """Semble over BM25 with its ranking, and with a static model of ours in place of its own."""
     if find_spec("semble") is None:
         sys.exit("semble is not installed: pip install semble, or make repositories PEERS=ripgrep")
     index = import_module("semble").SembleIndex.from_path(folder, model_path=model)

@@ -1,7 +1,7 @@
 """The pages and the table of `make scale`.
 
-    python -m tests.benchmarks.scale pages FILE… --pages 100000 --shard 0/10 > part.jsonl
-    python -m tests.benchmarks.scale table FOLDER
+    python -m experiments.scale pages FILE… --pages 100000 --shard 0/10 > part.jsonl
+    python -m experiments.scale table FOLDER
 
 `pages` makes any number of HTML pages of real ones. The first are the real ones. Later ones repeat
 them with other parts: each part that begins with a heading (<h2>) is, with probability 1/2, that of

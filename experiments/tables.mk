@@ -94,4 +94,4 @@ $(TABULAR)/report.json: $(TABULAR_KINDS:%=$(TABULAR)/values-%.jsonl)
 report-table-alignment:
 	@$(MAKE) --no-print-directory runs/report/tables/report.json DATA='$(DATA)/structdoc' PAGED=runs/report/pages \
 	  TABULAR=runs/report/tables TABULAR_MODELS='start $(AGAIN)' TABULAR_PARTS=sections
-	$(TELL) check reports/table-alignment.json runs/report/tables/report.json
+	$(TELL) check experiments/reports/table-alignment.json runs/report/tables/report.json

@@ -28,5 +28,5 @@ $(PARSER)/model: $(PARSER)/trees.jsonl
 	  $(if $(wildcard $@.partial),--resume) --save-every 300
 
 $(PARSER)/table.md: $(PARSER)/model $(DATA)/trees/gum_dev.jsonl.gz
-	OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.parsers $(word 2,$^) --first 1000 \
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.parsers $(word 2,$^) --first 1000 \
 	  --model $< > $@

@@ -1,6 +1,6 @@
 """How many questions find a passage beyond chance, after `make repositories`.
 
-    python -m tests.benchmarks.chance --model DIR --name static [--folder runs/repositories]
+    python -m experiments.chance --model DIR --name static [--folder runs/repositories]
 
 Of each repository's own questions, of other nonsense and of everyday questions: the share whose
 best passage is beyond chance by its standard score, and by the score itself.

@@ -136,4 +136,4 @@ $(POWER)/report.json: $(POWER_KINDS:%=$(POWER)/values-%.jsonl)
 report-seal-power:
 	@$(MAKE) --no-print-directory runs/report/seal-power/report.json DATA='$(DATA)/structdoc' PAGED=runs/report/pages \
 	  POWER=runs/report/seal-power POWER_SYSTEMS='$(AGAIN)' POWER_SEEDS='$(AGAIN_SEED)' POWER_VIEWS=untagged
-	$(TELL) check reports/seal-power.json runs/report/seal-power/report.json
+	$(TELL) check experiments/reports/seal-power.json runs/report/seal-power/report.json

@@ -1,10 +1,10 @@
 """Pages by their parts, and sums of runs with weights that other questions chose: `make pages`.
 
-    python -m tests.benchmarks.pages documents PARTS --best N -o RUN
-    python -m tests.benchmarks.pages fit RUN… --queries FILE -o FOLDER/NAME.jsonl
-    python -m tests.benchmarks.pages ask PAGES --queries FILE --model NAME --folder CACHE -o RUN
-    python -m tests.benchmarks.pages positives VECTORS ASKED SECTIONS --queries FILE -o X.qrels
-    python -m tests.benchmarks.pages table --folder FOLDER SCORES -o TABLE
+    python -m experiments.pages documents PARTS --best N -o RUN
+    python -m experiments.pages fit RUN… --queries FILE -o FOLDER/NAME.jsonl
+    python -m experiments.pages ask PAGES --queries FILE --model NAME --folder CACHE -o RUN
+    python -m experiments.pages positives VECTORS ASKED SECTIONS --queries FILE -o X.qrels
+    python -m experiments.pages table --folder FOLDER SCORES -o TABLE
 
 `fit` also writes NAME+documents.jsonl and NAME+source.jsonl: the hits of each fifth of the pages,
 or of each source, with weights that were fitted to the other ones. `positives` also writes
@@ -24,13 +24,13 @@ import numpy as np
 import orjson
 
 import structkit
+from experiments.repositories import read, spent, table_row
 from structkit.embeddings.reading import read_embeddings
 from structkit.records.jsonl import Record
 from structkit.records.output import write_records
 from structkit.scoring.runs import Run, read_run, run_records, write_run
 from structkit.searching.fusion import min_max, top_hits, weighted_sum
 from structkit.seeds import key
-from tests.benchmarks.repositories import read, spent, table_row
 
 ANSWERS = 30  # passages, of which ten pages or more are left
 NEGATIVES = 200  # sections of other pages

@@ -128,4 +128,4 @@ report-strae-structure:
 	@$(MAKE) --no-print-directory runs/report/structure/values-code.jsonl DATA='$(DATA)/codesearch' $(SLICE_OF_STRUCTURE)
 	@$(MAKE) --no-print-directory runs/report/structure/values-html.jsonl DATA='$(DATA)/structdoc' $(SLICE_OF_STRUCTURE)
 	@$(MAKE) --no-print-directory runs/report/structure/report.json DATA='$(DATA)/structdoc' $(SLICE_OF_STRUCTURE)
-	$(TELL) check reports/strae-structure.json runs/report/structure/report.json
+	$(TELL) check experiments/reports/strae-structure.json runs/report/structure/report.json

@@ -95,4 +95,4 @@ $(STRUCTURE)/pairs.json: $(PAIRED_SETS:%=$(STRUCTURE)/values-%.jsonl)
 report-strae-pairs:
 	@$(MAKE) --no-print-directory strae-pairs PAIRED=runs/report/pairs \
 	  PAIRED_NAMES='pairs-untrained pairs-untrained-words $(AGAIN)' PAIRED_SEEDS='$(or $(SEED),0)'
-	$(TELL) check reports/strae-pairs.json runs/report/pairs/pairs.json
+	$(TELL) check experiments/reports/strae-pairs.json runs/report/pairs/pairs.json
