@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,10 @@ from structkit.learning.encoding.encoding import embed_in_batches
 from structkit.learning.encoding.torch_engine import TorchEngine
 from structkit.learning.static import StaticEncoder, Table
 from structkit.learning.training.module import TrainingModule
-from structkit.learning.training.settings import ANY_LENGTH
+from structkit.learning.training.settings import ANY_LENGTH, Method
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Record
 from structkit.seeds import key
-
-if TYPE_CHECKING:
-    from .static import Method
 
 MAXIMUM_WORDS = 10_000  # that are added from the records …
 MINIMUM_COUNT = 5  # … where they occur this often
@@ -40,12 +37,29 @@ BATCH_TOKENS = 1024  # in sequences of two or three tokens: fits a processor's c
 UNUSED = "[unused"  # BERT's tokens that no text has
 
 
+class TableSettings(Protocol):
+    """The settings of which a table is made; source: the method `static`."""
+
+    @property
+    def model(self) -> str | None: ...
+    @property
+    def dimensions(self) -> int | None: ...
+    @property
+    def saturating(self) -> bool: ...
+    @property
+    def vocabulary_size(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+    def texts(self, spool: Spool) -> Iterable[str]:
+        """All texts of the records."""
+
+
 class Distilled(TrainingModule):
     """A table that is already made; `contrastive` can train it further."""
 
-    def __init__(self, settings: Method, table: Table) -> None:
+    def __init__(self, settings: Method, table: Table, quantize: Literal["int8"] | None) -> None:
         super().__init__(settings)
-        self.quantize = settings.quantize
+        self.quantize = quantize
         self.bag, self.tokenizer = Bag(table.floats, saturating=table.saturating), table.tokenizer
 
     def save(self, folder: Path) -> None:
@@ -57,11 +71,11 @@ class Distilled(TrainingModule):
         return {"pooling": "mean", "normalize": True, "prompts": {}, "lengths": ANY_LENGTH}
 
 
-def distill(settings: Method, spool: Spool) -> Distilled:
+def distill(settings: TableSettings, spool: Spool) -> Table:
     """The embedding of each token, as a text by itself, by an encoder; of a table, its own."""
     encoder, _ = open_model(str(settings.model), offline=True, normalize=False)
     if isinstance(encoder, StaticEncoder):
-        return Distilled(settings, smaller(settings, spool, encoder.table))
+        return smaller(settings, spool, encoder.table)
     if not isinstance(encoder, Encoder):
         raise UserError(
             f"{settings.model} is not a transformers encoder",
@@ -86,10 +100,10 @@ def distill(settings: Method, spool: Spool) -> Distilled:
     vectors = components(vectors, settings.dimensions or 256)
     rows = np.zeros((vocabulary, vectors.shape[1]), np.float32)
     rows[kept] = vectors * zipf_weights(len(kept))[:, None]
-    return Distilled(settings, Table(rows, tokenizer, settings.saturating))
+    return Table(rows, tokenizer, settings.saturating)
 
 
-def smaller(settings: Method, spool: Spool, table: Table) -> Table:
+def smaller(settings: TableSettings, spool: Spool, table: Table) -> Table:
     """The table without tokens that the records, if there are any, do not have.
 
     Single characters stay: any word is made of them.
@@ -138,7 +152,7 @@ def pieces(tokenizer: Tokenizer, word: str) -> list[int]:
     return numbers
 
 
-def from_scratch(settings: Method, spool: Spool) -> Distilled:
+def from_scratch(settings: TableSettings, spool: Spool) -> Table:
     """Random directions, nearly orthogonal: the mean is a bag of words."""
     made = train_tokenizer(
         settings.texts(spool),
@@ -156,7 +170,7 @@ def from_scratch(settings: Method, spool: Spool) -> Distilled:
         texts += 1
         having[list(set(tokenizer.encode(text, add_special_tokens=False).ids))] += 1
     rows *= roots_of_idf(texts, having)[:, None]
-    return Distilled(settings, Table(rows, tokenizer, settings.saturating))
+    return Table(rows, tokenizer, settings.saturating)
 
 
 def components(vectors: Vectors, dimensions: int) -> Vectors:

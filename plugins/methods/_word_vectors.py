@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import torch
@@ -16,11 +16,22 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from structkit.learning.folders import WEIGHTS, damaged, read_weights, write_weights
+from structkit.learning.strae.subwords import buckets_of
 from structkit.learning.strae.vocabulary import LookedUp, Vocabulary
 from structkit.learning.training.module import TorchModel, TrainingModule
+from structkit.learning.training.settings import Method
 from structkit.records.jsonl import Record
 
-from .fasttext import Method, buckets_of
+
+class Reading(Protocol):
+    """The settings by which a text is read."""
+
+    @property
+    def buckets(self) -> int:
+        """The number of all buckets."""
+
+    def prepared(self, text: str) -> Record:
+        """The words of a text."""
 
 
 class WordVectors(TorchModel):
@@ -32,7 +43,7 @@ class WordVectors(TorchModel):
     """
 
     def __init__(
-        self, settings: Method, words: Sequence[str], table: Tensor, buckets: Sequence[int]
+        self, settings: Reading, words: Sequence[str], table: Tensor, buckets: Sequence[int]
     ) -> None:
         super().__init__()
         self.settings = settings
@@ -99,7 +110,7 @@ class WordVectors(TorchModel):
         write_weights(folder, {"table": table, "buckets": np.array(self.buckets, np.int64)})
 
     @classmethod
-    def load(cls, settings: Method, folder: Path) -> Self:
+    def load(cls, settings: Reading, folder: Path) -> Self:
         """What `save` wrote. Errors: `UserError` if a file is missing or damaged."""
         words, stored = Vocabulary.load(folder).words, read_weights(folder)
         table, buckets = stored.get("table"), stored.get("buckets")

@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 
 from structkit.errors import UserError, flag
 from structkit.learning.strae.settings import PAPER, WordSettings
+from structkit.learning.strae.subwords import LONGEST, SHORTEST, buckets_of
 from structkit.learning.training.settings import PassSettings
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
@@ -32,7 +32,6 @@ from structkit.records.jsonl import Record
 from structkit.seeds import key
 
 WINDOW = 10  # maximum words between a word and its context (StrAE, appendix A)
-SHORTEST, LONGEST = 3, 6  # characters of an n-gram (fastText's default)
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 # the words, the buckets of their n-grams, and a row for each of both (words + buckets, dim)
@@ -90,36 +89,6 @@ class Method(WordSettings, PassSettings):
         from ._word_vectors import WordVectors
 
         return WordVectors.load(cls.of(facts["settings"]), folder)
-
-
-def ngrams(word: str) -> Iterator[str]:
-    """The n-grams of `<word>`, with its ends marked; an end mark alone is not one.
-
-    >>> list(ngrams("cat"))
-    ['<ca', '<cat', '<cat>', 'cat', 'cat>', 'at>']
-    """
-    marked = f"<{word}>"
-    for start in range(len(marked)):
-        for end in range(start + SHORTEST, min(start + LONGEST, len(marked)) + 1):
-            yield marked[start:end]
-
-
-def buckets_of(word: str, buckets: int) -> list[int]:
-    """The buckets of a word's n-grams."""
-    return [fnv(gram) % buckets for gram in ngrams(word)]
-
-
-def fnv(text: str) -> int:
-    """FNV-1a of 32 bits over UTF-8, bytes taken as signed, as fastText's own hash does.
-
-    >>> fnv("a")
-    3826002220
-    """
-    value = 2166136261
-    for byte in text.encode("utf-8", "surrogatepass"):
-        value ^= byte if byte < 128 else byte | 0xFFFFFF00
-        value = value * 16777619 & 0xFFFFFFFF
-    return value
 
 
 def learn(arguments: dict[str, Any]) -> LearnedRows:

@@ -81,12 +81,13 @@ class Method(plugin.Method):
         return {"id": record["id"], "texts": [text_field(record, name) for name in names]}
 
     def build(self, spool: Spool) -> Distilled:
-        from ._distilled import distill, from_scratch
+        from ._distilled import Distilled, distill, from_scratch
 
         if not len(spool) and not self.model:
             problem = "without records there are no frequencies of words"
             raise UserError(problem, f"give a file of texts, or {flag('model')}").at(spool.source)
-        return distill(self, spool) if self.model else from_scratch(self, spool)
+        table = distill(self, spool) if self.model else from_scratch(self, spool)
+        return Distilled(self, table, self.quantize)
 
     def texts(self, spool: Spool) -> Iterator[str]:
         """All texts of the records."""

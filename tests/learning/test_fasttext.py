@@ -15,9 +15,10 @@ from floret.floret import floret as library
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from structkit_plugins.methods._word_vectors import WordVectors
-from structkit_plugins.methods.fasttext import buckets_of, learn, ngrams, train_library
+from structkit_plugins.methods.fasttext import learn, train_library
 
 from structkit import registry
+from structkit.learning.strae.subwords import buckets_of, ngrams
 from tests.learning.strae.test_unstructured import ANIMALS
 from tests.tolerances import rounding
 
