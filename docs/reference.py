@@ -21,8 +21,8 @@ from docs import terminal
 from docs.examples import refusals, results
 from structkit.cli.main import sections
 from structkit.cli.manual import commands, examples
+from structkit.command import COMMANDS, Program
 from structkit.registry import KINDS, Plugin, plugins
-from structkit.settings import COMMANDS, Program
 from tests.benchmarks import table
 
 WRONG = """A file that is not there, or a field that a record lacks, ends the command with one line:
@@ -178,7 +178,13 @@ def listed() -> str:
 def python() -> str:
     """The functions of the Python interface."""
     sections = []
-    for name in ("UserError", "load", "LoadedModel.encode", *structkit.COMMANDS):
+    functions = (name.replace("-", "_") for name in COMMANDS)
+    for name in (
+        "UserError",
+        "load",
+        "LoadedModel.encode",
+        *functions,
+    ):
         made = attrgetter(name)(structkit)
         text = inspect.getdoc(made) or ""
         text, _, example = text.partition("\n\n>>>")

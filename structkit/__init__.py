@@ -10,21 +10,16 @@ import os
 from importlib import import_module
 from typing import Any
 
+from structkit.command import COMMANDS
 from structkit.machine import move_torch_cache  # before torch: it says how torch computes
+from structkit.version import __version__ as __version__
 
-__version__ = "0.1.0"
-# in the order of a pipeline, as `structkit --help` lists them
-COMMANDS = (
-    *("ask", "collect", "mask_entities", "html_variants", "parse_trees", "pair", "train", "encode"),
-    *("merge_embeddings", "search", "fuse", "rerank", "score", "show", "plot", "convert", "select"),
-    *("plugins", "doctor"),
-)
 OTHERS = {
     "UserError": "structkit.errors",
     "load": "structkit.api.models",
     "LoadedModel": "structkit.api.models",
 }
-__all__ = [*OTHERS, *COMMANDS]
+__all__ = [*OTHERS, *(name.replace("-", "_") for name in COMMANDS)]
 
 move_torch_cache()
 # read when torch is first imported: waiting threads sleep, because spinning ones take twice the

@@ -20,7 +20,6 @@ Path: TypeAlias = str | os.PathLike[str]
 Files: TypeAlias = Path | Sequence[Path] | Rows | Mapping[str, Path | Rows]
 
 __version__: str
-COMMANDS: tuple[str, ...]
 __all__ = ['LoadedModel', 'UserError', 'ask', 'collect', 'convert', 'doctor', 'encode', 'fuse', 'html_variants', 'load', 'mask_entities', 'merge_embeddings', 'pair', 'parse_trees', 'plot', 'plugins', 'rerank', 'score', 'search', 'select', 'show', 'train']
 
 class LoadedModel:

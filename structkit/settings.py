@@ -1,24 +1,21 @@
-"""Commands and their settings: flags of a command, a method, a plugin, each said once.
+"""The settings of a command, a method, a plugin: each a flag, a keyword and a row of the help.
 
-A class of settings is a frozen dataclass with keyword fields made by `setting`. The command line
-makes flags of them, Python keywords, help and manual their rows; errors name them by `flag`.
+A class of settings is a frozen dataclass with keyword fields made by `setting`. `settings_of` gives
+them as `Setting`s. The command line makes flags of them, Python keywords, help and manual their
+rows; errors name them by `flag`.
 """
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
 import types
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from functools import cache
-from importlib import import_module
-from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-import structkit
 from structkit.errors import UserError, flag, spoken, unknown
 
 # the headings of a long help, in its order; a command may have others, which come before the last
@@ -32,63 +29,132 @@ GROUPS: dict[str, str] = {
     "speed": "Memory and speed",
     "run": "Run",
 }
-FILE = {"argument", "reads", "writes"}  # whose name may be any bytes
 BITS = 2**63  # an integer beyond it fits into no file of numbers
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting of a class, with all that flags, keywords, help and checks need of it."""
+
+    default: Any = ...
+    """Its value where none is given; `...`: one must be given."""
+
+    help: str = ""
+    source: str = ""
+    """Where the default comes from."""
+
+    choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    """The bounds of a number."""
+
+    usual: Any = ...
+    """The value where the start model has none: a value, or a function of the other settings."""
+
+    group: str = ""
+    """The heading under which the help lists it: a key of `GROUPS`, or a heading of its own."""
+
+    short: str = ""
+    """A second flag, such as `-o`."""
+
+    argument: bool = False
+    """Whether it is an argument, not a flag."""
+
+    metavar: str = ""
+    """What stands for the value in the help."""
+
+    complete: str = ""
+    """The kind of plugin whose names a shell offers."""
+
+    reads: bool | str = False
+    writes: bool | str = False
+    """Whether it is a file; a text is the value that is no file, "walks" allows a folder."""
+
+    parse: Callable[[str], str] | None = None
+    """What reads the flag's text first."""
+
+    requires: tuple[str, ...] = ()
+    """Settings of which it needs one."""
+
+    excludes: tuple[str, ...] = ()
+    """Settings that cannot be given with it."""
+
+    name: str = ""
+    hint: Any = None
+    """Its type."""
+
+    written: str = ""
+    """Its type as the class has it."""
+
+    @property
+    def types(self) -> tuple[Any, ...]:
+        """The types that it may have, without None."""
+        union = get_origin(self.hint) in (Union, types.UnionType)
+        hints = get_args(self.hint) if union else (self.hint,)
+        return tuple(each for each in hints if each is not type(None))
+
+    @property
+    def several(self) -> bool:
+        """Whether it is a list of values."""
+        return any(get_origin(each) in (tuple, list) for each in self.types)
+
+    @property
+    def types_of_one(self) -> tuple[Any, ...]:
+        """The types that one of its values may have."""
+        lists = [each for each in self.types if get_origin(each) in (tuple, list)]
+        return get_args(lists[0])[:1] if lists else self.types
+
+    @property
+    def required(self) -> bool:
+        """Whether a value must be given."""
+        return self.default is ...
+
+    @property
+    def described(self) -> str:
+        """Its help with the source of its default, as the help shows it."""
+        text = self.help.rstrip(".")
+        if ":" not in text.split(" ")[0]:  # what it belongs to is spelled as it is
+            text = text[:1].upper() + text[1:]
+        if self.usual is not ...:
+            said = ("no", "yes")[self.usual] if isinstance(self.usual, bool) else self.usual
+            said = self.usual.__doc__ if callable(self.usual) else said or "none"
+            text += f"; default: the model's own, otherwise {said}"
+        return f"{text} ({self.source})." if self.source else f"{text}."
+
+    def spelled(self, value: object = None) -> str:
+        """It in a message, with its value if that is to blame: `--mask-ratio 2`, `FILE`."""
+        return flag(self.name, value, self.metavar if self.argument else "")
+
+    def is_given(self, value: Any) -> bool:
+        """Whether a value is another one than its default."""
+        return value is not None and value != () and value != self.default
 
 
 def setting(
     default: Any,
     help: str = "",
     source: str = "",
-    choices: tuple[str, ...] | None = None,
+    choices: tuple[str, ...] = (),
     *,
-    low: float | None = None,
-    high: float | None = None,
-    usual: Any = MISSING,
-    group: str | None = None,
-    short: str = "",
-    argument: bool = False,
-    metavar: str = "",
-    complete: str = "",
-    reads: bool | str = False,
-    writes: bool = False,
-    parse: Callable[[str], str] | None = None,
     requires: str | tuple[str, ...] = (),
     excludes: str | tuple[str, ...] = (),
+    **more: Any,
 ) -> Any:
-    """A field of settings: its default (`...`: it must be given), its help and source.
+    """Declare a field of settings: its default (`...`: it must be given), its help and source.
 
-    `low` and `high` bound a number; `choices` are those of its type, a Literal, or these. `group`
-    is the heading under which the help lists it; a field that overrides an inherited default keeps
-    its help, choices, bounds and group, where it says no others. With `usual`, None means the start
-    model's own value, and `usual` if it has none: a value, or a function of the settings before it
-    whose docstring the help shows. `short` is a second flag, such as `-o`; an `argument` is no
-    flag. `metavar` stands for the value in the help, `parse` reads the flag's text first.
-    `complete` is the kind of plugin whose names a shell offers.
-    `reads` and `writes` are files: what is written is none that is read; a text is the
-    value that is no file, and "walks" says that what is written may be in a folder that is read. A
-    setting that is given `requires` one of others, and `excludes` all of its others.
+    `more` are fields of `Setting`. A field that overrides an inherited default keeps its help,
+    choices, bounds and group, where it says no others.
     """
-    metadata: dict[str, Any] = {
-        "help": help,
-        "source": source,
-        "choices": choices,
-        "bounds": (low, high) if (low, high) != (None, None) else None,
-        "group": group,
-        "short": short,
-        "argument": argument,
-        "metavar": metavar,
-        "complete": complete,
-        "reads": reads,
-        "writes": writes,
-        "parse": parse,
-        "requires": (requires,) if isinstance(requires, str) and requires else requires,
-        "excludes": (excludes,) if isinstance(excludes, str) and excludes else excludes,
-    }
-    metadata = {name: value for name, value in metadata.items() if value}
-    if usual is not MISSING:
-        metadata["usual"] = usual
-    return field(metadata=metadata) if default is ... else field(default=default, metadata=metadata)
+    declared = Setting(
+        *(default, help, source, choices),
+        requires=(requires,) if isinstance(requires, str) else requires,
+        excludes=(excludes,) if isinstance(excludes, str) else excludes,
+        **more,
+    )
+    metadata = {"setting": declared}
+    if default is ...:
+        return field(metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 def seed_setting() -> Any:
@@ -111,56 +177,46 @@ def file_setting(help: str, default: Any = None, *, metavar: str = "FILE", **mor
     return setting(default, help, metavar=metavar, reads=True, **more)
 
 
+def settings_of(kind: Any) -> tuple[Setting, ...]:
+    """Return the settings of a class in their order, with what they inherit."""
+    return _settings_of(kind)
+
+
 @cache
-def types_of(kind: type) -> dict[str, Any]:
-    """The type of each setting of a class, by name."""
-    return get_type_hints(kind)
+def _settings_of(kind: Any) -> tuple[Setting, ...]:
+    hints = get_type_hints(kind)
+    return tuple(_resolved(kind, each, hints[each.name]) for each in fields(kind))
 
 
-def alternatives(hint: Any) -> tuple[Any, ...]:
-    """The types that a hint allows, without None."""
-    union = get_origin(hint) in (Union, types.UnionType)
-    return tuple(each for each in (get_args(hint) if union else (hint,)) if each is not type(None))
+def _resolved(kind: Any, each: Field[Any], hint: Any) -> Setting:
+    """A field as a setting: what it does not say itself is as in the nearest class that does."""
+    along = [vars(base).get("__dataclass_fields__", {}).get(each.name) for base in kind.__mro__]
+    said = [found.metadata["setting"] for found in along if found and "setting" in found.metadata]
+    values = {"group": getattr(kind, "own_group", "common"), "choices": ()}
+    for names in (("help",), ("choices",), ("low", "high"), ("group",)):
+        for one in reversed(said):
+            own = {name: getattr(one, name) for name in names}
+            if set(own.values()) - {None, (), ""}:
+                values |= own
+    own = {"name": each.name, "hint": hint, "written": str(each.type)}
+    made: Setting = replace(each.metadata.get("setting", _plain(each)), **values | own)
+    literals = [get_args(one) for one in made.types if is_literal(one)]
+    return replace(made, choices=literals[0]) if literals else made
 
 
-def is_several(hint: Any) -> bool:
-    """Whether a setting is a list of values."""
-    return any(get_origin(each) in (tuple, list) for each in alternatives(hint))
+def _plain(each: Field[Any]) -> Setting:
+    """A field that is declared without `setting`."""
+    return Setting(... if each.default is MISSING else each.default)
 
 
-def inherited(kind: type, name: str, what: str) -> Any:
-    """What the metadata of a setting has, in a class or in the nearest one that it extends."""
-    for each in kind.__mro__:
-        found = vars(each).get("__dataclass_fields__", {}).get(name)
-        if found is not None and what in found.metadata:
-            return found.metadata[what]
-    return None
+def is_literal(hint: Any) -> bool:
+    """Whether a type is a list of names."""
+    return get_origin(hint) is Literal
 
 
-def choices_of(kind: type, each: Field[Any]) -> tuple[str, ...] | None:
-    """What a setting may be, where that is a list of names."""
-    for hint in alternatives(types_of(kind)[each.name]):
-        if get_origin(hint) is Literal:
-            return get_args(hint)
-    choices: tuple[str, ...] | None = inherited(kind, each.name, "choices")
-    return choices
-
-
-def bounds(kind: type, name: str) -> tuple[float | None, float | None]:
-    """The lowest and the highest value of a setting, None where there is no such bound."""
-    low, high = inherited(kind, name, "bounds") or (None, None)
-    return low, high
-
-
-def group_of(kind: type, name: str) -> str:
-    """The group of a setting: a key of `GROUPS`, or a heading of its own."""
-    return str(inherited(kind, name, "group") or getattr(kind, "own_group", "common"))
-
-
-def spelled(each: Field[Any], value: object = None) -> str:
-    """A setting in a message, with its value if that is to blame: `--mask-ratio 2`, `FILE`."""
-    argument = each.metadata.get("metavar", "") if "argument" in each.metadata else ""
-    return flag(each.name, value, argument)
+def setting_of(kind: type, name: str) -> Setting:
+    """Return the setting of that name."""
+    return next(each for each in settings_of(kind) if each.name == name)
 
 
 Made = TypeVar("Made")
@@ -172,81 +228,81 @@ def make(kind: type[Made], values: Mapping[str, Any]) -> Made:
     Errors: `UserError` with status 2 for a value of another type, out of its bounds or choices, for
     a missing one, and for settings that do not go together.
     """
-    every = fields(kind)  # type: ignore[arg-type]
+    every = settings_of(kind)
     for each in every:
-        if each.name not in values and each.default is each.default_factory is MISSING:
-            raise UserError(f"{spelled(each)} is missing", "add it", status=2)
-    converted = {name: convert(kind, name, value) for name, value in values.items()}
+        if each.required and each.name not in values:
+            raise UserError(f"{each.spelled()} is missing", "add it", status=2)
+    known = {each.name: each for each in every}
+    converted = {name: convert(known[name], value) for name, value in values.items()}
     for each in every:
-        _check_values(kind, each, converted.get(each.name))
+        _check_values(each, converted.get(each.name))
     settings = kind(**converted)
     for each in every:
         _check_others(settings, each)
     return settings
 
 
-def convert(kind: type, name: str, value: Any) -> Any:
+def convert(each: Setting, value: Any) -> Any:
     """A value in the type of its setting: a path as text, a list as a tuple.
 
     Errors: `UserError` with status 2 for a value of another type.
     """
-    hint = types_of(kind)[name]
-    if value is None and alternatives(hint) != (hint,):
+    if value is None and each.types != (each.hint,):
         return None
-    if not is_several(hint):
-        return _convert(name, hint, value)
+    if not each.several:
+        return _convert(each, value)
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise UserError(f"{flag(name)} is {value!r}, not a list", f"give [{value!r}]", status=2)
-    item = get_args(next(each for each in alternatives(hint) if is_several(each)))[0]
-    return tuple(_convert(name, item, each) for each in value)
+        problem = f"{flag(each.name)} is {value!r}, not a list"
+        raise UserError(problem, f"give [{value!r}]", status=2)
+    return tuple(_convert(each, one) for one in value)
 
 
-def _convert(name: str, hint: Any, value: Any) -> Any:
+def _convert(each: Setting, value: Any) -> Any:
     """One value of a setting in its type."""
     value = os.fspath(value) if isinstance(value, os.PathLike) else value
-    kinds = [str if get_origin(each) is Literal else each for each in alternatives(hint)]
-    classes = [each for each in kinds if isinstance(each, type)]
+    kinds = [str if is_literal(hint) else hint for hint in each.types_of_one]
+    classes = [hint for hint in kinds if isinstance(hint, type)]
     if isinstance(value, bool):
         fits = bool in classes
     else:
         fits = isinstance(value, (*classes, int) if float in classes else tuple(classes))
     if fits or len(classes) < len(kinds):
         return value
-    names = " or ".join(each.__name__ for each in classes)
-    raise UserError(f"{flag(name)} is {value!r}, not {names}", "give one", status=2)
+    names = " or ".join(hint.__name__ for hint in classes)
+    raise UserError(f"{flag(each.name)} is {value!r}, not {names}", "give one", status=2)
 
 
 def check(settings: Any) -> None:
     """Raise for a setting out of its choices or bounds, or without what it requires."""
-    for each in fields(settings):
-        _check_values(type(settings), each, getattr(settings, each.name))
+    for each in settings_of(type(settings)):
+        _check_values(each, getattr(settings, each.name))
         _check_others(settings, each)
 
 
-def _check_values(kind: type, each: Field[Any], value: Any) -> None:
+def _check_values(each: Setting, value: Any) -> None:
     for one in value if isinstance(value, tuple) else (value,):
         if one is not None:
-            _check_value(kind, each, one)
+            _check_value(each, one)
 
 
-def _check_value(kind: type, each: Field[Any], value: Any) -> None:
+def _check_value(each: Setting, value: Any) -> None:
     """Raise for one value of a setting that is out of its choices or bounds."""
     if isinstance(value, str):
-        # a model folder records it as JSON
-        if value != value.encode(errors="ignore").decode() and FILE.isdisjoint(each.metadata):
-            problem = f"{spelled(each, value)} is not UTF-8"
+        # a model folder records it as JSON; the name of a file may be any bytes
+        file = each.argument or each.reads or each.writes
+        if not file and value != value.encode(errors="ignore").decode():
+            problem = f"{each.spelled(value)} is not UTF-8"
             raise UserError(problem, "give it another name", status=2)
-        choices = choices_of(kind, each)
-        if choices and value not in choices:
-            raise unknown(spelled(each), value, choices)
-        if value == "" and "" not in (each.default, each.metadata.get("usual")):
-            raise UserError(f"{spelled(each)} is empty", "give it a value", status=2)
+        if each.choices and value not in each.choices:
+            raise unknown(each.spelled(), value, each.choices)
+        if value == "" and "" not in (each.default, each.usual):
+            raise UserError(f"{each.spelled()} is empty", "give it a value", status=2)
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        low, high = bounds(kind, each.name)
+        low, high = each.low, each.high
         most = BITS - 1 if isinstance(value, int) else sys.float_info.max
         # NaN is in no range
         if not (-most if low is None else low) <= value <= (most if high is None else high):
-            problem = f"{spelled(each, value)} is not {range_of(low, high, type(value))}"
+            problem = f"{each.spelled(value)} is not {range_of(low, high, type(value))}"
             raise UserError(problem, "give such a number", status=2)
 
 
@@ -263,48 +319,39 @@ def range_of(low: float | None, high: float | None, kind: type = int) -> str:
     return f"{spoken(high)} or less" if low is None else f"in {spoken(low)} … {spoken(high)}"
 
 
-def is_given(each: Field[Any], value: Any) -> bool:
-    """Whether a setting has another value than its default."""
-    return value is not None and value != () and value != each.default
-
-
 def flags_given(settings: Any, kind: type) -> list[str]:
     """The settings of a class, or of one that it extends, that are given: as messages name them."""
-    values = ((each, getattr(settings, each.name)) for each in fields(kind))
+    values = ((each, getattr(settings, each.name)) for each in settings_of(kind))
     return [
         flag(each.name, False if value is False else None)
         for each, value in values
-        if is_given(each, value)
+        if each.is_given(value)
     ]
 
 
-def _check_others(settings: Any, each: Field[Any]) -> None:
+def _check_others(settings: Any, each: Setting) -> None:
     """Raise if a setting is given without what it requires, or with what it excludes."""
-    if not is_given(each, getattr(settings, each.name)):
+    if not each.is_given(getattr(settings, each.name)):
         return
-    known = {other.name: other for other in fields(settings)}
+    known = {other.name: other for other in settings_of(type(settings))}
 
     def among(names: Iterable[str]) -> list[str]:
-        return [name for name in names if is_given(known[name], getattr(settings, name))]
+        return [name for name in names if known[name].is_given(getattr(settings, name))]
 
-    needed = each.metadata.get("requires", ())
-    if needed and not among(needed):
-        others = " or ".join(map(flag, needed))
-        add = "it" if len(needed) == 1 else "one"
-        raise UserError(f"{spelled(each)} needs {others}", f"add {add}", status=2)
-    if against := among(each.metadata.get("excludes", ())):
-        problem = f"{spelled(each)} and {spelled(known[against[0]])} exclude each other"
+    if each.requires and not among(each.requires):
+        others = " or ".join(map(flag, each.requires))
+        add = "it" if len(each.requires) == 1 else "one"
+        raise UserError(f"{each.spelled()} needs {others}", f"add {add}", status=2)
+    if against := among(each.excludes):
+        problem = f"{each.spelled()} and {known[against[0]].spelled()} exclude each other"
         raise UserError(problem, "leave one out", status=2)
 
 
-def parse(kind: type, each: Field[Any], text: str) -> Any:
+def parse(each: Setting, text: str) -> Any:
     """The value that a flag's text stands for, in the setting's type if it is such a number."""
-    text = each.metadata.get("parse", str)(text)
-    hints = alternatives(types_of(kind)[each.name])
-    if is_several(hints[0]):
-        hints = get_args(hints[0])[:1]
+    text = each.parse(text) if each.parse else text
     for number in (int, float):
-        if number in hints:
+        if number in each.types_of_one:
             with suppress(ValueError):  # `make` refuses what is no number
                 return number(text)
     return text
@@ -319,134 +366,15 @@ def flag_of(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def help_of(kind: type, each: Field[Any]) -> str:
-    """A setting's help with the source of its default, as the help shows it."""
-    metadata = each.metadata
-    text = str(inherited(kind, each.name, "help") or "").rstrip(".")
-    if ":" not in text.split(" ")[0]:  # what it belongs to is spelled as it is
-        text = text[:1].upper() + text[1:]
-    if "usual" in metadata:
-        usual = metadata["usual"]
-        said = ("no", "yes")[usual] if isinstance(usual, bool) else usual or "none"
-        said = usual.__doc__ if callable(usual) else said
-        text += f"; default: the model's own, otherwise {said}"
-    return f"{text} ({metadata['source']})." if metadata.get("source") else f"{text}."
-
-
 def files_of(
     settings: Iterable[Any], what: Literal["reads", "writes"]
 ) -> Iterator[tuple[str, str]]:
     """The settings that are files, read or written: as messages name them, with paths."""
-    for kind in settings:
-        for each in fields(kind):
-            if no_file := each.metadata.get(what):
-                value = getattr(kind, each.name)
-                walks = each.metadata[what] == "walks"
+    for given in settings:
+        for each in settings_of(type(given)):
+            if no_file := getattr(each, what):
+                value = getattr(given, each.name)
                 for path in value if isinstance(value, tuple) else (value,):
-                    if path not in (None, no_file) and not (walks and os.path.isdir(path)):
-                        yield spelled(each), path
-
-
-@dataclass(frozen=True, kw_only=True)
-class Declared:
-    """What a help page says besides flags: fields of records, and examples."""
-
-    reads: str = ""
-    adds: str = ""
-    writes: str = ""
-    examples: str = ""
-
-    @property
-    def records(self) -> Mapping[str, str]:
-        """What is done with the fields of records, and their names."""
-        rows = {"reads": self.reads, "adds": self.adds, "writes": self.writes}
-        return {what: names for what, names in rows.items() if names}
-
-
-@dataclass(frozen=True)
-class Command(Declared):
-    """What a command's file declares; the command line and Python are made of it.
-
-    `work` is what Python calls: with settings, or with records and settings, if records are what
-    the command is about. The docstring of `settings` is the help. `also` are settings that several
-    commands share, and `main` is what the command line calls with one instance of each class.
-    Settings in `without` have no flag. A record without an id gets its number, if `numbered`.
-    `about` is the help where that docstring is not. Where Python may give texts in place of
-    records, `texts` says of the settings of which field they are.
-    """
-
-    work: Callable[..., Any]
-    settings: type
-    main: Callable[..., None]
-    also: tuple[type, ...] = ()
-    without: Collection[str] = ()
-    numbered: bool = True
-    texts: Callable[[Any], str] | None = None
-    name: str = ""
-    about: str = ""
-
-    def __post_init__(self) -> None:
-        if not self.name:
-            object.__setattr__(self, "name", self.work.__name__.replace("_", "-"))
-
-    @property
-    def help(self) -> str:
-        """What it does, as its help says it."""
-        return self.about or inspect.cleandoc(self.settings.__doc__ or "")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Group(Declared):
-    """Commands below a command, as `plot trees` is."""
-
-    heading: ClassVar[str] = "Commands"
-    name: str
-    help: str
-    below: Mapping[str, Command] = field(default_factory=dict)
-
-    def names(self) -> Sequence[str]:
-        """The names of its commands."""
-        return list(self.below)
-
-    def command(self, name: str) -> Command | Group:
-        """One of its commands; a name that there is not raises."""
-        if name not in self.below:
-            raise unknown(f"command of {self.name}", name, self.below)
-        return self.below[name]
-
-    def summary(self, name: str) -> str:
-        """What a command is for, in one line."""
-        return self.below[name].help.partition("\n")[0]
-
-
-COMMANDS = tuple(name.replace("_", "-") for name in structkit.COMMANDS)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Program(Group):
-    """All commands: `mask-entities` is the `COMMAND` of structkit/commands/mask_entities.py."""
-
-    name: str = "structkit"
-    help: str = "Mask, parse, train, encode and search structured text, from JSONL to JSONL."
-
-    def names(self) -> Sequence[str]:
-        return COMMANDS
-
-    def command(self, name: str) -> Command | Group:
-        if name not in COMMANDS:
-            raise unknown("command", name, COMMANDS)
-        found: Command | Group = command_of(name)
-        return found
-
-    def summary(self, name: str) -> str:
-        """The first line of a command's file, read without importing it."""
-        path = Path(__file__).with_name("commands") / name.replace("-", "_")
-        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        with path.open(encoding="utf-8") as file:
-            return file.readline().strip().strip('"')
-
-
-@cache
-def command_of(name: str) -> Any:
-    """What the file of a command declares, imported now."""
-    return import_module(f"structkit.commands.{name.replace('-', '_')}").COMMAND
+                    walks = no_file == "walks" and path is not None and os.path.isdir(path)
+                    if path not in (None, no_file) and not walks:
+                        yield each.spelled(), path

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from structkit import registry
-from structkit.settings import COMMANDS
+from structkit.command import COMMANDS
 
 # a room imports rooms of lower floors only; a module that is in none of them is of the ground
 FLOORS = (

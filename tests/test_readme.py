@@ -12,7 +12,7 @@ from documents import PROGRAM, commands, run_page
 from terminals import plain, shown
 
 from docs import terminal
-from structkit.settings import COMMANDS
+from structkit.command import COMMANDS
 
 PAGE = Path("README.md")
 README = PAGE.read_text("utf-8")

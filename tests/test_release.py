@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from structkit import __version__
 from structkit.extras import TRAINING
+from structkit.version import __version__
 from tests import release
 
 BACKEND = (

@@ -9,7 +9,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import MISSING, Field, fields
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any, Self, TypeAlias, cast
 from urllib.parse import quote, unquote
 from weakref import finalize
 
+from structkit.command import Command, Group, command_of
 from structkit.errors import Python, UserError, spelled_for, unknown
 from structkit.extras import missing
 from structkit.paths import Named
@@ -25,7 +25,7 @@ from structkit.records.jsonl import Record, Records, accepted, raise_error
 from structkit.records.lines import Block, Lines
 from structkit.records.output import dump
 from structkit.records.stream import InputOptions, Options, OutputOptions
-from structkit.settings import Command, Group, command_of, is_several, make, types_of
+from structkit.settings import Setting, make, settings_of
 
 Rows: TypeAlias = "Iterable[Mapping[str, Any]]"  # a DataFrame too
 Names: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
@@ -226,18 +226,17 @@ def parameters(command: Command) -> list[inspect.Parameter]:
         listed.append(
             inspect.Parameter("records", inspect.Parameter.POSITIONAL_ONLY, default=default)
         )
-    every = [(kind, each) for kind in kinds(command) for each in _keywords(command, kind)]
-    for kind, each in sorted(every, key=lambda pair: "argument" not in pair[1].metadata):
+    every = [each for kind in kinds(command) for each in _keywords(command, kind)]
+    for each in sorted(every, key=lambda each: not each.argument):
         either, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-        place = either if "argument" in each.metadata else keyword
-        default = inspect.Parameter.empty if each.default is MISSING else each.default
-        hint = types_of(kind)[each.name]
-        listed.append(inspect.Parameter(each.name, place, default=default, annotation=hint))
+        place = either if each.argument else keyword
+        default = inspect.Parameter.empty if each.required else each.default
+        listed.append(inspect.Parameter(each.name, place, default=default, annotation=each.hint))
     return listed
 
 
-def _keywords(command: Command, kind: type) -> list[Field[Any]]:
-    return [each for each in fields(kind) if each.name not in command.without]
+def _keywords(command: Command, kind: type) -> list[Setting]:
+    return [each for each in settings_of(kind) if each.name not in command.without]
 
 
 def _called(command: Command, given: dict[str, Any]) -> Any:
@@ -272,9 +271,9 @@ def _settings(command: Command, kind: type, given: dict[str, Any], inputs: Param
         if each.name not in given:
             continue
         value = given[each.name]
-        if each.metadata.get("reads") and value is not None:
+        if each.reads and value is not None:
             files = inputs.files(value, each.name)
-            value = files if is_several(types_of(kind)[each.name]) else files[0]
+            value = files if each.several else files[0]
         values[each.name] = value
     return make(kind, values)
 

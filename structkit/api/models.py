@@ -17,13 +17,14 @@ from structkit.api.functions import (
     rows,
     texts_as,
 )
+from structkit.command import command_of
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
 from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.engines import open_engine
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.records.jsonl import Records, accepted, raise_error
-from structkit.settings import command_of, make
+from structkit.settings import make
 
 # the settings of `encode` that say which model it is, and how texts are read
 OF_MODEL = ("model", "pooling", "normalize", "dtype", "engine", "offline")

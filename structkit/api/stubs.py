@@ -8,15 +8,15 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-from dataclasses import Field, fields
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import structkit
 from structkit import registry
 from structkit.api.functions import is_stage, kinds, parameters
 from structkit.api.models import OF_MODEL, OF_TEXTS, of_encode
-from structkit.settings import Command, Group, choices_of, command_of, is_several, types_of
+from structkit.command import COMMANDS, Command, Group, command_of
+from structkit.settings import Setting, settings_of
 
 PATH = Path(structkit.__file__).with_suffix(".pyi")
 HEAD = """\
@@ -42,7 +42,6 @@ Path: TypeAlias = str | os.PathLike[str]
 Files: TypeAlias = Path | Sequence[Path] | Rows | Mapping[str, Path | Rows]
 
 __version__: str
-COMMANDS: tuple[str, ...]
 """
 # names of files or folders that hold no records, or are not read as such
 PLACES = {"cache", "init_embeddings", "model", "output", "reuse", "validate"}
@@ -72,8 +71,8 @@ def _loaded() -> str:
 
 def _functions() -> Iterator[str]:
     foreign = {each.name for each in registry.plugins() if each.pack != "structkit_plugins"}
-    for name in sorted(structkit.COMMANDS):
-        declared = command_of(name.replace("_", "-"))
+    for each in sorted(COMMANDS):
+        declared, name = command_of(each), each.replace("-", "_")
         if isinstance(declared, Command):
             yield _function(name, declared)
             continue
@@ -95,7 +94,7 @@ def _function(name: str, command: Command, first: str = "") -> str:
 
 def _lines(command: Command, given: list[inspect.Parameter], first: str = "") -> list[str]:
     """Parameters of a command, each a line."""
-    settings = {each.name: (kind, each) for kind in kinds(command) for each in fields(kind)}
+    settings = {each.name: each for kind in kinds(command) for each in settings_of(kind)}
     lines = [first] * bool(first)
     if given and given[0].kind is inspect.Parameter.POSITIONAL_ONLY:
         records, *given = given
@@ -106,7 +105,7 @@ def _lines(command: Command, given: list[inspect.Parameter], first: str = "") ->
         if each.kind is inspect.Parameter.KEYWORD_ONLY and not keywords:
             keywords = True
             lines.append("*")
-        lines.append(_parameter(each, *settings[each.name]))
+        lines.append(_parameter(each, settings[each.name]))
     return [f"    {line},\n" for line in lines]
 
 
@@ -119,19 +118,18 @@ def _records(command: Command, records: inspect.Parameter) -> str:
     return f"records: {kind}{' | None' * (records.default is None)} = {records.default!r}"
 
 
-def _parameter(given: inspect.Parameter, kind: type, each: Field[Any]) -> str:
-    hint = types_of(kind)[each.name]
-    if each.name in PLACES or each.metadata.get("writes"):
+def _parameter(given: inspect.Parameter, each: Setting) -> str:
+    if each.name in PLACES or each.writes:
         shown = "Path"
-    elif each.metadata.get("reads"):
-        shown = "Files" if is_several(hint) else "Path | Rows"
-    elif (choices := choices_of(kind, each)) and not is_several(hint):
-        shown = f"Literal[{', '.join(map(repr, choices))}]"
+    elif each.reads:
+        shown = "Files" if each.several else "Path | Rows"
+    elif each.choices and not each.several:
+        shown = f"Literal[{', '.join(map(repr, each.choices))}]"
     else:
         # lists are taken too; the module's annotations are texts
-        shown = re.sub(r"tuple\[(.+?), \.\.\.\]", r"list[\1] | tuple[\1, ...]", str(each.type))
+        shown = re.sub(r"tuple\[(.+?), \.\.\.\]", r"list[\1] | tuple[\1, ...]", each.written)
     # None where the type has none: the start model decides
-    if (type(None) in get_args(hint) or each.default is None) and "None" not in shown:
+    if (type(None) in get_args(each.hint) or each.default is None) and "None" not in shown:
         shown += " | None"
     default = "" if given.default is inspect.Parameter.empty else f" = {given.default!r}"
     return f"{each.name}: {shown}{default}"

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
-import structkit
 from structkit.errors import flag
 from structkit.progress import say, waiting
 from structkit.records.jsonl import Record
 from structkit.registry import plugins
+from structkit.version import __version__
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ def cache_file(folder: Path, target: str, settings: Mapping[str, Any]) -> Path:
     """The cache of a target that is read with these settings, by this version and plugins."""
     found = [each for each in plugins() if each.kind == "language"]
     languages = [(each.pack, each.name, each.path.stat().st_mtime_ns) for each in found]
-    key = [FORMAT, structkit.__version__, languages, os.fsdecode(target), settings]
+    key = [FORMAT, __version__, languages, os.fsdecode(target), settings]
     # file names may not be valid Unicode
     name = hashlib.blake2b(ascii(key).encode(), digest_size=12).hexdigest()
     return folder / f"{name}.sqlite"

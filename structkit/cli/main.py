@@ -9,35 +9,21 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, Field, fields
 from types import SimpleNamespace
-from typing import Annotated, Any, NoReturn, get_args
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_install_completion_arguments
 
-from structkit import __version__, registry
+from structkit import registry
+from structkit.command import Command, Group, Program
 from structkit.errors import UserError, flag
 from structkit.paths import keep_apart
 from structkit.processes import exit_program, raise_at_signals
 from structkit.progress import complain, hush
-from structkit.settings import (
-    GROUPS,
-    Command,
-    Group,
-    Program,
-    alternatives,
-    bounds,
-    choices_of,
-    files_of,
-    group_of,
-    help_of,
-    is_several,
-    make,
-    parse,
-    types_of,
-)
+from structkit.settings import GROUPS, Setting, files_of, make, parse, settings_of
+from structkit.version import __version__
 
 Completions = list[tuple[str, str]]  # each a name, and what it is
 
@@ -142,19 +128,20 @@ class Flags(Page, TyperCommand):
 def command(declared: Command) -> Any:
     """A command with one flag for each field of its settings, which are made and checked."""
     kinds, without = (declared.settings, *declared.also), declared.without
-    flags = {kind: [each for each in fields(kind) if each.name not in without] for kind in kinds}
-    listed = [(kind, each) for kind, some in flags.items() for each in some]
-    groups = ["common", *(group_of(kind, each.name) for kind, each in listed)]
-    order = sorted(dict.fromkeys(groups), key=_place)
-    listed.sort(key=lambda pair: order.index(group_of(pair[0], pair[1].name)))
-    parameters = [_parameter(kind, each) for kind, each in listed]
+    flags = {
+        kind: [each for each in settings_of(kind) if each.name not in without] for kind in kinds
+    }
+    listed = [each for some in flags.values() for each in some]
+    order = sorted(dict.fromkeys(["common", *(each.group for each in listed)]), key=_place)
+    listed.sort(key=lambda each: order.index(each.group))
+    parameters = [_parameter(each) for each in listed]
 
     def body(**texts: Any) -> None:
         # help does without records and their libraries, and starts a third faster
         from structkit.records.stream import Options
 
         hush(bool(texts.get("quiet")))
-        read = {kind: _values(kind, some, texts) for kind, some in flags.items()}
+        read = {kind: _values(some, texts) for kind, some in flags.items()}
         given: list[Any] = [make(kind, values) for kind, values in read.items()]
         if not any(isinstance(each, Options) for each in given):  # a `Stream` checks its own
             keep_apart(files_of(given, "writes"), [path for _, path in files_of(given, "reads")])
@@ -169,18 +156,17 @@ def command(declared: Command) -> Any:
     return made
 
 
-def _values(kind: type, flags: Sequence[Field[Any]], texts: Mapping[str, Any]) -> dict[str, Any]:
+def _values(flags: Sequence[Setting], texts: Mapping[str, Any]) -> dict[str, Any]:
     """The values of settings by the texts that flags were given."""
     values = {}
     for each in flags:
         if (given := texts[each.name]) in (None, [], ()):
             continue
-        several = is_several(types_of(kind)[each.name])
         read = [
-            parse(kind, each, text) if isinstance(text, str) else text
-            for text in (given if several else [given])
+            parse(each, text) if isinstance(text, str) else text
+            for text in (given if each.several else [given])
         ]
-        values[each.name] = tuple(read) if several else read[0]
+        values[each.name] = tuple(read) if each.several else read[0]
     return values
 
 
@@ -190,27 +176,25 @@ def _place(group: str) -> int:
     return order.index(group) if group in GROUPS else len(order) - 2
 
 
-def _parameter(kind: type, each: Field[Any]) -> inspect.Parameter:
+def _parameter(each: Setting) -> inspect.Parameter:
     """What typer makes a flag or an argument of: texts, which are read when all are there."""
-    hint, group = types_of(kind)[each.name], group_of(kind, each.name)
-    either = bool in alternatives(hint)
+    either = bool in each.types
     more: dict[str, Any] = {
-        "help": f"{help_of(kind, each)}{_default(kind, each)}",
+        "help": f"{each.described}{_default(each)}",
         "show_default": False,
-        "autocompletion": _completion(kind, each),
+        "autocompletion": _completion(each),
     }
-    metavar = each.metadata.get("metavar", "")
-    if each.metadata.get("argument"):
-        info: Any = typer.Argument(**more, metavar=metavar or each.name.upper())
+    if each.argument:
+        info: Any = typer.Argument(**more, metavar=each.metavar or each.name.upper())
     else:
         names = [f"--{each.name.strip('_').replace('_', '-')}"]
-        if either and (hint is not bool or each.default):
+        if either and (each.hint is not bool or each.default):
             names = [f"{names[0]}/{flag(each.name, False)}"]
-        names += [each.metadata["short"]] if "short" in each.metadata else []
-        metavar = metavar or ("" if either else _metavar(kind, each))
-        more["rich_help_panel"] = GROUPS.get(group, group)
+        names += [each.short] if each.short else []
+        metavar = each.metavar or ("" if either else _metavar(each))
+        more["rich_help_panel"] = GROUPS.get(each.group, each.group)
         info = typer.Option(*names, metavar=metavar or None, **more)
-    text: Any = bool if either else list[str] if is_several(hint) else str
+    text: Any = bool if either else list[str] if each.several else str
     return inspect.Parameter(
         each.name,
         inspect.Parameter.KEYWORD_ONLY,
@@ -219,24 +203,22 @@ def _parameter(kind: type, each: Field[Any]) -> inspect.Parameter:
     )
 
 
-def _metavar(kind: type, each: Field[Any]) -> str:
+def _metavar(each: Setting) -> str:
     """What stands for the value: `<int>`, or its choices."""
-    if choices := choices_of(kind, each):
-        return f"<{'|'.join(choices)}>"
-    hint = alternatives(types_of(kind)[each.name])[0]
-    return f"<{(get_args(hint)[0] if is_several(hint) else hint).__name__}>"
+    if each.choices:
+        return f"<{'|'.join(each.choices)}>"
+    return f"<{each.types_of_one[0].__name__}>"
 
 
-def _default(kind: type, each: Field[Any]) -> str:
+def _default(each: Setting) -> str:
     """The default of a setting and its bounds, as the help ends."""
     said = []
-    if each.default is MISSING:
+    if each.required:
         said.append("required")
     elif each.default is not None and each.default is not False and each.default != ():
         said.append(f"default: {_spelled(each.default)}")
-    low, high = bounds(kind, each.name)
-    if high is not None and high < BEYOND:
-        said.append(" … ".join(_spelled(end) for end in (low, high) if end is not None))
+    if each.high is not None and each.high < BEYOND:
+        said.append(" … ".join(_spelled(end) for end in (each.low, each.high) if end is not None))
     return f"  [{'; '.join(said)}]" if said else ""
 
 
@@ -247,12 +229,11 @@ def _spelled(value: Any) -> str:
     return "yes" if value is True else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _completion(kind: type, each: Field[Any]) -> Callable[[str], Any] | None:
+def _completion(each: Setting) -> Callable[[str], Any] | None:
     """What a shell completes: choices, or names of plugins."""
-    complete = each.metadata.get("complete")
-    if choices := choices_of(kind, each):
-        return lambda incomplete: [name for name in choices if name.startswith(incomplete)]
-    return plugin_names(complete) if complete else None
+    if each.choices:
+        return lambda incomplete: [name for name in each.choices if name.startswith(incomplete)]
+    return plugin_names(each.complete) if each.complete else None
 
 
 class Commands(Page, TyperGroup):

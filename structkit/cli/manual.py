@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from structkit import __version__
 from structkit.cli.main import Commands, app, sections
+from structkit.version import __version__
 
 
 def commands() -> Iterator[tuple[str, Any, Any]]:

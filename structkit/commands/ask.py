@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structkit.collecting.walking import Walk, WalkOptions
+from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.extras import usual_model
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
@@ -22,7 +23,7 @@ from structkit.records.stream import OutputOptions
 from structkit.records.table import table, write_drawn
 from structkit.searching.options import is_for_a_list, unicode
 from structkit.searching.words import best_rows
-from structkit.settings import Command, files_of, setting
+from structkit.settings import files_of, setting
 
 if TYPE_CHECKING:
     from structkit.asking.cache import Store

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Literal
 import orjson
 
 from structkit.collecting.walking import Found, LeftOut, Walk, WalkOptions
+from structkit.command import Command
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Rejected, Shard
 from structkit.records.output import Output
 from structkit.records.stream import ErrorOptions, OutputOptions, Rejects, workers_setting
 from structkit.seeds import key
-from structkit.settings import Command, setting
+from structkit.settings import setting
 
 if TYPE_CHECKING:
     from structkit.collecting.units import Collected

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 
+from structkit.command import Command
 from structkit.errors import UserError, flag, unknown
 from structkit.formats.interchange import Fields, FormatParts, Part, read_records
 from structkit.formats.rows import Row, RowOutput
@@ -18,7 +19,7 @@ from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Rejected, Rows, accepted
 from structkit.records.output import Output, cannot_write, keep_together
 from structkit.records.stream import ErrorOptions, Rejects, say_empty
-from structkit.settings import Command, quiet_setting, setting
+from structkit.settings import quiet_setting, setting
 
 
 @dataclass(frozen=True, kw_only=True)

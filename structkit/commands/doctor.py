@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-import structkit
 from structkit import machine
 from structkit.asking.caches import caches
+from structkit.command import Command
 from structkit.errors import UserError
 from structkit.extras import EXTRAS, install, usual_model
 from structkit.machine import cache_folder, data_folder
@@ -23,7 +23,8 @@ from structkit.processes import cores
 from structkit.records.jsonl import Record
 from structkit.records.stream import OutputOptions
 from structkit.records.table import table, write_drawn
-from structkit.settings import Command, setting
+from structkit.settings import setting
+from structkit.version import __version__
 
 # what computes, in the order of a bug report
 COMPUTING = ("torch", "transformers", "tokenizers", "numpy", "faiss-cpu", "lxml", "nltk", "typer")
@@ -56,7 +57,7 @@ def doctor(settings: Settings) -> Iterator[Record]:
     `state` is ok, missing (something would work with the remedy), slow (it would be faster),
     differs (equal runs may give other bits), or gone (a folder of which `ask` has a cache).
     """
-    yield _finding("structkit", structkit.__version__)
+    yield _finding("structkit", __version__)
     yield _finding("python", platform.python_version())
     for name in COMPUTING:
         yield _finding(name, version(name), install(name))

@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from structkit.command import Command
 from structkit.embeddings import files_beside
 from structkit.errors import UserError, flag
 from structkit.learning.encoding.settings import EncodingSettings
@@ -17,7 +18,7 @@ from structkit.progress import announce, say
 from structkit.records.jsonl import Record, accepted
 from structkit.records.lines import input_name
 from structkit.records.stream import Options, Stream, ray_setting
-from structkit.settings import Command, setting
+from structkit.settings import setting
 
 if TYPE_CHECKING:
     from structkit.embeddings.writing import ParquetFile, VectorFiles

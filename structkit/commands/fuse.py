@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record
 from structkit.searching.options import RunOutput, RunSettings
-from structkit.settings import Command, setting
+from structkit.settings import setting
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, text_field
 from structkit.records.stream import WorkerOptions, stage_of
 from structkit.seeds import random_for
-from structkit.settings import Command, seed_setting, setting
+from structkit.settings import seed_setting, setting
 from structkit.structure.html.markdown import CONVERTERS
 from structkit.structure.html.tags import tag_names
 

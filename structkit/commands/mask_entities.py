@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, text_field
 from structkit.records.stream import WorkerOptions, stage_of
 from structkit.seeds import random_for
-from structkit.settings import Command, seed_setting, setting
+from structkit.settings import seed_setting, setting
 from structkit.structure.code.languages import Language, check_spans, language_named, language_of
 from structkit.structure.sentinels import (
     Masked,

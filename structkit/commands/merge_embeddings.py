@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice, repeat
 
+from structkit.command import Command
 from structkit.errors import UserError
 from structkit.records.jsonl import Record
 from structkit.records.output import write_summary
-from structkit.settings import Command, quiet_setting, setting
+from structkit.settings import quiet_setting, setting
 
 OWN = ("count", "dim", "dtype", "run", "files")  # metadata that belong to one file alone
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 
+from structkit.command import Command
 from structkit.errors import UserError, flag, leave_out
 from structkit.progress import say
 from structkit.records.fields import DOCUMENT, QUERY, QUERY_OF, SOURCES, text_name
@@ -15,7 +16,7 @@ from structkit.records.jsonl import Command as Stage
 from structkit.records.jsonl import Record, Records, accepted, json_kind, raise_error, text_field
 from structkit.records.stream import Stream, WorkerOptions
 from structkit.seeds import key, random_for
-from structkit.settings import Command, file_setting, is_given, seed_setting, setting, spelled
+from structkit.settings import file_setting, seed_setting, setting, settings_of
 from structkit.structure.code.languages import without_docstring
 
 JUDGED = "With --qrels and --negatives-from"
@@ -348,9 +349,9 @@ REFUSED = {
 
 def _main(settings: Settings, options: WorkerOptions) -> None:
     for name, others in REFUSED.items():
-        for each in fields(options) if getattr(settings, name) else ():
-            if each.name in others and is_given(each, getattr(options, each.name)):
-                problem = f"{flag(name)} takes no {spelled(each)}"
+        for each in settings_of(type(options)) if getattr(settings, name) else ():
+            if each.name in others and each.is_given(getattr(options, each.name)):
+                problem = f"{flag(name)} takes no {each.spelled()}"
                 raise UserError(problem, "leave one out", status=2)
     stream = Stream.of(
         options,

@@ -8,10 +8,11 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
 from structkit import plugin, registry
+from structkit.command import Command
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, several, text_field
 from structkit.records.stream import WorkerOptions, stage_of
-from structkit.settings import Command, seed_setting, setting
+from structkit.settings import seed_setting, setting
 
 if TYPE_CHECKING:
     from structkit.structure.trees.tree import Tree

@@ -14,6 +14,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from structkit.command import Command, Group
 from structkit.errors import UserError, flag, program
 from structkit.extras import require
 from structkit.paths import names_of
@@ -22,7 +23,7 @@ from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.lines import input_name
 from structkit.records.output import Output
 from structkit.seeds import key
-from structkit.settings import Command, Group, file_setting, quiet_setting, seed_setting, setting
+from structkit.settings import file_setting, quiet_setting, seed_setting, setting
 
 if TYPE_CHECKING:
     from structkit.embeddings.vectors import Floats

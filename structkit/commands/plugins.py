@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from structkit import registry
+from structkit.command import Command
 from structkit.records.jsonl import Record
 from structkit.records.stream import OutputOptions
 from structkit.records.table import table, write_drawn
-from structkit.settings import Command
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from structkit.command import Command
 from structkit.records.jsonl import Record
 from structkit.searching.options import RunOutput, RunSettings
-from structkit.settings import Command, file_setting, setting
+from structkit.settings import file_setting, setting
 
 RANKERS, FITTING = "Rankers", "Fitting weights"
 

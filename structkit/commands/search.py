@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from structkit import registry
+from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.extras import BUILTIN
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
@@ -26,14 +27,7 @@ from structkit.searching.options import (
     question_records,
     unicode,
 )
-from structkit.settings import (
-    Command,
-    file_setting,
-    files_of,
-    flags_given,
-    offline_setting,
-    setting,
-)
+from structkit.settings import file_setting, files_of, flags_given, offline_setting, setting
 
 if TYPE_CHECKING:
     from structkit.embeddings.vectors import TextEncoding

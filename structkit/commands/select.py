@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from structkit.command import Command
 from structkit.errors import UserError, flag, guess
 from structkit.progress import say
 from structkit.records.fields import ABSENT, items, lookup, plain
@@ -20,7 +21,7 @@ from structkit.records.lines import Lines
 from structkit.records.output import dump
 from structkit.records.stream import Options, Stream
 from structkit.seeds import key
-from structkit.settings import Command, seed_setting, setting
+from structkit.settings import seed_setting, setting
 
 WRITTEN = re.compile(r"(.+?)(!=|!~|=|~)(.*)", re.DOTALL)
 

@@ -14,12 +14,13 @@ from itertools import islice
 from rich.console import Console
 from rich.text import Text
 
+from structkit.command import Command
 from structkit.errors import UserError
 from structkit.progress import colored, printable
 from structkit.records.jsonl import Record, Records
 from structkit.records.output import Output
 from structkit.records.stream import InputOptions, OutputOptions
-from structkit.settings import Command, setting
+from structkit.settings import setting
 from structkit.structure.html.elements import outline
 from structkit.structure.sentinels import SENTINEL
 

@@ -8,10 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from structkit import registry
+from structkit.command import Command, Group
 from structkit.progress import waiting
 from structkit.records.jsonl import Record
 from structkit.records.stream import InputOptions
-from structkit.settings import Command, Group
 
 if TYPE_CHECKING:
     from structkit.learning.training.settings import Method, RunOptions

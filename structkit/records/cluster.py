@@ -12,12 +12,12 @@ from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from structkit import __version__
 from structkit.errors import UserError
 from structkit.extras import require
 from structkit.processes import ENDINGS, LOCAL
 from structkit.records.lines import Block, limit_bytes, maximum_bytes
 from structkit.records.workers import Outcome, Pool, R, T, Workers
+from structkit.version import __version__
 
 RETRIES = 3
 STORE = 80 << 20  # bytes for blocks on their way; the least that Ray allows is 75 MiB

@@ -8,8 +8,8 @@ from imported import imported
 from soak.sessions import commands, found
 
 from structkit.cli.manual import pages
+from structkit.command import COMMANDS
 from structkit.registry import names
-from structkit.settings import COMMANDS
 
 PLOTS = ["embeddings", "ranks", "losses", "trees"]
 PAGES = [

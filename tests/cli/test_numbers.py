@@ -1,14 +1,11 @@
 """Every setting beyond both its ends, not a number, empty: wrong usage before any work."""
 
-from dataclasses import MISSING, fields
-from typing import get_args
-
 import pytest
 from conftest import status_of
 from soak.sessions import commands, found
 
 from structkit.errors import flag as named
-from structkit.settings import alternatives, bounds, choices_of, is_several, types_of
+from structkit.settings import settings_of
 
 
 def flags(words):
@@ -18,25 +15,23 @@ def flags(words):
     return [
         (spelled[each.name], kind, each)
         for kind in command.settings
-        for each in fields(kind)
+        for each in settings_of(kind)
         if spelled.get(each.name, "").startswith("--")
     ]
 
 
-def wrong_values(kind, each):
+def wrong_values(each):
     """Values that a setting must refuse."""
-    hint = alternatives(types_of(kind)[each.name])[0]
-    hint = get_args(hint)[0] if is_several(hint) else hint
-    low, high = bounds(kind, each.name)
+    hint, low, high = each.types_of_one[0], each.low, each.high
     if hint in (int, float):
         yield from ("nan", "inf", "-inf", "1e400", "x", "", "0x10", "9" * 5000)
         if hint is int or high is not None:
             yield "1" + "0" * 30
         yield from [] if low is None else [str(hint(low - 1))]
         yield from [] if high is None else [str(hint(high + 1))]
-    elif choices_of(kind, each):
+    elif each.choices:
         yield from ("", "nope")
-    elif hint is str and "" not in (each.default, each.metadata.get("usual")):
+    elif hint is str and "" not in (each.default, each.usual):
         yield ""
 
 
@@ -48,19 +43,19 @@ def cases():
             declared = [
                 one for one in kind.__mro__ if each.name in vars(one).get("__annotations__", {})
             ]
-            if types_of(kind)[each.name] is not bool and (declared[0], each.name) not in seen:
+            if each.hint is not bool and (declared[0], each.name) not in seen:
                 seen.add((declared[0], each.name))
-                yield pytest.param(words, flag, kind, each, id=f"{' '.join(words)} {flag}")
+                yield pytest.param(words, flag, each, id=f"{' '.join(words)} {flag}")
 
 
-@pytest.mark.parametrize(("words", "flag", "kind", "each"), list(cases()))
+@pytest.mark.parametrize(("words", "flag", "each"), list(cases()))
 def test_a_wrong_value_is_wrong_usage_before_any_work(
-    words, flag, kind, each, monkeypatch, tmp_path, capfd
+    words, flag, each, monkeypatch, tmp_path, capfd
 ):
     monkeypatch.chdir(tmp_path)
-    needed = [name for name, _, one in flags(words) if one.default is MISSING and name != flag]
+    needed = [name for name, _, one in flags(words) if one.required and name != flag]
     files = [] if words[0] in ("doctor", "plugins") else ["no.npy"]
-    for value in wrong_values(kind, each):
+    for value in wrong_values(each):
         arguments = [*words, *(f"{name}=no.npy" for name in needed), f"{flag}={value}", *files]
         assert 2 == status_of(*arguments), arguments
         told = capfd.readouterr()

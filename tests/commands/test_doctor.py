@@ -11,9 +11,9 @@ from imported import imported
 from terminals import seen
 
 import structkit
-from structkit import __version__
 from structkit.commands import doctor
 from structkit.extras import EXTRAS
+from structkit.version import __version__
 
 
 @pytest.fixture

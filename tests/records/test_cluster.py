@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from conftest import status_of
 
-from structkit import __version__
 from structkit.errors import UserError
 from structkit.records.cluster import check_version
 from structkit.records.stream import InputOptions, Stream, WorkerOptions
 from structkit.settings import make
+from structkit.version import __version__
 
 GOOD = '{"id": "1", "language": "python", "code": "x = y"}\n'
 ADDRESS = "127.0.0.1:6379"

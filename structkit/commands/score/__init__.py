@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Literal
 
+from structkit.command import Command
 from structkit.errors import UserError, flag, unknown
 from structkit.paths import names_of
 from structkit.records.jsonl import Record
 from structkit.records.stream import OutputOptions
-from structkit.settings import Command, file_setting, seed_setting, setting
+from structkit.settings import file_setting, seed_setting, setting
 
 DEFAULT = ("nDCG@10", "RR@10", "R@100", "Success@1", "Success@5", "Judged@10")
 JUDGED, PAIRS = "With --qrels", "With --task"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
@@ -19,7 +19,7 @@ from structkit.learning.folders import (
 )
 from structkit.learning.training.settings import LENGTH, GradientSettings
 from structkit.records.jsonl import Record
-from structkit.settings import setting
+from structkit.settings import setting, settings_of
 
 MCLS_EVERY = 256
 COSINES = 0.05  # the usual temperature of scores between -1 and 1
@@ -126,10 +126,9 @@ class EncoderSettings(GradientSettings, ModelSettings):
     def fill_in(self, own: Record) -> Self:
         """These settings; what is open is as in `own`, the start model's facts, otherwise usual."""
         settings = self
-        for each in fields(self):
-            if "usual" in each.metadata and getattr(self, each.name) is None:
-                usual = each.metadata["usual"]
-                usual = usual(settings) if callable(usual) else usual
+        for each in settings_of(type(self)):
+            if each.usual is not ... and getattr(self, each.name) is None:
+                usual = each.usual(settings) if callable(each.usual) else each.usual
                 settings = replace(settings, **{each.name: own.get(each.name, usual)})
         return settings
 

@@ -16,13 +16,13 @@ import orjson
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-import structkit
 from structkit.extras import require
 from structkit.learning.training.tokens import Chunk, Tokenizing, TokenModel
 from structkit.machine import cache_folder
 from structkit.processes import cores
 from structkit.records.jsonl import Record
 from structkit.records.output import whole_folder
+from structkit.version import __version__
 
 NOTES = "about.json"
 TOKENIZER, PLAIN = "tokenizer.json", "plain-tokenizer.json"
@@ -262,7 +262,7 @@ def _signature(model: Path) -> str:
 
     The files are not read: the inode number and the times of a file tell that it was written.
     """
-    digest = hashlib.sha256(structkit.__version__.encode())
+    digest = hashlib.sha256(__version__.encode())
     for file in sorted(file for file in model.rglob("*") if file.is_file()):
         is_ = file.stat()
         state = (file.relative_to(model), is_.st_ino, is_.st_size, is_.st_mtime_ns, is_.st_ctime_ns)

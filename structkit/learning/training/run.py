@@ -16,7 +16,6 @@ from pathlib import Path
 import orjson
 import torch
 
-from structkit import __version__
 from structkit.errors import UserError, flag
 from structkit.learning.folders import FACTS, FORMAT, model_folder
 from structkit.learning.training.devices import (
@@ -41,6 +40,7 @@ from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 from structkit.records.stream import Rejects, Stream
 from structkit.settings import flag_of
+from structkit.version import __version__
 
 CARD = "README.md"
 

@@ -11,7 +11,7 @@ from terminals import typed_in
 
 from structkit import registry
 from structkit.cli.main import _run
-from structkit.settings import COMMANDS
+from structkit.command import COMMANDS
 
 PLUGINS = {
     "train ": "method",

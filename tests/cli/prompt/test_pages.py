@@ -10,7 +10,8 @@ import pytest
 
 from structkit import registry
 from structkit.cli.main import app, command
-from structkit.settings import COMMANDS, Command, group_of, setting
+from structkit.command import COMMANDS, Command
+from structkit.settings import setting, setting_of
 
 FIXTURES = Path("fixtures").absolute()
 
@@ -38,7 +39,7 @@ class Tea(Base):
 
 def test_a_setting_stands_in_the_group_that_it_or_what_it_overrides_names():
     assert ["schedule", "method", "common"] == [
-        group_of(Tea, name) for name in ("warmth", "leaves", "cups")
+        setting_of(Tea, name).group for name in ("warmth", "leaves", "cups")
     ]
 
 

@@ -186,7 +186,7 @@ def test_an_export_of_another_version_is_not_read(t5, monkeypatch):
     encoded(t5, "onnx")
     changes = {"pooling": None, "normalize": None}
     assert find_export(Path(t5), changes, Onnx())
-    monkeypatch.setattr("structkit.__version__", "0.0.0")
+    monkeypatch.setattr("structkit.learning.encoding.exported.__version__", "0.0.0")
     assert find_export(Path(t5), changes, Onnx()) is None
 
 

@@ -3,9 +3,7 @@
 import math
 import resource
 import shlex
-from dataclasses import fields
 from functools import cache
-from typing import get_type_hints
 
 import pytest
 from conftest import PROGRAM
@@ -13,10 +11,11 @@ from terminals import shown
 
 from structkit import registry
 from structkit.cli.main import Commands
+from structkit.command import command_of
 from structkit.errors import UserError
 from structkit.learning.training.settings import RunOptions
 from structkit.progress import hushed
-from structkit.settings import bounds, command_of
+from structkit.settings import setting_of, settings_of
 
 METHODS = registry.names("method")
 NUMBERS = (int, float, int | None, float | None)
@@ -36,14 +35,14 @@ def called(name, *flags):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_number_has_two_bounds(name):
-    kind = registry.load("method", name)
-    numbers = {each for each, hint in get_type_hints(kind).items() if hint in NUMBERS}
-    for setting in numbers & {field.name for field in fields(kind)}:
-        assert all(map(math.isfinite, bounds(kind, setting))), setting
+    for setting in settings_of(registry.load("method", name)):
+        if setting.hint in NUMBERS:
+            assert math.isfinite(setting.low) and math.isfinite(setting.high), setting
 
 
 def test_a_number_at_the_end_of_its_bounds_is_taken():
-    for value in bounds(RunOptions, "log_every"):
+    setting = setting_of(RunOptions, "log_every")
+    for value in (setting.low, setting.high):
         assert value == RunOptions(log_every=value).log_every
 
 

@@ -1,0 +1,122 @@
+"""Commands: what a command's file declares, and which commands there are."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+from structkit.errors import unknown
+
+# in the order of a pipeline, as `structkit --help` lists them
+COMMANDS = (
+    *("ask", "collect", "mask-entities", "html-variants", "parse-trees", "pair", "train", "encode"),
+    *("merge-embeddings", "search", "fuse", "rerank", "score", "show", "plot", "convert", "select"),
+    *("plugins", "doctor"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    """What a help page says besides flags: fields of records, and examples."""
+
+    reads: str = ""
+    adds: str = ""
+    writes: str = ""
+    examples: str = ""
+
+    @property
+    def records(self) -> Mapping[str, str]:
+        """What is done with the fields of records, and their names."""
+        rows = {"reads": self.reads, "adds": self.adds, "writes": self.writes}
+        return {what: names for what, names in rows.items() if names}
+
+
+@dataclass(frozen=True)
+class Command(Declared):
+    """What a command's file declares; the command line and Python are made of it.
+
+    `work` is what Python calls: with settings, or with records and settings, if records are what
+    the command is about. The docstring of `settings` is the help. `also` are settings that several
+    commands share, and `main` is what the command line calls with one instance of each class.
+    Settings in `without` have no flag. A record without an id gets its number, if `numbered`.
+    `about` is the help where that docstring is not. Where Python may give texts in place of
+    records, `texts` says of the settings of which field they are.
+    """
+
+    work: Callable[..., Any]
+    settings: type
+    main: Callable[..., None]
+    also: tuple[type, ...] = ()
+    without: Collection[str] = ()
+    numbered: bool = True
+    texts: Callable[[Any], str] | None = None
+    name: str = ""
+    about: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", self.work.__name__.replace("_", "-"))
+
+    @property
+    def help(self) -> str:
+        """What it does, as its help says it."""
+        return self.about or inspect.cleandoc(self.settings.__doc__ or "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group(Declared):
+    """Commands below a command, as `plot trees` is."""
+
+    heading: ClassVar[str] = "Commands"
+    name: str
+    help: str
+    below: Mapping[str, Command] = field(default_factory=dict)
+
+    def names(self) -> Sequence[str]:
+        """The names of its commands."""
+        return list(self.below)
+
+    def command(self, name: str) -> Command | Group:
+        """One of its commands; a name that there is not raises."""
+        if name not in self.below:
+            raise unknown(f"command of {self.name}", name, self.below)
+        return self.below[name]
+
+    def summary(self, name: str) -> str:
+        """What a command is for, in one line."""
+        return self.below[name].help.partition("\n")[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program(Group):
+    """All commands: `mask-entities` is the `COMMAND` of structkit/commands/mask_entities.py."""
+
+    name: str = "structkit"
+    help: str = "Mask, parse, train, encode and search structured text, from JSONL to JSONL."
+
+    def names(self) -> Sequence[str]:
+        return COMMANDS
+
+    def command(self, name: str) -> Command | Group:
+        if name not in COMMANDS:
+            raise unknown("command", name, COMMANDS)
+        found: Command | Group = command_of(name)
+        return found
+
+    def summary(self, name: str) -> str:
+        """The first line of a command's file, read without importing it."""
+        path = Path(__file__).with_name("commands") / name.replace("-", "_")
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        with path.open(encoding="utf-8") as file:
+            return file.readline().strip().strip('"')
+
+
+@cache
+def command_of(name: str) -> Any:
+    """What the file of a command declares, imported now."""
+    return import_module(f"structkit.commands.{name.replace('-', '_')}").COMMAND
