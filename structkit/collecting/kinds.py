@@ -1,14 +1,13 @@
-"""What a file holds: whether it is text, in which encoding and language, and who wrote it."""
+"""What a file holds: whether it is text, in which language, and who wrote it."""
 
 from __future__ import annotations
 
-import codecs
 import posixpath
 import re
 from dataclasses import dataclass
 from functools import cache
 
-from structkit.errors import UserError
+from structkit.collecting.encodings import is_wide
 from structkit.registry import Signs, plugins
 
 CODE, HTML, MARKDOWN, TEXT = "code", "html", "markdown", "text"
@@ -85,19 +84,12 @@ GENERATED_TEXT = re.compile(
 CLAIM = 1_000  # characters in which a file says that it is generated
 # after such a line, the words are a text that the program itself writes
 DEFINED = re.compile(r"^(?:(?:async )?def|class|function|func) |^(?:const |let |var )?\w+ = ", re.M)
-UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-RECODE = "convert it, for example with iconv -t utf-8"
-# of Python (and Emacs and Vim), HTML, CSS and XML
-DECLARED = re.compile(
-    rb"(?:coding[:=]|charset\s*=|@charset|encoding\s*=)\s*[\"']?\s*([A-Za-z][\w.:-]*)"
-)
 HEAD = 8_000  # bytes, as many as git looks at
-SAMPLE = 64_000  # bytes from which an encoding is guessed
 CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\b\x1b"))
 FORMATS = (b"%PDF-", b"PK\x03\x04", b"\x1f\x8b", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x7fELF")
 
 
-def is_binary(data: bytes) -> bool:
+def is_binary(data: bytes, media: str = "") -> bool:
     r"""Whether bytes are not text: a NUL among the first, as for git, or many control characters.
 
     >>> is_binary(b"a\0b"), is_binary("\ufeffa".encode("utf-16-le"))
@@ -106,35 +98,9 @@ def is_binary(data: bytes) -> bool:
     head = data[:HEAD]
     if head.startswith(FORMATS):
         return True
-    if head.startswith(UTF16):
+    if is_wide(head, media):
         return False
     return b"\0" in head or len(head) - len(head.translate(None, CONTROLS)) > len(head) / 50
-
-
-def decode(data: bytes, media: str = "") -> str:
-    """The text in some bytes; an unknown encoding raises."""
-    usual = "utf-16" if data.startswith(UTF16) else "utf-8-sig"
-    try:
-        return data.decode(usual)
-    except UnicodeDecodeError as error:
-        bad = error.start + 1
-        if usual == "utf-16":
-            raise UserError(f"begins as UTF-16, but is not all of it ({error})", RECODE) from None
-    for match in (DECLARED.search(media.encode("ascii", "replace")), DECLARED.search(data[:1024])):
-        if match and (encoding := match[1].decode().lower()) not in ("utf-8", "utf8"):
-            try:
-                return data.decode(encoding)
-            except (LookupError, UnicodeDecodeError, ValueError):
-                continue  # the declaration is wrong
-    from charset_normalizer import from_bytes  # takes time, and most files need no guess
-
-    # the text around the first byte that is not UTF-8 tells most
-    sample = data[max(0, bad - SAMPLE // 2) :][:SAMPLE]
-    guess = from_bytes(sample).best()
-    try:
-        return data.decode(guess.encoding if guess else "utf-8")
-    except (UnicodeDecodeError, LookupError):
-        raise UserError(f"its encoding is unknown (byte {bad:,} is not UTF-8)", RECODE) from None
 
 
 @dataclass(frozen=True)

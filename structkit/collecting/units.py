@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 
 from structkit.collecting.chunks import cut
+from structkit.collecting.encodings import decode
 from structkit.collecting.kinds import (
     CODE,
+    HEAD,
     HTML,
     MARKDOWN,
     TEXT,
     Kind,
-    decode,
     is_binary,
     is_generated,
     kind_of,
@@ -265,12 +266,12 @@ def _lines(source: Source, units: Units) -> list[bytes] | LeftOut:
     path = source.path
     try:
         data = source.content(units.max_file_bytes)
-        if is_binary(data):
+        if is_binary(data, source.media):
             return LeftOut(path, *BINARY)
         if len(data) > units.max_file_bytes:
             problem = f"has more than {units.max_file_bytes:,} bytes"
             raise UserError(problem, f"raise {flag('max_file_bytes')}")
-        text = decode(data, source.media)
+        text = _text(data, source)
         if not text.strip():
             return LeftOut(path, *EMPTY)
         kind = kind_of(path, text, source.media, source.language)
@@ -284,6 +285,15 @@ def _lines(source: Source, units: Units) -> list[bytes] | LeftOut:
     if not lines:
         return LeftOut(path, f"without {units.of(kind)}s", f"choose another {flag('unit')}")
     return lines
+
+
+def _text(data: bytes, source: Source) -> str:
+    """The text of a file, which its language may say how to read."""
+    if source.record is not None:  # which is text, whatever it declares
+        return data.decode("utf-8-sig")
+    ascii = data[:HEAD].decode("ascii", "replace")
+    kind = kind_of(source.path, ascii, source.media, source.language)
+    return decode(data, kind.language, source.media)
 
 
 def _with_fields(unit: Record, source: Source) -> Record:

@@ -26,7 +26,7 @@ from contextlib import suppress
 
 # what transformers imports when a command first uses it
 USED = (
-    *("charset_normalizer", "faiss", "lxml.html", "markdown_it", "nltk", "numpy.ma"),
+    *("chardet", "faiss", "lxml.html", "markdown_it", "nltk", "numpy.ma"),
     *("rich.progress", "scipy.stats", "torch", "tree_sitter", "transformers"),
     "transformers.models.auto.modeling_auto",
     "transformers.models.auto.tokenization_auto",
