@@ -13,10 +13,11 @@ from itertools import islice, pairwise
 from markdown_it.token import Token
 
 from structkit.records.jsonl import Record
-from structkit.structure.html.markdown import tokens
+from structkit.structure.html.markdown import FrontMatter, tokens
 from structkit.structure.html.markup import Tag, content, tags
 from structkit.structure.html.reader import Reader
 from structkit.structure.html.tables import Cell, Row, Table, tables
+from structkit.structure.html.tags import SEPARATORS
 from structkit.structure.html.xpaths import Excerpt, parts
 from structkit.structure.sentences import sentences
 
@@ -26,10 +27,9 @@ SLUG = re.compile(r"[^\w\- ]")
 PERMALINK = " ¶#🔗\uf0c1"  # the link at the end of a heading that leads to it
 TOP = "top"  # the section before the first heading
 LARGE = 500  # characters of the headings, or of a caption, that each row of a table repeats
-# of Markdown: its front matter, the title in that, and the tokens whose content is seen
-FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S)
-TITLE = re.compile(r"^title[ \t]*:[ \t]*[\"']?(.*?)[\"']?[ \t]*$", re.M)
+# of Markdown: the tokens whose content is seen, and the tag in one
 SEEN = ("text", "code_inline", "image")
+TAG = re.compile(r"</?([a-z][^\s/>]*)", re.I)
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ class Note:
     def __init__(self, text: str) -> None:
         self.text = text
         self.lines = text.split("\n")
-        self._front = FRONT.match(text)
+        self._front = FrontMatter.of(text)
 
     def page(self) -> Record:
         """The whole document; its title is that of the front matter, or its first heading."""
@@ -234,7 +234,7 @@ class Note:
     def sections(self) -> Iterator[tuple[str, Record]]:
         """The part before the first heading, and the parts from each heading to the next."""
         starts = [heading.start for heading in self.headings]
-        first = self._front[0].count("\n") if self._front else 0
+        first = self._front.lines if self._front else 0
         paths = [[], *paths_to(self.headings)]
         for number, (start, end) in enumerate(pairwise([first, *starts, len(self.lines)])):
             text = "\n".join(self.lines[start:end])
@@ -283,9 +283,8 @@ class Note:
     @cached_property
     def title(self) -> str:
         """The title; empty if there is none."""
-        given = TITLE.search(self._front[1]) if self._front else None
-        if given and given[1]:
-            return given[1]
+        if self._front and self._front.title:
+            return self._front.title
         return next((heading.text for heading in self.headings), "")
 
     @cached_property
@@ -300,17 +299,18 @@ class Note:
 
     @cached_property
     def _tokens(self) -> list[Token]:
-        text = self.text
-        if self._front:  # so that line numbers stay the same
-            text = "\n" * self._front[0].count("\n") + text[self._front.end() :]
-        return tokens(text)
+        return tokens(self.text)
 
 
 def _visible(inline: Token) -> str:
-    """The visible text of inline tokens."""
-    breaks = ("softbreak", "hardbreak")
-    return "".join(
-        " " if child.type in breaks else child.content
-        for child in inline.children or ()
-        if child.type in (*SEEN, *breaks)
-    )
+    """The visible text of inline tokens; words at two sides of a break are not one word."""
+    return "".join(map(_shown, inline.children or ()))
+
+
+def _shown(token: Token) -> str:
+    if token.type in ("softbreak", "hardbreak"):
+        return " "
+    if token.type == "html_inline":
+        tag = TAG.match(token.content)
+        return " " if tag and tag[1].lower() in SEPARATORS else ""
+    return token.content if token.type in SEEN else ""

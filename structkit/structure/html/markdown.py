@@ -1,9 +1,12 @@
-"""Markdown and plain text as HTML."""
+"""Markdown and plain text as HTML; the front matter of Markdown."""
 
 from __future__ import annotations
 
+import re
 import sys
+import tomllib
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -15,6 +18,72 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.rules_core import StateCore
     from markdown_it.token import Token
+
+# at the very top, between two lines: YAML (Jekyll, Pandoc, GitHub …), or TOML (Hugo, Zola)
+YAML = re.compile(r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.S | re.M)
+TOML = re.compile(r"\+\+\+[ \t]*\r?\n(.*?)^\+\+\+[ \t]*(?:\r?\n|\Z)", re.S | re.M)
+# how lines that are no YAML, or too many, look like front matter
+KEY = re.compile(r"[\w-]+[ \t]*:")
+TITLE = re.compile(r"^title[ \t]*:[ \t]*[\"']?(.*?)[\"']?[ \t]*\r?$", re.M)
+NULLS = ("~", "null")
+LARGE = 20_000  # characters: deeply nested YAML takes quadratic time
+
+
+@dataclass(frozen=True)
+class FrontMatter:
+    """What precedes a document: its title, empty if it has none; where it ends; its lines."""
+
+    title: str
+    end: int
+    lines: int
+
+    @classmethod
+    def of(cls, text: str) -> FrontMatter | None:
+        r"""The front matter of a text in Markdown; other text between lines is no front matter.
+
+        >>> FrontMatter.of("---\ntitle: 'Tea: hot'  # draft\n---\nText")
+        FrontMatter(title='Tea: hot', end=35, lines=3)
+        """
+        for fence, read in ((YAML, _yaml_title), (TOML, _toml_title)):
+            if (match := fence.match(text)) and (title := read(match[1])) is not None:
+                return cls(" ".join(title.split()), match.end(), match[0].count("\n"))
+        return None
+
+
+def _yaml_title(text: str) -> str | None:
+    """The title in YAML; None if the text is no mapping."""
+    import yaml  # 15 ms, and most texts have no front matter
+
+    depth, key, title = 0, None, ""
+    try:
+        if len(text) > LARGE:
+            raise yaml.YAMLError
+        # events, since a tree of them is built by recursion
+        for event in yaml.parse(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader)):
+            node = isinstance(event, yaml.NodeEvent)
+            if node and not depth and not isinstance(event, yaml.MappingStartEvent):
+                return None
+            if node and depth == 1:
+                scalar = isinstance(event, yaml.ScalarEvent)
+                value = event.value if scalar else ""
+                if key == "title" and scalar and not (event.implicit[0] and value in NULLS):
+                    title = value
+                key = value if key is None else None
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+    except yaml.YAMLError:
+        found = TITLE.search(text)
+        return (found[1] if found else "") if KEY.match(text) else None
+    return title
+
+
+def _toml_title(text: str) -> str:
+    """The title in TOML."""
+    try:
+        title = tomllib.loads(text).get("title", "")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return ""
+    return "" if isinstance(title, dict | list) else str(title)
 
 
 @cache
@@ -48,11 +117,13 @@ def from_markdown(text: str) -> str:
 
 
 def tokens(text: str) -> list[Token]:
-    r"""The blocks of a text in Markdown, each with its lines.
+    r"""The blocks of a text in Markdown below its front matter, each with its lines.
 
     >>> [(token.type, token.map) for token in tokens("a\n\n# b") if token.map][0]
     ('paragraph_open', [0, 1])
     """
+    if front := FrontMatter.of(text):  # so that line numbers stay the same
+        text = "\n" * front.lines + text[front.end :]
     try:
         return _parser().parse(text)
     except RecursionError:
