@@ -53,5 +53,6 @@ class Language(CodeLanguage):
     """
 
     extensions = ("c", "h")
+    interpreters = ("tcc",)
     grammar = GRAMMAR
     outline = OUTLINE

@@ -53,6 +53,7 @@ class Language(ReleasedLanguage):
 
     aliases = ("golang",)
     extensions = ("go",)
+    interpreters = ("go", "gorun")
     grammar = GRAMMAR
     outline = OUTLINE
     share = 0.5

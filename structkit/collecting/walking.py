@@ -41,6 +41,7 @@ NO_PAGE = "an error page of a server", "leave it out"
 ZIP = (".zip", ".whl", ".jar", ".egg", ".war")
 TAR = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
 WARC = (".warc", ".warc.gz")
+GZIP = b"\x1f\x8b"
 SINGLE = (".gz", ".bz2", ".xz")  # one file, compressed; its name is what is left without it
 
 OPENERS = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}
@@ -341,10 +342,12 @@ def archive_sources(shown: str, path: str, maximum: int) -> Iterator[Found]:
     try:
         if name.endswith(WARC):
             with open(path, "rb") as handle:
-                yield from _pages(handle, maximum)
+                # warcio wants each record in a gzip member of its own
+                packed = handle.peek(2)[:2] == GZIP
+                yield from _pages(gzip.GzipFile(fileobj=handle) if packed else handle, maximum)
         elif name.endswith(ZIP):
-            with zipfile.ZipFile(path) as packed:
-                yield from _members(shown, _zip_members(packed), maximum)
+            with zipfile.ZipFile(path) as zipped:
+                yield from _members(shown, _zip_members(zipped), maximum)
         elif name.endswith(TAR):
             with tarfile.open(path) as unpacked:
                 yield from _members(shown, _tar_members(unpacked, name), maximum)
@@ -370,7 +373,7 @@ def _members(shown: str, members: Iterator[Member], maximum: int) -> Iterator[Fo
         yield member.found(f"{shown}/{readable_path(name)}", maximum)
 
 
-def _pages(handle: IO[bytes], maximum: int) -> Iterator[Found]:
+def _pages(handle: IO[bytes] | gzip.GzipFile, maximum: int) -> Iterator[Found]:
     """The responses of servers, each under its address."""
     times: dict[str, int] = {}
     for record in _web_records(handle):
@@ -382,10 +385,25 @@ def _pages(handle: IO[bytes], maximum: int) -> Iterator[Found]:
             yield LeftOut(address, *NO_PAGE)
             continue
         media = (http or record.rec_headers).get_header("Content-Type") or ""
-        yield Source(address, data=record.content_stream().read(maximum + 1), media=media)
+        yield Source(address, data=_content(record).read(maximum + 1), media=media)
 
 
-def _web_records(handle: IO[bytes]) -> Iterator[Any]:
+def _content(record: Any) -> Any:
+    """The content of a record, decoded: `x-gzip` and `gzip, identity` are gzip (RFC 9110, 8.4)."""
+    reader = require("warcio.bufferedreaders", "warc").BufferedReader
+    headers = record.http_headers
+    coded = (headers and headers.get_header("Content-Encoding") or "").lower().split(",")
+    names = [name.strip().removeprefix("x-") for name in coded]
+    names = [name for name in names if name in reader.get_supported_decompressors()]
+    if headers:
+        headers.replace_header("Content-Encoding", names[-1] if names else "identity")
+    stream = record.content_stream()
+    for name in reversed(names[:-1]):
+        stream = reader(stream, decomp_type=name)
+    return stream
+
+
+def _web_records(handle: IO[bytes] | gzip.GzipFile) -> Iterator[Any]:
     """The records of a WARC that hold pages."""
     failed = require("warcio.exceptions", "warc").ArchiveLoadFailed
     try:

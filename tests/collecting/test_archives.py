@@ -7,6 +7,7 @@ import json
 import lzma
 import tarfile
 import zipfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -154,3 +155,79 @@ def test_pages_of_a_crawl_stand_under_their_addresses(tmp_path, run):
     assert addresses == [each["id"] for each in records]
     assert "caf\u00e9" in records[0]["text"]
     assert "an error page of a server" in done.stderr.decode()
+
+
+def response(writer, address, content, **headers):
+    """Write the answer of a server."""
+    named = [(name.replace("_", "-"), value) for name, value in headers.items()]
+    http = StatusAndHeaders("200 OK", named, protocol="HTTP/1.1")
+    page = io.BytesIO(content)
+    writer.write_record(writer.create_warc_record(address, "response", page, http_headers=http))
+
+
+def chunked(content):
+    return b"%x\r\n%s\r\n0\r\n\r\n" % (len(content), content)
+
+
+def test_content_codings_of_a_crawl(tmp_path, run):
+    text = b"<h1>Tea</h1><p>Green tea."
+    packed = gzip.compress(text)
+    codings = {
+        "gzip": packed,
+        "x-gzip": packed,
+        "X-GZIP": packed,
+        "gzip, identity": packed,
+        "identity": text,
+        "gzip, gzip": gzip.compress(packed),
+        "deflate, gzip": gzip.compress(zlib.compress(text)),
+        "deflate": zlib.compress(text),
+        "gzip ": text,  # a crawler decoded it already
+    }
+    with (tmp_path / "c.warc").open("wb") as handle:
+        writer = WARCWriter(handle, gzip=False)
+        for number, (coding, content) in enumerate(codings.items()):
+            named = {"Content_Type": "text/html", "Content_Encoding": coding}
+            response(writer, f"http://example.org/{number}", content, **named)
+            response(
+                writer,
+                f"http://example.org/c{number}",
+                chunked(content),
+                Transfer_Encoding="chunked",
+                **named,
+            )
+    done = run("collect", "c.warc")
+    assert b"" == done.stderr
+    found = [json.loads(line)["html"] for line in done.stdout.splitlines()]
+    assert [text.decode()] * 2 * len(codings) == found
+
+
+def test_the_language_of_an_answer(tmp_path, run):
+    answers = {
+        "http://example.org/x.js?v=3": ("", "javascript"),
+        "http://example.org/a.py#top": ("text/plain", "python"),
+        "http://example.org/b.go;v=1?a.py": ("application/octet-stream", "text"),
+        "http://example.org/app.php": ("text/css; charset=utf-8", "css"),
+        "http://example.org/data": ("application/ld+json", "json"),
+        "http://example.org/feed": ("application/rss+xml", "xml"),
+        "http://example.org/s": ("application/x-javascript", "javascript"),
+        "http://example.org/m": ("text/markdown", "markdown"),
+        "http://example.org/h.js": ("text/html", "html"),
+        "http://example.org/n?x=a.py": ("text/plain", "text"),
+    }
+    with (tmp_path / "c.warc").open("wb") as handle:
+        writer = WARCWriter(handle, gzip=False)
+        for address, (media, _) in answers.items():
+            response(writer, address, b"# A\n", **({"Content_Type": media} if media else {}))
+    done = run("collect", "c.warc", "--unit", "file")
+    found = {each["path"]: each["language"] for each in map(json.loads, done.stdout.splitlines())}
+    assert {address: language for address, (_, language) in answers.items()} == found
+
+
+@pytest.mark.parametrize("name", ["whole.warc.gz", "whole.warc", "twice.warc.gz"])
+def test_a_crawl_may_be_compressed_as_a_whole(tmp_path, run, name):
+    crawl(tmp_path / "c.warc.gz")
+    plain = gzip.decompress((tmp_path / "c.warc.gz").read_bytes())
+    half = len(plain) // 2
+    parts = [plain[:half], plain[half:]] if name == "twice.warc.gz" else [plain]
+    (tmp_path / name).write_bytes(b"".join(map(gzip.compress, parts)))
+    assert run("collect", "c.warc.gz").stdout == run("collect", name).stdout != b""
