@@ -11,6 +11,7 @@ from structkit.collecting.encodings import is_wide
 from structkit.registry import Signs, plugins
 
 CODE, HTML, MARKDOWN, TEXT = "code", "html", "markdown", "text"
+NOTEBOOK = "notebook"  # a language whose files are read as Markdown
 
 # languages without a plugin: their files are cut at blank lines. The tables of libraries give an
 # ending several languages, other names for them (shell for bash), and prose (.rst, .tex) among code
@@ -40,12 +41,13 @@ OTHERS = {
     "haskell": "hs lhs",
     "ini": "ini cfg conf properties editorconfig",
     "jinja": "jinja jinja2 j2",
-    "json": "json jsonc json5 jsonl ndjson geojson ipynb",
+    "json": "json jsonc json5 jsonl ndjson geojson",
     "julia": "jl",
     "kotlin": "kt kts",
     "lisp": "lisp lsp el scm rkt",
     "make": "mk mak Makefile makefile GNUmakefile",
     "meson": "meson.build meson_options.txt",
+    "notebook": "ipynb",
     "objective-c": "m mm",
     "ocaml": "ml mli",
     "pascal": "pas dpr",
@@ -149,6 +151,8 @@ def kind_of(path: str, text: str, media: str = "", given: str = "") -> Kind:
     language = _media_language(media) or language
     if language is None:
         return Kind(TEXT, "text")
+    if language == NOTEBOOK:
+        return Kind(MARKDOWN, language)
     return Kind(language if language in (HTML, MARKDOWN) else CODE, language)
 
 

@@ -19,12 +19,14 @@ from structkit.collecting.kinds import (
     HEAD,
     HTML,
     MARKDOWN,
+    NOTEBOOK,
     TEXT,
     Kind,
     is_binary,
     is_generated,
     kind_of,
 )
+from structkit.collecting.notebooks import Notebook
 from structkit.collecting.pages import Note, Page
 from structkit.collecting.walking import Found, LeftOut, Source
 from structkit.errors import UserError, flag, program
@@ -33,7 +35,7 @@ from structkit.records import fields
 from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.lines import cannot_read
 from structkit.records.output import dump
-from structkit.registry import load
+from structkit.registry import canonical, load
 from structkit.registry import names as plugin_names
 from structkit.structure.code.outline import Definition, Outline, Program
 from structkit.structure.sentences import sentences
@@ -45,6 +47,7 @@ BINARY = "binary", "convert it to text"
 GENERATED = "generated or minified", "include it with --generated"
 EMPTY = "without text", "write some, or leave it out"
 
+BY_LINES = "L"  # the name of a unit that is named after its lines
 TEXTS = ("code", *fields.HTML, "text")  # the fields of a record that may hold a file
 BATCH_FILES, BATCH_BYTES = 256, 1 << 20
 SECONDS = 5.0  # of CPU time for a file; a megabyte takes 0.5
@@ -68,9 +71,16 @@ class Units:
 
     def records(self, path: str, text: str, kind: Kind) -> Iterator[Record]:
         """The records of a text, in order; none if it has no such unit."""
+        rows: list[int] = []  # the line of the file of each line of the text, if they differ
+        if kind.language == NOTEBOOK:
+            text, kind, rows = self._notebook(text, kind)
         names: Counter[str] = Counter()
-        units = UNITS.get((self.of(kind), kind.name))
+        units = UNITS.get((self.of(kind), kind.name)) if text.strip() else None
         for name, unit in units(text, kind, self) if units else ():
+            if rows:
+                unit["lines"] = [rows[line - 1] for line in unit["lines"]]
+            if name == BY_LINES:
+                name = "L{}-{}".format(*unit["lines"])
             names[name] += 1
             if names[name] > 1:  # the same name again, in the order of the file
                 name = f"{name}~{names[name]}"
@@ -83,6 +93,15 @@ class Units:
                 "hash": hashlib.blake2b(content.encode(), digest_size=16).hexdigest(),
                 **unit,
             }
+
+    def _notebook(self, text: str, kind: Kind) -> tuple[str, Kind, list[int]]:
+        """The cells of a notebook as a text of a kind, and the line of the file of each line."""
+        notebook = Notebook.read(text)
+        if self.of(kind) == "function":
+            found = notebook.program()
+            return str(found), Kind(CODE, canonical("language", notebook.language)), found.rows
+        found = notebook.markdown()
+        return str(found), kind, found.rows
 
 
 def _file(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
@@ -121,7 +140,7 @@ def _chunks(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
         if program:
             unit["scope"] = _scope(definitions, first)
             unit["names"] = [each.path for each in definitions if first <= each.row < end]
-        yield f"L{first + 1}-{end}", {**unit, FIELDS[kind.name]: "\n".join(lines[first:end])}
+        yield BY_LINES, {**unit, FIELDS[kind.name]: "\n".join(lines[first:end])}
 
 
 def _scope(definitions: list[Definition], row: int) -> str:
