@@ -109,7 +109,7 @@ def declaration(data: bytes, language: str) -> str | None:
 
 def _of_page(data: bytes) -> str | None:
     found = _prescan(data[:HEAD]) or declaration(data, "xml")
-    if found or not CHARSET.search(data, HEAD, SAMPLE):
+    if found or b"charset" not in data[HEAD:SAMPLE].lower():
         return found
     # a parser goes by a `<meta>` further below, too, where it is no text
     return _prescan(HIDDEN.sub(b" ", data[:SAMPLE]))
