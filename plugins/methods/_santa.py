@@ -23,6 +23,7 @@ from structkit.learning.encoders.dual_encoder import (
     check_contrast,
     interleave,
     negatives_of,
+    spread,
 )
 from structkit.learning.encoders.encoder import Encoder, build_encoder
 from structkit.learning.encoders.grad_cache import Texts
@@ -259,6 +260,7 @@ class Inputs:
     texts: dict[str, Texts]  # of (batch, length) each, negatives (batch * n, length)
     masked: MaskedBatch | None
     exclude: Tensor | None  # (batch, batch * (1 + n))
+    present: Tensor | None = None  # (batch * n,): which negatives there are, if some are not
 
 
 class Santa(DualEncoder[Inputs]):
@@ -288,7 +290,8 @@ class Santa(DualEncoder[Inputs]):
             texts["negatives"] = self.part(negatives, len(records), "document")
         if align:
             texts["queries"] = self.field(records, "query", "query")
-        return Inputs(texts, masked, self.excluded(records, documents) if align else None)
+        exclude = self.excluded(records, documents) if align else None
+        return Inputs(texts, masked, exclude, self.present(negatives))
 
     def field(self, records: list[Record], name: str, kind: str) -> Texts:
         """The share of a field that this process takes."""
@@ -323,7 +326,10 @@ class Santa(DualEncoder[Inputs]):
         positives = embeddings[
             "originals" if "originals" in embeddings else "masked"
         ]  # (batch, dim)
-        documents = interleave(positives, embeddings.get("negatives"))  # (batch * (1 + n), dim)
+        negatives = embeddings.get("negatives")
+        if negatives is not None:
+            negatives = spread(negatives, inputs.present)
+        documents = interleave(positives, negatives)  # (batch * (1 + n), dim)
         alignment = self.contrast(embeddings["queries"], documents, inputs.exclude)
         return self.settings.alignment_weight * alignment, {"alignment": alignment.detach()}
 

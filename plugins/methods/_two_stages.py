@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from structkit.learning.encoders.dual_encoder import DualEncoder, Pairs
+from structkit.learning.encoders.dual_encoder import DualEncoder, Pairs, spread
 from structkit.learning.encoders.grad_cache import Texts
 from structkit.learning.training.settings import Step
 from structkit.records.jsonl import Record
@@ -37,15 +37,15 @@ class Seal(DualEncoder[Pairs]):
             documents = self.variants(records, step, name)
             texts[name] = self.part(documents, count, "document", name)
         # equal documents may be masked differently: they are compared with all their tags
-        return Pairs(texts, self.excluded(records, self.variants(records, step, "tagged")))
+        tagged = self.variants(records, step, "tagged")
+        return Pairs(texts, self.excluded(records, tagged), self.present(tagged))
 
-    def variants(self, records: list[Record], step: Step, name: str) -> list[str]:
-        """One variant of each record's document, then of its drawn negatives."""
-        texts: list[str] = []
+    def variants(self, records: list[Record], step: Step, name: str) -> list[str | None]:
+        """One variant of each record's document, then of its negatives."""
+        texts: list[str | None] = []
         for record in records:
-            texts.append(record[name])
-            drawn = self.drawn(record, step, "negatives_tagged")
-            texts += [record[f"negatives_{name}"][place] for place in drawn]
+            negatives = self.negative_texts(record, step, f"negatives_{name}", "negatives_tagged")
+            texts += [record[name], *negatives]
         return texts
 
     def objective(
@@ -53,7 +53,9 @@ class Seal(DualEncoder[Pairs]):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """EAL (eq. 4), SAL (eq. 2: one softmax for each version), or their sum."""
         losses = {
-            name: self.contrast(embeddings["query"], documents, inputs.exclude)
+            name: self.contrast(
+                embeddings["query"], spread(documents, inputs.present), inputs.exclude
+            )
             for name, documents in embeddings.items()
             if name != "query"
         }

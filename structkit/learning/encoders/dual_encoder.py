@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic
@@ -18,6 +19,7 @@ from structkit.learning.training.devices import share
 from structkit.learning.training.module import TrainingModule, adamw
 from structkit.learning.training.settings import Step
 from structkit.learning.training.spool import Spool
+from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.seeds import random_for
 
@@ -26,8 +28,9 @@ from structkit.seeds import random_for
 class Pairs:
     """A batch: texts by name, the queries first; the positive of query i is document i * group."""
 
-    texts: dict[str, Texts]  # of (batch, query length) and (batch * group, document length)
+    texts: dict[str, Texts]  # of (batch, query length) and (documents, document length)
     exclude: Tensor | None  # (batch, batch * group)
+    present: Tensor | None = None  # (batch * group,): which documents there are, if some are not
 
 
 class DualEncoder(TrainingModule, Generic[B]):
@@ -56,39 +59,57 @@ class DualEncoder(TrainingModule, Generic[B]):
                 "document": self.part(documents, len(records), "document", self.document_fields[0]),
             },
             self.excluded(records, documents),
+            self.present(documents),
         )
 
-    def check_held_out(self, spool: Spool) -> None:
-        check_negatives(spool, self.negatives)
+    def part(self, texts: Sequence[str | None], records: int, kind: str, field: str = "") -> Texts:
+        """The texts of a batch for this process, tokenized.
 
-    def part(self, texts: list[str], records: int, kind: str, field: str = "") -> Texts:
-        """The texts of a batch for this process, equally many of each record, tokenized."""
+        Each record has equally many places, of which some may hold no text.
+        """
         self.encoder.tokenizing.read_field(field)
         group = len(texts) // records
         own = share(records)
-        chosen = texts[own.start * group : own.stop * group]
+        first, last = own.start * group, own.stop * group
+        chosen = [text for text in texts[first:last] if text is not None]
         tokens = self.encoder.tokens(chosen, kind) if chosen else None
-        return Texts(tokens, own.start * group, len(texts))
+        return Texts(tokens, first - texts[:first].count(None), len(texts) - texts.count(None))
 
-    def documents(self, records: list[Record], step: Step) -> list[str]:
-        """Each record's positive and its drawn negatives, one record after the other."""
-        texts = []
+    def documents(self, records: list[Record], step: Step) -> list[str | None]:
+        """Each record's positive and its negatives, one record after the other."""
+        texts: list[str | None] = []
         for record in records:
-            texts.append(record["positive"])
-            texts += [record["negatives"][place] for place in self.drawn(record, step)]
+            texts += [record["positive"], *self.negative_texts(record, step, "negatives")]
         return texts
+
+    def negative_texts(
+        self, record: Record, step: Step, name: str, drawn: str = ""
+    ) -> list[str | None]:
+        """A record's drawn negatives in a field, and None for each that it lacks.
+
+        `drawn` is the field by which they are drawn, if it is another.
+        """
+        texts = record.get(name, ())
+        own = [texts[place] for place in self.drawn(record, step, drawn or name)]
+        return own + [None] * (self.negatives - len(own))
 
     def drawn(self, record: Record, step: Step, name: str = "negatives") -> list[int]:
         """Which of a record's negatives take part in an epoch."""
-        if not self.negatives:
+        there = len(record.get(name, ()))
+        if not self.negatives or not there:
             return []
         draw = random_for(self.settings.seed, record["id"], step.stage, step.epoch)
-        return draw.sample(range(len(record[name])), self.negatives)
+        return draw.sample(range(there), min(there, self.negatives))
 
-    def excluded(self, records: list[Record], documents: list[str]) -> Tensor | None:
-        """The false negatives of a batch, on the model's device."""
+    def excluded(self, records: list[Record], documents: Sequence[str | None]) -> Tensor | None:
+        """The false negatives of a batch, and what is no document, on the model's device."""
         exclude = duplicates([record["query"] for record in records], documents)
         return None if exclude is None else exclude.to(self.encoder.device)
+
+    def present(self, documents: Sequence[str | None]) -> Tensor | None:
+        """The places that hold a document, (batch * group,); None if all do."""
+        there = [text is not None for text in documents]
+        return None if all(there) else torch.tensor(there, device=self.encoder.device)
 
     def contrast(self, queries: Tensor, documents: Tensor, exclude: Tensor | None) -> Tensor:
         """The contrastive loss of embeddings, with this training's settings."""
@@ -106,7 +127,8 @@ class DualEncoder(TrainingModule, Generic[B]):
         self, inputs: B, embeddings: dict[str, Tensor]
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss over all embeddings of a batch, by the names of its texts, and its parts."""
-        return self.contrast(embeddings["query"], embeddings["document"], inputs.exclude), {}
+        documents = spread(embeddings["document"], inputs.present)
+        return self.contrast(embeddings["query"], documents, inputs.exclude), {}
 
     def weights(self) -> dict[str, float]:
         """The losses that texts have by themselves, and the weight of each."""
@@ -128,23 +150,23 @@ class DualEncoder(TrainingModule, Generic[B]):
 def negatives_of(settings: EncoderSettings, spool: Spool, usual: int = 1) -> int:
     """How many negatives each query gets: the setting, or the usual number where records have any.
 
-    Errors: a record that has fewer is a `UserError`.
+    A record with fewer uses what it has. Errors: `UserError` if no record has so many.
     """
-    wanted = settings.negatives_per_query
+    wanted, most = settings.negatives_per_query, spool.most_negatives
     if wanted is None:
-        wanted = min(usual, spool.most_negatives)
-    check_negatives(spool, wanted)
-    return wanted
-
-
-def check_negatives(spool: Spool, wanted: int) -> None:
-    """Raise for a record with fewer negatives than each query needs."""
+        wanted = min(usual, most)
     fewest, record_id = spool.fewest_negatives
-    if fewest < wanted:
+    if most < wanted:
         raise UserError(
-            f"record {record_id} has {fewest:,.0f} negatives, but each query needs {wanted}",
-            f"give all records as many, or set {flag('negatives_per_query')} {fewest:.0f}",
+            f"no record has more than {most:,} negatives, but each query needs {wanted}",
+            f"add negatives, or set {flag('negatives_per_query')} {most}",
         ).at(spool.source)
+    if fewest < wanted:
+        say(
+            f"record {record_id} has {fewest:,.0f} negatives, and others have up to {most:,}: "
+            f"each uses what it has, at most {wanted}"
+        )
+    return wanted
 
 
 def check_contrast(spool: Spool, settings: EncoderSettings, negatives: int) -> None:
@@ -154,6 +176,18 @@ def check_contrast(spool: Spool, settings: EncoderSettings, negatives: int) -> N
             f"{len(spool)} records in batches of {settings.batch_size} give no negatives",
             f"use at least two records and {flag('batch_size', 2)}",
         )
+
+
+def spread(documents: Tensor, present: Tensor | None) -> Tensor:
+    """Documents (documents, dim) at their places (places, dim), with zeros where there is none.
+
+    >>> spread(torch.tensor([[1.0], [2.0]]), torch.tensor([True, False, True])).tolist()
+    [[1.0], [0.0], [2.0]]
+    """
+    if present is None:
+        return documents
+    rows = documents.new_zeros(len(present), documents.shape[1])  # (places, dim)
+    return rows.index_copy(0, present.nonzero()[:, 0], documents)
 
 
 def interleave(positives: Tensor, negatives: Tensor | None) -> Tensor:

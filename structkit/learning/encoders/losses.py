@@ -45,7 +45,7 @@ def duplicates(queries: Sequence[Hashable], documents: Sequence[Hashable]) -> Te
 
     `queries` and `documents` are texts or ids, laid out as in `info_nce`. A document is excluded
     if it equals a positive of the query or of an equal query, anywhere in the batch; a query's own
-    positive never is.
+    positive never is. None is no document, and always excluded.
 
     >>> duplicates(["a", "b"], ["x", "x"])
     tensor([[False,  True],
@@ -55,14 +55,15 @@ def duplicates(queries: Sequence[Hashable], documents: Sequence[Hashable]) -> Te
     """
     group = len(documents) // len(queries)
     positives = documents[::group]
-    if len(set(queries)) == len(queries) and len(set(documents)) == len(documents):
+    distinct = len(set(queries)) == len(queries) and len(set(documents)) == len(documents)
+    if distinct and None not in documents:
         return None
     known: dict[Hashable, set[Hashable]] = {}
     for query, positive in zip(queries, positives, strict=True):
         known.setdefault(query, set()).add(positive)
     rows = []
     for own, query in enumerate(queries):
-        row = [document in known[query] for document in documents]
+        row = [document is None or document in known[query] for document in documents]
         row[own * group] = False
         rows.append(row)
     return torch.tensor(rows)

@@ -42,10 +42,6 @@ class TrainingModule(nn.Module):
         """The inputs of one step, on the module's device."""
         raise NotImplementedError
 
-    def check_held_out(self, spool: Spool) -> None:
-        """Raise for held-out records that the loss cannot be computed of."""
-        return None
-
     def held_out(self, records: list[Record], step: Step) -> Any:
         """The inputs of held-out records."""
         return self.batch(records, step)
@@ -125,7 +121,6 @@ class HeldOut:
     """
 
     def __init__(self, module: TrainingModule, records: Spool, batch_size: int) -> None:
-        module.check_held_out(records)
         self.module, self.records = module, records
         rows = range(len(records))
         self.batches = [rows[start : start + batch_size] for start in rows[::batch_size]]

@@ -53,18 +53,23 @@ def same(expected, found, rate):
         torch.testing.assert_close(found[name], weight, atol=rate, rtol=0)
 
 
-def write_pairs(file, count=11):
-    """Records for all encoders: of batches of five, the last of eleven has one."""
+def write_pairs(file, count=11, negatives=lambda number: 1):
+    """Records for all encoders: of batches of five, the last of eleven has one.
+
+    `negatives` says how many negatives a record has; one without any lacks their fields.
+    """
     with file.open("w") as handle:
         for number in range(count):
             words = [WORDS[number % 10], WORDS[number * 3 % 10], WORDS[number // 2]]
-            text, others = " ".join(words * (1 + number % 3)), [" ".join(WORDS[: number % 7 + 1])]
-            record = {"id": str(number), "query": words[0], "positive": text, "negatives": others}
+            text = " ".join(words * (1 + number % 3))
+            others = [" ".join(WORDS[each : number % 7 + 1]) for each in range(negatives(number))]
+            record = {"id": str(number), "query": words[0], "positive": text}
             record |= {"tagged": f"<p>{text}</p>", "untagged": text}
             record |= {"masked": f"{text} <extra_id_0>"}
             record |= {"target": f"<extra_id_0> {words[0]} <extra_id_1>"}
-            for name in ("tagged", "untagged", "masked"):
-                record[f"negatives_{name}"] = others
+            if others:
+                names = ("negatives_tagged", "negatives_untagged", "negatives_masked")
+                record |= dict.fromkeys(("negatives", *names), others)
             handle.write(json.dumps(record) + "\n")
     return file
 

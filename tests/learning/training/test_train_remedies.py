@@ -73,9 +73,9 @@ REMEDIES = [
         f"train contrastive {TINY} --batch-size 2 two.jsonl",
     ),
     (
+        f"train contrastive {TINY} --negatives-per-query 3 negatives.jsonl",
+        "set --negatives-per-query 2",
         f"train contrastive {TINY} --negatives-per-query 2 negatives.jsonl",
-        "set --negatives-per-query 1",
-        f"train contrastive {TINY} --negatives-per-query 1 negatives.jsonl",
     ),
     (
         f"train contrastive {TINY} --architecture bert --pooling first-decoder-token two.jsonl",
