@@ -6,7 +6,6 @@ from copy import deepcopy
 import pytest
 import torch
 
-from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.training import settings
 from structkit.learning.training.module import HeldOut
