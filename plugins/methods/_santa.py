@@ -78,7 +78,7 @@ class Predictor(nn.Module):
         """What is to be predicted for some rows, whose documents are `length` tokens long."""
 
     @abstractmethod
-    def read(self, encoder: Encoder, states: Tensor, mask: Tensor, wanted: Any) -> Read:
+    def read(self, encoder: Encoder, states: Tensor, tokens: Tokens, wanted: Any) -> Read:
         """What states (rows, length, dim) say."""
 
     @abstractmethod
@@ -105,16 +105,16 @@ class WrittenEntities(Predictor):
     def wanted(self, wanted: Tokens, rows: Tensor, length: int) -> Tokens:
         return wanted.shortened(rows)
 
-    def read(self, encoder: Encoder, states: Tensor, mask: Tensor, wanted: Tokens) -> Read:
+    def read(self, encoder: Encoder, states: Tensor, tokens: Tokens, wanted: Tokens) -> Read:
         model = encoder.model
         shifted = wanted.ids.roll(1, dims=1).clamp(min=0)  # (rows, target length)
         shifted[:, 0] = model.config.decoder_start_token_id
-        decoded = decoder_states(model, shifted, states, mask)  # (rows, target length, dim)
+        decoded = decoder_states(model, shifted, states, tokens.mask)  # (rows, target length, dim)
         if encoder.pooling == "first-decoder-token":
             # position 0 has read the start token only: it is the embedding (eq. 1)
-            embeddings = encoder.normalized(decoded[:, 0])
+            embeddings = encoder.finish(decoded[:, 0])
         else:
-            embeddings = encoder.pooled(states, mask)
+            embeddings = encoder.pooled(states, tokens)
         real = _real(wanted)  # (rows, target length)
         return Read(embeddings, decoded[real], wanted.ids[real])
 
@@ -170,9 +170,9 @@ class TokensInPlace(Predictor):
     def wanted(self, wanted: Tensor, rows: Tensor, length: int) -> Tensor:
         return wanted[rows, :length]
 
-    def read(self, encoder: Encoder, states: Tensor, mask: Tensor, wanted: Tensor) -> Read:
+    def read(self, encoder: Encoder, states: Tensor, tokens: Tokens, wanted: Tensor) -> Read:
         chosen = wanted != IGNORED  # (rows, length)
-        return Read(encoder.pooled(states, mask), states[chosen], wanted[chosen])
+        return Read(encoder.pooled(states, tokens), states[chosen], wanted[chosen])
 
     def loss(self, encoder: Encoder, states: Tensor, wanted: Tensor) -> Tensor:
         table = encoder.model.get_input_embeddings().weight  # (vocabulary, dim)
@@ -309,7 +309,7 @@ class Santa(DualEncoder[Inputs]):
         def embedded(places: Tensor, piece: Tokens) -> Tensor:
             states = self.encoder.states(piece)  # (places, length, dim)
             own = self.predictor.wanted(wanted, places, piece.ids.shape[1])
-            pieces.append(self.predictor.read(self.encoder, states, piece.mask, own))
+            pieces.append(self.predictor.read(self.encoder, states, piece, own))
             return pieces[-1].embeddings
 
         embeddings = self.encoder.in_pieces(tokens, embedded)

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from structkit.learning.folders import WEIGHTS, damaged, read_weights, write_weights
+from structkit.learning.folders import WEIGHTS, read_weights, write_weights
+from structkit.learning.json_files import damaged
 from structkit.learning.strae.subwords import buckets_of
 from structkit.learning.strae.vocabulary import LookedUp, Vocabulary
 from structkit.learning.training.module import TorchModel, TrainingModule

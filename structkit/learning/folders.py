@@ -17,7 +17,6 @@ from typing import Any
 
 import huggingface_hub as hub  # it imports what is used, when it is used
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
@@ -25,6 +24,8 @@ from safetensors.numpy import load_file, save_file
 from structkit import registry
 from structkit.errors import UserError, flag
 from structkit.extras import BUILTIN, MINILM, require
+from structkit.learning.json_files import AGAIN, check_regular, damaged, json_of
+from structkit.learning.sentence_folders import head_modules, sentence_facts
 from structkit.progress import say
 from structkit.records.fields import DOCUMENT, QUERY
 from structkit.records.jsonl import Record
@@ -34,11 +35,11 @@ FORMAT = 1
 LOSSES = "losses.jsonl"  # the log of a training, in its model folder
 FACTS = "structkit.json"
 WEIGHTS = "model.safetensors"
-AGAIN = "copy the model folder again"
-TABLE = "StaticEmbedding"  # sentence-transformers' module of token vectors and their mean
-POOLING_NAMES = {"cls": "cls", "mean": "mean", "last-token": "lasttoken"}  # ours, and theirs
-# sentence-transformers' names for the prompt of a side; the first one present counts
-PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
+# what a folder of ours says that a training from it keeps
+KNOWN = (
+    *("pooling", "include_prompt", "normalize", "prompts", "mcls_every", "lengths"),
+    *("temperature", "lower_case", "similarity", "dimensions"),
+)
 # what `make ask-table` makes, and `builtin` names
 BUILTIN_FOLDER = Path(__file__).parent / "builtin"
 NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
@@ -58,6 +59,7 @@ def model_folder(name: str, *, offline: bool = False) -> Path:
     folder = Path(name)
     try:
         if folder.is_dir():
+            check_regular(folder)
             return folder
     except OSError as error:  # a name too long for the system, or not for this user
         raise cannot_read(error).at(name) from None
@@ -135,92 +137,17 @@ def has_facts(folder: Path) -> bool:
 def own_facts(folder: Path, *, pooling: str | None = None) -> Record:
     """Pooling, normalization, prompts, lengths … that a model folder states, if any.
 
-    For a sentence-transformers folder, `transformer` is the folder of the model itself; its pooling
-    is ignored where `pooling` is given. Errors: `UserError` for modules or poolings that cannot be
-    reproduced.
+    `head` is what comes after the pooling: kinds and folders of modules. For a folder of
+    sentence-transformers, `transformer` is the folder of the model itself; its pooling is ignored
+    where `pooling` is given. Errors: `UserError` for what cannot be reproduced.
     """
     if has_facts(folder):
         facts = read_facts(folder)
         facts["temperature"] = facts["settings"].get("temperature")
-        known = ("pooling", "normalize", "prompts", "mcls_every", "lengths", "temperature")
-        return {key: facts[key] for key in known if facts.get(key) is not None}
-    modules = json_of(folder / "modules.json")
-    if not modules:
-        return {}
-    try:
-        return _sentence_facts(folder, modules, pooling)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise UserError(
-            f"modules.json of {folder}, or a file that it names, is malformed ({error!r:.200})",
-            AGAIN,
-        ) from None
-
-
-def _sentence_facts(folder: Path, modules: Any, pooling: str | None) -> Record:
-    paths = {module["type"].rpartition(".")[2]: module["path"] for module in modules}
-    if TABLE in paths and "Pooling" not in paths:
-        paths["Transformer"] = paths.pop(TABLE)
-    if unknown := sorted(set(paths) - {"Transformer", "Pooling", "Normalize"}):
-        raise UserError(
-            f"the model {folder} has a module {unknown[0]}, which structkit cannot compute",
-            f"use a model of Transformer, Pooling and Normalize, or of {TABLE} and Normalize",
-        )
-    place = _inside(folder, paths["Transformer"])
-    facts: Record = {"normalize": "Normalize" in paths, "transformer": place}
-    if "Pooling" in paths and not pooling:
-        said = json_of(_inside(folder, paths["Pooling"]) / "config.json")
-        facts["pooling"] = _pooling(folder, said or {})
-    about = json_of(folder / "config_sentence_transformers.json") or {}
-    said = about.get("prompts") or {}
-    named = {
-        side: next((said[key] for key in names if said.get(key)), "")
-        for side, names in PROMPTS.items()
-    }
-    default = said.get(about.get("default_prompt_name"), "")
-    facts["prompts"] = {
-        side: prompt or default for side, prompt in named.items() if prompt or default
-    }
-    limits = json_of(place / "sentence_bert_config.json") or {}
-    if most := limits.get("max_seq_length"):
-        facts["lengths"] = {"query": most, "document": most}
-    for name, fits in (("lengths", are_lengths), ("prompts", are_prompts)):
-        if name in facts and not fits(facts[name]):
-            raise TypeError(f"{name} {facts[name]}")
-    return facts
-
-
-def _inside(folder: Path, path: str) -> Path:
-    """A folder that a file of a model names; one that is not in the model's own folder raises."""
-    place = folder / path
-    if not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(folder)):
-        raise damaged(f"names a folder outside the model's: {path!r:.80}", folder / "modules.json")
-    return place
-
-
-def _pooling(folder: Path, said: Record) -> str:
-    """Our name for the pooling in 1_Pooling/config.json."""
-    # "pooling_mode": "mean", or as before "pooling_mode_mean_tokens": true
-    named = re.compile(r"pooling_mode_(.+?)(_tokens?)?")
-    old = [match[1] for key, on in said.items() if on and (match := named.fullmatch(key))]
-    modes = said.get("pooling_mode") or old
-    modes = [modes] if isinstance(modes, str) else list(modes)
-    ours = [our for our, their in POOLING_NAMES.items() if [their] == modes]
-    if not ours:
-        raise UserError(
-            f"the model {folder} has the pooling {' and '.join(modes) or 'none'}",
-            f"choose cls, mean or last-token with {flag('pooling')}",
-        )
-    return ours[0]
-
-
-def json_of(file: Path) -> Any:
-    """The content of a JSON file; None where there is none."""
-    try:
-        return orjson.loads(file.read_bytes())
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise damaged(f"cannot be read: {error}", file) from None
+        own = {key: facts[key] for key in KNOWN if facts.get(key) is not None}
+        head = head_modules(folder)
+        return own | ({"head": head} if head else {})
+    return sentence_facts(folder, pooling)
 
 
 def read_facts(folder: Path) -> Record:
@@ -329,12 +256,6 @@ OF_MODELS: dict[str, Callable[[Any], bool]] = {
     "steps": is_count,
     "losses": lambda value: isinstance(value, dict),
 }
-
-
-def damaged(problem: str, file: Path | None = None) -> UserError:
-    """The error with the file, if it is known, and the remedy."""
-    error = UserError(problem, AGAIN)
-    return error if file is None else error.at(str(file))
 
 
 def write_weights(folder: Path, weights: Mapping[str, NDArray[Any]]) -> None:

@@ -21,17 +21,16 @@ from structkit.embeddings.vectors import quantize as quantized
 from structkit.errors import UserError, flag
 from structkit.learning.folders import (
     FACTS,
-    TABLE,
     WEIGHTS,
-    damaged,
     has_facts,
-    json_of,
     own_facts,
     plain_facts,
     read_facts,
     read_weights,
     write_weights,
 )
+from structkit.learning.json_files import damaged, json_of
+from structkit.learning.sentence_folders import TABLE
 from structkit.learning.training.settings import ANY_LENGTH
 from structkit.learning.training.tokens import Chunk, Tokenizing, TokenModel
 from structkit.records.jsonl import Record

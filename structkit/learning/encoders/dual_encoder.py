@@ -48,7 +48,7 @@ class DualEncoder(TrainingModule, Generic[B]):
         self.negatives = negatives
         self.truncation = encoder.tokenizing.truncation
         self.document_fields = settings.document_fields
-        self.width = int(encoder.model.config.hidden_size)
+        self.width = encoder.width
 
     def batch(self, records: list[Record], step: Step) -> Any:
         documents = self.documents(records, step)

@@ -18,6 +18,7 @@ from torch.nn import functional
 
 from structkit import registry
 from structkit.errors import UserError, flag
+from structkit.learning.encoders.heads import head_widths, read_head, write_head
 from structkit.learning.encoders.models import (
     DAMAGE,
     Bag,
@@ -31,33 +32,47 @@ from structkit.learning.encoders.models import (
     without_tokens,
 )
 from structkit.learning.encoders.packing import Packed, Tokens, pack, pad
-from structkit.learning.encoders.poolings import OF_TOKENS, pool_mcls
-from structkit.learning.encoders.settings import MCLS_EVERY, POOLINGS, EncoderSettings
-from structkit.learning.folders import (
-    POOLING_NAMES,
-    has_facts,
-    model_folder,
-    own_facts,
-    plain_facts,
-    read_facts,
+from structkit.learning.encoders.poolings import (
+    is_pooling,
+    pool,
+    pool_first_decoder_token,
+    pool_mcls,
 )
+from structkit.learning.encoders.pretrained import lower_case, natural_length, reads_with_decoder
+from structkit.learning.encoders.settings import MCLS_EVERY, POOLINGS, EncoderSettings
+from structkit.learning.folders import has_facts, model_folder, own_facts, plain_facts, read_facts
+from structkit.learning.sentence_folders import head_modules, write_about, write_sentence_files
 from structkit.learning.static import open_table
 from structkit.learning.training.module import TorchModel, seed_parameters
+from structkit.learning.training.settings import LENGTH
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Chunk, Tokenizing, TokenModel
 from structkit.progress import say
 from structkit.records.jsonl import Record
-from structkit.records.output import write_json
 from structkit.structure.html.tags import TAG_TOKENS
 
+KEPT = ("include_prompt", "lower_case", "similarity", "dimensions")  # from start to end
 PIECE = 16  # texts that a CPU computes at a time
 
 
-def token_states(model: Any, tokens: Tokens) -> Tensor:
-    """The last states of the encoder, (batch, length, dim)."""
-    encoder = model.get_encoder() if model.config.is_encoder_decoder else model
-    states: Tensor = encoder(input_ids=tokens.ids, attention_mask=tokens.mask).last_hidden_state
+def token_states(model: Any, tokens: Tokens, pooling: str) -> Tensor:
+    """The states that a pooling reads, (batch, length, dim): the encoder's last ones.
+
+    Of a BART, these are the decoder's, as in sentence-transformers.
+    """
+    if of_decoder(model, pooling):
+        reader = model.base_model
+    elif model.config.is_encoder_decoder:
+        reader = model.get_encoder()
+    else:
+        reader = model
+    states: Tensor = reader(input_ids=tokens.ids, attention_mask=tokens.mask).last_hidden_state
     return states
+
+
+def of_decoder(model: Any, pooling: str) -> bool:
+    """Whether a pooling reads the states of the model's decoder at the tokens of the text."""
+    return is_pooling(pooling) and reads_with_decoder(model.config)
 
 
 class Encoder(TokenModel, TorchModel):
@@ -78,17 +93,23 @@ class Encoder(TokenModel, TorchModel):
         *,
         prompts: Mapping[str, str] | None = None,
         mcls_every: int = MCLS_EVERY,
+        head: nn.Sequential | None = None,
+        facts: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        if pooling in ("cls", "mcls"):
-            check_cls(tokenizer, pooling)
         if not tokenizer.is_fast:
             problem = "the model's tokenizer has no tokenizer.json"
             raise UserError(problem, "convert it with transformers")
-        self.model, self.tokenizer = model, tokenizer
+        self.model, self.tokenizer, self.head = model, tokenizer, head
+        self.own = {name: facts[name] for name in KEPT if facts and facts.get(name) is not None}
         backend = tokenizer.backend_tokenizer
         backend.encode_special_tokens = bool(tokenizer.split_special_tokens)
+        if self.own.get("lower_case"):
+            lower_case(tokenizer)
         self.pooling, self.normalize, self.mcls_every = pooling, normalize, mcls_every
+        if head is not None:
+            self._check_head()
+        counts = self.own.get("include_prompt", True) or not is_pooling(pooling)
         most = positions(model)
         self.tokenizing = Tokenizing(
             backend,
@@ -98,8 +119,24 @@ class Encoder(TokenModel, TorchModel):
             plain=without_tokens(backend, TAG_TOKENS),
             positions=most,
             padding=tokenizer.pad_token_id,
+            ends=None if counts else tokenizer.all_special_ids,
+            from_end=tokenizer.truncation_side == "left",
         )
         self.truncation = self.tokenizing.truncation
+
+    @property
+    def width(self) -> int:
+        """The dimensions of an embedding."""
+        pooled = int(self.model.config.hidden_size) * len(self.pooling.split("+"))
+        return (head_widths(self.head) or (pooled, pooled))[1]
+
+    def _check_head(self) -> None:
+        """Raise if the head does not fit the poolings."""
+        pooled = self.model.config.hidden_size * len(self.pooling.split("+"))
+        given, _ = head_widths(self.head) or (pooled, pooled)
+        if given != pooled:
+            own = f"use the model's own pooling: leave {flag('pooling')} out"
+            raise UserError(f"its Dense module reads {given} numbers, not {pooled}", own)
 
     @property
     def device(self) -> torch.device:
@@ -107,19 +144,20 @@ class Encoder(TokenModel, TorchModel):
 
     def tokens(self, texts: Sequence[str], kind: str) -> Tokens:
         """Texts as one padded batch, on the model's device."""
-        return self.batch(self.tokenizing.ids(texts, kind))
+        return self.batch(self.inputs(texts, kind))
 
     def batch(self, inputs: Sequence[Sequence[int] | Chunk]) -> Tokens:
         """Some inputs, padded, on the model's device."""
         ids = [each.ids if isinstance(each, Chunk) else each for each in inputs]
-        return pad(ids, self.tokenizing.padding).to(self.device)
+        skipped = [each.skipped if isinstance(each, Chunk) else 0 for each in inputs]
+        return pad(ids, self.tokenizing.padding, skipped).to(self.device)
 
     def embed(self, tokens: Tokens) -> Tensor:
         """One embedding per text, (batch, dim); a CPU computes no padding."""
-        first = self.pooling == "cls"
+        first = self.pooling == "cls" and tokens.counted is None
 
         def embedded(rows: Tensor, piece: Tokens) -> Tensor:
-            return self.pooled(self.states(piece, first=first), piece.mask)
+            return self.pooled(self.states(piece, first=first), piece)
 
         if self.packed and not self.model.training and not torch.is_grad_enabled():
             return embedded(tokens.mask, tokens)
@@ -129,7 +167,7 @@ class Encoder(TokenModel, TorchModel):
         """The last states, (batch, length, dim); `first` needs only those of the first tokens."""
         if self.packed:
             return self.packed.states(tokens, first=first)
-        return token_states(self.model, tokens)
+        return token_states(self.model, tokens, self.pooling)
 
     @property
     def packed(self) -> Packed | None:
@@ -154,15 +192,20 @@ class Encoder(TokenModel, TorchModel):
             computed = [compute(piece, tokens.shortened(piece)) for piece in pieces]
         return torch.cat(computed)[rows.argsort()]
 
-    def pooled(self, states: Tensor, mask: Tensor) -> Tensor:
+    def pooled(self, states: Tensor, tokens: Tokens) -> Tensor:
         """The embeddings of given states, (batch, dim)."""
+        mask = tokens.mask
         if self.pooling == "mcls":
             embeddings = pool_mcls(states, mask, self.mcls_every, len(self.tokenizing.closing))
+        elif self.pooling == "first-decoder-token":
+            embeddings = pool_first_decoder_token(self.model, states, mask)
         else:
-            embeddings = OF_TOKENS[self.pooling](self.model, states, mask)
-        return self.normalized(embeddings)
+            embeddings = pool(self.pooling, states, mask, tokens.counted)
+        return self.finish(embeddings)
 
-    def normalized(self, embeddings: Tensor) -> Tensor:
+    def finish(self, pooled: Tensor) -> Tensor:
+        """Pooled states after the head, and of length 1 if the model says so."""
+        embeddings: Tensor = pooled if self.head is None else self.head(pooled)
         embeddings = embeddings.float()
         return functional.normalize(embeddings, dim=-1) if self.normalize else embeddings
 
@@ -174,6 +217,7 @@ class Encoder(TokenModel, TorchModel):
             "normalize": self.normalize,
             "prompts": self.tokenizing.prompts,
             "lengths": self.tokenizing.lengths,
+            **self.own,
         }
 
 
@@ -202,19 +246,19 @@ def build_encoder(
     token, unless the settings say otherwise.
     """
     folder: Path | None = None
+    own: Record = {}
     pooling = settings.pooling
     assert pooling and settings.query_length and settings.document_length
     assert settings.mcls_every and settings.normalize is not None
     seed_parameters(settings.seed)
     if settings.model:
         folder = model_folder(settings.model, offline=True)
+        own = own_facts(folder)
         model, tokenizer = load_pretrained(
-            own_facts(folder, pooling=pooling).get("transformer", folder),
-            decoder=pooling == "first-decoder-token",
-            head=head,
+            own.get("transformer", folder), decoder=pooling == "first-decoder-token", head=head
         )
-        if pooling == "last-token":
-            end_with_eos(tokenizer)
+        if pooling != own.get("pooling"):
+            fit_tokenizer(tokenizer, pooling)
         if settings.tag_tokens:
             add_tokens(model, tokenizer, TAG_TOKENS)
     else:
@@ -230,6 +274,8 @@ def build_encoder(
         limits | (lengths or {}),
         prompts={side: prompt for side, prompt in prompts.items() if prompt},
         mcls_every=settings.mcls_every,
+        head=read_head(own.get("head", ())),
+        facts=own,
     )
     return after_first_text(encoder, folder) if folder else encoder
 
@@ -255,6 +301,14 @@ def _from_scratch(
         ),
         tokenizer,
     )
+
+
+def fit_tokenizer(tokenizer: Any, pooling: str) -> None:
+    """Make a tokenizer give the tokens that another pooling than the model's own needs."""
+    if pooling in ("cls", "mcls"):
+        check_cls(tokenizer, pooling)
+    elif pooling == "last-token":
+        end_with_eos(tokenizer)
 
 
 def check_cls(tokenizer: Any, pooling: str) -> None:
@@ -284,60 +338,29 @@ def save_encoder(encoder: Encoder, folder: Path) -> None:
     A pooling that it lacks is written as a module that it cannot find, so that it refuses the
     folder: without a list of modules it would silently take the mean.
     """
+    versions = {"transformers": transformers.__version__, "pytorch": torch.__version__}
     if isinstance(encoder.model, Bag):
         table = encoder.model.table(encoder.tokenizer)
         table.write(folder, normalize=encoder.normalize)
+        write_about(folder, encoder.facts(), versions)
         return
     tokenizer = encoder.tokenizer
     if tokenizer.pad_token_id is None:  # GPT-2's; others pad with it, and any masked token will do
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
     encoder.model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    if encoder.pooling in POOLING_NAMES:
-        _save_sentence_transformers(encoder, folder)
-    else:
-        kind = f"structkit.only_structkit_encodes_with.pooling_{encoder.pooling.replace('-', '_')}"
-        modules = [{"idx": 0, "name": "0", "path": "", "type": kind}]
-        write_json(folder / "modules.json", modules)
-
-
-def _save_sentence_transformers(encoder: Encoder, folder: Path) -> None:
-    names = [("", "Transformer"), ("1_Pooling", "Pooling")]
-    if encoder.normalize:
-        names.append(("2_Normalize", "Normalize"))
-    modules = [
-        {
-            "idx": number,
-            "name": str(number),
-            "path": path,
-            "type": f"sentence_transformers.models.{kind}",
-        }
-        for number, (path, kind) in enumerate(names)
-    ]
-    for path, _ in names[1:]:
-        (folder / path).mkdir()
-    write_json(folder / "modules.json", modules)
-    pooling = {
-        "word_embedding_dimension": encoder.model.config.hidden_size,
-        "pooling_mode_cls_token": encoder.pooling == "cls",
-        "pooling_mode_mean_tokens": encoder.pooling == "mean",
-        "pooling_mode_lasttoken": encoder.pooling == "last-token",
-    }
-    write_json(folder / "1_Pooling" / "config.json", pooling)
-    versions = {"transformers": transformers.__version__, "pytorch": torch.__version__}
-    about = {"__version__": versions, "similarity_fn_name": "dot"}
-    prompts = {side: encoder.tokenizing.prompts.get(side, "") for side in ("query", "document")}
-    write_json(folder / "config_sentence_transformers.json", {**about, "prompts": prompts})
-    length = encoder.tokenizing.lengths["document"]
-    write_json(
-        folder / "sentence_bert_config.json", {"max_seq_length": length, "do_lower_case": False}
-    )
+    kinds = write_head(encoder.head, folder)
+    pooled = int(encoder.model.config.hidden_size)
+    write_sentence_files(folder, encoder.facts(), kinds, pooled=pooled, versions=versions)
 
 
 def load_encoder(folder: Path, facts: Record) -> Encoder:
     """The encoder that `save_encoder` wrote, with the poolings and lengths of its facts."""
-    decoder = facts["pooling"] == "first-decoder-token"
-    return _encoder(folder, *load_pretrained(folder, decoder=decoder), facts)
+    pooling, head = facts["pooling"], head_modules(folder)
+    model, tokenizer = load_pretrained(folder, decoder=pooling == "first-decoder-token")
+    if pooling in ("cls", "mcls"):
+        check_cls(tokenizer, pooling)
+    return _encoder(folder, model, tokenizer, facts, head)
 
 
 def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any, Record]:
@@ -348,7 +371,7 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
     they are None. Errors: `UserError` that names the file and the remedy.
     """
     changes = {key: value for key, value in changes.items() if value is not None}
-    if changes.get("pooling", "mean") not in POOLINGS:
+    if not (changes.get("pooling", "mean") in POOLINGS or is_pooling(changes["pooling"])):
         problem = f"{flag('pooling', changes['pooling'])} is not {' or '.join(POOLINGS)}"
         raise UserError(problem, "name one of them", status=2)
     folder = model_folder(name, offline=offline)
@@ -359,21 +382,31 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
         method = registry.load("method", facts["method"], status=1)
         model = method.load(folder, facts)
     else:
-        own = own_facts(folder, pooling=changes.get("pooling"))
-        model, tokenizer = load_pretrained(
-            own.pop("transformer", folder),
-            decoder=changes.get("pooling") == "first-decoder-token",
-        )
-        facts = plain_facts(fitting_pooling(model, tokenizer)) | own | changes
-        if facts["pooling"] == "last-token" and "pooling" not in own:
-            end_with_eos(tokenizer)
-        model = _encoder(folder, model, tokenizer, facts)
+        model, facts = _of_others(folder, changes)
     if isinstance(model, nn.Module):  # a parser is not one
         model.eval()
     return model, facts | {"folder": folder}
 
 
-def _encoder(folder: Path, model: Any, tokenizer: Any, facts: Record) -> Encoder:
+def _of_others(folder: Path, changes: Record) -> tuple[Encoder, Record]:
+    """The encoder of a folder that structkit did not write, and its facts."""
+    own = own_facts(folder, pooling=changes.get("pooling"))
+    place, head = own.pop("transformer", folder), own.pop("head", ())
+    decoder = changes.get("pooling") == "first-decoder-token"
+    model, tokenizer = load_pretrained(place, decoder=decoder)
+    length = natural_length(tokenizer, model.config)
+    facts = plain_facts(fitting_pooling(model, tokenizer)) | own | changes
+    lengths = {"query": length, "document": length} | own.get("lengths", {})
+    most = positions(model) or LENGTH
+    facts["lengths"] = {side: min(each, most) for side, each in lengths.items()}
+    if "pooling" not in own:
+        fit_tokenizer(tokenizer, facts["pooling"])
+    return _encoder(folder, model, tokenizer, facts, head), facts
+
+
+def _encoder(
+    folder: Path, model: Any, tokenizer: Any, facts: Record, head: Sequence[tuple[str, Path]]
+) -> Encoder:
     encoder = Encoder(
         model,
         tokenizer,
@@ -382,6 +415,8 @@ def _encoder(folder: Path, model: Any, tokenizer: Any, facts: Record) -> Encoder
         facts["lengths"],
         prompts=facts.get("prompts"),
         mcls_every=facts.get("mcls_every", MCLS_EVERY),
+        head=read_head(head),
+        facts=facts,
     )
     return after_first_text(encoder, folder)
 

@@ -54,6 +54,11 @@ class Batch(Protocol):
         """Which documents are not negatives of which queries, (queries, documents)."""
         ...
 
+    @property
+    def present(self) -> Tensor | None:
+        """Which places for documents hold one, (places,); None if all do."""
+        ...
+
 
 B = TypeVar("B", bound=Batch)
 B_contra = TypeVar("B_contra", bound=Batch, contravariant=True)

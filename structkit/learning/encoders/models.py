@@ -35,7 +35,6 @@ from transformers import (
     AutoConfig,
     AutoModel,
     AutoModelForSeq2SeqLM,
-    AutoModelForTextEncoding,
     AutoTokenizer,
     BertConfig,
     BertModel,
@@ -45,12 +44,19 @@ from transformers import (
     T5ForConditionalGeneration,
     T5Model,
 )
-from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
-from structkit.learning.folders import AGAIN, PICKLES, pickled
+from structkit.learning.encoders.pretrained import (
+    check_model,
+    check_tokenizer,
+    encoder_class,
+    natural_length,
+)
+from structkit.learning.folders import PICKLES, pickled
+from structkit.learning.json_files import AGAIN
 from structkit.learning.static import Table, is_table
+from structkit.learning.training.settings import ANY_LENGTH
 from structkit.structure.sentinels import SENTINELS
 
 # what damaged folders have been seen to raise
@@ -80,10 +86,7 @@ def load_pretrained(folder: Path, *, decoder: bool = False, head: bool = False) 
                 f"the model {folder} is a table of token vectors", f"use {flag('pooling', 'mean')}"
             )
         return load_bag(folder)
-    if not (folder / "config.json").is_file():
-        raise UserError(
-            f"the folder {folder} holds no config.json", "name a folder that holds a model"
-        )
+    check_model(folder)
     try:
         return _load(folder, decoder, head)
     except ImportError as error:
@@ -101,17 +104,29 @@ def _load(name: Path, decoder: bool, head: bool) -> tuple[Any, Any]:
     if (decoder or head) and not config.is_encoder_decoder:
         raise UserError(f"the model {name} has no decoder", "use a T5 model, or another pooling")
     kind: Any = AutoModelForSeq2SeqLM if head else AutoModel
-    if not decoder and not head and config.model_type in MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES:
-        kind = AutoModelForTextEncoding  # of a T5, only the encoder
+    if not decoder and not head:
+        kind = encoder_class(name, config) or AutoModel
     model, loading = kind.from_pretrained(name, **SAFE, output_loading_info=True)
     # an untrained weight in a trained model is an error; the pooler is never used
     missing = sorted(key for key in loading["missing_keys"] if not key.startswith("pooler."))
     if missing:
         raise ValueError(f"it lacks {len(missing)} weights ({missing[0]}, …)")
     tokenizer = AutoTokenizer.from_pretrained(name, **PLAIN)
-    if not isinstance(tokenizer.model_max_length, int | float):
-        raise ValueError(f"model_max_length is not a number: {tokenizer.model_max_length!r:.80}")
+    check_tokenizer(name, tokenizer, model)
     return model.float(), tokenizer
+
+
+def natural_lengths(folder: Path) -> dict[str, int]:
+    """Return the natural lengths of the model in a folder, of queries and of documents."""
+    if is_table(folder):
+        return dict(ANY_LENGTH)
+    check_model(folder)
+    try:
+        config = AutoConfig.from_pretrained(folder, **PLAIN)
+        length = natural_length(AutoTokenizer.from_pretrained(folder, **PLAIN), config)
+    except DAMAGE as error:
+        raise explain(folder, error) from None
+    return {"query": length, "document": length}
 
 
 def add_tokens(model: Any, tokenizer: Any, names: Sequence[str]) -> None:

@@ -225,27 +225,37 @@ def equal_lengths(lengths: list[int]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Tokens:
-    """A batch of token ids and its mask, both (batch, length); the mask is 1 on real tokens."""
+    """A batch of token ids and its mask, both (batch, length); the mask is 1 on real tokens.
+
+    `counted` is 1 on the tokens that a pooling counts, where these are not all real ones.
+    """
 
     ids: Tensor
     mask: Tensor
+    counted: Tensor | None = None
 
     def to(self, device: torch.device) -> Tokens:
-        return Tokens(self.ids.to(device), self.mask.to(device))
+        counted = None if self.counted is None else self.counted.to(device)
+        return Tokens(self.ids.to(device), self.mask.to(device), counted)
 
     def shortened(self, rows: Tensor) -> Tokens:
         """Some rows, only as wide as their longest text."""
         mask = self.mask[rows]
         width = int(mask.sum(1).max())
-        return Tokens(self.ids[rows, :width], mask[:, :width])
+        counted = None if self.counted is None else self.counted[rows, :width]
+        return Tokens(self.ids[rows, :width], mask[:, :width], counted)
 
 
-def pad(ids: Sequence[Sequence[int]], padding: int) -> Tokens:
+def pad(ids: Sequence[Sequence[int]], padding: int, skipped: Sequence[int] = ()) -> Tokens:
     """Token ids as one batch, as wide as its longest text.
 
-    Padding is on the right, where causal attention never sees it.
+    Padding is on the right, where causal attention never sees it. `skipped` says how many tokens
+    at the beginning of each text do not count.
     """
     width = max(1, *map(len, ids))
     rows = [[*row, *[padding] * (width - len(row))] for row in ids]
-    mask = [[1] * len(row) + [0] * (width - len(row)) for row in ids]
-    return Tokens(torch.tensor(rows), torch.tensor(mask))  # (batch, length) each
+    mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in ids])
+    counted = None
+    if any(skipped):
+        counted = mask * (torch.arange(width) >= torch.tensor(skipped)[:, None])
+    return Tokens(torch.tensor(rows), mask, counted)  # (batch, length) each

@@ -25,27 +25,62 @@ def decoder_states(model: Any, decoder_ids: Tensor, states: Tensor, mask: Tensor
     return result
 
 
-def pool_cls(model: Any, states: Tensor, mask: Tensor) -> Tensor:
-    """The state of the first token."""
+def pool_cls(states: Tensor, mask: Tensor) -> Tensor:
+    """Return the state of the first token."""
     return states[:, 0]
 
 
-def pool_mean(model: Any, states: Tensor, mask: Tensor) -> Tensor:
-    """The mean state of the real tokens."""
+def pool_first(states: Tensor, mask: Tensor) -> Tensor:
+    """Return the state of the first token that counts.
+
+    >>> pool_first(torch.tensor([[[1.0], [2.0], [3.0]]]), torch.tensor([[0, 1, 1]])).tolist()
+    [[2.0]]
+    """
+    return states[torch.arange(states.shape[0], device=states.device), mask.argmax(1)]
+
+
+def pool_max(states: Tensor, mask: Tensor) -> Tensor:
+    """Return the largest value of each dimension over the tokens that count."""
+    return states.masked_fill(mask.unsqueeze(-1) == 0, float("-inf")).amax(1)
+
+
+def pool_mean(states: Tensor, mask: Tensor) -> Tensor:
+    """Return the mean state of the tokens that count."""
     weights = mask.unsqueeze(-1).to(states.dtype)  # (batch, length, 1)
     return (states * weights).sum(1) / weights.sum(1).clamp(min=1)  # (batch, dim)
 
 
-def pool_last_token(model: Any, states: Tensor, mask: Tensor) -> Tensor:
-    """The state of the last real token, wherever the padding is.
+def pool_mean_sqrt_length(states: Tensor, mask: Tensor) -> Tensor:
+    """Return the sum of the states over the square root of their number."""
+    weights = mask.unsqueeze(-1).to(states.dtype)
+    return (states * weights).sum(1) / weights.sum(1).clamp(min=1).sqrt()
+
+
+def pool_weighted_mean(states: Tensor, mask: Tensor) -> Tensor:
+    """Return the mean state, in which the n-th token of a text counts n times.
+
+    Source: Muennighoff 2022, "SGPT" (arXiv 2202.08904), section 3.1.
+
+    >>> states = torch.tensor([[[3.0], [6.0], [9.0]]])
+    >>> pool_weighted_mean(states, torch.tensor([[1, 1, 0]])).tolist()
+    [[5.0]]
+    """
+    places = torch.arange(1, mask.shape[1] + 1, device=mask.device)  # padding is on the right
+    weights = (mask * places).unsqueeze(-1).to(states.dtype)  # (batch, length, 1)
+    return (states * weights).sum(1) / weights.sum(1).clamp(min=1)
+
+
+def pool_last_token(states: Tensor, mask: Tensor) -> Tensor:
+    """Return the state of the last token that counts, wherever the padding is; zeros if none does.
 
     >>> states = torch.tensor([[[1.0], [2.0], [3.0]], [[1.0], [2.0], [3.0]]])
-    >>> pool_last_token(None, states, torch.tensor([[1, 1, 0], [0, 1, 1]])).tolist()
+    >>> pool_last_token(states, torch.tensor([[1, 1, 0], [0, 1, 1]])).tolist()
     [[2.0], [3.0]]
     """
     places = torch.arange(mask.shape[1], device=mask.device)
+    rows = torch.arange(states.shape[0], device=states.device)
     last = (mask * places).argmax(1)  # (batch,)
-    return states[torch.arange(states.shape[0], device=states.device), last]
+    return states[rows, last] * mask[rows, last].unsqueeze(-1).to(states.dtype)
 
 
 def pool_first_decoder_token(model: Any, states: Tensor, mask: Tensor) -> Tensor:
@@ -70,10 +105,34 @@ def pool_mcls(states: Tensor, mask: Tensor, every: int, closing: int) -> Tensor:
     return (chosen * weights).sum(1) / weights.sum(1)  # (batch, dim)
 
 
-Pooling = Callable[[Any, Tensor, Tensor], Tensor]
+# states (batch, length, dim) and which tokens count (batch, length), to (batch, dim)
+Pooling = Callable[[Tensor, Tensor], Tensor]
 OF_TOKENS: dict[str, Pooling] = {
     "cls": pool_cls,
+    "max": pool_max,
     "mean": pool_mean,
+    "mean-sqrt-length": pool_mean_sqrt_length,
+    "weighted-mean": pool_weighted_mean,
     "last-token": pool_last_token,
-    "first-decoder-token": pool_first_decoder_token,
 }
+
+
+def pool(names: str, states: Tensor, mask: Tensor, counted: Tensor | None) -> Tensor:
+    """Return the poolings of `names` (joined by +) one beside the other, (batch, poolings * dim).
+
+    `counted` are the tokens that take part, where these are not all of the mask.
+    """
+    poolings = [OF_TOKENS[name] for name in names.split("+")]
+    if counted is not None:
+        poolings = [pool_first if each is pool_cls else each for each in poolings]
+    pooled = [each(states, mask if counted is None else counted) for each in poolings]
+    return pooled[0] if len(pooled) == 1 else torch.cat(pooled, -1)
+
+
+def is_pooling(names: str) -> bool:
+    """Return whether a name is that of poolings of tokens, one or several joined by +.
+
+    >>> is_pooling("mean"), is_pooling("cls+max"), is_pooling("mcls"), is_pooling("mean+")
+    (True, True, False, False)
+    """
+    return all(name in OF_TOKENS for name in names.split("+"))

@@ -17,13 +17,14 @@ from structkit.learning.folders import (
     model_folder,
     own_facts,
 )
+from structkit.learning.sentence_folders import POOLING_NAMES, SIMILARITIES
 from structkit.learning.training.settings import LENGTH, GradientSettings
 from structkit.records.jsonl import Record
 from structkit.settings import setting, settings_of
 
 MCLS_EVERY = 256
 COSINES = 0.05  # the usual temperature of scores between -1 and 1
-POOLINGS = ("cls", "mean", "last-token", "first-decoder-token", "mcls")
+POOLINGS = (*POOLING_NAMES, "first-decoder-token", "mcls")
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,11 @@ class EncoderSettings(GradientSettings, ModelSettings):
         if not self.model:
             return self.fill_in({})
         own = own_facts(model_folder(self.model, offline=True), pooling=self.pooling)
+        if "transformer" in own:  # of sentence-transformers: what it leaves open, its model says
+            models = import_module("structkit.learning.encoders.models")
+            known = own.get("lengths", {})
+            whole = {"query", "document"} <= known.keys()
+            own["lengths"] = known if whole else models.natural_lengths(own["transformer"]) | known
         for kind, named in (("prompt", "prompts"), ("length", "lengths")):
             own |= {f"{side}_{kind}": value for side, value in own.get(named, {}).items()}
         if self.normalize not in (None, own.get("normalize")):
@@ -150,11 +156,20 @@ def check_decoder(settings: EncoderSettings) -> None:
         raise UserError(f"{none} has no decoder", f"use {other}", status=2)
 
 
+def _are_poolings(value: str) -> bool:
+    """Whether a text is a pooling, or several of tokens that are joined by +."""
+    return value in POOLINGS or POOLING_NAMES.keys() >= set(value.split("+"))
+
+
 # what each field of structkit.json must be that is needed to load an encoder
 FACTS: dict[str, Callable[[Any], bool]] = {
-    "pooling": lambda value: isinstance(value, str) and value in POOLINGS,
+    "pooling": lambda value: isinstance(value, str) and _are_poolings(value),
     "normalize": lambda value: isinstance(value, bool),
     "lengths": are_lengths,
     "prompts": lambda value: value is None or are_prompts(value),
     "mcls_every": lambda value: value is None or is_count(value) and value > 0,
+    "include_prompt": lambda value: value is None or isinstance(value, bool),
+    "lower_case": lambda value: value is None or isinstance(value, bool),
+    "similarity": lambda value: value is None or value in SIMILARITIES,
+    "dimensions": lambda value: value is None or is_count(value) and value > 0,
 }

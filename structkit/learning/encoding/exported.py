@@ -28,8 +28,9 @@ NOTES = "about.json"
 TOKENIZER, PLAIN = "tokenizer.json", "plain-tokenizer.json"
 SAMPLE = ["a", "Green tea, two cups.", "def add(a, b): return a + b  # <p>café</p> 一二三"]
 BATCH_TOKENS = 512  # with more, the states of a layer no longer fit in the cache
-# token ids and their mask, (batch, length) each, to embeddings, (batch, dim)
-Compute = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]]
+# token ids, their mask and, if a prompt is left out, which tokens count, (batch, length) each, to
+# embeddings, (batch, dim)
+Compute = Callable[[dict[str, NDArray[np.int64]]], NDArray[np.float32]]
 # a folder in the cache, and the notes on it
 Export = tuple[Path, Record]
 
@@ -65,9 +66,9 @@ class Onnx:
         """What it has written, ready to compute."""
         run = session(place / self.graph).run
 
-        def compute(ids: NDArray[np.int64], mask: NDArray[np.int64]) -> NDArray[np.float32]:
+        def compute(inputs: dict[str, NDArray[np.int64]]) -> NDArray[np.float32]:
             embeddings: NDArray[np.float32]
-            (embeddings,) = run(None, {"ids": ids, "mask": mask})
+            (embeddings,) = run(None, inputs)
             return embeddings
 
         return compute
@@ -135,8 +136,8 @@ class OpenVino:
         compiled = openvino().Core().compile_model(str(place / self.graph), "CPU", settings)
         infer = compiled.create_infer_request().infer
 
-        def compute(ids: NDArray[np.int64], mask: NDArray[np.int64]) -> NDArray[np.float32]:
-            embeddings: NDArray[np.float32] = infer({"ids": ids, "mask": mask})[0].copy()
+        def compute(inputs: dict[str, NDArray[np.int64]]) -> NDArray[np.float32]:
+            embeddings: NDArray[np.float32] = infer(inputs)[0].copy()
             return embeddings
 
         return compute
@@ -189,6 +190,8 @@ class ExportedEncoder(TokenModel):
             plain=tokenizers[-1],
             positions=notes["positions"],
             padding=notes["padding"],
+            ends=notes["ends"],
+            from_end=notes["from_end"],
         )
         self.truncation = self.tokenizing.truncation
         self.sample = np.array(notes["sample"], np.float32)
@@ -205,7 +208,12 @@ class ExportedEncoder(TokenModel):
         mask = np.arange(lengths.max()) < lengths[:, None]  # (inputs, length)
         padded = np.full(mask.shape, self.tokenizing.padding, np.int64)
         padded[mask] = np.concatenate([np.array(row, np.int64) for row in ids])
-        return self.compute(padded, mask.astype(np.int64))
+        computed = {"ids": padded, "mask": mask.astype(np.int64)}
+        if self.tokenizing.ends is not None:
+            skipped = [each.skipped if isinstance(each, Chunk) else 0 for each in inputs]
+            before = np.arange(lengths.max()) < np.array(skipped)[:, None]
+            computed["counted"] = (mask & ~before).astype(np.int64)
+        return self.compute(computed)
 
     def agreement(self) -> float:
         """The lowest cosine between its embeddings of sample texts and those of torch."""

@@ -112,6 +112,8 @@ def export(
                 "mcls_every": own.mcls_every,
                 "positions": own.positions,
                 "padding": own.padding,
+                "ends": own.ends,
+                "from_end": own.from_end,
                 "split_special_tokens": own.tokenizer.encode_special_tokens,
                 "runtime": runtime.version(),
                 "facts": {name: facts[name] for name in facts if name != "folder"},
@@ -137,21 +139,24 @@ def export(
 
 
 class _Embedding(nn.Module):
-    """The graph: ids and mask to embeddings, (batch, dim)."""
+    """The graph: ids, mask and perhaps which tokens count, to embeddings, (batch, dim)."""
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__()
         self.encoder = encoder
 
-    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
-        encoder = self.encoder
-        return encoder.pooled(token_states(encoder.model, Tokens(ids, mask)), mask)
+    def forward(self, ids: Tensor, mask: Tensor, counted: Tensor | None = None) -> Tensor:
+        encoder, tokens = self.encoder, Tokens(ids, mask, counted)
+        return encoder.pooled(token_states(encoder.model, tokens, encoder.pooling), tokens)
 
 
 def write_graph(encoder: Encoder, file: Path) -> None:
     """Write the ONNX graph from token ids and their mask, (batch, length) each, to embeddings."""
     model = encoder.model
     tokens = encoder.batch([[5, 6, 7, 8], [5, 6, 7]])
+    inputs = {"ids": tokens.ids, "mask": tokens.mask}
+    if encoder.tokenizing.ends is not None:  # a prompt may be left out
+        inputs["counted"] = tokens.mask
     axes = {0: "batch", 1: "length"}
     attention = model.config._attn_implementation
     model.set_attn_implementation("eager")
@@ -160,11 +165,11 @@ def write_graph(encoder: Encoder, file: Path) -> None:
             warnings.simplefilter("ignore")  # about shapes that are the same for every text
             torch.onnx.export(
                 _Embedding(encoder).eval(),
-                (tokens.ids, tokens.mask),
+                tuple(inputs.values()),
                 str(file),
-                input_names=["ids", "mask"],
+                input_names=list(inputs),
                 output_names=["embeddings"],
-                dynamic_axes={"ids": axes, "mask": axes, "embeddings": {0: "batch"}},
+                dynamic_axes={**dict.fromkeys(inputs, axes), "embeddings": {0: "batch"}},
                 dynamo=False,
             )
     finally:

@@ -14,7 +14,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from structkit.learning.folders import damaged
+from structkit.learning.json_files import damaged
 
 FILE = "vocabulary.json"
 KINDS = ("word", "suffix_2", "suffix_3", "shape")

@@ -18,7 +18,7 @@ import orjson
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from structkit.errors import UserError, flag
-from structkit.learning.folders import damaged
+from structkit.learning.json_files import damaged
 from structkit.learning.training.tokens import Truncation
 
 UNKNOWN = "<unk>"

@@ -15,7 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from structkit.learning.folders import WEIGHTS, damaged, read_weights, write_weights
+from structkit.learning.folders import WEIGHTS, read_weights, write_weights
+from structkit.learning.json_files import damaged
 from structkit.learning.training.settings import Method, Step
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Model, Truncation

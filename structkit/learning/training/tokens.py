@@ -24,11 +24,15 @@ SLICE = 1 << 17  # characters that are tokenized together: their tokens take 100
 
 @dataclass(frozen=True)
 class Chunk:
-    """A stretch of a text as token ids; `start` and `end` are its characters in the text."""
+    """A stretch of a text as token ids; `start` and `end` are its characters in the text.
 
-    ids: list[int]
+    The first `skipped` tokens are those of a prompt that does not count in the embedding.
+    """
+
+    ids: Sequence[int]
     start: int
     end: int
+    skipped: int = 0
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -137,7 +141,9 @@ class Tokenizing:
     every so many tokens. `opening` and `closing` are the special tokens around a text. `plain` is
     the tokenizer for texts without tags, to which `<p>` is ordinary text: for queries, and for
     documents while they are `untagged`. `positions` is the most tokens that the model can read,
-    None where there is no limit. With `bare` a text has no special tokens around it.
+    None where there is no limit. With `bare` a text has no special tokens around it. With `ends`,
+    the special tokens with which a text may end, prompts do not count in embeddings. `from_end`
+    cuts a long text at its beginning.
     """
 
     def __init__(
@@ -151,7 +157,10 @@ class Tokenizing:
         positions: int | None = None,
         padding: int | None = None,
         bare: bool = False,
+        ends: Sequence[int] | None = None,
+        from_end: bool = False,
     ) -> None:
+        self.ends, self.from_end = ends, from_end
         self.tokenizer, self.plain, self.bare = tokenizer, plain or tokenizer, bare
         for each in (self.tokenizer, self.plain):
             each.no_padding()
@@ -183,6 +192,25 @@ class Tokenizing:
             )
         self.lengths = {**self.trained, **({kind: length} if length else {})}
 
+    def inputs(self, texts: Sequence[str], kind: str) -> list[Sequence[int] | Chunk]:
+        """Texts as token ids, in chunks where a prompt before them does not count."""
+        ids, skipped = self.ids(texts, kind), self.skipped(kind)
+        if not skipped:
+            return [*ids]
+        return [Chunk(each, 0, len(text), skipped) for each, text in zip(ids, texts, strict=True)]
+
+    def skipped(self, kind: str) -> int:
+        """How many tokens of each text are those of a prompt that does not count.
+
+        They are the tokens of the prompt alone without a special token at its end, as
+        sentence-transformers counts them.
+        """
+        prompt = self.prompts.get(kind)
+        if self.ends is None or not prompt or self.mcls_every:
+            return 0
+        ((ids,), _) = self._cut([prompt], kind)
+        return len(ids) - (len(ids) > 0 and ids[-1] in self.ends)
+
     def ids(self, texts: Sequence[str], kind: str) -> list[Sequence[int]]:
         """Token ids without padding; longer texts are truncated and counted."""
         if prompt := self.prompts.get(kind):
@@ -190,7 +218,7 @@ class Tokenizing:
         if self.mcls_every:
             return self._with_cls_tokens(texts, kind)
         length = self.lengths[kind]
-        shorter = [beginning(text, length) for text in texts]
+        shorter = texts if self.from_end else [beginning(text, length) for text in texts]
         ids, cut = self._cut(shorter, kind)
         # where a beginning turns out to have too few tokens, the whole text is read
         again = [
@@ -213,7 +241,8 @@ class Tokenizing:
         if whole:
             tokenizer.no_truncation()
         else:
-            tokenizer.enable_truncation(self.lengths[kind])
+            side = "left" if self.from_end else "right"
+            tokenizer.enable_truncation(self.lengths[kind], direction=side)
         encode = tokenizer.encode_batch if offsets else tokenizer.encode_batch_fast
         for some in _slices(texts):
             yield from encode(some, add_special_tokens=not (whole or self.bare))
@@ -269,11 +298,12 @@ class Tokenizing:
                 status=2,
             )
         self.truncation.count(kind, 1)
+        skipped = 0 if self.ends is None or not prompt else len(self.opening) + len(prompt)
         found = []
         for start in range(0, max(1, len(ids)), size):
             places = offsets[start : start + size] or [(0, 0)]
             content = self.with_special_tokens(prompt + ids[start : start + size])
-            found.append(Chunk(content, places[0][0], places[-1][1]))
+            found.append(Chunk(content, places[0][0], places[-1][1], skipped))
         return found
 
 
@@ -371,9 +401,9 @@ class TokenModel(Model):
     parts = ("chunk",)
     tokenizing: Tokenizing
 
-    def inputs(self, texts: Sequence[str], side: str) -> list[Sequence[int]]:
+    def inputs(self, texts: Sequence[str], side: str) -> list[Sequence[int] | Chunk]:
         """Texts as token ids."""
-        return self.tokenizing.ids(texts, side)
+        return self.tokenizing.inputs(texts, side)
 
     def read_field(self, name: str) -> None:
         """Whether texts may have tags is known of the field."""

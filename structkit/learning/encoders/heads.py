@@ -1,0 +1,139 @@
+"""What comes after the pooling of a model: Dense and Normalize modules of sentence-transformers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor, nn
+from torch.nn import functional
+
+from structkit.errors import UserError
+from structkit.learning.folders import PICKLES, WEIGHTS, pickled, write_weights
+from structkit.learning.json_files import check_regular, damaged, json_of
+from structkit.records.output import write_json
+
+CONFIG = "config.json"
+# activations without weights and settings, by their names in torch.nn
+ACTIVATIONS = (
+    *("Tanh", "Identity", "ReLU", "ReLU6", "GELU", "SiLU", "Sigmoid", "ELU", "SELU", "CELU"),
+    *("LeakyReLU", "Mish", "Softplus", "Softsign", "Hardtanh", "Hardswish", "Hardsigmoid"),
+    *("LogSigmoid", "Tanhshrink", "Softshrink", "Hardshrink"),
+)
+HOMES = ("torch.nn", "torch.nn.modules.activation", "torch.nn.modules.linear")
+EMBEDDING = "sentence_embedding"  # what a module must read and write, where it says so
+
+
+class Normalize(nn.Module):
+    """Scales embeddings to length 1."""
+
+    def forward(self, embeddings: Tensor) -> Tensor:
+        return functional.normalize(embeddings, dim=-1)
+
+
+class Dense(nn.Module):
+    """A linear map of embeddings and an activation; with `residual`, the input is added."""
+
+    def __init__(self, config: dict[str, Any], activation: nn.Module) -> None:
+        super().__init__()
+        self.config, self.activation = config, activation
+        given, made = config["in_features"], config["out_features"]
+        self.linear = nn.Linear(given, made, bias=config.get("bias", True))
+        self.adds = bool(config.get("use_residual"))
+        if self.adds and given != made:
+            self.residual = nn.Linear(given, made, bias=False)
+
+    def forward(self, embeddings: Tensor) -> Tensor:
+        made: Tensor = self.activation(self.linear(embeddings))
+        if not self.adds:
+            return made
+        return made + (self.residual(embeddings) if hasattr(self, "residual") else embeddings)
+
+    @classmethod
+    def read(cls, folder: Path) -> Dense:
+        """Return the module in a folder. Errors: a file that is damaged, or what it cannot do."""
+        check_regular(folder)
+        config = json_of(folder / CONFIG)
+        try:
+            activation = _activation(config.get("activation_function"), folder)
+            with torch.device("meta"):  # it takes no memory before its weights are known to fit
+                dense = cls(config, activation)
+            ends = (config.get(f"module_{end}_name") for end in ("input", "output"))
+            if other := next((name for name in ends if name not in (None, EMBEDDING)), None):
+                problem = f"reads or writes {other}, which structkit cannot compute"
+                raise UserError(problem, "use another model").at(str(folder / CONFIG))
+        except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise damaged(f"is malformed ({error!r:.200})", folder / CONFIG) from None
+        try:
+            dense.load_state_dict(_weights(folder), assign=True)
+        except RuntimeError:
+            raise damaged(f"holds other weights than {CONFIG} says", folder / WEIGHTS) from None
+        return dense.float()
+
+    def write(self, folder: Path) -> None:
+        """Write the module as sentence-transformers reads it."""
+        write_json(folder / CONFIG, self.config)
+        weights = self.state_dict().items()
+        write_weights(folder, {name: each.detach().cpu().numpy() for name, each in weights})
+
+
+def _weights(folder: Path) -> dict[str, Tensor]:
+    """The weights of a module. Errors: they are a pickle, damaged, or not finite."""
+    file = folder / WEIGHTS
+    if not file.exists():
+        if old := sorted(each.name for each in folder.glob("*") if each.suffix in PICKLES):
+            raise pickled(str(folder), old[0])
+    try:
+        weights: dict[str, Tensor] = load_file(file)
+    except (OSError, SafetensorError) as error:
+        raise damaged(f"cannot be read (safetensors: {error})", file) from None
+    if not all(each.isfinite().all() for each in weights.values()):
+        raise damaged("holds numbers that are not finite", file)
+    return weights
+
+
+def _activation(path: str | None, folder: Path) -> nn.Module:
+    """The activation of that name; Tanh where there is none."""
+    home, _, name = (path or "torch.nn.Tanh").rpartition(".")
+    if home not in HOMES or name not in ACTIVATIONS:
+        problem = f"names the activation {path:.80}, which structkit does not run"
+        raise UserError(problem, f"use {', '.join(ACTIVATIONS[:6])} …").at(str(folder / CONFIG))
+    made: nn.Module = getattr(nn, name)()
+    return made
+
+
+def read_head(modules: Sequence[tuple[str, Path]]) -> nn.Sequential | None:
+    """Return the modules after a pooling, from their kinds and folders; None if there are none.
+
+    Errors: `UserError` where they do not fit together.
+    """
+    if not modules:
+        return None
+    made = [Dense.read(place) if kind == "Dense" else Normalize() for kind, place in modules]
+    dense = [each for each in made if isinstance(each, Dense)]
+    for before, after in zip(dense, dense[1:], strict=False):
+        if before.linear.out_features != after.linear.in_features:
+            raise damaged("holds Dense modules that do not fit together", modules[0][1].parent)
+    return nn.Sequential(*made)
+
+
+def write_head(head: nn.Sequential | None, folder: Path) -> list[str]:
+    """Write the Dense modules of a head into folders of a model's; return the kinds of all."""
+    kinds = []
+    for place, module in enumerate(head or (), 2):
+        kinds.append(type(module).__name__)
+        home = folder / f"{place}_{kinds[-1]}"
+        home.mkdir()
+        if isinstance(module, Dense):
+            module.write(home)
+    return kinds
+
+
+def head_widths(head: nn.Sequential | None) -> tuple[int, int] | None:
+    """Return the dimensions that a head takes and gives, None if it changes none."""
+    dense = [each.linear for each in head or () if isinstance(each, Dense)]
+    return (dense[0].in_features, dense[-1].out_features) if dense else None

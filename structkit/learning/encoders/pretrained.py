@@ -1,0 +1,131 @@
+"""Models of other libraries: which files are read, which class reads them, how long a text may be.
+
+Each follows sentence-transformers 6.2, `base/modules/transformer.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from inspect import signature
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import transformers
+from safetensors import SafetensorError, safe_open
+from tokenizers import normalizers
+from transformers import AutoModelForTextEncoding
+from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES
+
+from structkit.errors import UserError
+from structkit.learning.json_files import check_regular, damaged, json_of
+from structkit.learning.training.settings import LENGTH
+
+ADAPTER = "adapter_config.json"
+PARTS = re.compile("layer|block|group|depth|stage|expert")  # of a model, which repeat
+REPEATED = 1000  # times at most, or as often as there are weights
+BITS = 2**31  # beyond it, no number of a configuration is a size
+# encoder-decoder models of which sentence-transformers uses the encoder alone
+ENCODERS = (
+    *("t5", "mt5", "umt5", "udop", "longt5", "switch_transformers", "prophetnet", "t5gemma"),
+    *("blenderbot", "blenderbot-small", "m2m_100", "pegasus", "pegasus_x", "marian"),
+)
+
+
+def check_model(folder: Path) -> None:
+    """Raise for a folder whose files transformers would wait for, or build without an end."""
+    check_regular(folder)
+    if (folder / ADAPTER).exists():
+        raise UserError(
+            f"the folder {folder} holds an adapter, not a model of its own",
+            "merge it into its base model (merge_and_unload of peft), and save that",
+        )
+    config = json_of(folder / "config.json")
+    if config is None:
+        raise UserError(
+            f"the folder {folder} holds no config.json", "name a folder that holds a model"
+        )
+    tensors = sum(len(_tensor_names(file)) for file in folder.glob("*.safetensors"))
+    waiting = [("", config)]  # nested settings
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += value.items()
+        elif isinstance(value, list):
+            waiting += [(name, each) for each in value]
+        elif type(value) is int and value > (
+            max(REPEATED, tensors) if PARTS.search(name) else BITS
+        ):
+            problem = f"has {name} {value:,}, which its {tensors:,} weights cannot be"
+            raise damaged(problem, folder / "config.json")
+
+
+def _tensor_names(file: Path) -> list[str]:
+    """The names of the weights in a file; of a damaged one, none."""
+    try:
+        with safe_open(file, "pt") as weights:
+            return list(weights.keys())
+    except (OSError, SafetensorError, ValueError):
+        return []
+
+
+def encoder_class(name: Path, config: Any) -> Any:
+    """Return the class that loads the encoder alone, or None where the whole model is loaded."""
+    if config.model_type in MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES:
+        return AutoModelForTextEncoding  # of a T5, only the encoder
+    if config.model_type not in ENCODERS:
+        return None
+    family = type(config).__name__.removesuffix("Config")
+    if alone := getattr(transformers, f"{family}EncoderModel", None):
+        return alone
+    names = (key for file in name.glob("*.safetensors") for key in _tensor_names(file))
+    if any("decoder." in key for key in names):
+        return None
+    module = import_module(type(config).__module__.replace("configuration_", "modeling_"))
+    return getattr(module, f"{family}Encoder", None)
+
+
+def check_tokenizer(folder: Path, tokenizer: Any, model: Any) -> None:
+    """Raise for a tokenizer whose tokens the model cannot read."""
+    if not isinstance(tokenizer.model_max_length, int | float):
+        raise ValueError(f"model_max_length is not a number: {tokenizer.model_max_length!r:.80}")
+    rows = getattr(model.get_input_embeddings(), "num_embeddings", None)
+    token, number = max(tokenizer.get_vocab().items(), key=itemgetter(1), default=("", -1))
+    if rows is not None and number >= rows:
+        raise UserError(
+            f"the model {folder} has vectors of {rows:,} tokens, but its tokenizer has the token "
+            f"{token!r:.80} with number {number:,}",
+            "resize the table (resize_token_embeddings of transformers), train it, and save it",
+        )
+    types = tokenizer("a").get("token_type_ids") if callable(tokenizer) else None
+    if any(types or ()) and "token_type_ids" in signature(model.forward).parameters:
+        problem = f"the model {folder} reads types of tokens, which structkit does not give it"
+        raise UserError(problem, "use another model")
+
+
+def reads_with_decoder(config: Any) -> bool:
+    """Return whether sentence-transformers pools the states of such a model's decoder (BART)."""
+    return bool(config.is_encoder_decoder) and config.model_type not in ENCODERS
+
+
+def natural_length(tokenizer: Any, config: Any) -> int:
+    """Return the most tokens of a text where nothing else says so, as sentence-transformers does.
+
+    It is the smaller of `model_max_length` of the tokenizer and `max_position_embeddings`.
+    """
+    limits = [tokenizer.model_max_length, LENGTH]
+    positions = getattr(config, "max_position_embeddings", None)
+    if positions not in (None, -1):  # XLNet's -1 is no limit
+        limits.append(positions)
+    return max(1, int(min(limits)))
+
+
+def lower_case(tokenizer: Any) -> None:
+    """Make a tokenizer lowercase each text first, as `do_lower_case` of sentence-transformers."""
+    backend, lower = tokenizer.backend_tokenizer, normalizers.Lowercase()
+    own = backend.normalizer
+    several = isinstance(own, normalizers.Sequence)
+    steps = list(own) if several else [own] if own else []
+    if not any(isinstance(step, normalizers.Lowercase) for step in steps):
+        backend.normalizer = normalizers.Sequence([lower, *steps])

@@ -1,0 +1,272 @@
+"""Folders of sentence-transformers, read as that library reads them, or refused in one line.
+
+`modules.json` names the modules: a Transformer, its Pooling, and what comes after, Dense and
+Normalize. Source: sentence-transformers 6.2, `base/modules` and `sentence_transformer/modules`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from structkit.errors import UserError, flag
+from structkit.learning.json_files import AGAIN, damaged, json_of
+from structkit.records.jsonl import Record
+from structkit.records.output import write_json
+
+TABLE = "StaticEmbedding"  # the module of token vectors and their mean
+LIBRARY = "sentence_transformers."
+OLD = f"{LIBRARY}models."  # where all versions find the modules
+ABOUT = "config_sentence_transformers.json"
+# our names of poolings, and theirs
+POOLING_NAMES = {
+    "cls": "cls",
+    "max": "max",
+    "mean": "mean",
+    "mean-sqrt-length": "mean_sqrt_len_tokens",
+    "weighted-mean": "weightedmean",
+    "last-token": "lasttoken",
+}
+# how older folders name them, in the order in which they are concatenated
+LEGACY = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+# the settings of a Transformer: the first file that holds some counts
+SETTINGS = tuple(
+    f"sentence_{kind}_config.json"
+    for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+)
+# what of their names counts as a prompt of a side; the first one present counts, also if empty
+PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
+SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
+# settings of transformers that change how a model is computed, not what
+HARMLESS = {"trust_remote_code", "torch_dtype", "dtype", "attn_implementation", "padding_side"}
+HARMLESS |= {"model_max_length", "use_cache", "device_map", "low_cpu_mem_usage"}
+TEXT = {"method": "forward", "method_output_name": "last_hidden_state"}
+# what a Transformer must be set to, if it is set
+PLAIN = {"transformer_task": "feature-extraction", "module_output_name": "token_embeddings"}
+KEYWORDS = (
+    *("model_args", "tokenizer_args", "config_args"),
+    *("model_kwargs", "processor_kwargs", "config_kwargs"),
+)
+
+
+def sentence_facts(folder: Path, pooling: str | None) -> Record:
+    """Return what a folder says of itself; nothing if it has no `modules.json`.
+
+    `transformer` is the folder of the model itself, `head` the kinds and folders of what comes
+    after the pooling. `lengths` is missing where the tokenizer and the model decide. The pooling is
+    ignored where another is given. Errors: `UserError` for what cannot be reproduced.
+    """
+    modules = json_of(folder / "modules.json")
+    if not modules:
+        return {}
+    try:
+        return _facts(folder, modules, pooling)
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        raise UserError(
+            f"modules.json of {folder}, or a file that it names, is malformed ({error!r:.200})",
+            AGAIN,
+        ) from None
+
+
+def _facts(folder: Path, modules: Any, pooling: str | None) -> Record:
+    named = [(_kind(folder, each["type"]), _inside(folder, each["path"])) for each in modules]
+    kinds = [kind for kind, _ in named]
+    pooled = kinds[0] != TABLE
+    first = 2 if pooled else 1
+    if kinds[:first] != (["Transformer", "Pooling"] if pooled else [TABLE]):
+        raise _refused(folder, f"begins with {' and '.join(kinds[:2])}")
+    if not pooled and "Dense" in kinds:
+        raise _refused(folder, f"has Dense after {TABLE}")
+    place, after = named[0][1], named[first:]
+    facts: Record = {"transformer": place, "normalize": kinds[-1] == "Normalize"}
+    while after and after[-1][0] == "Normalize":
+        after.pop()
+    if after := [each for each in after if pooled]:
+        facts["head"] = after
+    if pooled:
+        facts |= _pooling(folder, json_of(named[1][1] / "config.json"), pooling)
+        facts |= _reading(folder, _settings(place))
+    return facts | _about(folder)
+
+
+def head_modules(folder: Path) -> list[tuple[str, Path]]:
+    """Return the kinds and folders of the Dense and inner Normalize modules of our own folder."""
+    modules = json_of(folder / "modules.json") or []
+    kinds = [(each["type"].rpartition(".")[2], folder / each["path"]) for each in modules]
+    after = [each for each in kinds if each[0] in ("Dense", "Normalize")]
+    while after and after[-1][0] == "Normalize":
+        after.pop()
+    return after
+
+
+def _kind(folder: Path, type_: str) -> str:
+    """The name of a module; one of another library, or of a kind unknown here, raises."""
+    kind = type_.rpartition(".")[2]
+    known = ("Transformer", "Pooling", "Dense", "Normalize", TABLE)
+    if kind not in known or not type_.startswith(LIBRARY):
+        shown = kind if type_.startswith(LIBRARY) else type_
+        raise _refused(folder, f"has a module {shown:.80}")
+    return kind
+
+
+def _refused(folder: Path, problem: str) -> UserError:
+    return UserError(
+        f"the model {folder} {problem}, which structkit cannot compute",
+        f"use a model of Transformer, Pooling, Dense and Normalize, or of {TABLE} and Normalize",
+    )
+
+
+def _inside(folder: Path, path: str) -> Path:
+    """A folder that a file of a model names; one that is not in the model's own folder raises."""
+    place = folder / path
+    if not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(folder)):
+        raise damaged(f"names a folder outside the model's: {path!r:.80}", folder / "modules.json")
+    return place
+
+
+def _pooling(folder: Path, said: Any, other: str | None) -> Record:
+    """Our names for the poolings in 1_Pooling/config.json, and whether prompts take part."""
+    if not isinstance(said, dict):
+        raise TypeError(f"the pooling {said!r:.80}")
+    whole = said.get("include_prompt", True)
+    facts: Record = {} if whole else {"include_prompt": False}
+    if other:
+        return facts
+    modes = said.get("pooling_mode")
+    if modes is None:
+        old = (*LEGACY, *sorted(said.keys() - LEGACY.keys()))
+        on = [key for key in old if key.startswith("pooling_mode_") and said.get(key)]
+        modes = [LEGACY.get(key, key) for key in on] or ["mean"]
+    modes = [modes] if isinstance(modes, str) else list(modes)
+    ours = {their: our for our, their in POOLING_NAMES.items()}
+    if not modes or not ours.keys() >= set(modes):
+        raise UserError(
+            f"the model {folder} has the pooling {' and '.join(map(str, modes)) or 'none'}",
+            f"choose {', '.join(POOLING_NAMES)} with {flag('pooling')}",
+        )
+    return facts | {"pooling": "+".join(ours[mode] for mode in modes)}
+
+
+def _settings(place: Path) -> Record:
+    """The settings of a Transformer: of the first of several files that holds some."""
+    every = (json_of(place / name) for name in SETTINGS)
+    said: Any = next(filter(None, every), {})
+    if not isinstance(said, dict):
+        raise TypeError(f"the settings {said!r:.80}")
+    return said
+
+
+def _reading(folder: Path, said: Record) -> Record:
+    """The lengths and the case of texts. Errors: settings that structkit does not follow."""
+    strange = [
+        f"{key} {said[key]}" for key, usual in PLAIN.items() if said.get(key, usual) != usual
+    ]
+    strange += [key for key in ("query_expansion", "processing_kwargs") if said.get(key)]
+    inputs = said.get("modality_config") or {"text": TEXT}
+    if "message" in inputs or inputs.get("text") != TEXT:
+        strange.append(f"modality_config {', '.join(inputs)}")  # texts go through a chat template
+    for name in KEYWORDS:
+        strange += [f"{name} {key}" for key in sorted(set(said.get(name) or ()) - HARMLESS)]
+    if strange:
+        problem = f"the model {folder} sets {strange[0]:.200}, which structkit does not follow"
+        raise UserError(problem, "encode with sentence-transformers: search reads its embeddings")
+    facts: Record = {"lower_case": True} if said.get("do_lower_case") else {}
+    most = said.get("max_seq_length")
+    for name in ("tokenizer_args", "processor_kwargs"):
+        most = (said.get(name) or {}).get("model_max_length", most)
+    lengths = {side: said.get(f"{side}_length") or most for side in ("query", "document")}
+    lengths = {side: length for side, length in lengths.items() if length is not None}
+    if not all(type(length) is int and length > 0 for length in lengths.values()):
+        raise TypeError(f"lengths {lengths}")
+    return facts | ({"lengths": lengths} if lengths else {})
+
+
+def _about(folder: Path) -> Record:
+    """Prompts, similarity and dimensions of `config_sentence_transformers.json`."""
+    about = json_of(folder / ABOUT) or {}
+    if (kind := about.get("model_type") or "SentenceTransformer") != "SentenceTransformer":
+        raise UserError(
+            f"the model {folder} is a {kind}, which gives no embeddings of texts",
+            "use a SentenceTransformer",
+        )
+    said = about.get("prompts") or {}
+    default = said.get(about.get("default_prompt_name")) or ""
+    sides = {side: _first(said, names, default) for side, names in PROMPTS.items()}
+    facts: Record = {
+        "prompts": {side: prompt for side, prompt in sides.items() if prompt},
+        "similarity": about.get("similarity_fn_name"),
+        "dimensions": about.get("truncate_dim"),
+    }
+    if facts["similarity"] not in SIMILARITIES:  # as sentence-transformers does
+        facts["similarity"] = "cosine"
+    most = facts["dimensions"]
+    if not (most is None or type(most) is int and most > 0):
+        raise TypeError(f"truncate_dim {most}")
+    if not all(isinstance(prompt, str) for prompt in facts["prompts"].values()):
+        raise TypeError(f"prompts {facts['prompts']}")
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _first(prompts: Record, names: Iterable[str], default: str) -> str:
+    """The prompt of a side: its own, an empty one included, or the default."""
+    own = (prompts[name] for name in names if prompts.get(name) is not None)
+    return next(own, default)
+
+
+def write_sentence_files(
+    folder: Path, facts: Record, head: list[str], *, pooled: int, versions: Record
+) -> None:
+    """Write what sentence-transformers needs to load an encoder with these facts.
+
+    `head` are the kinds of modules after the pooling, whose folders exist, `pooled` the dimensions
+    of a state. A pooling that the library lacks is written as a module that it cannot find, so that
+    it refuses the folder: without a list of modules it would silently take the mean.
+    """
+    names = facts["pooling"].split("+")
+    ours = not POOLING_NAMES.keys() >= set(names)
+    first = f"structkit.only_structkit_encodes_with.pooling_{names[0].replace('-', '_')}"
+    kinds = [*head, *(["Normalize"] if facts["normalize"] else ())]
+    modules = [(first, "")] if ours else [(f"{OLD}Transformer", ""), (f"{OLD}Pooling", "1_Pooling")]
+    modules += [(f"{OLD}{kind}", f"{place}_{kind}") for place, kind in enumerate(kinds, 2)]
+    content = [
+        {"idx": number, "name": str(number), "path": path, "type": kind}
+        for number, (kind, path) in enumerate(modules)
+    ]
+    write_json(folder / "modules.json", content)
+    if ours:
+        return
+    for _, path in modules[1:]:
+        (folder / path).mkdir(exist_ok=True)
+    theirs = [POOLING_NAMES[name] for name in names]
+    pooling: Record = {"word_embedding_dimension": pooled}
+    pooling |= {key: name in theirs for key, name in LEGACY.items()}
+    if theirs != [name for name in LEGACY.values() if name in theirs]:
+        pooling["pooling_mode"] = theirs  # in another order than versions before 6 know
+    whole = facts.get("include_prompt", True)
+    write_json(folder / "1_Pooling" / "config.json", pooling | {"include_prompt": whole})
+    lower = bool(facts.get("lower_case"))
+    said = {"max_seq_length": facts["lengths"]["document"], "do_lower_case": lower}
+    write_json(folder / SETTINGS[0], said)
+    write_about(folder, facts, versions)
+
+
+def write_about(folder: Path, facts: Record, versions: Record) -> None:
+    """Write the prompts, the similarity and the dimensions of a model."""
+    prompts = facts.get("prompts") or {}
+    about: Record = {
+        "__version__": versions,
+        "similarity_fn_name": facts.get("similarity", "dot"),
+        "prompts": {side: prompts.get(side, "") for side in ("query", "document")},
+    }
+    if dimensions := facts.get("dimensions"):
+        about["truncate_dim"] = dimensions
+    write_json(folder / ABOUT, about)
