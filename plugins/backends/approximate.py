@@ -21,16 +21,22 @@ from structkit.embeddings.reading import (
     read_meta,
     unique,
 )
-from structkit.embeddings.vectors import Matrix, Vectors, blocks
+from structkit.embeddings.vectors import NEARLY, Matrix, Vectors, are_unit, blocks
 from structkit.errors import UserError, flag
 from structkit.progress import Position, progress
 from structkit.records.lines import cannot_read
 from structkit.records.output import refuse_existing, whole_folder
 from structkit.scoring.runs import Hit
-from structkit.searching.hits import RESCORED, Approximate, check_options, read_corpus
+from structkit.searching.hits import (
+    RESCORED,
+    Approximate,
+    check_options,
+    check_similarity,
+    read_corpus,
+)
 from structkit.searching.options import SearchOptions
 
-TAKEN = ("explain", "index", "parameters", "save_index")
+TAKEN = ("explain", "index", "parameters", "save_index", "similarity")
 STEP = 1024  # rows added between updates of the progress
 SAMPLE = 64  # training rows per cluster, as faiss recommends (39 … 256)
 CODES = {"int8": "SQ8,RFlat", "binary": "RaBitQ,RFlat"}
@@ -54,10 +60,13 @@ class Backend(plugin.Backend):
         check_options(options, "approximate", *TAKEN)
         if len(corpus) == 1 and os.path.isdir(corpus[0]):
             index, embeddings = read_index(Path(corpus[0]), options)
+            check_similarity(options, "approximate", unit=bool(embeddings.meta.get("unit")))
         else:
             if options.save_index:
                 refuse_existing(options.save_index, flag("save_index"))
             embeddings = read_corpus(corpus, options)
+            unit = options.similarity == "cosine" and are_unit(embeddings.vectors, NEARLY)
+            check_similarity(options, "approximate", unit=unit)
             index = build(embeddings.vectors, options.index)
             if options.save_index:
                 save(index, embeddings, options, options.save_index)
@@ -139,6 +148,7 @@ def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: str) ->
         "index": options.index,
         "filters": list(options.filter),
         "model_sha256": corpus.model,
+        "unit": are_unit(corpus.vectors, NEARLY),
     }
     contents = {
         "docid": (id_line(name).encode() for name in corpus.doc_ids),

@@ -18,16 +18,25 @@ import numpy as np
 from structkit import plugin
 from structkit.embeddings.reading import Embeddings, same_model
 from structkit.embeddings.vectors import (
+    NEARLY,
     NOT_FINITE,
     BinaryRows,
     Int8Rows,
     Numbers,
     Vectors,
+    are_unit,
     pack_signs,
 )
 from structkit.errors import UserError, flag
 from structkit.scoring.runs import Hit
-from structkit.searching.hits import RESCORED, RESULTS, Approximate, check_options, read_corpus
+from structkit.searching.hits import (
+    RESCORED,
+    RESULTS,
+    Approximate,
+    check_options,
+    check_similarity,
+    read_corpus,
+)
 from structkit.searching.index import Index, places
 from structkit.searching.options import SearchOptions
 
@@ -109,7 +118,7 @@ class Backend(plugin.Backend):
 
     def open(self, corpus: Sequence[str], options: SearchOptions) -> Codes:
         """The corpus in .npy files of codes. Errors: `UserError` with file and line."""
-        check_options(options, "codes", "explain", "parameters", "rescore")
+        check_options(options, "codes", "explain", "parameters", "rescore", "similarity")
         name, _, factor = (options.parameters or f"{FACTOR}=0").partition("=")
         if name != FACTOR or "," in factor:
             problem = f"{flag('parameters', options.parameters)}: codes have {FACTOR} alone"
@@ -126,6 +135,8 @@ class Backend(plugin.Backend):
         if options.rescore:  # most of these rows are never read
             vectors = read_corpus(options.rescore, options, scan=False)
             _check_rows(vectors, options.rescore[0], codes, corpus[0])
+        unit = options.similarity == "cosine" and are_unit(vectors.vectors, NEARLY)
+        check_similarity(options, "codes", unit=unit)
         return Codes(Candidates(codes, vectors, float(factor)), vectors, options)
 
 

@@ -18,7 +18,7 @@ class Backend(plugin.Backend):
 
     def open(self, corpus: Sequence[str], options: SearchOptions) -> Exact:
         """The corpus in JSONL or .npy files. Errors: `UserError` with file and line."""
-        check_options(options, "exact", "explain")
+        check_options(options, "exact", "explain", "similarity")
         return Exact(read_corpus(corpus, options), options)
 
 
@@ -27,7 +27,7 @@ class Exact(Searcher):
 
     def __init__(self, corpus: Embeddings, options: SearchOptions) -> None:
         self.corpus, self.options = corpus, options
-        self.index = Index(corpus)
+        self.index = Index(corpus, options.similarity or "dot")
         self.dimensions, self.model = corpus.dimensions, corpus.model
 
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:

@@ -14,13 +14,13 @@ import orjson
 
 from structkit import plugin
 from structkit.embeddings.reading import Embeddings, read_embeddings
-from structkit.embeddings.vectors import Vectors, blocks
+from structkit.embeddings.vectors import NEARLY, Vectors, are_unit, blocks
 from structkit.errors import UserError, flag
 from structkit.extras import require
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.scoring.runs import Hit
-from structkit.searching.hits import RowSearcher, check_options, refuse_filters
+from structkit.searching.hits import RowSearcher, check_options, check_similarity, refuse_filters
 from structkit.searching.options import SearchOptions
 
 MAXIMUM = 1000  # rows that pgvector's HNSW returns (hnsw.ef_search)
@@ -38,7 +38,7 @@ class Backend(plugin.Backend):
 
         The name of a loaded table is a corpus too.
         """
-        check_options(options, "pgvector", "explain", "index", "database_url")
+        check_options(options, "pgvector", "explain", "index", "database_url", "similarity")
         backend = flag("backend", "pgvector")
         if not options.database_url:
             problem = f"{backend} needs {flag('database_url')}"
@@ -102,6 +102,7 @@ class PgVector(RowSearcher):
             raise UserError(f"there is no file and no loaded table {self.name}", "check the name")
         self.dimensions, self.model = contents["dimensions"], contents["model"]
         self.rows, self.documents = contents["rows"], contents["documents"]
+        check_similarity(self.options, "pgvector", unit=bool(contents.get("unit")))
         self._check_filters()
         if self.options.index == "hnsw" and files:
             self._build_index()
@@ -119,6 +120,7 @@ class PgVector(RowSearcher):
             "documents": len(set(corpus.doc_ids)),
             "dimensions": corpus.dimensions,
             "model": corpus.model,
+            "unit": are_unit(corpus.vectors, NEARLY),
         }
         if known and known["structkit"] != contents["structkit"]:
             say(f"the table {self.name} held another corpus, and is loaded again")

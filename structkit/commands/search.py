@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from structkit import registry
 from structkit.command import Command
@@ -56,7 +56,7 @@ class Settings(WordOptions, SearchOptions):
         None, "Documents per query; default: 100, or 10 in a list.", short="-k", low=1
     )
     method: Literal["dense", "bm25", "hybrid"] | None = setting(
-        None, "Inner product of embeddings (default), BM25 over texts, or both."
+        None, "Similarity of embeddings (default), BM25 over texts, or both."
     )
     model: str | None = setting(
         None,
@@ -89,10 +89,11 @@ def search(settings: Settings, *, encoding: TextEncoding | None = None) -> Itera
 
     `method` is by default `dense`, or `bm25` where the corpus is a folder that it saved. With
     `dense`, corpus and queries hold embeddings (or the queries texts, which `model` encodes), and
-    the score is their inner product. With `bm25` both hold texts. `hybrid` does both: `texts` are
-    the records of the corpus, and scores are scaled to 0 … 1 and summed, those of embeddings
-    weighted by 0.35, those of words by the rest. A question in `query` has its number as id, from
-    1. Equal scores are ordered by descending document id. Repeated ids raise.
+    the score is their inner product, or the `similarity` that the model says. With `bm25` both hold
+    texts. `hybrid` does both: `texts` are the records of the corpus, and scores are scaled to 0 … 1
+    and summed, those of embeddings weighted by 0.35, those of words by the rest. A question in
+    `query` has its number as id, from 1. Equal scores are ordered by descending document id.
+    Repeated ids raise.
     """
     from structkit.scoring.runs import run_records
 
@@ -105,6 +106,9 @@ def search(settings: Settings, *, encoding: TextEncoding | None = None) -> Itera
     )
     _check(settings, method, encoded)
     encoding = encoding or _encoding(settings)
+    said: Any = encoding.meta().get("similarity", "dot") if encoding else "dot"
+    if settings.similarity is None and said != "dot":
+        settings = replace(settings, similarity=said)
     query_id = None
     for query_id, hits in _rankings(settings, method, queries, encoding):
         yield from run_records(query_id, hits)
@@ -160,7 +164,9 @@ def _searcher(settings: Settings) -> Searcher:
         indexed = settings.index != "flat" or (len(corpus) == 1 and os.path.isdir(corpus[0]))
         backend = "approximate" if indexed else "exact"
     kind: type[Backend] = registry.load("backend", backend)
-    return kind().open(corpus, settings)
+    searcher = kind().open(corpus, settings)
+    searcher.similarity = settings.similarity or "dot"
+    return searcher
 
 
 def _encoding(settings: Settings) -> TextEncoding | None:

@@ -39,7 +39,7 @@ MATRICES = (".npy", ".npz", ".parquet")
 AGAIN = "encode the corpus again"
 # facts of a run that do not affect the numbers of a row
 UNRELATED = {"model", "keep", "batch_tokens", "count", "dim", "run", "files", "records"}
-UNRELATED |= {"sha256", "precision"}
+UNRELATED |= {"sha256", "precision", "similarity"}
 MAXIMUM_SCALE = 2.0**57  # the square of 127 times as much is a float32
 NUMBERS = frozenset((float, int))
 OWN = frozenset(("id", "doc_id", "embedding"))  # the fields of an embedding that are not kept ones

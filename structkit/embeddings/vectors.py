@@ -24,6 +24,7 @@ Vectors = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 
 BLOCK = 8192  # rows read together
+NEARLY = 1e-2  # how far from 1 the length of a row may be that codes or 16 bits have rounded
 TOO_LARGE = "normalize the embeddings"
 NOT_FINITE = "encode it again, with a model whose weights are finite"
 CODES = {"int8": "|i1", "binary": "|u1"}  # as NumPy writes the types of codes
@@ -112,7 +113,27 @@ class BinaryRows:
         return BinaryRows(self.bits[rows], self.shape[1])
 
 
-Coded: TypeAlias = Int8Rows | BinaryRows
+class UnitRows:
+    """Rows, which may be mapped, scaled to length 1 when asked for; a row of zeros stays."""
+
+    def __init__(self, rows: Matrix, lengths: Vectors | None = None) -> None:
+        self.rows = rows
+        self.shape: tuple[int, int] = rows.shape
+        self.lengths = norms(rows) if lengths is None else lengths
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, rows: slice | Numbers) -> Vectors:
+        lengths = self.lengths[rows, None]
+        return np.divide(self.rows[rows], np.where(lengths == 0, 1, lengths), dtype=np.float32)
+
+    def take(self, rows: Numbers) -> UnitRows:
+        """Some of the rows."""
+        return UnitRows(self.rows.take(rows), self.lengths[rows])
+
+
+Coded: TypeAlias = Int8Rows | BinaryRows | UnitRows
 
 
 class Matrix:
@@ -125,7 +146,7 @@ class Matrix:
     def __init__(self, parts: Sequence[Floats | Coded]) -> None:
         self.parts = list(parts)
         self.starts = np.cumsum([0, *map(len, self.parts)])  # (parts + 1,)
-        self.shape = (int(self.starts[-1]), int(self.parts[0].shape[1]))
+        self.shape: tuple[int, int] = (int(self.starts[-1]), int(self.parts[0].shape[1]))
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -181,6 +202,20 @@ def unit(vectors: Any) -> Vectors:
     lengths = np.sqrt(np.einsum("rd,rd->r", exact, exact))[:, None]
     result: Vectors = (exact / np.where(lengths == 0, 1, lengths)).astype(np.float32)
     return result
+
+
+def norms(rows: Matrix) -> Vectors:
+    """Return the Euclidean norm of each row, (rows,)."""
+    found = [np.empty(0, np.float32)]
+    for _, block in blocks(rows):
+        squares = np.einsum("rd,rd->r", block, block, dtype=np.float64)
+        found.append(np.sqrt(squares).astype(np.float32))
+    return np.concatenate(found)
+
+
+def are_unit(rows: Matrix, within: float) -> bool:
+    """Return whether all rows have length 1, up to `within`."""
+    return bool((np.abs(norms(rows) - 1) <= within).all())
 
 
 def blocks(rows: Matrix, size: int = BLOCK) -> Iterator[tuple[int, Vectors]]:

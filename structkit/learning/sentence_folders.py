@@ -13,8 +13,8 @@ from typing import Any
 
 from structkit.errors import UserError, flag
 from structkit.learning.json_files import AGAIN, damaged, json_of
-from structkit.records.jsonl import Record
-from structkit.records.output import write_json
+
+Facts = dict[str, Any]
 
 TABLE = "StaticEmbedding"  # the module of token vectors and their mean
 LIBRARY = "sentence_transformers."
@@ -58,7 +58,7 @@ KEYWORDS = (
 )
 
 
-def sentence_facts(folder: Path, pooling: str | None) -> Record:
+def sentence_facts(folder: Path, pooling: str | None) -> Facts:
     """Return what a folder says of itself; nothing if it has no `modules.json`.
 
     `transformer` is the folder of the model itself, `head` the kinds and folders of what comes
@@ -77,7 +77,7 @@ def sentence_facts(folder: Path, pooling: str | None) -> Record:
         ) from None
 
 
-def _facts(folder: Path, modules: Any, pooling: str | None) -> Record:
+def _facts(folder: Path, modules: Any, pooling: str | None) -> Facts:
     named = [(_kind(folder, each["type"]), _inside(folder, each["path"])) for each in modules]
     kinds = [kind for kind, _ in named]
     pooled = kinds[0] != TABLE
@@ -87,7 +87,7 @@ def _facts(folder: Path, modules: Any, pooling: str | None) -> Record:
     if not pooled and "Dense" in kinds:
         raise _refused(folder, f"has Dense after {TABLE}")
     place, after = named[0][1], named[first:]
-    facts: Record = {"transformer": place, "normalize": kinds[-1] == "Normalize"}
+    facts: Facts = {"transformer": place, "normalize": kinds[-1] == "Normalize"}
     while after and after[-1][0] == "Normalize":
         after.pop()
     if after := [each for each in after if pooled]:
@@ -110,11 +110,11 @@ def head_modules(folder: Path) -> list[tuple[str, Path]]:
 
 def _kind(folder: Path, type_: str) -> str:
     """The name of a module; one of another library, or of a kind unknown here, raises."""
-    kind = type_.rpartition(".")[2]
+    home, _, kind = type_.rpartition(".")
     known = ("Transformer", "Pooling", "Dense", "Normalize", TABLE)
     if kind not in known or not type_.startswith(LIBRARY):
-        shown = kind if type_.startswith(LIBRARY) else type_
-        raise _refused(folder, f"has a module {shown:.80}")
+        of_other = "" if type_.startswith(LIBRARY) else f" of {home:.80}"
+        raise _refused(folder, f"has a module {kind:.80}{of_other}")
     return kind
 
 
@@ -133,12 +133,12 @@ def _inside(folder: Path, path: str) -> Path:
     return place
 
 
-def _pooling(folder: Path, said: Any, other: str | None) -> Record:
+def _pooling(folder: Path, said: Any, other: str | None) -> Facts:
     """Our names for the poolings in 1_Pooling/config.json, and whether prompts take part."""
     if not isinstance(said, dict):
         raise TypeError(f"the pooling {said!r:.80}")
     whole = said.get("include_prompt", True)
-    facts: Record = {} if whole else {"include_prompt": False}
+    facts: Facts = {} if whole else {"include_prompt": False}
     if other:
         return facts
     modes = said.get("pooling_mode")
@@ -156,7 +156,7 @@ def _pooling(folder: Path, said: Any, other: str | None) -> Record:
     return facts | {"pooling": "+".join(ours[mode] for mode in modes)}
 
 
-def _settings(place: Path) -> Record:
+def _settings(place: Path) -> Facts:
     """The settings of a Transformer: of the first of several files that holds some."""
     every = (json_of(place / name) for name in SETTINGS)
     said: Any = next(filter(None, every), {})
@@ -165,7 +165,7 @@ def _settings(place: Path) -> Record:
     return said
 
 
-def _reading(folder: Path, said: Record) -> Record:
+def _reading(folder: Path, said: Facts) -> Facts:
     """The lengths and the case of texts. Errors: settings that structkit does not follow."""
     strange = [
         f"{key} {said[key]}" for key, usual in PLAIN.items() if said.get(key, usual) != usual
@@ -179,7 +179,7 @@ def _reading(folder: Path, said: Record) -> Record:
     if strange:
         problem = f"the model {folder} sets {strange[0]:.200}, which structkit does not follow"
         raise UserError(problem, "encode with sentence-transformers: search reads its embeddings")
-    facts: Record = {"lower_case": True} if said.get("do_lower_case") else {}
+    facts: Facts = {"lower_case": True} if said.get("do_lower_case") else {}
     most = said.get("max_seq_length")
     for name in ("tokenizer_args", "processor_kwargs"):
         most = (said.get(name) or {}).get("model_max_length", most)
@@ -190,7 +190,7 @@ def _reading(folder: Path, said: Record) -> Record:
     return facts | ({"lengths": lengths} if lengths else {})
 
 
-def _about(folder: Path) -> Record:
+def _about(folder: Path) -> Facts:
     """Prompts, similarity and dimensions of `config_sentence_transformers.json`."""
     about = json_of(folder / ABOUT) or {}
     if (kind := about.get("model_type") or "SentenceTransformer") != "SentenceTransformer":
@@ -201,7 +201,7 @@ def _about(folder: Path) -> Record:
     said = about.get("prompts") or {}
     default = said.get(about.get("default_prompt_name")) or ""
     sides = {side: _first(said, names, default) for side, names in PROMPTS.items()}
-    facts: Record = {
+    facts: Facts = {
         "prompts": {side: prompt for side, prompt in sides.items() if prompt},
         "similarity": about.get("similarity_fn_name"),
         "dimensions": about.get("truncate_dim"),
@@ -216,57 +216,7 @@ def _about(folder: Path) -> Record:
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def _first(prompts: Record, names: Iterable[str], default: str) -> str:
+def _first(prompts: Facts, names: Iterable[str], default: str) -> str:
     """The prompt of a side: its own, an empty one included, or the default."""
     own = (prompts[name] for name in names if prompts.get(name) is not None)
     return next(own, default)
-
-
-def write_sentence_files(
-    folder: Path, facts: Record, head: list[str], *, pooled: int, versions: Record
-) -> None:
-    """Write what sentence-transformers needs to load an encoder with these facts.
-
-    `head` are the kinds of modules after the pooling, whose folders exist, `pooled` the dimensions
-    of a state. A pooling that the library lacks is written as a module that it cannot find, so that
-    it refuses the folder: without a list of modules it would silently take the mean.
-    """
-    names = facts["pooling"].split("+")
-    ours = not POOLING_NAMES.keys() >= set(names)
-    first = f"structkit.only_structkit_encodes_with.pooling_{names[0].replace('-', '_')}"
-    kinds = [*head, *(["Normalize"] if facts["normalize"] else ())]
-    modules = [(first, "")] if ours else [(f"{OLD}Transformer", ""), (f"{OLD}Pooling", "1_Pooling")]
-    modules += [(f"{OLD}{kind}", f"{place}_{kind}") for place, kind in enumerate(kinds, 2)]
-    content = [
-        {"idx": number, "name": str(number), "path": path, "type": kind}
-        for number, (kind, path) in enumerate(modules)
-    ]
-    write_json(folder / "modules.json", content)
-    if ours:
-        return
-    for _, path in modules[1:]:
-        (folder / path).mkdir(exist_ok=True)
-    theirs = [POOLING_NAMES[name] for name in names]
-    pooling: Record = {"word_embedding_dimension": pooled}
-    pooling |= {key: name in theirs for key, name in LEGACY.items()}
-    if theirs != [name for name in LEGACY.values() if name in theirs]:
-        pooling["pooling_mode"] = theirs  # in another order than versions before 6 know
-    whole = facts.get("include_prompt", True)
-    write_json(folder / "1_Pooling" / "config.json", pooling | {"include_prompt": whole})
-    lower = bool(facts.get("lower_case"))
-    said = {"max_seq_length": facts["lengths"]["document"], "do_lower_case": lower}
-    write_json(folder / SETTINGS[0], said)
-    write_about(folder, facts, versions)
-
-
-def write_about(folder: Path, facts: Record, versions: Record) -> None:
-    """Write the prompts, the similarity and the dimensions of a model."""
-    prompts = facts.get("prompts") or {}
-    about: Record = {
-        "__version__": versions,
-        "similarity_fn_name": facts.get("similarity", "dot"),
-        "prompts": {side: prompts.get(side, "") for side in ("query", "document")},
-    }
-    if dimensions := facts.get("dimensions"):
-        about["truncate_dim"] = dimensions
-    write_json(folder / ABOUT, about)

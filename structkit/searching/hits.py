@@ -18,7 +18,7 @@ from structkit.embeddings.reading import (
     same_model,
     vector,
 )
-from structkit.embeddings.vectors import TextEncoding, Vectors, blocks
+from structkit.embeddings.vectors import Matrix, TextEncoding, Vectors, are_unit, blocks, unit
 from structkit.errors import UserError, flag, program
 from structkit.records.fields import items, query_text
 from structkit.records.jsonl import Record, Records, add_new, parse_each
@@ -59,6 +59,7 @@ class Searcher(ABC):
 
     dimensions: int
     model: str | None
+    similarity = "dot"  # by which it ranks; for cosine, queries are scaled to length 1
 
     @abstractmethod
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
@@ -82,6 +83,21 @@ def check_options(options: SearchOptions, backend: str, *taken: str) -> None:
     if others := [name for name in flags_given(options, SearchOptions) if name not in known]:
         problem = f"{flag('backend', backend)} takes no {', '.join(others)}"
         raise UserError(problem, f"leave it out, or name another {flag('backend')}", status=2)
+
+
+def check_similarity(options: SearchOptions, backend: str, *, unit: bool) -> None:
+    """Raise for a similarity that a backend of inner products cannot rank by.
+
+    `unit`: the corpus has rows of length 1, whose inner product is their cosine.
+    """
+    if options.similarity in (None, "dot") or (options.similarity == "cosine" and unit):
+        return
+    rows = "" if options.similarity != "cosine" else ", and the corpus has rows of other lengths"
+    raise UserError(
+        f"{flag('backend', backend)} ranks by inner product, not by {options.similarity}{rows}",
+        f"search with {flag('backend', 'exact')}"
+        + (f", or encode with {flag('normalize')}" if rows else ""),
+    )
 
 
 def read_corpus(files: Sequence[str], options: SearchOptions, *, scan: bool = True) -> Embeddings:
@@ -182,7 +198,7 @@ class Approximate(RowSearcher):
 def by_embeddings(
     searcher: Searcher, queries: Records, k: int, encoding: TextEncoding | None
 ) -> Iterator[Ranked]:
-    """The k best documents of each query by inner product; `encoding` is of queries in texts."""
+    """The k best documents of each query; `encoding` is of queries in texts."""
     if queries.lines.files[0].endswith(MATRICES):
         batches = _from_matrices(searcher, queries)
     elif encoding:
@@ -195,6 +211,8 @@ def by_embeddings(
 def _hits(searcher: Searcher, batches: Iterator[Batch], k: int) -> Iterator[Ranked]:
     size = max(1, min(BATCH, RESULTS // k))
     for ids, vectors in batches:
+        if searcher.similarity == "cosine" and not are_unit(Matrix([vectors]), 1e-6):
+            vectors = unit(vectors)
         for first in range(0, len(ids), size):
             hits = searcher.search(vectors[first : first + size], k)
             yield from zip(ids[first : first + size], hits, strict=True)

@@ -1,4 +1,6 @@
-"""Exact search: the best documents by inner product, without the whole score matrix in memory.
+"""Exact search: the best documents by a similarity, without the whole score matrix in memory.
+
+The similarity is the inner product, or another of `PAIRWISE`; cosine is that of rows of length 1.
 
 Equal scores are ordered by descending document id everywhere in structkit, because that is how
 trec_eval reads a run.
@@ -11,13 +13,28 @@ machine. Source of the error bound: Higham, Accuracy and Stability of Numerical 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from structkit.embeddings.reading import Embeddings
-from structkit.embeddings.vectors import BLOCK, Floats, Numbers, Vectors
+from structkit.embeddings.vectors import (
+    BLOCK,
+    Floats,
+    Matrix,
+    Numbers,
+    UnitRows,
+    Vectors,
+    are_unit,
+)
 
+# similarities of pairs of rows, (rows, dimensions) each, in float64
+PAIRWISE: dict[str, Callable[[Floats, Floats], Floats]] = {
+    "dot": lambda queries, rows: np.einsum("rd,rd->r", queries, rows),
+    "euclidean": lambda queries, rows: -np.linalg.norm(queries - rows, axis=1),
+    "manhattan": lambda queries, rows: -np.abs(queries - rows).sum(axis=1),
+}
+DISTANCES = {"euclidean": "euclidean", "manhattan": "cityblock"}  # as scipy has them
 PAIRS = 256  # pairs that are scored in float64 together: they stay in the cache
 
 
@@ -60,14 +77,20 @@ def number_documents(doc_ids: Sequence[str]) -> tuple[list[str], Numbers]:
 class Index:
     """Documents ready for exact search; a document of several chunks has its best one's score."""
 
-    def __init__(self, corpus: Embeddings) -> None:
+    def __init__(self, corpus: Embeddings, similarity: str = "dot") -> None:
+        rows, self.similarity = corpus.vectors, similarity
+        self.largest_norm = corpus.largest_norm
+        if similarity == "cosine":
+            self.similarity = "dot"
+            if not are_unit(rows, 1e-6):
+                rows, self.largest_norm = Matrix([UnitRows(rows)]), 1.0
+        self.pairwise = PAIRWISE[self.similarity]
         self.doc_ids, document = number_documents(corpus.doc_ids)
         self.place = places(self.doc_ids)
         self.rows = np.argsort(document, kind="stable")  # (rows,), those of a document together
-        self.vectors = corpus.vectors.take(self.rows)  # (rows, dimensions)
+        self.vectors = rows.take(self.rows)  # (rows, dimensions)
         counts = np.bincount(document, minlength=len(self.doc_ids))
         self.starts = np.concatenate(([0], np.cumsum(counts)))  # (documents + 1,)
-        self.largest_norm = corpus.largest_norm
 
     def search(self, queries: Vectors, k: int) -> tuple[Vectors, Numbers]:
         """Scores and numbers of the k best documents (or all, where there are fewer), best first.
@@ -78,16 +101,27 @@ class Index:
         norms = np.sqrt(np.einsum("qd,qd->q", queries, queries, dtype=np.float64))  # (queries,)
         # twice the largest error of a float32 product of this many dimensions
         slack = norms * self.largest_norm * (queries.shape[1] + 4) * 2.0**-23 + 1e-37
+        if self.similarity in DISTANCES:  # of a distance that is rounded
+            slack = (norms + self.largest_norm) * queries.shape[1] ** 0.5 * 2.0**-22 + 1e-37
         candidates = Shortlist(self, queries.astype(np.float64), slack, k)
         for first, last in self._blocks():
             rows = slice(self.starts[first], self.starts[last])
             block = self.vectors[rows]
-            scores = queries @ block.T  # (queries, rows)
+            scores = self.compare(queries, block)  # (queries, rows)
             if rows.stop - rows.start != last - first:  # the best chunk of each document
                 chunks = self.starts[first:last] - rows.start
                 scores = np.maximum.reduceat(scores, chunks, axis=1)  # (queries, documents)
             candidates.add(first, scores)
         return candidates.ranked()
+
+    def compare(self, queries: Vectors, block: Vectors) -> Vectors:
+        """The scores of queries and rows, (queries, rows), not exact yet."""
+        if self.similarity not in DISTANCES:
+            return queries @ block.T
+        from scipy.spatial.distance import cdist  # only for distances: it takes 0.2 s
+
+        distances: Floats = cdist(queries, block, DISTANCES[self.similarity])
+        return (-distances).astype(np.float32)
 
     def best_rows(self, queries: Vectors, documents: Numbers) -> Numbers:
         """The row of the corpus by which each document (queries, k) was found, (queries, k).
@@ -100,7 +134,9 @@ class Index:
                 first, last = self.starts[document], self.starts[document + 1]
                 best = 0
                 if last - first > 1:
-                    best = int(np.argmax(self.vectors[first:last].astype(np.float64) @ query))
+                    vectors = self.vectors[first:last].astype(np.float64)
+                    same = np.broadcast_to(query, vectors.shape)
+                    best = int(np.argmax(self.pairwise(same, vectors)))
                 rows[row, rank] = self.rows[first + best]
         return rows
 
@@ -177,7 +213,7 @@ class Shortlist:
             ends = np.cumsum(lengths)
             rows = np.arange(ends[-1]) + np.repeat(starts[documents] - ends + lengths, lengths)
             queries = self.queries[np.repeat(query[first : first + PAIRS], lengths)]
-            products = np.einsum("rd,rd->r", queries, vectors[rows].astype(np.float64))
+            products = self.index.pairwise(queries, vectors[rows].astype(np.float64))
             maxima.append(np.maximum.reduceat(products, ends - lengths).astype(np.float32))
         return np.concatenate(maxima)
 

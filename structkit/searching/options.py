@@ -53,6 +53,12 @@ class SearchOptions:
     filter: tuple[str, ...] = setting(
         (), "Search only rows with this value; all must hold.", metavar="FIELD=VALUE", group=INDEX
     )
+    similarity: Literal["cosine", "dot", "euclidean", "manhattan"] | None = setting(
+        None,
+        "How embeddings are compared, distances as negative scores; default: as the model of -m "
+        "says, otherwise dot.",
+        group=INDEX,
+    )
     explain: bool = setting(
         False, "Add `best`: the row by which a document was found.", group=INDEX
     )

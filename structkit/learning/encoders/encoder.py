@@ -18,7 +18,13 @@ from torch.nn import functional
 
 from structkit import registry
 from structkit.errors import UserError, flag
-from structkit.learning.encoders.heads import head_widths, read_head, write_head
+from structkit.learning.encoders.heads import (
+    head_widths,
+    read_head,
+    write_about,
+    write_head,
+    write_sentence_files,
+)
 from structkit.learning.encoders.models import (
     DAMAGE,
     Bag,
@@ -41,7 +47,7 @@ from structkit.learning.encoders.poolings import (
 from structkit.learning.encoders.pretrained import lower_case, natural_length, reads_with_decoder
 from structkit.learning.encoders.settings import MCLS_EVERY, POOLINGS, EncoderSettings
 from structkit.learning.folders import has_facts, model_folder, own_facts, plain_facts, read_facts
-from structkit.learning.sentence_folders import head_modules, write_about, write_sentence_files
+from structkit.learning.sentence_folders import head_modules
 from structkit.learning.static import open_table
 from structkit.learning.training.module import TorchModel, seed_parameters
 from structkit.learning.training.settings import LENGTH

@@ -235,6 +235,7 @@ class Encoding:
             "side": settings.as_,
             "pooling": self.facts["pooling"],
             "normalize": self.facts["normalize"],
+            "similarity": self.facts.get("similarity") or "dot",
             **({"length": settings.length} if settings.length else {}),
             **({self.part: getattr(settings, self.part)} if self.part else {}),
             **({"quantize": settings.quantize} if settings.quantize else {}),

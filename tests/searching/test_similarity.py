@@ -1,0 +1,119 @@
+"""`search -m` ranks by the similarity that the model says, as sentence-transformers compares."""
+
+import json
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from structkit.commands.search import Settings, search
+from structkit.errors import UserError
+from structkit.settings import make
+from tests.jsonl import write
+from tests.learning.encoders.zoo import edit, sentence_folder
+from tests.model_encodings import encoding_of
+
+SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
+TEXTS = [" ".join("abcDEFgh"[place % 7 :: 1 + place % 3]) for place in range(20)]
+QUERIES = ["a b", "D E x", ""]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """A model without Normalize, its embeddings of texts, and queries."""
+    folder = tmp_path_factory.mktemp("store")
+    sentence_folder(folder / "model", "Bert", pooling="max")
+    records = [{"id": f"{place:02}", "embedding": row.tolist()} for place, row in encoded(folder)]
+    write(folder / "corpus.jsonl", *records)
+    queries = [{"id": str(place), "query": text} for place, text in enumerate(QUERIES)]
+    write(folder / "queries.jsonl", *queries)
+    return folder
+
+
+def encoded(folder):
+    return enumerate(encoding_of(str(folder / "model"), engine="torch").embed(TEXTS))
+
+
+def found(folder, k=5, **values):
+    corpus = (str(folder / "corpus.jsonl"),)
+    queries = (str(folder / "queries.jsonl"),)
+    named = {"model": str(folder / "model"), "engine": "torch", "k": k}
+    settings = make(Settings, {"corpus": corpus, "queries": queries, **named, **values})
+    return [(run["query_id"], run["doc_id"], run["score"]) for run in search(settings)]
+
+
+@pytest.mark.parametrize("name", [None, *SIMILARITIES])
+def test_the_ranking_is_that_of_the_library(store, name):
+    edit(store / "model" / "config_sentence_transformers.json", similarity_fn_name=name)
+    theirs = SentenceTransformer(str(store / "model"), device="cpu")
+    scores = theirs.similarity(theirs.encode_query(QUERIES), theirs.encode_document(TEXTS)).numpy()
+    run = found(store, k=20)
+    ours = np.zeros_like(scores)
+    for query, document, score in run:
+        ours[int(query), int(document)] = score
+    np.testing.assert_allclose(ours, scores, atol=2e-5, rtol=2e-5)
+    for query in range(len(QUERIES)):
+        ranked = [score for number, _, score in run if int(number) == query]
+        assert sorted(ranked, reverse=True) == ranked
+    first = {number: document for number, document, _ in reversed(run)}
+    best = scores.argmax(1)
+    assert all(
+        scores[int(number), int(document)] >= scores[int(number), best[int(number)]] - 1e-5
+        for number, document in first.items()
+    )
+
+
+@pytest.mark.parametrize("name", SIMILARITIES)
+def test_a_flag_says_another(store, name):
+    edit(store / "model" / "config_sentence_transformers.json", similarity_fn_name="dot")
+    own = found(store, similarity=name)
+    edit(store / "model" / "config_sentence_transformers.json", similarity_fn_name=name)
+    assert own == found(store)
+
+
+def test_rows_are_compared_in_blocks_as_at_once(store, monkeypatch):
+    for name in SIMILARITIES:
+        expected = found(store, similarity=name, explain=True)
+        with monkeypatch.context() as patch:
+            patch.setattr("structkit.searching.index.BLOCK", 3)
+            assert expected == found(store, similarity=name, explain=True)
+
+
+@pytest.mark.parametrize("name", ["cosine", "euclidean", "manhattan"])
+def test_an_index_of_inner_products_refuses_in_one_line(store, name):
+    with pytest.raises(UserError, match=f"ranks by inner product, not by {name}") as caught:
+        found(store, similarity=name, index="hnsw")
+    assert "search with --backend exact" in str(caught.value)
+
+
+def test_an_index_of_rows_of_length_one_ranks_by_cosine(store, tmp_path):
+    rows = np.array([row for _, row in encoded(store)])
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    records = [{"id": f"{n:02}", "embedding": row.tolist()} for n, row in enumerate(rows)]
+    write(tmp_path / "corpus.jsonl", *records)
+    corpus = (str(tmp_path / "corpus.jsonl"),)
+    expected = found(store, corpus=corpus, similarity="cosine")
+    saved = str(tmp_path / "index")
+    index = found(store, corpus=corpus, similarity="cosine", index="hnsw", save_index=saved)
+    assert json.loads((tmp_path / "index" / "meta.json").read_text())["unit"]
+    again = found(store, corpus=(saved,), similarity="cosine")
+    for other in index, again:
+        assert [hit[:2] for hit in expected] == [hit[:2] for hit in other]
+        assert [hit[2] for hit in expected] == pytest.approx([hit[2] for hit in other], abs=1e-6)
+    with pytest.raises(UserError, match="not by euclidean"):
+        found(store, corpus=(saved,), similarity="euclidean")
+
+
+def test_equal_documents_of_other_lengths_tie_by_cosine(store, tmp_path):
+    rows = [
+        {"id": name, "embedding": [scale * 3.0, scale * 4.0]}
+        for name, scale in zip("abcd", (1, 2, 0.5, 8), strict=True)
+    ]
+    write(tmp_path / "corpus.jsonl", *rows, {"id": "zero", "embedding": [0.0, 0.0]})
+    write(tmp_path / "queries.jsonl", {"id": "q", "embedding": [6.0, 8.0]})
+    run = found(
+        store, k=9, model=None, similarity="cosine",
+        corpus=(str(tmp_path / "corpus.jsonl"),), queries=(str(tmp_path / "queries.jsonl"),),
+    )  # fmt: skip
+    assert ["d", "c", "b", "a", "zero"] == [document for _, document, _ in run]
+    assert [1, 1, 1, 1, 0] == pytest.approx([score for *_, score in run])
