@@ -149,6 +149,7 @@ def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: str) ->
         "filters": list(options.filter),
         "model_sha256": corpus.model,
         "unit": are_unit(corpus.vectors, NEARLY),
+        "dimensions": corpus.meta.get("dimensions"),
     }
     contents = {
         "docid": (id_line(name).encode() for name in corpus.doc_ids),

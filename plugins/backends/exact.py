@@ -29,6 +29,7 @@ class Exact(Searcher):
         self.corpus, self.options = corpus, options
         self.index = Index(corpus, options.similarity or "dot")
         self.dimensions, self.model = corpus.dimensions, corpus.model
+        self.cut = corpus.meta.get("dimensions")
 
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
         scores, documents = self.index.search(queries, k)  # (queries, k) each

@@ -101,6 +101,7 @@ class PgVector(RowSearcher):
         elif contents is None:
             raise UserError(f"there is no file and no loaded table {self.name}", "check the name")
         self.dimensions, self.model = contents["dimensions"], contents["model"]
+        self.cut = contents.get("cut")
         self.rows, self.documents = contents["rows"], contents["documents"]
         check_similarity(self.options, "pgvector", unit=bool(contents.get("unit")))
         self._check_filters()
@@ -121,6 +122,7 @@ class PgVector(RowSearcher):
             "dimensions": corpus.dimensions,
             "model": corpus.model,
             "unit": are_unit(corpus.vectors, NEARLY),
+            "cut": corpus.meta.get("dimensions"),
         }
         if known and known["structkit"] != contents["structkit"]:
             say(f"the table {self.name} held another corpus, and is loaded again")

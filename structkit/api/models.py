@@ -27,7 +27,7 @@ from structkit.records.jsonl import Records, accepted, raise_error
 from structkit.settings import make
 
 # the settings of `encode` that say which model it is, and how texts are read
-OF_MODEL = ("model", "pooling", "normalize", "dtype", "engine", "offline")
+OF_MODEL = ("model", "pooling", "normalize", "dimensions", "dtype", "engine", "offline")
 OF_TEXTS = ("records", "as_", "field", "length")
 
 

@@ -64,6 +64,13 @@ class Settings(WordOptions, SearchOptions):
         short="-m",
         reads=True,
     )
+    dimensions: int | None = setting(
+        None,
+        "Keep the first N numbers of the queries' embeddings; default: as CORPUS was encoded.",
+        low=1,
+        metavar="N",
+        requires="model",
+    )
     engine: Engine = engine_setting()
     offline: bool = offline_setting()
     query_field: str | None = setting(
@@ -179,6 +186,7 @@ def _encoding(settings: Settings) -> TextEncoding | None:
         model=settings.model,
         as_="query",
         field=tuple(filter(None, [settings.query_field])),
+        dimensions=settings.dimensions,
         engine=settings.engine,
         offline=settings.offline,
     )

@@ -54,10 +54,12 @@ class EmbeddingRow:
 class TextEncoding(Protocol):
     """A model that reads records of texts: `Encoding` of learning/encoding, which needs a model.
 
-    `forks`: processes that are forked may share the work, since it has no threads.
+    `forks`: processes that are forked may share the work, since it has no threads. `dimensions` is
+    how many numbers of an embedding are kept, if not all.
     """
 
     forks: bool
+    dimensions: int | None
 
     def embedded(
         self, records: Iterable[Record]

@@ -98,6 +98,12 @@ def _facts(folder: Path, modules: Any, pooling: str | None) -> Facts:
     return facts | _about(folder)
 
 
+def loads_there(folder: Path) -> bool:
+    """Return whether sentence-transformers knows the modules of a folder that structkit wrote."""
+    modules = json_of(folder / "modules.json") or []
+    return bool(modules) and all(each["type"].startswith(LIBRARY) for each in modules)
+
+
 def head_modules(folder: Path) -> list[tuple[str, Path]]:
     """Return the kinds and folders of the Dense and inner Normalize modules of our own folder."""
     modules = json_of(folder / "modules.json") or []

@@ -59,6 +59,7 @@ class Searcher(ABC):
 
     dimensions: int
     model: str | None
+    cut: int | None = None  # to how many dimensions the corpus was cut, if it was
     similarity = "dot"  # by which it ranks; for cosine, queries are scaled to length 1
 
     @abstractmethod
@@ -177,6 +178,7 @@ class Approximate(RowSearcher):
     def __init__(self, index: Any, corpus: Embeddings, options: SearchOptions) -> None:
         self.index, self.corpus, self.options = index, corpus, options
         self.dimensions, self.model = corpus.dimensions, corpus.model
+        self.cut = corpus.meta.get("dimensions")
         self.rows, self.documents = len(corpus.doc_ids), len(set(corpus.doc_ids))
 
     def find(self, queries: Vectors, rows: int) -> list[list[Hit]]:
@@ -238,6 +240,7 @@ def _from_texts(
     searcher: Searcher, texts: Iterable[Record], queries: Records, encoding: TextEncoding
 ) -> Iterator[Batch]:
     same_model(encoding.meta()["model_sha256"], searcher.model, "a query", "the corpus")
+    encoding.dimensions = encoding.dimensions or searcher.cut
     seen: set[str] = set()
 
     def distinct() -> Iterator[Record]:
@@ -255,10 +258,11 @@ def _from_texts(
 
 def _same_dimensions(dimensions: int, searcher: Searcher, file: str) -> None:
     if dimensions != searcher.dimensions:
-        raise UserError(
-            f"gives {dimensions} dimensions, and the corpus has {searcher.dimensions}",
-            "encode queries and documents with one model",
-        ).at(file)
+        remedy = "encode queries and documents with one model"
+        if dimensions > searcher.dimensions:
+            remedy += f", or cut both with {flag('dimensions', searcher.dimensions)}"
+        problem = f"gives {dimensions} dimensions, and the corpus has {searcher.dimensions}"
+        raise UserError(problem, remedy).at(file)
 
 
 def by_words(index: BM25, queries: Records, field: str | None, k: int) -> Iterator[Ranked]:

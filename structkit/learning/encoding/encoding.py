@@ -54,6 +54,7 @@ class Encoding:
         self.engine, self.facts = opened or open_engine(settings, device)
         self.encoder = encoder = self.engine.model
         self.folder: Path = self.facts["folder"]
+        self.dimensions = settings.dimensions
         _check_parts(encoder, settings)
         encoder.read_at_most(settings.as_, settings.length)
         known: Sequence[str] = self.facts[f"{settings.as_}_fields"]
@@ -208,8 +209,18 @@ class Encoding:
         return self.finish(embed_in_batches(self.engine, inputs, self.engine.batch_tokens))
 
     def finish(self, embeddings: Any) -> Vectors:
-        """A model's embeddings (inputs, dim), of length 1 if `normalize` asks for it."""
-        return normalized(embeddings) if self.settings.normalize else embeddings
+        """A model's embeddings (inputs, dim), cut to `dimensions`, of length 1 if asked for.
+
+        A model that cuts by itself does not scale again, as in sentence-transformers.
+        """
+        most, facts = embeddings.shape[1], self.facts
+        if self.dimensions and self.dimensions > most:
+            problem = f"{flag('dimensions', self.dimensions)}: the model gives {most}"
+            raise UserError(problem, f"use at most {most}", status=2)
+        if kept := self.dimensions or facts.get("dimensions"):
+            embeddings = embeddings[:, :kept]
+        again = self.dimensions and facts["normalize"]
+        return normalized(embeddings) if self.settings.normalize or again else embeddings
 
     def report(self) -> None:
         """Say how many texts were truncated, and how many were not encoded again."""
@@ -237,6 +248,7 @@ class Encoding:
             "normalize": self.facts["normalize"],
             "similarity": self.facts.get("similarity") or "dot",
             **({"length": settings.length} if settings.length else {}),
+            **({"dimensions": self.dimensions} if self.dimensions else {}),
             **({self.part: getattr(settings, self.part)} if self.part else {}),
             **({"quantize": settings.quantize} if settings.quantize else {}),
         }

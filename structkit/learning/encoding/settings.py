@@ -70,6 +70,13 @@ class EncodingSettings:
     normalize: bool | None = setting(
         None, "Scale to length 1; default: as the model does.", group=EMBEDDINGS
     )
+    dimensions: int | None = setting(
+        None,
+        "Keep the first N numbers (Matryoshka models); scaled again if the model scales.",
+        low=1,
+        metavar="N",
+        group=EMBEDDINGS,
+    )
     dtype: Literal["fp32", "bf16"] = setting("fp32", "Precision.", group=EMBEDDINGS)
     quantize: Literal["int8", "binary"] | None = setting(
         None,

@@ -8,16 +8,21 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import orjson
 import torch
+from huggingface_hub import ModelCardData, metadata_load
 
 from structkit.errors import UserError, flag
+from structkit.extras import MINILM
 from structkit.learning.folders import FACTS, FORMAT, model_folder
+from structkit.learning.sentence_folders import loads_there
 from structkit.learning.training.devices import (
     check_gpus,
     chosen_device,
@@ -43,6 +48,17 @@ from structkit.settings import flag_of
 from structkit.version import __version__
 
 CARD = "README.md"
+SNIPPET = """With sentence-transformers:
+
+```python
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("{title}")
+queries = model.encode_query(["a question"])
+documents = model.encode_document(["a text", "another text"])
+print(model.similarity(queries, documents))
+```
+"""
 
 
 def train(
@@ -241,7 +257,7 @@ class Run:
 
 
 def write_card(folder: Path, name: str, method: Method, spool: Spool, title: str) -> None:
-    """Write the card: the command that makes the model again, of which records, and one of use."""
+    """Write the card: facts for the Hub, the command that makes the model again, and its use."""
     changed = {
         each.name: value
         for each in fields(method)
@@ -249,14 +265,40 @@ def write_card(folder: Path, name: str, method: Method, spool: Spool, title: str
     }
     flags = [word for setting, value in changed.items() for word in _flag(setting, value)]
     use = "parse-trees" if name == "span-parser" else "encode"
+    there = loads_there(folder)
     lines = [
+        f"---\n{about_model(name, method, there=there)}---\n",
         f"# {title}\n",
         f"Trained by structkit {__version__} on {len(spool):,} records of sha256 {spool.hash}:\n",
         f"    {shlex.join(['structkit', 'train', name, *flags])}\n",
         "To use it:\n",
         f"    {shlex.join(['structkit', use, 'texts.jsonl', '-m', title, '-o', 'out.jsonl'])}\n",
+        *([SNIPPET.format(title=title)] if there else ()),
     ]
     (folder / CARD).write_text("\n".join(lines), encoding="utf-8")
+
+
+def about_model(name: str, method: Method, *, there: bool) -> str:
+    """Return the YAML of a card, as the Hub reads it; `there`: sentence-transformers loads it.
+
+    The base model is a name on the Hub, and the license that of its card, if they are known.
+    """
+    start, known = method.start, dict[str, Any]()
+    if start:
+        with suppress(Exception):  # no card, or a stranger's, which may hold anything
+            known = metadata_load(model_folder(start, offline=True) / CARD) or {}
+        if start == MINILM:
+            known["base_model"] = "sentence-transformers/all-MiniLM-L6-v2"
+        elif not os.path.isdir(start) and "/" in start:
+            known["base_model"] = start
+    tags = ["sentence-transformers", "sentence-similarity", "feature-extraction"] if there else []
+    data = ModelCardData(
+        library_name="sentence-transformers" if there else "structkit",
+        pipeline_tag="sentence-similarity" if there else None,
+        **{key: known[key] for key in ("base_model", "license") if type(known.get(key)) is str},
+        tags=[*tags, "structkit", name],
+    )
+    return f"{data.to_yaml()}\n"
 
 
 def _flag(name: str, value: object) -> list[str]:

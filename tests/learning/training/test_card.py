@@ -1,9 +1,16 @@
-"""The card of a trained model: its command trains the same model again, and tells no places."""
+"""The card of a trained model: facts for the Hub, its command, its use, and no places."""
 
 import json
 import re
 import shlex
+import subprocess
+import sys
 
+import pytest
+from huggingface_hub import ModelCard, metadata_load
+
+from structkit.learning.training.run import about_model
+from structkit.registry import load
 from tests.learning.training.materials import train_on
 
 SCRATCH = {"size": "tiny", "vocabulary_size": 400, "max_steps": 1}
@@ -29,3 +36,53 @@ def test_a_start_is_named_without_its_place(tmp_path):
     trained(tmp_path / "start", **SCRATCH)
     card = trained(tmp_path / "m", model=str(tmp_path / "start"), max_steps=1)
     assert "--model start" in card and str(tmp_path) not in card
+
+
+def test_the_hub_reads_its_facts(tmp_path):
+    trained(tmp_path / "m", **SCRATCH)
+    found = metadata_load(tmp_path / "m" / "README.md")
+    tags = ["sentence-transformers", "sentence-similarity", "feature-extraction"]
+    assert found == {
+        "library_name": "sentence-transformers",
+        "pipeline_tag": "sentence-similarity",
+        "tags": [*tags, "structkit", "contrastive"],
+    }
+    assert ModelCard.load(tmp_path / "m" / "README.md").text.lstrip().startswith("# m\n")
+
+
+def test_a_model_for_structkit_alone_says_so(tmp_path):
+    card = trained(tmp_path / "m", pooling="mcls", **SCRATCH)
+    assert "structkit" == metadata_load(tmp_path / "m" / "README.md")["library_name"]
+    assert "sentence" not in card
+
+
+@pytest.mark.parametrize(
+    ("start", "card", "base", "license"),
+    [
+        ("minilm", None, "sentence-transformers/all-MiniLM-L6-v2", "apache-2.0"),
+        ("owner/name", None, "owner/name", None),
+        ("start", None, None, None),
+        ("start", "---\nlicense: mit\nbase_model: owner/base\n---\ntext", "owner/base", "mit"),
+        ("start", "no facts", None, None),
+        ("start", "---\nlicense: [\n---\n", None, None),
+    ],
+)
+def test_base_model_and_license_are_named_if_known(
+    tmp_path, monkeypatch, start, card, base, license
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "start").mkdir()
+    if card:
+        (tmp_path / "start" / "README.md").write_text(card)
+    method = load("method", "contrastive")(model=start)
+    (tmp_path / "card.md").write_text(f"---\n{about_model('contrastive', method, there=True)}---\n")
+    found = metadata_load(tmp_path / "card.md")
+    assert (base, license) == (found.get("base_model"), found.get("license"))
+
+
+@pytest.mark.long
+def test_its_snippet_runs(tmp_path):
+    card = trained(tmp_path / "m", **SCRATCH)
+    snippet = re.search("```python\n(.+)```", card, re.S)[1]
+    done = subprocess.run([sys.executable, "-c", snippet], cwd=tmp_path, capture_output=True)
+    assert 0 == done.returncode and b"tensor([[" in done.stdout, done.stderr
