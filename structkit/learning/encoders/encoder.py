@@ -377,7 +377,7 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
     they are None. Errors: `UserError` that names the file and the remedy.
     """
     changes = {key: value for key, value in changes.items() if value is not None}
-    if not (changes.get("pooling", "mean") in POOLINGS or is_pooling(changes["pooling"])):
+    if changes.get("pooling", "mean") not in POOLINGS:
         problem = f"{flag('pooling', changes['pooling'])} is not {' or '.join(POOLINGS)}"
         raise UserError(problem, "name one of them", status=2)
     folder = model_folder(name, offline=offline)

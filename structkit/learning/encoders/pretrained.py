@@ -57,7 +57,7 @@ def check_model(folder: Path) -> None:
         elif type(value) is int and value > (
             max(REPEATED, tensors) if PARTS.search(name) else BITS
         ):
-            problem = f"has {name} {value:,}, which its {tensors:,} weights cannot be"
+            problem = f"has {name} {value:,}, which is not plausible for {tensors:,} weights"
             raise damaged(problem, folder / "config.json")
 
 

@@ -24,7 +24,23 @@ from structkit.settings import setting, settings_of
 
 MCLS_EVERY = 256
 COSINES = 0.05  # the usual temperature of scores between -1 and 1
-POOLINGS = (*POOLING_NAMES, "first-decoder-token", "mcls")
+
+
+class Poolings(tuple[str, ...]):
+    """Names of poolings; those of tokens may be joined by +.
+
+    >>> "cls+max" in POOLINGS, "mcls" in POOLINGS, "cls+mcls" in POOLINGS
+    (True, True, False)
+    """
+
+    __slots__ = ()
+
+    def __contains__(self, name: object) -> bool:
+        joined = isinstance(name, str) and POOLING_NAMES.keys() >= set(name.split("+"))
+        return joined or super().__contains__(name)
+
+
+POOLINGS = Poolings((*POOLING_NAMES, "first-decoder-token", "mcls"))
 
 
 @dataclass(frozen=True)
@@ -156,14 +172,9 @@ def check_decoder(settings: EncoderSettings) -> None:
         raise UserError(f"{none} has no decoder", f"use {other}", status=2)
 
 
-def _are_poolings(value: str) -> bool:
-    """Whether a text is a pooling, or several of tokens that are joined by +."""
-    return value in POOLINGS or POOLING_NAMES.keys() >= set(value.split("+"))
-
-
 # what each field of structkit.json must be that is needed to load an encoder
 FACTS: dict[str, Callable[[Any], bool]] = {
-    "pooling": lambda value: isinstance(value, str) and _are_poolings(value),
+    "pooling": lambda value: isinstance(value, str) and value in POOLINGS,
     "normalize": lambda value: isinstance(value, bool),
     "lengths": are_lengths,
     "prompts": lambda value: value is None or are_prompts(value),

@@ -1,0 +1,263 @@
+"""Folders of sentence-transformers: what training keeps, every engine gives, or is refused."""
+
+import json
+import os
+import pickle
+import time
+
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Dense
+from sentence_transformers.sentence_transformer.modules import Normalize
+
+from structkit.errors import UserError
+from structkit.learning.encoders.encoder import open_model
+from tests.learning.encoders.zoo import (
+    TEXTS,
+    edit,
+    model,
+    old_layout,
+    sentence_folder,
+    theirs,
+    tokenizer,
+)
+from tests.learning.training.materials import train_on, write_pairs
+from tests.model_encodings import encoding_of
+from tests.tolerances import rounding
+
+ABOUT, SETTINGS = "config_sentence_transformers.json", "sentence_bert_config.json"
+POOLING = "1_Pooling/config.json"
+NEAR = rounding(300)
+
+
+def check(folder, texts=TEXTS, *, engine="torch", near=NEAR):
+    for side in ("query", "document"):
+        found = torch.from_numpy(encoding_of(str(folder), side, engine=engine).embed(texts))
+        torch.testing.assert_close(found, theirs(folder, texts, side), **near)
+
+
+def rich(place, name="Bert", pooling=("cls", "weightedmean")):
+    """A folder with everything: two poolings, Dense, prompts that do not count, a length, case."""
+    dense = Dense(16 * (1 if isinstance(pooling, str) else len(pooling)), 12)
+    more = [dense, Normalize()]
+    folder = sentence_folder(place, name, pooling=pooling, more=more, model_max_length=11)
+    about = {"prompts": {"query": "a b: ", "document": "d "}, "similarity_fn_name": "euclidean"}
+    edit(folder / ABOUT, **about, truncate_dim=9)
+    edit(folder / SETTINGS, do_lower_case=True)
+    edit(folder / POOLING, include_prompt=False)
+    return folder
+
+
+@pytest.mark.parametrize("engine", ["torch", "onnx", "openvino"])
+def test_every_engine_gives_the_same(tmp_path, engine):
+    if engine != "torch":
+        pytest.importorskip({"onnx": "onnxruntime"}.get(engine, engine))
+    for pooling in (("cls", "weightedmean"), "max", ("mean_sqrt_len_tokens", "lasttoken")):
+        folder = rich(tmp_path / f"model-{pooling[0]}", pooling=pooling)
+        check(folder, engine=engine, near={"atol": 2e-3, "rtol": 0})
+
+
+@pytest.mark.parametrize("name", ["Bert", "Bart", "LongT5", "GPT2"])
+def test_training_keeps_what_the_folder_says(tmp_path, name):
+    start = rich(tmp_path / "start", name)
+    expected = {side: theirs(start, TEXTS, side) for side in ("query", "document")}
+    records = write_pairs(tmp_path / "records.jsonl")
+    train_on(records, "contrastive", tmp_path / "same", model=str(start), max_steps=0)
+    same = SentenceTransformer(str(tmp_path / "same"), device="cpu")
+    assert ("euclidean", 9, 11) == (same.similarity_fn_name, same.truncate_dim, same.max_seq_length)
+    for side, embeddings in expected.items():
+        ours = torch.from_numpy(encoding_of(str(tmp_path / "same"), side).embed(TEXTS))
+        torch.testing.assert_close(ours, embeddings, **NEAR)
+        torch.testing.assert_close(theirs(tmp_path / "same", TEXTS, side), embeddings, **NEAR)
+    again = {"model": str(tmp_path / "same"), "max_steps": 1, "learning_rate": 0.01}
+    train_on(records, "contrastive", tmp_path / "trained", **again)
+    check(tmp_path / "trained")
+    moved = theirs(tmp_path / "trained", TEXTS[:1], "query") - expected["query"][:1]
+    assert moved.abs().max() > 1e-3
+
+
+def test_poolings_in_an_order_of_their_own_are_kept(tmp_path):
+    start = sentence_folder(tmp_path / "start", "Bert", pooling=("lasttoken", "max", "cls"))
+    records = write_pairs(tmp_path / "records.jsonl")
+    train_on(records, "contrastive", tmp_path / "model", model=str(start), max_steps=1)
+    check(tmp_path / "model")
+
+
+def test_chunks_leave_the_prompt_out(tmp_path):
+    folder = rich(tmp_path / "model", pooling="mean")
+    encoding = encoding_of(str(folder), chunk=3, engine="torch")
+    (row,) = (row for row, _ in encoding.embedded([{"id": "1", "positive": "a b c"}]))
+    assert 1 == len(row)
+    whole = encoding_of(str(folder), engine="torch").embed(["a b c"])
+    ((_, found),) = encoding.embedded([{"id": "1", "positive": "a b c"}])
+    torch.testing.assert_close(torch.from_numpy(found), torch.from_numpy(whole), **NEAR)
+
+
+def test_a_text_is_cut_at_the_side_that_the_tokenizer_says(tmp_path):
+    folder = sentence_folder(tmp_path / "model", "Bert", model_max_length=8, truncation_side="left")
+    check(folder, [*TEXTS, "a b c d e f g h i j k l " * 300])
+
+
+@pytest.mark.parametrize("name", ["roberta", "distilbert", "camembert", "albert", "xlnet"])
+def test_legacy_names_of_settings_count(tmp_path, name):
+    folder = sentence_folder(tmp_path / "model", "Bert")
+    old_layout(folder, length=6, settings=f"sentence_{name}_config.json")
+    assert {"query": 6, "document": 6} == open_model(str(folder))[1]["lengths"]
+    check(folder)
+
+
+def test_lengths_of_each_side(tmp_path):
+    folder = sentence_folder(tmp_path / "model", "Bert", model_max_length=20)
+    edit(folder / SETTINGS, query_length=5, document_length=9)
+    check(folder)
+
+
+@pytest.mark.parametrize(
+    ("prompts", "default", "expected"),
+    [
+        ({"query": "a ", "document": ""}, "query", {"query": "a "}),
+        ({"query": "", "document": "", "x": "b "}, "x", {}),
+        ({"query": "a "}, "query", {"query": "a ", "document": "a "}),
+        ({"x": "b "}, "x", {"query": "b ", "document": "b "}),
+        ({"query": "a ", "passage": "", "x": "b "}, "x", {"query": "a "}),
+        ({"query": None, "document": None, "x": "b "}, "x", {"query": "b ", "document": "b "}),
+        ({}, None, {}),
+    ],
+)
+def test_the_default_prompt_is_for_sides_without_their_own(tmp_path, prompts, default, expected):
+    folder = sentence_folder(tmp_path / "model", "Bert")
+    edit(folder / ABOUT, prompts=prompts, default_prompt_name=default)
+    assert expected == open_model(str(folder))[1]["prompts"]
+
+
+def refused(folder, match):
+    started = time.monotonic()
+    with pytest.raises(UserError, match=match):
+        open_model(str(folder))
+    assert time.monotonic() - started < 20
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("LayerNorm", "CNN", "LSTM", "WeightedLayerPooling", "BoW", "WordEmbeddings", "Router"),
+        *("Dropout", "WordWeights", "Asym"),
+    ],
+)
+def test_other_modules_are_refused_by_name(tmp_path, kind):
+    folder = sentence_folder(tmp_path / "model", "Bert")
+    modules = json.loads((folder / "modules.json").read_text())
+    more = {"idx": 2, "name": "2", "path": "2_X", "type": f"sentence_transformers.models.{kind}"}
+    (folder / "modules.json").write_text(json.dumps([*modules, more]))
+    refused(folder, f"has a module {kind}, which structkit cannot compute")
+
+
+def test_modules_of_other_code_are_refused(tmp_path):
+    folder = sentence_folder(tmp_path / "model", "Bert")
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[0]["type"] = "custom_st.Transformer"
+    (folder / "modules.json").write_text(json.dumps(modules))
+    refused(folder, "has a module Transformer of custom_st")
+
+
+@pytest.mark.parametrize(
+    ("file", "changes", "match"),
+    [
+        (SETTINGS, {"transformer_task": "fill-mask"}, "sets transformer_task"),
+        (SETTINGS, {"query_expansion": {"strategy": "min", "length": 9}}, "sets query_expansion"),
+        (SETTINGS, {"modality_config": {"message": {}}}, "sets modality_config message"),
+        (SETTINGS, {"tokenizer_args": {"add_eos_token": True}}, "sets tokenizer_args add_eos"),
+        (SETTINGS, {"config_kwargs": {"is_decoder": True}}, "sets config_kwargs is_decoder"),
+        (SETTINGS, {"max_seq_length": "9"}, "malformed"),
+        (ABOUT, {"model_type": "SparseEncoder"}, "is a SparseEncoder"),
+        (ABOUT, {"truncate_dim": -1}, "malformed"),
+        (ABOUT, {"prompts": {"query": 3}}, "malformed"),
+        (POOLING, {"pooling_mode": "median"}, "has the pooling median"),
+        ("2_Dense/config.json", {"activation_function": "os.system"}, "names the activation os.s"),
+        ("2_Dense/config.json", {"activation_function": "torch.hub.load"}, "names the activation"),
+        ("2_Dense/config.json", {"activation_function": "torch.nn.PReLU"}, "names the activation"),
+        ("2_Dense/config.json", {"out_features": 10**9}, "holds other weights"),
+        ("2_Dense/config.json", {"in_features": "many"}, "is malformed"),
+        ("2_Dense/config.json", {"module_input_name": "token_embeddings"}, "reads or writes token"),
+    ],
+)
+def test_settings_that_are_not_followed_are_refused(tmp_path, file, changes, match):
+    folder = sentence_folder(tmp_path / "model", "Bert", more=[Dense(16, 12)])
+    edit(folder / file, **changes)
+    refused(folder, match)
+
+
+def test_a_dense_module_without_weights(tmp_path):
+    folder = sentence_folder(tmp_path / "model", "Bert", more=[Dense(16, 12)])
+    (folder / "2_Dense" / "model.safetensors").unlink()
+    (folder / "2_Dense" / "pytorch_model.bin").write_bytes(pickle.dumps({}))
+    refused(folder, "holds its weights as a pickle")
+
+
+@pytest.mark.parametrize("adapter", ["alone", "beside"])
+def test_an_adapter_says_so(tmp_path, adapter):
+    folder = sentence_folder(tmp_path / "model", "Bert")
+    (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "x"}')
+    if adapter == "alone":
+        (folder / "config.json").unlink()
+    refused(folder, "holds an adapter, not a model of its own; merge it")
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("Bert", "num_hidden_layers"),
+        ("T5", "num_layers"),
+        ("LongT5", "num_layers"),
+        ("GPT2", "n_layer"),
+        ("DistilBert", "n_layers"),
+        ("Albert", "num_hidden_groups"),
+        ("Albert", "inner_group_num"),
+        ("Bart", "decoder_layers"),
+        ("Bert", "max_position_embeddings"),
+        ("Llama", "vocab_size"),
+    ],
+)
+def test_numbers_that_are_not_plausible_do_not_hang(tmp_path, name, field):
+    folder = sentence_folder(tmp_path / "model", name)
+    edit(
+        folder / "config.json", **{field: 10**8 if "layer" in field or "group" in field else 10**10}
+    )
+    refused(folder, f"config.json: has {field} 10+[0,]+, which is not plausible")
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        *("config.json", "modules.json", "model.safetensors", "tokenizer.json", SETTINGS, ABOUT),
+        *(POOLING, "2_Dense/config.json", "2_Dense/model.safetensors", "special_tokens_map.json"),
+    ],
+)
+def test_a_pipe_in_a_folder_does_not_hang(tmp_path, file):
+    folder = sentence_folder(tmp_path / "model", "Bert", more=[Dense(16, 12)])
+    (folder / file).unlink(missing_ok=True)
+    os.mkfifo(folder / file)
+    refused(folder, "is not a regular file")
+
+
+@pytest.mark.parametrize("added", [["<new>"], [f"<new{number}>" for number in range(40)]])
+def test_tokens_without_vectors_are_said_when_it_is_opened(tmp_path, added):
+    folder = sentence_folder(tmp_path / "model", "Bert")
+    words = tokenizer()
+    known = len(words)
+    words.add_tokens([*added, *(f"<more{number}>" for number in range(70 - known))])
+    words.save_pretrained(folder)
+    refused(folder, "has vectors of 70 tokens, but its tokenizer has the token '<more")
+
+
+def test_encoders_alone_and_whole_models_load(tmp_path):
+    for name in ("Pegasus", "LongT5", "T5"):
+        alone = sentence_folder(tmp_path / name, name)
+        whole = model(name)
+        whole.save_pretrained(tmp_path / f"{name}-whole")
+        tokenizer().save_pretrained(tmp_path / f"{name}-whole")
+        found = encoding_of(str(alone), normalize=True, engine="torch").embed(TEXTS)
+        settings = {"pooling": "mean", "normalize": True, "engine": "torch"}
+        expected = encoding_of(str(tmp_path / f"{name}-whole"), **settings).embed(TEXTS)
+        torch.testing.assert_close(torch.from_numpy(found), torch.from_numpy(expected), **NEAR)
