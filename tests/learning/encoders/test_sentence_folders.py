@@ -31,6 +31,13 @@ POOLING = "1_Pooling/config.json"
 NEAR = rounding(300)
 
 
+def first_of(*cases):
+    """The cases of a test, of which all but the first are long ones."""
+    first, *others = cases
+    marked = (each if isinstance(each, tuple) else (each,) for each in others)
+    return [first, *(pytest.param(*each, marks=pytest.mark.long) for each in marked)]
+
+
 def check(folder, texts=TEXTS, *, engine="torch", near=NEAR):
     for side in ("query", "document"):
         found = torch.from_numpy(encoding_of(str(folder), side, engine=engine).embed(texts))
@@ -49,6 +56,7 @@ def rich(place, name="Bert", pooling=("cls", "weightedmean")):
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ["torch", "onnx", "openvino"])
 def test_every_engine_gives_the_same(tmp_path, engine):
     if engine != "torch":
@@ -58,7 +66,7 @@ def test_every_engine_gives_the_same(tmp_path, engine):
         check(folder, engine=engine, near={"atol": 2e-3, "rtol": 0})
 
 
-@pytest.mark.parametrize("name", ["Bert", "Bart", "LongT5", "GPT2"])
+@pytest.mark.parametrize("name", first_of("Bert", "Bart", "LongT5", "GPT2"))
 def test_training_keeps_what_the_folder_says(tmp_path, name):
     start = rich(tmp_path / "start", name)
     expected = {side: theirs(start, TEXTS, side) for side in ("query", "document")}
@@ -99,7 +107,7 @@ def test_a_text_is_cut_at_the_side_that_the_tokenizer_says(tmp_path):
     check(folder, [*TEXTS, "a b c d e f g h i j k l " * 300])
 
 
-@pytest.mark.parametrize("name", ["roberta", "distilbert", "camembert", "albert", "xlnet"])
+@pytest.mark.parametrize("name", first_of("roberta", "distilbert", "camembert", "albert", "xlnet"))
 def test_legacy_names_of_settings_count(tmp_path, name):
     folder = sentence_folder(tmp_path / "model", "Bert")
     old_layout(folder, length=6, settings=f"sentence_{name}_config.json")
@@ -115,7 +123,7 @@ def test_lengths_of_each_side(tmp_path):
 
 @pytest.mark.parametrize(
     ("prompts", "default", "expected"),
-    [
+    first_of(
         ({"query": "a ", "document": ""}, "query", {"query": "a "}),
         ({"query": "", "document": "", "x": "b "}, "x", {}),
         ({"query": "a "}, "query", {"query": "a ", "document": "a "}),
@@ -123,7 +131,7 @@ def test_lengths_of_each_side(tmp_path):
         ({"query": "a ", "passage": "", "x": "b "}, "x", {"query": "a "}),
         ({"query": None, "document": None, "x": "b "}, "x", {"query": "b ", "document": "b "}),
         ({}, None, {}),
-    ],
+    ),
 )
 def test_the_default_prompt_is_for_sides_without_their_own(tmp_path, prompts, default, expected):
     folder = sentence_folder(tmp_path / "model", "Bert")
@@ -140,10 +148,10 @@ def refused(folder, match):
 
 @pytest.mark.parametrize(
     "kind",
-    [
+    first_of(
         *("LayerNorm", "CNN", "LSTM", "WeightedLayerPooling", "BoW", "WordEmbeddings", "Router"),
         *("Dropout", "WordWeights", "Asym"),
-    ],
+    ),
 )
 def test_other_modules_are_refused_by_name(tmp_path, kind):
     folder = sentence_folder(tmp_path / "model", "Bert")
@@ -163,7 +171,7 @@ def test_modules_of_other_code_are_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("file", "changes", "match"),
-    [
+    first_of(
         (SETTINGS, {"transformer_task": "fill-mask"}, "sets transformer_task"),
         (SETTINGS, {"query_expansion": {"strategy": "min", "length": 9}}, "sets query_expansion"),
         (SETTINGS, {"modality_config": {"message": {}}}, "sets modality_config message"),
@@ -180,7 +188,7 @@ def test_modules_of_other_code_are_refused(tmp_path):
         ("2_Dense/config.json", {"out_features": 10**9}, "holds other weights"),
         ("2_Dense/config.json", {"in_features": "many"}, "is malformed"),
         ("2_Dense/config.json", {"module_input_name": "token_embeddings"}, "reads or writes token"),
-    ],
+    ),
 )
 def test_settings_that_are_not_followed_are_refused(tmp_path, file, changes, match):
     folder = sentence_folder(tmp_path / "model", "Bert", more=[Dense(16, 12)])
@@ -206,7 +214,7 @@ def test_an_adapter_says_so(tmp_path, adapter):
 
 @pytest.mark.parametrize(
     ("name", "field"),
-    [
+    first_of(
         ("Bert", "num_hidden_layers"),
         ("T5", "num_layers"),
         ("LongT5", "num_layers"),
@@ -217,7 +225,7 @@ def test_an_adapter_says_so(tmp_path, adapter):
         ("Bart", "decoder_layers"),
         ("Bert", "max_position_embeddings"),
         ("Llama", "vocab_size"),
-    ],
+    ),
 )
 def test_numbers_that_are_not_plausible_do_not_hang(tmp_path, name, field):
     folder = sentence_folder(tmp_path / "model", name)
@@ -229,10 +237,10 @@ def test_numbers_that_are_not_plausible_do_not_hang(tmp_path, name, field):
 
 @pytest.mark.parametrize(
     "file",
-    [
+    first_of(
         *("config.json", "modules.json", "model.safetensors", "tokenizer.json", SETTINGS, ABOUT),
         *(POOLING, "2_Dense/config.json", "2_Dense/model.safetensors", "special_tokens_map.json"),
-    ],
+    ),
 )
 def test_a_pipe_in_a_folder_does_not_hang(tmp_path, file):
     folder = sentence_folder(tmp_path / "model", "Bert", more=[Dense(16, 12)])
@@ -251,6 +259,7 @@ def test_tokens_without_vectors_are_said_when_it_is_opened(tmp_path, added):
     refused(folder, "has vectors of 70 tokens, but its tokenizer has the token '<more")
 
 
+@pytest.mark.long
 def test_encoders_alone_and_whole_models_load(tmp_path):
     for name in ("Pegasus", "LongT5", "T5"):
         alone = sentence_folder(tmp_path / name, name)
