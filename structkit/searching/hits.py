@@ -240,7 +240,8 @@ def _from_texts(
     searcher: Searcher, texts: Iterable[Record], queries: Records, encoding: TextEncoding
 ) -> Iterator[Batch]:
     same_model(encoding.meta()["model_sha256"], searcher.model, "a query", "the corpus")
-    encoding.dimensions = encoding.dimensions or searcher.cut
+    if searcher.cut:
+        encoding.dimensions = encoding.dimensions or searcher.cut
     seen: set[str] = set()
 
     def distinct() -> Iterator[Record]:
