@@ -68,6 +68,8 @@ GRAMMAR = Grammar(
     lexical=LEXICAL,
     member=r"\s*(?:\[[^\]]*\]\s*)*(?:public|private|protected|internal|override|virtual)\s",
 )
+# #pragma and #region may stand between a comment and its method
+DIRECTIVES = frozenset(kind for kind in GRAMMAR.kinds if kind.startswith("preproc_"))
 OUTLINE = Outline(
     GRAMMAR,
     functions=(
@@ -78,7 +80,7 @@ OUTLINE = Outline(
         f"{kind}_declaration"
         for kind in ("class", "struct", "interface", "enum", "record", "namespace")
     ),
-    comments=DocComments("///", xml=True),
+    comments=DocComments(begin=r"///(?!/)|/\*\*(?![*/])", gap="any", xml=True, between=DIRECTIVES),
     around=frozenset(("global_statement",)),
 )
 

@@ -32,11 +32,13 @@ GRAMMAR = Grammar(
     reserved=(*KEYWORDS, "true", "false", "iota"),
     lexical=LEXICAL,
 )
+# for tools: as go/doc has it, and linters'
+DIRECTIVE = r"//(?:[a-z0-9]+:[a-z0-9]|(?:line|extern|export) |nolint\b)"
 OUTLINE = Outline(
     GRAMMAR,
     functions=("function_declaration body: (_)", "method_declaration body: (_)"),
     scopes=("type_spec", "type_alias"),
-    comments=DocComments(r"//(?!go:|nolint|[ ]?\+build)|/\*"),
+    comments=DocComments(begin=r"//|/\*", every=True, skip=DIRECTIVE),
     receiver="receiver",
 )
 

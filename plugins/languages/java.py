@@ -53,7 +53,7 @@ OUTLINE = Outline(
         f"{kind}_declaration"
         for kind in ("class", "interface", "enum", "record", "annotation_type")
     ),
-    comments=DocComments(r"/\*\*"),
+    comments=DocComments(begin=r"/\*\*(?!/)", gap="any"),
 )
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import tree_sitter_javascript
 
+from structkit.structure.code import ecmascript
 from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.languages import ReleasedLanguage
-from structkit.structure.code.lexical import ECMASCRIPT, ECMASCRIPT_NAMES
-from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.code.outline import Outline
 
 # not here: words that are keywords in some places only (async, get, of, static …)
 KEYWORDS = (
@@ -27,27 +27,20 @@ MEMBER = (
 )
 GRAMMAR = Grammar(
     tree_sitter_javascript.language(),
-    take=ECMASCRIPT_NAMES,
+    take=ecmascript.NAMES,
     skip=("string", "template_string", "regex", "comment", "html_comment"),
     never=("constructor",),  # a method that the language names
     reserved=(*KEYWORDS, "undefined"),
     member=MEMBER,
-    lexical=ECMASCRIPT,
+    lexical=ecmascript.LEXICAL,
 )
-CLOSURE = "[(arrow_function) (function_expression) (generator_function)]"
 OUTLINE = Outline(
     GRAMMAR,
-    functions=(
-        *("function_declaration", "generator_function_declaration", "method_definition"),
-        *(f"variable_declarator value: {CLOSURE}", f"assignment_expression right: {CLOSURE}"),
-        *(f"pair value: {CLOSURE}", f"field_definition value: {CLOSURE}"),
-    ),
-    scopes=("class_declaration",),
-    comments=DocComments(r"/\*\*"),
-    names={"assignment_expression": "left", "pair": "key", "field_definition": "property"},
-    around=frozenset(
-        ("export_statement", "lexical_declaration", "variable_declaration", "expression_statement")
-    ),
+    functions=ecmascript.functions("field_definition"),
+    scopes=ecmascript.CLASSES,
+    comments=ecmascript.JSDOC,
+    names={**ecmascript.FIELDS, "field_definition": "property"},
+    around=ecmascript.AROUND,
 )
 
 

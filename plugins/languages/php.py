@@ -93,7 +93,7 @@ OUTLINE = Outline(
     FILE,
     functions=("function_definition", "method_declaration body: (_)"),
     scopes=tuple(f"{kind}_declaration" for kind in ("class", "interface", "trait", "enum")),
-    comments=DocComments(r"/\*\*"),
+    comments=DocComments(begin=r"/\*\*\s", gap="any"),
 )
 
 

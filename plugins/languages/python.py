@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import keyword
+import re
+import warnings
 
 import tree_sitter
 import tree_sitter_python
@@ -10,7 +14,7 @@ import tree_sitter_python
 from structkit.structure.code.grammar import Grammar, parse
 from structkit.structure.code.languages import ReleasedLanguage
 from structkit.structure.code.lexical import Form, Lexical, until_line
-from structkit.structure.code.outline import DocComments, Outline, first_string
+from structkit.structure.code.outline import DocComments, Outline
 from structkit.structure.spans import Span, from_bytes
 
 PREFIX = r"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])"
@@ -31,12 +35,53 @@ GRAMMAR = Grammar(
     reserved=keyword.kwlist,
     lexical=LEXICAL,
 )
+STRINGS = ("string", "concatenated_string", "parenthesized_expression")
+PLAIN = re.compile(r"""[uU]?('{3}|"{3}|'|")([^\\\r]*)\1""")  # is its own value
 DEFINITIONS = ("decorated_definition", "function_definition", "class_definition")
+
+
+def docstring(definition: tree_sitter.Node) -> tuple[tree_sitter.Node, str] | None:
+    """The expression that a function or class begins with, if it is a string, and its value."""
+    body = definition.child_by_field_name("body")
+    first = (
+        next((each for each in body.named_children if each.type != "comment"), None)
+        if body
+        else None
+    )
+    if first is None or first.type != "expression_statement" or first.named_child_count != 1:
+        return None
+    node = first.named_children[0]
+    value = _value((node.text or b"").decode("utf-8", "replace")) if node.type in STRINGS else None
+    return (node, value) if value is not None else None
+
+
+def _value(text: str) -> str | None:
+    """The value of an expression that is a string, as Python reads it."""
+    if match := PLAIN.fullmatch(text):
+        return match[2]
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of escapes that do not exist
+            value = ast.literal_eval(text)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return None
+    # half a surrogate pair is no text
+    return (
+        value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        if isinstance(value, str)
+        else None
+    )
+
+
+def _documentation(definition: tree_sitter.Node) -> str:
+    found = docstring(definition)
+    return inspect.cleandoc(found[1]).strip() if found else ""
+
+
 OUTLINE = Outline(
     GRAMMAR,
     functions=("function_definition",),
     scopes=("class_definition",),
-    comments=DocComments(inside=True),
+    comments=DocComments(inside=_documentation),
     around=frozenset(("decorated_definition",)),
 )
 
@@ -70,8 +115,8 @@ class Language(ReleasedLanguage):
         """
         data = text.encode("utf-8")
         definition = _first_definition(parse(GRAMMAR.parser, data).root_node)
-        string = first_string(definition) if definition else None
-        return from_bytes(text, data, [string.byte_range])[0] if string else None
+        found = docstring(definition) if definition else None
+        return from_bytes(text, data, [found[0].byte_range])[0] if found else None
 
 
 def _first_definition(node: tree_sitter.Node) -> tree_sitter.Node | None:

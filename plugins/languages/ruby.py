@@ -68,11 +68,18 @@ GRAMMAR = Grammar(
     ),
     lexical=LEXICAL,
 )
+# magic comments, of RDoc and YARD to themselves, and linters'
+MAGIC = (
+    r"#[ \t]*(?:-\*-|(?:frozen_string_literal|(?:file)?encoding|coding|warn_indent|typed"
+    r"|shareable_constant_value|rubocop|reek|standard|steep|sord|brakeman)[ \t]*:|:\w+:|@!)"
+)
+PRIVATE = r"(?ms)^[ \t]*#--[ \t]*$.*?(?:^[ \t]*#\+\+[ \t]*$|\Z)"  # RDoc's
 OUTLINE = Outline(
     GRAMMAR,
     functions=("method", "singleton_method"),
     scopes=("class", "module"),
-    comments=DocComments(r"#(?!!)"),
+    around=frozenset(("argument_list", "call")),  # `private def …`
+    comments=DocComments(begin=r"#(?!!)|=begin", gap="blank", skip=MAGIC, hidden=PRIVATE),
 )
 
 

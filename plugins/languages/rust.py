@@ -43,6 +43,7 @@ GRAMMAR = Grammar(
     never=KEYWORDS,  # macros hold any word
     lexical=LEXICAL,
 )
+DOC_ATTRIBUTE = r'#!?\[\s*doc\s*=\s*(?:r(#*)"([^\0]*?)"\1|"((?:\\[^\0]|[^\\"])*)")\s*\]'
 OUTLINE = Outline(
     GRAMMAR,
     functions=("function_item",),
@@ -50,7 +51,13 @@ OUTLINE = Outline(
         *(f"{kind}_item" for kind in ("struct", "enum", "union", "trait", "impl", "mod", "type")),
         "macro_definition",
     ),
-    comments=DocComments(r"///|/\*\*", between=frozenset(("attribute_item",))),
+    comments=DocComments(
+        begin=r"///(?!/)|/\*\*(?![*/])",
+        gap="any",
+        every=True,
+        attribute=DOC_ATTRIBUTE,
+        within=r"//!|/\*!",
+    ),
     names={"impl_item": "type"},
 )
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import tree_sitter_typescript
 
+from structkit.structure.code import ecmascript
 from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.lexical import ECMASCRIPT, ECMASCRIPT_NAMES
-from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.code.outline import Outline
 from structkit.structure.spans import Span
 
 # not here: words that are keywords in some places only (type, declare, readonly, async, get …)
@@ -24,13 +24,13 @@ KEYWORDS = (
 GRAMMAR, TSX = (
     Grammar(
         pointer,
-        take=ECMASCRIPT_NAMES,
+        take=ecmascript.NAMES,
         skip=("string", "template_string", "template_literal_type", "regex", "comment"),
         type_names=("type_identifier",),
         types=("new_expression>identifier", "extends_clause>identifier", "enum_declaration.name"),
         never=("constructor",),  # a method that the language names
         reserved=KEYWORDS,
-        lexical=ECMASCRIPT,
+        lexical=ecmascript.LEXICAL,
         member=(
             r"\s*(?:(?:public|private|protected|abstract|override|static|readonly)\s"
             r"|(?:async|get|set)\s+(?!function)[#\w$]+\s*[<(]|constructor\s*\()"
@@ -41,23 +41,19 @@ GRAMMAR, TSX = (
         tree_sitter_typescript.language_tsx(),
     )
 )
-CLOSURE = "[(arrow_function) (function_expression) (generator_function)]"
 OUTLINE = Outline(
     GRAMMAR,
-    functions=(
-        *("function_declaration", "generator_function_declaration", "method_definition"),
-        *(f"variable_declarator value: {CLOSURE}", f"assignment_expression right: {CLOSURE}"),
-        *(f"pair value: {CLOSURE}", f"public_field_definition value: {CLOSURE}"),
+    functions=ecmascript.functions(
+        "public_field_definition", "as_expression", "satisfies_expression"
     ),
     scopes=(
-        *(f"{kind}_declaration" for kind in ("class", "abstract_class", "interface", "enum")),
+        *ecmascript.CLASSES,
+        *(f"{kind}_declaration" for kind in ("abstract_class", "interface", "enum")),
         *("type_alias_declaration", "internal_module", "module"),
     ),
-    comments=DocComments(r"/\*\*"),
-    names={"assignment_expression": "left", "pair": "key"},
-    around=frozenset(
-        ("export_statement", "lexical_declaration", "variable_declaration", "expression_statement")
-    ),
+    comments=ecmascript.JSDOC,
+    names=ecmascript.FIELDS,
+    around=ecmascript.AROUND,
     other=("</|/>", TSX),
 )
 

@@ -155,33 +155,6 @@ def _inside(form: Form, group: str) -> re.Pattern[str]:
     return re.compile(pattern, FLAGS)
 
 
-# names, strings, comments and regular expressions of JavaScript and TypeScript
-ECMASCRIPT_NAMES = (
-    "identifier",
-    "property_identifier",
-    "private_property_identifier",
-    "shorthand_property_identifier",
-    "shorthand_property_identifier_pattern",
-    "statement_identifier",
-)
-# a regular expression ends on its line; after a name or a bracket a slash divides
-PART = r"(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n])*\]|[^/\\\n\[])"
-ECMASCRIPT = Lexical(
-    (
-        until_line(r"//|<!--|\A#!"),
-        block(),
-        quoted('"'),
-        quoted("'"),
-        Form("`", "`", code=r"\$\{"),
-        whole(rf"(?<!<)/(?!>){PART}+(?:/\w*|[^\n]*$)"),  # no tag of JSX
-    ),
-    plain=(
-        r"(?<![\w$.])(?:return|typeof|case|in|of|void|throw|else|do|yield|await)\b[ \t]*(?=/)",
-        r"[\w$)\]][ \t]*/(?![/*])",
-    ),
-)
-
-
 def c_lexical(*strings: Form) -> Lexical:
     """The comments, directives and strings of C, with these strings added."""
     before = r"(?:(?<!\w)(?:u8|[uUL]))?"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
+from typing import Literal
 
 import tree_sitter
 
@@ -16,11 +18,28 @@ from structkit.structure.code.grammar import Grammar, blank_out
 KINDS = "class interface struct trait enum impl module namespace record union type annotation macro"
 WORDS = {"mod": "module", **{word: word for word in KINDS.split()}}
 RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
+# a key that is a string or computed, alone or after an object
+KEY = re.compile(
+    r"""(?P<owner>[^\[\]"'`]*)(?:(\[\s*)?(["'`])(?P<literal>.+)\3(?(2)\s*\])|(?P<computed>\[.+\]))$"""
+)
 DEEPEST = 16  # scopes to name: generated code may have thousands
 LONGEST = 200  # characters of a name
-STRINGS = ("string", "concatenated_string")
+# kinds of attributes, which lead to a definition and belong to it
+LEADS = frozenset(
+    "attribute_item inner_attribute_item attribute_list attribute_declaration attribute_specifier "
+    "decorator annotation marker_annotation".split()
+)
+HEADER = re.compile(
+    r"@(?:file|fileoverview|overview|licen[sc]e|packagedocumentation|module)\b"
+    r"|\bcopyright\b|\blicensed under\b|\bspdx-license",
+    re.I,
+)
+TOP = ("php_tag", "hash_bang_line")  # may precede the first comment of a file
 # comment markers: at the start of the comment, of each line, and at the end
-MARKS = re.compile(r"^[ \t]*(?:/\*[*!]*(?!/)|\*+(?!/)|//[/!]*|#+)[ \t]?|[ \t]*\**\*/[ \t]*$", re.M)
+MARKS = re.compile(
+    r"^[ \t]*(?:=(?:begin|end)\b.*|/\*[*!]*(?!/)|\*+(?!/)|//[/!]*|#+)[ \t]?|[ \t]*\**\*/[ \t]*$",
+    re.M,
+)
 XML_NAME = re.compile(r"<[^<>]*\b(?:cref|name|langword)=\"(?:\w:)?([^\"]*)\"[^<>]*/>")
 XML_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 
@@ -29,13 +48,14 @@ XML_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 class Definition:
     """A function, or what holds functions: its place, its name, and what contains it.
 
-    `whole` is the node with what belongs to it: decorators, `export`; `start` is the first byte,
-    attributes included. Rows count from 0, `end_row` is the last one. `owner` is the type of a
-    method that is defined outside it.
+    `whole` is the node with what belongs to it: decorators, `export`; `first` the node that it
+    begins with, attributes included, at the byte `start`. Rows count from 0, `end_row` is the last
+    one. `owner` is the type of a method that is defined outside it.
     """
 
     node: tree_sitter.Node
     whole: tree_sitter.Node
+    first: tree_sitter.Node
     start: int
     row: int
     end_row: int
@@ -73,37 +93,93 @@ class Definition:
 
 @dataclass(frozen=True)
 class DocComments:
-    """How a language documents a function: comments before it, or a string inside it."""
+    """How a language documents a function: the rule of the language's own tool.
+
+    Comments stand before the function and what leads to it, or `inside` finds a string in it.
+    `gap` is what may stand between: nothing; `blank` lines; or `any`thing that is no code. Of
+    block comments the last one counts, of lines the last run; with `every`, all of them.
+    """
 
     begin: str = ""  # a pattern: how such a comment begins
-    inside: bool = False
+    gap: Literal["", "blank", "any"] = ""
+    every: bool = False
     xml: bool = False  # tags are markup
-    between: frozenset[str] = frozenset()  # kinds that may follow a comment: attributes
+    skip: str = r"(?!)"  # comments that document nothing: directives, linters' comments
+    between: frozenset[str] = frozenset()  # kinds that may stand between, besides LEADS
+    attribute: str = r"(?!)"  # an attribute that is documentation: its text is the last group
+    hidden: str = ""  # parts of a comment that are no documentation
+    within: str = ""  # comments at the start of the body that count, too
+    overloads: frozenset[str] = frozenset()  # kinds of signatures that may have the comment
+    inside: Callable[[tree_sitter.Node], str] | None = None
 
-    def of(self, node: tree_sitter.Node, data: bytes) -> str:
+    def of(self, definition: Definition) -> str:
         """The documentation of a function, without comment markers; empty if there is none."""
         if self.inside:
-            return docstring(node)
-        comments = list(self._above(node, data))
-        return comment_text("\n".join(reversed(comments)), xml=self.xml)
+            return self.inside(definition.node)
+        # a comment may follow an attribute where both are documentation
+        before: tree_sitter.Node | None = definition.whole if self.every else definition.first
+        comments: list[str] = []
+        while before and not comments:
+            trivia, end = self._trivia(before)
+            comments = list(self._chosen(trivia, before.start_point.row))[::-1]
+            if comments and (end is None or end.type in TOP) and self._is_header(trivia, comments):
+                return ""
+            before = self._overload(end, definition.node)
+        body = definition.node.child_by_field_name("body") if self.within else None
+        inner = map(_text, body.named_children if body else ())
+        comments += takewhile(re.compile(self.within).match, inner)
+        text = "\n".join(comments)
+        return comment_text(re.sub(self.hidden, "", text) if self.hidden else text, xml=self.xml)
 
-    def _above(self, node: tree_sitter.Node, data: bytes) -> Iterator[str]:
-        """The comments that end on the line before a node, the nearest first."""
-        row = node.start_point.row
+    def _trivia(
+        self, node: tree_sitter.Node
+    ) -> tuple[list[tree_sitter.Node], tree_sitter.Node | None]:
+        """The comments and attributes before a node, the nearest first, and what they follow."""
+        trivia: list[tree_sitter.Node] = []
         for other in _before(node):
-            text = data[other.start_byte : other.end_byte].decode("utf-8", "replace").rstrip()
-            last = other.start_point.row + text.count("\n")
-            if last + 1 < row:
+            if not (_is_comment(other) or other.type in LEADS or other.type in self.between):
+                row = last_row(other)
+                # a comment is about what ends on its line
+                while row < node.start_point.row and trivia and trivia[-1].start_point.row == row:
+                    trivia.pop()
+                return trivia, other
+            trivia.append(other)
+        return trivia, None
+
+    def _chosen(self, trivia: list[tree_sitter.Node], row: int) -> Iterator[str]:
+        """The texts of those that document what begins on a row, the nearest first."""
+        found = False
+        for other in trivia:
+            if last_row(other) + 1 < row and (not self.gap or found and self.gap == "blank"):
                 return
-            row = other.start_point.row
-            if other.type in self.between:
-                continue
-            line = data[data.rfind(b"\n", 0, other.start_byte) + 1 : other.start_byte]
-            if "comment" not in other.type or line.strip() or not re.match(self.begin, text):
+            row, text = other.start_point.row, _text(other)
+            if not _is_comment(other):
+                if match := re.match(self.attribute, text):
+                    yield re.sub("^", "///", match[match.lastindex or 0], flags=re.M)
+            elif re.match(self.begin, text) and not re.match(self.skip, text):
+                found = True
+                yield text
+                if text.startswith("/*") and not self.every:
+                    return
+            elif self.gap != "any" and not re.match(self.skip, text) or found and not self.every:
                 return
-            yield text
-            if text.startswith("/*"):
-                return  # one block is one comment
+
+    @staticmethod
+    def _is_header(trivia: list[tree_sitter.Node], comments: list[str]) -> bool:
+        """Whether the comments are the first of a file, and about the file."""
+        first = comments[0] == _text(trivia[-1])
+        return first and HEADER.search("\n".join(comments)) is not None
+
+    def _overload(
+        self, end: tree_sitter.Node | None, node: tree_sitter.Node
+    ) -> tree_sitter.Node | None:
+        """The signature of the same function that ends there."""
+        whole = end.prev_sibling if end and end.type == ";" else end
+        inner = whole.named_children[-1] if whole and whole.type == "export_statement" else whole
+        if inner is None or inner.type not in self.overloads:
+            return None
+        names = {each.text for n in (inner, node) if (each := n.child_by_field_name("name"))}
+        return whole if len(names) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -165,20 +241,21 @@ class Program:
 
     def doc_comment(self, definition: Definition) -> str:
         """The documentation of a function; empty if there is none."""
-        comments = self.outline.comments
-        return comments.of(definition.node if comments.inside else definition.whole, self.data)
+        return self.outline.comments.of(definition)
 
     def _nodes(self) -> list[tuple[tree_sitter.Node, bool]]:
         captured = tree_sitter.QueryCursor(self.query).captures(self.tree.root_node)
-        nodes = [(node, name == "function") for name in captured for node in captured[name]]
+        kinds = [(kind, set(captured.get(kind, ()))) for kind in ("function", "scope")]
+        nodes = [(node, kind == "function") for kind, found in kinds for node in found]
         return sorted(nodes, key=lambda pair: (pair[0].start_byte, -pair[0].end_byte, pair[1]))
 
     def _name(self, node: tree_sitter.Node) -> str:
-        named = node.child_by_field_name(self.outline.names.get(node.type, "name"))
+        field = self.outline.names.get(node.type, "name")
+        named = node.child_by_field_name(field) or _child(node, field)
         while named is not None and named.type.endswith("_declarator"):
             inner = named.child_by_field_name("declarator")
             named = inner or (named.named_children[0] if named.named_children else None)
-        return self._text(named).strip("\"'`") if named else ""
+        return self._text(named) if named else ""
 
     def _text(self, node: tree_sitter.Node) -> str:
         text = self.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
@@ -191,23 +268,29 @@ class Program:
         whole = node
         # what else is in its parent is punctuation
         while (
-            whole.parent
-            and whole.parent.type in outline.around
+            (around := whole.parent)
+            and around.type in outline.around
             and whole.next_named_sibling is None
+            and not ((other := whole.prev_named_sibling) and other.type == whole.type)
         ):
-            whole = whole.parent
-        first = whole
-        while (before := first.prev_named_sibling) and before.type in outline.comments.between:
-            first = before
-        if is_function:
+            whole = around
+        first, before = whole, whole.prev_named_sibling
+        while before and (before.type in LEADS or _is_comment(before)):
+            first = before if before.type in LEADS else first
+            before = before.prev_named_sibling
+        if not is_function:
+            name = name.strip("\"'`")
+        else:
             owner, name = owner_and_name(name)
             receiver = node.child_by_field_name(outline.receiver) if outline.receiver else None
             if receiver and (match := RECEIVER.search(self._text(receiver))):
                 owner = match[1]
-        kinds = ["function"] if is_function else [WORDS.get(w, "") for w in node.type.split("_")]
+        types = (word for each in (node, *node.named_children) for word in each.type.split("_"))
+        kinds = ["function"] if is_function else (WORDS.get(word, "") for word in types)
         return Definition(
             node=node,
             whole=whole,
+            first=first,
             start=first.start_byte,
             row=first.start_point.row,
             end_row=last_row(whole),
@@ -229,7 +312,12 @@ def owner_and_name(text: str) -> tuple[str, str]:
 
     >>> owner_and_name("Foo::bar"), owner_and_name("Foo.prototype.bar"), owner_and_name("bar")
     (('Foo', 'bar'), ('Foo', 'bar'), ('', 'bar'))
+    >>> owner_and_name("'x.y'"), owner_and_name("Foo['x.y']"), owner_and_name("[Symbol.iterator]")
+    (('', 'x.y'), ('Foo', 'x.y'), ('', '[Symbol.iterator]'))
     """
+    if match := KEY.match(text):
+        owner, literal, computed = match["owner"], match["literal"], match["computed"]
+        return owner.removesuffix(".prototype"), literal or computed
     for sign in ("::", "."):
         owner, separator, name = text.rpartition(sign)
         if separator and name:
@@ -237,39 +325,35 @@ def owner_and_name(text: str) -> tuple[str, str]:
     return "", text
 
 
+def _child(node: tree_sitter.Node, kind: str) -> tree_sitter.Node | None:
+    return next((child for child in node.children if child.type == kind), None)
+
+
 def _before(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    """The siblings before a node, the nearest first; before what starts with it, if it is first."""
-    while True:
-        other = node.prev_named_sibling
-        if other is not None:
+    """What stands before a node, the nearest first; before its parent, if that begins with it."""
+    while parent := node.parent:
+        other = node.prev_sibling
+        if other is None or _begins(other, parent):
+            node = parent
+        else:
             yield other
             node = other
-        elif node.parent is None or node.prev_sibling is not None:
-            return
-        else:
-            node = node.parent
 
 
-def first_string(node: tree_sitter.Node) -> tree_sitter.Node | None:
-    """The string that the body of a function or class begins with."""
-    body = node.child_by_field_name("body")
-    inside = body.named_children if body else []
-    statements = [child for child in inside if "comment" not in child.type]
-    if not statements or statements[0].type != "expression_statement":
-        return None
-    inner = statements[0].named_children
-    return inner[0] if len(inner) == 1 and inner[0].type in STRINGS else None
+def _begins(node: tree_sitter.Node, parent: tree_sitter.Node) -> bool:
+    """Whether a node is how its parent begins: a keyword, or the line of a directive."""
+    word = not node.is_named and node.type.isalpha()
+    return word or parent.type == "preproc_if" and parent.start_point.row == node.start_point.row
 
 
-def docstring(node: tree_sitter.Node) -> str:
-    """The text of the string that a body begins with; empty if it begins with another statement."""
-    string = first_string(node)
-    if string is None:
-        return ""
-    strings = string.named_children if string.type == "concatenated_string" else [string]
-    parts = [part for string in strings for part in string.children]
-    texts = [part.text for part in parts if part.type == "string_content" and part.text]
-    return inspect.cleandoc(b"".join(texts).decode("utf-8", "replace")).strip()
+def _is_comment(node: tree_sitter.Node) -> bool:
+    return "comment" in node.type
+
+
+def _text(node: tree_sitter.Node) -> str:
+    """The text of a node; a line ends with a line feed."""
+    text = (node.text or b"").decode("utf-8", "replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
 
 
 def comment_text(comment: str, *, xml: bool = False) -> str:
