@@ -36,7 +36,8 @@ GRAMMAR = Grammar(
 )
 OUTLINE = Outline(
     GRAMMAR,
-    functions=ecmascript.functions("field_definition"),
+    functions=ecmascript.functions(GRAMMAR, "field_definition"),
+    is_function=ecmascript.is_function,
     scopes=ecmascript.CLASSES,
     comments=ecmascript.JSDOC,
     names={**ecmascript.FIELDS, "field_definition": "property"},

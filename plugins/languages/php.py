@@ -3,8 +3,9 @@
 The `$` of a variable stays outside the entity: `$x`, the property `->x` and the argument `x:` are
 one name. `$this` is a keyword. Types are names where only a type can be: declared types, `new
 Foo`, `instanceof Foo`, `class Foo extends Bar`, traits, `#[Foo]`; in `Foo::bar()` and in imports,
-`Foo` is a name like any other. Text that begins with `<` is a file with HTML around `<?php`, all
-other text is code; bare methods are read as they would be inside a class.
+`Foo` is a name like any other. HTML holds no names: what begins with `<` is a file, and so is what
+has a tag, `<?php` or `?>`, after text that does not look like code. All other text is code; bare
+methods are read as they would be inside a class.
 """
 
 from __future__ import annotations
@@ -56,6 +57,9 @@ FORMS = (
         later=True,
     ),
 )
+TAG = re.compile(r"<\?(?:php\b|=)|\?>")
+CODE = re.compile(r"[$;{}]|\w\(|\b(?:else|end(?:if|for|foreach|while|switch)|echo|print)\b")
+HOLE = re.compile(r"[\"'#]|//|/\*|<<<")
 OF_FILE = (Form(r"\A(?!\s*<\?)", OPENING, escape=NEVER), *FORMS)
 GRAMMAR, FILE = (
     Grammar(
@@ -112,7 +116,7 @@ class Language(ReleasedLanguage):
     share = 0.5
 
     def names(self, text: str) -> list[Span]:
-        grammar = FILE if text.lstrip().startswith("<") else GRAMMAR
+        grammar = FILE if _is_file(text) else GRAMMAR
         spans = grammar.leaves(text, types=self.types)
         if not self.types and (holes := [match.span() for match in INSTANCEOF.finditer(text)]):
             spans = spans_outside(spans, holes)
@@ -139,6 +143,18 @@ class Language(ReleasedLanguage):
                 drawn.add(name)
                 wanted -= counts[name]
         return drawn
+
+
+def _is_file(text: str) -> bool:
+    """Whether a text begins with HTML, not with code."""
+    if text.lstrip().startswith("<"):
+        return True
+    tag = TAG.search(text)
+    if tag is None:
+        return False
+    before = text[: tag.start()]
+    # code has an opening tag in strings and comments alone
+    return not CODE.search(before) or (tag[0] != "?>" and not HOLE.search(before))
 
 
 def _is_member(text: str, start: int, end: int) -> bool:

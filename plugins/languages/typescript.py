@@ -43,9 +43,8 @@ GRAMMAR, TSX = (
 )
 OUTLINE = Outline(
     GRAMMAR,
-    functions=ecmascript.functions(
-        "public_field_definition", "as_expression", "satisfies_expression"
-    ),
+    functions=ecmascript.functions(GRAMMAR, "public_field_definition"),
+    is_function=ecmascript.is_function,
     scopes=(
         *ecmascript.CLASSES,
         *(f"{kind}_declaration" for kind in ("abstract_class", "interface", "enum")),

@@ -7,6 +7,7 @@ the work on a batch of files: if it does not finish, its files are tried one by 
 from __future__ import annotations
 
 import hashlib
+import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -105,8 +106,12 @@ class Units:
 
 
 def _file(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
-    lines = len(text.rstrip().split("\n"))
-    yield "", {"lines": [1, lines], FIELDS[kind.name]: text}
+    yield "", {"lines": [1, len(_lines_of(text.rstrip()))], FIELDS[kind.name]: text}
+
+
+def _lines_of(text: str) -> list[str]:
+    """The lines with their ends: a carriage return is one, too."""
+    return io.StringIO(text, newline="").readlines()
 
 
 def _functions(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
@@ -132,7 +137,7 @@ def _functions(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
 
 def _chunks(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
     program = _program(text, kind)
-    lines = text.split("\n")
+    lines = _lines_of(text)
     root = program.tree.root_node if program else None
     definitions = program.definitions if program else []
     for first, end in cut(lines, root, units.chunk_chars):
@@ -140,7 +145,8 @@ def _chunks(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
         if program:
             unit["scope"] = _scope(definitions, first)
             unit["names"] = [each.path for each in definitions if first <= each.row < end]
-        yield BY_LINES, {**unit, FIELDS[kind.name]: "\n".join(lines[first:end])}
+        code = "".join(lines[first:end]).rstrip("\r\n")
+        yield BY_LINES, {**unit, FIELDS[kind.name]: code}
 
 
 def _scope(definitions: list[Definition], row: int) -> str:

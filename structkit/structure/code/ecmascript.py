@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
+import tree_sitter
+
+from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.lexical import Form, Lexical, block, quoted, until_line, whole
 from structkit.structure.code.outline import DocComments
 
@@ -31,28 +36,38 @@ LEXICAL = Lexical(
 )
 
 # what gives a function much like its argument: a component, a callback, a handler
-WRAPPER = (
-    r"^([\\w$]+[.])?(memo|forwardRef|lazy|dynamic|observer|with[A-Z][\\w$]*|cache|memoize(One)?"
-    r"|use([A-Z][\\w$]*)?(Callback|Event)|once|debounce|throttle"
-    r"|[\\w$]*([aA]sync|[hH]andler|[wW]rap)[\\w$]*)$"
+WRAPPER = re.compile(
+    r"([\w$]+\.)?(memo|forwardRef|lazy|dynamic|observer|with[A-Z][\w$]*|cache|memoize(One)?"
+    r"|use([A-Z][\w$]*)?(Callback|Event)|once|debounce|throttle"
+    r"|[\w$]*([aA]sync|[hH]andler|[wW]rap)[\w$]*)"
 )
-CLOSURES = "(arrow_function) (function_expression) (generator_function)"
-DEPTH = 3  # memo(forwardRef(function))
+CLOSURES = ("arrow_function", "function_expression", "generator_function")
+WRAPPED = ("call_expression", "parenthesized_expression", "as_expression", "satisfies_expression")
 
 
-def functions(field: str, *casts: str) -> tuple[str, ...]:
-    """The nodes that are functions with a name, given the kind of a class's field and of casts."""
-    value = f"[{CLOSURES}]"
-    for _ in range(DEPTH):
-        inside = "".join(f" ({kind} . {value})" for kind in ("parenthesized_expression", *casts))
-        call = f'(call_expression function: (_) @wrapper (#match? @wrapper "{WRAPPER}")'
-        value = f"[{CLOSURES}{inside} {call} arguments: (arguments . {value}))]"
+def functions(grammar: Grammar, field: str) -> tuple[str, ...]:
+    """The nodes that may be functions with a name; a field of a class is of that kind."""
+    kinds = " ".join(f"({kind})" for kind in (*CLOSURES, *WRAPPED) if kind in grammar.kinds)
     return (
         *("function_declaration", "generator_function_declaration", "method_definition"),
-        *(f"variable_declarator value: {value}", f"assignment_expression right: {value}"),
-        *(f"pair value: {value}", f"{field} value: {value}"),
-        f'export_statement "default" value: {value}',
+        *(f"variable_declarator value: [{kinds}]", f"assignment_expression right: [{kinds}]"),
+        *(f"pair value: [{kinds}]", f"{field} value: [{kinds}]"),
+        f'export_statement "default" value: [{kinds}]',
     )
+
+
+def is_function(node: tree_sitter.Node) -> bool:
+    """Whether the value of a node, if it has one, is a function: `memo(forwardRef(() => …))`."""
+    value = node.child_by_field_name("value") or node.child_by_field_name("right")
+    while value and value.type in WRAPPED:
+        if value.type == "call_expression":
+            wrapper = value.child_by_field_name("function")
+            if not wrapper or not WRAPPER.fullmatch((wrapper.text or b"").decode()):
+                return False
+            value = value.child_by_field_name("arguments")
+        inside = value.named_children if value else []
+        value = next((child for child in inside if child.type != "comment"), None)
+    return value is None or value.type in CLOSURES
 
 
 CLASSES = (

@@ -21,11 +21,22 @@ LONG = 8_000  # bytes
 SHORT = 1_000  # bytes: the worst known text of this size takes 0.2 s
 SKIP, TAKE, ENTER, HIDE = range(4)
 ERROR = 0xFFFF
+LONE_CR = re.compile(rb"\r(?!\n)")
 BARE, CLASS = (b"", b""), (b"class A {", b"\n}")
+
+
+def line_feeds(data: bytes) -> bytes:
+    r"""The text with a line feed for each carriage return alone, which ends a line too.
+
+    >>> line_feeds(b"a\rb\r\nc")
+    b'a\nb\r\nc'
+    """
+    return LONE_CR.sub(b"\n", data) if b"\r" in data else data
 
 
 def parse(parser: tree_sitter.Parser, data: bytes) -> tree_sitter.Tree:
     """The tree of UTF-8 text; a text that takes longer than the limit raises."""
+    data = line_feeds(data)
     if len(data) < SHORT:
         return parser.parse(data)
     # at the end of a text, one step may take time and memory quadratic in what is open: first a
@@ -146,7 +157,7 @@ class Grammar:
             # a missing name is an empty one, and reserved words may be taken for names
             leaves = [(start, end) for start, end in leaves if start < end]
             barred = self.reserved
-            holes = self.lexical.holes(text) if self.lexical else []
+            holes = self.lexical.holes(text.replace("\r", "\n")) if self.lexical else []
         spans = from_bytes(text, data, leaves)
         if holes:
             spans = spans_outside(spans, holes)

@@ -12,7 +12,7 @@ from typing import Literal
 
 import tree_sitter
 
-from structkit.structure.code.grammar import Grammar, blank_out
+from structkit.structure.code.grammar import Grammar, blank_out, line_feeds
 
 # what a scope is called: the first word of its kind that is one of these
 KINDS = "class interface struct trait enum impl module namespace record union type annotation macro"
@@ -156,6 +156,8 @@ class DocComments:
             if not _is_comment(other):
                 if match := re.match(self.attribute, text):
                     yield re.sub("^", "///", match[match.lastindex or 0], flags=re.M)
+                elif found and not self.every:
+                    return
             elif re.match(self.begin, text) and not re.match(self.skip, text):
                 found = True
                 yield text
@@ -193,7 +195,9 @@ class Outline:
     functions: tuple[str, ...]
     scopes: tuple[str, ...]
     comments: DocComments
-    # the field with the name, where it is not `name`
+    # which of the functions are some, where a pattern cannot say it
+    is_function: Callable[[tree_sitter.Node], bool] | None = None
+    # the field with the name, or the kind of the child, where it is not `name`
     names: Mapping[str, str] = field(default_factory=dict)
     # what surrounds a definition and belongs to it: decorators, `export`
     around: frozenset[str] = frozenset()
@@ -204,7 +208,7 @@ class Outline:
         """The program in a text, whose bytes are `data`."""
         second = self.other is not None and re.search(self.other[0], text) is not None
         grammar = self.other[1] if self.other and second else self.grammar
-        tree = grammar.parser.parse(blank_out(grammar.blank, data))
+        tree = grammar.parser.parse(blank_out(grammar.blank, line_feeds(data)))
         return Program(self, data, tree, self._queries[second])
 
     @cached_property
@@ -245,8 +249,9 @@ class Program:
 
     def _nodes(self) -> list[tuple[tree_sitter.Node, bool]]:
         captured = tree_sitter.QueryCursor(self.query).captures(self.tree.root_node)
-        kinds = [(kind, set(captured.get(kind, ()))) for kind in ("function", "scope")]
-        nodes = [(node, kind == "function") for kind, found in kinds for node in found]
+        nodes = [(node, name == "function") for name in captured for node in captured[name]]
+        if check := self.outline.is_function:
+            nodes = [pair for pair in nodes if not pair[1] or check(pair[0])]
         return sorted(nodes, key=lambda pair: (pair[0].start_byte, -pair[0].end_byte, pair[1]))
 
     def _name(self, node: tree_sitter.Node) -> str:
