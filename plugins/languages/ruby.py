@@ -15,6 +15,8 @@ from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted
 from structkit.structure.code.outline import DocComments, Outline
 from structkit.structure.spans import Span
 
+from ._heredocs import plain_heredocs
+
 KEYWORDS = frozenset(
     "__ENCODING__ __FILE__ __LINE__ BEGIN END alias and begin break case class def defined? do "
     "else elsif end ensure false for if in module next nil not or redo rescue retry return self "
@@ -79,6 +81,7 @@ OUTLINE = Outline(
     functions=("method", "singleton_method"),
     scopes=("class", "module"),
     around=frozenset(("argument_list", "call")),  # `private def …`
+    prepare=plain_heredocs,
     comments=DocComments(begin=r"#(?!!)|=begin", gap="blank", skip=MAGIC, hidden=PRIVATE),
 )
 
@@ -101,7 +104,7 @@ class Language(ReleasedLanguage):
     def names(self, text: str) -> list[Span]:
         return [
             (start, end)
-            for start, end in super().names(text)
+            for start, end in super().names(plain_heredocs(text))
             if text[start:end] not in KEYWORDS or _is_member(text, start, end)
         ]
 

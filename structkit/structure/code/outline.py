@@ -203,12 +203,14 @@ class Outline:
     around: frozenset[str] = frozenset()
     receiver: str = ""  # the field with the type of a method defined outside it
     other: tuple[str, Grammar] | None = None  # for texts in which a pattern occurs
+    prepare: Callable[[str], str] | None = None  # blanks what the grammar does not understand
 
     def parse(self, text: str, data: bytes) -> Program:
         """The program in a text, whose bytes are `data`."""
         second = self.other is not None and re.search(self.other[0], text) is not None
         grammar = self.other[1] if self.other and second else self.grammar
-        tree = grammar.parser.parse(blank_out(grammar.blank, line_feeds(data)))
+        seen = self.prepare(text).encode("utf-8", "replace") if self.prepare else data
+        tree = grammar.parser.parse(blank_out(grammar.blank, line_feeds(seen)))
         return Program(self, data, tree, self._queries[second])
 
     @cached_property
