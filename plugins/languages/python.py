@@ -36,40 +36,37 @@ GRAMMAR = Grammar(
     lexical=LEXICAL,
 )
 STRINGS = ("string", "concatenated_string", "parenthesized_expression")
-PLAIN = re.compile(r"""[uU]?('{3}|"{3}|'|")([^\\\r]*)\1""")  # is its own value
+# a string that is its own value
+PLAIN = re.compile(r"""[uU]?('{3}|"{3}|'|")([^\\\r]*)\1""")
 DEFINITIONS = ("decorated_definition", "function_definition", "class_definition")
 
 
 def docstring(definition: tree_sitter.Node) -> tuple[tree_sitter.Node, str] | None:
-    """The expression that a function or class begins with, if it is a string, and its value."""
+    """The string that a function or class begins with, and its value."""
     body = definition.child_by_field_name("body")
-    first = (
-        next((each for each in body.named_children if each.type != "comment"), None)
-        if body
-        else None
-    )
+    statements = (each for each in (body.named_children if body else ()) if each.type != "comment")
+    first = next(statements, None)
     if first is None or first.type != "expression_statement" or first.named_child_count != 1:
         return None
-    node = first.named_children[0]
-    value = _value((node.text or b"").decode("utf-8", "replace")) if node.type in STRINGS else None
-    return (node, value) if value is not None else None
+    string = first.named_children[0]
+    value = _value(string) if string.type in STRINGS else None
+    return None if value is None else (string, value)
 
 
-def _value(text: str) -> str | None:
-    """The value of an expression that is a string, as Python reads it."""
-    if match := PLAIN.fullmatch(text):
+def _value(string: tree_sitter.Node) -> str | None:
+    """The value of an expression as Python reads it, if it is a string."""
+    text = (string.text or b"").decode("utf-8", "replace")
+    if string.type == "string" and (match := PLAIN.fullmatch(text)):
         return match[2]
     try:
         with warnings.catch_warnings(action="ignore"):  # of escapes that do not exist
             value = ast.literal_eval(text)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
-    # half a surrogate pair is no text
-    return (
-        value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        if isinstance(value, str)
-        else None
-    )
+    if not isinstance(value, str):
+        return None
+    # half of a surrogate pair is no text
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _documentation(definition: tree_sitter.Node) -> str:
