@@ -75,14 +75,18 @@ MAGIC = (
     r"#[ \t]*(?:-\*-|(?:frozen_string_literal|(?:file)?encoding|coding|warn_indent|typed"
     r"|shareable_constant_value|rubocop|reek|standard|steep|sord|brakeman)[ \t]*:|:\w+:|@!)"
 )
-PRIVATE = r"(?ms)^[ \t]*#--[ \t]*$.*?(?:^[ \t]*#\+\+[ \t]*$|\Z)"  # RDoc's
+# of RDoc: what is private, and how to call a method
+HIDDEN = (
+    r"(?ms)^[ \t]*#--[ \t]*$.*?(?:^[ \t]*#\+\+[ \t]*$|\Z)"
+    r"|^[ \t]*#[ \t]*:call-seq:[ \t]*$.*?(?:^[ \t]*#[ \t]*$|\Z)"
+)
 OUTLINE = Outline(
     GRAMMAR,
     functions=("method", "singleton_method"),
     scopes=("class", "module"),
     around=frozenset(("argument_list", "call")),  # `private def …`
     prepare=plain_heredocs,
-    comments=DocComments(begin=r"#(?!!)|=begin", gap="blank", skip=MAGIC, hidden=PRIVATE),
+    comments=DocComments(begin=r"#(?!!)|=begin", gap="blank", skip=MAGIC, hidden=HIDDEN),
 )
 
 

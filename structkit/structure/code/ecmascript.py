@@ -37,12 +37,27 @@ LEXICAL = Lexical(
 
 # what gives a function much like its argument: a component, a callback, a handler
 WRAPPER = re.compile(
-    r"([\w$]+\.)?(memo|forwardRef|lazy|dynamic|observer|with[A-Z][\w$]*|cache|memoize(One)?"
+    r"([\w$]+\.)?(memo|forwardRef|observer|with[A-Z][\w$]*|cache|memoize(One)?"
     r"|use([A-Z][\w$]*)?(Callback|Event)|once|debounce|throttle"
-    r"|[\w$]*([aA]sync|[hH]andler|[wW]rap)[\w$]*)"
+    r"|asyncHandler|expressAsyncHandler|asyncWrap(per)?|wrapAsync|catchAsync(Errors)?)"
 )
 CLOSURES = ("arrow_function", "function_expression", "generator_function")
 WRAPPED = ("call_expression", "parenthesized_expression", "as_expression", "satisfies_expression")
+
+CLASSES = (
+    *("class_declaration", "class name: (_)", "variable_declarator value: (class !name)"),
+    *("assignment_expression right: (class !name)", 'export_statement "default" value: (class)'),
+)
+FIELDS = {"assignment_expression": "left", "pair": "key", "export_statement": "default"}
+AROUND = frozenset(
+    (
+        "assignment_expression",
+        "export_statement",
+        "lexical_declaration",
+        "variable_declaration",
+        "expression_statement",
+    )
+)
 
 
 def functions(grammar: Grammar, field: str) -> tuple[str, ...]:
@@ -70,27 +85,14 @@ def is_function(node: tree_sitter.Node) -> bool:
     return value is None or value.type in CLOSURES
 
 
-CLASSES = (
-    *("class_declaration", "class name: (_)", "variable_declarator value: (class !name)"),
-    *("assignment_expression right: (class !name)", 'export_statement "default" value: (class)'),
-)
-FIELDS = {"assignment_expression": "left", "pair": "key", "export_statement": "default"}
-AROUND = frozenset(
-    (
-        "assignment_expression",
-        "export_statement",
-        "lexical_declaration",
-        "variable_declaration",
-        "expression_statement",
-    )
-)
-# JSDoc in its form alone
-LINTERS = (
+# of linters, or of a type alone
+SKIP = (
     r"/\*\*\s*(?:@ts-|@(?:jsx|preserve|__)|eslint|tslint|js[hl]int|istanbul|[cv]8 ignore|prettier)"
+    r"|(?:[^\0]*\n)?[ \t/*]*@(?:typedef|callback|import)\b"
 )
 JSDOC = DocComments(
     begin=r"/\*\*(?!/)",
     gap="any",
-    skip=LINTERS,
+    skip=SKIP,
     overloads=frozenset(("function_signature", "method_signature")),
 )

@@ -25,6 +25,11 @@ JSDOC = {
         "Adds.",
     ),
     "linters in its form": ("/** Adds. */\n/** @ts-ignore */\nfunction f() {}", "Adds."),
+    "of types": ("/** Adds. */\n/** @typedef {x} A */\n/** @import x */\nfunction f() {}", "Adds."),
+    "tags": (
+        "/**\n * Adds.\n * @param {A} x `@import`\n */\nfunction f() {}",
+        "Adds.\n@param {A} x `@import`",
+    ),
     "the last one": ("/** Old. */\n/** Adds. */\nfunction f() {}", "Adds."),
     "on one line": ("/** Old. */ /** Adds. */ function f() {}", "Adds."),
     "of a statement before": ("x(); /** Of x. */\nfunction f() {}", ""),
@@ -228,6 +233,7 @@ RUBY = {
     "block": ("=begin\nAdds.\n=end\ndef f; end", "Adds."),
     "private": ("# Adds.\nprivate def f; end", "Adds."),
     "private part": ("#--\n# Secret.\n#++\n# Adds.\ndef f; end", "Adds."),
+    "how to call": ("##\n# :call-seq:\n#   f -> x\n#\n# Adds.\ndef f; end", "Adds."),
     "trailing": ("x = 1 # Of x.\ndef f; end", ""),
     "in a class": ("class A # Of A.\n  # Adds.\n  def self.f; end\nend", "Adds."),
 }
@@ -260,7 +266,7 @@ exports.g = asyncHandler(async (request) => {});
 module.exports = function () {};
 const h = (function () {});
 export default memo(() => null);
-const not = items.map((x) => x);
+const not = items.map((x) => x), nor = z.lazy(() => 1);
 const neither = (function () { return 1; })();
 (function iife() {})();
 items.forEach(function callback() {});
