@@ -35,27 +35,29 @@ HEADER = re.compile(
     re.I,
 )
 TOP = ("php_tag", "hash_bang_line")  # may precede the first comment of a file
-# comment markers: at the start of the comment, of each line, and at the end
-MARKS = re.compile(
-    r"^[ \t]*(?:=(?:begin|end)\b.*|/\*[*!]*(?!/)|\*+(?!/)|//[/!]*|#+)[ \t]?|[ \t]*\**\*/[ \t]*$",
-    re.M,
-)
+# comment markers: at the start of the comment and of each line, and at the end
+MARKS = re.compile(r"^[ \t]*(?:/\*[*!]*(?!/)|\*+(?!/)|//[/!]*|#+|=(?:begin|end)\b.*)[ \t]?", re.M)
+END = re.compile(r"\*+/[ \t]*$", re.M)
 XML_NAME = re.compile(r"<[^<>]*\b(?:cref|name|langword)=\"(?:\w:)?([^\"]*)\"[^<>]*/>")
 XML_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+
+
+# the comments and attributes before a definition, the nearest first, and what they follow
+Leading = tuple[list[tree_sitter.Node], tree_sitter.Node | None]
 
 
 @dataclass(frozen=True)
 class Definition:
     """A function, or what holds functions: its place, its name, and what contains it.
 
-    `whole` is the node with what belongs to it: decorators, `export`; `first` the node that it
-    begins with, attributes included, at the byte `start`. Rows count from 0, `end_row` is the last
+    `whole` is the node with what belongs to it: decorators, `export`; `start` is the first byte,
+    attributes included. Rows count from 0, `end_row` is the last
     one. `owner` is the type of a method that is defined outside it.
     """
 
     node: tree_sitter.Node
     whole: tree_sitter.Node
-    first: tree_sitter.Node
+    leading: Leading
     start: int
     row: int
     end_row: int
@@ -116,25 +118,24 @@ class DocComments:
         """The documentation of a function, without comment markers; empty if there is none."""
         if self.inside:
             return self.inside(definition.node)
-        # a comment may follow an attribute where both are documentation
-        before: tree_sitter.Node | None = definition.whole if self.every else definition.first
-        comments: list[str] = []
-        while before and not comments:
-            trivia, end = self._trivia(before)
-            comments = list(self._chosen(trivia, before.start_point.row))[::-1]
-            if comments and (end is None or end.type in TOP) and self._is_header(trivia, comments):
-                return ""
-            before = self._overload(end, definition.node)
+        (trivia, end), row = definition.leading, definition.whole.start_point.row
+        leads = [number for number, each in enumerate(trivia, 1) if each.type in LEADS]
+        if leads and not self.every:  # a comment stands before the attributes
+            trivia, row = trivia[leads[-1] :], definition.row
+        comments = list(self._chosen(trivia, row))[::-1]
+        while not comments and (overload := self._overload(end, definition.node)):
+            trivia, end = self.leading(overload)
+            comments = list(self._chosen(trivia, overload.start_point.row))[::-1]
+        if comments and (end is None or end.type in TOP) and self._is_header(trivia, comments):
+            return ""
         body = definition.node.child_by_field_name("body") if self.within else None
         inner = map(_text, body.named_children if body else ())
         comments += takewhile(re.compile(self.within).match, inner)
         text = "\n".join(comments)
         return comment_text(re.sub(self.hidden, "", text) if self.hidden else text, xml=self.xml)
 
-    def _trivia(
-        self, node: tree_sitter.Node
-    ) -> tuple[list[tree_sitter.Node], tree_sitter.Node | None]:
-        """The comments and attributes before a node, the nearest first, and what they follow."""
+    def leading(self, node: tree_sitter.Node) -> Leading:
+        """The comments and attributes before a node."""
         trivia: list[tree_sitter.Node] = []
         for other in _before(node):
             if not (_is_comment(other) or other.type in LEADS or other.type in self.between):
@@ -281,10 +282,9 @@ class Program:
             and not ((other := whole.prev_named_sibling) and other.type == whole.type)
         ):
             whole = around
-        first, before = whole, whole.prev_named_sibling
-        while before and (before.type in LEADS or _is_comment(before)):
-            first = before if before.type in LEADS else first
-            before = before.prev_named_sibling
+        comments = outline.comments
+        leading: Leading = ([], None) if comments.inside else comments.leading(whole)
+        first = next((each for each in reversed(leading[0]) if each.type in LEADS), whole)
         if not is_function:
             name = name.strip("\"'`")
         else:
@@ -297,7 +297,7 @@ class Program:
         return Definition(
             node=node,
             whole=whole,
-            first=first,
+            leading=leading,
             start=first.start_byte,
             row=first.start_point.row,
             end_row=last_row(whole),
@@ -371,7 +371,7 @@ def comment_text(comment: str, *, xml: bool = False) -> str:
     >>> comment_text('/// <summary>As <see cref="T:Foo"/>.</summary>', xml=True)
     'As Foo.'
     """
-    text = MARKS.sub("", comment)
+    text = END.sub("", MARKS.sub("", comment))
     if xml:
         text = XML_TAG.sub("", XML_NAME.sub(r"\1", text))
     lines = [line.rstrip() for line in inspect.cleandoc(text).split("\n")]
