@@ -11,13 +11,7 @@ from itertools import accumulate, pairwise
 
 import tree_sitter
 
-from structkit.structure.code.outline import last_row
-
-# nodes that precede a definition and are about it, besides comments
-LEADS = frozenset(
-    "attribute_item inner_attribute_item attribute_list attribute_declaration attribute_specifier "
-    "decorator annotation marker_annotation".split()
-)
+from structkit.structure.code.outline import LEADS, last_row
 
 LineSpan = tuple[int, int]  # lines from 0, half-open
 Fits = Callable[[LineSpan], bool]

@@ -322,7 +322,7 @@ def owner_and_name(text: str) -> tuple[str, str]:
     >>> owner_and_name("'x.y'"), owner_and_name("Foo['x.y']"), owner_and_name("[Symbol.iterator]")
     (('', 'x.y'), ('Foo', 'x.y'), ('', '[Symbol.iterator]'))
     """
-    if match := KEY.match(text):
+    if text.endswith(("]", "'", '"', "`")) and (match := KEY.match(text)):
         owner, literal, computed = match["owner"], match["literal"], match["computed"]
         return owner.removesuffix(".prototype"), literal or computed
     for sign in ("::", "."):
