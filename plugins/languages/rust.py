@@ -56,7 +56,6 @@ OUTLINE = Outline(
         gap="any",
         every=True,
         attribute=DOC_ATTRIBUTE,
-        within=r"//!|/\*!",
     ),
     names={"impl_item": "type"},
 )

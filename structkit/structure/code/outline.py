@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import takewhile
 from typing import Literal
 
 import tree_sitter
@@ -110,7 +109,6 @@ class DocComments:
     between: frozenset[str] = frozenset()  # kinds that may stand between, besides LEADS
     attribute: str = r"(?!)"  # an attribute that is documentation: its text is the last group
     hidden: str = ""  # parts of a comment that are no documentation
-    within: str = ""  # comments at the start of the body that count, too
     overloads: frozenset[str] = frozenset()  # kinds of signatures that may have the comment
     inside: Callable[[tree_sitter.Node], str] | None = None
 
@@ -128,9 +126,6 @@ class DocComments:
             comments = list(self._chosen(trivia, overload.start_point.row))[::-1]
         if comments and (end is None or end.type in TOP) and self._is_header(trivia, comments):
             return ""
-        body = definition.node.child_by_field_name("body") if self.within else None
-        inner = map(_text, body.named_children if body else ())
-        comments += takewhile(re.compile(self.within).match, inner)
         text = "\n".join(comments)
         return comment_text(re.sub(self.hidden, "", text) if self.hidden else text, xml=self.xml)
 
@@ -146,6 +141,18 @@ class DocComments:
                 return trivia, other
             trivia.append(other)
         return trivia, None
+
+    def first(self, leading: list[tree_sitter.Node], node: tree_sitter.Node) -> tree_sitter.Node:
+        """The node with which the code of a definition begins: an attribute, or itself.
+
+        Where attributes and documentation mix, those after the documentation are part of it.
+        """
+        for each in leading:
+            begin = self.begin if _is_comment(each) else self.attribute
+            if self.every and re.match(begin, _text(each)):
+                break
+            node = each if each.type in LEADS else node
+        return node
 
     def _chosen(self, trivia: list[tree_sitter.Node], row: int) -> Iterator[str]:
         """The texts of those that document what begins on a row, the nearest first."""
@@ -284,7 +291,7 @@ class Program:
             whole = around
         comments = outline.comments
         leading: Leading = ([], None) if comments.inside else comments.leading(whole)
-        first = next((each for each in reversed(leading[0]) if each.type in LEADS), whole)
+        first = comments.first(leading[0], whole)
         if not is_function:
             name = name.strip("\"'`")
         else:

@@ -162,7 +162,6 @@ RUST = {
     "block": ("/**\n * Adds.\n */\npub fn f() {}", "Adds."),
     "block and line": ("/** Adds. */\n/// More.\nfn f() {}", "Adds.\nMore."),
     "no documentation": ("//// Adds.\n/*** Adds. */\n/**/\n// Adds.\nfn f() {}", ""),
-    "inside": ("/// Adds.\nfn f() {\n    //! More.\n}", "Adds.\nMore."),
     "of the module": ("//! Of a.\n\nfn f() {}", ""),
     "trailing": ("const X: u8 = 1; // Of X.\nfn f() {}", ""),
     "heading": ("/// Adds.\n///\n/// # Panics\nfn f() {}", "Adds.\n\n# Panics"),
@@ -339,3 +338,27 @@ def test_heredocs_inside_heredocs_swallow_no_method():
     [first, *_] = parsed.definitions
     assert HEREDOCS.encode() == parsed.data
     assert [2, 13] == [first.row + 1, first.end_row + 1]
+
+
+SOURCES = {
+    "csharp": [f"class A {{\n{text}\n}}" for text, _ in CSHARP.values()],
+    "go": [f"package a\n\n{text}\nfunc F() {{\n}}\n" for text, _ in GO.values()],
+    "java": [f"class A {{\n{text}\n}}" for text, _ in JAVA.values()],
+    "php": [f"<?php\n{text}" for text, _ in PHP.values()],
+    "ruby": [text for text, _ in RUBY.values()],
+    "rust": [text for text, _ in RUST.values()],
+    "typescript": [*(text for text, _ in JSDOC.values()), ANGULAR],
+}
+
+
+@pytest.mark.parametrize("language", SOURCES)
+def test_the_documentation_of_a_function_is_not_in_its_code(language):
+    documented = 0
+    for text in SOURCES[language]:
+        parsed = program(language, text)
+        for each in parsed.definitions:
+            words = parsed.doc_comment(each)
+            documented += bool(words)
+            code = parsed.data[each.start : each.whole.end_byte].decode()
+            assert not [line for line in filter(None, words.split("\n")) if line in code]
+    assert documented
