@@ -1,5 +1,11 @@
 """Functions, their names and their documentation, as each language's own tool has them."""
 
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from structkit.registry import load
@@ -125,6 +131,23 @@ def test_javadoc(text, expected):
     assert [("f", expected)] == documentation("java", f"/** Of A. */\nclass A {{\n{text}\n}}")
 
 
+@pytest.mark.long
+@pytest.mark.skipif(not shutil.which("javac"), reason="needs javac")
+def test_javadoc_is_that_of_javac(tmp_path):
+    """But for a comment behind a field, which is about the field to us."""
+    cases = [text for name, (text, _) in JAVA.items() if name not in ("of a field", "constructor")]
+    path = tmp_path / "A.java"
+    path.write_text("".join(f"class A{n} {{\n{text}\n}}\n" for n, text in enumerate(cases)))
+    command = ["java", str(Path(__file__).with_name("Docs.java")), str(path)]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    found = [
+        f"{name}\t{words}".replace("\n", "\\n")
+        for name, words in documentation("java", path.read_text())
+    ]
+    assert len(cases) == len(lines)
+    assert [line.replace("\\n ", "\\n") for line in lines] == found
+
+
 # what go/parser attaches, without directives (ast.CommentGroup.Text)
 GO = {
     "lines": ("// F adds.\n// More.", "F adds.\nMore."),
@@ -171,6 +194,28 @@ RUST = {
 @pytest.mark.parametrize(("text", "expected"), RUST.values(), ids=RUST)
 def test_rustdoc(text, expected):
     assert [("f", expected)] == documentation("rust", text)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not shutil.which("rustdoc"), reason="needs rustdoc")
+def test_documentation_is_that_of_rustdoc(tmp_path):
+    texts = [text.replace("fn f", f"fn f{n}") for n, (text, _) in enumerate(RUST.values())]
+    texts = [text for text in texts if "//!" not in text and "hidden" not in text]
+    path = tmp_path / "a.rs"
+    path.write_text("\n\n".join(texts))
+    command = "rustdoc -Z unstable-options --output-format json --document-private-items -o"
+    subprocess.run(
+        [*command.split(), str(tmp_path), str(path)],
+        env=os.environ | {"RUSTC_BOOTSTRAP": "1"},
+        capture_output=True,
+        check=True,
+    )
+    items = json.loads((tmp_path / "a.json").read_text())["index"].values()
+    right = {each["name"]: each["docs"] for each in items if "function" in each["inner"]}
+    found = dict(documentation("rust", path.read_text()))
+    assert len(texts) == len(right)
+    for name, words in right.items():
+        assert " ".join((words or "").split()) == " ".join(found[name].split())
 
 
 # what the parser of phpDocumentor attaches
