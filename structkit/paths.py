@@ -1,17 +1,23 @@
-"""No command writes to what it reads: checked before anything is opened."""
+"""Where paths lead: no command writes to what it reads, and no walk follows a link."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
+from typing import BinaryIO
 
 from structkit.errors import UserError
 
 REMEDY = "choose another path"
+SPECIAL = "not a regular file", "write its content to a file"
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+FOUND = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe without a writer is not waited for
 
 
 def keep_apart(
@@ -82,6 +88,38 @@ def refuse_pipe(name: str, kind: str) -> None:
     if is_pipe(name):
         problem = f"is a pipe, and {kind} is read in any order"
         raise UserError(problem, "write it to a file, and name that", status=2).at(name)
+
+
+def open_below(root: str, below: str, flags: int = os.O_RDONLY) -> int:
+    """The descriptor of a path from a folder, on which no link is followed. Errors: `OSError`."""
+    *folders, name = below.strip("/").split("/")
+    outer = os.open(root, FOLDER)
+    try:
+        for each in folders:
+            inner = os.open(each, FOLDER | FOUND, dir_fd=outer)
+            os.close(outer)
+            outer = inner
+        return os.open(name or ".", flags | FOUND, dir_fd=outer)
+    finally:
+        os.close(outer)
+
+
+def open_found(root: str, below: str) -> BinaryIO:
+    """A file that was found in a folder, at this path from it.
+
+    Errors: `UserError` if it is not, or no longer, a regular file; `OSError` if it cannot be read.
+    """
+    try:
+        handle = open(open_below(root, below), "rb")
+    except OSError as error:
+        # a link; a link or file in place of a folder; a socket; a folder
+        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.EISDIR):
+            raise UserError(*SPECIAL) from None
+        raise
+    if stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
+        return handle
+    handle.close()
+    raise UserError(*SPECIAL)
 
 
 @dataclass(frozen=True)

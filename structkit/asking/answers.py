@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pathspec
 
 from structkit.asking.folder import Folder
+from structkit.collecting.ignoring import Pattern, Patterns
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError, flag
 from structkit.progress import say
@@ -99,8 +100,11 @@ def file_filter(globs: Sequence[str]) -> Callable[[str], bool]:
     [True, False, False]
     """
     only_out = all(each.startswith("!") for each in globs)
-    try:
-        spec = pathspec.GitIgnoreSpec.from_lines(["*"] * only_out + list(globs))
-    except ValueError as error:
-        raise UserError(f"{flag('glob')}: {error}", "write it as in .gitignore", status=2) from None
-    return spec.match_file
+    patterns = []
+    for each in ["*"] * only_out + list(globs):
+        pattern = Pattern.parse(os.fsencode(each))
+        if not pattern:
+            problem = f"{flag('glob', each)} matches no path"
+            raise UserError(problem, "write it as in .gitignore", status=2)
+        patterns.append(pattern)
+    return Patterns(patterns).choose

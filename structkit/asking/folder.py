@@ -337,8 +337,9 @@ def _read_batch(
         path = source.path
         try:
             data = source.content(maximum)
-        except OSError as error:  # it stays unknown, so that it is tried again next time
-            made.faults.append(cannot_read(error).at(path))
+        except (OSError, UserError) as error:  # it stays unknown, and is tried again next time
+            why = error if isinstance(error, UserError) else cannot_read(error)
+            made.faults.append(why.at(path))
             continue
         noted[path] = File(path, state, hashlib.blake2b(data, digest_size=16).hexdigest())
         sources.append(Source(path, data=data, media=source.media))

@@ -8,20 +8,19 @@ import io
 import lzma
 import os
 import posixpath
+import stat
 import sys
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import IO, Any
 
-import pathspec
-
+from structkit.collecting.ignoring import GIT, Ignoring
 from structkit.errors import UserError
 from structkit.extras import require
-from structkit.paths import is_pipe, refuse_pipe
+from structkit.paths import FOLDER, SPECIAL, open_below, open_found, refuse_pipe
 from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
 from structkit.settings import setting
@@ -34,7 +33,6 @@ PACKED = "an archive or compressed", "name it too"
 # the target of a link has its own name, if it is in there
 LINK_INSIDE = "a link or a device in an archive", "leave it out"
 PACKED_INSIDE = "packed in an archive", "unpack the outer one"
-SPECIAL = "not a regular file", "write its content to a file"
 OUTPUT = "the output itself", "write it to another folder"
 NO_PAGE = "an error page of a server", "leave it out"
 
@@ -47,9 +45,6 @@ SINGLE = (".gz", ".bz2", ".xz")  # one file, compressed; its name is what is lef
 OPENERS = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}
 OUTSIDE = UserError("has no name, or it leads out of the archive", "pack the archive again")
 
-IGNORE_FILES = (".gitignore", ".ignore")  # the later one counts
-LONGEST = 10_000  # characters of a pattern: no path is as long
-
 
 @dataclass(frozen=True)
 class Source:
@@ -57,6 +52,7 @@ class Source:
 
     path: str
     file: str = ""
+    root: str = ""  # the folder in which it was found; none if the user named it
     data: bytes | None = None
     status: os.stat_result | None = None  # of the file
     media: str = ""  # the content type that a server gave
@@ -69,10 +65,14 @@ class Source:
         return self.status.st_size if self.status else len(self.data or b"")
 
     def content(self, maximum: int) -> bytes:
-        """The bytes of the file; of one with more than the maximum, one byte more than that."""
+        """The bytes of the file; of one with more than the maximum, one byte more than that.
+
+        Errors: `OSError`; `UserError` if it was found, and is no longer a regular file.
+        """
         if self.data is not None:
             return self.data
-        with open(self.file, "rb") as handle:
+        below = self.file.removeprefix(self.root)
+        with open_found(self.root, below) if self.root else open(self.file, "rb") as handle:
             return handle.read(maximum + 1)
 
 
@@ -106,57 +106,6 @@ def readable_path(path: str) -> str:
     'caf\\xe9.py'
     """
     return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
-
-
-@dataclass(frozen=True)
-class Ignoring:
-    """The rules of the folders on the way to a path; the innermost one that applies counts.
-
-    >>> rules = Ignoring(((2, pathspec.GitIgnoreSpec.from_lines(["*.o", "!b.o"])),))
-    >>> [rules.hides(path) for path in ("a/a.o", "a/b.o", "a/a.c")]
-    [True, False, False]
-    """
-
-    rules: tuple[tuple[int, pathspec.GitIgnoreSpec], ...] = ()
-
-    @classmethod
-    def above(cls, folder: Path) -> Ignoring:
-        """The rules that apply to a folder from outside it: up to the root of its repository."""
-        outside = [folder, *folder.parents]
-        root = next((number for number, each in enumerate(outside) if (each / ".git").exists()), 0)
-        ignoring = cls()
-        for outer in reversed(outside[1 : root + 1]):
-            ignoring = ignoring.within(f"{outer}/".replace("//", "/"))
-        return ignoring
-
-    def within(self, folder: str) -> Ignoring:
-        """These rules and those of a folder, whose name ends with a slash."""
-        rules = self.rules
-        for name in IGNORE_FILES:
-            try:
-                data = Path(folder, name).read_bytes()
-            except OSError:
-                continue
-            lines = data.decode("utf-8", "replace").splitlines()
-            patterns = [pattern for line in lines for pattern in _patterns(line)]
-            rules = (*rules, (len(folder), pathspec.GitIgnoreSpec(patterns)))
-        return Ignoring(rules)
-
-    def hides(self, path: str) -> bool:
-        """Whether a path is ignored; a folder's ends with a slash."""
-        for length, spec in reversed(self.rules):
-            included = spec.check_file(path[length:]).include
-            if included is not None:
-                return included
-        return False
-
-
-def _patterns(line: str) -> Sequence[Any]:
-    """The pattern in a line; none where git does not understand it: it also skips such a line."""
-    try:
-        return pathspec.GitIgnoreSpec.from_lines([line] if len(line) <= LONGEST else []).patterns
-    except ValueError:
-        return ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,25 +146,30 @@ class Walk:
     def _root(self, shown: str, path: str) -> Iterator[Found]:
         try:
             status = os.stat(path)
+            if stat.S_ISDIR(status.st_mode):
+                yield from self._folder(shown, path)
+            elif is_packed(path):
+                yield from archive_sources(shown, path, self.options.max_file_bytes)
+            elif stat.S_ISFIFO(status.st_mode):  # whose content is there once
+                content = Source(shown, path).content(self.options.max_file_bytes)
+                yield Source(shown, path, data=content)
+            elif stat.S_ISREG(status.st_mode):
+                yield Source(shown, path, status=status)
+            else:
+                yield LeftOut.because(shown, UserError(*SPECIAL))
         except OSError as error:
             yield LeftOut.because(shown, cannot_read(error))
-            return
-        if os.path.isdir(path):
-            yield from self._folder(shown, path)
-        elif is_packed(path):
-            yield from archive_sources(shown, path, self.options.max_file_bytes)
-        elif is_pipe(path):  # whose content is there once
-            content = Source(shown, path).content(self.options.max_file_bytes)
-            yield Source(shown, path, content)
-        else:
-            yield Source(shown, path, status=status)
 
     def _folder(self, shown: str, path: str) -> Iterator[Found]:
         """All files of a folder, depth first; links are not followed, so that each comes once."""
         real = os.path.realpath(path)
-        rules = Ignoring() if self.options.no_ignore else Ignoring.above(Path(real))
+        rules = Ignoring()
+        if not self.options.no_ignore:
+            rules, faults = Ignoring.above(real)
+            yield from (LeftOut.because(readable_path(file), faults[file]) for file in faults)
         prefix = "" if shown == "." else shown.rstrip("/") + "/"
-        waiting = self._open(prefix, real.rstrip("/") + "/", rules)  # the next one is the last
+        root = real.rstrip("/") + "/"
+        waiting = self._open(_Folder(prefix, root, "", rules))  # the next one is the last
         while waiting:
             found = self._entry(*waiting.pop())
             if isinstance(found, list):
@@ -223,54 +177,67 @@ class Walk:
             else:
                 yield found
 
-    def _open(self, shown: str, real: str, rules: Ignoring) -> list[_Entry]:
+    def _open(self, here: _Folder) -> list[_Entry]:
         """What is in a folder, the first one last."""
         try:
-            with os.scandir(real) as found:
-                entries = sorted(found, key=_entry_key, reverse=True)
+            descriptor = open_below(here.root, here.below, FOLDER)
+            try:
+                with os.scandir(descriptor) as found:
+                    entries = sorted(found, key=_entry_key, reverse=True)
+            finally:
+                os.close(descriptor)
         except OSError as error:
-            return [(_Folder(shown, real, rules), error)]
-        # two attempts to open a file in each folder would take as long as all the rest
-        if not self.options.no_ignore and any(entry.name in IGNORE_FILES for entry in entries):
-            rules = rules.within(real)
-        here = _Folder(shown, real, rules)
-        return [(here, entry) for entry in entries]
+            return [(here, LeftOut.because(readable_path(here.shown) or ".", cannot_read(error)))]
+        if self.options.no_ignore:
+            return [(here, entry) for entry in entries]
+        names = {entry.name for entry in entries if entry.name == GIT or not _is_folder(entry)}
+        rules, faults = here.rules.within(here.root, here.below, names)
+        here = replace(here, rules=rules)
+        left = [LeftOut.because(readable_path(here.shown + name), faults[name]) for name in faults]
+        read = [entry for entry in entries if entry.name not in faults]
+        return [*((here, entry) for entry in read), *((here, each) for each in left)]
 
-    def _entry(self, here: _Folder, entry: os.DirEntry[str] | OSError) -> Found | list[_Entry]:
-        if isinstance(entry, OSError):
-            return LeftOut.because(readable_path(here.shown) or ".", cannot_read(entry))
-        path, real = readable_path(here.shown + entry.name), here.real + entry.name
-        folder = _is_folder(entry)
+    def _entry(self, here: _Folder, entry: os.DirEntry[str] | LeftOut) -> Found | list[_Entry]:
+        if isinstance(entry, LeftOut):
+            return entry
+        path, folder = readable_path(here.shown + entry.name), _is_folder(entry)
         if entry.name.startswith("."):
             return LeftOut(path, *HIDDEN)
-        if here.rules.hides(real + "/" * folder):
+        if here.rules.hides(entry.name, folder):
             return LeftOut(path, *IGNORED)
         if entry.is_symlink():
             return LeftOut(path, *LINK)
         if folder:
-            return self._open(f"{here.shown}{entry.name}/", real + "/", here.rules)
-        if not entry.is_file():
+            return self._open(here.inner(entry.name))
+        if not entry.is_file(follow_symlinks=False):
             return LeftOut(path, *SPECIAL)
+        real = here.root + here.below + entry.name
         if real in self.outputs:
             return LeftOut(path, *OUTPUT)
         if is_packed(path):
             return LeftOut(path, *PACKED)
         try:
-            return Source(path, real, status=entry.stat())
+            return Source(path, real, here.root, status=os.lstat(real))
         except OSError as error:
             return LeftOut.because(path, cannot_read(error))
 
 
 @dataclass(frozen=True)
 class _Folder:
-    """A folder that is being walked."""
+    """A folder that is being walked: its path as it is shown, and from the real one at the root."""
 
     shown: str
-    real: str
+    root: str
+    below: str
     rules: Ignoring
 
+    def inner(self, name: str) -> _Folder:
+        """A folder in it."""
+        shown, below = f"{self.shown}{name}/", f"{self.below}{name}/"
+        return _Folder(shown, self.root, below, self.rules.inside(name))
 
-_Entry = tuple[_Folder, os.DirEntry[str] | OSError]  # and the folder that it is in
+
+_Entry = tuple[_Folder, os.DirEntry[str] | LeftOut]  # and the folder that it is in
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

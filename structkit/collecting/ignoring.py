@@ -1,0 +1,350 @@
+"""What ignore files say, as git reads them: gitignore(5), and its wildmatch byte by byte.
+
+Of all patterns that match a file or a folder the last one counts. Folders are matched on the way
+down, and nothing in one that is ignored is looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, groupby, pairwise
+from typing import NamedTuple
+
+from structkit.errors import UserError, flag
+from structkit.paths import open_found
+from structkit.records.jsonl import BOM
+from structkit.records.lines import cannot_read
+
+IGNORE_FILES = (".gitignore", ".ignore")  # the later one counts
+GIT, EXCLUDE = ".git", ".git/info/exclude"  # at the root of a repository
+MAXIMUM = 1_000_000  # bytes of an ignore file
+WILD = 100_000  # bytes of its patterns that need a regular expression
+LONGEST = 4096  # bytes of a path that a system opens
+
+Faults = dict[str, UserError]  # why a file is not read
+
+SPECIAL = re.compile(rb"[*?[\\]")
+# tokens beside those that match one character: `*`, `**/`, `**\/`, and `**` at the end
+STAR, FOLDERS, SOME_FOLDERS, ALL = b"[^/]*", b"(?:[^/]*+/)*?", b"(?:[^/]*+/)+?", b".*"
+# of a bracket: a class, or a character that may begin a range
+ITEM = re.compile(rb"\[:([^]]*):\]|(?:\\(.)|([^\\]))(?:-(?:\\(.)|([^]\\])))?", re.DOTALL)
+CLASSES = {
+    b"alnum": rb"0-9A-Za-z",
+    b"alpha": rb"A-Za-z",
+    b"blank": rb" \t",
+    b"cntrl": rb"\x01-\x1f\x7f",
+    b"digit": rb"0-9",
+    b"graph": rb"\x21-\x7e",
+    b"lower": rb"a-z",
+    b"print": rb"\x20-\x7e",
+    b"punct": rb"\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e",
+    b"space": rb" \t\n\r",
+    b"upper": rb"A-Z",
+    b"xdigit": rb"0-9A-Fa-f",
+}
+
+
+class Pattern(NamedTuple):
+    """A pattern of an ignore file."""
+
+    ignores: bool  # else it starts with `!`
+    folders: bool  # it ends with a slash, and matches folders only
+    of_path: bool  # it holds another slash, and matches paths from the file's folder
+    text: bytes  # without these signs
+    regex: bytes = b""  # where the text alone, or an ending, does not say what matches
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether it is a star, and what a name has to end with."""
+        return not self.of_path and self.text[:1] == b"*" and not SPECIAL.search(self.text, 1)
+
+    @classmethod
+    def parse(cls, line: bytes) -> Pattern | None:
+        r"""The pattern in a line; None for a comment, and for one that matches no path.
+
+        >>> Pattern.parse(b"!/a*/")
+        Pattern(ignores=False, folders=True, of_path=True, text=b'a*', regex=b'a[^/]*')
+        >>> Pattern.parse(b"a[") is Pattern.parse(b"# a") is None
+        True
+        """
+        if line.startswith(b"#"):
+            return None
+        text = _trimmed(line.removesuffix(b"\r").partition(b"\0")[0])
+        ignores, text = not text.startswith(b"!"), text.removeprefix(b"!")
+        folders, text = text.endswith(b"/"), text.removesuffix(b"/")
+        of_path, text = b"/" in text, text.removeprefix(b"/")
+        pattern = cls(ignores, folders, of_path, text)
+        if pattern.is_ending or not SPECIAL.search(text):
+            return pattern
+        tokens = _tokens(text)
+        length = sum(each not in (STAR, FOLDERS) for each in tokens)
+        return pattern._replace(regex=_regex(tokens)) if tokens and length <= LONGEST else None
+
+
+def _trimmed(line: bytes) -> bytes:
+    """A line without the blanks at its end; one after a backslash stays."""
+    text = line.rstrip(b" ")
+    slashes = len(text) - len(text.rstrip(b"\\"))
+    return line[: len(text) + 1] if slashes % 2 else text
+
+
+def _tokens(text: bytes) -> list[bytes]:
+    """The tokens of a pattern; none if a bracket, or a backslash at its end, is left open."""
+    tokens, at = list[bytes](), 0
+    special = SPECIAL.search(text)
+    while at < len(text):
+        sign, start = text[at : at + 1], at
+        if sign == b"*":
+            at = len(text) - len(text[at:].lstrip(b"*"))
+            # git cuts off what is in front of the first special character: it takes `a**/b`
+            # for `a` and `**/b` (before version 2.52)
+            first = special is not None and start == special.start()
+            whole = at - start > 1 and (first or text[start - 1 : start] == b"/")
+            token, width = _stars(text[at : at + 2]) if whole else (STAR, 0)
+        elif sign == b"[":
+            token, width = _bracket(text, at)
+        elif sign == b"?":
+            token, width = b"[^/]", 1
+        else:
+            width = 1 + (sign == b"\\")
+            token = re.escape(text[at + width - 1 : at + width])
+        if not token:
+            return []
+        tokens.append(token)
+        at += width
+    return tokens
+
+
+def _stars(after: bytes) -> tuple[bytes, int]:
+    """The token of `**` at the start of a name, and how many characters after it belong to it."""
+    if after.startswith(b"/"):
+        return FOLDERS, 1
+    if after == rb"\/":
+        return SOME_FOLDERS, 2
+    return (STAR if after else ALL), 0
+
+
+def _bracket(text: bytes, start: int) -> tuple[bytes, int]:
+    """The token of a bracket, and its width; empty if git does not understand it."""
+    negated = text[start + 1 : start + 2] in (b"!", b"^")
+    at = first = start + 1 + negated
+    regex = b"(?!/)[^" if negated else b"(?!/)["
+    while at == first or text[at : at + 1] != b"]":
+        item = ITEM.match(text, at)
+        if not item or (item[1] is not None and item[1] not in CLASSES):
+            return b"", 0
+        if item[1] is not None:
+            regex += CLASSES[item[1]]
+        else:
+            low, high = item[2] or item[3], item[4] or item[5] or b""
+            regex += b"\\x%02x" % ord(low)
+            regex += b"-\\x%02x" % ord(high) if low <= high else b""
+        at = item.end()
+    return regex + b"]", at + 1 - start
+
+
+def _regex(tokens: Sequence[bytes]) -> bytes:
+    """A regular expression whose time is bounded by pattern times text.
+
+    What a star matches is as short as can be and not tried again. Only what the last star of each
+    kind matches is: what follows it has to end where the text does.
+    """
+    regex, runs = b"", _split(tokens, (FOLDERS, SOME_FOLDERS, ALL))
+    for number, (gap, run) in enumerate(runs, 1):
+        final = number == len(runs)
+        (_, body), *parts = _split(run, (STAR,))
+        last = parts.pop() if parts and final else None
+        whole = gap + b"".join(body)
+        whole += b"".join(b"(?>[^/]*?%b)" % b"".join(part) for _, part in parts)
+        whole += STAR + b"".join(last[1]) if last else b""
+        regex += whole if final else b"(?>%b)" % whole
+    return regex
+
+
+def _split(tokens: Sequence[bytes], at: Sequence[bytes]) -> list[tuple[bytes, list[bytes]]]:
+    """Runs of tokens, each with the separator in front of it."""
+    runs: list[tuple[bytes, list[bytes]]] = [(b"", [])]
+    for token in tokens:
+        if token in at:
+            runs.append((token, []))
+        else:
+            runs[-1][1].append(token)
+    return runs
+
+
+class _Texts:
+    """Patterns that are matched with the same texts: names, or paths; of files, or of folders.
+
+    `runs` are the patterns by the number of their run: adjacent ones that all ignore, or do not.
+    """
+
+    def __init__(self, runs: Sequence[Sequence[Pattern]]) -> None:
+        self.literals: dict[bytes, int] = {}
+        self.wild: list[tuple[int, tuple[bytes, ...], re.Pattern[bytes] | None]] = []
+        for run, patterns in enumerate(runs):
+            regexes = dict.fromkeys(each.regex for each in patterns if each.regex)
+            plain = [each for each in patterns if not each.regex]
+            endings = tuple(each.text[1:] for each in plain if each.is_ending)
+            self.literals |= {each.text: run for each in plain if not each.is_ending}
+            if endings or regexes:
+                regex = re.compile(b"|".join(regexes), re.DOTALL) if regexes else None
+                self.wild.insert(0, (run, endings, regex))
+
+    def last(self, text: bytes) -> int:
+        """The last run with a pattern that matches a text; -1 without one."""
+        found = self.literals.get(text, -1)
+        for run, endings, regex in self.wild:
+            if run <= found:
+                break
+            if text.endswith(endings) or (regex and regex.fullmatch(text)):
+                return run
+        return found
+
+
+class Patterns:
+    """The patterns of a file.
+
+    >>> rules = Patterns.of([b"*.o", b"!b.o"])
+    >>> [rules.ignores((b"a/", name, False)) for name in (b"a.o", b"b.o", b"a.c")]
+    [True, False, None]
+    """
+
+    def __init__(self, patterns: Iterable[Pattern]) -> None:
+        runs = [list(run) for _, run in groupby(patterns, lambda each: each.ignores)]
+        self.any = bool(runs)
+        self.ignoring = [run[0].ignores for run in runs]
+        kinds = sorted({each[1:3] for run in runs for each in run})
+        self.texts = [
+            (*kind, _Texts([[each for each in run if each[1:3] == kind] for run in runs]))
+            for kind in kinds
+        ]
+
+    @classmethod
+    def of(cls, lines: Iterable[bytes]) -> Patterns:
+        """The patterns in lines. Errors: `UserError` if matching them would take long."""
+        parsed = [pattern for line in lines if (pattern := Pattern.parse(line))]
+        patterns = list(dict.fromkeys(reversed(parsed)))[::-1]  # of equal ones the last one counts
+        if sum(len(each.text) for each in patterns if each.regex) > WILD:
+            problem = f"more than {WILD:,} bytes of patterns with wildcards"
+            raise UserError(problem, "shorten it")
+        return cls(patterns)
+
+    def ignores(self, *entries: tuple[bytes, bytes, bool]) -> bool | None:
+        """Whether the last pattern that matches one of the entries ignores it; None without one.
+
+        An entry is the path of its folder, its name, and whether it is a folder.
+        """
+        last = max(self._last(*each) for each in entries)
+        return None if last < 0 else self.ignoring[last]
+
+    def _last(self, prefix: bytes, name: bytes, is_folder: bool) -> int:
+        last = -1
+        for only_folders, of_path, texts in self.texts:
+            if is_folder or not only_folders:
+                last = max(last, texts.last(prefix + name if of_path else name))
+        return last
+
+    def choose(self, path: str) -> bool:
+        """Whether the last pattern that matches a file, or a folder that it is in, chooses it."""
+        *folders, name = os.fsencode(path).split(b"/")
+        above = list(accumulate((each + b"/" for each in folders), initial=b""))
+        entries = [(*each, True) for each in zip(above, folders, strict=False)]
+        return self.ignores((above[-1], name, False), *entries) is True
+
+    @classmethod
+    def read(cls, root: str, below: str) -> Patterns:
+        """The patterns of a file. Errors: `OSError`, or `UserError` if it is not a regular one."""
+        with open_found(root, below) as handle:
+            data = handle.read(MAXIMUM + 1)
+        if len(data) > MAXIMUM:
+            raise UserError(f"more than {MAXIMUM:,} bytes", "shorten it")
+        return cls.of(data.removeprefix(BOM).split(b"\n"))
+
+
+@dataclass(frozen=True)
+class Ignoring:
+    """The rules in a folder: patterns, each with its path from the folder of their file.
+
+    The first ones that match count: they are those of the innermost folder.
+    """
+
+    rules: tuple[tuple[Patterns, bytes], ...] = ()
+
+    @classmethod
+    def above(cls, folder: str) -> tuple[Ignoring, Faults]:
+        """The rules that apply to a folder from outside it: up to the root of its repository."""
+        outside = [folder]
+        while not os.path.lexists(os.path.join(outside[-1], GIT)):
+            outside.append(os.path.dirname(outside[-1]))
+            if outside[-1] == outside[-2]:  # there is no repository
+                return cls(), {}
+        ignoring, faults = cls(), Faults()
+        for inner, outer in reversed(list(pairwise(outside))):
+            names = [name for name in (GIT, *IGNORE_FILES) if os.path.lexists(f"{outer}/{name}")]
+            ignoring, more = ignoring.within(outer, "", names)
+            faults |= {os.path.join(outer, name): error for name, error in more.items()}
+            ignoring = ignoring.inside(os.path.basename(inner))
+        return ignoring, faults
+
+    def within(self, root: str, below: str, names: Collection[str]) -> tuple[Ignoring, Faults]:
+        """These rules and those of the files in a folder; and which of these are not read, and why.
+
+        `below` is its path from `root`, with a slash at the end. At the root of a repository only
+        its own rules apply.
+        """
+        rules, faults = self.rules, Faults()
+        files = {name: (root, below + name) for name in IGNORE_FILES if name in names}
+        if GIT in names:
+            rules = ()
+            files = {EXCLUDE: (git_folder(os.path.join(root, below)), "info/exclude"), **files}
+        for name, place in files.items():
+            try:
+                patterns = Patterns.read(*place)
+            except FileNotFoundError:
+                continue
+            except (OSError, UserError) as error:
+                why = error if isinstance(error, UserError) else cannot_read(error)
+                problem = f"the rules in {name} do not count: {why.problem}"
+                remedy = f"{why.remedy}, or include everything with {flag('no_ignore')}"
+                faults[name] = UserError(problem, remedy)
+            else:
+                rules = ((patterns, b""), *rules) if patterns.any else rules
+        return Ignoring(rules), faults
+
+    def inside(self, name: str) -> Ignoring:
+        """The same rules in a folder of this one."""
+        step = os.fsencode(name) + b"/"
+        return Ignoring(tuple((patterns, prefix + step) for patterns, prefix in self.rules))
+
+    def hides(self, name: str, is_folder: bool) -> bool:
+        """Whether a file or folder with this name is ignored."""
+        entry = os.fsencode(name)
+        for patterns, prefix in self.rules:
+            ignores = patterns.ignores((prefix, entry, is_folder))
+            if ignores is not None:
+                return ignores
+        return False
+
+
+def git_folder(root: str) -> str:
+    """The folder with what git keeps of a repository; of a worktree `.git` is a file with its name.
+
+    Where that file leads nowhere, so does the folder.
+    """
+    folder = os.path.join(root, GIT)
+    if not os.path.isdir(folder):
+        folder = os.path.join(root, _line(root, GIT).removeprefix("gitdir: "))
+        folder = os.path.join(folder, _line(folder, "commondir"))
+    return folder
+
+
+def _line(folder: str, name: str) -> str:
+    """The first line of a file; empty if it cannot be read."""
+    try:
+        with open_found(folder, name) as handle:
+            return os.fsdecode(handle.readline(LONGEST).rstrip(b"\r\n"))
+    except (OSError, UserError):
+        return ""
