@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from structkit.errors import UserError
 
+LINKS = 40  # on the way to a file: a system follows no more
 REMEDY = "choose another path"
 SPECIAL = "not a regular file", "write its content to a file"
 
@@ -72,6 +73,25 @@ def names_of(files: Sequence[str], stdin: str = "-") -> list[str]:
     short = [stdin if file == "-" else Path(file).name.partition(".")[0] for file in files]
     named = [getattr(file, "name", name) for file, name in zip(files, short, strict=True)]
     return named if len(set(named)) == len(files) else list(files)
+
+
+def descriptor_named(path: str) -> int | None:
+    """The number of this process's open file that a path names, as `/dev/stdout` does.
+
+    Opened by that name, a file would begin anew, and what a shell wrote to it before would go.
+
+    >>> descriptor_named("/dev/stderr"), descriptor_named("/dev/fd/1"), descriptor_named("a/1")
+    (2, 1, None)
+    """
+    own = os.path.realpath("/dev/fd")
+    for _ in range(LINKS):
+        folder, name = os.path.split(path)
+        if name.isdecimal() and os.path.realpath(folder) == own:
+            return int(name)
+        if not os.path.islink(path):
+            return None
+        path = os.path.join(folder, os.readlink(path))
+    return None
 
 
 def is_pipe(name: str) -> bool:
@@ -136,6 +156,7 @@ class _Place:
     def of(cls, name: str, flag: str = "") -> _Place:
         """The place of a file, or for `-` of stdin, or of stdout where a flag is written to."""
         standard = 1 if flag else 0
+        name = "-" if flag and descriptor_named(name) == 1 else name
         path = os.path.realpath(("/dev/stdin", "/dev/stdout")[standard] if name == "-" else name)
         try:
             status = os.fstat(standard) if name == "-" else os.stat(name)

@@ -10,6 +10,7 @@ from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.jsonl import Record
 
 COLUMNS = "word_ids words lemmas upos xpos feats heads deprels deps misc".split()
+NAMED = {"sent_id": "id", "text": "text"}  # comments with fields of their own
 ID = re.compile(r"[1-9][0-9]*(-[1-9][0-9]*)?|[0-9]+\.[1-9][0-9]*")
 
 
@@ -29,21 +30,19 @@ def read_sentence(row: Fields) -> Record:
     record: Record = {}
     comments: list[str] = []
     cells: list[list[str]] = []
-    for line in row["lines"]:
+    for number, line in enumerate(row["lines"], 1):
         line = line.rstrip("\r")
         if line.startswith("#"):
-            name, equals, value = line[1:].partition("=")
-            known = {"sent_id": "id", "text": "text"}.get(name.strip()) if equals else None
-            if known and known not in record and value.strip():
-                record[known] = value.strip()
-            else:
-                comments.append(line[1:].strip())
+            comments.append(line[1:].strip())
         else:
-            cells.append(checked(line.split("\t")))
+            cells.append(checked(line.split("\t"), number))
     if not cells:
         raise UserError("the sentence has comments but no words", "leave it out")
-    if comments:
-        record["comments"] = comments
+    for name, field in NAMED.items():
+        if value := next(filter(None, (value_of(each, name) for each in comments)), None):
+            record[field] = value
+    if others := _other_comments(comments):
+        record["comments"] = others
     numbers = [str(number) for number in range(1, len(cells) + 1)]
     for name, column in zip(COLUMNS, map(list, zip(*cells, strict=True)), strict=True):
         usual = numbers if name == "word_ids" else ["_"] * len(cells)
@@ -52,15 +51,31 @@ def read_sentence(row: Fields) -> Record:
     return record
 
 
-def checked(cells: list[str]) -> list[str]:
-    """The ten cells of a word."""
+def value_of(comment: str, name: str) -> str:
+    """What a comment `name = value` says; empty for others."""
+    start, equals, value = comment.partition("=")
+    return value.strip() if equals and start.strip() == name else ""
+
+
+def _other_comments(comments: list[str]) -> list[str]:
+    """The comments after the first ones, which say id and text; all if these stand elsewhere."""
+    rest = list(comments)
+    for name in NAMED:
+        if rest and value_of(rest[0], name):
+            del rest[0]
+    return comments if any(value_of(each, name) for each in rest for name in NAMED) else rest
+
+
+def checked(cells: list[str], number: int) -> list[str]:
+    """The ten cells of a word. Errors: `UserError` with its line in the sentence."""
     if len(cells) != len(COLUMNS):
         raise UserError(
-            f"a line of the sentence has {len(cells)} columns, not {len(COLUMNS)}",
+            f"the line has {len(cells)} columns, not {len(COLUMNS)}",
             "put tabs between ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC",
-        )
+        ).at("", number)
     if not ID.fullmatch(cells[0]):
-        raise UserError(f'the ID of a word is "{cells[0]}"', "write for example 1, 1-2 or 1.1")
+        problem = f'the ID of a word is "{cells[0]}"'
+        raise UserError(problem, "write for example 1, 1-2 or 1.1").at("", number)
     return cells
 
 
@@ -71,14 +86,18 @@ def on_a_line(text: str) -> str:
 
 def write_sentence(record: Fields) -> Row:
     """A sentence."""
-    lines = []
-    identifier = record.take("id", default=None)
-    text = record.take("text", default=None)
-    if identifier is not None:
-        lines.append(f"# sent_id = {identifier}")
-    if text is not None:
-        lines.append(f"# text = {on_a_line(text)}")
-    lines += [f"# {on_a_line(comment)}" for comment in record.take_texts("comments")]
+    comments = record.take_texts("comments")
+    start = 0
+    for name, field in NAMED.items():
+        value = record.take(field, default=None)
+        if value is not None:
+            places = (at for at, each in enumerate(comments) if value_of(each, name))
+            at = next(places, None)
+            if at is None:  # it stands in front of all others
+                at, start = start, start + 1
+                comments.insert(at, "")
+            comments[at] = f"{name} = {value}"
+    lines = [f"# {on_a_line(comment)}" for comment in comments]
     words = record.take("words", kind=list)
     record["words"] = words
     columns = [record.take_texts(name) for name in COLUMNS]

@@ -366,6 +366,8 @@ NO_MEMORY = re.compile(
 
 def _lack(error: Exception) -> str:
     """What is not there, with what helps; empty where the error is another one."""
+    if isinstance(error, FileNotFoundError) and not error.filename:  # as os.getcwd raises it
+        return "the current folder is gone; change to one that exists"
     if isinstance(error, ModuleNotFoundError):
         from structkit.extras import missing
 

@@ -286,7 +286,8 @@ class FormatParts:
             return name, self.parts[name].rows(files)
         rows = self.parts[OUR_PARTS[0]].rows(files)  # all of ours are tables
         first = rows.first() if isinstance(rows, JsonRows) else {}
-        return kind_of(first, _base(files)), rows
+        kind = kind_of(first, _base(files))
+        return kind if first or kind in known else known[0], rows  # an empty file may be any part
 
     def _named(self, files: Sequence[str], known: Sequence[str]) -> str:
         """The part, one of `known`, that files hold: by name, or the only one."""

@@ -207,6 +207,10 @@ class ParagraphRows(_LineRows):
     def parse(self, text: str) -> Row:
         return {"lines": text.rstrip("\r\n").split("\n")}
 
+    def place(self, error: UserError) -> UserError:
+        """The error with its place; one without a file may have its line in the group."""
+        return error.at(self.lines.file, self._line + max(error.line - 1, 0))
+
 
 class RowOutput(Output):
     """A file of rows; `encode` turns each one into bytes."""

@@ -23,6 +23,7 @@ from typing import IO, Any, Self, cast
 import orjson
 
 from structkit.errors import UserError
+from structkit.paths import descriptor_named
 from structkit.records.jsonl import Record
 from structkit.records.lines import BUFFER
 
@@ -36,6 +37,8 @@ def cannot_write(error: OSError, verb: str = "written", flag: str = "-o") -> Use
     >>> print(cannot_write(PermissionError(errno.EACCES, "Permission denied")))
     cannot be written: Permission denied; give -o a place that exists, has room and may be written
     """
+    if isinstance(error, IsADirectoryError):
+        return UserError("is the name of a folder", f"give {flag} the name of a file")
     problem = f"cannot be {verb}: {error.strerror or error}"
     return UserError(problem, f"give {flag} a place that exists, has room and may be written")
 
@@ -50,9 +53,9 @@ class WholeFile:
     def __init__(
         self, target: str | Path, *, partial: str | Path | None = None, size: int | None = None
     ) -> None:
-        # a link stays a link, and so does /dev/stdout: the file that it points to is replaced
+        # a link stays a link: the file that it points to is replaced
         self.target = os.path.realpath(target)
-        if os.path.isdir(self.target):
+        if os.path.isdir(self.target) or str(target).endswith(("/", "/.")):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         self.partial = str(partial or partial_of(self.target))
         self.kept = False
@@ -257,9 +260,11 @@ class Output:
             raise self._told(error) from None
 
     def _open(self) -> IO[bytes]:
-        if self.path == "-":
+        descriptor = 1 if self.path == "-" else descriptor_named(self.path)
+        if descriptor is not None:
             # a person at a terminal sees each record at once, a pipe gets blocks
-            return open(1, "wb", buffering=0 if os.isatty(1) else BUFFER, closefd=False)
+            buffer = 0 if os.isatty(descriptor) else BUFFER
+            return open(descriptor, "wb", buffering=buffer, closefd=False)
         if os.path.exists(self.path) and not os.path.isfile(self.path):
             return open(self.path, "wb", buffering=BUFFER)  # a device or a named pipe
         self.whole = WholeFile(self.path)

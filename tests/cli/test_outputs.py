@@ -44,7 +44,9 @@ def test_a_file_that_cannot_grow_leaves_the_old_one(run: Run, tmp_path: Path, na
 
 MAKE = "give -o a place that exists, has room and may be written"
 OUTPUTS = {
-    "folder": ("there", f"cannot be written: Is a directory; {MAKE}"),
+    "folder": ("there", "is the name of a folder; give -o the name of a file"),
+    "folder-to-be": ("new/", "is the name of a folder; give -o the name of a file"),
+    "file-as-folder": ("in.jsonl/.", "is the name of a folder; give -o the name of a file"),
     "in-missing": ("no/out.jsonl", f"cannot be written: No such file or directory; {MAKE}"),
 }
 

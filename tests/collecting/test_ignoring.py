@@ -257,13 +257,13 @@ def test_a_file_whose_rules_are_not_read_is_named(name, why, spoil, tmp_path, ru
     spoil(tree / name)
     if spoil is unreadable and os.access(tree / name, os.R_OK):
         pytest.skip("this user may read everything")
-    done = run("collect", ".", "--unit", "file", "--rejects", "../left.jsonl", cwd=tree, timeout=30)
+    done = run("collect", ".", "--unit", "file", "--rejects", "../left.jsonl", cwd=tree)
     assert (0, 2) == (done.returncode, done.stdout.count(b"\n")), done.stderr
     [line] = done.stderr.decode().splitlines()
     assert f"the rules in {name.removeprefix('src/')} do not count: {why}" in line
     reasons = (tmp_path / "left.jsonl").read_text()
     assert f'"{name}"' in reasons and "include everything with --no-ignore" in reasons
-    asked = run("ask", ".", "x", "--no-cache", "--no-model", "-q", cwd=tree, timeout=30)
+    asked = run("ask", ".", "x", "--no-cache", "--no-model", "-q", cwd=tree)
     assert 0 == asked.returncode, asked.stderr
     strict = run("collect", ".", "--on-error", "fail", cwd=tree)
     assert strict.stderr.decode().startswith(f"structkit: {name}: the rules in ")
