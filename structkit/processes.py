@@ -159,13 +159,13 @@ class Child(Generic[Task, T]):
             while True:
                 task, seconds = pickle.load(tasks)
                 signal.setitimer(signal.ITIMER_PROF, seconds)
-                try:
-                    done = pickle.dumps((True, self.work(task)))
-                except Exception:
-                    done = pickle.dumps((False, None))
+                done: tuple[bool, T | None] = False, None
+                with suppress(Exception):
+                    done = True, self.work(task)
                 signal.setitimer(signal.ITIMER_PROF, 0)
-                results.write(done)
+                pickle.dump(done, results)  # not copied before: it may be large
                 results.flush()
+                del task, done  # while the next task is read
         finally:
             os._exit(1)
 

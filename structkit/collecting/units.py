@@ -106,7 +106,9 @@ class Units:
 
 
 def _file(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
-    yield "", {"lines": [1, len(_lines_of(text.rstrip()))], FIELDS[kind.name]: text}
+    end = len(text.rstrip())
+    first, second, both = (text.count(each, 0, end) for each in ("\n", "\r", "\r\n"))
+    yield "", {"lines": [1, 1 + first + second - both], FIELDS[kind.name]: text}
 
 
 def _lines_of(text: str) -> list[str]:

@@ -13,7 +13,9 @@ from conftest import environment
 from structkit.collecting.ignoring import CLASSES
 from structkit.collecting.walking import LeftOut, Walk, WalkOptions
 
-COUNT, SEED = int(os.environ.get("SOAK", "0")) * 10 or 300, os.environ.get("SEED", "0")
+# random trees, of which some are compared in one repository
+COUNT, TOGETHER = 4 * int(os.environ.get("SOAK", "0")) or 500, 50
+SEED = os.environ.get("SEED", "0")
 needs_git = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
 
@@ -116,8 +118,6 @@ def random_tree(draw):
         if not folder or draw.random() < 0.3:
             inner = [path.removeprefix(folder) for path in paths if path.startswith(folder)]
             files[f"{folder}.gitignore"] = random_rules(draw, inner or paths)
-    if draw.random() < 0.2:
-        files[".git/info/exclude"] = random_rules(draw, paths)
     return files
 
 
@@ -135,7 +135,8 @@ def in_repository(tree, folder, repository):
     return folder
 
 
-TREE = "a.py b.o m.o src/a.py src/deep/b.py packages/a/a.py packages/a/node_modules/c.py z.o 1.txt ].txt"
+TREE = "a.py b.o m.o z.o 1.txt ].txt src/a.py src/deep/b.py packages/a/a.py"
+TREE += " packages/a/node_modules/c.py"
 EXAMPLES = {
     "folders are included again, files by ending": "*\n!*/\n!*.py\n",
     "a folder in one that is included again": "node_modules/\n!packages/\n",
@@ -161,23 +162,20 @@ EXAMPLES = {
 @needs_git
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_as_git_reads_them(name, repository, tmp_path):
-    tree = {**dict.fromkeys(TREE.split(), "x = 1\n"), ".gitignore": EXAMPLES[name]}
+    tree = {**dict.fromkeys(TREE.split(), ""), ".gitignore": EXAMPLES[name]}
     folder = in_repository(tree, tmp_path / "tree", repository)
     assert of_git(folder) == of_walk(folder)
 
 
 @needs_git
 def test_every_byte_in_every_class(repository, tmp_path):
-    names = [bytes([number]) for number in range(1, 256) if number not in b"./"]
-    for kind in (*CLASSES, b"^a", b"!-a", b"+--", b"a-", b"]-a", b"\\--\\]", b"--0"):
-        inner = b"[:%b:]" % kind if kind in CLASSES else kind
-        rules = b"[%b]\n" % inner
-        folder = in_repository(
-            {os.fsdecode(name): b"" for name in names}, tmp_path / "t", repository
-        )
-        (folder / ".gitignore").write_bytes(rules)
-        assert of_git(folder) == of_walk(folder), rules
-        shutil.rmtree(folder)
+    names = [os.fsdecode(bytes([number])) for number in range(1, 256) if number not in b"./"]
+    others = (b"^a", b"!-a", b"+--", b"a-", b"]-a", b"\\--\\]", b"--0", b"a-c-e", b"[:digit:]x")
+    rules = [b"[%b]\n" % kind for kind in (*(b"[:%b:]" % each for each in CLASSES), *others)]
+    files = {f"{at}/{name}": "" for at in range(len(rules)) for name in names}
+    files |= {f"{at}/.gitignore": rule for at, rule in enumerate(rules)}
+    folder = in_repository(files, tmp_path / "tree", repository)
+    assert set() == of_git(folder) ^ of_walk(folder)
 
 
 @needs_git
@@ -243,7 +241,7 @@ SPOILERS = {
     "not a regular file": [link_to_zero, link_outside, os.mkfifo],
     "more than 1,000,000 bytes": [lambda path: path.write_bytes(b"a\n" * 25_000_000)],
     "more than 100,000 bytes of patterns": [
-        lambda path: path.write_bytes(b"".join(b"*a?%d\n" % number for number in range(30_000)))
+        lambda path: path.write_bytes(b"".join(b"*a?%d\n" % number for number in range(20_000)))
     ],
     "cannot be read": [unreadable],
 }
@@ -296,12 +294,16 @@ def test_no_pattern_takes_for_ever(pattern, tmp_path):
 @pytest.mark.parametrize("part", range(10))
 def test_random_trees_as_git_reads_them(part, repository, tmp_path):
     different = {}
-    for number in range(part, COUNT, 10):
-        tree = random_tree(random.Random(f"{SEED} {number}"))
-        folder = in_repository(tree, tmp_path / "tree", repository)
-        expected, found = of_git(folder), of_walk(folder)
-        if expected != found:
-            rules = {name: text for name, text in tree.items() if "ignore" in name or "exc" in name}
-            different[number] = expected - found, found - expected, rules
+    for start in range(part * COUNT // 10, (part + 1) * COUNT // 10, TOGETHER):
+        draw = random.Random(f"{SEED} {start}")
+        trees = {str(number): random_tree(draw) for number in range(start, start + TOGETHER)}
+        files = {f"{at}/{name}": text for at, tree in trees.items() for name, text in tree.items()}
+        if draw.random() < 0.3:
+            files[".git/info/exclude"] = random_rules(draw, [*trees[str(start)]])
+        folder = in_repository(files, tmp_path / "trees", repository)
+        for path in of_git(folder) ^ of_walk(folder):
+            number = path.partition("/")[0]
+            rules = {name: text for name, text in trees[number].items() if "ignore" in name}
+            different[path] = rules, files.get(".git/info/exclude")
         shutil.rmtree(folder)
     assert {} == different
