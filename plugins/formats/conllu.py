@@ -70,7 +70,7 @@ def checked(cells: list[str], number: int) -> list[str]:
     """The ten cells of a word. Errors: `UserError` with its line in the sentence."""
     if len(cells) != len(COLUMNS):
         raise UserError(
-            f"the line has {len(cells)} columns, not {len(COLUMNS)}",
+            f"a line of the sentence has {len(cells)} columns, not {len(COLUMNS)}",
             "put tabs between ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC",
         ).at("", number)
     if not ID.fullmatch(cells[0]):

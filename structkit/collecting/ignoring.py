@@ -225,12 +225,15 @@ class Patterns:
     @classmethod
     def of(cls, lines: Iterable[bytes]) -> Patterns:
         """The patterns in lines. Errors: `UserError` if matching them would take long."""
-        parsed = [pattern for line in lines if (pattern := Pattern.parse(line))]
-        patterns = list(dict.fromkeys(reversed(parsed)))[::-1]  # of equal ones the last one counts
-        if sum(len(each.text) for each in patterns if each.regex) > WILD:
-            problem = f"more than {WILD:,} bytes of patterns with wildcards"
-            raise UserError(problem, "shorten it")
-        return cls(patterns)
+        patterns, size = list[Pattern](), 0
+        for line in dict.fromkeys(reversed(list(lines))):  # of equal ones the last one counts
+            if pattern := Pattern.parse(line):
+                patterns.append(pattern)
+                size += len(pattern.text) if pattern.regex else 0
+            if size > WILD:
+                problem = f"more than {WILD:,} bytes of patterns with wildcards"
+                raise UserError(problem, "shorten it")
+        return cls(patterns[::-1])
 
     def ignores(self, *entries: tuple[bytes, bytes, bool]) -> bool | None:
         """Whether the last pattern that matches one of the entries ignores it; None without one.

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from complaints import GOOD, complaint
-from conftest import Run
+from conftest import Run, environment
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
@@ -114,3 +114,41 @@ def test_torch_leaves_nothing_among_temporary_files(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", program], env=given | places, check=True)
     assert [] == os.listdir(tmp_path / "temporary")
     assert ["torch"] == os.listdir(tmp_path / "cache" / "structkit")
+
+
+NAMES = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link", "-"]
+
+
+@pytest.mark.parametrize("name", [*NAMES, "/dev/stderr"])
+def test_other_names_of_stdout_keep_what_is_written_around(
+    run: Run, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "link").symlink_to("/dev/stdout")
+    stream = "stderr" if name == "/dev/stderr" else "stdout"
+    with open(tmp_path / "all", "wb") as file:
+        file.write(b"before\n")
+        file.flush()
+        done = run("pair", "--query", "id", "-o", name, "-q", input=GOOD, **{stream: file})
+        assert 0 == done.returncode
+        file.seek(0, os.SEEK_END)
+        file.write(b"after\n")
+    pairs = run("pair", "--query", "id", input=GOOD).stdout
+    assert pairs
+    assert b"before\n" + pairs + b"after\n" == (tmp_path / "all").read_bytes()
+    piped = run("pair", "--query", "id", "-o", name, "-q", input=GOOD)
+    assert pairs == getattr(piped, stream)
+
+
+def test_a_deleted_current_folder_is_one_line(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_bytes(GOOD)
+    here = f"mkdir gone && cd gone && rmdir ../gone && {sys.executable} -m structkit"
+    for words in ("pair a.jsonl", "score a.jsonl --qrels self", "ask . word", "select a -o b"):
+        done = subprocess.run(
+            f"{here} {words}", shell=True, cwd=tmp_path, capture_output=True, env=environment()
+        )
+        assert "the current folder is gone; change to one that exists" == complaint(done)
+    whole = subprocess.run(
+        f"{here} pair --query id {tmp_path}/in.jsonl",
+        **{"shell": True, "cwd": tmp_path, "capture_output": True, "env": environment()},
+    )
+    assert 0 == whole.returncode, whole.stderr

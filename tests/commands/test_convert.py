@@ -136,7 +136,7 @@ BAD = [
     ("ptb", "a.mrg", "(S (A a))\n(S (A a)\n",
      ":2: 1 bracket is not closed; fix the brackets"),
     ("conllu", "a.conllu", "# text = a\n1\ta\n\n",
-     ":1: a line of the sentence has 2 columns, not 10; put tabs between ID FORM LEMMA "
+     ":2: a line of the sentence has 2 columns, not 10; put tabs between ID FORM LEMMA "
      "UPOS XPOS FEATS HEAD DEPREL DEPS MISC"),
 ]  # fmt: skip
 
@@ -238,7 +238,7 @@ def test_comments_of_sentences_keep_their_order(tmp_path, run):
 @pytest.mark.parametrize(
     ("bad", "line", "told"),
     [
-        ("2\tA\n", 6, "the line has 2 columns, not 10; put tabs"),
+        ("2\tA\n", 6, "a line of the sentence has 2 columns, not 10"),
         (WORD.replace("1", "x"), 6, 'the ID of a word is "x"; write'),
         ("", 0, ""),
     ],
