@@ -52,12 +52,12 @@ class Source:
 
     path: str
     file: str = ""
-    root: str = ""  # the folder in which it was found; none if the user named it
     data: bytes | None = None
     status: os.stat_result | None = None  # of the file
     media: str = ""  # the content type that a server gave
     language: str = ""  # where its name does not tell
     record: Record | None = None  # the other fields of the record that held it
+    root: str = ""  # the folder in which a walk found it; none if the user named it
 
     @property
     def size(self) -> int:
@@ -217,7 +217,7 @@ class Walk:
         if is_packed(path):
             return LeftOut(path, *PACKED)
         try:
-            return Source(path, real, here.root, status=os.lstat(real))
+            return Source(path, real, status=os.lstat(real), root=here.root)
         except OSError as error:
             return LeftOut.because(path, cannot_read(error))
 

@@ -90,6 +90,14 @@ def test_globs_choose_files(ask):
     assert python == {path for path in everything if path.endswith(".py")}
     assert python
     assert everything - python == others
+    for globs, paths in (
+        (["/src/", "!*.py"], {path for path in everything - python if path.startswith("src/")}),
+        (["*.[[:lower:]][x-z]"], python),
+        (["!docs/", "!src/**/*.p[z-y]"], {path for path in everything if path[:5] != "docs/"}),
+        (["*.p[z-ay]"], python),
+    ):
+        flags = [word for glob in globs for word in ("-g", glob)]
+        assert paths == {path for (path,) in ask("area", "-k", "100", *flags, fields=["path"])}
     done = ask("area", "-g", "*.zig", "-g", "*.nim", status=1)
     assert b"" == done.stdout
     assert b"files matches --glob *.zig *.nim\n" in done.stderr
@@ -117,6 +125,8 @@ WRITE = "write structkit ask FOLDER "
     [
         (["docs"], 2, f'there is no question; {WRITE}"QUESTION"'),
         (["docs", " "], 2, f'there is no question; {WRITE}"QUESTION"'),
+        (["metres", "-g", "*.py", "-g", "[a"], 2, "--glob [a matches no path; write it as in "),
+        (["metres", "-g", "#a"], 2, "--glob #a matches no path; write it as in .gitignore"),
         (["metres", "--no-model", "-m", "x"], 2, "--no-model and --model exclude each other"),
         (["docs", "metres", "-o", "docs/out.jsonl"], 2, "-o docs/out.jsonl and the input docs"),
         (["no/such/folder", "metres"], 1, f"no/such/folder: does not exist; {WRITE}QUESTION"),
