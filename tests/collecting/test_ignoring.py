@@ -242,7 +242,9 @@ SPOILERS = {
     "not a regular file": [link_to_zero, link_outside, os.mkfifo],
     "more than 1,000,000 bytes": [lambda path: path.write_bytes(b"a.py\n" * 1_000_000)],
     "more than 100,000 bytes of patterns": [
-        lambda path: path.write_bytes(b"".join(b"*a?%d\n" % number for number in range(20_000)))
+        lambda path: path.write_bytes(
+            b"".join(b"*%b?%d\n" % (b"a" * 90, number) for number in range(2_000))
+        )
     ],
     "cannot be read": [unreadable],
 }
