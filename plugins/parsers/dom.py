@@ -12,7 +12,7 @@ from lxml import etree
 
 from structkit import plugin
 from structkit.errors import UserError
-from structkit.structure.html.reader import parse
+from structkit.structure.html.reader import left_open, parse
 from structkit.structure.html.tags import SILENT
 from structkit.structure.trees.tree import Tree, from_spans
 from structkit.structure.trees.words import words_of
@@ -54,22 +54,22 @@ class _Target:
         self.known: dict[str, str] = {}  # each word once, however often it occurs
         self.spans = array("i")  # start and end of each element with words, the inner ones first
         self.tags: list[str] = []
-        self.starts: list[int] = []
+        self.open: list[tuple[str, int]] = []  # the elements, and their first words
         self.pieces: list[str] = []
         self.silent = 0
 
     def start(self, tag: str, _attributes: Any) -> None:
         self._flush()
+        if self.open and self.open[-1][0] in left_open().get(tag, ()):
+            self._close()
+            self.open.append(("", 0))  # until the parser ends it
         self.silent += tag in SILENT
-        self.starts.append(len(self.words))
+        self.open.append((tag, len(self.words)))
 
     def end(self, tag: str) -> None:
         self._flush()
         self.silent -= tag in SILENT
-        start = self.starts.pop()
-        if start < len(self.words):
-            self.spans.extend((start, len(self.words)))
-            self.tags.append(tag)
+        self._close()
 
     def data(self, text: str) -> None:
         if not self.silent:
@@ -83,6 +83,12 @@ class _Target:
         """The tree of the elements; of those with the same words the innermost one counts."""
         spans = np.asarray(self.spans).reshape(-1, 2)[::-1]
         return from_spans(self.words, spans, self.tags[::-1])
+
+    def _close(self) -> None:
+        tag, start = self.open.pop()
+        if tag and start < len(self.words):
+            self.spans.extend((start, len(self.words)))
+            self.tags.append(tag)
 
     def _flush(self) -> None:
         text = "".join(self.pieces)

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from structkit.structure.html.tags import SEPARATORS
 from structkit.structure.spans import Span
 
-SILENT = frozenset(("script", "style", "iframe", "noembed", "noframes", "xmp"))
+SILENT = frozenset(("script", "style", "iframe", "noembed", "noframes", "noscript", "xmp"))
 PLAIN = frozenset(("title", "textarea"))  # their content is text, a `<` in it included
 RAW = SILENT | PLAIN
 SPACES = " \t\n\f\r"
@@ -26,7 +27,29 @@ MARKUP = re.compile(
 REFERENCE = re.compile(r"&#?\w+;?", re.ASCII)
 BOM = "\ufeff"
 CDATA = "<![CDATA["
-RARE = re.compile("</(?:P|br|BR)>")
+CUT = "\x02"  # of our comments; to the parser it is a character like any other
+JOINT = "\u2028"  # white space where a tag separates words; in a text it is rare
+INERT = ("template", "noscript")  # the parser takes their content for part of the document
+ONCE = frozenset(("html", "head", "body"))  # start tags that the parser drops
+HEADING = re.compile("h[1-6]")
+# an end tag, perhaps of a block, that neither a space nor a block's tag follows
+_GLUED = rf"""</(?:[dfhlmnoptuvx] | a[rsdu] | b[lrou] | c[ae] | col | em | i[fmns] | s[euv])[^>]*+>
+    (?=[^\s<] | <(?!!--{CUT} | /?(?:{"|".join(sorted(SEPARATORS))})[\s/>]))"""
+NAMED = re.compile(r"[^\s/<>]+")
+# what libxml2 reads in another way than the standard says, but end tags that it drops: a heading
+# that another one's end tag ends, `</br>`, templates, scripts' substitutes unless each of their
+# elements is closed, and two things that hide such an end tag, or drop a start tag after text
+_RARE = r"""<(?:h(?:([1-6])[\s>](?:[^<]++ | <(?!/?h[1-6]))*+</h(?!\1)
+      | (?:tml | ead)[\s>](?<=[^\s>]<.....))
+    | /br[\s/>]
+    | t(?:emplate[\s/>] | (itle | extarea)\b[^>]*>[^<]*+<(?!/t\2))
+    | noscript\b[^>]*>
+      (?!(?:[^<] | <(?:img | link | meta)\b[^>]*> | <(\w+)\b[^>]*>[^<]*</\3>)*+</noscript)
+    | xmp\b
+    | body[\s>](?<=[^\s>]<.....))"""
+# for small letters, and for any: the first are faster, and most pages have no capitals
+GLUED, RARE = ((re.compile(each, re.X), re.compile(each, re.X | re.I)) for each in (_GLUED, _RARE))
+CAPITAL = re.compile("</[A-Z]")
 
 
 class Tag(NamedTuple):
@@ -85,28 +108,39 @@ def tags(text: str, *, closing: bool = False) -> Iterator[Tag]:
     """Every tag, comment and declaration, as a browser's tokenizer tells them from text.
 
     Source: the HTML standard, section 13.2.5. A tag that never ends takes the rest of the text.
-    With `closing`, `<script/>` has no content, as libxml2 and XHTML read it.
+    The content of `<template>`, which is no part of the document, is one nameless piece, as that of
+    `<script>` is. With `closing`, `<script/>` has no content, as libxml2 and XHTML read it.
 
     >>> [tag.name for tag in tags("1 < 2 <b title='>'>x</b><!-- <i> --><script>'<p>'</script>")]
     ['b', '/b', '', 'script', '', '/script']
     """
-    at = 0
+    at = inert = templates = 0
     while match := MARKUP.search(text, at):
         at, name = match.end(), (match[1] or "").lower()
-        yield Tag(name, match.start(), at)
-        if name in RAW and not (closing and text[at - 2] == "/"):
+        if name == "/template" and templates:
+            templates -= 1
+            if not templates and match.start() > inert:
+                yield Tag("", inert, match.start())
+        if not templates:
+            yield Tag(name, match.start(), at)
+            inert = at
+        if name == "template":
+            templates += 1
+        elif name in RAW and not (closing and text[at - 2] == "/"):
             end_tag = re.compile(f"</{name}[ \\t\\n\\f\\r/>]", re.A | re.I).search(text, at)
             end = end_tag.start() if end_tag else len(text)
-            if name in SILENT and end > at:
+            if name in SILENT and end > at and not templates:
                 yield Tag("", at, end)
             at = end
+    if templates and inert < len(text):
+        yield Tag("", inert, len(text))
 
 
 def repair(html: str) -> str:
     """The text changed so that libxml2 reads it as the HTML standard says.
 
-    Line ends become one character, null characters go. An end tag `</p>` or `</br>` separates
-    words also where no such element is open. CDATA sections in SVG and MathML become text.
+    Line ends become one character, null characters go. The tag of a block separates words also
+    where libxml2 drops it. CDATA sections in SVG and MathML become text.
     """
     html = html.lstrip(BOM)
     if "\0" in html:
@@ -115,10 +149,40 @@ def repair(html: str) -> str:
         html = html.replace("\r\n", "\n").replace("\r", "\n")
     if CDATA in html:
         html = _without_sections(html)
-    html = html.replace("</p>", "</p> ")
-    if RARE.search(html):
-        html = html.replace("</P>", "</P> ").replace("</br>", "<br>").replace("</BR>", "<br>")
-    return html
+    capitals = CAPITAL.search(html) is not None
+    if RARE[capitals].search(html):
+        return "".join(_repaired(html))
+    return GLUED[capitals].sub(_joint, html)
+
+
+def _joint(tag: re.Match[str]) -> str:
+    name = NAMED.search(tag[0])
+    return tag[0] + JOINT if name and name[0].lower() in SEPARATORS else tag[0]
+
+
+def _repaired(html: str) -> Iterator[str]:
+    """The pieces of a text, with repaired tags, and without what is no part of the document."""
+    at = 0
+    heading = before = ""  # the heading that is open, the tag before
+    for tag in tags(html):
+        name = tag.name
+        block = name.removeprefix("/") in SEPARATORS
+        if not name and before in INERT:
+            yield html[at : tag.start]
+            at = tag.end
+        elif name == "/br":
+            yield f"{html[at : tag.start]}<br>"
+            at = tag.end
+        elif HEADING.fullmatch(name):
+            heading = name
+        elif heading and HEADING.fullmatch(name[1:]):
+            yield f"{html[at : tag.start]}</{heading}>{JOINT}"
+            heading, at = "", tag.end
+        elif block and (name[0] == "/" or name in ONCE):
+            yield html[at : tag.end] + JOINT
+            at = tag.end
+        before = name
+    yield html[at:]
 
 
 def _without_sections(html: str) -> str:

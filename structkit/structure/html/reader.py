@@ -7,7 +7,7 @@ libxml2's are at most 2,048 deep, and what is deeper is dropped.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -16,8 +16,8 @@ from lxml import etree
 
 from structkit.structure.html import elements
 from structkit.structure.html.elements import BLOCKS, Element
-from structkit.structure.html.markup import escape, repair
-from structkit.structure.html.tags import SEPARATORS, SILENT, STRUCTURE
+from structkit.structure.html.markup import JOINT, escape, repair
+from structkit.structure.html.tags import ENDS, SEPARATORS, SILENT, STRUCTURE
 
 SPECIAL = ("pre", "title")
 # this prefix keeps the parser from putting a paragraph around text, and from XHTML's rules
@@ -49,11 +49,13 @@ class Kind:
     end: str = ""  # its end tag
     block: bool = False
     closes: frozenset[str] = frozenset()  # what cannot hold it: its start tag ends such an element
+    ends: frozenset[str] = frozenset()  # what of these the parser leaves open
 
 
 # what a tag does: start or end a kept element, separate words, break a line, start or end an
-# element that shows nothing, or a drawing
-OPEN, CLOSE, SEPARATE, BREAK, HIDE, SHOW, DRAW, DRAWN = range(8)
+# element that shows nothing, or a drawing; end what the parser leaves open, and start an element or
+# separate words; or it is a mark between two parts of the text
+OPEN, CLOSE, SEPARATE, BREAK, HIDE, SHOW, DRAW, DRAWN, END_OPEN, END_SEPARATE, PART = range(11)
 # what a tag is, as the builder takes it; a text is a `str`, or several
 Event = tuple[int, Kind, str]
 
@@ -74,11 +76,15 @@ class Reader:
         for name in SILENT:
             starts[name] = HIDE, Kind(), " " if name in SEPARATORS else ""
             ends[name] = SHOW, Kind(), ""
+        for name, left in left_open().items():
+            starts[name] = END_SEPARATE, Kind(ends=left), " "
         starts["br"] = BREAK, Kind(), " "
         starts["svg"], ends["svg"] = (DRAW, Kind(), " "), (DRAWN, Kind(), " ")
         for name, closes in closed_by(keep).items():
-            kind = Kind(name, f"</{name}>", name in SEPARATORS, closes)
-            starts[name], ends[name] = (OPEN, kind, f"<{name}>"), (CLOSE, kind, kind.end)
+            left = left_open().get(name, frozenset())
+            kind = Kind(name, f"</{name}>", name in SEPARATORS, closes | left, left)
+            starts[name] = END_OPEN if left else OPEN, kind, f"<{name}>"
+            ends[name] = CLOSE, kind, kind.end
         self._events: list[Any] = []
         target = _Target(self._events.append, starts.get, ends.get)
         self._parser = etree.HTMLParser(target=target, huge_tree=True, encoding="utf-8")
@@ -131,14 +137,35 @@ def closed_by(names: tuple[str, ...]) -> dict[str, frozenset[str]]:
     >>> sorted(closed_by(("b", "div", "p"))["div"])
     ['p']
     """
-    text = "".join(f"<{a}><{b}>{a} {b}</{b}></{a}>" for a in names for b in names)
     closed: dict[str, set[str]] = {name: set() for name in names}
+    for outer, inner in _closed((outer, inner) for outer in names for inner in names):
+        closed[inner].add(outer)
+    return {name: frozenset(each) for name, each in closed.items()}
+
+
+@cache
+def left_open() -> dict[str, frozenset[str]]:
+    """For each tag, what its start tag ends in the standard, and the parser leaves open.
+
+    >>> left_open()["section"]
+    frozenset({'p'})
+    """
+    closed = set(_closed((outer, name) for name, ends in ENDS.items() for outer in ends))
+    left = {
+        name: {each for each in ends if (each, name) not in closed} for name, ends in ENDS.items()
+    }
+    return {name: frozenset(each) for name, each in left.items() if each}
+
+
+def _closed(of: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The pairs of tags of which the second ends the first."""
+    pairs = dict.fromkeys(of)
+    text = "".join(f"<{a}><{b}>{a} {b}</{b}></{a}>" for a, b in pairs)
     parser = etree.HTMLParser(huge_tree=True, encoding="utf-8")
     for element in parse(text, parser).iter():
         outer, _, inner = (element.text or "").partition(" ")
-        if inner in closed and (outer, inner) != (element.getparent().tag, element.tag):
-            closed[inner].add(outer)
-    return {name: frozenset(each) for name, each in closed.items()}
+        if (outer, inner) in pairs and (outer, inner) != (element.getparent().tag, element.tag):
+            yield outer, inner
 
 
 class Builder:
@@ -173,15 +200,18 @@ class Builder:
                 else:
                     self._text(event)
                 continue
-            code, kind, separator = event
+            code, kind, _ = event
             if code is OPEN:
                 add(event)
                 if kind.name in SPECIAL:
                     self._special(stream, kind)
             elif code is CLOSE:
                 self._end(kind)
+            elif code is END_OPEN:
+                self._end_open(kind)
+                add(event)
             else:
-                self._other(stream, code, separator)
+                self._other(stream, event)
         while len(self.stack) > 1:
             self._close()
 
@@ -197,9 +227,9 @@ class Builder:
 
     def _preformatted(self, text: str) -> None:
         """Take a text whose spaces and line ends count."""
-        if not self.pending and not self.space and self.tokens and self.tokens[-1] == "</p>":
-            text = text.removeprefix(" ")  # which is not in the document
-        text = text.replace("\r", "\n")
+        if self.pending or self.space or self.fresh:
+            text = text.removeprefix(JOINT)  # a block's tag is between already
+        text = text.replace("\r", "\n").replace(JOINT, " ")
         line = text.strip()
         if not line:
             self.space += text
@@ -287,11 +317,11 @@ class Builder:
 
     def _end(self, kind: Kind) -> None:
         """Take the end tag of a kept element."""
-        if self.pending:
+        if self.pending and self.pending[-1][1] is kind:
             self.pending.pop()
             if kind.block:
                 self.space = " "
-        elif self.stack[-1][0] is kind:
+        elif not self.pending and self.stack[-1][0] is kind:
             self._close()
             if kind.block:
                 self.space, self.fresh = "", True
@@ -300,6 +330,13 @@ class Builder:
                 self.space = " "
             return
         self.pre -= kind.name == "pre"
+
+    def _end_open(self, kind: Kind) -> None:
+        """End what is open that a start tag ends, and the parser leaves open."""
+        while (inner := self.pending[-1][1] if self.pending else self.stack[-1][0]) is not None:
+            if inner.name not in kind.ends:
+                return
+            self._end(inner)
 
     def _close(self) -> None:
         """Write the end tag of the innermost element."""
@@ -317,8 +354,9 @@ class Builder:
             self.pending.pop()
             _skip(stream, (OPEN, CLOSE), kind)
 
-    def _other(self, stream: Iterator[Any], code: int, separator: str) -> None:
-        """Take a tag that is not kind."""
+    def _other(self, stream: Iterator[Any], event: Event) -> None:
+        """Take a tag that is not kept."""
+        code, kind, separator = event
         if code is BREAK and self.pre:
             self.space += "\n"
             return
@@ -328,6 +366,8 @@ class Builder:
             self.drawings += 1
         elif code is DRAWN:
             self.drawings -= 1
+        elif code is END_SEPARATE:
+            self._end_open(kind)
         if not self.space:
             self.space = separator
 

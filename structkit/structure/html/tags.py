@@ -32,6 +32,19 @@ VOID = frozenset(
     ).split()
 )
 
+# what the start tag of an element ends, if it is the innermost that is open (HTML standard, section
+# 13.2.6.4.7): libxml2 knows a part of it
+_PARTS = (
+    "address article aside blockquote center details dialog dir div dl fieldset figcaption figure "
+    "footer header hgroup main menu nav ol p search section summary ul"
+)
+_HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
+ENDS = {
+    **dict.fromkeys(_PARTS.split(), frozenset(("p",))),
+    **dict.fromkeys(_HEADINGS, _HEADINGS | {"p"}),
+    **{name: frozenset((name,)) for name in ("button", "dd", "dt")},
+}
+
 # their content is no markup, or every document has them anyway
 NEVER = SILENT | VOID | frozenset("body frameset head html plaintext svg xmp".split())
 

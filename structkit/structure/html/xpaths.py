@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
-from structkit.structure.html.markup import RAW, Tag, tags
+from structkit.structure.html.markup import INERT, RAW, Tag, tags
 from structkit.structure.html.tags import SILENT as HIDDEN
 from structkit.structure.html.tags import STRUCTURE
 
@@ -57,7 +57,9 @@ def walk(html: str) -> Walk:
     in_order = list(tags(html, closing=True))
     pieces, at = [], 0
     for number, tag in enumerate(in_order):
-        if tag.name and tag.name[1:] not in RAW:
+        if not tag.name and number and in_order[number - 1].name in INERT:
+            at = tag.end  # the parser would take it for a part of the document
+        elif tag.name and tag.name[1:] not in RAW:
             pieces += [html[at : tag.start], f"<!--{MARK}{number}-->"]
             at = tag.start
     pieces += [html[at:], f"<!--{MARK}{len(in_order)}-->"]
