@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import html as entities
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import accumulate, islice, pairwise
+from typing import NamedTuple
 
 from markdown_it.token import Token
 
+from structkit.collecting.definitions import Definition, definitions
 from structkit.records.jsonl import Record
 from structkit.structure.html.markdown import FrontMatter, tokens
-from structkit.structure.html.markup import Tag, content, tags
+from structkit.structure.html.markup import HEADING, Tag, content, tags
 from structkit.structure.html.reader import Reader
 from structkit.structure.html.tables import Cell, Row, Table, tables
 from structkit.structure.html.tags import SEPARATORS
 from structkit.structure.html.xpaths import Excerpt, parts
 from structkit.structure.sentences import sentences
+from structkit.structure.spans import Span
 
-HEADING = re.compile(r"h[1-6]")
 ANCHOR = re.compile(r"\s(id|name)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.I)
 SLUG = re.compile(r"[^\w\- ]")
 PERMALINK = " ¶#🔗\uf0c1"  # the link at the end of a heading that leads to it
 TOP = "top"  # the section before the first heading
+LISTED = 1_500  # characters of definitions: if a section has more, each is one of its own
 LARGE = 500  # characters of the headings, or of a caption, that each row of a table repeats
 # of Markdown: the tokens whose content is seen, and the tag in one
 SEEN = ("text", "code_inline", "image")
@@ -86,6 +89,16 @@ def rows_of(found: Iterable[Table], page: Page | Note) -> Iterator[tuple[str, Re
             yield f"t{number}r{place}", record
 
 
+class Part(NamedTuple):
+    """A part of a section: its place, the headings and terms it is below, its definitions."""
+
+    start: int
+    end: int
+    path: list[str]
+    anchor: str
+    inner: list[Definition]
+
+
 class Page:
     """An HTML document; `xpaths` tells the elements of its sections, for half of the time."""
 
@@ -99,22 +112,60 @@ class Page:
             "lines": [1, self._line(len(self.html.rstrip()))],
             "title": self.title,
             "headings": [each.text for each in self.headings],
-            **self._texts(self.html),
+            "html": self.html,
+            "text": self._between(0, len(self.html)),
         }
 
     def sections(self) -> Iterator[tuple[str, Record]]:
-        """The part before the first heading, and the parts from each heading to the next."""
-        starts = [heading.start for heading in self.headings]
-        ends = [*starts, len(self.html)]
-        top = self._record(self._body, ends[0], [])
-        if top["text"]:
-            yield TOP, top
+        """The part before the first heading, and the parts from each heading to the next.
+
+        Definitions are sections of their own if there are many in one: no word is lost, so there
+        may be several parts of a section before, between and behind them.
+        """
         paths = paths_to(self.headings)
-        for heading, path, end in zip(self.headings, paths, ends[1:], strict=True):
-            record = self._record(heading.start, end, path)
-            if heading.anchor:
-                record["anchor"] = heading.anchor
-            yield heading.anchor or slug(heading.text), record
+        starts = [heading.start for heading in self.headings]
+        lists = definitions(self._tags, len(self.html))
+        first = bisect_right(starts, self._body[0]) == 0 and self._body[0]
+        if self._between(0, first) not in ("", self.title):
+            first = 0
+        whole = Heading(0, "", first, "")
+        ends = [*starts, len(self.html)]
+        for heading, path, end in zip([whole, *self.headings], [[], *paths], ends, strict=True):
+            number = bisect_left(lists, heading.start, key=lambda each: each.start)
+            inside = lists[number : bisect_left(lists, end, key=lambda each: each.start)]
+            for part in self._split(Part(heading.start, end, path, heading.anchor, inside)):
+                text = self._between(part.start, part.end)
+                if text:
+                    record = self._record(part, text)
+                    name = slug(part.path[-1]) if part.path else TOP
+                    yield part.anchor or name, record
+
+    def _split(self, section: Part) -> Iterator[Part]:
+        """The parts of a section: its definitions, if they are long, and the rest."""
+        waiting = [section]
+        while waiting:
+            part = waiting.pop()
+            size = sum(self._size(each.start, each.end) for each in part.inner)
+            if size <= LISTED:
+                yield part
+                continue
+            parts, at = [], part.start
+            for each in part.inner:
+                parts.append(part._replace(start=at, end=each.start, inner=[]))
+                term = self._between(each.start, each.explained)
+                path, anchor = [*part.path, term], self._term_anchor(each)
+                parts.append(Part(each.start, each.end, path, anchor, each.inner))
+                at = each.end
+            parts.append(part._replace(start=at, inner=[]))
+            waiting += reversed(parts)
+
+    def _term_anchor(self, definition: Definition) -> str:
+        for tag in islice(self._tags, definition.number, None):
+            if tag.start >= definition.explained:
+                break
+            if anchor := self._anchor(tag):
+                return anchor
+        return ""
 
     def rows(self) -> Iterator[tuple[str, Record]]:
         """The rows of tables, without those of headers."""
@@ -141,6 +192,41 @@ class Page:
         numbers = [n for n, tag in enumerate(self._tags) if HEADING.fullmatch(tag.name)]
         return [heading for heading in map(self._heading, numbers) if heading.text]
 
+    @cached_property
+    def _cuts(self) -> list[int]:
+        """Where parts of the document may start: its body, headings and definitions."""
+        cuts = {self._body[0]}
+        for tag in self._tags:
+            if HEADING.fullmatch(tag.name.removeprefix("/")) or tag.name in ("dd", "dt"):
+                cuts.add(tag.start)
+            elif tag.name == "/dl":
+                cuts.add(tag.end)
+        return sorted(cuts)
+
+    @cached_property
+    def _parts_read(self) -> list[str]:
+        """The text of each part of the document: before the first cut, and from each."""
+        return self._reader.texts(self.html, self._cuts)
+
+    @cached_property
+    def _sizes(self) -> list[int]:
+        """How many characters are before each part."""
+        return list(accumulate(map(len, self._parts_read), initial=0))
+
+    def _span(self, start: int, end: int) -> Span:
+        """The numbers of the parts between two cuts, or the ends of the document."""
+        first = bisect_left(self._cuts, start) + 1 if start else 0
+        return first, max(first, bisect_left(self._cuts, end) + 1)
+
+    def _between(self, start: int, end: int) -> str:
+        """The text between two cuts, or the ends of the document."""
+        first, last = self._span(start, end)
+        return " ".join(filter(None, self._parts_read[first:last]))
+
+    def _size(self, start: int, end: int) -> int:
+        first, last = self._span(start, end)
+        return self._sizes[last] - self._sizes[first]
+
     def _heading(self, number: int) -> Heading:
         tag = self._tags[number]
         end = len(self.html)
@@ -150,7 +236,7 @@ class Page:
                 end = other.start
                 break
             inside = inside or self._anchor(other)
-        text = self._text(self.html[tag.start : end]).rstrip(PERMALINK)
+        text = self._between(tag.start, end).rstrip(PERMALINK)
         anchor = self._anchor(tag) or inside or self._anchor_before(number)
         return Heading(int(tag.name[1]), text, tag.start, anchor)
 
@@ -174,9 +260,9 @@ class Page:
         return ""
 
     @cached_property
-    def _body(self) -> int:
-        """Where the visible content begins."""
-        return next((tag.end for tag in self._tags if tag.name == "body"), 0)
+    def _body(self) -> Span:
+        """Where the tag of the body is: after it is the visible content."""
+        return next(((tag.start, tag.end) for tag in self._tags if tag.name == "body"), (0, 0))
 
     @cached_property
     def _tags(self) -> list[Tag]:
@@ -199,16 +285,20 @@ class Page:
         start += len(piece) - len(piece.lstrip())
         return [self._line(start), self._line(start + len(piece.strip()))]
 
-    def _record(self, start: int, end: int, path: list[str]) -> Record:
-        record: Record = {"lines": self.lines_of(start, end), "title": self.title, "headings": path}
-        start += len(self.html[start:end]) - len(self.html[start:end].lstrip())
+    def _record(self, part: Part, text: str) -> Record:
+        start = self._body[1] if part.start == self._body[0] else part.start
+        piece = self.html[start : part.end]
+        record: Record = {
+            "lines": self.lines_of(start, part.end),
+            "title": self.title,
+            "headings": part.path,
+        }
+        start += len(piece) - len(piece.lstrip())
         if self.xpaths and self._parts:
-            at = bisect_right(self._parts, start, key=lambda part: part.start) - 1
-            record["xpath"] = self._parts[max(at, 0)].xpath
-        return {**record, **self._texts(self.html[start:end])}
-
-    def _texts(self, piece: str) -> Record:
-        return {"html": piece, "text": self._text(piece)}
+            at = bisect_right(self._parts, start, key=lambda part: part.end)
+            record["xpath"] = self._parts[min(at, len(self._parts) - 1)].xpath
+        record |= {"html": piece.lstrip(), "text": text}
+        return record | ({"anchor": part.anchor} if part.anchor else {})
 
     def _text(self, piece: str) -> str:
         return self._reader.read(piece).text

@@ -7,16 +7,17 @@ libxml2's are at most 2,048 deep, and what is deeper is dropped.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from lxml import etree
 
 from structkit.structure.html import elements
 from structkit.structure.html.elements import BLOCKS, Element
-from structkit.structure.html.markup import JOINT, escape, repair
+from structkit.structure.html.markup import CUT, JOINT, escape, repair
 from structkit.structure.html.tags import ENDS, SEPARATORS, SILENT, STRUCTURE
 
 SPECIAL = ("pre", "title")
@@ -56,6 +57,7 @@ class Kind:
 # element that shows nothing, or a drawing; end what the parser leaves open, and start an element or
 # separate words; or it is a mark between two parts of the text
 OPEN, CLOSE, SEPARATE, BREAK, HIDE, SHOW, DRAW, DRAWN, END_OPEN, END_SEPARATE, PART = range(11)
+NONE = Kind()
 # what a tag is, as the builder takes it; a text is a `str`, or several
 Event = tuple[int, Kind, str]
 
@@ -72,14 +74,14 @@ class Reader:
         starts: dict[str, Event] = {}
         ends: dict[str, Event] = {}
         for name in SEPARATORS:
-            starts[name] = ends[name] = SEPARATE, Kind(), " "
+            starts[name] = ends[name] = SEPARATE, NONE, " "
         for name in SILENT:
-            starts[name] = HIDE, Kind(), " " if name in SEPARATORS else ""
-            ends[name] = SHOW, Kind(), ""
+            starts[name] = HIDE, NONE, " " if name in SEPARATORS else ""
+            ends[name] = SHOW, NONE, ""
         for name, left in left_open().items():
             starts[name] = END_SEPARATE, Kind(ends=left), " "
-        starts["br"] = BREAK, Kind(), " "
-        starts["svg"], ends["svg"] = (DRAW, Kind(), " "), (DRAWN, Kind(), " ")
+        starts["br"] = BREAK, NONE, " "
+        starts["svg"], ends["svg"] = (DRAW, NONE, " "), (DRAWN, NONE, " ")
         for name, closes in closed_by(keep).items():
             left = left_open().get(name, frozenset())
             kind = Kind(name, f"</{name}>", name in SEPARATORS, closes | left, left)
@@ -91,11 +93,33 @@ class Reader:
 
     def read(self, html: str) -> Document:
         """The document in a text, whatever encoding it declares."""
+        builder = self._build(html)
+        return Document(builder.tokens, builder.elements, "".join(builder.texts)[1:])
+
+    def texts(self, html: str, cuts: Sequence[int]) -> list[str]:
+        """The text of a document in parts, which are cut in front of tags of blocks, or behind.
+
+        `cuts` are in order. A part is empty if its tag is no tag to the parser, or is not shown.
+
+        >>> Reader().texts("<div><h1>a</h1>b</div>c<p>d", [5, 10, 23])
+        ['', 'a', 'b c', 'd']
+        """
+        marked = [html[: cuts[0]] if cuts else html]
+        for number, (start, end) in enumerate(pairwise([*cuts, len(html)]), 1):
+            marked += [f"<!--{CUT}{number}-->", html[start:end]]
+        builder = self._build("".join(marked))
+        texts = [""] * (len(cuts) + 1)
+        parts = [(0, 0), *builder.parts, (0, len(builder.texts))]
+        for (number, start), (_, end) in pairwise(parts):
+            texts[number] = "".join(builder.texts[start:end]).strip()
+        return texts
+
+    def _build(self, html: str) -> Builder:
         self._events.clear()
         parse(html, self._parser)
         builder = Builder()
         builder.build(self._events)
-        return Document(builder.tokens, builder.elements, "".join(builder.texts)[1:])
+        return builder
 
 
 class _Target:
@@ -115,7 +139,11 @@ class _Target:
             if (event := end_of(name)) is not None:
                 add(event)
 
-        self.start, self.end, self.data = start, end, add
+        def comment(text: str) -> None:
+            if text.startswith(CUT) and text[1:].isdecimal():
+                add((PART, NONE, text[1:]))
+
+        self.start, self.end, self.data, self.comment = start, end, add, comment
 
     def close(self) -> None:
         """Nothing is left to do."""
@@ -172,13 +200,14 @@ class Builder:
     """Takes the events of one document.
 
     `tokens` are its tags and texts, `elements` the places among them of elements with text of their
-    own, `texts` the pieces of its plain text, each after a space.
+    own, `texts` the pieces of its plain text, each after a space, if one separates it.
     """
 
     def __init__(self) -> None:
         self.tokens: list[str] = []
         self.elements: list[Element] = []
         self.texts: list[str] = []
+        self.parts: list[tuple[int, int]] = []  # the number of each part, and its first text
         # start tags that are written when text follows: elements without any leave nothing
         self.pending: list[Event] = []
         # elements whose start tag is written: which, where, and whether they have text of their own
@@ -357,6 +386,9 @@ class Builder:
     def _other(self, stream: Iterator[Any], event: Event) -> None:
         """Take a tag that is not kept."""
         code, kind, separator = event
+        if code is PART:
+            self.parts.append((int(separator), len(self.texts)))
+            return
         if code is BREAK and self.pre:
             self.space += "\n"
             return
