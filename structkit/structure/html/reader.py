@@ -88,8 +88,8 @@ class Reader:
             starts[name] = END_OPEN if left else OPEN, kind, f"<{name}>"
             ends[name] = CLOSE, kind, kind.end
         self._events: list[Any] = []
-        target = _Target(self._events.append, starts.get, ends.get)
-        self._parser = etree.HTMLParser(target=target, huge_tree=True, encoding="utf-8")
+        self._target = _Target(self._events.append, starts.get, ends.get)
+        self._parser = etree.HTMLParser(target=self._target, huge_tree=True, encoding="utf-8")
 
     def read(self, html: str) -> Document:
         """The document in a text, whatever encoding it declares."""

@@ -1,0 +1,144 @@
+"""Sections of pages: all words of the page, none glued or split; long definitions are sections."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from structkit.collecting.pages import LISTED, TOP, Page
+from structkit.structure.html.reader import Reader
+from tests.structure.html.test_html_laws import FRAGMENTS, documents
+
+
+def sections(html):
+    return list(Page(html).sections())
+
+
+def texts(html):
+    return [record["text"] for _, record in sections(html)]
+
+
+def check(html):
+    """The sections of a page, which have all of its words, and each its own."""
+    reader, found = Reader(), sections(html)
+    words = [word for _, record in found for word in record["text"].split()]
+    title, whole = Page(html).title.split(), reader.read(html).text.split()
+    assert whole in (words, title + words)
+    places = [record["lines"] for _, record in found]
+    assert places == sorted(places)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<section><h2>A</h2>one</section>two", ["A one two"]),
+        ("<div><h2>A</h2>one</div>two<h2>B</h2>", ["A one two", "B"]),
+        ("<table><tr><td><h2>A</h2>one</td></tr></table>two", ["A one two"]),
+        ("<blockquote><h2>A</h2>one</blockquote>two", ["A one two"]),
+        ("<details><summary><h3>A</h3></summary>one</details>two", ["A one two"]),
+        (
+            "<ul><li><h3>A</h3>one</li></ul>two<h3>B</h3>three</ul>four",
+            ["A one two", "B three four"],
+        ),
+        ("<b><h2>A</h2>on</b>e<i>two</i>", ["A onetwo"]),
+        ("<h3>a</h2>b", ["a b"]),
+        ("<h1>a</h1>b<h2>c</h3>d</h2>e", ["a b", "c d e"]),
+        ("<title>T</title>x<h1>a</h1>", ["T x", "a"]),
+        ("<head><title>T</title></head><body>x<h1>a</h1></body>y", ["x", "a y"]),
+        ("a<body>b<h1>c", ["a b", "c"]),
+        ("<h1>a<body>b", ["a b"]),
+        ("<pre>a\n<h2>b</h2>\nc</pre>", ["a", "b c"]),
+    ],
+)
+def test_a_section_ends_in_an_element_of_another(html, expected):
+    assert expected == [record["text"] for _, record in check(html)]
+
+
+@pytest.mark.parametrize("name", ["noscript", "template", "video", "canvas", "svg><desc", "script"])
+def test_what_is_not_shown_has_no_headings(name):
+    end = "".join(f"</{each}>" for each in reversed(name.split("><")))
+    html = f"<h1>a</h1>b<{name}><h2>no</h2>no{end}c<h2>d</h2>"
+    assert ["a", "d"] == Page(html).page()["headings"]
+    assert ["a bc", "d"] == [text.replace("b c", "bc") for text in texts(html)]
+
+
+@given(FRAGMENTS)
+@settings(max_examples=150, deadline=None)
+def test_no_word_is_lost_in_any_order_of_tags(html):
+    if not re.search("<(plaintext|frameset|title)|\x02", html):
+        check(html)
+
+
+SPREAD = ["<h2>", "</h2>", "<h3>", "</div>", "<div>", "</section>", "<dl>", "<dt>", "<dd>", "</dl>"]
+
+
+@given(st.lists(st.sampled_from([*SPREAD, "a", "b ", "<i>", "word " * 400]), max_size=25))
+@settings(max_examples=150, deadline=None)
+def test_no_word_is_lost_between_definitions(pieces):
+    check("".join(pieces))
+
+
+@pytest.mark.long
+def test_no_word_is_lost_in_real_pages():
+    for _, html in documents():
+        check(html)
+
+
+LONG = "word " * (LISTED // 10)
+
+
+def test_long_definitions_are_sections_with_their_terms():
+    options = "".join(
+        f'<dt id="o{n}">-{n}</dt><dt>--option-{n}</dt><dd>{LONG}</dd>' for n in range(3)
+    )
+    html = f"<h1>tool</h1><h2 id=opts>Options</h2>They are:<dl>{options}</dl>more<h2>Files</h2>x"
+    found = check(html)
+    assert ["tool", "opts", "o0", "o1", "o2", "opts", "files"] == [name for name, _ in found]
+    assert ["tool", "Options", "-1 --option-1"] == found[3][1]["headings"]
+    assert ("o1", "/html/body/dl/dt[3]") == (found[3][1]["anchor"], found[3][1]["xpath"])
+    assert found[3][1]["html"].startswith('<dt id="o1">-1</dt>')
+    assert found[3][1]["text"].startswith("-1 --option-1 word")
+    assert ("Options They are:", "more") == (found[1][1]["text"], found[5][1]["text"])
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<h1>a</h1><dl><dt>b<dd>c<dt>d<dd>e</dl>",  # short
+        f"<h1>a</h1>{LONG * 10}<dl><dt>b<dd>c</dl>",
+        f"<h1>a</h1><dl><dd>{LONG * 10}</dl>",  # without a term
+        f"<h1>a</h1><dt>b<dd>{LONG * 10}",  # in no list
+    ],
+)
+def test_other_definitions_stay_in_their_section(html):
+    assert ["a"] == [name for name, _ in check(html)]
+
+
+@pytest.mark.parametrize(
+    ("html", "names"),
+    [
+        ("<dl><dt>{}<dd>x<dt>b<dd>y{}</dl>z", ["word", "b", TOP]),
+        ("<dl><div><dt>a<dd>{}</div><div><dt>b<dd>{}</div></dl>", ["a", "b"]),
+        ("<dl><dt>a<dd>{}</dl><dl><dt>b<dd>{}</dl>", ["a", "b"]),  # of one term each
+        ("<h2>h</h2><dl><dt>a<dd>{}<h2>i</h2><dt>b<dd>{}</dl>", ["h", "a", "i"]),
+        (
+            "<dl><dt>a<dd>x<dl><dt>b<dd>{}<dt>c<dd>{}</dl>y<dt>d<dd>z</dl>",
+            ["a", "b", "c", "a", "d"],
+        ),
+        ("<dl><dt>a<dd>{}<dt>a<dd>{}", ["a", "a"]),
+        ("<dl><dt><a name=n></a>a<dd>{}<dt id=m>b<dd>{}</dl>", ["n", "m"]),
+    ],
+)
+def test_definitions_in_all_kinds_of_lists(html, names):
+    long = "word " * (LISTED // 4)
+    assert names == [name.partition("-")[0] for name, _ in check(html.replace("{}", long))]
+
+
+def test_deep_and_wide_lists():
+    (deep,) = Page("<dl><dt>a<dd>b" * 500, xpaths=False).sections()
+    assert ["a", "b"] * 500 == deep[1]["text"].split()
+    assert 2 == len(list(Page("<dl><dt>a<dd>b" * 5000, xpaths=False).sections()))
+    wide = "<h1>a</h1><dl>" + "<dt>b<dd>c d" * 5000 + "</dl>"
+    assert 5_001 == len(list(Page(wide, xpaths=False).sections()))
