@@ -50,9 +50,9 @@ def definitions(tags: Sequence[Tag], length: int) -> list[Definition]:
             if last and last.explained == length:
                 continue  # another term of the same
             _end(last, tag.start)
-            lists[-1] = Definition(number, tag.start, length, length)
+            lists[-1] = new = Definition(number, tag.start, length, length)
             outer = lists[-2] if len(lists) > 1 else None
-            (outer.inner if outer else found).append(lists[-1])
+            (outer.inner if outer else found).append(new)
     return found
 
 

@@ -21,6 +21,7 @@ from structkit.structure.html.markup import CUT, JOINT, escape, repair
 from structkit.structure.html.tags import ENDS, SEPARATORS, SILENT, STRUCTURE
 
 SPECIAL = ("pre", "title")
+ROWS = frozenset(("table", "tbody", "tfoot", "thead", "tr"))  # what holds no text
 # this prefix keeps the parser from putting a paragraph around text, and from XHTML's rules
 HEAD = b"<html><body>"
 
@@ -215,6 +216,7 @@ class Builder:
         self.space = ""  # what separates the next text from the last one
         self.fresh = True  # whether a block's tag, already written, does
         self.pre = self.drawings = 0  # depth of <pre> and <svg>
+        self.held = 0, 0  # how many tokens, and pending tags, were there after a text in a table
 
     def build(self, events: list[Any]) -> None:
         """Take all events of the document."""
@@ -269,6 +271,7 @@ class Builder:
 
     def _write(self, line: str, words: str, after: str) -> None:
         """Write a text after what is pending; `after` separates the next text from it."""
+        table = self._hold_table() if self.pending and self.pending[-1][1].name in ROWS else []
         if self.pending:
             self._write_tags()
         elif self.space:
@@ -281,6 +284,23 @@ class Builder:
         self.tokens.append(line)
         self.stack[-1][2] = True
         self.space, self.fresh = after, False
+        if table:
+            self.pending += table
+            self.held = len(self.tokens), len(self.pending)
+
+    def _hold_table(self) -> list[Event]:
+        """Take a pending table, without cells, from the tags: a text in it belongs in front."""
+        for number in range(len(self.pending) - 1, -1, -1):
+            name = self.pending[number][1].name
+            if name == "table":
+                if self.held != (len(self.tokens), len(self.pending)):  # its tags separate
+                    self.space = self.space or " "
+                table = self.pending[number:]
+                del self.pending[number:]
+                return table
+            if name not in ROWS:
+                break
+        return []
 
     def _write_space(self) -> None:
         """Write what separates a text from the last one, where no block's tag does."""
