@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from structkit.embeddings.vectors import Floats, Numbers, Vectors
 from structkit.searching import K1, B
-from structkit.searching.words import SHORTEST, WORD, same_stem, word_and_parts
+from structkit.searching.words import SHORTEST, same_stem, tokens, word_and_parts
 
 Counts = NDArray[np.int32]
 
@@ -201,7 +201,7 @@ class WordCounts:
 
     def add(self, text: str) -> None:
         """Count the words of one more document."""
-        numbers = list(chain.from_iterable(map(self._numbers, WORD.findall(text))))
+        numbers = list(chain.from_iterable(map(self._numbers, tokens(text, document=True))))
         counted = Counter(numbers)
         self.lengths.append(len(numbers))
         self.sizes.append(len(counted))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
@@ -37,29 +38,108 @@ ROLES = frozenset("index init main lib mod package doc".split())
 SYMBOL = re.compile(r"[^\W\d]\w*(?:(?:::|\\|->|\.|#)[^\W\d]\w*)*")
 SEPARATOR = re.compile(r"::|\\|->|\.|#")
 
+# what NFKC_Casefold removes (Default_Ignorable_Code_Point of Unicode), and signs of trade marks,
+# which NFKC makes letters of the word before them
+IGNORED = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff\u2120\u2122"
+)
+# scripts that write words without a space: Chinese, Japanese, Thai and its neighbors; and Korean,
+# whose particles follow a word without one
+UNSPACED = (
+    "\u0e01-\u0e4f\u0e81-\u0ecf\u1000-\u103f\u1100-\u11ff\u1780-\u17d3\u3005-\u3007\u3041-\u30fa"
+    "\u30fc-\u318f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
+    "\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+)
+# combining marks, which \w lacks, of other scripts: accents, Hebrew and Arabic points, Indic vowels
+MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
+    "\u0900-\u0963\u0971-\u0ddf"
+)
+# what NFKC makes letters, digits or underscores: ℃, №, ⓐ, ㎏, radicals, vertical and wide forms
+SYMBOLS = (
+    "\u20a8\u2100-\u214f\u2460-\u24ff\u2e80-\u2fd5\u3190-\u33ff\ufdfc\ufe33-\ufe4f\uff3f"
+    "\U0001f100-\U0001f2ff"
+)
+TOKEN = re.compile(rf"[\w{UNSPACED}{MARKS}{SYMBOLS}{IGNORED}]+")
+# in a normalized text: a run of such a script, without underscores around it; or a word
+RUN = re.compile(rf"_*([{UNSPACED}]+)_*|((?:(?!_+[{UNSPACED}])[^\W{UNSPACED}][{MARKS}]*)+)")
+# characters that NFKC may join
+JOINED = re.compile(
+    rf"[\u1100-\u115f][\u1160-\u11a7]?[\u11a8-\u11ff]?|.[{MARKS}\u3099\u309a\uff9e\uff9f]*",
+    re.DOTALL,
+)
+UNSEEN = re.compile(f"[{IGNORED}]")
+
 TAB = 4
 PROSE = ("text", "description", "untagged")
 
 
 def words(text: str) -> list[str]:
-    """The lower-case words of code or prose but stopwords; an identifier also in its parts.
+    """The case-folded words of code or prose but stopwords; an identifier also in its parts.
 
-    Parts end at underscores and within camelCase.
+    Parts end at underscores and within camelCase. Chinese, Japanese and Korean have pairs of
+    characters.
 
     >>> words("def readHTTPBody(self, max_size):")
     ['def', 'readhttpbody', 'read', 'http', 'body', 'self', 'max_size', 'max', 'size']
+    >>> words("Straße 機械学習")
+    ['strasse', '機械', '械学', '学習']
     """
-    return list(chain.from_iterable(map(word_and_parts, WORD.findall(text))))
+    return list(chain.from_iterable(map(word_and_parts, tokens(text))))
+
+
+def normalize(text: str) -> str:
+    """A text in one form (NFKC), without unseen characters.
+
+    >>> normalize("ﬁle cafe\u0301 Ｐｙｔｈｏｎ co\u00adoperate")
+    'file café Python cooperate'
+    """
+    return text if text.isascii() else unicodedata.normalize("NFKC", UNSEEN.sub("", text))
+
+
+def fold(word: str) -> str:
+    """A word of a normalized text without its case.
+
+    >>> fold("STRASSE") == fold("Straße")
+    True
+    """
+    return unicodedata.normalize("NFC", word.casefold())
+
+
+def tokens(text: str, *, document: bool = False) -> list[str]:
+    """The words of a text, with their case; of a run without spaces, its pairs of characters.
+
+    A `document` has the single characters too, for a query of one. Source: Nie and Ren 1999,
+    "Chinese information retrieval: using characters or words?"
+
+    >>> tokens("Python入門", document=True)
+    ['Python', '入', '門', '入門']
+    """
+    if text.isascii():
+        return WORD.findall(text)
+    found: list[str] = []
+    for token in TOKEN.findall(unicodedata.normalize("NFC", text)):
+        if token.isascii():
+            found.append(token)
+            continue
+        for run, word in RUN.findall(normalize(token)):
+            if word:
+                found.append(word)
+            if document or len(run) == 1:
+                found += run
+            found += map("".join, zip(run, run[1:], strict=False))
+    return found
 
 
 @lru_cache(maxsize=1 << 17)
 def word_and_parts(word: str) -> tuple[str, ...]:
-    """A word in lower case and then its parts, if it has several; without stopwords."""
-    lower = word.lower()
+    """A word without its case and then its parts, if it has several; without stopwords."""
+    folded = fold(word)
     parts = []
-    if lower != word or "_" in word:
-        parts = [part.lower() for part in PART.split(word) if part]
-    every = (lower, *parts) if len(parts) > 1 else (lower,)
+    if folded != word or "_" in word:
+        parts = [fold(part) for part in PART.split(word) if part]
+    every = (folded, *parts) if len(parts) > 1 else (folded,)
     return tuple(each for each in every if each not in STOPWORDS)
 
 
@@ -88,13 +168,13 @@ def same_stem(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def name_parts(name: str) -> tuple[str, ...]:
-    """The lower-case words that a name is made of, each once.
+    """The case-folded words that a name is made of, each once.
 
     >>> name_parts("src/HTTPClient_pool.py")
     ('src', 'http', 'client', 'pool', 'py')
     """
-    lowered = (part.lower() for word in WORD.findall(name) for part in PART.split(word) if part)
-    return tuple(dict.fromkeys(lowered))
+    folded = (fold(part) for word in tokens(name) for part in PART.split(word) if part)
+    return tuple(dict.fromkeys(folded))
 
 
 def query_parts(query: str) -> tuple[str, ...]:
@@ -144,7 +224,7 @@ def symbols(query: str) -> list[list[str]]:
     >>> symbols("Router"), symbols("how Foo.bar calls to_json")
     ([['Router']], [['Foo', 'bar'], ['to_json']])
     """
-    symbols = [SEPARATOR.split(text) for text in SYMBOL.findall(query)]
+    symbols = [SEPARATOR.split(text) for text in SYMBOL.findall(normalize(query))]
     if len(query.split()) == 1:
         return symbols
     return [names for names in symbols if len(names) > 1 or len(name_parts(names[0])) > 1]
@@ -206,19 +286,38 @@ def occurrences(text: str, wanted: Set[str]) -> tuple[Span, ...]:
     >>> occurrences("maxRetries = retry", {"retries"})
     ((3, 10), (13, 18))
     """
+    plain, places = placed(text)
     spans: list[Span] = []
-    for match in WORD.finditer(text):
-        word, first = match[0], match.start()
-        pieces = [(0, len(word))]
-        if not _is_wanted(word.lower(), wanted):
-            cuts = [0, *(at for cut in PART.finditer(word) for at in cut.span()), len(word)]
-            pieces = list(zip(cuts[::2], cuts[1::2], strict=True))
-        spans += [
-            (first + start, first + end)
-            for start, end in pieces
-            if _is_wanted(word[start:end].lower(), wanted)
-        ]
+    for match in RUN.finditer(plain):
+        first, last = match.span(1 if match[1] else 2)
+        pieces = [(first, last)]
+        if match[1]:
+            pieces = [(at, min(at + size, last)) for at in range(first, last) for size in (2, 1)]
+        elif not _is_wanted(fold(match[2]), wanted):
+            cuts = [first, *(at for cut in PART.finditer(plain, first, last) for at in cut.span())]
+            pieces = list(zip(cuts[::2], [*cuts[1::2], last], strict=True))
+        for start, end in pieces:
+            if _is_wanted(fold(plain[start:end]), wanted):
+                span = places[start][0], places[end - 1][1]
+                if spans and span[0] < spans[-1][1]:  # pairs of characters overlap
+                    before = spans.pop()
+                    span = before[0], max(span[1], before[1])
+                spans.append(span)
     return tuple(spans)
+
+
+def placed(text: str) -> tuple[str, list[Span]]:
+    """A normalized text, and the place of each of its characters in the text.
+
+    >>> placed("ﬁx")
+    ('fix', [(0, 1), (0, 1), (1, 2)])
+    """
+    plain, places = "", list[Span]()
+    for match in JOINED.finditer(text):
+        made = normalize(match[0])
+        plain += made
+        places += [match.span()] * len(made)
+    return plain, places
 
 
 def _is_wanted(word: str, wanted: Set[str]) -> bool:
@@ -249,7 +348,7 @@ def _weights(row: Line, wanted: Set[str]) -> Counter[str]:
     """
     letters: Counter[str] = Counter()
     for start, end in row.spans:
-        word = row.text[start:end].lower()
+        word = fold(normalize(row.text[start:end]))
         if word in wanted:
             letters[word] = 2 * len(word)
             continue

@@ -28,7 +28,7 @@ TOKENS = st.text(st.sampled_from("abAB_ é9\n"))
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Parse the Größe", ["parse", "größe"]),
+        ("Parse the Größe", ["parse", "grösse"]),
         ("self.maxSize2", ["self", "maxsize2", "max", "size2"]),
         ("XMLHttpRequest", ["xmlhttprequest", "xml", "http", "request"]),
         ("__init__ MAX_LEN", ["__init__", "max_len", "max", "len"]),
