@@ -60,13 +60,14 @@ class Settings(RunSettings):
     )
 
 
-def rerank(settings: Settings) -> Iterator[Record]:
+def rerank(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]:
     """Run records: the k best hits of each query by their scores and by rankers, best first.
 
     Each query's scores are scaled to 0 … 1 (several runs: their mean), and every ranker adds its
     weight times its score of the hit. Queries come in the order of the runs. A hit that is not in
     the corpus raises, and so does a query that is not among the queries. With `fit`, one record:
-    the weights of these rankers with the best nDCG@10 on judged queries.
+    the weights of these rankers with the best nDCG@10 on judged queries. `for_columns` refuses ids
+    with blanks.
     """
     from structkit.ranking.fitting import fit
     from structkit.ranking.reranking import Candidates, choose
@@ -77,7 +78,7 @@ def rerank(settings: Settings) -> Iterator[Record]:
     weights = choose(settings.for_, settings.weights, settings.ranker)
     named = {name: getattr(settings, name) for name in ("embeddings", "query_embeddings")}
     order = weights.ranking({name: path for name, path in named.items() if path is not None})
-    run, *others = [read_run(path) for path in settings.runs]
+    run, *others = [read_run(path, for_columns=for_columns) for path in settings.runs]
     if others:  # the mean of the scaled scores
         runs = [run, *others]
         each = by_query(runs, [1 / len(runs)] * len(runs))
@@ -102,7 +103,8 @@ def rerank(settings: Settings) -> Iterator[Record]:
 def _main(settings: Settings, options: RunOutput) -> None:
     from structkit.scoring.runs import write_run
 
-    write_run(rerank(settings), options.output, None if settings.fit else options.format)
+    format = None if settings.fit else options.format
+    write_run(rerank(settings, for_columns=format == "trec"), options.output, format)
 
 
 COMMAND = Command(

@@ -20,7 +20,7 @@ from structkit.records.lines import cannot_read
 from structkit.registry import Contract
 from structkit.scoring.runs import Hit, Run
 from structkit.scoring.runs import ranking as by_score
-from structkit.searching.fusion import Scores, min_max, top_hits
+from structkit.searching.fusion import Scores, min_max, rounded, top_hits
 
 
 class Query(NamedTuple):
@@ -166,7 +166,7 @@ def rerank(
     groups = {each.doc_id: ranking.group_of(each.doc_id, each.record) for each in candidates}
     best = {hit.doc_id: hit.best for hit in hits}
     kept = thin(summed, groups, ranking.repeats)
-    return [hit._replace(best=best[hit.doc_id]) for hit in top_hits(kept, k)]
+    return [hit._replace(best=best[hit.doc_id]) for hit in top_hits(rounded(kept), k)]
 
 
 def thin(scores: Scores, groups: Mapping[str, str], repeats: float) -> Scores:

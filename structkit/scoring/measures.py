@@ -1,6 +1,7 @@
 """Measures of a run against judgements: values, their intervals, and comparisons of two runs.
 
-The values are of trec_eval's own code, called through ir_measures.
+The values are of trec_eval's own code, called through ir_measures; those that it lacks are of the
+other programs that ir_measures calls, where they are installed. All get the same ranking.
 """
 
 from __future__ import annotations
@@ -13,19 +14,17 @@ from typing import Any
 import ir_measures
 import numpy as np
 from ir_measures.measures.base import registry
-from ir_measures.providers import FallbackProvider
 from numpy.typing import NDArray
 
 from structkit.errors import UserError, guess
-from structkit.scoring.qrels import Qrels
-from structkit.scoring.runs import Run, ranking
+from structkit.scoring.qrels import HIGHEST, Qrels
+from structkit.scoring.runs import Run, for_trec_eval, ranking
 from structkit.seeds import key
 
 ALIASES = {"hitrate": "Success", "hit": "Success"}
-# the default providers that need no other program; gdeval is a Perl script
-PROVIDERS = FallbackProvider(  # type: ignore[no-untyped-call]
-    [ir_measures.pytrec_eval, ir_measures.judged, ir_measures.msmarco]
-)
+PROVIDERS: list[Any] = ir_measures.DefaultPipeline.providers
+LARGEST = 2**31 - 1  # of whole numbers in parameters
+GRADES = 19  # the highest grade whose gain 2^grade - 1 is not beyond HIGHEST
 RESAMPLES = 1000
 CONFIDENCE = 0.95
 PERMUTATIONS = 10_000
@@ -43,17 +42,42 @@ def measure(name: str) -> ir_measures.Measure:
     """
     base = name.partition("@")[0].partition("(")[0]
     known = {**{known.lower(): known for known in registry}, "ndcg": "nDCG", **ALIASES}
+    found = known.get(base.lower(), base)
+    example = "for example nDCG@10, RR@10, R@100, Success@5, P(rel=2)@1, AP"
+    if found not in registry:
+        guessed = guess(base, known.values())
+        raise UserError(f"no measure {name!r}", f"{guessed}{example}", status=2)
     try:
-        measure = ir_measures.parse_measure(known.get(base.lower(), base) + name[len(base) :])
+        measure = ir_measures.parse_measure(found + name[len(base) :])
         measure.validate_params()  # type: ignore[no-untyped-call]
-        offered = PROVIDERS.supports(measure)  # type: ignore[no-untyped-call]
-        if offered and measure.params.get("cutoff", 1) > 0:
-            return measure
-    except (NameError, ValueError, SyntaxError, TypeError, AssertionError, KeyError):
-        pass
-    guessed = "" if base.lower() in known else guess(base, known.values())
-    remedy = f"{guessed}for example nDCG@10, RR@10, R@100, Success@5, P@1, AP"
-    raise UserError(f"no measure {name!r}", remedy, status=2)
+        offers: list[Any] = [each for each in PROVIDERS if each.supports(_as_supported(measure))]
+        if not offers or not _plausible(measure):
+            raise ValueError
+    except (ValueError, SyntaxError, TypeError, AssertionError, MemoryError, RecursionError):
+        names = ("@k" if each == "cutoff" else each for each in registry[found].SUPPORTED_PARAMS)
+        remedy = f"{found} takes {', '.join(names)}; {example}"
+        raise UserError(f"no measure {name!r}", remedy, status=2) from None
+    if not any(each.is_available() for each in offers):
+        needs = offers[0].install_instructions()
+        problem = f"structkit does not compute {name}"
+        raise UserError(problem, f"{needs}; {example}", status=2)
+    return measure
+
+
+def _as_supported(measure: ir_measures.Measure) -> ir_measures.Measure:
+    """The measure, or the one of trec_eval that gives its values."""
+    return _with_trec_eval(measure) or measure
+
+
+def _plausible(measure: ir_measures.Measure) -> bool:
+    """Whether the numbers in parameters are some that trec_eval can compute with."""
+    values = [each for name, each in measure.params.items() if name in ("cutoff", "rel")]
+    gains = [each for pair in measure.params.get("gains", {}).items() for each in pair]
+    return (
+        all(type(each) is int and 0 < each <= LARGEST for each in values)
+        and all(type(each) is int and abs(each) <= HIGHEST for each in gains)
+        and all(math.isfinite(each) for each in measure.params.values() if type(each) is float)
+    )
 
 
 @dataclass(frozen=True)
@@ -137,29 +161,93 @@ def _columns(
     for measure in measures:
         if measure.NAME == "Judged":
             yield measure, _judged(measure, qrels, run)
+        elif known := _with_trec_eval(measure, qrels):
+            own[measure] = known
         else:
-            own[measure] = _known_to_trec_eval(measure)
-    columns: dict[ir_measures.Measure, Values] = {}
-    # one pass of trec_eval for each level of relevance, not an object for each value
-    evaluator: Any = ir_measures.pytrec_eval.evaluator(set(own.values()), qrels)
-    for invoker in evaluator.invokers if own else ():
-        result = invoker.evaluator.evaluate(run)
-        of_queries = [result[query_id] for query_id in query_ids]
-        for name, (measure, _) in invoker.measure_map.items():
-            columns[measure] = np.array([of_query[name] for of_query in of_queries], np.float64)
+            yield measure, _with_others(measure, qrels, run)
+    columns = _of_trec_eval({*own.values()}, qrels, run, query_ids)
     for measure, known in own.items():
-        ranks = columns[known]
-        if measure is not known:  # 1 / rank, which counts down to the cutoff
-            ranks = np.where(ranks * (measure["cutoff"] + 0.5) > 1, ranks, 0.0)
-        yield measure, ranks
+        values = columns[known]
+        if (
+            measure.NAME == "RR" and "cutoff" in measure.params
+        ):  # 1 / rank counts down to the cutoff
+            values = np.where(values * (measure["cutoff"] + 0.5) > 1, values, 0.0)
+        yield measure, values
 
 
-def _known_to_trec_eval(measure: ir_measures.Measure) -> ir_measures.Measure:
-    """The measure itself, or RR for RR@k, which trec_eval lacks and which follows from RR."""
-    if ir_measures.pytrec_eval.supports(measure):
-        return measure
-    whole: ir_measures.Measure = ir_measures.RR(rel=measure["rel"])
-    return whole
+def _of_trec_eval(
+    measures: set[ir_measures.Measure], qrels: Qrels, run: Run, query_ids: Sequence[str]
+) -> dict[ir_measures.Measure, Values]:
+    """The values of measures that trec_eval has."""
+    run = {query_id: for_trec_eval(documents) for query_id, documents in run.items()}
+    # ir_measures may compute a measure together with others, by the gains or documents of these
+    alike: dict[str, set[ir_measures.Measure]] = {}
+    for measure in measures:
+        kind = repr([measure.params.get(each) for each in ("gains", "judged_only")])
+        alike.setdefault(kind, set()).add(measure)
+    columns: dict[ir_measures.Measure, Values] = {}
+    for some in alike.values():
+        while left := some - columns.keys():  # of two of one name in trec_eval, one is computed
+            # one pass of trec_eval for each level of relevance, not an object for each value
+            evaluator: Any = ir_measures.pytrec_eval.evaluator(left, qrels)
+            for invoker in evaluator.invokers:
+                result = invoker.evaluator.evaluate(run)
+                of_queries = [result[query_id] for query_id in query_ids]
+                for name, (measure, _) in invoker.measure_map.items():
+                    columns[measure] = np.array([each[name] for each in of_queries], np.float64)
+    return columns
+
+
+def _with_trec_eval(
+    measure: ir_measures.Measure, qrels: Qrels | None = None
+) -> ir_measures.Measure | None:
+    """The measure of trec_eval that gives the values of one, if there is one.
+
+    Of RR@k, which it lacks, it is RR; of exponential gains, nDCG with these. Source of the gains:
+    Burges et al. 2005. Errors: judgements with grades too high for them.
+    """
+    params = dict(measure.params)
+    if measure.NAME == "RR":
+        params.pop("cutoff", None)
+    if measure.NAME == "nDCG" and params.pop("dcg", "log2") == "exp-log2":
+        given = params.get("gains", {})
+        grades = {each for documents in (qrels or {}).values() for each in documents.values()}
+        gains = {grade: given.get(grade, grade) for grade in grades}
+        if gains and max(gains.values()) > GRADES:
+            problem = f"{measure} of a relevance of {max(gains.values())}"
+            raise UserError(problem, f"judge with grades of at most {GRADES}, or use log2")
+        params["gains"] = {grade: 2**gain - 1 if gain > 0 else 0 for grade, gain in gains.items()}
+    known: ir_measures.Measure = type(measure)(**params)
+    return known if ir_measures.pytrec_eval.supports(known) else None
+
+
+def _other_provider(measure: ir_measures.Measure) -> Any:
+    """What computes a measure that trec_eval lacks, if it is installed."""
+    return next(
+        (each for each in PROVIDERS if each.supports(measure) and each.is_available()), None
+    )
+
+
+def _with_others(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Values:
+    """The values of a measure that another program computes, by ranks; ids are numbers to it."""
+    rows = {query_id: str(row) for row, query_id in enumerate(qrels) if query_id in run}
+    documents: dict[str, str] = {}
+
+    def number(doc_id: str) -> str:
+        return documents.setdefault(doc_id, f"d{len(documents)}")
+
+    judged = {rows[each]: {number(doc): of for doc, of in qrels[each].items()} for each in rows}
+    ranked = {
+        rows[each]: {number(doc): -float(rank) for rank, doc in enumerate(ranking(run[each]))}
+        for each in rows
+    }
+    found = _other_provider(measure).evaluator([measure], judged).iter_calc(ranked)
+    try:
+        values = {each.query_id: each.value for each in found}
+    except ZeroDivisionError:  # of Accuracy, without a document that is not relevant
+        problem = f"{measure} is not defined for some query"
+        raise UserError(problem, "use another measure") from None
+    return np.array([values.get(row, measure.DEFAULT) for row in rows.values()], np.float64)
 
 
 def _judged(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Values:

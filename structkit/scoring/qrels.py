@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from itertools import islice
+from itertools import dropwhile, islice
 from math import gcd, lcm
 from typing import NamedTuple
 
@@ -60,7 +60,7 @@ def read_qrels(path: str, gains: Gains | None = None) -> Qrels:
 
 def _by_query(rows: PlacedLines, gains: Gains | None) -> Qrels:
     if rows.first.startswith(b"{") and not gains:
-        return values_by_query(rows, "relevance", (int,), "judged", _judged_row)
+        return values_by_query(rows, "relevance", (int,), "judged", _judged_row, HIGHEST)
     whole = ((query, doc, _relevance(value), of) for query, doc, value, of in _rows(rows, gains))
     return by_query(whole, "judged")
 
@@ -102,7 +102,8 @@ def _rows(rows: PlacedLines, gains: Gains | None) -> Iterator[Row]:
         remedy = f"give {flag('gains')} JSONL with query_id, doc_id, label"
         raise UserError("the judgements have no labels", remedy)
     if columns(rows.first) == ["query-id", "corpus-id", "score"]:
-        return column_rows(islice(rows, 1, None), 3, 1, 2, FORMS, "\t")
+        under = dropwhile(lambda line: line != rows.first, rows)  # comments
+        return column_rows(islice(under, 1, None), 3, 1, 2, FORMS, "\t")
     return column_rows(rows, 4, 2, 3, FORMS)
 
 
@@ -126,9 +127,10 @@ def _gained(rows: PlacedLines, gains: Gains) -> Iterator[Row]:
 
 
 def _relevance(relevance: float | str) -> int:
-    if type(relevance) is int:
-        return relevance
     try:
+        if abs(float(relevance)) > HIGHEST:
+            problem = f"the relevance is {relevance}, beyond {HIGHEST:,}"
+            raise UserError(problem, "write a grade such as 0, 1, 2 or 3")
         if int(relevance) == float(relevance):
             return int(relevance)
     except (ValueError, OverflowError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from math import isfinite
+from math import inf, isfinite
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -34,17 +34,19 @@ class Hit(NamedTuple):
     best: Record | None = None
 
 
-def read_run(path: str) -> Run:
+def read_run(path: str, *, for_columns: bool = False) -> Run:
     """The run in a file: JSONL records or TREC's six columns, recognized by content.
 
-    Ranks are not read: scores decide, as in trec_eval. A document that is ranked twice for a
-    query, a score that is not a finite number and an empty file raise with their place.
+    Ranks are not read: scores decide, as in trec_eval, which also ignores further columns and lines
+    that start with #. A document that is ranked twice for a query, a score that is not a finite
+    number and an empty file raise with their place; `for_columns`, also an id that a column cannot
+    hold.
     """
     collecting = gc.isenabled()
     gc.disable()  # millions of objects without a cycle: looking for one takes half the time
     try:
         with PlacedLines(path) as rows:
-            run = _read(rows)
+            run = _read(rows, for_columns)
             if not run:
                 raise UserError("holds no results", "search again: it may have been interrupted")
     finally:
@@ -53,15 +55,19 @@ def read_run(path: str) -> Run:
     return run
 
 
-def _read(rows: PlacedLines) -> Run:
+def _read(rows: PlacedLines, for_columns: bool) -> Run:
     if rows.first[:1] == b"{":
+        if for_columns:
+            return by_query(map(_fitting, (json_row(line, "score") for line in rows)), "ranked")
         return values_by_query(rows, "score", (float, int), "ranked", json_row)
     return by_query(trec_rows(rows), "ranked")
 
 
 def trec_rows(lines: Iterable[bytes]) -> Iterator[Row]:
     """The rows of the lines of a TREC run."""
-    for query_id, doc_id, score, record in column_rows(lines, 6, 2, 4, f"{TREC}, or JSONL"):
+    for query_id, doc_id, score, record in column_rows(
+        lines, 6, 2, 4, f"{TREC}, or JSONL", more=True
+    ):
         try:
             number = float(score)
         except ValueError:
@@ -73,19 +79,34 @@ def trec_rows(lines: Iterable[bytes]) -> Iterator[Row]:
 
 
 def ranking(documents: dict[str, float]) -> list[str]:
-    """Document ids from best to worst, as trec_eval orders them.
-
-    Scores count as float32, and equal ones are ordered by descending document id.
+    """Document ids from best to worst; equal scores by descending id, as trec_eval has them.
 
     >>> ranking({"a": 1.0, "b": 2.0, "c": 1.0})
     ['b', 'c', 'a']
     """
-    with np.errstate(over="ignore"):
-        scores = np.fromiter(documents.values(), np.float32, len(documents))
+    scores = np.fromiter(documents.values(), np.float64, len(documents))
     if (scores[1:] < scores[:-1]).all():
         return list(documents)
     ranked = sorted(zip(scores.tolist(), documents, strict=True), reverse=True)
     return [doc_id for _, doc_id in ranked]
+
+
+def for_trec_eval(documents: dict[str, float]) -> dict[str, float]:
+    """Scores that trec_eval orders as `ranking` does, though it compares them as float32.
+
+    They are the same scores, or ranks where float32 makes different ones equal.
+
+    >>> for_trec_eval({"a": 1700000002.0, "b": 1700000001.0})
+    {'a': -1.0, 'b': -2.0}
+    """
+    with np.errstate(over="ignore"):
+        single = np.fromiter(documents.values(), np.float32, len(documents))
+    if (single[1:] < single[:-1]).all():
+        return documents
+    scores = np.fromiter(documents.values(), np.float64, len(documents))
+    if (single == scores).all() or len(np.unique(single)) == len(np.unique(scores)):
+        return documents
+    return {doc_id: -float(rank) for rank, doc_id in enumerate(ranking(documents), 1)}
 
 
 def run_records(query_id: str, ranked: Iterable[Hit]) -> Iterator[Record]:
@@ -111,16 +132,23 @@ def trec_line(record: Record) -> bytes:
     >>> trec_line({"query_id": "q", "doc_id": "d", "score": 0.123456789, "rank": 1})
     b'q Q0 d 1 0.123456789 structkit\n'
     """
-    query_id, doc_id = record["query_id"], record["doc_id"]
-    for identifier in (query_id, doc_id):
+    query_id, doc_id, _, _ = _fitting((record["query_id"], record["doc_id"], None, record))
+    return f"{query_id} Q0 {doc_id} {record['rank']} {record['score']!r} structkit\n".encode()
+
+
+def _fitting(row: Row) -> Row:
+    """The row itself. Errors: an id that a column cannot hold."""
+    for identifier in row[:2]:
         if len(identifier.split()) != 1:
             problem = f'id "{identifier}" is empty or holds a space, which TREC columns cannot'
             raise UserError(problem, f"use {flag('format', 'jsonl')}")
-    return f"{query_id} Q0 {doc_id} {record['rank']} {record['score']!r} structkit\n".encode()
+    return row
 
 
 class PlacedLines:
     """The lines of a file that are not blank, with the number of the last one; and the first line.
+
+    A comment, which starts with #, is not the first line.
 
     Errors raised with it get the place of the last line.
     """
@@ -134,7 +162,7 @@ class PlacedLines:
             if not block.number:
                 block.data = block.data.removeprefix(BOM)
             ahead.append(block)
-            self.first = next(self.of_block(block), b"")
+            self.first = next((line for line in self.of_block(block) if line[:1] != b"#"), b"")
             if self.first:
                 break
         self.blocks = chain(ahead, blocks)
@@ -170,12 +198,13 @@ def values_by_query(
     kinds: tuple[type, ...],
     what: str,
     read: Callable[[bytes, str], Row],
+    highest: float = inf,
 ) -> dict[str, dict[str, Any]]:
     """A field's value of JSON records for each query and document. Errors: one has two.
 
-    `read` is for a line that is not as usual, such as a value of other `kinds`. What is usual is
-    done here, with no call for a line but the parser's: a generator for each step would take a
-    quarter of the time.
+    `read` is for a line that is not as usual, such as a value of other `kinds`, or one beyond the
+    `highest`. What is usual is done here, with no call for a line but the parser's: a generator for
+    each step would take a quarter of the time.
     """
     found: dict[str, dict[str, Any]] = {}
     query, documents, loads = None, dict[str, Any](), orjson.loads
@@ -186,6 +215,7 @@ def values_by_query(
                 record = loads(line)
                 query_id, doc_id, value = record["query_id"], record["doc_id"], record[field]
                 usual = short and type(query_id) is type(doc_id) is str and type(value) in kinds
+                usual = usual and -highest <= value <= highest
             except (ValueError, LookupError, TypeError):
                 usual = False
             if not usual:
@@ -254,18 +284,28 @@ def column_rows(
     value: int,
     form: str,
     separator: str | None = None,
+    *,
+    more: bool = False,
 ) -> Iterator[Row]:
-    """The rows of lines of so many columns, the first of them the query's; `form` is a remedy."""
+    """The rows of lines of so many columns, or `more`, the first of them the query's.
+
+    `form` is a remedy. Without a separator, columns are TREC's, whose lines may be comments.
+    """
     for line in lines:
         cells = columns(line, separator)
-        if len(cells) != count:
+        if separator is None and cells[0][0] == "#":
+            continue
+        if len(cells) < count or (len(cells) > count and not more):
             raise UserError(f"the line has {len(cells)} columns, not {count}", f"write {form}")
         yield cells[0], cells[document], cells[value], {}
 
 
 def columns(line: bytes, separator: str | None = None) -> list[str]:
-    """The columns of a line of text."""
+    """The columns of a line of text; without a separator, at white space of ASCII."""
     try:
-        return line.decode("utf-8").rstrip("\r\n").split(separator)
+        text = line.decode("utf-8")
+        if separator or line.isascii():
+            return text.rstrip("\r\n").split(separator)
+        return [cell.decode() for cell in line.split()]
     except UnicodeDecodeError as error:
         raise not_utf8(error) from None

@@ -32,12 +32,23 @@ def by_query(
 def weighted_sum(
     rankings: Iterable[Scores], weights: Iterable[float], points: Callable[[Scores], Scores]
 ) -> Scores:
-    """The sum of each document's weighted points, 0 where a ranking lacks it."""
-    total: Scores = {}
+    """The sum of each document's weighted points, 0 where a ranking lacks it.
+
+    It does not depend on the order of the rankings: equal points tie.
+    """
+    parts: dict[str, list[float]] = {}
     for documents, weight in zip(rankings, weights, strict=True):
         for doc_id, value in points(documents).items():
-            total[doc_id] = total.get(doc_id, 0.0) + weight * value
-    return total
+            parts.setdefault(doc_id, []).append(weight * value)
+    return {doc_id: _sum(each) for doc_id, each in parts.items()}
+
+
+def _sum(parts: Sequence[float]) -> float:
+    """The sum, rounded once; infinite where it is beyond floats."""
+    try:
+        return math.fsum(parts)
+    except (OverflowError, ValueError):
+        return math.inf
 
 
 def best_scores(rankings: Iterable[Scores]) -> Scores:
@@ -65,19 +76,21 @@ def hybrid(dense: Sequence[Hit], lexical: Sequence[Hit], k: int, share: float) -
     rankings = [{hit.doc_id: hit.score for hit in hits} for hits in (dense, lexical) if hits]
     shares = [each for hits, each in ((dense, share), (lexical, 1 - share)) if hits]
     total = weighted_sum(rankings, shares, min_max)
-    return [hit._replace(best=best.get(hit.doc_id)) for hit in top_hits(total, k)]
+    return [hit._replace(best=best.get(hit.doc_id)) for hit in top_hits(rounded(total), k)]
+
+
+def rounded(scores: Scores) -> Scores:
+    """Computed scores, rounded to float32: equal ones tie though their sums were rounded apart."""
+    with np.errstate(over="ignore"):
+        return {doc_id: float(np.float32(score)) for doc_id, score in scores.items()}
 
 
 def top_hits(scores: Scores, k: int) -> list[Hit]:
-    """The k best of some documents, best first, their scores rounded to float32.
-
-    As trec_eval does: scores and ranks give the same order. Errors: a score beyond float32.
-    """
-    with np.errstate(over="ignore"):
-        best = [(doc_id, float(np.float32(scores[doc_id]))) for doc_id in ranking(scores)[:k]]
-    if not all(math.isfinite(score) for _, score in best):
-        raise UserError("the scores are beyond float32", f"lower {flag('weight')}")
-    return [Hit(*each) for each in best]
+    """The k best of some documents, best first. Errors: an infinite score."""
+    best = [Hit(doc_id, scores[doc_id]) for doc_id in ranking(scores)[:k]]
+    if not all(math.isfinite(hit.score) for hit in best):
+        raise UserError("the scores are beyond floats", f"lower {flag('weight')}")
+    return best
 
 
 def reciprocal_ranks(documents: Scores) -> Scores:

@@ -10,6 +10,7 @@ from structkit import fuse, search
 from structkit.errors import UserError
 from structkit.records.output import write_records
 from structkit.scoring.runs import ranking
+from tests.cli.complaints import complaint
 from tests.tolerances import bound
 
 ONE = {"q": {"a": 9.0, "b": 8.0, "c": 7.0}}
@@ -68,6 +69,40 @@ def test_parts_of_a_corpus_merge_to_the_whole(tmp_path):
     assert expected == list(fuse([*runs.values()], method="merge", k=7))
     with pytest.raises(UserError, match="method='merge' takes no weight; leave it out"):
         list(fuse([*runs.values()], method="merge", weight=[1, 1]))
+
+
+def test_scores_stay_doubles(tmp_path):
+    parts = {"q": {"a": 1700000002.0}}, {"q": {"b": 1700000001.0, "c": 1e300, "d": 0.1}}
+    merged = [("q", "c", 1e300, 1), ("q", "a", 1700000002.0, 2), ("q", "b", 1700000001.0, 3)]
+    assert merged == found(fuse(files(tmp_path, *parts), method="merge", k=3))
+    ranked = found(fuse(files(tmp_path, ONE, TWO)))
+    assert ("q", "c", 1 / 63 + 1 / 61, 1) == ranked[0]
+    (record,) = fuse(files(tmp_path, {"q": {"a": 1.0}}), method="weighted", weight=[0.1])
+    assert 0.1 == record["score"]
+
+
+def test_equal_ranks_in_other_runs_tie(tmp_path):
+    orders = ("abc", "bca", "cab")  # summed in another order, 1/61 + 1/62 + 1/63 differ
+    runs = [{"q": {name: -float(rank) for rank, name in enumerate(order)}} for order in orders]
+    result = found(fuse(files(tmp_path, *runs)))
+    assert ["c", "b", "a"] == [row[1] for row in result]
+    assert 1 == len({row[2] for row in result})
+
+
+@pytest.mark.parametrize("wrong", ['"a b"', '""', '"\\u00a0"', '"a\\tb"'])
+@pytest.mark.parametrize("field", ["doc_id", "query_id"])
+def test_columns_need_ids_without_blanks(run, tmp_path, wrong, field):
+    good = '{"query_id": "q", "doc_id": "d", "score": 1.0}\n'
+    other = {"query_id": "q", "doc_id": "d"}[field]
+    (tmp_path / "one.jsonl").write_text(good)
+    (tmp_path / "two.jsonl").write_text(
+        good + good.replace('"d"', '"e"').replace({"q": '"q"', "d": '"e"'}[other], wrong)
+    )
+    for command in (("fuse",), ("fuse", "--method", "merge")):
+        done = run(*command, "one.jsonl", "two.jsonl", "--format", "trec")
+        problem = "is empty or holds a space, which TREC columns cannot; use --format jsonl"
+        assert complaint(done).startswith("two.jsonl:2: id ") and problem in complaint(done)
+        assert 0 == run(*command, "one.jsonl", "two.jsonl").returncode
 
 
 DOCUMENTS = st.dictionaries(

@@ -33,10 +33,18 @@ NAMES = {
 }
 
 
+def by_rank(documents):
+    """Scores that trec_eval's float32 tells apart, in the same order."""
+    ordered = sorted((score, doc_id) for doc_id, score in documents.items())
+    return {doc_id: float(place) for place, (_, doc_id) in enumerate(ordered)}
+
+
 @settings(max_examples=300, deadline=None)
 @given(run=RUNS, qrels=QRELS)
 def test_measures_equal_pytrec_eval(run, qrels):
-    found = pytrec_eval.RelevanceEvaluator(qrels, set(NAMES.values())).evaluate(run)
+    found = pytrec_eval.RelevanceEvaluator(qrels, set(NAMES.values())).evaluate(
+        {query_id: by_rank(documents) for query_id, documents in run.items()}
+    )
     if not set(run) & set(qrels):
         with pytest.raises(UserError, match="no query of the run is judged"):
             evaluate(run, qrels, list(NAMES))
@@ -101,7 +109,30 @@ def test_the_interval_holds_the_mean_and_does_not_change():
     assert [low.tolist(), high.tolist()] == [ends.tolist() for ends in interval(result.values)]
 
 
-@pytest.mark.parametrize("name", ["nDCG@x", "P", "nDCG(@10", "", "RR@0", "RR@-1", "ERR@5"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nDCG@x",
+        "P",
+        "nDCG(@10",
+        "",
+        "RR@0",
+        "RR@-1",
+        "ERR",
+        "P@True",
+        "AP(rel=0)",
+        "AP(rel=abc)",
+        "AP(foo=1)",
+        "P(rel=1.5)@4",
+        "P@9223372036854775808",
+        "AP(rel=99999999999999999999)",
+        "nDCG(gains={1:10000000000})@3",
+        "IPrec@1e400",
+        "nDCG@10.5",
+        "P@5@6",
+        "P@10(rel=2)",
+    ],
+)
 def test_an_unknown_measure_is_refused_with_examples(name):
     with pytest.raises(UserError) as error:
         measure(name)

@@ -58,7 +58,9 @@ class Settings:
     )
     measures: tuple[str, ...] = setting(
         DEFAULT,
-        "Names as in ir_measures, also MRR and HitRate@k; several are separated by blanks.",
+        "Names as in ir_measures, with parameters as in AP(rel=2), also MRR and HitRate@k; several "
+        "are separated by blanks. Of equal scores the later id is first, also in RR@k, as in "
+        "trec_eval.",
         metavar="NAMES",
         requires="qrels",
     )
