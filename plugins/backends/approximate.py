@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from structkit.embeddings.reading import (
 )
 from structkit.embeddings.vectors import NEARLY, Matrix, Vectors, are_unit, blocks
 from structkit.errors import UserError, flag
-from structkit.progress import Position, progress
+from structkit.progress import Position, progress, say
 from structkit.records.lines import cannot_read
 from structkit.records.output import refuse_existing, whole_folder
 from structkit.scoring.runs import Hit
@@ -40,11 +41,41 @@ TAKEN = ("explain", "index", "parameters", "save_index", "similarity")
 STEP = 1024  # rows added between updates of the progress
 SAMPLE = 64  # training rows per cluster, as faiss recommends (39 … 256)
 CODES = {"int8": "SQ8,RFlat", "binary": "RaBitQ,RFlat"}
+INNER = (
+    "index",
+    "base_index",
+    "storage",
+    "quantizer",
+    "q1",
+    "pq",
+    "rq",
+)  # what an index of faiss may hold
 MANY = 10_000  # rows from which codes are worth training
 
 
 class OfFaiss(Approximate):
-    """An index of faiss."""
+    """An index of faiss; where it finds too few documents for a query, all its rows are compared.
+
+    A graph has no way to rows beside many equal ones, and a few clusters may hold too few rows.
+    """
+
+    short = queries = 0  # with fewer documents than there are, and all
+
+    def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
+        hits, k = super().search(queries, k), min(k, self.documents)
+        self.queries += len(hits)
+        if short := [number for number, found in enumerate(hits) if len(found) < k]:
+            with comparing_all(self.index) as index:
+                again = Approximate(index, self.corpus, self.options).search(queries[short], k)
+            for number, found in zip(short, again, strict=True):
+                hits[number] = found
+                self.short += len(found) < k
+        return hits
+
+    def close(self) -> None:
+        if self.short:
+            problem = f"{self.short:,} of {self.queries:,} queries have fewer documents than wanted"
+            say(f"{problem}: this index finds no more; {flag('index', 'flat')} does")
 
     def find(self, queries: Vectors, rows: int) -> list[list[Hit]]:
         if isinstance(self.index, faiss.IndexHNSW):  # it finds no more than efSearch
@@ -104,7 +135,9 @@ def build(vectors: Matrix, name: str) -> Any:
         index.hnsw.efConstruction, index.hnsw.efSearch = 200, 128
     try:
         if not index.is_trained:
+            kept = without_warnings(index)
             index.train(sample(vectors, SAMPLE * max(clusters, 4096)))
+            del kept
         with progress(f"build {name}", lambda: Position(done, done, rows)):
             for first, block in blocks(vectors, STEP):
                 index.add(np.ascontiguousarray(block))
@@ -119,6 +152,54 @@ def build(vectors: Matrix, name: str) -> Any:
     if name in RESCORED and "RFlat" in factory:
         set_parameters(index, f"k_factor_rf={RESCORED[name]}")
     return index
+
+
+@contextmanager
+def comparing_all(index: Any) -> Iterator[Any]:
+    """An index that compares all rows, if this one allows that."""
+    graph = faiss.downcast_index(index)
+    clusters = next((each for each in parts(index) if isinstance(each, faiss.IndexIVF)), None)
+    storage = faiss.downcast_index(graph.storage) if isinstance(graph, faiss.IndexHNSW) else None
+    if isinstance(storage, faiss.IndexFlat | faiss.IndexScalarQuantizer | faiss.IndexPQ):
+        yield storage
+    elif clusters is None:
+        yield index
+    else:
+        before, clusters.nprobe = clusters.nprobe, clusters.nlist
+        try:
+            yield index
+        finally:
+            clusters.nprobe = before
+
+
+def without_warnings(index: Any) -> list[Any]:
+    """Let an index be trained on few rows; faiss would write about each clustering itself.
+
+    What is returned must be kept until it is trained.
+    """
+    kept = []
+    for part in parts(index):
+        if isinstance(part, faiss.OPQMatrix):
+            part.pq = faiss.ProductQuantizer(part.d_out, part.M, 8)  # as it would make
+            part = part.pq
+        if hasattr(part, "cp"):
+            part.cp.min_points_per_centroid = 1
+        kept.append(part)
+    return kept
+
+
+def parts(index: Any) -> Iterator[Any]:
+    """An index of faiss, and what it is made of: indexes, quantizers, transforms."""
+    left = [index]
+    while left:
+        part = left.pop()
+        if isinstance(part, faiss.Index):
+            part = faiss.downcast_index(part)
+        if chain := getattr(part, "chain", None):
+            left += [faiss.downcast_VectorTransform(chain.at(n)) for n in range(chain.size())]
+        yield part
+        found = (getattr(part, name, None) for name in INNER)
+        left += [each for each in found if each is not None]
 
 
 def sample(vectors: Matrix, maximum: int) -> Vectors:

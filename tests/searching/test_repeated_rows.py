@@ -1,0 +1,80 @@
+"""Indexes over rows that are equal, few, or beside others: no document is lost silently."""
+
+import numpy as np
+import pytest
+
+from tests.searching.index_runs import found, matrix, pairs
+
+DOCUMENTS, K = 10, 10
+INDEXES = [
+    {"index": "hnsw"},
+    {"index": "HNSW8"},
+    {"index": "HNSW8,SQ8"},
+    {"index": "ivf", "parameters": "nprobe=1"},
+    {"index": "IVF10,Flat"},
+    {"index": "int8"},
+    {"index": "binary"},
+]
+
+
+@pytest.fixture
+def rows():
+    """A document of 100 equal chunks, and nine of one chunk each."""
+    others = np.random.default_rng(0).normal(size=(DOCUMENTS, 16)).astype("f4")
+    return np.concatenate([np.repeat(others[:1], 100, 0), others[1:]])
+
+
+def corpus_of(folder, rows, names):
+    ids = [f"row {number}" for number in range(len(rows))]
+    path = matrix(folder / "corpus.npy", rows, ids)
+    (folder / "corpus.doc_ids.txt").write_text("".join(f"{name}\n" for name in names))
+    return path
+
+
+@pytest.fixture
+def corpus(tmp_path, rows):
+    return corpus_of(tmp_path, rows, ["a"] * 100 + [f"b{n}" for n in range(1, DOCUMENTS)])
+
+
+@pytest.fixture
+def queries(tmp_path, rows):
+    return matrix(tmp_path / "queries.npy", rows[[0, 105]], ["q", "r"])
+
+
+@pytest.mark.parametrize("options", INDEXES, ids=str)
+def test_documents_beside_equal_rows_are_found(corpus, queries, options, tmp_path):
+    expected = found(corpus, queries, K)
+    assert 2 * DOCUMENTS == len(expected)
+    documents = {*pairs(expected)}
+    assert documents == {*pairs(found(corpus, queries, K, **options))}
+    # and where only the saved index has the vectors
+    saved = str(tmp_path / "saved")
+    found(corpus, queries, K, **options, save_index=saved)
+    given = {"parameters": options["parameters"]} if "parameters" in options else {}
+    assert documents == {*pairs(found(saved, queries, K, **given))}
+
+
+@pytest.mark.parametrize("options", INDEXES, ids=str)
+def test_all_rows_may_be_equal(tmp_path, rows, queries, options):
+    corpus = corpus_of(tmp_path, rows[:100], [f"d{n}" for n in range(100)])
+    for k in (1, K, 100, 500):
+        assert 2 * min(k, 100) == len(found(corpus, queries, k, **options))
+
+
+@pytest.mark.parametrize("index", ["IVF10,Flat", "IVF10,PQ4x4", "RQ2x4", "ivf"])
+def test_faiss_writes_nothing_itself(run, corpus, queries, index):
+    done = run("search", corpus, "--queries", queries, "--index", index)
+    assert (0, b"") == (done.returncode, done.stderr)
+
+
+def test_a_list_that_could_be_longer_is_reported(run, tmp_path, rows):
+    # a graph behind a transform, which is not looked through
+    corpus = corpus_of(tmp_path, rows, [f"d{n}" for n in range(len(rows))])
+    queries = matrix(tmp_path / "queries.npy", rows[[0, 105]], ["q", "r"])
+    options = ("--index", "PCA8,HNSW4", "-k", "109")
+    done = run("search", corpus, "--queries", queries, *options)
+    assert (0, 1) == (done.returncode, len(done.stderr.splitlines()))
+    said = (
+        b"2 of 2 queries have fewer documents than wanted: this index finds no more; --index flat"
+    )
+    assert done.stderr.startswith(b"structkit: " + said)
