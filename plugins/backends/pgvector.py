@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ MAXIMUM = 1000  # rows that pgvector's HNSW returns (hnsw.ef_search)
 INDEXED = 2000  # the most dimensions of an index in pgvector
 MEMORY = 4096  # MiB that building an index may take
 GRAPH = 512  # bytes of a row in pgvector's graph besides its numbers
+NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # in JSON
 OURS = '{"structkit":'  # how the comments of tables begin that structkit wrote
 
 
@@ -111,6 +113,7 @@ class PgVector(RowSearcher):
     def _from_files(self, files: Sequence[str], known: Record | None) -> Record:
         """What the table of a corpus holds, after its files are loaded if necessary."""
         corpus = read_embeddings(files, fields=True)
+        check_rows(corpus, files[0])
         ids = orjson.dumps([corpus.ids, corpus.doc_ids, corpus.model, corpus.fields])
         digest = hashlib.sha256(ids)
         for _, block in blocks(corpus.vectors):
@@ -183,6 +186,14 @@ class PgVector(RowSearcher):
                 if workers:
                     raise
 
+    def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
+        try:
+            return super().search(queries, k)
+        except require("psycopg", "pgvector").Error as error:
+            reason = str(error).strip().partition("\n")[0]
+            problem = f"the database does not answer: {reason}"
+            raise UserError(problem, "search again when it does") from None
+
     def find(self, queries: Vectors, rows: int) -> list[list[Hit]]:
         exact = self.options.index == "flat" or rows > MAXIMUM
         found = self._rows(queries, rows, exact=exact)
@@ -216,6 +227,21 @@ class PgVector(RowSearcher):
 
     def close(self) -> None:
         self.connection.close()
+
+
+def check_rows(corpus: Embeddings, file: str) -> None:
+    """Raise for a row that a table cannot hold."""
+    fields: Iterable[Record] = corpus.fields or repeat({})
+    for row_id, doc_id, record in zip(corpus.ids, corpus.doc_ids, fields, strict=False):
+        remedy = "encode without the field, or write it in another way"
+        try:
+            text = orjson.dumps([row_id, doc_id, record])
+        except TypeError:
+            problem = f"record {row_id!r} has a whole number of more than 64 bits"
+            raise UserError(problem, remedy).at(file) from None
+        if NUL.search(text):
+            problem = f"record {row_id!r} holds a NUL, which PostgreSQL cannot"
+            raise UserError(problem, remedy).at(file)
 
 
 def planner_settings(rows: int, *, exact: bool) -> list[str]:

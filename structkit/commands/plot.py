@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structkit.command import Command, Group
-from structkit.errors import UserError, flag, program
+from structkit.errors import UserError, flag, missing, program
 from structkit.extras import require
 from structkit.paths import names_of
 from structkit.progress import printable
@@ -35,6 +35,7 @@ MARKERS, LINES = "o^sDvP*X", ("-", "--", ":", "-.")
 # of different lightness
 COLORS = ("#08306b", "#e8873a", "#7b3294", "#3f9e6d", "#f2b134")
 BARS = 20  # of a histogram
+FEW, LONGEST = 30, 40  # dots that have labels, and characters of one
 LETTER, LEVEL = 0.085, 0.45  # inches of a letter, and of a level of a tree
 
 
@@ -85,18 +86,25 @@ class EmbeddingsSettings(PictureSettings):
         "Embeddings: JSONL or .npy, one color per file.", ..., metavar="FILES", argument=True
     )
     sample: int = setting(500, "Rows to draw of each file.", low=1)
+    label: str | None = setting(
+        None,
+        f"Field whose value stands at each dot; default: `id` if at most {FEW} are drawn.",
+        metavar="FIELD",
+    )
     seed: int = seed_setting()
 
 
 def embeddings(settings: EmbeddingsSettings) -> None:
     """Draw the embeddings of files (queries, documents, …) in two dimensions, by t-SNE.
 
-    At most `sample` rows of each file are drawn, by seed. Source: van der Maaten, Hinton, 2008;
+    At most `sample` rows of each file are drawn, by seed; with `label`, that field of each row
+    stands at its dot. Source: van der Maaten, Hinton, 2008;
     SANTA, fig. 4; SEAL, fig. 3.
     """
     named = names(settings.files)
-    parts = [sample(*each, settings) for each in zip(settings.files, named, strict=True)]
-    points = project(parts, settings.seed)
+    drawn = [sample(*each, settings) for each in zip(settings.files, named, strict=True)]
+    points = project([rows for rows, _ in drawn], settings.seed)
+    labeled = settings.label or sum(map(len, points)) <= FEW
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
@@ -104,24 +112,34 @@ def embeddings(settings: EmbeddingsSettings) -> None:
         for name, part, (marker, color) in rows:
             look = {"s": 14, "marker": marker, "color": color, "alpha": 0.7, "label": name}
             axes.scatter(part[:, 0], part[:, 1], **look)
+        for (_, labels), part in zip(drawn, points, strict=True):
+            for text, place in zip(labels, part.tolist(), strict=True) if labeled else ():
+                axes.annotate(text, place, (3, 3), textcoords="offset points", fontsize=6)
         axes.set(xticks=[], yticks=[])
         axes.legend()
 
     save(draw, settings.output, (5, 5))
 
 
-def sample(file: str, name: str, settings: EmbeddingsSettings) -> Floats:
-    """The rows of a file that are drawn, (rows, dimensions), by its name."""
+def sample(file: str, name: str, settings: EmbeddingsSettings) -> tuple[Floats, list[str]]:
+    """The rows of a file that are drawn, (rows, dimensions), by its name; and their labels."""
     import numpy as np
 
     from structkit.embeddings.reading import read_embeddings
 
-    found = read_embeddings([file])
+    found = read_embeddings([file], fields=settings.label is not None)
     rows = np.arange(len(found.ids))
     if len(rows) > settings.sample:
         generator = np.random.default_rng(key(settings.seed, name))
         rows = np.sort(generator.choice(rows, settings.sample, replace=False))
-    return np.asarray(found.vectors[rows], np.float64)
+    labels = found.ids
+    if settings.label not in (None, "id"):
+        if not any(settings.label in record for record in found.fields):
+            known = {name for record in found.fields for name in record}
+            raise missing(settings.label, sorted({"id", *known}), named=True).at(input_name(file))
+        labels = [str(record.get(settings.label, "")) for record in found.fields]
+    shown = [printable(" ".join(labels[row].split()))[:LONGEST] for row in rows]
+    return np.asarray(found.vectors[rows], np.float64), shown
 
 
 def project(parts: Sequence[Floats], seed: int) -> list[Floats]:
@@ -134,6 +152,10 @@ def project(parts: Sequence[Floats], seed: int) -> list[Floats]:
     rows = np.concatenate(parts)  # (rows, dimensions)
     if len(rows) < 4:
         raise UserError(f"{len(rows)} embeddings are too few to draw", "give at least 4")
+    if not np.ptp(rows, axis=0).any():  # t-SNE would divide by 0, and read memory that is not its
+        raise UserError("all embeddings are equal, so there is nothing to draw", "give others")
+    rows = rows - rows.mean(axis=0)  # for PCA: small differences of large numbers count
+    rows = np.pad(rows / np.abs(rows).max(), ((0, 0), (0, max(0, 2 - rows.shape[1]))))
     perplexity, state = min(30, (len(rows) - 1) / 3), key(seed, "tsne") % 2**32
     manifold = require("sklearn.manifold", "plot")
     reduced = manifold.TSNE(init="pca", perplexity=perplexity, random_state=state)

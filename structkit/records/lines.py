@@ -104,8 +104,14 @@ def pieces(name: str) -> Generator[bytes]:
             packed = name.endswith(".gz") or head.startswith(GZIP)
             content: Any = gzip.GzipFile(fileobj=file, mode="rb") if packed else file
             handle = io.BufferedReader(content, BUFFER) if packed else content
-            while data := handle.read1(PIECE):
-                yield data
+            try:
+                while data := handle.read1(PIECE):
+                    yield data
+            except gzip.BadGzipFile as error:
+                if head.startswith(GZIP) and "Not a gzipped" in str(error):  # its beginning is
+                    problem = "other data follows its compressed data"
+                    raise gzip.BadGzipFile(problem) from None
+                raise
 
 
 def _parquet_lines(file: BinaryIO) -> Iterator[bytes]:

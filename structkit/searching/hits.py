@@ -216,7 +216,10 @@ def _hits(searcher: Searcher, batches: Iterator[Batch], k: int) -> Iterator[Rank
         if searcher.similarity == "cosine" and not are_unit(Matrix([vectors]), 1e-6):
             vectors = unit(vectors)
         for first in range(0, len(ids), size):
-            hits = searcher.search(vectors[first : first + size], k)
+            try:
+                hits = searcher.search(vectors[first : first + size], k)
+            except UserError as error:
+                raise error.at(f'query "{ids[first]}"') from None
             yield from zip(ids[first : first + size], hits, strict=True)
     searcher.close()
 

@@ -12,6 +12,7 @@ from structkit.errors import UserError
 from structkit.scoring.probabilities import fitted_temperature, probabilities
 from structkit.structure.trees.brackets import read
 from tests import jsonl
+from tests.cli.complaints import complaint
 
 TREE = "(S (NP (DT The) (NN farmer)) (VP (VBD sold) (NP (DT a) (NN boat$2$))) (. .))"
 OWN = "(X (X (X The) (X farmer)) (X (X (X sold) (X (X a) (X boat$2$))) (X .)))"
@@ -47,6 +48,66 @@ def test_embeddings_are_drawn_one_mark_each(files, tmp_path):
     assert 2 * 8 + 2 == len(re.findall(r'<use xlink:href="#(?!DejaVu)', target.read_text()))
     plot("embeddings", files, output=again, sample=8)
     assert target.read_bytes() == again.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[1.0, 1.0]] * 9,
+        [[0.0, 0.0, 0.0]] * 4,
+        [[5.0]] * 20,
+        [[1e18 + n, 1.0] for n in range(9)],  # equal as float32
+        [[1e-300 * n, 0.0] for n in range(9)],
+    ],
+    ids=str,
+)
+def test_equal_embeddings_are_not_drawn(run, write, rows):
+    file = write("e.jsonl", *({"id": str(n), "embedding": row} for n, row in enumerate(rows)))
+    done = run("plot", "embeddings", file, "-o", "e.svg")
+    assert complaint(done).startswith("all embeddings are equal, so there is nothing to draw")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[1.0, 1.0]] * 8 + [[1.0, 1.000001]],
+        [[float(n)] for n in range(9)],
+        [[1e18 * (n % 2), 1.0] for n in range(9)],
+        [[1000.0 + 1e-4 * n, 1000.0] for n in range(9)],
+        [[1e-38 * n, 0.0] for n in range(9)],
+        [[0.0, n % 2] for n in range(4)],
+    ],
+    ids=str,
+)
+def test_nearly_equal_ones_are(write, tmp_path, rows):
+    records = ({"id": str(n), "embedding": row} for n, row in enumerate(rows))
+    plot("embeddings", [write("e.jsonl", *records)], output=tmp_path / "e.svg")
+    assert {*map(str, range(len(rows)))} <= {*texts(tmp_path / "e.svg")}
+
+
+def test_dots_have_labels_where_there_are_few_or_as_asked(write, tmp_path):
+    generator, target = np.random.default_rng(0), tmp_path / "e.svg"
+    rows = [
+        {
+            "id": f"id{n}",
+            "name": f"name{n}\t_$x{n}$",
+            "embedding": generator.normal(size=3).tolist(),
+        }
+        for n in range(40)
+    ]
+    plot("embeddings", [write("few.jsonl", *rows[:20])], output=target)
+    assert {f"id{n}" for n in range(20)} <= {*texts(target)}
+    many = write("many.jsonl", *rows)
+    plot("embeddings", [many], output=target)
+    assert ["many"] == texts(target)
+    plot("embeddings", [many], output=target, label="name")
+    assert {f"name{n}" for n in range(40)} <= {*texts(target)}
+    plot("embeddings", [many], output=target, label="id", sample=35)
+    assert 35 == sum(each.startswith("id") for each in texts(target))
+    with pytest.raises(
+        UserError, match=r'many.jsonl: field "nam" is missing; did you mean \'name\''
+    ):
+        plot("embeddings", [many], output=target, label="nam")
 
 
 def test_ranks_are_softmax_probabilities_by_hand():

@@ -15,6 +15,9 @@ import pytest
 from structkit_plugins.backends import pgvector
 
 from structkit.errors import UserError
+from structkit.records.jsonl import Records
+from structkit.searching.hits import by_embeddings
+from structkit.searching.options import SearchOptions
 from tests.searching.index_runs import found, matrix, write
 from tests.tolerances import rounding
 
@@ -226,3 +229,42 @@ def test_no_message_holds_a_secret(corpus, queries, address):
     with pytest.raises(UserError, match="the database cannot be reached; check --data") as caught:
         found(corpus, queries, K, backend="pgvector", database_url=address)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"n": 2**64}, "record 'b' has a whole number of more than 64 bits; encode without"),
+        ({"n": [-(2**63) - 1]}, "record 'b' has a whole number of more than 64 bits; encode wi"),
+        ({"t": "x\0y"}, "record 'b' holds a NUL, which PostgreSQL cannot; encode without the"),
+        ({"x\0y": 1}, "record 'b' holds a NUL, which PostgreSQL cannot; encode without the"),
+        ({"doc_id": "\0"}, "record 'b' holds a NUL, which PostgreSQL cannot; encode without the"),
+        ({"t": "\\\0"}, "record 'b' holds a NUL, which PostgreSQL cannot; encode without the"),
+    ],
+)
+def test_a_row_that_no_table_holds_is_named(url, tmp_path, row, problem):
+    rows = [{"id": "a", "embedding": [1.0]}, {"id": "b", "embedding": [1.0], **row}]
+    corpus = write(tmp_path / "odd.jsonl", rows)
+    with pytest.raises(UserError) as error:
+        found(corpus, corpus, K, backend="pgvector", database_url=url)
+    assert str(error.value).startswith(f"{corpus}: {problem}")
+    fine = [
+        rows[0],
+        {
+            **rows[1],
+            "t": "\\u0000 \\\\u0000",
+            "n": 2**64 - 1,
+            **{key: 1 for key in row if key.isprintable()},
+        },
+    ]
+    corpus = write(tmp_path / "odd.jsonl", [{**each, "doc_id": each["id"]} for each in fine])
+    assert 4 == len(found(corpus, corpus, K, backend="pgvector", database_url=url))
+
+
+def test_a_dropped_connection_is_one_line(url, corpus, queries):
+    options = SearchOptions(database_url=url)
+    table = pgvector.Backend().open([corpus], options)
+    table.connection.close()
+    run = by_embeddings(table, Records.read([queries]), K, None)
+    with pytest.raises(UserError, match='query "q0": the database does not answer: the conn'):
+        list(run)
