@@ -201,6 +201,7 @@ def plot(
     output: Path,
     quiet: bool = False,
     sample: int = 500,
+    label: str | None = None,
     seed: int = 0,
 ) -> None: ...
 
