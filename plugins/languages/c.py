@@ -34,13 +34,15 @@ GRAMMAR = Grammar(
 )
 OUTLINE = Outline(
     GRAMMAR,
-    functions=("function_definition",),
+    functions=("function_definition body: (_)",),
     scopes=(
         *(f"{kind}_specifier body: (_)" for kind in ("struct", "union", "enum")),
         "type_definition",
     ),
     comments=DocComments(r"//|/\*"),
     names={"function_definition": "declarator", "type_definition": "declarator"},
+    keywords=frozenset(KEYWORDS),
+    preprocessed=True,
 )
 
 

@@ -82,6 +82,7 @@ OUTLINE = Outline(
     ),
     comments=DocComments(begin=r"///(?!/)|/\*\*(?![*/])", gap="any", xml=True, between=DIRECTIVES),
     around=frozenset(("global_statement",)),
+    keywords=frozenset(KEYWORDS),
 )
 
 

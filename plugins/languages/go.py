@@ -40,6 +40,7 @@ OUTLINE = Outline(
     scopes=("type_spec", "type_alias"),
     comments=DocComments(begin=r"//|/\*", every=True, skip=DIRECTIVE),
     receiver="receiver",
+    keywords=frozenset(KEYWORDS),
 )
 
 

@@ -54,6 +54,7 @@ OUTLINE = Outline(
         for kind in ("class", "interface", "enum", "record", "annotation_type")
     ),
     comments=DocComments(begin=r"/\*\*(?!/)", gap="any"),
+    keywords=frozenset(KEYWORDS),
 )
 
 

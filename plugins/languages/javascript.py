@@ -42,6 +42,8 @@ OUTLINE = Outline(
     comments=ecmascript.JSDOC,
     names={**ecmascript.FIELDS, "field_definition": "property"},
     around=ecmascript.AROUND,
+    keywords=frozenset(KEYWORDS),
+    members=ecmascript.MEMBERS,
 )
 
 

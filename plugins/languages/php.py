@@ -98,6 +98,8 @@ OUTLINE = Outline(
     functions=("function_definition", "method_declaration body: (_)"),
     scopes=tuple(f"{kind}_declaration" for kind in ("class", "interface", "trait", "enum")),
     comments=DocComments(begin=r"/\*\*\s", gap="any"),
+    keywords=frozenset(KEYWORDS),
+    members=frozenset(("method_declaration",)),
 )
 
 

@@ -80,6 +80,7 @@ OUTLINE = Outline(
     scopes=("class_definition",),
     comments=DocComments(inside=_documentation),
     around=frozenset(("decorated_definition",)),
+    keywords=frozenset(keyword.kwlist),
 )
 
 

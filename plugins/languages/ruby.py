@@ -87,6 +87,8 @@ OUTLINE = Outline(
     around=frozenset(("argument_list", "call")),  # `private def …`
     prepare=plain_heredocs,
     comments=DocComments(begin=r"#(?!!)|=begin", gap="blank", skip=MAGIC, hidden=HIDDEN),
+    keywords=frozenset(KEYWORDS),
+    members=frozenset(("method", "singleton_method")),
 )
 
 

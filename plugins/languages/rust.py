@@ -58,6 +58,7 @@ OUTLINE = Outline(
         attribute=DOC_ATTRIBUTE,
     ),
     names={"impl_item": "type"},
+    keywords=frozenset(KEYWORDS),
 )
 
 

@@ -54,6 +54,8 @@ OUTLINE = Outline(
     names=ecmascript.FIELDS,
     around=ecmascript.AROUND,
     other=("</|/>", TSX),
+    keywords=frozenset(KEYWORDS),
+    members=ecmascript.MEMBERS,
 )
 
 

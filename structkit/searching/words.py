@@ -38,10 +38,10 @@ ROLES = frozenset("index init main lib mod package doc".split())
 SYMBOL = re.compile(r"[^\W\d]\w*(?:(?:::|\\|->|\.|#)[^\W\d]\w*)*")
 SEPARATOR = re.compile(r"::|\\|->|\.|#")
 
-# what NFKC_Casefold removes (Default_Ignorable_Code_Point of Unicode), and signs of trade marks,
+# what NFKC_Casefold removes, but for the zero width space, which parts words; and trade marks,
 # which NFKC makes letters of the word before them
 IGNORED = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff\u2120\u2122"
 )
 # scripts that write words without a space: Chinese, Japanese, Thai and its neighbors; and Korean,

@@ -30,7 +30,7 @@ TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
         ("5㎏ № ℃", "5kg no c"),
         ("⽇本", "日本"),  # a radical, as in text out of PDF
         ("co\u00adoperate", "cooperate"),
-        ("long\u200bName w\u2060o\ufeffrd", "longName word"),
+        ("long\u200cName w\u2060o\ufeffrd", "longName word"),
         ("React™ 's", "react s"),
         ("ẹ\u0300kọ\u0301", "E\u0323\u0300KO\u0323\u0301"),  # that no single character has
         ("हिन्दी", "हिन्दी"),

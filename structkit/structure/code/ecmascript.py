@@ -49,6 +49,10 @@ CLASSES = (
     *("assignment_expression right: (class !name)", 'export_statement "default" value: (class)'),
 )
 FIELDS = {"assignment_expression": "left", "pair": "key", "export_statement": "default"}
+# what a keyword may name
+MEMBERS = frozenset(
+    "method_definition pair field_definition public_field_definition export_statement".split()
+)
 AROUND = frozenset(
     (
         "assignment_expression",

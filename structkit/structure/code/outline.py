@@ -11,7 +11,8 @@ from typing import Literal
 
 import tree_sitter
 
-from structkit.structure.code.grammar import Grammar, blank_out, line_feeds
+from structkit.structure.code.grammar import Grammar, line_feeds
+from structkit.structure.code.preprocessor import Preprocessed, preprocess
 
 # what a scope is called: the first word of its kind that is one of these
 KINDS = "class interface struct trait enum impl module namespace record union type annotation macro"
@@ -21,6 +22,8 @@ RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
 KEY = re.compile(
     r"""(?P<owner>[^\[\]"'`]*)(?:(\[\s*)?(["'`])(?P<literal>.+)\3(?(2)\s*\])|(?P<computed>\[.+\]))$"""
 )
+CONVERSION = re.compile(r"\boperator\s+\w")  # to a type, whose name may be qualified
+FIELDS = re.compile(rb"\s*\w+\s*;")  # after a body in braces: it was that of a type
 DEEPEST = 16  # scopes to name: generated code may have thousands
 LONGEST = 200  # characters of a name
 # kinds of attributes, which lead to a definition and belong to it
@@ -212,14 +215,19 @@ class Outline:
     receiver: str = ""  # the field with the type of a method defined outside it
     other: tuple[str, Grammar] | None = None  # for texts in which a pattern occurs
     prepare: Callable[[str], str] | None = None  # blanks what the grammar does not understand
+    keywords: frozenset[str] = frozenset()  # what no function is called, but for these kinds
+    members: frozenset[str] = frozenset()
+    preprocessed: bool = False  # C and its like: no function is inside another
 
     def parse(self, text: str, data: bytes) -> Program:
         """The program in a text, whose bytes are `data`."""
         second = self.other is not None and re.search(self.other[0], text) is not None
         grammar = self.other[1] if self.other and second else self.grammar
-        seen = self.prepare(text).encode("utf-8", "replace") if self.prepare else data
-        tree = grammar.parser.parse(blank_out(grammar.blank, line_feeds(seen)))
-        return Program(self, data, tree, self._queries[second])
+        plain = self.prepare(text).encode("utf-8", "replace") if self.prepare else data
+        plain = line_feeds(plain)
+        seen = preprocess(plain) if self.preprocessed else Preprocessed(plain)
+        tree = grammar.parser.parse(seen.data)
+        return Program(self, data, tree, self._queries[second], seen.names)
 
     @cached_property
     def _queries(self) -> list[tree_sitter.Query]:
@@ -238,6 +246,7 @@ class Program:
     data: bytes
     tree: tree_sitter.Tree
     query: tree_sitter.Query
+    names: Mapping[int, tuple[str, str]]  # of functions that a macro defines, by their place
 
     @cached_property
     def definitions(self) -> list[Definition]:
@@ -247,9 +256,10 @@ class Program:
         for node, is_function in self._nodes():
             while open_ and open_[-1].node.end_byte <= node.start_byte:
                 open_.pop()
-            if name := self._name(node):
-                parent = open_[-1] if open_ else None
-                definitions.append(self._definition(node, name, parent, is_function))
+            parent = open_[-1] if open_ else None
+            owner, name = self._name(node, is_function)
+            if name and not (is_function and self._is_none(node, owner, name, parent)):
+                definitions.append(self._definition(node, owner, name, parent, is_function))
                 open_.append(definitions[-1])
         return definitions
 
@@ -264,22 +274,53 @@ class Program:
             nodes = [pair for pair in nodes if not pair[1] or check(pair[0])]
         return sorted(nodes, key=lambda pair: (pair[0].start_byte, -pair[0].end_byte, pair[1]))
 
-    def _name(self, node: tree_sitter.Node) -> str:
+    def _name(self, node: tree_sitter.Node, is_function: bool) -> tuple[str, str]:
+        """The type that a method is defined for outside it, if any, and the name."""
         field = self.outline.names.get(node.type, "name")
         named = node.child_by_field_name(field) or _child(node, field)
         while named is not None and named.type.endswith("_declarator"):
             inner = named.child_by_field_name("declarator")
             named = inner or (named.named_children[0] if named.named_children else None)
-        return self._text(named) if named else ""
+        if named is None:
+            return "", ""
+        if defined := self.names.get(named.start_byte):
+            return defined
+        start, kind = named.start_byte, node.child_by_field_name("type")
+        if kind and kind.text and kind.text.endswith(b"operator"):
+            start = kind.start_byte  # `A::operator int` is no name after a type
+        name = self._text(start, _end_of_name(named))
+        return owner_and_name(name) if is_function else ("", name.strip("\"'`"))
 
-    def _text(self, node: tree_sitter.Node) -> str:
-        text = self.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+    def _is_none(
+        self, node: tree_sitter.Node, owner: str, name: str, parent: Definition | None
+    ) -> bool:
+        """Whether a function is none: a statement that is none for the grammar, such as a macro."""
+        if name in self.outline.keywords and not owner and node.type not in self.outline.members:
+            return True  # `exports.default` and members may be named so
+        declarator = node.child_by_field_name("declarator")
+        if not self.outline.preprocessed or declarator is None:
+            return False
+        if not declarator.type.endswith("_declarator") and not CONVERSION.search(name):
+            return True  # without parameters
+        of_macro = declarator.start_byte in self.names
+        if of_macro and FIELDS.match(self.data, node.end_byte):
+            return True
+        inside = parent is not None and parent.kind == "function"
+        return inside and (of_macro or node.child_by_field_name("type") is None)
+
+    def _text(self, start: int, end: int) -> str:
+        text = self.data[start:end].decode("utf-8", "replace")
         return " ".join(text.split())[:LONGEST]
 
     def _definition(
-        self, node: tree_sitter.Node, name: str, parent: Definition | None, is_function: bool
+        self,
+        node: tree_sitter.Node,
+        owner: str,
+        name: str,
+        parent: Definition | None,
+        is_function: bool,
     ) -> Definition:
-        outline, owner = self.outline, ""
+        outline = self.outline
         whole = node
         # what else is in its parent is punctuation
         while (
@@ -292,12 +333,9 @@ class Program:
         comments = outline.comments
         leading: Leading = ([], None) if comments.inside else comments.leading(whole)
         first = comments.first(leading[0], whole)
-        if not is_function:
-            name = name.strip("\"'`")
-        else:
-            owner, name = owner_and_name(name)
+        if is_function:
             receiver = node.child_by_field_name(outline.receiver) if outline.receiver else None
-            if receiver and (match := RECEIVER.search(self._text(receiver))):
+            if receiver and (match := RECEIVER.search(self._text(*receiver.byte_range))):
                 owner = match[1]
         types = (word for each in (node, *node.named_children) for word in each.type.split("_"))
         kinds = ["function"] if is_function else (WORDS.get(word, "") for word in types)
@@ -328,19 +366,35 @@ def owner_and_name(text: str) -> tuple[str, str]:
     (('Foo', 'bar'), ('Foo', 'bar'), ('', 'bar'))
     >>> owner_and_name("'x.y'"), owner_and_name("Foo['x.y']"), owner_and_name("[Symbol.iterator]")
     (('', 'x.y'), ('Foo', 'x.y'), ('', '[Symbol.iterator]'))
+    >>> owner_and_name("Foo::operator std::string")
+    ('Foo', 'operator std::string')
     """
     if text.endswith(("]", "'", '"', "`")) and (match := KEY.match(text)):
         owner, literal, computed = match["owner"], match["literal"], match["computed"]
         return owner.removesuffix(".prototype"), literal or computed
+    conversion = CONVERSION.search(text)
+    at = conversion.start() if conversion else len(text)
     for sign in ("::", "."):
-        owner, separator, name = text.rpartition(sign)
-        if separator and name:
-            return owner.removesuffix(".prototype"), name
+        owner, separator, name = text[:at].rpartition(sign)
+        if separator and name + text[at:]:
+            return owner.removesuffix(".prototype"), name + text[at:]
     return "", text
 
 
 def _child(node: tree_sitter.Node, kind: str) -> tree_sitter.Node | None:
     return next((child for child in node.children if child.type == kind), None)
+
+
+def _end_of_name(node: tree_sitter.Node) -> int:
+    """Where a name in a declarator of C++ ends: before parameters, and arguments of a template."""
+    while node.type == "qualified_identifier" and (name := node.child_by_field_name("name")):
+        node = name
+    rest = node.child_by_field_name("arguments") if node.type == "template_function" else None
+    if node.type == "operator_cast":
+        rest = node.child_by_field_name("declarator")
+        while rest and rest.type != "abstract_function_declarator":
+            rest = rest.named_children[-1] if rest.named_children else None
+    return rest.start_byte if rest else node.end_byte
 
 
 def _before(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:

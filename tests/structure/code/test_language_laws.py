@@ -4,6 +4,8 @@
 """
 
 import os
+import re
+import tarfile
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +17,8 @@ from hypothesis import strategies as st
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, String
 
+from structkit.collecting.kinds import kind_of
+from structkit.collecting.units import Units
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from structkit.structure.sentinels import SENTINEL, mask, unmask
@@ -181,3 +185,53 @@ def test_types_come_only_when_asked_for(language):
     text, types = TYPES[language]
     plain, every = (load("language", language)(types=each).names(text) for each in (False, True))
     assert types.split() == [text[start:end] for start, end in every if (start, end) not in plain]
+
+
+CORPORA = Path("../shared/data/conformance")
+TITLE, RULE = (re.compile(each, re.M) for each in (r"^={3,}\n(?:[^=\n].*\n)+={3,}\n", r"^-{3,}\n"))
+LITERAL = ("comment", "string_content", "string_fragment", "char_literal", "number", "integer")
+
+
+def examples(language):
+    """The snippets of a grammar's own tests, but for those that have errors on purpose."""
+    name = {"csharp": "c-sharp"}.get(language, language)
+    with tarfile.open(CORPORA / f"tree-sitter-{name}.tar.xz") as archive:
+        for member in archive:
+            if member.isfile() and member.name.endswith(".txt"):
+                text = archive.extractfile(member).read().decode()
+                for example in TITLE.split(text.replace("\r\n", "\n"))[1:]:
+                    code, *rest = RULE.split(example)
+                    tree = "".join(rest)
+                    if not re.search(r"ERROR|MISSING", tree) and code.strip():
+                        yield code
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not CORPORA.exists(), reason="the grammars' tests are not beside structkit")
+@pytest.mark.parametrize("language", CODE)
+def test_laws_hold_for_the_grammars_own_tests(language):
+    kind = kind_of("", "", given=language)
+    read = 0
+    for code in examples(language):
+        read += 1
+        spans = load("language", language)().names(code)
+        masked = mask(code, spans)
+        assert code == unmask(masked.masked, masked.entities)
+        for start, end in spans:
+            assert code[start:end] not in STRICT.get(language, "").split()
+        grammar = load("language", language).grammar
+        nodes = [grammar.parser.parse(code.encode()).root_node]
+        if not nodes[0].has_error:
+            inside = set()
+            while nodes:
+                node = nodes.pop()
+                if node.type.endswith(LITERAL):
+                    inside.update(range(*node.byte_range))
+                nodes += node.children
+            starts = {len(code[:start].encode()): code[start:end] for start, end in spans}
+            assert [] == [name for at, name in starts.items() if at in inside]
+        chunks = list(Units("chunk", chunk_chars=40).records("a", code, kind))
+        rows = [row for chunk in chunks for row in range(chunk["lines"][0], chunk["lines"][1] + 1)]
+        assert sorted(set(rows)) == rows
+        assert {at for at, line in enumerate(code.split("\n"), 1) if line.strip()} <= set(rows)
+    assert read > 20

@@ -1,0 +1,466 @@
+"""C and C++ as their compiler reads them: without macros, and with one branch of each conditional.
+
+A grammar does not know what a macro stands for. It takes `Q_OBJECT` before `public:` for a type,
+and loses a function that opens in `#if` and in `#else`. What stands in the way is blanked by its
+position alone: every other character stays at its place, and so do the lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, field
+
+ANY = re.DOTALL | re.MULTILINE
+# no group is read twice, so that time is linear: `*+` never gives back what it took
+OPAQUE = re.compile(  # comments and strings; what is open goes to the end
+    rb"""//(?:[^\n\\]|\\.)*+|/\*(?:.*?\*/|.*)|R"([^()\\\s"]*)\((?:.*?\)\1"|.*)"""
+    rb"""|"(?:[^"\\\n]|\\.)*+"?|'(?<![\da-fA-F]')(?:[^'\\\n]|\\.)*+'?""",
+    ANY,
+)
+INSIDE = re.compile(rb"[^\n\\]|\\(?!\r?\n)")
+DIRECTIVE = re.compile(rb"#[ \t]*(\w*)((?:[^\n\\]|\\.)*+)", ANY)
+DEAD = re.compile(rb"[\s(]*(?:0|false|FALSE)\b[\s)]*\Z")
+
+
+def _nested(opening: bytes, closing: bytes, other: bytes) -> bytes:
+    """A pattern of brackets that hold others of their kind, six deep."""
+    inside = other
+    for _ in range(6):
+        inside = rb"%b(?:%b%b%b%b)*+" % (other, opening, inside, closing, other)
+    return opening + inside + closing
+
+
+ARGUMENTS = re.compile(rb"\s*" + _nested(rb"\(", rb"\)", rb"[^()]*+"))
+MACRO = re.compile(rb"\b[A-Z_][a-z]{0,3}[A-Z0-9_]{2,}\b(?=\s*+(?:[\w(~{}\[:;=-]|\Z))")
+NEXT = re.compile(rb"\s*+([A-Za-z_]\w*+|::|->|==|\[\[|.|\Z)", re.DOTALL)
+NAME = re.compile(rb"\s*+(?:::\s*+)?[A-Za-z_]\w*+(?:\s*+::\s*+~?[A-Za-z_]\w*+)*+")
+QUALIFIED = re.compile(rb"\s*+::")
+ANGLES = re.compile(rb"\s*+" + _nested(rb"<", rb">", rb"[^<>;{}]*+"))
+LAST = re.compile(rb"(?:\w+|::|.)\Z", re.DOTALL)
+INITIALIZED = re.compile(rb"\s*+(?:noexcept\b\s*+)?:(?!:)")
+# what stands between `class` and a name: `class MACRO A {`, `struct macro(1) A final : B {`
+HEADS = re.compile(
+    rb"(?:class|struct|union|enum)\b((?:\s++(?!class\b|struct\b)\w++(?:\s*+\([^()]*+\))?+){1,3}?)"
+    rb"(?=\s++(?!final\b)[\w:]++(?:\s*+<[^<>{};]*+>)?+(?:\s++final\b)?+\s*+(?:\{|:(?!:)))"
+)
+# parameters declared between `f(a, b)` and `{`, as before 1989
+PARAMETERS = re.compile(
+    rb"\)[ \t\r]*\n((?:\s*+(?!(?:return|goto|throw|delete|using|else|case)\b)"
+    rb"[A-Za-z_]\w*+[\s*]++[\w\s*,\[\]()]{0,120}+;){1,30}+)(?=\s*^\{)",
+    re.MULTILINE,
+)
+SECTIONS = re.compile(rb"\b(?:slots(?=\s*:(?!:))|signals\s*:(?!:))")  # of Qt
+ACCESS = frozenset(b"public protected private".split())
+FUNCTION = re.compile(rb"(?:T )?f+(?:\(|\Z)")
+CLASS_KEYS = frozenset(b"class struct union enum".split())
+SPECIFIERS = frozenset(
+    b"static inline extern virtual explicit constexpr consteval constinit friend typedef mutable "
+    b"register thread_local _Noreturn __inline __inline__ __extension__ const volatile".split()
+)
+TYPES = frozenset(
+    b"auto void bool char char8_t char16_t char32_t wchar_t int short long signed unsigned float "
+    b"double".split()
+)
+STATEMENTS = frozenset(
+    b"if else for while do switch case default return goto break continue throw try catch new "
+    b"delete sizeof using namespace template typename operator and or not public private protected "
+    b"asm static_assert co_return co_await co_yield requires decltype in".split()
+)
+# no type stands before these
+BEGINNINGS = (
+    (SPECIFIERS | STATEMENTS | TYPES | CLASS_KEYS)
+    - frozenset(b"const volatile operator and or not in sizeof requires".split())
+) | {b"~", b"[["}
+AFTER_PARAMETERS = frozenset(b"const noexcept override final volatile mutable throw".split())
+AFTER_FUNCTION = AFTER_PARAMETERS | frozenset((b"{", b";", b"=", b":", b"->", b"try"))
+FIXTURE = re.compile(rb"(?:TEST|BENCHMARK)\w*_[A-Z]\Z|TEST\Z")
+PART = re.compile(
+    rb"\s*+(\"(?:[^\"\\]|\\.)*+\"|[^,()\"]*+(?:"
+    + _nested(rb"\(", rb"\)", rb"[^()]*+")
+    + rb"[^,()\"]*+)*+)\s*+(?:,|\Z)",
+    re.DOTALL,
+)
+
+Edit = tuple[int, int, bytes]  # from, to, and what the place begins with instead: the rest is blank
+
+
+@dataclass(frozen=True)
+class Preprocessed:
+    """Code in which everything has its place, and the names of functions that a macro defines.
+
+    `names` has such a name, as the code has it, at the place of the name in `data`.
+    """
+
+    data: bytes
+    names: dict[int, tuple[str, str]] = field(default_factory=dict)
+
+
+def preprocess(data: bytes) -> Preprocessed:
+    r"""Blank the macros that a grammar stumbles over, and all branches but one where they differ.
+
+    >>> preprocess(b"class A {\n  Q_OBJECT\npublic:\n};").data
+    b'class A {\n          \npublic:\n};'
+    >>> preprocess(b'TEST(Suite, Name) {}')
+    Preprocessed(data=b'T ff(           ) {}', names={2: ('Suite', 'Name')})
+    """
+    plain = OPAQUE.sub(_fill, data)
+    directives = list(DIRECTIVE.finditer(plain))
+    seen = bytearray(plain)
+    for each in directives:
+        _put(seen, (*each.span(), b""))
+    code = bytes(seen).replace(b"\\", b" ")  # at the end of comments' lines
+    names: dict[int, tuple[str, str]] = {}
+    edits: list[Edit] = []
+    for start, end, text in _macros(code):
+        edits.append((start, end, text))
+        if FUNCTION.match(text):  # as long as the macro's own name
+            name, _, arguments = data[start:end].partition(b"(")
+            arguments = arguments if text.endswith(b"(") else arguments[:-1]
+            names[start + text.find(b"f")] = defined_name(name.strip(), arguments)
+    for pattern in (HEADS, PARAMETERS):
+        edits += [(*match.span(1), b"") for match in pattern.finditer(code)]
+    if b"slots" in code or b"signals" in code:
+        edits += [(*match.span(), b"") for match in SECTIONS.finditer(code)]
+    for edit in edits:
+        _put(seen, edit)
+    edits += [(*span, b"") for span in _dropped(bytes(seen), directives)]
+    seen = bytearray(data)
+    for edit in edits:
+        _put(seen, edit)
+    return Preprocessed(bytes(seen), names)
+
+
+def _fill(match: re.Match[bytes]) -> bytes:
+    """Spaces for a comment, quotes for a string; lines go on where they did."""
+    text = match[0]
+    sign = b" " if text.startswith(b"/") else b'"'
+    return sign * len(text) if b"\n" not in text else INSIDE.sub(sign, text)
+
+
+def _put(data: bytearray, edit: Edit) -> None:
+    start, end, text = edit
+    rest = data[start + len(text) : end]
+    data[start:end] = text + (re.sub(rb"[^\n]", b" ", rest) if b"\n" in rest else b" " * len(rest))
+
+
+def _before(code: bytes, at: int) -> bytes:
+    """The word or sign before a place; empty at the start."""
+    length = 64
+    while True:
+        some = code[max(0, at - length) : at].rstrip()
+        if some or length >= at:
+            break
+        length *= 8
+    match = LAST.search(some, max(0, len(some) - 64))
+    return match[0] if match else b""
+
+
+def _macros(code: bytes) -> Iterator[Edit]:
+    """What to put in place of each macro that stands where the language has nothing."""
+    last, before = 0, b""
+    reader = _Reader(code)
+    for match in MACRO.finditer(code):
+        start, end = match.span()
+        if start < last:
+            continue  # an argument
+        if not last or code[last:start].strip():
+            before = _before(code, start)
+        arguments = ARGUMENTS.match(code, end)
+        after = arguments.end() if arguments else end
+        text = reader.instead(match, after, before)
+        if text is not None:
+            last = after
+            yield start, after - text.endswith(b"("), text
+            before = b")" if text.endswith(b"(") else b"T" if text else before
+
+
+class _Reader:
+    """Which macros stand where neither C nor C++ has a name, by what is before and after them."""
+
+    def __init__(self, code: bytes) -> None:
+        self.code = code
+        self._classes: set[bytes] | None = None
+
+    def instead(self, macro: re.Match[bytes], end: int, before: bytes) -> bytes | None:
+        """What to write in place of a macro: nothing, a type, a function; None: it stays."""
+        code = self.code
+        following = NEXT.match(code, end)
+        after = following[1] if following else b""
+        has_arguments = end > macro.end()
+        if after == b"::" or before == b"::":
+            return None
+        if before in CLASS_KEYS:
+            return None
+        if before == b")" or before in AFTER_PARAMETERS:
+            if self._ends_a_head(after, end) and not self._is_expression(after, macro.start()):
+                return b""
+        begins = before in b';{}:>]"' or before in SPECIFIERS
+        typed = before in (b"*", b"&") or before in TYPES or _is_name(before)
+        if has_arguments and begins and self._ends_a_head(after, end, {b"{"}):
+            return self._function(macro)
+        if has_arguments and after == b"(" and (begins or typed):
+            return self._named_by_arguments(macro, end, typed)
+        if after in BEGINNINGS:
+            return b"" if begins or before in b"(,)" else None
+        if after == b"{":
+            return self._before_brace(macro, has_arguments, before)
+        if after in (b"}", b""):
+            return b"" if before in b";{}:" else None
+        if after == b":":
+            return b"" if before in ACCESS or before in b";{}" else None
+        if after == b";" and has_arguments and begins:
+            # `FLAG(type, name, {}, "help");` declares something of no known form
+            odd = re.search(rb'[{"]', code[macro.end() : end])
+            return macro[0] + b"(" if odd and macro.end() == code.find(b"(", macro.end()) else None
+        if after in (b";", b"="):
+            named = _is_name(before) and before != b"T"
+            return b"" if named and (has_arguments or after == b";") else None
+        if before in b"(," or begins or typed:
+            return self._before_word(after, end, has_arguments, begins, typed)
+        return None
+
+    def _ends_a_head(self, after: bytes, end: int, last: Container[bytes] = AFTER_FUNCTION) -> bool:
+        """Whether what follows comes after parameters; more macros may be between."""
+        for _ in range(8):
+            if after and after in last:
+                return True
+            macro = MACRO.match(self.code, self.code.find(after, end)) if after else None
+            if not macro:
+                return False
+            arguments = ARGUMENTS.match(self.code, macro.end())
+            end = arguments.end() if arguments else macro.end()
+            following = NEXT.match(self.code, end)
+            after = following[1] if following else b""
+        return False
+
+    def _is_expression(self, after: bytes, start: int) -> bool:
+        """Whether a parenthesis before a macro may be a cast: `x = (int) EOF;`."""
+        if after not in (b";", b"=", b":"):
+            return False
+        some = self.code[max(0, start - 400) : start]
+        some = some[max(some.rfind(sign) for sign in (b";", b"{", b"}")) + 1 :]
+        return re.search(rb"[^=!<>]=[^=]|\b(?:return|case|if|while)\b|\?", some) is not None
+
+    def _function(self, macro: re.Match[bytes]) -> bytes | None:
+        """A function of its own in place of a macro with a body, unless it is a constructor."""
+        name = macro[0]
+        return None if name in self.classes else b"T ".ljust(len(name), b"f") + b"("
+
+    def _named_by_arguments(self, macro: re.Match[bytes], end: int, typed: bool) -> bytes | None:
+        """A function's name in place of `MACRO(name)`, if parameters and a body follow."""
+        parameters = ARGUMENTS.match(self.code, end)
+        following = NEXT.match(self.code, parameters.end()) if parameters else None
+        if not parameters or not following:
+            return None
+        if not self._ends_a_head(following[1], parameters.end(), {b"{"}):
+            return None
+        return (b"" if typed else b"T ").ljust(len(macro[0]), b"f")
+
+    def _before_brace(
+        self, macro: re.Match[bytes], has_arguments: bool, before: bytes
+    ) -> bytes | None:
+        if not has_arguments and before in b";{}":
+            return b""
+        start = macro.start()
+        some = self.code[max(0, start - 80) : start]
+        return b"" if re.search(rb"\bnamespace\s+[\w:]++\s*+\Z", some) else None
+
+    def _before_word(
+        self, after: bytes, end: int, has_arguments: bool, begins: bool, typed: bool
+    ) -> bytes | None:
+        """Of several words in a row the last is a name and one a type: what is more is a macro."""
+        if after == b"operator":
+            following = NEXT.match(self.code, self.code.find(after, end) + len(after))
+            conversion = following is not None and following[1][:1].isalpha()
+            return b"" if typed or begins and conversion else None
+        if after in (b"const", b"volatile"):
+            end = self.code.find(after, end) + len(after)
+        elif not _is_name(after):
+            return None
+        sign, end = self._after_name(end)
+        if sign == b"word":
+            return b""
+        if after in (b"const", b"volatile"):
+            return None
+        if sign == b"(":
+            if typed:
+                return b""
+            if begins and self._has_no_type(after, end):
+                return b""
+            return b"T" if begins and has_arguments else None
+        if typed:
+            return b""
+        if begins and has_arguments:
+            return b"T" if sign in (b";", b"=", b",", b"[") else b""
+        return None
+
+    def _after_name(self, at: int) -> tuple[bytes, int]:
+        """The sign after a name with its template's arguments, and its place; `word`: a name."""
+        pointer = False
+        for _ in range(3):
+            name = NAME.match(self.code, at)
+            angles = ANGLES.match(self.code, name.end()) if name else None
+            at = angles.end() if angles else name.end() if name else at
+            if not angles or not QUALIFIED.match(self.code, at):
+                break
+        while following := NEXT.match(self.code, at):
+            sign = following[1]
+            if sign in (b"*", b"&", b"const"):
+                pointer, at = True, following.end()
+                continue
+            if sign == b"(" and pointer or sign[:1].isalpha() or sign[:1] in (b"_", b"~"):
+                return b"word", at
+            return sign, following.start(1)
+        return b"", at
+
+    def _has_no_type(self, name: bytes, at: int) -> bool:
+        """Whether a name before parameters is a constructor's or again a macro's."""
+        parameters = ARGUMENTS.match(self.code, at)
+        if not parameters:
+            return False
+        end = parameters.end()
+        if INITIALIZED.match(self.code, end):
+            return True
+        following = NEXT.match(self.code, end)
+        return bool(
+            MACRO.fullmatch(name) and following and not self._ends_a_head(following[1], end)
+        )
+
+    @property
+    def classes(self) -> set[bytes]:
+        """The words in the heads of classes: the names of constructors are among them."""
+        if self._classes is None:
+            heads = re.findall(rb"\b(?:class|struct|union)\b[^;{}()]*+", self.code)
+            self._classes = set(re.findall(rb"\w+", b" ".join(heads)))
+        return self._classes
+
+
+def _is_name(word: bytes) -> bool:
+    return (word[:1].isalpha() or word[:1] == b"_") and not (
+        word in STATEMENTS or word in SPECIFIERS or word in CLASS_KEYS or word in AFTER_PARAMETERS
+    )
+
+
+def defined_name(macro: bytes, arguments: bytes) -> tuple[str, str]:
+    """The suite, if any, and the name of what a macro with such arguments and a body defines.
+
+    >>> defined_name(b"TEST_F", b"Suite, Name"), defined_name(b"UNUSED", b"static int f(int x)")
+    (('Suite', 'Name'), ('', 'f'))
+    """
+    first, second = ([part.strip() for part in PART.findall(arguments)] + [b"", b""])[:2]
+    owner, name = b"", macro
+    if re.fullmatch(rb"[A-Za-z_]\w*", first):
+        if FIXTURE.search(macro) and re.fullmatch(rb"\w+", second):
+            owner, name = first, second
+        else:
+            name = first
+    elif first.startswith(b'"'):
+        name = first.strip(b'"')
+    elif called := re.search(rb"([A-Za-z_]\w*+)\s*+\(", first):
+        name = called[1]
+    return owner.decode("utf-8", "replace"), name.decode("utf-8", "replace")
+
+
+@dataclass
+class _Conditional:
+    """A conditional that is being read: its directives, and what is wrong with its branches."""
+
+    before: bytes  # the sign before it
+    directives: list[re.Match[bytes]] = field(default_factory=list)
+    nets: list[tuple[int, int]] = field(default_factory=list)  # what each branch leaves open
+    whole: bool = True
+    braces: int = 0  # open in this branch
+    parentheses: int = 0
+    first: bytes = b""
+    last: bytes = b""
+
+    def add(self, text: bytes) -> None:
+        """Add a stretch of this branch."""
+        depth = lowest = 0
+        for sign in text.translate(None, NO_BRACES):
+            depth += 1 if sign == OPEN else -1
+            lowest = min(lowest, depth)
+        if self.braces + lowest < 0:
+            self.whole = False
+        self.braces += depth
+        self.parentheses += text.count(b"(") - text.count(b")")
+        if not self.first:
+            word = NEXT.match(text)
+            self.first = word[1] if word else b""
+        self.last = text[-1:]
+
+    def add_inner(self, inner: _Conditional) -> None:
+        """Add a conditional that ends inside this branch."""
+        braces, parentheses = inner.nets[inner.kept]
+        self.braces += braces
+        self.parentheses += parentheses
+        self.first = self.first or b"#"
+        if inner.whole:
+            self.last = self.last or b";"
+
+    def end_branch(self) -> None:
+        """Each branch holds whole statements, or a grammar cannot read the conditional."""
+        open_ = self.braces or self.parentheses
+        if open_ or self.last not in b";}" or self.first == b"else":
+            self.whole = False
+        self.nets.append((self.braces, self.parentheses))
+        self.braces, self.parentheses, self.first, self.last = 0, 0, b"", b""
+
+    @property
+    def dead(self) -> bool:
+        """Whether the first branch is never compiled."""
+        first = self.directives[0]
+        return first[1] == b"if" and DEAD.match(first[2]) is not None
+
+    @property
+    def kept(self) -> int:
+        """The branch that is read."""
+        return 1 if self.dead and len(self.nets) > 1 else 0
+
+    def unread(self) -> Iterator[tuple[int, int]]:
+        """What is not read: a dead branch; if the branches are not whole, all but one."""
+        for index, directive in enumerate(self.directives):
+            if not self.whole:
+                yield directive.span()
+            unread = index != self.kept if not self.whole else self.dead and not index
+            if unread and index < len(self.nets):
+                yield directive.end(), self.directives[index + 1].start()
+
+
+OPEN = ord("{")
+NO_BRACES = bytes(sign for sign in range(256) if sign not in b"{}")
+
+
+def _dropped(code: bytes, directives: list[re.Match[bytes]]) -> Iterator[tuple[int, int]]:
+    """The directives and branches that a grammar cannot read: `code` is without directives."""
+    open_: list[_Conditional] = []
+    ended: list[_Conditional] = []
+    at, last, fresh = 0, b"", False
+    for directive in directives:
+        if text := code[at : directive.start()].strip():
+            if fresh and text.startswith(b"else"):
+                ended[-1].whole = False
+            fresh, last = False, text[-1:]
+            if open_:
+                open_[-1].add(text)
+        at = directive.end()
+        word = directive[1]
+        if word in (b"if", b"ifdef", b"ifndef"):
+            open_.append(_Conditional(last, [directive], whole=last in b";{}:>"))
+        elif open_ and word in BRANCHES:
+            open_[-1].end_branch()
+            open_[-1].directives.append(directive)
+            if word == b"endif":
+                ended.append(open_.pop())
+                fresh = True
+                if open_:
+                    open_[-1].add_inner(ended[-1])
+    if ended and fresh and ELSE.match(code, at):
+        ended[-1].whole = False
+    for each in ended:
+        yield from each.unread()
+
+
+BRANCHES = frozenset(b"elif elifdef elifndef else endif".split())
+ELSE = re.compile(rb"\s*+else\b")
