@@ -1,17 +1,20 @@
 """Work in a child: its result, its errors, and what ends it."""
 
+import ast
 import gc
 import os
 import pickle
 import select
 import signal
+import subprocess
 import sys
 from contextlib import closing
 from multiprocessing.spawn import get_preparation_data
 
 import pytest
+from conftest import environment
 
-from structkit.processes import Child, in_child, without_script
+from structkit.processes import Child, cores, in_child, without_script
 from structkit.records.workers import Pool
 
 
@@ -107,3 +110,66 @@ def test_a_spawned_process_does_not_run_the_script_again():
     with without_script():
         assert not {"init_main_from_path", "init_main_from_name"} & {*get_preparation_data("child")}
     assert script is sys.modules["__main__"]
+
+
+THREADS = """
+import sys
+from structkit.records.workers import Pool
+
+def threads(_):
+    import os, numpy, threadpoolctl
+    found = {each["internal_api"]: each["num_threads"] for each in threadpoolctl.threadpool_info()}
+    if "torch" in sys.modules:
+        import torch
+        found["torch"] = torch.get_num_threads()
+    return {**found, "rayon": os.environ.get("RAYON_NUM_THREADS")}
+
+print(*Pool(int(sys.argv[1]), threads).results(iter("ab")), sep="\\n")
+"""
+
+
+def threads(workers, start="", **given):
+    """How many threads each library of each worker computes with."""
+    names = ("OMP", "OPENBLAS", "MKL", "RAYON")
+    unset = {f"{name}_NUM_THREADS": None for name in names}
+    variables = {
+        name: value for name, value in (environment() | unset | given).items() if value is not None
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", start + THREADS, str(workers)],
+        env=variables, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return [ast.literal_eval(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("start", ["", "import numpy"], ids=["imported there", "imported before"])
+def test_one_of_several_processes_computes_with_one_thread(start):
+    alone = {"openblas": 1, "rayon": "1"}
+    assert [alone, alone] == threads(2, start)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("start", ["import torch", "import torch; torch.ones(999, 999).exp()"])
+def test_one_of_several_processes_computes_with_one_thread_of_torch(start):
+    for found in threads(2, start):
+        assert {"1"} == {str(count) for count in found.values()}
+        assert found["torch"] == 1
+
+
+@pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"])
+@pytest.mark.parametrize("start", ["", "import numpy"])
+def test_threads_that_the_user_wants_stay(name, start):
+    asked = str(min(2, cores()))  # of more, OpenBLAS starts no more than there are processors
+    found = threads(2, start, RAYON_NUM_THREADS="7", **{name: asked})
+    assert [(int(asked), "7")] * 2 == [(each["openblas"], each["rayon"]) for each in found]
+
+
+@pytest.mark.long
+def test_threads_that_the_user_wants_of_mkl_stay():
+    found = threads(2, "import torch", MKL_NUM_THREADS=str(cores()))
+    assert [(1, cores())] * 2 == [(each["openblas"], each["torch"]) for each in found]
+
+
+def test_a_process_that_works_alone_keeps_its_threads():
+    for start in ("", "import numpy"):
+        assert {None} == {found["rayon"] for found in threads(1, start)}

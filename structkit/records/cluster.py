@@ -14,7 +14,7 @@ from typing import Any
 
 from structkit.errors import UserError
 from structkit.extras import require
-from structkit.processes import ENDINGS, LOCAL
+from structkit.processes import ENDINGS, LOCAL, limit_threads
 from structkit.records.lines import Block, limit_bytes, maximum_bytes
 from structkit.records.workers import Outcome, Pool, R, T, Workers
 from structkit.version import __version__
@@ -151,6 +151,7 @@ def _shipped(work: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def do(task: Any) -> Any:
         check_version(version)
         limit_bytes(most)
+        limit_threads(1)
         return work(task)
 
     return do

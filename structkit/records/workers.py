@@ -66,7 +66,8 @@ class _Children(ThreadPoolExecutor):
 
     def __init__(self, workers: int, work: Callable[[Any], Any]) -> None:
         super().__init__(workers)
-        self.children = [Child(work) for _ in range(workers)]
+        threads = 1 if workers > 1 else None
+        self.children = [Child(work, threads=threads) for _ in range(workers)]
         self.free: SimpleQueue[Child[Any, Any]] = SimpleQueue()
         for each in self.children:
             each.start()  # before there is a thread

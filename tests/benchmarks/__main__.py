@@ -21,6 +21,7 @@ BENCHMARKS = {
     "html": commands.html,
     "languages": commands.languages,
     "collect": commands.collect,
+    "workers": commands.workers,
     "score": commands.score,
     "start": commands.start,
     "search": search.exact,

@@ -248,15 +248,20 @@ def languages(given: Given, folder: Path) -> None:
         beside(f"JSONL + parse and nodes, {language} / parse alone", walk, parse, None)
 
 
-def collect(given: Given, folder: Path) -> None:
-    """Chunks and functions of installed Python over their bare parse, and over git's count."""
+def installed(folder: Path) -> None:
+    """Fill a folder with 500 files of installed Python."""
     spec = find_spec("tree_sitter")
     assert spec and spec.origin
-    installed = Path(spec.origin).parents[1]
-    for path in islice(sorted(installed.rglob("*.py")), 500):
-        copy = folder / path.relative_to(installed)
+    place = Path(spec.origin).parents[1]
+    for path in islice(sorted(place.rglob("*.py")), 500):
+        copy = folder / path.relative_to(place)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)
+
+
+def collect(given: Given, folder: Path) -> None:
+    """Chunks and functions of installed Python over their bare parse, and over git's count."""
+    installed(folder)
     chunks = [*STRUCTKIT, "collect", "-q", "--generated", str(folder)]
     functions = [*chunks, "--unit", "function"]
     parse = script(PARSE.format(language="python", function="language"), FILES)
@@ -297,6 +302,46 @@ def score(given: Given, folder: Path) -> None:
     beside("score, five measures / pytrec_eval script", same, bare, 1.2, floor=read)
     beside("score, its own six measures / pytrec_eval script", ours, bare, None, floor=read)
     beside("pytrec_eval script with intervals / without", thorough, bare, None)
+
+
+# what runs in two workers and in one, and on what
+STAGES = {
+    "mask-entities": "code",
+    "html-variants": "pages",
+    "pair": "code",
+    "parse-trees": "sentences",
+    "parse-trees --parser ast": "code",
+    "parse-trees --parser dom": "pages",
+}
+# `make bench` gives its programs one thread, users do not
+AS_USERS = ["env", "-u", "OMP_NUM_THREADS"]
+
+
+def workers(given: Given, folder: Path) -> None:
+    """Each stage that computes in workers: two over one by the clock, with a user's threads.
+
+    `collect` has its row below its others. The first read of `ask` has its workers by itself: two
+    processors over one.
+    """
+    tree = folder / "tree"
+    installed(tree)
+    pages = enumerate(text for text in cases("html", "tagged") if "never closed" not in text)
+    texts = Path("fixtures/sentences/train.jsonl").read_bytes().splitlines(keepends=True)
+    made = {
+        "code": (lines(islice(functions(), 4_000)), 4_000_000),
+        "pages": (lines({"id": str(at), "html": html} for at, html in pages), 4_000_000),
+        "sentences": (texts, 400_000),
+    }
+    sources = {
+        name: written(folder / f"{name}.jsonl", some, size) for name, (some, size) in made.items()
+    }
+    beside = partial(compare, given=given, clock=True)
+    for name, kind in STAGES.items():
+        one = [*AS_USERS, *STRUCTKIT, *name.split(), "-q"]
+        title = f"{name} --workers 2 / 1, by the clock"
+        beside(title, [*one, "--workers", "2"], one, 0.7, source=sources[kind])
+    ask = [*AS_USERS, *STRUCTKIT, "ask", "-q", "--no-cache", "--generated", str(tree), "parse"]
+    beside("ask, first read, two processors / one", ask, ["taskset", "-c", "0", *ask], 0.7)
 
 
 # arguments, the maximum of seconds

@@ -31,7 +31,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from structkit.errors import Surface, UserError, flag, spelled_for, surface
 from structkit.learning.training.devices import check_gpus
-from structkit.processes import exit_for, handled_signals, without_script
+from structkit.processes import exit_for, handled_signals, limit_threads, without_script
 
 SHUTDOWN = 120  # seconds that a process may take to finish its step and save a checkpoint
 GRACE = 2.0  # seconds that a process lives on that lost another: so the cause is seen first
@@ -127,7 +127,6 @@ def _process(call: Callable[[], Any], count: int, spelled: Surface) -> Any:
     launcher = multiprocessing.parent_process()
     if launcher is None or not launcher.is_alive():  # torch asks for a signal from here on only
         sys.exit(1)
-    torch.set_num_threads(max(1, torch.get_num_threads() // count))
     try:
         with spelled_for(spelled):
             result = join(call)
@@ -148,7 +147,10 @@ def join(call: Callable[[], Any]) -> Any:
 
     Errors: `UserError` where an exchange with another process fails, as it has ended.
     """
-    check_gpus(int(os.environ["LOCAL_WORLD_SIZE"]))
+    count = int(os.environ["LOCAL_WORLD_SIZE"])
+    check_gpus(count)
+    if count > 1:
+        limit_threads(max(1, torch.get_num_threads() // count))
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     if sys.platform == "linux" and os.environ["MASTER_ADDR"].startswith(LOOPBACK):

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import torch
+from threadpoolctl import threadpool_info
 
 from structkit.errors import UserError
 from structkit.learning.training.devices import add_gradients, rank, share, total
@@ -66,3 +67,9 @@ def gradients(cases):
 
 def returns():
     return rank(), total(rank() + 1), share(5)
+
+
+def threads():
+    """How many threads each library of a process computes with."""
+    found = {each["internal_api"]: each["num_threads"] for each in threadpool_info()}
+    return {**found, "torch": torch.get_num_threads(), "rayon": os.environ["RAYON_NUM_THREADS"]}

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from functools import partial
+from operator import itemgetter
 
 import numpy as np
 import pytest
@@ -22,11 +23,12 @@ from structkit.learning.training.launching import launch
 from structkit.learning.training.run import check_processes, train
 from structkit.learning.training.settings import RunOptions
 from structkit.learning.training.spool import Spool
+from structkit.processes import cores
 from structkit.progress import hushed
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from tests.learning.training.materials import same, small_bert, wait_for_step, write_pairs
-from tests.learning.training.ranks import dies, fails, gradients, lives, returns
+from tests.learning.training.ranks import dies, fails, gradients, lives, returns, threads
 from tests.tolerances import bound
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="run with CUDA_VISIBLE_DEVICES=")
@@ -109,6 +111,17 @@ def test_the_first_process_returns():
     with hushed(True):
         assert (0, 3.0, slice(0, 2)) == launch(returns, 2)
         assert logging.WARNING == logging.root.manager.disable  # quiet as before
+
+
+@pytest.mark.long
+def test_processes_share_the_processors_unless_the_user_said_otherwise(monkeypatch):
+    for name in ("OMP", "OPENBLAS", "MKL", "RAYON"):
+        monkeypatch.delenv(f"{name}_NUM_THREADS", raising=False)
+    count = max(2, cores())
+    shared = launch(threads, count)
+    assert {"1"} == {str(number) for number in shared.values()}
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    assert ("1", 2) == itemgetter("rayon", "torch")(launch(threads, count))
 
 
 @pytest.mark.long
