@@ -7,7 +7,6 @@ NAME.fields.jsonl, NAME.hashes.txt with the hash of what was read of each row's 
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -29,10 +28,13 @@ from structkit.records.jsonl import Record
 from structkit.records.output import (
     WholeFile,
     append_to,
+    beside,
     cannot_write,
     indented,
     keep_together,
+    lock,
     own,
+    refuse_name,
     remove,
 )
 
@@ -77,7 +79,7 @@ class VectorFiles:
         self.endings = [".npy", IDS, *(ending for ending, there in others.items() if there)]
         self._others = set(BESIDE) - {*self.endings, META}
         self._stem = path.removesuffix(".npy")
-        self._journal_path = Path(path).with_name(f".{Path(path).name}.resume")
+        self._journal_path = Path(beside(path, ".", ".resume"))
         self.count = self.dim = 0
         self.state: Record | None = None
         self.complete = False
@@ -86,13 +88,13 @@ class VectorFiles:
             self._open()
 
     def _open(self) -> None:
+        for ending in (*self.endings, META):
+            refuse_name(self._stem + ending)
         self._journal = append_to(self._journal_path)
-        try:
-            fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not lock(self._journal):
             self._journal.close()
             problem = UserError("is being written by another process", "wait for it")
-            raise problem.at(self.path) from None
+            raise problem.at(self.path)
         last = self._last_entry() if self.resume else None
         if last and last.get("finished"):  # a run was killed before all files had their names
             for ending in (*self.endings, META):
@@ -116,8 +118,7 @@ class VectorFiles:
 
     def _partial(self, ending: str) -> Path:
         """Where a file is until it is complete, and where `resume` finds it."""
-        path = Path(self._stem + ending)
-        return path.with_name(f".{path.name}.partial")
+        return Path(beside(self._stem + ending, ".", ".partial"))
 
     def _add_file(self, ending: str, size: int | None = None) -> WholeFile:
         file = WholeFile(self._stem + ending, partial=self._partial(ending), size=size)

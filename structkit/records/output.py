@@ -10,8 +10,10 @@ import errno
 import fcntl
 import glob
 import gzip
+import hashlib
 import json
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,6 +29,7 @@ from structkit.paths import descriptor_named
 from structkit.records.jsonl import Record
 from structkit.records.lines import BUFFER
 
+LONGEST = 255  # bytes of a name, where the system does not say
 OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 NEW, OLD = "new", "old"  # the two folders where a folder is made
 
@@ -55,6 +58,7 @@ class WholeFile:
     ) -> None:
         # a link stays a link: the file that it points to is replaced
         self.target = os.path.realpath(target)
+        refuse_name(self.target)
         if os.path.isdir(self.target) or str(target).endswith(("/", "/.")):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         self.partial = str(partial or partial_of(self.target))
@@ -124,7 +128,7 @@ def keep_together(files: Sequence[WholeFile], others: Iterable[str | Path] = ())
         file.handle.close()
     before = [*(file.target for file in reversed(files)), *others]
     for path in before if len(before) > 1 else []:
-        with suppress(FileNotFoundError):
+        if os.path.lexists(path):  # also false for a name that is too long
             os.unlink(path)
     for file in files:
         file.keep()
@@ -145,6 +149,7 @@ def whole_folder(folder: str | Path, flag: str = "-o") -> Iterator[Path]:
     target = os.path.realpath(folder)
     partial = Path(partial_of(target))
     try:
+        refuse_name(target)
         remove(partial)
         (partial / NEW).mkdir(parents=True)
         yield partial / NEW
@@ -169,8 +174,7 @@ def replace_folder(new: str | Path, target: str | Path, old: str | Path) -> None
 
 def partial_of(target: str) -> str:
     """The hidden name beside a target for this process; what dead ones left is removed."""
-    folder, name = os.path.split(target)
-    start = os.path.join(folder, f".{name}.")
+    start = beside(target, ".", OF_PROCESS).removesuffix(OF_PROCESS) + "."
     for left in glob.glob(f"{glob.escape(start)}*.partial"):
         number = left[len(start) :].removesuffix(".partial")
         if number.isdecimal() and not _alive(int(number)):
@@ -180,6 +184,88 @@ def partial_of(target: str) -> str:
                     os.replace(os.path.join(left, OLD), target)
             remove(left)
     return f"{start}{os.getpid()}.partial"
+
+
+OF_PROCESS = ".4194304.partial"  # with the largest number that Linux gives a process
+
+
+def beside(path: str | Path, start: str, end: str) -> str:
+    """A path in the same folder, whose name has a start and an end more.
+
+    A name that no file system would take is cut; a hash keeps it apart from others.
+
+    >>> beside("runs/bm25.jsonl", ".", ".partial")
+    'runs/.bm25.jsonl.partial'
+    >>> len(os.path.basename(beside("runs/" + 250 * "n", ".", ".partial")))
+    255
+    """
+    folder, name = os.path.split(path)
+    try:
+        longest = os.pathconf(folder or ".", "PC_NAME_MAX")
+    except (OSError, ValueError):
+        longest = LONGEST
+    if len(os.fsencode(start + name + end)) > longest:
+        whole = os.fsencode(name)
+        end = f"~{hashlib.blake2b(whole, digest_size=8).hexdigest()}{end}"
+        name = whole[: longest - len(start + end)].decode("utf-8", "ignore")
+    return os.path.join(folder, start + name + end)
+
+
+def refuse_name(path: str | Path) -> None:
+    """Raise for a name that the system refuses, before any work is done. Errors: `OSError`."""
+    with suppress(FileNotFoundError):
+        os.lstat(path)
+
+
+def lock(file: IO[bytes]) -> bool:
+    """Whether no other process has locked a file; this one has then, until it closes it or ends.
+
+    Where files cannot be locked (some network file systems) no other process has.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+@contextmanager
+def alone(path: str | Path, problem: str, remedy: str) -> Iterator[None]:
+    """Hold a lock while the block runs; the file is removed at the end.
+
+    Errors: `UserError` where another process holds it. A folder that cannot be written has no lock.
+    """
+    file = None
+    with suppress(OSError):
+        while True:
+            file = append_to(path)
+            if not lock(file):
+                file.close()
+                raise UserError(problem, remedy)
+            with suppress(FileNotFoundError):  # who had it before has removed it
+                if os.path.samestat(os.fstat(file.fileno()), os.lstat(path)):
+                    break
+            file.close()
+    try:
+        yield
+    finally:
+        if file:
+            remove(path)
+            file.close()
+
+
+def system_error(error: BaseException) -> OSError | None:
+    """What the system refused; libraries written in Rust tell it in words.
+
+    >>> system_error(ValueError("I/O error: No space left on device (os error 28)")).errno
+    28
+    """
+    if isinstance(error, OSError):
+        return error
+    code = re.search(r"\(os error (\d+)\)", str(error))
+    return OSError(int(code[1]), os.strerror(int(code[1]))) if code else None
 
 
 def append_to(path: str | Path) -> IO[bytes]:

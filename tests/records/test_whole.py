@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -249,6 +250,69 @@ def test_no_link_is_followed(tmp_path, monkeypatch, name, kind):
     assert not os.path.lexists(partial)
     assert victim.read_bytes() == b"precious" if kind != "dangling" else not victim.exists()
     assert all(not each.startswith(".") for each in os.listdir())
+
+
+def long(ending, size, letter="n"):
+    """A name of so many bytes."""
+    name = letter * ((size - len(ending)) // len(os.fsencode(letter)))
+    return name + "x" * (size - len(os.fsencode(name + ending))) + ending
+
+
+LONG_WRITERS = {
+    ".jsonl": lambda name: write_records([{"id": "1"}], name),
+    ".jsonl.gz": lambda name: write_records([{"id": "1"}], name),
+    ".parquet": parquet,
+    ".npy": lambda name: vectors(name, OLD),
+    "": folder,
+    ".step": checkpoint,
+}
+
+
+@pytest.mark.parametrize("letter", ["n", "é", "語", "\udcff"])
+@pytest.mark.parametrize("ending", LONG_WRITERS)
+def test_every_name_that_the_system_takes_can_be_written(tmp_path, monkeypatch, ending, letter):
+    monkeypatch.chdir(tmp_path)
+    beside = len(".meta.json") - len(".npy") if ending == ".npy" else 0  # of a set, its longest
+    for size in (241, 242, 249, 254 - beside, 255 - beside):
+        LONG_WRITERS[ending](name := long(ending, size, letter))
+        assert os.path.exists(name) and size == len(os.fsencode(name))
+        assert ending != ".npy" or OLD == read(name)
+    assert all(not each.startswith(".") for each in os.listdir())
+    with pytest.raises((UserError, OSError), match="File name too long"):
+        LONG_WRITERS[ending](long(ending, 256 - beside, letter))
+    assert all(not each.startswith(".") for each in os.listdir())
+
+
+def test_two_long_names_that_begin_alike_are_written_at_once(tmp_path):
+    with ExitStack() as opened:
+        for last in "ab":
+            output = opened.enter_context(Output(str(tmp_path / ("n" * 254 + last))))
+            output.write(last.encode())
+    assert [b"a", b"b"] == [path.read_bytes() for path in sorted(tmp_path.iterdir())]
+
+
+def test_what_a_killed_run_left_of_a_long_name_goes(tmp_path):
+    path = tmp_path / ("n" * 255)
+    if not (child := os.fork()):
+        Output(str(path))
+        os._exit(9)
+    os.waitpid(child, 0)
+    assert 1 == len(os.listdir(tmp_path))
+    write_records([{"id": "1"}], str(path))
+    assert [path] == list(tmp_path.iterdir())
+
+
+def test_a_stopped_run_of_a_long_name_goes_on(tmp_path):
+    path = tmp_path / ("n" * 241 + ".npy")
+    with (
+        pytest.raises(SystemExit),
+        VectorFiles(str(path), run={"names": OLD}, resume=True) as files,
+    ):
+        files.add([EmbeddingRow("a")], np.array([[ord("a"), 1]], np.float32))
+        files.checkpoint({"seen": 1})
+        raise SystemExit
+    with VectorFiles(str(path), run={"names": OLD}, resume=True) as files:
+        assert (1, {"seen": 1}) == (files.count, files.state)
 
 
 def test_resume_follows_no_link(tmp_path):

@@ -7,8 +7,8 @@ import platform
 import shlex
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from importlib.metadata import version
@@ -42,7 +42,7 @@ from structkit.machine import DIFFERENCE
 from structkit.paths import keep_apart
 from structkit.progress import hushed, say, waiting
 from structkit.records.jsonl import Record
-from structkit.records.output import write_json
+from structkit.records.output import alone, beside, write_json
 from structkit.records.stream import Rejects, Stream
 from structkit.settings import flag_of
 from structkit.version import __version__
@@ -89,7 +89,7 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
     writes = [(flag("rejects"), options.rejects), ("-o", output), ("-o", f"{output}.partial")]
     keep_apart(writes, [*(files or ["-"]), *method.reads])
     rejected = Rejects(options.on_error, None if rank() else options.rejects)
-    with hushed(options.quiet or rank() > 0), rejected as rejects:
+    with hushed(options.quiet or rank() > 0), alone_in(output), rejected as rejects:
         if not files and method.without_records and sys.stdin.isatty():
             files = [os.devnull]  # a person means the start model alone
         folder = run_folder(output, options)
@@ -117,6 +117,30 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
             raise
         seconds = round(summary.pop("before") + time.monotonic() - started, 2)
         return {"folder": str(folder.final), "method": name, **summary, "seconds": seconds}
+
+
+@contextmanager
+def alone_in(output: str) -> Iterator[None]:
+    """Hold the lock of a run's folder while the block runs, in the first process of the run.
+
+    Errors: `UserError` where another run holds it.
+    """
+    folder = Path(output)
+    if rank() or folder.name in ("", ".."):
+        yield
+        return
+    made = [each for each in folder.parents if not os.path.lexists(each)]
+    with suppress(OSError):  # what cannot be made is reported where the run begins
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    another = f"name another folder with {flag('output')}"
+    problem = f"another process is training into {output}"
+    try:
+        with alone(beside(folder, ".", ".lock"), problem, f"wait for it, or {another}"):
+            yield
+    finally:
+        for each in made:  # unless there is something in it now
+            with suppress(OSError):
+                each.rmdir()
 
 
 def run_folder(output: str, options: RunOptions) -> RunFolder:

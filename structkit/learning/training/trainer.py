@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import shutil
 import signal
 import sys
@@ -44,7 +43,15 @@ from structkit.learning.training.tokens import Truncation
 from structkit.processes import exit_for, handled_signals
 from structkit.progress import Position, announce, progress, say
 from structkit.records.jsonl import Record
-from structkit.records.output import cannot_write, remove, replace_folder, whole_file
+from structkit.records.output import (
+    beside,
+    cannot_write,
+    refuse_name,
+    remove,
+    replace_folder,
+    system_error,
+    whole_file,
+)
 from structkit.seeds import key
 
 ENTRY, SLACK = 1 << 10, 1 << 18  # bytes of a checkpoint for each weight, and for all else
@@ -316,11 +323,12 @@ class RunFolder:
         self.resume = resume
         if self.final.name in ("", ".."):
             raise UserError(f"-o {output} names no new folder", "name one", status=2)
-        self.partial = self.final.with_name(self.final.name + ".partial")
+        self.partial = Path(beside(self.final, "", ".partial"))
         self.model = self.partial / "model"  # before `finish` moves it into place
         self.room = self.partial / "room"  # as large as a checkpoint without what only steps need
         other = f"name another folder with {flag('output')}"
         try:
+            refuse_name(self.final)
             if self.partial.is_symlink():  # it may lead anywhere
                 raise UserError(f"{self.partial} is a link", f"remove it, or {other}")
         except OSError as error:  # a name that is too long
@@ -472,18 +480,6 @@ class RunFolder:
         if self.latest() is None:
             remove(self.partial)
         self.room.unlink(missing_ok=True)
-
-
-def system_error(error: BaseException) -> OSError | None:
-    """What the system refused; libraries written in Rust tell it in words.
-
-    >>> system_error(ValueError("I/O error: No space left on device (os error 28)")).errno
-    28
-    """
-    if isinstance(error, OSError):
-        return error
-    code = re.search(r"\(os error (\d+)\)", str(error))
-    return OSError(int(code[1]), os.strerror(int(code[1]))) if code else None
 
 
 def differences(before: Record, run: Record) -> list[str]:

@@ -3,6 +3,8 @@
 Checkpoints are whole on the disk or not there, and only for the run that wrote them.
 """
 
+import errno
+import fcntl
 import json
 import os
 import resource
@@ -16,6 +18,7 @@ import pytest
 import torch
 from conftest import PROGRAM, as_at_a_prompt, environment, python
 
+from structkit.embeddings.writing import VectorFiles
 from structkit.errors import UserError
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import RunOptions
@@ -66,6 +69,52 @@ def test_a_signal_saves_a_checkpoint(data, tmp_path, sent, status):
     assert not (tmp_path / "model").exists()
     (name,) = (path.name for path in (tmp_path / "model.partial").iterdir())
     assert name.startswith("step-")
+
+
+def test_a_folder_has_one_training_at_a_time(data, tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "new")
+    first = start(data, tmp_path / "new" / "model")
+    wait_for_step(first, 3)
+    before = sorted(os.walk(tmp_path))
+    problem = r"another process is training into .*model; wait for it, or name another folder"
+    for folder in ("new", "link"):
+        for changes in ({}, {"resume": True}, {"overwrite": True}):
+            options = RunOptions(output=str(tmp_path / folder / "model"), **changes)
+            with pytest.raises(UserError, match=problem):
+                train("contrastive", method(), ["not read"], options)
+    assert before == sorted(os.walk(tmp_path)), "a refused training changed the folder"
+    first.kill()  # the lock dies with its process
+    first.communicate()
+    options = RunOptions(output=str(tmp_path / "new" / "model"))
+    train("contrastive", method(max_steps=1), [str(data)], options)
+    assert ["model"] == os.listdir(tmp_path / "new")
+
+
+def test_a_training_that_does_not_begin_leaves_no_folder(tmp_path):
+    (tmp_path / "bad.jsonl").write_text("{")
+    with pytest.raises(UserError, match="not JSON"):
+        options = RunOptions(output=str(tmp_path / "a" / "b" / "model"))
+        train("contrastive", method(), [str(tmp_path / "bad.jsonl")], options)
+    assert ["bad.jsonl"] == os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("size", [241, 255])
+def test_a_folder_of_a_long_name_is_trained(data, tmp_path, size):
+    options = RunOptions(output=str(tmp_path / ("n" * size)), save_every=1)
+    small = method(max_steps=3)
+    assert 3 == train("contrastive", small, [str(data)], options)["steps"]
+    assert {"n" * size, data.name} == set(os.listdir(tmp_path))
+
+
+def test_a_file_system_without_locks_trains(data, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)  # as NFS without its lock daemon
+    options = RunOptions(output=str(tmp_path / "model"))
+    assert 1 == train("contrastive", method(max_steps=1), [str(data)], options)["steps"]
+    with VectorFiles(str(tmp_path / "v.npy")) as files:  # nor is it written by another process
+        assert not files.complete
 
 
 def test_killed_and_resumed_is_uninterrupted(data, tmp_path):
