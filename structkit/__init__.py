@@ -11,7 +11,9 @@ from importlib import import_module
 from typing import Any
 
 from structkit.command import COMMANDS
-from structkit.machine import move_torch_cache  # before torch: it says how torch computes
+
+# before torch: it says how torch computes
+from structkit.machine import ignore_relative_folders, move_torch_cache
 from structkit.version import __version__ as __version__
 
 OTHERS = {
@@ -21,6 +23,7 @@ OTHERS = {
 }
 __all__ = [*OTHERS, *(name.replace("-", "_") for name in COMMANDS)]
 
+ignore_relative_folders()
 move_torch_cache()
 # read when torch is first imported: waiting threads sleep, because spinning ones take twice the
 # time on a busy machine

@@ -8,6 +8,7 @@ their last bits, but for its slower code that is the same everywhere.
 from __future__ import annotations
 
 import os
+import pwd
 import re
 import sys
 from contextlib import suppress
@@ -31,8 +32,30 @@ def data_folder(*names: str) -> Path:
 def _folder(variable: str, usual: Path, names: tuple[str, ...]) -> Path:
     given = os.environ.get(variable, "")
     # the specification ignores a path that is not absolute
-    base = Path(given) if os.path.isabs(given) else Path.home() / usual
+    base = Path(given) if os.path.isabs(given) else home() / usual
     return base.joinpath("structkit", *names)
+
+
+def home() -> Path:
+    """The user's home folder; where there is none, a place that holds nothing.
+
+    An empty HOME, as some services and `env HOME=` have it, is no name of the folder `/`.
+    """
+    given = os.environ.get("HOME", "")
+    if not os.path.isabs(given):
+        with suppress(KeyError):  # a user that the system does not know
+            given = pwd.getpwuid(os.getuid()).pw_dir
+    return Path(given if os.path.isabs(given) else os.devnull)
+
+
+def ignore_relative_folders() -> None:
+    """Forget variables of the user's folders that are not absolute, for libraries that keep files.
+
+    Otherwise they keep them in `/`, or wherever the program is started.
+    """
+    for name in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        if not os.path.isabs(os.environ.get(name, "/")):
+            del os.environ[name]
 
 
 def move_torch_cache() -> None:
@@ -40,11 +63,10 @@ def move_torch_cache() -> None:
 
     It makes the folder when it is imported: one that cannot be made stays where torch wants it.
     """
-    with suppress(RuntimeError):  # a user without a home
-        folder = cache_folder("torch")
-        there = next(each for each in folder.parents if os.path.exists(each))
-        if os.access(there, os.W_OK | os.X_OK):
-            os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(folder))
+    folder = cache_folder("torch")
+    there = next(each for each in folder.parents if os.path.exists(each))
+    if os.path.isdir(there) and os.access(there, os.W_OK | os.X_OK):
+        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(folder))
 
 
 def processor_maker(cpuinfo: str = CPUINFO) -> str:
