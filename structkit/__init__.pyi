@@ -34,7 +34,7 @@ class LoadedModel:
     ) -> NDArray[np.float32]: ...
 
 def load(
-    model: Path,
+    model: Path | LoadedModel,
     *,
     pooling: str | None = None,
     normalize: bool | None = None,
@@ -46,13 +46,13 @@ def load(
 
 def ask(
     target: Path | Rows = '.',
-    questions: list[str] | tuple[str, ...] = (),
+    questions: str | list[str] | tuple[str, ...] = (),
     *,
     max_file_bytes: int = 2000000,
     no_ignore: bool = False,
     like: str | None = None,
     k: int = 10,
-    model: Path | None = None,
+    model: Path | LoadedModel | None = None,
     no_model: bool = False,
     engine: Literal['auto', 'torch', 'onnx', 'openvino'] = 'auto',
     glob: list[str] | tuple[str, ...] = (),
@@ -95,7 +95,7 @@ def encode(
     records: Rows | Iterable[str],
     /,
     *,
-    model: Path,
+    model: Path | LoadedModel,
     as_: Literal['query', 'document'] = 'document',
     field: list[str] | tuple[str, ...] = (),
     keep: list[str] | tuple[str, ...] = (),
@@ -290,10 +290,10 @@ def search(
     k1: float | None = None,
     b: float | None = None,
     queries: Files = (),
-    query: list[str] | tuple[str, ...] = (),
+    query: str | list[str] | tuple[str, ...] = (),
     k: int | None = None,
     method: Literal['dense', 'bm25', 'hybrid'] | None = None,
-    model: Path | None = None,
+    model: Path | LoadedModel | None = None,
     dimensions: int | None = None,
     engine: Literal['auto', 'torch', 'onnx', 'openvino'] = 'auto',
     offline: bool = False,

@@ -105,6 +105,11 @@ class Setting:
         return get_args(lists[0])[:1] if lists else self.types
 
     @property
+    def is_words(self) -> bool:
+        """Whether it is words that a person writes, such as questions: one may stand alone."""
+        return self.parse is not None
+
+    @property
     def required(self) -> bool:
         """Whether a value must be given."""
         return self.default is ...
@@ -193,7 +198,7 @@ def _resolved(kind: Any, each: Field[Any], hint: Any) -> Setting:
     along = [vars(base).get("__dataclass_fields__", {}).get(each.name) for base in kind.__mro__]
     said = [found.metadata["setting"] for found in along if found and "setting" in found.metadata]
     values = {"group": getattr(kind, "own_group", "common"), "choices": ()}
-    for names in (("help",), ("choices",), ("low", "high"), ("group",)):
+    for names in (("help",), ("choices",), ("low", "high"), ("group",), ("parse",)):
         for one in reversed(said):
             own = {name: getattr(one, name) for name in names}
             if set(own.values()) - {None, (), ""}:
@@ -251,6 +256,8 @@ def convert(each: Setting, value: Any) -> Any:
         return None
     if not each.several:
         return _convert(each, value)
+    if isinstance(value, str) and each.is_words:
+        value = (value,)
     if isinstance(value, str) or not isinstance(value, Sequence):
         problem = f"{flag(each.name)} is {value!r}, not a list"
         raise UserError(problem, f"give [{value!r}]", status=2)

@@ -7,13 +7,14 @@ import os
 import re
 import shutil
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, Self, TypeAlias, cast, get_args
 from urllib.parse import quote, unquote
 from weakref import finalize
 
@@ -181,7 +182,8 @@ def function_of(name: str) -> Callable[..., Any]:
         made.__signature__ = inspect.Signature(known)
     made.__name__ = made.__qualname__ = name
     made.__module__ = "structkit"
-    made.__doc__ = f"{about}\n\nThe keywords are the flags of `structkit {words} --help`."
+    flags = f"The keywords are the flags of `structkit {words} --help`."
+    made.__doc__ = f"{about}\n\n{textwrap.fill(flags + ' ' + TYPES, 96)}"
     return cast(Callable[..., Any], made)
 
 
@@ -224,15 +226,66 @@ def parameters(command: Command) -> list[inspect.Parameter]:
         if is_stage(command):
             default = next(iter(inspect.signature(command.work).parameters.values())).default
         listed.append(
-            inspect.Parameter("records", inspect.Parameter.POSITIONAL_ONLY, default=default)
+            inspect.Parameter(
+                "records",
+                inspect.Parameter.POSITIONAL_ONLY,
+                default=default,
+                annotation=type_of_records(command, default),
+            )
         )
     every = [each for kind in kinds(command) for each in _keywords(command, kind)]
     for each in sorted(every, key=lambda each: not each.argument):
         either, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
         place = either if each.argument else keyword
         default = inspect.Parameter.empty if each.required else each.default
-        listed.append(inspect.Parameter(each.name, place, default=default, annotation=each.hint))
+        shown = type_of(command, each)
+        listed.append(inspect.Parameter(each.name, place, default=default, annotation=shown))
     return listed
+
+
+class Shown(str):
+    """The text of a type, as help() shows it."""
+
+    __repr__ = str.__str__
+
+
+# names of files or folders that hold no records, or are not read as such
+PLACES = {"cache", "init_embeddings", "model", "output", "reuse", "validate"}
+# what the names of types stand for
+TYPES = (
+    "Path is a str or os.PathLike; Rows are dicts, or a DataFrame of pandas or polars; Files are a "
+    "Path, several, Rows, or a dict of names with such."
+)
+
+
+def type_of_records(command: Command, default: object) -> Shown:
+    """The type of the records of a command."""
+    kind = "Rows" if is_stage(command) else "Files"
+    several = " | Iterable[str]" if command.texts else ""
+    return Shown(f"{kind}{several}{' | None' * (default is None)}")
+
+
+def type_of(command: Command, each: Setting) -> Shown:
+    """The type that a function takes for a setting of its command."""
+    if each.name in PLACES or each.writes:
+        shown = "Path | LoadedModel" if each.name == "model" and encodes(command) else "Path"
+    elif each.reads:
+        shown = "Files" if each.several else "Path | Rows"
+    elif each.choices and not each.several:
+        shown = f"Literal[{', '.join(map(repr, each.choices))}]"
+    else:
+        # lists are taken too; the module's annotations are texts
+        shown = re.sub(r"tuple\[(.+?), \.\.\.\]", r"list[\1] | tuple[\1, ...]", each.written)
+        shown = "str | " * (each.several and each.is_words) + shown
+    # None where the type has none: the start model decides
+    if (type(None) in get_args(each.hint) or each.default is None) and "None" not in shown:
+        shown += " | None"
+    return Shown(shown)
+
+
+def encodes(command: Command) -> bool:
+    """Whether the model of a command turns texts into embeddings, so that it may be loaded."""
+    return command.name in ("ask", "encode", "search")
 
 
 def _keywords(command: Command, kind: type) -> list[Setting]:
@@ -266,7 +319,7 @@ def _called(command: Command, given: dict[str, Any]) -> Any:
 
 
 def _settings(command: Command, kind: type, given: dict[str, Any], inputs: ParameterFiles) -> Any:
-    values = {}
+    values, given = {}, named(given)
     for each in _keywords(command, kind):
         if each.name not in given:
             continue
@@ -276,6 +329,12 @@ def _settings(command: Command, kind: type, given: dict[str, Any], inputs: Param
             value = files if each.several else files[0]
         values[each.name] = value
     return make(kind, values)
+
+
+def named(given: dict[str, Any]) -> dict[str, Any]:
+    """Values of parameters, a loaded model as what commands take for its name."""
+    model = given.get("model")
+    return {**given, "model": getattr(model, "as_setting", model)} if "model" in given else given
 
 
 def _each(records: Iterator[Record], stack: ExitStack) -> Iterator[Record]:

@@ -13,6 +13,7 @@ from structkit.api.functions import (
     DictLines,
     as_in_python,
     bind,
+    named,
     parameters,
     rows,
     texts_as,
@@ -22,12 +23,12 @@ from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
 from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.engines import open_engine
-from structkit.learning.encoding.settings import EncodingSettings
+from structkit.learning.encoding.settings import OPENING, EncodingSettings, Opened
 from structkit.records.jsonl import Records, accepted, raise_error
 from structkit.settings import make
 
 # the settings of `encode` that say which model it is, and how texts are read
-OF_MODEL = ("model", "pooling", "normalize", "dimensions", "dtype", "engine", "offline")
+OF_MODEL = ("model", *OPENING, "offline")
 OF_TEXTS = ("records", "as_", "field", "length")
 
 
@@ -44,6 +45,22 @@ class LoadedModel:
 
     def __init__(self, settings: EncodingSettings) -> None:
         self._settings, self._opened, self._turn = settings, open_engine(settings), Lock()
+        self.as_setting = Opened(settings.model)  # commands take it where they take a name
+        self.as_setting.opened, self.as_setting.settings = self._opened, settings
+
+    def __repr__(self) -> str:
+        """The call that loads it, and what it is then."""
+        given = [
+            f"{name}={value!r}" for name in OPENING if (value := self._changed(name)) is not None
+        ]
+        engine, facts = self._opened
+        words = ", ".join([repr(str(self._settings.model)), *given])
+        kind = facts["method"] or type(engine.model).__name__
+        return f"<load({words}): {kind}, {engine.name} {engine.dtype}>"
+
+    def _changed(self, name: str) -> Any:
+        value = getattr(self._settings, name)
+        return None if value == EncodingSettings.__dataclass_fields__[name].default else value
 
     def encode(self, *given: Any, **values: Any) -> Vectors:
         """The embeddings of texts, or of records, in their order: float32, (texts, dimensions).
@@ -92,7 +109,7 @@ def load(*given: Any, **values: Any) -> LoadedModel:
     """
     with as_in_python():
         chosen = bind("load", of_encode(*OF_MODEL), given, values)
-        return LoadedModel(make(EncodingSettings, chosen))
+        return LoadedModel(make(EncodingSettings, named(chosen)))
 
 
 load.__signature__ = inspect.Signature(of_encode(*OF_MODEL))  # type: ignore[attr-defined]

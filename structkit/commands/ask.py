@@ -53,7 +53,8 @@ class Settings(WalkOptions):
     )
     questions: tuple[str, ...] = setting(
         (),
-        "What to ask; without any, or with -, each line of stdin is a question.",
+        "What to ask. Words without quotes are one question; of quoted ones, each is one. Without "
+        "any, or with -, each line of stdin is a question.",
         argument=True,
         metavar="QUESTION",
         parse=unicode,
@@ -266,8 +267,8 @@ def _drawn(caches: Iterable[Record], width: int | None) -> str:
 def with_questions(settings: Settings) -> Settings:
     """The settings with what the words of the command line name, and questions on stdin.
 
-    A question alone is about the current folder. Without a question, or with `-`, each line of
-    stdin is one.
+    A question alone is about the current folder. Words without quotes are one question. Without a
+    question, or with `-`, each line of stdin is one.
     """
     target, questions = settings.target, settings.questions
     alone = not (questions or settings.like)
@@ -279,6 +280,8 @@ def with_questions(settings: Settings) -> Settings:
         return settings
     if questions == ("-",) or not (questions or sys.stdin.isatty()):
         questions = tuple(sys.stdin.buffer.read().decode("utf-8", "replace").splitlines())
+    elif all(len(each.split()) < 2 for each in questions):  # a shell took a sentence apart
+        questions = (" ".join(questions),)
     questions = tuple(filter(None, map(str.strip, questions)))
     if not questions:
         remedy = 'write structkit ask FOLDER "QUESTION"'

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 from structkit import registry
@@ -12,9 +14,9 @@ from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.extras import BUILTIN
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
-from structkit.paths import keep_apart
-from structkit.progress import say
-from structkit.records.jsonl import Record, Records
+from structkit.paths import is_pipe, keep_apart
+from structkit.progress import announce, say
+from structkit.records.jsonl import Record, Records, accepted, raise_error, with_own_ids
 from structkit.records.lines import input_name
 from structkit.searching.options import (
     INDEX,
@@ -40,7 +42,7 @@ class Settings(WordOptions, SearchOptions):
 
     corpus: tuple[str, ...] = setting(
         ...,
-        "Embeddings (JSONL, .npy, .parquet), texts (bm25), or a saved index.",
+        "Embeddings (JSONL, .npy, .parquet), texts (bm25, or with a model), or a saved index.",
         argument=True,
         reads=True,
     )
@@ -95,11 +97,12 @@ def search(settings: Settings, *, encoding: TextEncoding | None = None) -> Itera
     """Run records: the k best documents of each query, best first, queries in input order.
 
     `method` is by default `dense`, or `bm25` where the corpus is a folder that it saved. With
-    `dense`, corpus and queries hold embeddings (or the queries texts, which `model` encodes), and
-    the score is their inner product, or the `similarity` that the model says. With `bm25` both hold
-    texts. `hybrid` does both: `texts` are the records of the corpus, and scores are scaled to 0 … 1
-    and summed, those of embeddings weighted by 0.35, those of words by the rest. A question in
-    `query` has its number as id, from 1. Equal scores are ordered by descending document id.
+    `dense`, corpus and queries hold embeddings, and the score is their inner product, or the
+    `similarity` that the model says; `model` encodes queries, and a corpus, that are texts. With
+    `bm25` both hold texts. `hybrid` does both: `texts` are the records of the corpus, unless it
+    holds texts itself, and scores are scaled to 0 … 1 and summed, those of embeddings weighted by
+    0.35, those of words by the rest. A question in `query` has its number as id, from 1. Equal
+    scores are ordered by descending document id.
     Repeated ids raise.
     """
     from structkit.scoring.runs import run_records
@@ -111,14 +114,16 @@ def search(settings: Settings, *, encoding: TextEncoding | None = None) -> Itera
     queries = question_records(
         settings.query, settings.queries, encoded=encoded, texts=method != "dense"
     )
-    _check(settings, method, encoded)
+    encodes = bool(settings.model) and method != "bm25" and holds_texts(settings.corpus)
+    _check(settings, method, encoded, encodes)
     encoding = encoding or _encoding(settings)
     said: Any = encoding.meta().get("similarity", "dot") if encoding else "dot"
     if settings.similarity is None and said != "dot":
         settings = replace(settings, similarity=said)
     query_id = None
-    for query_id, hits in _rankings(settings, method, queries, encoding):
-        yield from run_records(query_id, hits)
+    with _embedded(settings) if encodes else nullcontext(settings) as settings:
+        for query_id, hits in _rankings(settings, method, queries, encoding):
+            yield from run_records(query_id, hits)
     if query_id is None:
         say(f"{queries.lines.file} holds no queries; the run is empty")
 
@@ -144,12 +149,56 @@ def _rankings(
     return by_both(searcher, index, queries, k, encoding, field, files)
 
 
-def _check(settings: Settings, method: str, encoded: bool) -> None:
-    """Raise for settings that the method does not take; `encoded`: a model reads the queries."""
+def holds_texts(corpus: Sequence[str]) -> bool:
+    """Whether files hold records without embeddings; what can be read once is not looked into."""
+    file = corpus[0]
+    if file.endswith((".npy", ".parquet")) or not os.path.isfile(file) or is_pipe(file):
+        return False
+    first: Record = next(iter(Records.read([file])), {"embedding": None})
+    return "embedding" not in first
+
+
+@contextmanager
+def _embedded(settings: Settings) -> Iterator[Settings]:
+    """The settings with a corpus of embeddings, made of its texts by the model of the queries."""
+    from structkit.embeddings.writing import VectorFiles
+    from structkit.learning.encoding.encoding import Encoding
+
+    assert settings.model
+    reads = EncodingSettings(
+        model=settings.model,
+        field=tuple(filter(None, [settings.document_field])),
+        keep=tuple(dict.fromkeys(name for name, _ in settings.conditions)),
+        engine=settings.engine,
+        offline=settings.offline,
+    )
+    encoding = Encoding(reads)
+    announce(f"encoding {', '.join(map(input_name, settings.corpus))} with {settings.model}")
+    with TemporaryDirectory(prefix="structkit-") as folder:
+        path = os.path.join(folder, "corpus.npy")
+        records = Records.read(settings.corpus)
+        texts = accepted(lambda rows: encoding.texts(with_own_ids(rows)), records, raise_error)
+        with VectorFiles(path, fields=bool(reads.keep)) as files:
+            for rows, embeddings in encoding.windows(texts):
+                files.add(rows, embeddings)
+            files.finish(encoding.meta())
+        encoding.report()
+        yield replace(settings, corpus=(path,), texts=settings.texts or settings.corpus)
+
+
+def _check(settings: Settings, method: str, encoded: bool, encodes: bool) -> None:
+    """Raise for settings that the method does not take.
+
+    `encoded`: a model reads the queries; `encodes`: it reads the corpus, too.
+    """
     model, texts = flag("model"), flag("texts")
     searched = [name for name in flags_given(settings, SearchOptions) if name != flag("save_index")]
     refused = {
-        "dense": flags_given(settings, WordOptions),
+        "dense": [
+            name
+            for name in flags_given(settings, WordOptions)
+            if not encodes or name != flag("document_field")
+        ],
         "bm25": searched + [flag("backend")] * bool(settings.backend) + [model] * encoded,
         "hybrid": [flag("filter")] * bool(settings.filter),
     }
@@ -158,7 +207,7 @@ def _check(settings: Settings, method: str, encoded: bool) -> None:
     if others:
         problem = f"{flag('method', method)} takes no {', '.join(others)}"
         raise UserError(problem, "leave it out, or search with another method", status=2)
-    if method == "hybrid" and not settings.texts:
+    if method == "hybrid" and not settings.texts and not encodes:
         problem = f"{flag('method', 'hybrid')} needs {texts}"
         remedy = f"CORPUS holds embeddings, {texts} their records, {model} encodes the queries"
         raise UserError(problem, remedy, status=2)
@@ -206,7 +255,8 @@ def _main(settings: Settings, output: RunOutput) -> None:
     from structkit.searching.listing import write_answers
 
     lexical = method_of(settings.corpus, settings.method) == "bm25"
-    documents = settings.texts or (settings.corpus if lexical else ())
+    shows = lexical or holds_texts(settings.corpus)
+    documents = settings.texts or (settings.corpus if shows else ())
     write_answers(search(replace(settings, k=settings.k or 10)), settings.query, documents)
 
 
@@ -220,6 +270,7 @@ COMMAND = Command(
     examples="""
 structkit search pages.npy -m models/seal --queries pages.jsonl -o dense.jsonl
 structkit search codes.npy --rescore pages.npy -m models/seal --queries pages.jsonl -o run.jsonl
+structkit search functions.jsonl -m builtin --query "read a file" -k 3
 structkit search functions.jsonl --method bm25 --queries functions.jsonl -o run.jsonl
 structkit search functions.jsonl --method bm25 --save-index words --query "read a file" -k 3
 structkit search pages.npy -m models/seal --method hybrid --texts pages.jsonl --queries pages.jsonl

@@ -209,6 +209,14 @@ def add_new(identifier: str, seen: set[str]) -> None:
     seen.add(identifier)
 
 
+def with_own_ids(records: Iterable[Record]) -> Iterator[Record]:
+    """The records as they are; a repeated id raises."""
+    seen: set[str] = set()
+    for record in records:
+        add_new(record["id"], seen)
+        yield record
+
+
 def parse_each(records: Records, parse: Callable[[Record], T]) -> Iterator[tuple[str, T]]:
     """The id of each record and what `parse` makes of it; an error has file and line.
 

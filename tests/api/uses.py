@@ -28,6 +28,8 @@ def right(rows: list[Record]) -> None:
     structkit.encode(["tea"], model="builtin", as_="query", field=["text"])
     assert_type(load(Path("models/santa"), engine="torch"), LoadedModel)
     assert_type(load("builtin").encode(rows, as_="query", length=8), NDArray[np.float32])
+    structkit.search(rows, query="tea", model=load("builtin"))
+    structkit.ask(Path("src"), "how is it read", model="builtin")
     assert_type(UserError("problem", "remedy").at("file", 3).line, int)
 
 
@@ -52,6 +54,7 @@ def wrong(rows: list[Record], model: LoadedModel) -> None:
     structkit.mask_entities(rows, mask_rate=0.5)  # type: ignore  # pyright: ignore
     structkit.select(rows, where="a=1")  # type: ignore  # pyright: ignore
     structkit.fuse()  # type: ignore  # pyright: ignore
+    structkit.parse_trees(rows, model=model)  # type: ignore  # pyright: ignore
     structkit.encode(["tea"])  # type: ignore  # pyright: ignore
     load("builtin", as_="query")  # type: ignore  # pyright: ignore
     load([{"id": "1"}])  # type: ignore  # pyright: ignore

@@ -83,6 +83,18 @@ def test_questions_on_stdin(ask):
     assert found == ask(".", "metres", "area of a circle", "-k", "1", fields=["query_id", "query"])
 
 
+def test_words_without_quotes_are_one_question(ask):
+    fields = ["query_id", "query"]
+    whole = ask(".", "area of a circle", "-k", "2")
+    assert whole.stdout == ask(".", "area", "of", "a", "circle", "-k", "2").stdout
+    assert {("1", "area")} == set(ask(".", "area", fields=fields))
+    assert whole.stdout == ask("area of a circle", "-k", "2").stdout  # of the folder where one is
+    told = ask("area", "of", "a", "circle", status=1).stderr
+    assert b"area: does not exist; write structkit ask FOLDER QUESTION" in told
+    several = ask(".", "area of a circle", "metres of a", "-k", "1", fields=fields)
+    assert [("1", "area of a circle"), ("2", "metres of a")] == several
+
+
 def test_globs_choose_files(ask):
     everything = {path for (path,) in ask("area", "-k", "100", fields=["path"])}
     python = {path for (path,) in ask("area", "-k", "100", "-g", "*.py", fields=["path"])}

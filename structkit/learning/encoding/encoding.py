@@ -25,7 +25,7 @@ from structkit.learning.encoding.reading import (
     lines_of,
     windows,
 )
-from structkit.learning.encoding.settings import FIELDS, EncodingSettings
+from structkit.learning.encoding.settings import FIELDS, OPENING, EncodingSettings, Opened
 from structkit.learning.folders import content_hash, spoiled
 from structkit.learning.static import StaticEncoder, normalized
 from structkit.learning.training.tokens import Model
@@ -51,7 +51,7 @@ class Encoding:
         opened: tuple[Engine, Record] | None = None,
     ) -> None:
         self.settings, self.part = settings, settings.part
-        self.engine, self.facts = opened or open_engine(settings, device)
+        self.engine, self.facts = opened or _opened(settings) or open_engine(settings, device)
         self.encoder = encoder = self.engine.model
         self.folder: Path = self.facts["folder"]
         self.dimensions = settings.dimensions
@@ -305,6 +305,19 @@ def batches_of(lengths: Sequence[int], budget: int) -> Iterator[range]:
         end = start + max(1, budget // max(1, lengths[start]))
         yield range(start, min(end, len(lengths)))
         start = end
+
+
+def _opened(settings: EncodingSettings) -> tuple[Engine, Record] | None:
+    """A model that is open already. Errors: a setting that it was opened without."""
+    if not isinstance(model := settings.model, Opened):
+        return None
+    for name in OPENING:
+        value = getattr(settings, name)
+        usual = EncodingSettings.__dataclass_fields__[name].default
+        if value not in (usual, getattr(model.settings, name)):
+            problem = f"{flag(name, value)} is not how the model {model} was loaded"
+            raise UserError(problem, f"leave it out, or load the model with {flag(name)}", status=2)
+    return model.opened
 
 
 def check_finite(owners: Sequence[str], embeddings: Vectors, folder: Path) -> None:

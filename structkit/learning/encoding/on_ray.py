@@ -68,7 +68,7 @@ class Remote:
         settings, engine = encoding.settings, encoding.engine
         model = settings.model
         chosen: dict[str, Any] = {
-            "model": os.path.abspath(model) if os.path.isdir(model) else model,
+            "model": os.path.abspath(model) if os.path.isdir(model) else str(model),
             "engine": engine.name if engine.name in get_args(Engine) else "auto",
             "dtype": engine.dtype if engine.name == "torch" else settings.dtype,
         }

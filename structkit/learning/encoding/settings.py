@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from structkit.errors import UserError, flag
+from structkit.records.jsonl import Record
 from structkit.settings import offline_setting, setting
 
 PARTS, EMBEDDINGS = "Parts of a text", "Embeddings"
@@ -15,6 +16,7 @@ FIELDS = {
     "elements": ("xpath", "start", "end", "text"),
     "nodes": ("node", "span", "text"),
 }
+OPENING = ("pooling", "normalize", "dimensions", "dtype", "engine")  # how a model is opened
 Engine = Literal["auto", "torch", "onnx", "openvino"]
 
 
@@ -26,6 +28,13 @@ def engine_setting() -> Any:
         "these two that is there and computes the same.",
         group="speed",
     )
+
+
+class Opened(str):
+    """The name of a model that is open already, with what computes it and how it was opened."""
+
+    opened: tuple[Any, Record]
+    settings: EncodingSettings
 
 
 @dataclass(frozen=True, kw_only=True)
