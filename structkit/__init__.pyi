@@ -70,6 +70,7 @@ def collect(
     records: bool = False,
     unit: Literal['file', 'function', 'chunk', 'page', 'section', 'row', 'passage', 'sentence'] | None = None,
     chunk_chars: int = 1500,
+    glob: list[str] | tuple[str, ...] = (),
     generated: bool = False,
     shard: str | None = None,
     workers: int = 1,

@@ -134,6 +134,15 @@ def printable(text: str) -> str:
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things, in words.
+
+    >>> counted(1, "file"), counted(1200, "file")
+    ('1 file', '1,200 files')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def say(message: str) -> None:
     """One line for people, on stderr, unless they asked for quiet."""
     if not _hushed:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from structkit.asking.folder import Folder
-from structkit.collecting.ignoring import Pattern, Patterns
+from structkit.collecting.ignoring import file_filter
 from structkit.embeddings.vectors import Floats
-from structkit.errors import UserError, flag
+from structkit.errors import flag
 from structkit.progress import say
 from structkit.ranking.reranking import Query, Ranking, rerank
 from structkit.records.jsonl import Record
@@ -90,21 +89,3 @@ def chosen_passages(folder: Folder, globs: Sequence[str]) -> Floats:
         if not files.any():
             say(f"none of {len(files):,} files matches {flag('glob', ' '.join(globs))}")
     return files[folder.numbers]
-
-
-def file_filter(globs: Sequence[str]) -> Callable[[str], bool]:
-    """Whether a path matches patterns as in .gitignore; `!` excludes, and the last match counts.
-
-    >>> takes = file_filter(["*.py", "!test_*"])
-    >>> [takes(path) for path in ("src/a.py", "src/test_a.py", "a.go")]
-    [True, False, False]
-    """
-    only_out = all(each.startswith("!") for each in globs)
-    patterns = []
-    for each in ["*"] * only_out + list(globs):
-        pattern = Pattern.parse(os.fsencode(each))
-        if not pattern:
-            problem = f"{flag('glob', each)} matches no path"
-            raise UserError(problem, "write it as in .gitignore", status=2)
-        patterns.append(pattern)
-    return Patterns(patterns).choose

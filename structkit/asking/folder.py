@@ -24,7 +24,7 @@ from structkit.collecting.walking import Found, LeftOut, Source, Walk
 from structkit.embeddings.vectors import Numbers
 from structkit.errors import UserError, program
 from structkit.processes import cores
-from structkit.progress import Position, progress, say
+from structkit.progress import Position, counted, progress, say
 from structkit.records.fields import document_text
 from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 LARGE = 4 << 20  # bytes from which several processes are worth starting
 PROCESSES = 8
+ESTIMATED, LONG = 2.0, 10.0  # seconds after which a first read says how long it takes, if so long
 PAGES = (".html", ".htm", ".xhtml", *(f".{each}" for each in MARKDOWNS))
 
 WIDTH = 8  # of the name of a type
@@ -275,7 +276,9 @@ def _read(
     store: Store, changes: FileChanges, index: PassageIndex, maximum: int, *, first: bool
 ) -> PassageIndex:
     """The index of all files, with those that changed read again; told if it is the first."""
-    start, done = time.monotonic(), 0
+    start, done, told = time.monotonic(), 0, not first
+    sizes = {source.path: source.size for source, _ in changes.pending}
+    size, read_bytes = sum(sizes.values()), 0
     files, read = dict(changes.same), list[IndexedFile]()
     counts = WordCounts(index.postings.words)
     store.drop(changes.gone)
@@ -285,6 +288,11 @@ def _read(
                 store.put(file, records)
                 files[file.path] = file
                 done += 1
+                read_bytes += sizes.get(file.path, 0)
+            if not told and (taken := time.monotonic() - start) > ESTIMATED:
+                told, seconds = True, taken * size / max(1, read_bytes)
+                if seconds > LONG:
+                    say(f"reading {size:,} bytes the first time takes about {seconds:.0f} s")
             counts.extend(some.words, some.counts)
             read += [_indexed(file) for file, _ in some.files if file.passages]
             changes.faults += some.faults
@@ -293,7 +301,8 @@ def _read(
         passages = sum(file.passages for file in files.values())
         seconds, left = time.monotonic() - start, sum(bool(file.problem) for file in files.values())
         more = f"; {left:,} left out, as `{program('collect')}` tells" if left else ""
-        say(f"read {len(files):,} files, {passages:,} passages, in {seconds:.1f} s{more}")
+        texts = f"{counted(len(files), 'file')}, {counted(passages, 'passage')}"
+        say(f"read {texts}, in {seconds:.1f} s{more}")
     indexed = sorted(_indexed(file) for file in files.values() if file.passages)
     return index.update(indexed, read, counts)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
 from typing import NamedTuple
@@ -330,6 +330,24 @@ class Ignoring:
             if ignores is not None:
                 return ignores
         return False
+
+
+def file_filter(globs: Sequence[str]) -> Callable[[str], bool]:
+    """Whether a path matches patterns as in .gitignore; `!` excludes, and the last match counts.
+
+    >>> takes = file_filter(["*.py", "!test_*"])
+    >>> [takes(path) for path in ("src/a.py", "src/test_a.py", "a.go")]
+    [True, False, False]
+    """
+    only_out = all(each.startswith("!") for each in globs)
+    patterns = []
+    for each in ["*"] * only_out + list(globs):
+        pattern = Pattern.parse(os.fsencode(each))
+        if not pattern:
+            problem = f"{flag('glob', each)} matches no path"
+            raise UserError(problem, "write it as in .gitignore", status=2)
+        patterns.append(pattern)
+    return Patterns(patterns).choose
 
 
 def git_folder(root: str) -> str:

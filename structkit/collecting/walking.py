@@ -17,10 +17,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import IO, Any
 
-from structkit.collecting.ignoring import GIT, Ignoring
-from structkit.errors import UserError
+from structkit.collecting.ignoring import GIT, Ignoring, file_filter
+from structkit.errors import UserError, flag
 from structkit.extras import require
 from structkit.paths import FOLDER, SPECIAL, open_below, open_found, refuse_pipe
+from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
 from structkit.settings import setting
@@ -108,6 +109,16 @@ def readable_path(path: str) -> str:
     return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
+def glob_setting() -> Any:
+    """Which files are chosen by their paths."""
+    return setting(
+        (),
+        "Only files that match, as in .gitignore; with !, all but these.",
+        short="-g",
+        group="Files",
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class WalkOptions:
     """Which of the files found are read."""
@@ -122,17 +133,26 @@ class Walk:
 
     options: WalkOptions
     outputs: frozenset[str] = frozenset()
+    globs: Sequence[str] = ()
 
     def sources(self, paths: Sequence[str]) -> Iterator[Found]:
         """Every file under the paths, sorted by path, each once; `-` reads paths from stdin.
 
-        What a folder leaves out is read where it is named besides.
+        What a folder leaves out is read where it is named besides. Globs match the paths below the
+        one that was named, as those of `ask` do.
         """
+        takes, files, matched = file_filter(self.globs), 0, 0
         roots = {os.path.normpath(path): path for path in _paths_meant(paths)}
         named, seen = set(map(readable_path, roots)), set[tuple[str, str]]()
         for root in sorted(roots, key=lambda root: _sort_key(root, os.path.isdir(roots[root]))):
             shown = readable_path(root)
             for found in self._root(shown, roots[root]):
+                if self.globs:
+                    below = found.path.removeprefix("" if shown == "." else shown).lstrip("/")
+                    files += 1
+                    if not takes(below or posixpath.basename(shown)):
+                        continue
+                    matched += 1
                 file = found.file if isinstance(found, Source) else ""
                 if not file and found.path != shown and found.path in named:
                     continue
@@ -142,6 +162,8 @@ class Walk:
                         continue
                     seen.add(key)
                 yield found
+        if files and not matched:
+            say(f"none of {files:,} files matches {flag('glob', ' '.join(self.globs))}")
 
     def _root(self, shown: str, path: str) -> Iterator[Found]:
         try:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from structkit.collecting.walking import Walk, WalkOptions
+from structkit.collecting.ignoring import file_filter
+from structkit.collecting.walking import Walk, WalkOptions, glob_setting
 from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.extras import usual_model
@@ -75,12 +76,7 @@ class Settings(WalkOptions):
     )
     no_model: bool = setting(False, "Search by words alone.", excludes="model")
     engine: Engine = engine_setting()
-    glob: tuple[str, ...] = setting(
-        (),
-        "Only files that match, as in .gitignore; with !, all but these.",
-        short="-g",
-        group="Files",
-    )
+    glob: tuple[str, ...] = glob_setting()
     cache: str | None = setting(
         None,
         "Where to keep what was read; default: structkit/ask in $XDG_CACHE_HOME or ~/.cache.",
@@ -130,7 +126,7 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
         every = settings.list
         yield from caches(settings.folder) if every else clear(settings.folder, settings.target)
         return
-    from structkit.asking.answers import answers, file_filter
+    from structkit.asking.answers import answers
     from structkit.asking.cache import cache_file, files_of_cache, with_cache
     from structkit.asking.folder import Folder, Target
     from structkit.ranking.reranking import choose

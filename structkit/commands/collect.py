@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 import orjson
 
-from structkit.collecting.walking import Found, LeftOut, Walk, WalkOptions
+from structkit.collecting.ignoring import file_filter
+from structkit.collecting.walking import Found, LeftOut, Walk, WalkOptions, glob_setting
 from structkit.command import Command
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Rejected, Shard
@@ -56,6 +57,7 @@ class Settings(WalkOptions):
     chunk_chars: int = setting(
         1_500, "Maximum of characters in a chunk, white space not counted.", low=1
     )
+    glob: tuple[str, ...] = glob_setting()
     generated: bool = setting(False, "Include generated and minified code.", group="Files")
     shard: str | None = setting(
         None, "Keep part I of N of the files, I from 0.", metavar="I/N", group="run"
@@ -64,6 +66,7 @@ class Settings(WalkOptions):
 
     def __post_init__(self) -> None:
         self.part()
+        file_filter(self.glob)
 
     def part(self) -> Shard | None:
         """Which part of the files is wanted, if not all."""
@@ -74,9 +77,12 @@ class Settings(WalkOptions):
         if self.records:
             from structkit.collecting.units import files_of_records
 
-            found = files_of_records(self.paths)
+            takes = file_filter(self.glob)
+            every = files_of_records(self.paths)
+            found: Iterable[Found] = (each for each in every if not self.glob or takes(each.path))
         else:
-            found = Walk(self, frozenset(map(os.path.realpath, outputs))).sources(self.paths)
+            written = frozenset(map(os.path.realpath, outputs))
+            found = Walk(self, written, self.glob).sources(self.paths)
         if part := self.part():  # by path, so that an added file does not move others
             return (each for each in found if key(0, each.path) % part.count == part.index)
         return found

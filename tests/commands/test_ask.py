@@ -11,7 +11,7 @@ import pytest
 from terminals import plain, seen
 
 import structkit
-from structkit.asking import meaning
+from structkit.asking import folder, meaning
 
 FIXTURES = Path("fixtures/collect").absolute()
 LISTS = Path("fixtures/lists").absolute()
@@ -352,3 +352,17 @@ def test_a_cache_that_cannot_be_read_is_listed_without_its_folder(ask, tmp_path)
     assert [("", False, 11000)] == ask(
         "--list", "--cache", "../kept", fields=["folder", "exists", "bytes"]
     )
+
+
+def test_a_first_read_counts_files_and_says_how_long_it_takes(ask, tmp_path, monkeypatch, capsys):
+    (tmp_path / "project/one").mkdir()
+    (tmp_path / "project/one/a.py").write_text("area = 3\n")
+    assert b"read 1 file, 1 passage, in " in ask("one", "area").stderr
+    monkeypatch.setattr(folder, "ESTIMATED", 0)  # what takes seconds in a large folder
+    for least, told in ((0, True), (3600, False)):
+        monkeypatch.setattr(folder, "LONG", least)
+        list(structkit.ask(tmp_path / "project", "area", no_cache=True))
+        shown = capsys.readouterr().err
+        assert told == bool(
+            re.search(r"reading [\d,]+ bytes the first time takes about \d+ s", shown)
+        )

@@ -1,5 +1,6 @@
 """collect: what is found, what is left out and told, records in place of files."""
 
+import json
 import os
 import shutil
 import tarfile
@@ -7,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import structkit
+from structkit.errors import UserError
 from tests.jsonl import lines, read
 
 FIXTURES = Path("fixtures/collect").absolute()
@@ -176,3 +179,42 @@ def test_names_that_are_not_utf8_stay_apart(tmp_path, run, paths):
     done = run("collect", *map(os.fsdecode, paths))
     names = [record["path"].removeprefix("a.tar/") for record in read(done.stdout)]
     assert ["a\\xfe.py", "a\\xff.py"] == names, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("globs", "kept"),
+    [
+        (["*.py"], ["src/a.py", "src/test_a.py", "tests/b.py"]),
+        (["*.py", "!test_*"], ["src/a.py", "tests/b.py"]),
+        (["!tests/"], ["c.go", "src/a.py", "src/test_a.py"]),
+        (["!tests/", "!test_*"], ["c.go", "src/a.py"]),
+        (["/src/*.py"], ["src/a.py", "src/test_a.py"]),
+        (["src/"], ["src/a.py", "src/test_a.py"]),
+        (["*.zig"], []),
+    ],
+)
+def test_globs_choose_files_as_those_of_ask(run, tmp_path, globs, kept):
+    for path in ("src/a.py", "src/test_a.py", "tests/b.py", "c.go"):
+        file = tmp_path / "project" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("x = 1\n")
+    words = [word for each in globs for word in ("-g", each)]
+    for place, cwd in (("project", tmp_path), (".", tmp_path / "project")):
+        done = run("collect", place, "--unit", "file", *words, cwd=cwd)
+        assert 0 == done.returncode, done.stderr
+        paths = [json.loads(line)["path"] for line in done.stdout.splitlines()]
+        assert kept == [path.removeprefix("project/") for path in paths]
+        asked = run("ask", place, "x", "--files", "--no-cache", *words, cwd=cwd)
+        assert set(paths) == set(asked.stdout.decode().splitlines())
+        none = b"none of 4 files matches --glob *.zig" in done.stderr
+        assert none == (not kept) and b"left out" not in done.stderr
+    given = structkit.collect(tmp_path / "project", unit="file", glob=globs)
+    assert len(kept) == len(list(given))
+
+
+def test_globs_choose_records_and_a_wrong_one_is_refused():
+    files = [{"path": "a.py", "text": "x"}, {"path": "test_a.py", "text": "x"}]
+    found = structkit.collect(files, records=True, glob=["!test_*"], unit="file")
+    assert ["a.py"] == [each["path"] for each in found]
+    with pytest.raises(UserError, match="glob: Invalid git pattern: '!'"):
+        structkit.collect("src", glob=["!"])
