@@ -57,7 +57,7 @@ SENT = [
     (b'"like", "arguments": {"place": "src/shapes.py:9", "k": -1}', "k=-1 is not 1 or more"),
     (b'"ask", "arguments": {"question": ""}', "is empty; give it a value"),
     (b'"ask", "arguments": {"question": "area", "glob": [""]}', "glob is empty; give it a value"),
-    (b'"ask", "arguments": {"question": "area", "glob": ["!"]}', "Invalid git pattern: '!'"),
+    (b'"ask", "arguments": {"question": "area", "glob": ["!"]}', "glob='!' matches no path"),
     (b'"ask", "arguments": {"question": "area", "k": "many"}', "valid integer"),
     (b'"like", "arguments": {"place": "src"}', "is not FILE:LINE; write it as src/shapes.py:12"),
 ]

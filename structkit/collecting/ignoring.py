@@ -76,6 +76,8 @@ class Pattern(NamedTuple):
         ignores, text = not text.startswith(b"!"), text.removeprefix(b"!")
         folders, text = text.endswith(b"/"), text.removesuffix(b"/")
         of_path, text = b"/" in text, text.removeprefix(b"/")
+        if not text:
+            return None
         pattern = cls(ignores, folders, of_path, text)
         if pattern.is_ending or not SPECIAL.search(text):
             return pattern

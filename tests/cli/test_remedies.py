@@ -63,7 +63,7 @@ REMEDIES = [
      "search corpus.jsonl --queries queries.jsonl --method bm25"),
     ("search vectors.jsonl --queries large.jsonl", "encode queries and documents with one model",
      "search large.jsonl --queries large.jsonl"),
-    ("fuse run.jsonl run2.jsonl --method weighted --weight 1e39 --weight 1", "lower --weight",
+    ("fuse run.jsonl run2.jsonl --method weighted --weight 1e308 --weight 1e308", "lower --weight",
      "fuse run.jsonl run2.jsonl --method weighted --weight 1e3 --weight 1"),
     ("pair --queries queries.jsonl", "--queries needs --corpus; add it",
      f"{JUDGED} graded.tsv"),

@@ -140,7 +140,7 @@ def test_numpy_files(model, tmp_path):
     [
         ({"as_": "query", "length": 8, "chunk": 9}, "--chunk 9 is more than --length 8"),
         ({"as_": "query", "chunk": 9, "field": ["a", "b"]}, "--chunk takes one --field"),
-        ({"as_": "query", "pooling": "max"}, "--pooling max is not cls or mean or"),
+        ({"as_": "query", "pooling": "most"}, "--pooling most is not cls or max or mean or"),
         ({"chunk": 9, "elements": True}, "--chunk and --elements exclude each other; leave one"),
         ({"elements": True, "field": ["a", "b"]}, "--elements takes one --field; encode each"),
         ({"elements": True, "keep": ["text"]}, "--keep text: a field of that name is written"),

@@ -160,6 +160,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_time_is_linear(unit):
     def seconds(size):
