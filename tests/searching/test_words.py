@@ -109,7 +109,7 @@ def test_search_finds_them(run, tmp_path: Path):
     assert [doc_id for _, doc_id in ASKED] == found
 
 
-@pytest.mark.parametrize("ending", ["txt", "md"])  # files, and pages
+@pytest.mark.parametrize("ending", ["txt", pytest.param("md", marks=pytest.mark.long)])
 def test_ask_finds_them(run, tmp_path: Path, ending):
     for name, text in DOCUMENTS.items():
         (tmp_path / f"{name}.{ending}").write_text(text)

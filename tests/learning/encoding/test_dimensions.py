@@ -62,6 +62,7 @@ def test_more_than_there_are_is_refused(models):
         encoding_of(str(models / "plain"), dimensions=17, engine="torch").embed(TEXTS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("saved", [False, True])
 def test_search_cuts_the_queries_as_the_corpus(models, tmp_path, run, saved):
     model = str(models / "unit")
@@ -82,6 +83,7 @@ def test_search_cuts_the_queries_as_the_corpus(models, tmp_path, run, saved):
     assert [1, 1, 1] == pytest.approx([hit["score"] for hit in hits])
 
 
+@pytest.mark.long
 def test_a_corpus_that_does_not_say_so_needs_the_flag(models, tmp_path, run):
     model = str(models / "unit")
     vectors = encoding_of(model, dimensions=4, engine="torch").embed(TEXTS)

@@ -16,11 +16,16 @@ SAID = "all 8 records have the same {}; there is nothing to tell apart"
 @pytest.mark.parametrize(
     ("changes", "names"),
     [
-        ({}, None),
-        ({"query": "add"}, "query"),
-        ({"positive": "a"}, "positive"),
         ({"query": "add", "positive": "a"}, "query and the same positive"),
-        ({"negatives": ["b"]}, None),
+        *(
+            pytest.param(changes, names, marks=pytest.mark.long)
+            for changes, names in (
+                ({}, None),
+                ({"query": "add"}, "query"),
+                ({"positive": "a"}, "positive"),
+                ({"negatives": ["b"]}, None),
+            )
+        ),
     ],
 )
 def test_a_training_on_equal_queries_or_positives_says_so(run, tmp_path, changes, names):
