@@ -44,13 +44,14 @@ finally:
 print(*sorted(files), sep="\\n", file=sys.stderr)
 sys.exit(status)
 """
+# commands have a file of their own since 2026-11-26, and so do other libraries' model folders
 BOUNDS = {
-    "train santa": 31,
+    "train santa": 35,
     "ask": 44,
-    "encode": 29,
-    "search -m": 33,
-    "mask-entities": 16,
-    "score": 15,
+    "encode": 31,
+    "search -m": 35,
+    "mask-entities": 17,
+    "score": 16,
 }
 
 
