@@ -12,6 +12,7 @@ from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.lexical import c_lexical
 from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.code.preprocessor import preprocess
 
 KEYWORDS = (
     "alignas alignof auto break case char const constexpr continue default defined do double else "
@@ -42,7 +43,7 @@ OUTLINE = Outline(
     comments=DocComments(r"//|/\*"),
     names={"function_definition": "declarator", "type_definition": "declarator"},
     keywords=frozenset(KEYWORDS),
-    preprocessed=True,
+    prepare=preprocess,
 )
 
 

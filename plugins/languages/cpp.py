@@ -15,6 +15,7 @@ from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.lexical import NEVER, Form, c_lexical
 from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.code.preprocessor import preprocess
 
 KEYWORDS = (
     "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t "
@@ -58,7 +59,7 @@ OUTLINE = Outline(
     comments=DocComments(r"//|/\*"),
     names={"function_definition": "declarator", "type_definition": "declarator"},
     keywords=frozenset(KEYWORDS),
-    preprocessed=True,
+    prepare=preprocess,
     around=frozenset(("template_declaration",)),
 )
 

@@ -12,7 +12,7 @@ import tree_sitter_ruby
 from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.languages import ReleasedLanguage
 from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line, whole
-from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.code.outline import DocComments, Outline, Prepared
 from structkit.structure.spans import Span
 
 from ._heredocs import plain_heredocs
@@ -80,12 +80,18 @@ HIDDEN = (
     r"(?ms)^[ \t]*#--[ \t]*$.*?(?:^[ \t]*#\+\+[ \t]*$|\Z)"
     r"|^[ \t]*#[ \t]*:call-seq:[ \t]*$.*?(?:^[ \t]*#[ \t]*$|\Z)"
 )
+
+
+def _without_heredocs(data: bytes) -> Prepared:
+    return Prepared(plain_heredocs(data.decode("utf-8", "replace")).encode("utf-8", "replace"))
+
+
 OUTLINE = Outline(
     GRAMMAR,
     functions=("method", "singleton_method"),
     scopes=("class", "module"),
     around=frozenset(("argument_list", "call")),  # `private def …`
-    prepare=plain_heredocs,
+    prepare=_without_heredocs,
     comments=DocComments(begin=r"#(?!!)|=begin", gap="blank", skip=MAGIC, hidden=HIDDEN),
     keywords=frozenset(KEYWORDS),
     members=frozenset(("method", "singleton_method")),

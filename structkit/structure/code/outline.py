@@ -12,7 +12,6 @@ from typing import Literal
 import tree_sitter
 
 from structkit.structure.code.grammar import Grammar, line_feeds
-from structkit.structure.code.preprocessor import Preprocessed, preprocess
 
 # what a scope is called: the first word of its kind that is one of these
 KINDS = "class interface struct trait enum impl module namespace record union type annotation macro"
@@ -196,6 +195,17 @@ class DocComments:
 
 
 @dataclass(frozen=True)
+class Prepared:
+    """Code as its grammar reads it, in which everything has its place.
+
+    `names` are those of functions that a macro defines, each at its place in `data`.
+    """
+
+    data: bytes
+    names: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Outline:
     """What a language's trees call its definitions; each language's file declares one.
 
@@ -214,18 +224,16 @@ class Outline:
     around: frozenset[str] = frozenset()
     receiver: str = ""  # the field with the type of a method defined outside it
     other: tuple[str, Grammar] | None = None  # for texts in which a pattern occurs
-    prepare: Callable[[str], str] | None = None  # blanks what the grammar does not understand
+    prepare: Callable[[bytes], Prepared] | None = None  # blanks what the grammar stumbles over
     keywords: frozenset[str] = frozenset()  # what no function is called, but for these kinds
     members: frozenset[str] = frozenset()
-    preprocessed: bool = False  # C and its like: no function is inside another
 
     def parse(self, text: str, data: bytes) -> Program:
         """The program in a text, whose bytes are `data`."""
         second = self.other is not None and re.search(self.other[0], text) is not None
         grammar = self.other[1] if self.other and second else self.grammar
-        plain = self.prepare(text).encode("utf-8", "replace") if self.prepare else data
-        plain = line_feeds(plain)
-        seen = preprocess(plain) if self.preprocessed else Preprocessed(plain)
+        plain = line_feeds(data)
+        seen = self.prepare(plain) if self.prepare else Prepared(plain)
         tree = grammar.parser.parse(seen.data)
         return Program(self, data, tree, self._queries[second], seen.names)
 
@@ -298,7 +306,7 @@ class Program:
         if name in self.outline.keywords and not owner and node.type not in self.outline.members:
             return True  # `exports.default` and members may be named so
         declarator = node.child_by_field_name("declarator")
-        if not self.outline.preprocessed or declarator is None:
+        if declarator is None:  # in C and its like, no function is inside another
             return False
         if not declarator.type.endswith("_declarator") and not CONVERSION.search(name):
             return True  # without parameters

@@ -11,6 +11,8 @@ import re
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
+from structkit.structure.code.outline import Prepared
+
 ANY = re.DOTALL | re.MULTILINE
 # no group is read twice, so that time is linear: `*+` never gives back what it took
 OPAQUE = re.compile(  # comments and strings; what is open goes to the end
@@ -85,24 +87,13 @@ PART = re.compile(
 Edit = tuple[int, int, bytes]  # from, to, and what the place begins with instead: the rest is blank
 
 
-@dataclass(frozen=True)
-class Preprocessed:
-    """Code in which everything has its place, and the names of functions that a macro defines.
-
-    `names` has such a name, as the code has it, at the place of the name in `data`.
-    """
-
-    data: bytes
-    names: dict[int, tuple[str, str]] = field(default_factory=dict)
-
-
-def preprocess(data: bytes) -> Preprocessed:
+def preprocess(data: bytes) -> Prepared:
     r"""Blank the macros that a grammar stumbles over, and all branches but one where they differ.
 
     >>> preprocess(b"class A {\n  Q_OBJECT\npublic:\n};").data
     b'class A {\n          \npublic:\n};'
     >>> preprocess(b'TEST(Suite, Name) {}')
-    Preprocessed(data=b'T ff(           ) {}', names={2: ('Suite', 'Name')})
+    Prepared(data=b'T ff(           ) {}', names={2: ('Suite', 'Name')})
     """
     plain = OPAQUE.sub(_fill, data)
     directives = list(DIRECTIVE.finditer(plain))
@@ -128,7 +119,7 @@ def preprocess(data: bytes) -> Preprocessed:
     seen = bytearray(data)
     for edit in edits:
         _put(seen, edit)
-    return Preprocessed(bytes(seen), names)
+    return Prepared(bytes(seen), names)
 
 
 def _fill(match: re.Match[bytes]) -> bytes:
