@@ -293,10 +293,12 @@ class Program:
             return "", ""
         if defined := self.names.get(named.start_byte):
             return defined
-        start, kind = named.start_byte, node.child_by_field_name("type")
-        if kind and kind.text and kind.text.endswith(b"operator"):
-            start = kind.start_byte  # `A::operator int` is no name after a type
-        name = self._text(start, _end_of_name(named))
+        start, end = named.byte_range
+        if field == "declarator":  # of C++
+            kind, end = node.child_by_field_name("type"), _end_of_name(named)
+            if kind and kind.text and kind.text.endswith(b"operator"):
+                start = kind.start_byte  # `A::operator int` is no name after a type
+        name = self._text(start, end)
         return owner_and_name(name) if is_function else ("", name.strip("\"'`"))
 
     def _is_none(
@@ -345,8 +347,10 @@ class Program:
             receiver = node.child_by_field_name(outline.receiver) if outline.receiver else None
             if receiver and (match := RECEIVER.search(self._text(*receiver.byte_range))):
                 owner = match[1]
-        types = (word for each in (node, *node.named_children) for word in each.type.split("_"))
-        kinds = ["function"] if is_function else (WORDS.get(word, "") for word in types)
+        kinds = ["function"]
+        if not is_function:
+            types = (node.type, *(child.type for child in node.named_children))
+            kinds = [WORDS.get(word, "") for each in types for word in each.split("_")]
         return Definition(
             node=node,
             whole=whole,
@@ -377,6 +381,8 @@ def owner_and_name(text: str) -> tuple[str, str]:
     >>> owner_and_name("Foo::operator std::string")
     ('Foo', 'operator std::string')
     """
+    if text.isidentifier():
+        return "", text
     if text.endswith(("]", "'", '"', "`")) and (match := KEY.match(text)):
         owner, literal, computed = match["owner"], match["literal"], match["computed"]
         return owner.removesuffix(".prototype"), literal or computed
