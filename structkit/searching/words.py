@@ -312,6 +312,8 @@ def placed(text: str) -> tuple[str, list[Span]]:
     >>> placed("ﬁx")
     ('fix', [(0, 1), (0, 1), (1, 2)])
     """
+    if text.isascii():  # as most lines of code are
+        return text, [(at, at + 1) for at in range(len(text))]
     plain, places = "", list[Span]()
     for match in JOINED.finditer(text):
         made = normalize(match[0])

@@ -52,8 +52,8 @@ class Definition:
     """A function, or what holds functions: its place, its name, and what contains it.
 
     `whole` is the node with what belongs to it: decorators, `export`; `start` is the first byte,
-    attributes included. Rows count from 0, `end_row` is the last
-    one. `owner` is the type of a method that is defined outside it.
+    attributes included. Rows count from 0, `end_row` is the last one.
+    `owner` is the type of a method that is defined outside it.
     """
 
     node: tree_sitter.Node
