@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import takewhile
-from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,14 @@ import matplotlib
 import orjson
 from matplotlib import pyplot
 
+from experiments.claims import CANNOT_TELL, HELD, NOT_HELD, judged
+from experiments.claims import claims as papers
 from tests.benchmarks import table
 
 FOLDER, REPORTS = Path("docs/figures"), Path("experiments/reports")
 INK = {"light": "#333333", "dark": "#dddddd"}
 ABOVE, BELOW, OPEN = "#2a9d5c", "#d1495b", "#8a8a8a"
-VERDICTS = {"held": ABOVE, "not held": BELOW, "cannot tell": OPEN}
-DIFFERENCE = re.compile(r"(-?\d[\d.]*) \[(-?[\d.]+), (-?[\d.]+)\]")
+VERDICTS = {HELD: ABOVE, NOT_HELD: BELOW, CANNOT_TELL: OPEN}
 # a name, a value with the ends of its interval (NaN: none), and the color
 Row = tuple[str, tuple[float, float, float], str]
 FAMILY = {
@@ -42,24 +43,20 @@ UNLABELLED = {
 }
 
 
-def claims() -> None:
-    """Each claim of the papers, by its verdict: the first difference told, with its interval."""
-    told = Path("docs/results.md").read_text("utf-8")
-    panels: tuple[list[Row], list[Row]] = [], []
-    points = False
-    for cells in rows(told[told.index("| claim |") :]):
-        if told_of := cells["queries, seeds"]:  # what was not run stands where it belongs
-            points = "tasks" in told_of
-        difference = DIFFERENCE.search(cells["what came out"])
-        value, low, high = map(float, difference.groups()) if difference else (nan, nan, nan)
-        [color] = [VERDICTS[each] for each in VERDICTS if cells["here"].startswith(each)]
-        panels[points].append((re.sub("[*`]", "", cells["claim"]), (value, low, high), color))
-    heights = [len(panel) + 2 for panel in panels]
-    _, axes = pyplot.subplots(2, figsize=(7, 0.2 * sum(heights)), height_ratios=heights)
-    for axis, panel, unit in zip(axes, panels, ("RR@100, nDCG@10", "points of Score"), strict=True):
-        intervals(axis, panel)
-        axis.axvline(0, color=OPEN, linewidth=0.7)
-        axis.set_xlabel(f"difference, {unit}")
+def claims(paper: str) -> None:
+    """Draw the difference behind each of a paper's claims, in the color of its verdict."""
+    found = [(claim, *judged(claim)) for claim in dict(papers())[paper]]
+    # a claim that goes on with the one before it has no name of its own
+    panel: list[Row] = [
+        (claim.claim, (difference.value, difference.low, difference.high), VERDICTS[verdict])
+        for claim, verdict, _, difference in found
+        if difference and not claim.claim.startswith("…")
+    ]
+    _, axis = pyplot.subplots(figsize=(5, 0.24 * (len(panel) + 2)))
+    intervals(axis, panel)
+    axis.axvline(0, color=OPEN, linewidth=0.7)
+    points = any(difference and difference.matters > 1 for *_, difference in found)
+    axis.set_xlabel(f"difference, {'points of Score' if points else 'RR@100 or nDCG@10'}")
 
 
 def intervals(axis: Any, found: Sequence[Row]) -> None:
@@ -164,7 +161,7 @@ STYLE = {
     "axes.labelsize": 8,
 }
 FIGURES: dict[str, Callable[[], None]] = {
-    "claims": claims,
+    **{f"claims-{paper.lower()}": partial(claims, paper) for paper in ("SANTA", "SEAL", "StrAE")},
     "ask": ask,
     "quantized": quantized,
     "tasks": tasks,

@@ -32,6 +32,7 @@ from typing import Any
 
 import numpy as np
 import orjson
+from scipy.stats import chi2
 
 from structkit.commands.score.table import table
 from structkit.scoring.measures import Values, compare, interval
@@ -211,32 +212,68 @@ def _on(comparison: Record) -> str:
 
 
 def pooled(comparisons: Sequence[Record], name: str, *sets: str) -> list[Record]:
-    """Each pair's difference over several sets: a mean, weighted by the inverse of the variances.
+    """Each pair's difference over several sets, as a random-effects mean.
+
+    Languages differ by more than chance (`p_Q` is of Cochran's test), so that the interval has to
+    hold their variance too (DerSimonian and Laird, Meta-analysis in clinical trials, 1986).
+    `fixed` is the mean weighted by the inverse of the variances alone; `over_queries` weighs each
+    set by its number of queries, where that is known.
 
     >>> ends = {"difference_low": -1.96, "difference_high": 1.96}
     >>> pair = {"system": "sda", "against": "start", "difference": 0.0, **ends}
     >>> [found] = pooled([pair | {"measure": each} for each in ("go", "php")], "all", "go", "php")
     >>> round(found["difference_high"], 3), found["p_normal"]
     (1.386, 1.0)
+    >>> far = pair | {"difference": 8.0, "difference_low": 6.04, "difference_high": 9.96}
+    >>> [found] = pooled([pair | {"measure": "go"}, far | {"measure": "php"}], "all", "go", "php")
+    >>> [round(found[each], 2) for each in ("difference", "difference_low", "difference_high", "Q")]
+    [4.0, -3.84, 11.84, 32.0]
     """
     of_pair: dict[tuple[str, str], list[Record]] = {}
     for each in comparisons:
         if each.get("measure") in sets:
             of_pair.setdefault((each["system"], each["against"]), []).append(each)
-    found = []
-    for (system, against), parts in of_pair.items():
-        errors = [(each["difference_high"] - each["difference_low"]) / 2 / Z for each in parts]
-        weights = [error**-2 for error in errors]
-        differences = [each["difference"] for each in parts]
-        mean = sum(map(math.prod, zip(weights, differences, strict=True))) / sum(weights)
-        error = sum(weights) ** -0.5
-        found.append(
-            {
-                **{"system": system, "against": against, "measure": name, "difference": mean},
-                **{"difference_low": mean - Z * error, "difference_high": mean + Z * error},
-                "p_normal": math.erfc(abs(mean) / error / math.sqrt(2)),
-            }
-        )
+    return [
+        {"system": system, "against": against, "measure": name, **random_effects(parts)}
+        for (system, against), parts in of_pair.items()
+    ]
+
+
+def random_effects(parts: Sequence[Record]) -> Record:
+    """The means of `pooled` over the sets of one pair."""
+    differences = np.array([each["difference"] for each in parts])
+    widths = [each["difference_high"] - each["difference_low"] for each in parts]
+    variances = (np.array(widths) / 2 / Z) ** 2
+
+    def mean(weights: np.ndarray) -> tuple[float, float]:
+        share = weights / weights.sum()
+        return float(share @ differences), float(math.sqrt(share**2 @ variances))
+
+    fixed = 1 / variances
+    common, error = mean(fixed)
+    spread = float(fixed @ (differences - common) ** 2)  # Cochran's Q
+    excess = max(0.0, spread - (len(parts) - 1))
+    between = excess / (fixed.sum() - (fixed**2).sum() / fixed.sum()) if excess else 0.0
+    weights = 1 / (variances + between)
+    center, wider = float(weights @ differences / weights.sum()), float(weights.sum() ** -0.5)
+    found: Record = {
+        "difference": center,
+        "difference_low": center - Z * wider,
+        "difference_high": center + Z * wider,
+        "p_normal": math.erfc(abs(center) / wider / math.sqrt(2)),
+        "fixed": common,
+        "fixed_low": common - Z * error,
+        "fixed_high": common + Z * error,
+        "Q": spread,
+        "p_Q": float(chi2.sf(spread, len(parts) - 1)),
+    }
+    if all("queries" in each for each in parts):
+        average, error = mean(np.array([float(each["queries"]) for each in parts]))
+        found |= {
+            "over_queries": average,
+            "over_queries_low": average - Z * error,
+            "over_queries_high": average + Z * error,
+        }
     return found
 
 
@@ -253,7 +290,8 @@ def of_sets(
             row = rows.setdefault(each["system"], {key: each[key] for key in ("system", "seeds")})
             ends = [end for end in ("", *ENDS) if f"{measure}{end}" in each]
             row |= {f"{name}{end}": each[f"{measure}{end}"] for end in ends}
-        compared += [each | {"measure": name} for each in systems.comparisons(against)]
+        found = {"measure": name, "queries": systems.queries}
+        compared += [each | found for each in systems.comparisons(against)]
     return list(rows.values()), compared
 
 
@@ -346,12 +384,18 @@ def section(name: str, content: Mapping[str, Any], words: str) -> str:
         words.strip(),
         table([main_values(row, suite=suite) for row in content["rows"]], markdown=True),
         f"Stated hypotheses, corrected for {len(stated)}:" if stated else "",
-        table(stated, markdown=True),
+        table([tested(each) for each in stated], markdown=True),
         f"```sh\n{content['command']}\n```",
         f"{seeds}{trainings}All values with their intervals, the hashes of the data and {others} "
         f"other pairs, uncorrected, are in [{name}.json](reports/{name}.json).",
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def tested(comparison: Record) -> Record:
+    """The columns of a stated hypothesis."""
+    names = ("system", "against", "measure", "task", *TESTED, *P_VALUES, "p_holm")
+    return {name: comparison[name] for name in names if name in comparison}
 
 
 def duration(trainings: Sequence[Record]) -> str:
