@@ -20,7 +20,7 @@ from experiments.claims import (
     results,
     verdict,
 )
-from experiments.report import random_effects
+from experiments.pooling import random_effects
 
 
 def test_the_page_of_claims_is_what_the_reports_give():
