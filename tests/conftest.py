@@ -176,6 +176,22 @@ def run(tmp_path: Path) -> Run:
     return run
 
 
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of an encoder that was not trained."""
+    from tests.model_encodings import untrained  # seconds, for torch
+
+    return untrained(tmp_path_factory.mktemp("encoder"))
+
+
+@pytest.fixture(scope="session", params=["bert", "roberta", "modernbert", "xlm-roberta"])
+def bert_like(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of a small random encoder like BERT."""
+    from tests.learning.encoders.small import bert_like  # seconds, for torch
+
+    return bert_like(request.param, tmp_path_factory.mktemp("models") / request.param)
+
+
 def status_of(*words: str) -> int:
     """The exit status of `structkit WORDS`, run in this process."""
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:

@@ -1,4 +1,4 @@
-"""Records as lines of JSON, as tests write and read them."""
+"""Records as lines of JSON, as tests write and read them; and all files of a folder."""
 
 from __future__ import annotations
 
@@ -23,3 +23,8 @@ def read(source: str | bytes | Path) -> list[Any]:
     """The records of a text, or of a file."""
     text = source.read_bytes() if isinstance(source, Path) else source
     return [json.loads(line) for line in text.splitlines()]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The names of a folder's files, and their bytes."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}

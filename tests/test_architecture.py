@@ -1,6 +1,7 @@
 """The rules of the house: rooms, floors, plugins and sizes, checked from the files themselves."""
 
 import ast
+import re
 import subprocess
 import tomllib
 from graphlib import TopologicalSorter
@@ -166,6 +167,12 @@ def test_files_and_functions_stay_small(path):
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
             assert (node.end_lineno or 0) - node.lineno < 60, node.name
+
+
+@pytest.mark.parametrize("path", TESTS, ids=str)
+def test_a_test_imports_no_test(path):
+    tests = [name for name, _ in imports(path) if re.search(r"(^|\.)test_", name)]
+    assert [] == tests, "what several tests use is a module of tests/, or a fixture of conftest.py"
 
 
 def test_rooms_stay_small_and_say_what_they_are_for():

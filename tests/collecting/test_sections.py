@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from structkit.collecting.pages import LISTED, TOP, Page
 from structkit.structure.html.reader import Reader
-from tests.structure.html.test_html_laws import FRAGMENTS, documents
+from tests.structure.html.laws import FRAGMENTS, documents
 
 
 def sections(html):

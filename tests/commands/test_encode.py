@@ -11,33 +11,9 @@ from structkit import encode
 from structkit.commands.encode import encode_to_file, write
 from structkit.errors import UserError
 from structkit.learning.encoding import reading
-from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
 from structkit.records.stream import Stream
-from structkit.registry import load
-from tests import jsonl
-from tests.model_encodings import encoding_of
+from tests.model_encodings import encoding_of, records
 from tests.tolerances import TINY, rounding
-
-TEXTS = [f"word {'and more ' * (number * 7 % 23)}{number}" for number in range(60)]
-
-
-@pytest.fixture(scope="session")
-def model(tmp_path_factory):
-    """An untrained model: its vectors differ, which is all that matters here."""
-    folder = tmp_path_factory.mktemp("encode")
-    lines = ({"id": str(n), "query": text, "positive": text} for n, text in enumerate(TEXTS))
-    data = jsonl.write(folder / "train.jsonl", *lines)
-    settings = load("method", "contrastive")(
-        size="tiny", vocabulary_size=400, max_steps=0, query_length=16, document_length=64
-    )
-    output = str(folder / "model")
-    train("contrastive", settings, [data], RunOptions(output=output))
-    return output
-
-
-def records(texts=TEXTS, **extra):
-    return [{"id": f"d{place}", "text": text} | extra for place, text in enumerate(texts)]
 
 
 def vectors(found):

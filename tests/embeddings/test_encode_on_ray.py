@@ -14,8 +14,8 @@ from structkit.embeddings.writing import VectorFiles
 from structkit.learning.encoding import reading
 from structkit.learning.encoding.on_ray import Remote, spread_over
 from structkit.learning.training.tokens import Truncation
-from tests.commands.test_encode import model, records  # noqa: F401
-from tests.model_encodings import encoding_of
+from tests.jsonl import contents
+from tests.model_encodings import encoding_of, records
 
 ENCODE = ["encode", "-m", "none", "--field", "a", "--ray", "local"]
 
@@ -44,7 +44,7 @@ def test_what_others_counted_is_added():
     assert (Counter(document=5), Counter(document=3)) == (ours.texts, ours.truncated)
 
 
-def test_a_process_that_makes_its_own_encoding_embeds_the_same(model):  # noqa: F811
+def test_a_process_that_makes_its_own_encoding_embeds_the_same(model):
     encoding = encoding_of(model, "document", chunk=4, keep=["n"])
     [window] = reading.windows(encoding.texts(records(n=1)))
     rows, vectors = encoding.window(window)
@@ -55,7 +55,7 @@ def test_a_process_that_makes_its_own_encoding_embeds_the_same(model):  # noqa: 
         assert dict(encoding.truncation.texts) == dict(counts["texts"])
 
 
-def test_one_window_needs_no_ray(model, tmp_path, monkeypatch):  # noqa: F811
+def test_one_window_needs_no_ray(model, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     encoding = encoding_of(model, "document")
     encoding.spread = spread_over("local", encoding)
@@ -89,18 +89,17 @@ def made(folder, *words, **env):
     command = [sys.executable, "-c", SMALL, *words]
     variables = environment(OMP_NUM_THREADS="1", **env)
     done = completed(command, cwd=folder, env=variables, timeout=300)
-    files = {path.name: path.read_bytes() for path in folder.iterdir()}
-    return done.returncode, done.stdout, done.stderr, files
+    return done.returncode, done.stdout, done.stderr, contents(folder)
 
 
-def encoded(model, file, *flags):  # noqa: F811
+def encoded(model, file, *flags):
     """The words of an `encode` of that file."""
     words = ["encode", file, "-m", model, "--length", "9", "-o", "v.npy", *flags]
     return [*words, "--on-error", "skip", "--rejects", "rejects.jsonl"]
 
 
 @pytest.fixture(scope="module")
-def alone(model, tmp_path_factory):  # noqa: F811
+def alone(model, tmp_path_factory):
     """A file with a bad record, and what one process makes of it."""
     folder = tmp_path_factory.mktemp("alone")
     (folder / "in.jsonl").write_bytes(b"".join(BAD))
@@ -111,14 +110,14 @@ def alone(model, tmp_path_factory):  # noqa: F811
 
 @pytest.mark.long
 @with_ray
-def test_the_files_are_those_of_one_process(model, alone):  # noqa: F811
+def test_the_files_are_those_of_one_process(model, alone):
     folder, expected = alone
     assert expected == made(folder / "ray", *encoded(model, "../in.jsonl", "--ray", "local"))
 
 
 @pytest.mark.long
 @with_ray
-def test_what_a_killed_run_goes_on_with_is_the_file_of_one_process(model, alone):  # noqa: F811
+def test_what_a_killed_run_goes_on_with_is_the_file_of_one_process(model, alone):
     folder, expected = alone
     words = encoded(model, "../in.jsonl", "--ray", "local", "--resume")
     status, _, told, files = made(folder / "killed", *words, LAST="28")
@@ -128,7 +127,7 @@ def test_what_a_killed_run_goes_on_with_is_the_file_of_one_process(model, alone)
     assert expected == (status, out, told.partition(b"\n")[2], files)
 
 
-def test_a_checkpoint_counts_the_records_of_its_rows(model, tmp_path, monkeypatch):  # noqa: F811
+def test_a_checkpoint_counts_the_records_of_its_rows(model, tmp_path, monkeypatch):
     """Where windows are read ahead, a run that is resumed would otherwise leave some out."""
     monkeypatch.setattr(reading, "WINDOW", 7)
     states = []

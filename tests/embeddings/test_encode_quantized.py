@@ -9,21 +9,16 @@ from structkit.embeddings.reading import read_embeddings
 from structkit.embeddings.vectors import quantize
 from structkit.errors import UserError
 from structkit.learning.encoding.settings import EncodingSettings
-from tests import jsonl
-from tests.embeddings.test_encode_to_file import files
-from tests.learning.test_static import made
-from tests.model_encodings import encode_file
+from tests.jsonl import contents
+from tests.model_encodings import encode_file, records, token_table
 
 KINDS = ("int8", "binary")
-LINES = [{"id": f"d{n}", "text": f"word {'and more ' * (n % 7)}{n}"} for n in range(60)]
+LINES = records()
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """A table of token vectors, whose rows are the same in any batch."""
-    folder = tmp_path_factory.mktemp("model")
-    texts = jsonl.write(folder / "texts.jsonl", *LINES)
-    return str(made(folder / "model", texts, dimensions=12, vocabulary_size=400))
+    return token_table(tmp_path_factory.mktemp("table"))
 
 
 def write(model, path, lines=LINES, **options):
@@ -42,7 +37,7 @@ def test_codes_are_those_of_the_floats(model, tmp_path, kind):
     if scales is not None:
         assert (tmp_path / "codes/v.scales.f32").read_bytes() == scales.tobytes()
     write(model, tmp_path / "reused" / "v.npy", quantize=kind, reuse=str(tmp_path / "floats/v.npy"))
-    assert files(tmp_path / "codes") == files(tmp_path / "reused")
+    assert contents(tmp_path / "codes") == contents(tmp_path / "reused")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -59,7 +54,7 @@ def test_unchanged_codes_are_copied_bit_by_bit_and_serve_no_other_form(
     write(model, tmp_path / "fresh" / "v.npy", lines, quantize=kind)
     write(model, old, lines, reuse=str(old), quantize=kind)
     assert "59 of 60 records are as in" in capsys.readouterr().err
-    assert files(tmp_path / "fresh") == files(tmp_path / "old")
+    assert contents(tmp_path / "fresh") == contents(tmp_path / "old")
 
 
 @pytest.mark.parametrize("name", ["v.jsonl", "v.parquet", "-"])

@@ -13,25 +13,21 @@ from structkit.errors import UserError
 from structkit.learning.encoding import reading
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.records.stream import Stream
-from tests.commands.test_encode import model, records  # noqa: F401
-from tests.model_encodings import encode_file, encoding_of
+from tests.jsonl import contents
+from tests.model_encodings import encode_file, encoding_of, records, stopped_after
 
 HIDDEN = ".v.npy.partial", ".v.npy.resume"
 
 
-def write(model, path, lines=None, **options):  # noqa: F811
+def write(model, path, lines=None, **options):
     return encode_file(model, path, records(n=1) if lines is None else lines, **options)
 
 
-def files(folder):
-    return {file.name: file.read_bytes() for file in folder.iterdir()}
-
-
-def test_chunks_and_fields_stand_beside_the_vectors(model, tmp_path):  # noqa: F811
+def test_chunks_and_fields_stand_beside_the_vectors(model, tmp_path):
     path = tmp_path / "v.npy"
     meta = write(model, path, chunk=4, keep=["n"])
     names = ["v.doc_ids.txt", "v.fields.jsonl", "v.hashes.txt", "v.ids.txt", "v.meta.json", "v.npy"]
-    assert names == sorted(files(tmp_path))
+    assert names == sorted(contents(tmp_path))
     corpus = read_embeddings([str(path)], fields=True)
     assert meta["count"] == len(corpus.ids) > 60 == len(set(corpus.doc_ids))
     assert "d1#0" in corpus.ids and {"n", "start", "end", "lines"} == set(corpus.fields[0])
@@ -39,16 +35,16 @@ def test_chunks_and_fields_stand_beside_the_vectors(model, tmp_path):  # noqa: F
 
 
 @pytest.mark.parametrize("name", ["v.npy", "v.parquet"])
-def test_no_record_at_all(model, tmp_path, name):  # noqa: F811
+def test_no_record_at_all(model, tmp_path, name):
     (tmp_path / "empty.jsonl").write_text("\n")
-    before = files(tmp_path)
+    before = contents(tmp_path)
     stream = Stream([str(tmp_path / "empty.jsonl")], str(tmp_path / name))
     with pytest.raises(UserError, match="empty.jsonl: holds no record to encode; name a file"):
         command_line(encoding_of(model, "document"), stream)
-    assert before == files(tmp_path)
+    assert before == contents(tmp_path)
 
 
-def test_parquet(model, tmp_path):  # noqa: F811
+def test_parquet(model, tmp_path):
     names = [str(tmp_path / f"v.{ending}") for ending in ("npy", "parquet")]
     of_npy, meta = (write(model, name, chunk=4, keep=["n"]) for name in names)
     file = parquet.ParquetFile(names[1])
@@ -63,13 +59,7 @@ def test_parquet(model, tmp_path):  # noqa: F811
     np.testing.assert_array_equal(expected.vectors[:999], found.vectors[:999])
 
 
-def stopped_after(lines, count):
-    """Records, and after some of them what no program survives."""
-    yield from lines[:count]
-    raise SystemExit
-
-
-def test_resume_is_the_same_as_one_run(model, tmp_path, monkeypatch, capsys):  # noqa: F811
+def test_resume_is_the_same_as_one_run(model, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(reading, "WINDOW", 7)
     lines, whole, folder = records(n=1), tmp_path / "a", tmp_path / "b"
     for each in (whole, folder):
@@ -82,7 +72,7 @@ def test_resume_is_the_same_as_one_run(model, tmp_path, monkeypatch, capsys):  #
             write(model, path, stopped_after(lines, count), **options)
         done = f"stopped after {count - count % 7} records; add --resume to continue\n"
         assert count < 7 or done in capsys.readouterr().err
-        assert set(HIDDEN) <= set(files(folder)) and not path.exists()
+        assert set(HIDDEN) <= set(contents(folder)) and not path.exists()
         for hidden in folder.iterdir():  # a kill leaves what was written since the checkpoint
             with hidden.open("ab") as handle:
                 handle.write(b'{"cut')
@@ -92,14 +82,14 @@ def test_resume_is_the_same_as_one_run(model, tmp_path, monkeypatch, capsys):  #
     with pytest.raises(UserError, match="the records differ from those that the run began with"):
         write(model, path, lines[1:], **options)
     write(model, path, **options)
-    assert files(whole) == files(folder)
+    assert contents(whole) == contents(folder)
     assert "continuing after 49 records" in capsys.readouterr().err
 
 
-def test_resume_of_a_finished_run_does_nothing(model, tmp_path, capsys):  # noqa: F811
+def test_resume_of_a_finished_run_does_nothing(model, tmp_path, capsys):
     path = tmp_path / "v.npy"
     write(model, path, keep=["n"])
-    expected = files(tmp_path)
+    expected = contents(tmp_path)
     times = {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
     assert 60 == write(model, path, keep=["n"], resume=True)["count"]
     assert "v.npy is complete: 60 records; there is nothing left to do" in capsys.readouterr().err
@@ -107,24 +97,24 @@ def test_resume_of_a_finished_run_does_nothing(model, tmp_path, capsys):  # noqa
         write(model, path, records(n=1)[1:], keep=["n"], resume=True)
     with pytest.raises(UserError, match=r"the finished run had keep \['n'\], this one has \[\]"):
         write(model, path, resume=True)
-    assert expected == files(tmp_path)
+    assert expected == contents(tmp_path)
     assert times == {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
 
 
-def test_nothing_of_another_kind_is_left(model, tmp_path):  # noqa: F811
+def test_nothing_of_another_kind_is_left(model, tmp_path):
     write(model, tmp_path / "v.npy", chunk=4, keep=["n"])
     (tmp_path / ".v.doc_ids.txt.partial").write_bytes(b"of a killed run")
     write(model, tmp_path / "v.npy")
-    assert ["v.hashes.txt", "v.ids.txt", "v.meta.json", "v.npy"] == sorted(files(tmp_path))
+    assert ["v.hashes.txt", "v.ids.txt", "v.meta.json", "v.npy"] == sorted(contents(tmp_path))
 
 
-def test_without_resume_nothing_is_left(model, tmp_path):  # noqa: F811
+def test_without_resume_nothing_is_left(model, tmp_path):
     with pytest.raises(SystemExit):
         write(model, tmp_path / "v.npy", stopped_after(records(), 30))
-    assert {} == files(tmp_path)
+    assert {} == contents(tmp_path)
 
 
-def test_two_runs_do_not_write_one_file(model, tmp_path):  # noqa: F811
+def test_two_runs_do_not_write_one_file(model, tmp_path):
     def other():
         with pytest.raises(UserError, match="is being written by another process"):
             write(model, tmp_path / "v.npy")
@@ -133,7 +123,7 @@ def test_two_runs_do_not_write_one_file(model, tmp_path):  # noqa: F811
     assert 60 == write(model, tmp_path / "v.npy", other())["count"]
 
 
-def test_wrong_usage(model, tmp_path):  # noqa: F811
+def test_wrong_usage(model, tmp_path):
     several = EncodingSettings(model=model, field=("id", "text"))
     with pytest.raises(UserError, match="several --field need JSONL output"):
         check_output(several, str(tmp_path / "v.npy"))

@@ -13,14 +13,14 @@ from structkit.embeddings.pairs import read_pairs
 from structkit.embeddings.reading import read_embeddings, read_parquet
 from structkit.errors import UserError
 from structkit.learning.encoding.encoding import check_finite
-from tests.commands.test_encode import TEXTS, model, records  # noqa: F401
 from tests.jsonl import write
+from tests.model_encodings import TEXTS, records
 
 TOLD = b'broken/model.safetensors: the model\'s embeddings of the record "d0" hold NaN or infinity'
 
 
 @pytest.fixture
-def broken(model, tmp_path):  # noqa: F811
+def broken(model, tmp_path):
     """A model whose weights are not finite."""
     folder = tmp_path / "broken"
     shutil.copytree(model, folder)
@@ -32,7 +32,7 @@ def broken(model, tmp_path):  # noqa: F811
 
 
 @pytest.mark.long
-def test_weights_that_are_not_finite_write_nothing(run, broken, tmp_path):  # noqa: F811
+def test_weights_that_are_not_finite_write_nothing(run, broken, tmp_path):
     write(tmp_path / "texts.jsonl", *records(TEXTS[:3], query="a"))
     before = sorted(tmp_path.iterdir())
     for flags in (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,14 +16,13 @@ from structkit.embeddings.reading import read_embeddings
 from structkit.embeddings.vectors import (
     TINY,
     BinaryRows,
-    EmbeddingRow,
     Int8Rows,
     Matrix,
     Vectors,
     quantize,
 )
-from structkit.embeddings.writing import VectorFiles
 from structkit.errors import UserError
+from tests.searching.index_runs import written
 
 KINDS = ("int8", "binary")
 
@@ -31,16 +30,6 @@ KINDS = ("int8", "binary")
 def rows_of(vectors: Vectors, kind: str) -> Int8Rows | BinaryRows:
     codes, scales = quantize(vectors, kind)
     return BinaryRows(codes, vectors.shape[1]) if scales is None else Int8Rows(codes, scales)
-
-
-def written(path: Path, vectors: Vectors, kind: str | None, ids: Sequence[str] = ()) -> str:
-    ids = ids or [f"r{number}" for number in range(len(vectors))]
-    with VectorFiles(str(path), hashes=True, quantize=kind) as files:
-        for first in range(0, len(ids), 3):
-            some = [EmbeddingRow(each, hash=f"h{each}") for each in ids[first : first + 3]]
-            files.add(some, vectors[first : first + 3])
-        files.finish({"quantize": kind} if kind else {})
-    return str(path)
 
 
 def drawn(rows: int, dimensions: int) -> Vectors:

@@ -12,15 +12,18 @@ from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
 from structkit.learning.encoding import reading
 from structkit.learning.encoding.settings import EncodingSettings
-from tests.commands.test_encode import model, records  # noqa: F401
-from tests.embeddings.test_encode_quantized import model as table  # noqa: F401
-from tests.embeddings.test_encode_to_file import stopped_after
-from tests.jsonl import write
-from tests.learning.strae.test_tree_nodes import trained  # noqa: F401
-from tests.model_encodings import encode_file, encoding_of
+from tests.jsonl import read, write
+from tests.learning.strae.samples import trained
+from tests.model_encodings import encode_file, encoding_of, records, stopped_after, token_table
 from tests.tolerances import TINY, rounding
 
+TREES = ["(X (X (X The) (X (X black) (X cat))) (X sleeps))", "(X cat)", "(X (X The) (X cat))"]
 HTML = "<html><body><h1>Title {0}</h1><p>Some text {0}</p><p>More of it</p></body></html>"
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    return token_table(tmp_path_factory.mktemp("table"))
 
 
 def edited(lines):
@@ -47,7 +50,7 @@ def same_but_for_rounding(folder, other):
     np.testing.assert_allclose(found, expected, **rounding(TINY))
 
 
-def fresh_and_reused(model, tmp_path, old, new, **options):  # noqa: F811
+def fresh_and_reused(model, tmp_path, old, new, **options):
     for name in ("old", "fresh", "reused"):
         (tmp_path / name).mkdir()
     encode_file(model, tmp_path / "old/v.npy", old, **options)
@@ -58,7 +61,7 @@ def fresh_and_reused(model, tmp_path, old, new, **options):  # noqa: F811
     return np.load(tmp_path / "old/v.npy"), np.load(tmp_path / "reused/v.npy")
 
 
-def test_rows_are_copied_and_the_rest_encoded(model, tmp_path, capsys):  # noqa: F811
+def test_rows_are_copied_and_the_rest_encoded(model, tmp_path, capsys):
     lines = records(n=1)
     old, new = fresh_and_reused(model, tmp_path, lines, edited(lines), keep=["n"])
     told = f"57 of 60 records are as in {tmp_path}/old/v.npy\n"
@@ -68,7 +71,7 @@ def test_rows_are_copied_and_the_rest_encoded(model, tmp_path, capsys):  # noqa:
 
 
 @pytest.mark.parametrize("window", [3, 2048])
-def test_chunks(model, tmp_path, monkeypatch, window):  # noqa: F811
+def test_chunks(model, tmp_path, monkeypatch, window):
     monkeypatch.setattr(reading, "WINDOW", window)
     lines = records(n=1)
     new = [{**line, "n": 2} for line in edited([*lines, {**lines[1], "id": "twice"}])]
@@ -78,7 +81,7 @@ def test_chunks(model, tmp_path, monkeypatch, window):  # noqa: F811
     assert {"moved#0", "moved#1"} <= set(found.ids)
 
 
-def test_elements_stand_where_they_stand_now(model, tmp_path):  # noqa: F811
+def test_elements_stand_where_they_stand_now(model, tmp_path):
     old = [{"id": str(i), "html": HTML.format(i)} for i in range(9)]
     new = [dict(record) for record in old]
     new[2]["html"] = new[2]["html"].replace("<h1>", "<h1 class='x'>")  # moved, not changed
@@ -90,7 +93,7 @@ def test_elements_stand_where_they_stand_now(model, tmp_path):  # noqa: F811
     assert where[0].read_bytes() != where[1].read_bytes()
 
 
-def test_the_output_may_be_the_older_file(run, model, tmp_path):  # noqa: F811
+def test_the_output_may_be_the_older_file(run, model, tmp_path):
     def encode(*flags):
         done = run("encode", "-m", model, "lines.jsonl", *flags)
         assert 0 == done.returncode, done.stderr
@@ -110,7 +113,7 @@ def test_the_output_may_be_the_older_file(run, model, tmp_path):  # noqa: F811
         np.testing.assert_array_equal(np.load(tmp_path / "v.npy"), other.vectors[0:60])
 
 
-def test_other_settings_reuse_nothing_and_say_so(model, tmp_path, capsys):  # noqa: F811
+def test_other_settings_reuse_nothing_and_say_so(model, tmp_path, capsys):
     lines, torch = records(n=1), {"engine": "torch"}  # others are chosen by their speed
     old = str(tmp_path / "old.npy")
     encode_file(model, old, lines, chunk=4, **torch)
@@ -136,7 +139,7 @@ def test_other_settings_reuse_nothing_and_say_so(model, tmp_path, capsys):  # no
     assert capsys.readouterr().err.startswith("structkit: 60 of 60 records are as in ")
 
 
-def test_files_that_cannot_be_reused_are_refused(model, tmp_path):  # noqa: F811
+def test_files_that_cannot_be_reused_are_refused(model, tmp_path):
     path = tmp_path / "v.npy"
     encode_file(model, path, records())
     hashes = (tmp_path / "v.hashes.txt").read_text()
@@ -159,7 +162,7 @@ def test_files_that_cannot_be_reused_are_refused(model, tmp_path):  # noqa: F811
         encode_file(model, path, records(), reuse=str(path), field=["text", "id"])
 
 
-def test_an_unfinished_run_goes_on(model, tmp_path, monkeypatch):  # noqa: F811
+def test_an_unfinished_run_goes_on(model, tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "WINDOW", 7)
     lines, old, path = records(), str(tmp_path / "old.npy"), tmp_path / "resumed/v.npy"
     encode_file(model, old, lines)
@@ -179,16 +182,17 @@ def test_an_unfinished_run_goes_on(model, tmp_path, monkeypatch):  # noqa: F811
 
 
 @pytest.mark.parametrize("nodes", ["all", "phrases"])
-def test_nodes_of_trees(trained, tmp_path, nodes):  # noqa: F811
+def test_nodes_of_trees(tmp_path, nodes):
     """A text of one word has no phrases, and is encoded again."""
-    old = [json.loads(line) for line in open(trained[0])]
-    old.append({"id": "one", "tree": "(X cat)"})
+    strae = tmp_path / "strae" / "model"
+    trained("strae", strae, TREES, "tree", max_steps=0, minimum_count=1)
+    old = read(tmp_path / "strae" / "texts.jsonl")
     new = [*old[1:], {"id": "again", "tree": old[0]["tree"]}, {**old[1], "id": "twice"}]
-    before, after = fresh_and_reused(trained[1], tmp_path, old, new, nodes=nodes)
+    before, after = fresh_and_reused(str(strae), tmp_path, old, new, nodes=nodes)
     assert before[0].tobytes() in {row.tobytes() for row in after}
 
 
-def test_a_table_of_token_vectors_gives_the_bytes_of_a_fresh_run(table, tmp_path):  # noqa: F811
+def test_a_table_of_token_vectors_gives_the_bytes_of_a_fresh_run(table, tmp_path):
     """It computes each text alone: also what is encoded anew has the same bits."""
     lines = records()
     encode_file(table, tmp_path / "old.npy", lines)
@@ -199,13 +203,13 @@ def test_a_table_of_token_vectors_gives_the_bytes_of_a_fresh_run(table, tmp_path
         assert path.read_bytes() == (tmp_path / "reused" / path.name).read_bytes(), path.name
 
 
-def test_other_settings_leave_the_engine_its_precision(table, tmp_path):  # noqa: F811
+def test_other_settings_leave_the_engine_its_precision(table, tmp_path):
     encode_file(table, tmp_path / "old.npy", records(), length=4)
     meta = encode_file(table, tmp_path / "new.npy", records(), reuse=str(tmp_path / "old.npy"))
     assert "highest" == meta["run"]["precision"]
 
 
-def test_the_place_of_code_is_read_and_hashed(model, tmp_path, capsys):  # noqa: F811
+def test_the_place_of_code_is_read_and_hashed(model, tmp_path, capsys):
     place = {"path": "tea/pot.py", "lines": [1, 2], "scope": "class Pot", "names": ["boil"]}
     chunks = [{"id": str(n), "code": f"return {n}", **place} for n in range(3)]
     written = [

@@ -19,7 +19,7 @@ from structkit_plugins.methods.fasttext import learn, train_library
 
 from structkit import registry
 from structkit.learning.strae.subwords import buckets_of, ngrams
-from tests.learning.strae.test_unstructured import ANIMALS
+from tests.learning.strae.samples import ANIMALS
 from tests.tolerances import rounding
 
 Method = registry.load("method", "fasttext")

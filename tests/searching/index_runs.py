@@ -1,13 +1,14 @@
 """Files of embeddings, and the runs of a search over them."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from structkit.commands.search import Settings, search
-from structkit.embeddings.vectors import TextEncoding
+from structkit.embeddings.vectors import EmbeddingRow, TextEncoding, Vectors
+from structkit.embeddings.writing import VectorFiles
 from structkit.records.jsonl import Record
 from structkit.settings import make
 
@@ -26,6 +27,30 @@ def matrix(path: Path, vectors: np.ndarray, ids: list[str], **meta: object) -> s
     count, dim = vectors.shape
     Path(f"{stem}.meta.json").write_text(json.dumps({"count": count, "dim": dim, **meta}))
     return str(path)
+
+
+def written(path: Path, vectors: Vectors, kind: str | None, ids: Sequence[str] = ()) -> str:
+    ids = ids or [f"r{number}" for number in range(len(vectors))]
+    with VectorFiles(str(path), hashes=True, quantize=kind) as files:
+        for first in range(0, len(ids), 3):
+            some = [EmbeddingRow(each, hash=f"h{each}") for each in ids[first : first + 3]]
+            files.add(some, vectors[first : first + 3])
+        files.finish({"quantize": kind} if kind else {})
+    return str(path)
+
+
+def grouped() -> Vectors:
+    """600 vectors of length 1, around twenty centers."""
+    generator = np.random.default_rng(0)
+    centers = generator.normal(size=(20, SIZE))
+    rows = centers[np.arange(600) % 20] + 0.3 * generator.normal(size=(600, SIZE))
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype("f4")
+
+
+def write_queries(folder: Path, vectors: Vectors) -> str:
+    """Write twice every thirtieth vector as a query."""
+    rows = ({"id": f"q{n}", "embedding": (vectors[n] * 2).tolist()} for n in range(0, 600, 30))
+    return write(folder / "queries.jsonl", rows)
 
 
 def found(

@@ -8,13 +8,29 @@ import pytest
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
 from tests.cli.complaints import complaint
-from tests.embeddings.test_quantized import written
-from tests.searching.index_runs import SIZE, found, matrix, pairs, write
-from tests.searching.test_search_indexes import queries, vectors
+from tests.searching.index_runs import (
+    SIZE,
+    found,
+    grouped,
+    matrix,
+    pairs,
+    write,
+    write_queries,
+    written,
+)
 
-__all__ = ["queries", "vectors"]
 KINDS = ("int8", "binary")
 EVERY = "k_factor_rf=600"
+
+
+@pytest.fixture
+def vectors():
+    return grouped()
+
+
+@pytest.fixture
+def queries(tmp_path, vectors):
+    return write_queries(tmp_path, vectors)
 
 
 @pytest.fixture

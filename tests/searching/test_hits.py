@@ -11,7 +11,6 @@ from structkit import encode
 from structkit.commands.encode import write
 from structkit.errors import UserError
 from structkit.records.stream import Stream
-from tests.commands.test_encode import model  # noqa: F401
 from tests.learning.training.materials import train_on
 from tests.model_encodings import encoding_of
 from tests.searching.index_runs import found as run_of
@@ -33,7 +32,7 @@ def pages(tmp_path):
     )
 
 
-def written(source, target, model, **options):  # noqa: F811
+def written(source, target, model, **options):
     encoding = encoding_of(model, "document", **options)
     write(encoding, Stream([source], str(target)))
     return str(target)
@@ -47,7 +46,7 @@ def best(corpus, vector, tmp_path, **options):
 
 
 @pytest.mark.parametrize(("name", "index"), [("v.npy", "hnsw"), ("v.jsonl", "flat")])
-def test_a_hit_names_its_element(model, tmp_path, name, index):  # noqa: F811
+def test_a_hit_names_its_element(model, tmp_path, name, index):
     corpus = written(pages(tmp_path), tmp_path / name, model, elements=True, keep=["site"])
     asked = {"id": "q", "text": "Steep it for three minutes."}
     (query,) = encode([asked], model=model, as_="document")
@@ -65,7 +64,7 @@ def test_a_hit_names_its_element(model, tmp_path, name, index):  # noqa: F811
     assert "d1" == found
 
 
-def test_elements_in_parquet(model, tmp_path):  # noqa: F811
+def test_elements_in_parquet(model, tmp_path):
     source = pages(tmp_path)
     table = parquet.read_table(written(source, tmp_path / "v.parquet", model, elements=True))
     names = ["id", "embedding", "doc_id", "xpath", "start", "end", "text"]
@@ -80,7 +79,7 @@ def test_elements_in_parquet(model, tmp_path):  # noqa: F811
     np.testing.assert_array_equal(np.load(tmp_path / "v.npy"), vectors)
 
 
-def test_a_model_of_tagged_texts_reads_elements_with_their_tags(model, monkeypatch):  # noqa: F811
+def test_a_model_of_tagged_texts_reads_elements_with_their_tags(model, monkeypatch):
     encoding = encoding_of(model, "document", elements=True)
     assert "Press slowly" == encoding.reader.elements.of(PAGES[1])[0][-1]
     monkeypatch.setattr(
@@ -92,7 +91,7 @@ def test_a_model_of_tagged_texts_reads_elements_with_their_tags(model, monkeypat
     assert ("<li>Press<p>slowly</p></li>", "Press slowly") == (texts[-1], places[-1]["text"])
 
 
-def test_a_hit_in_code_names_its_lines(model, tmp_path):  # noqa: F811
+def test_a_hit_in_code_names_its_lines(model, tmp_path):
     documents = [{"id": "f", "code": CODE, "language": "python"}]
     source = write_lines(tmp_path / "code.jsonl", documents)
     for name in ("v.npy", "v.jsonl"):
@@ -130,7 +129,7 @@ def test_a_hit_in_a_tree_names_its_phrase(strae, tmp_path):
     assert ("t0", {"id": "t0#4", "n": 0, "node": 4, "span": [1, 3], "text": "black cat"}) == hit
 
 
-def test_documents_without_elements_are_named(model, tmp_path):  # noqa: F811
+def test_documents_without_elements_are_named(model, tmp_path):
     rows = [{"id": "1", "html": "<p>a"}, {"id": "2", "html": "<p> "}, {"id": "3", "html": 3}]
     source = write_lines(tmp_path / "in.jsonl", [*rows, {"id": "4", "text": "a"}])
     target, rejects = tmp_path / "out.jsonl", tmp_path / "rejects.jsonl"

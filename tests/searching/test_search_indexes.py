@@ -10,7 +10,7 @@ from structkit_plugins.backends.approximate import read_index
 from structkit.errors import UserError
 from structkit.searching.options import SearchOptions
 from tests.cli.complaints import complaint
-from tests.searching.index_runs import SIZE, K, found, matrix, pairs, write
+from tests.searching.index_runs import SIZE, K, found, grouped, matrix, pairs, write, write_queries
 from tests.tolerances import bound, rounding
 
 WRONG = ("0", "-1", "nan", "inf", "x", "", "1e30", "0.5", "1 2", "3,", "2.")
@@ -18,10 +18,12 @@ WRONG = ("0", "-1", "nan", "inf", "x", "", "1e30", "0.5", "1 2", "3,", "2.")
 
 @pytest.fixture
 def vectors():
-    generator = np.random.default_rng(0)
-    centers = generator.normal(size=(20, SIZE))
-    rows = centers[np.arange(600) % 20] + 0.3 * generator.normal(size=(600, SIZE))
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype("f4")
+    return grouped()
+
+
+@pytest.fixture
+def queries(tmp_path, vectors):
+    return write_queries(tmp_path, vectors)
 
 
 @pytest.fixture
@@ -37,12 +39,6 @@ def corpus(tmp_path, vectors):
         for number, row in enumerate(vectors)
     ]
     return write(tmp_path / "corpus.jsonl", rows)
-
-
-@pytest.fixture
-def queries(tmp_path, vectors):
-    rows = [{"id": f"q{n}", "embedding": (vectors[n] * 2).tolist()} for n in range(0, 600, 30)]
-    return write(tmp_path / "queries.jsonl", rows)
 
 
 @pytest.mark.parametrize(

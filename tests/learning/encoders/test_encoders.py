@@ -9,57 +9,17 @@ import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.encoders.models import train_tokenizer
 from structkit.structure.sentinels import SENTINELS
 from tests.jsonl import write
+from tests.learning.encoders.small import SHAPE, TERMS, TEXTS, save, word_tokenizer
 from tests.learning.training.materials import train_on
 from tests.tolerances import TINY, bound, rounding
 
-TEXTS = ["a b c", "", "d e f g h a b c d", "c " * 40]
-SHAPE = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4}
-SHAPE |= {"num_hidden_layers": 2, "max_position_embeddings": 66}
-TERMS = SHAPE["num_hidden_layers"] * SHAPE["intermediate_size"]  # the longest sums of each layer
 NEAR = rounding(TERMS)
-ENCODERS = {"bert": "Bert", "roberta": "Roberta", "modernbert": "ModernBert"}
-ENCODERS |= {"xlm-roberta": "XLMRoberta"}
-
-
-def word_tokenizer(*, cls):
-    """One token a letter; special tokens as BERT has them, or only an EOS token never added."""
-    words = {name: number for number, name in enumerate(["<pad>", "</s>", "<s>", *"abcdefgh?"])}
-    backend = Tokenizer(models.WordLevel(words, unk_token="?"))
-    backend.pre_tokenizer = pre_tokenizers.Whitespace()
-    if cls:
-        backend.post_processor = processors.TemplateProcessing(
-            single="<s> $A </s>",
-            pair="<s> $A </s> $B </s>",
-            special_tokens=[("<s>", 2), ("</s>", 1)],
-        )
-    names = {"cls_token": "<s>", "sep_token": "</s>"} if cls else {}
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=backend, pad_token="<pad>", eos_token="</s>", unk_token="?", **names
-    )
-
-
-def save(folder, model, tokenizer):
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return str(folder)
-
-
-@pytest.fixture(scope="session", params=list(ENCODERS))
-def bert_like(request, tmp_path_factory):
-    name = ENCODERS[request.param]
-    config, kind = (getattr(transformers, name + each) for each in ("Config", "Model"))
-    torch.manual_seed(0)
-    ids = {"pad_token_id": 0, "bos_token_id": 2, "cls_token_id": 2}
-    ids |= {"eos_token_id": 1, "sep_token_id": 1}
-    model = kind(config(vocab_size=12, **SHAPE, **ids))
-    return save(tmp_path_factory.mktemp("models") / request.param, model, word_tokenizer(cls=True))
 
 
 @pytest.fixture(scope="session")

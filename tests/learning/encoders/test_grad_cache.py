@@ -6,7 +6,7 @@ import torch
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
-from tests.learning.training.materials import write_pairs
+from tests.learning.training.materials import plain_loss, write_pairs
 from tests.tolerances import rounding
 
 
@@ -30,19 +30,6 @@ def gradients(module):
         for name, weight in module.named_parameters()
         if weight.grad is not None
     }
-
-
-def plain_loss(module, inputs):
-    """The loss of a batch with its whole graph, computed at once, and its parts."""
-    embeddings, single = {}, {}
-    for name, texts in inputs.texts.items():
-        (rows,) = texts.chunks(0)
-        embeddings[name], losses = module.embedded(inputs, name, rows)
-        single |= losses
-    loss, parts = module.objective(inputs, embeddings)
-    for name in single:
-        loss = loss + module.weights()[name] * single[name]
-    return loss, {name: part.detach() for name, part in {**parts, **single}.items()}
 
 
 def backward(module, inputs):

@@ -8,7 +8,7 @@ from transformers import XLMRobertaModel as XLMRoberta
 
 from structkit.learning.encoders import packing
 from structkit.learning.encoders.packing import Attention, Packed, Tokens, pack
-from tests.learning.encoders.test_encoders import SHAPE, TERMS
+from tests.learning.encoders.small import SHAPE, TERMS
 from tests.tolerances import rounding
 
 KINDS = [(BertConfig, BertModel), (RobertaConfig, RobertaModel), (XLMRobertaConfig, XLMRoberta)]

@@ -6,7 +6,7 @@ import transformers
 
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.encoders.models import positions
-from tests.learning.encoders.test_encoders import SHAPE, save, word_tokenizer
+from tests.learning.encoders.small import SHAPE, save, word_tokenizer
 
 IDS = {"pad_token_id": 0, "bos_token_id": 2, "cls_token_id": 2, "eos_token_id": 1}
 

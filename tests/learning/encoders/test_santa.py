@@ -19,8 +19,8 @@ from structkit.learning.training.settings import Step
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
-from tests.learning.encoders.test_encoders import save, word_tokenizer
-from tests.learning.encoders.test_grad_cache import plain_loss
+from tests.learning.encoders.small import save, word_tokenizer
+from tests.learning.training.materials import plain_loss
 from tests.tolerances import bound, rounding
 
 Method = load("method", "santa")

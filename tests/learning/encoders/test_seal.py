@@ -13,7 +13,7 @@ from structkit.records.jsonl import Records
 from structkit.registry import load
 from structkit.structure.html.tags import TAG_TOKENS
 from tests.jsonl import write
-from tests.learning.encoders.test_grad_cache import plain_loss
+from tests.learning.training.materials import plain_loss
 from tests.tolerances import TINY, bound, rounding
 
 Method = load("method", "seal")

@@ -16,6 +16,12 @@ from tests.tolerances import bound
 
 Method = registry.load("method", "strae")
 WORDS = 30
+ANIMALS = [
+    f"the {animal} {verb} the {other}"
+    for animal in ("cat", "dog", "fox", "hen")
+    for verb in ("sees", "hears", "chases")
+    for other in ("bird", "mouse", "worm")
+]
 
 
 def grown(draw, first, last, shape):

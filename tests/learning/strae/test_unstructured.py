@@ -12,16 +12,9 @@ from structkit.learning.encoders.encoder import open_model
 from structkit.learning.strae.sentences import Sentences
 from structkit.learning.strae.texts import TextIds, TextTraining, pad
 from tests.learning.strae import reference_baselines as reference
-from tests.learning.strae.samples import train_on, vocabulary, write_records
+from tests.learning.strae.samples import ANIMALS, train_on, vocabulary, write_records
 from tests.model_encodings import encoding_of
 from tests.tolerances import rounding
-
-ANIMALS = [
-    f"the {animal} {verb} the {other}"
-    for animal in ("cat", "dog", "fox", "hen")
-    for verb in ("sees", "hears", "chases")
-    for other in ("bird", "mouse", "worm")
-]
 
 
 def method(name):

@@ -85,3 +85,16 @@ def small_bert(folder):
     )  # fmt: skip
     BertModel(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+
+
+def plain_loss(module, inputs):
+    """The loss of a batch with its whole graph, computed at once, and its parts."""
+    embeddings, single = {}, {}
+    for name, texts in inputs.texts.items():
+        (rows,) = texts.chunks(0)
+        embeddings[name], losses = module.embedded(inputs, name, rows)
+        single |= losses
+    loss, parts = module.objective(inputs, embeddings)
+    for name in single:
+        loss = loss + module.weights()[name] * single[name]
+    return loss, {name: part.detach() for name, part in {**parts, **single}.items()}

@@ -22,18 +22,8 @@ from structkit.collecting.units import Units
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from structkit.structure.sentinels import SENTINEL, mask, unmask
+from tests.structure.code.sources import CODE, FIXTURES
 
-CODE = (
-    *("c", "cpp", "csharp", "go", "java", "javascript", "php", "python", "ruby", "rust"),
-    "typescript",
-)
-FIXTURES = {
-    language: [
-        path.read_text("utf-8").split("---input---\n")[1].split("\n---masked---\n")[0]
-        for path in sorted(Path("fixtures/languages", language).glob("*.txt"))
-    ]
-    for language in CODE
-}
 DATA = Path("../shared/data/codesearch")
 REAL = ("go", "java", "javascript", "php", "python", "ruby")
 EVERY = int(os.environ.get("LAWS_EVERY", "25"))

@@ -10,7 +10,7 @@ from structkit.commands.mask_entities import mask_entities
 from structkit.errors import UserError
 from structkit.registry import load
 from structkit.structure.code import grammar
-from tests.structure.code.test_language_laws import CODE
+from tests.structure.code.sources import CODE
 
 # this grammar takes 40 s for it, inside a class; the half of it takes 7 s
 SLOW = "(a)-" * 2000

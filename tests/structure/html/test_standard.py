@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from structkit.structure.html.reader import Builder, Document, Reader
 from structkit.structure.html.tags import ENDS, SEPARATORS, SILENT, STRUCTURE, tag_names
 from structkit.structure.html.xpaths import parts
-from tests.structure.html.test_html_laws import FRAGMENTS, check, reader, words_of_the_standard
+from tests.structure.html.laws import FRAGMENTS, check, reader, words_of_the_standard
 
 SUITE = Path("../shared/data/conformance/html5lib.tar.xz")
 # their content is no markup, is not shown, or is nothing but frames

@@ -8,7 +8,7 @@ from lxml import etree
 from lxml import html as trees
 
 from structkit.structure.html.xpaths import LARGE, parts
-from tests.structure.html.test_html_laws import EVERY, FRAGMENTS, documents, reader
+from tests.structure.html.laws import EVERY, FRAGMENTS, documents, reader
 
 PAGE = """<!doctype html>
 <html><head><title>Tea &amp; more</title><script>if (a < b) "<p>x</p>"</script></head>

@@ -16,7 +16,7 @@ from structkit.errors import UserError
 from structkit.structure.trees.brackets import binarize, read, unescaped, write
 from structkit.structure.trees.tree import from_spans
 from structkit.structure.trees.words import same
-from tests.structure.code.test_language_laws import FIXTURES as INPUTS
+from tests.structure.code.sources import FIXTURES as INPUTS
 from tests.structure.trees.parsed import check_arrays, parsed_texts
 
 PLAIN = ("right-branching", "left-branching", "balanced", "random", "builtin")

@@ -1,26 +1,32 @@
-"""ONNX Runtime computes what torch computes, from the start and in silence."""
+"""ONNX Runtime and OpenVINO compute what torch computes, from the start and in silence."""
 
 import json
 import os
 import re
+import sys
 from pathlib import Path
 from shutil import copytree
 
 import numpy as np
 import pytest
 import torch
+from conftest import completed, environment
 from imported import imported
 from safetensors.torch import load_file, save_file
 from transformers import T5Config, T5Model
 
+from structkit.embeddings.reading import read_matrix
 from structkit.errors import UserError
 from structkit.learning.encoding import engines
 from structkit.learning.encoding.exported import NOTES, Onnx, find_export
-from tests.learning.encoders.test_encoders import SHAPE, TEXTS, bert_like, save, word_tokenizer
+from tests.learning.encoders.small import SHAPE, TEXTS, save, word_tokenizer
 from tests.model_encodings import encoding_of
 from tests.tolerances import rounding
 
-__all__ = ["bert_like"]
+with_openvino = pytest.mark.skipif(
+    "ONEDNN_MAX_CPU_ISA" in os.environ,
+    reason="OpenVINO takes no notice of a limit on instructions, and does not run",
+)
 RECORDS = [{"id": str(number), "text": text} for number, text in enumerate(TEXTS * 3)]
 POOLINGS = ["cls", "mean", "mcls", "last-token"]
 
@@ -228,3 +234,74 @@ def test_what_onnx_does_not_take_is_refused(t5):
     assert 2 == raised.value.status
     with pytest.raises(UserError, match="no --engine 'onx'; did you mean 'onnx'"):
         encoded(t5, "onx")
+
+
+@with_openvino
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_a_bert_like_model_by_openvino(bert_like, pooling):
+    if "modernbert" not in bert_like:
+        assert_same(bert_like, "openvino", pooling=pooling)
+
+
+@with_openvino
+def test_t5_by_openvino(t5):
+    assert_same(t5, "openvino", pooling="first-decoder-token")
+
+
+@with_openvino
+@pytest.mark.long
+def test_fewer_bits(t5):
+    expected = encoded(t5, "torch")[1]
+    encoding, found, _ = encoded(t5, "openvino", dtype="bf16")
+    assert ("openvino", "bf16") == (encoding.meta()["engine"], encoding.run()["dtype"])
+    assert cosines(found, expected).min() > 0.999
+
+
+TELLING = "import os; open(os.environ['TOLD'], 'a').write('told')\n"
+SCRIPT = """
+import sys
+def watch(event, arguments):
+    if event.startswith('socket.') and event != 'socket.gethostname': print(event, arguments)
+sys.addaudithook(watch)
+sys.argv[0] = 'structkit'
+from structkit.cli import main
+main()
+"""
+
+
+@with_openvino
+@pytest.mark.long
+def test_nothing_is_told(t5, tmp_path):
+    """A package in the place of OpenVINO's telemetry notices when it is imported."""
+    (tmp_path / "openvino_telemetry").mkdir()
+    (tmp_path / "openvino_telemetry" / "__init__.py").write_text(TELLING)
+    told, home = tmp_path / "told", tmp_path / "home"
+    home.mkdir()
+    variables = environment(PYTHONPATH=str(tmp_path), TOLD=str(told), HOME=str(home))
+
+    def run(*command, **options):
+        command = [sys.executable, *command]
+        return completed(command, env=variables, check=True, **options).stdout
+
+    for _ in ("exported", "kept"):
+        command = ["encode", "-q", "-m", t5, "--engine", "openvino", "-o", str(tmp_path / "e.npy")]
+        text = b'{"id": "1", "text": "a b c"}\n'
+        assert b"" == run("-c", SCRIPT, *command, input=text)
+    assert 1 == len(read_matrix(str(tmp_path / "e.npy")).ids)
+    assert not told.exists() and not list(home.iterdir())
+    run("-c", "import openvino")
+    assert told.exists()
+
+
+@with_openvino
+def test_auto_takes_what_is_installed_and_starts_first(t5, monkeypatch):
+    assert "onnx" == encoded(t5, "auto")[0].engine.name
+    monkeypatch.setattr(engines, "find_spec", lambda package: package == "openvino" or None)
+    assert "openvino" == encoded(t5, "auto")[0].engine.name
+
+
+@with_openvino
+def test_auto_in_bfloat16(t5, monkeypatch):
+    assert encoded(t5, "auto", dtype="bf16")[0].engine.name in ("torch", "openvino")
+    monkeypatch.setattr(engines, "find_spec", lambda package: None)
+    assert "torch" == encoded(t5, "auto", dtype="bf16")[0].engine.name
