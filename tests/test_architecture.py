@@ -5,6 +5,7 @@ import re
 import subprocess
 import tomllib
 from graphlib import TopologicalSorter
+from importlib.util import resolve_name
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ FLOORS = (
     ("plugin",),
     ("commands",),
     ("cli", "api"),
+    ("structkit",),  # the package itself, which opens api
     ("__main__",),
 )
 HEIGHT = {room: height for height, floor in enumerate(FLOORS) for room in floor}
@@ -37,24 +39,50 @@ UNLIMITED = {
     *(Path("structkit/commands"), Path("structkit/cli"), *Path("plugins").iterdir()),
     *(Path("tests/commands"), Path("tests/benchmarks")),
 }
+IMPORTING = ("import_module", "__import__")
 # where a command or a model is opened: its help needs none of what it imports then
 OPENING = ("complete", "build", "untrained", "load")
 
 
 def imports(path):
-    """All names that a file imports, late ones and those for types included, with their lines."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    """All names that a file imports, absolute, with their lines.
+
+    Late imports and those for types are included, and names in strings, as `import_module` takes.
+    """
+    return imported(path.read_text("utf-8"), package_of(path))
+
+
+def imported(text, package):
+    """All names that the text of a module in a package imports, with their lines."""
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from ((each.name, node.lineno) for each in node.names)
         elif isinstance(node, ast.ImportFrom):
-            package = "." * node.level + (node.module or "")
-            yield from ((f"{package}.{each.name}", node.lineno) for each in node.names)
+            home = "." * node.level + (node.module or "")
+            home = resolve_name(home, package) if node.level else home
+            yield from ((f"{home}.{each.name}", node.lineno) for each in node.names)
+        elif isinstance(node, ast.Constant) and node.value in MODULES.keys() - {"structkit"}:
+            yield node.value, node.lineno  # the package's name alone may be the program's
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(IMPORTING):
+            given = [*node.args, *(each.value for each in node.keywords)]
+            names = (each.value for each in given if isinstance(each, ast.Constant))
+            yield from ((resolve_name(name, package), node.lineno) for name in names)
 
 
 def module_of(path):
     """The module that a file is."""
     parts = path.with_suffix("").parts
+    parts = ("structkit_plugins", *parts[1:]) if parts[0] == "plugins" else parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(path): path for path in SOURCES}
+
+
+def package_of(path):
+    """The package from which a file's relative names count."""
+    module = module_of(path)
+    return module if path.stem == "__init__" else module.rpartition(".")[0]
 
 
 def room(module):
@@ -76,17 +104,39 @@ def test_a_file_imports_only_floors_below(path):
 
 
 def test_no_imports_go_in_a_circle():
-    modules = {module_of(path): path for path in STRUCTKIT}
     graph = {
-        module: {within(modules, name) for name, _ in imports(path)} - {module, ""}
-        for module, path in modules.items()
+        module: {within(name) for name, _ in imports(path)} - {module, ""}
+        for module, path in MODULES.items()
     }
     TopologicalSorter(graph).prepare()
 
 
-def within(modules, name):
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import structkit.seeds",
+        "from structkit import seeds",
+        "from structkit.seeds import key",
+        "from .seeds import key",
+        "from . import seeds",
+        "def load():\n    from structkit.seeds import key",
+        "if TYPE_CHECKING:\n    from .seeds import key",
+        'import_module("structkit.seeds")',
+        'importlib.import_module(".seeds", __package__)',
+        'import_module(name=".seeds", package="structkit")',
+        '__import__("structkit.seeds")',
+        'HOME = "structkit.seeds"',
+        'HOMES = {"key": "structkit.seeds"}',
+    ],
+)
+def test_an_import_is_seen_in_any_form(line):
+    names = {within(name) for name, _ in imported(line, "structkit")}
+    assert "structkit.seeds" in names
+
+
+def within(name):
     """Which of our modules an imported name is, or is in; empty for others' names."""
-    while name and name not in modules:
+    while name and name not in MODULES:
         name = name.rpartition(".")[0]
     return name
 
@@ -112,9 +162,9 @@ def test_commands_do_not_import_each_other():
 @pytest.mark.parametrize("path", PLUGINS, ids=str)
 def test_a_plugin_imports_rooms_below_commands_and_helpers_beside_it(path):
     assert not rooms_of(path) & {"commands", "cli", "api"}
-    beside = {name.split(".")[1] for name, _ in imports(path) if name.startswith(".")}
-    mine = {each.stem for each in served(path)} if path.name.startswith("_") else set()
-    assert all(name.startswith("_") for name in beside - mine), beside
+    home = f"{package_of(path)}."
+    beside = {name.removeprefix(home) for name, _ in imports(path) if name.startswith(home)}
+    assert all(name.startswith("_") for name in beside), beside
 
 
 def test_a_helper_serves_one_plugin():
@@ -122,20 +172,27 @@ def test_a_helper_serves_one_plugin():
         assert len(served(helper)) == 1, (helper, served(helper))
 
 
+def test_the_heavy_half_of_a_method_has_its_name():
+    for helper in Path("plugins/methods").glob("_[a-z]*.py"):
+        assert {helper.with_name(helper.name[1:])} == served(helper)
+
+
 def served(helper):
     """The plugins that import a helper, or a helper that imports it."""
-    users = {path for path in helper.parent.glob("*.py") if imports_beside(path, helper.stem)}
+    users = {path for path in helper.parent.glob("*.py") if imports_beside(path, helper)}
     helpers = {path for path in users if path.name.startswith("_")}
     return (users - helpers).union(*map(served, helpers))
 
 
-def imports_beside(path, name):
-    return any(module.startswith(f".{name}.") for module, _ in imports(path))
+def imports_beside(path, helper):
+    return any(name.startswith(f"{module_of(helper)}.") for name, _ in imports(path))
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=str)
 def test_nobody_imports_a_plugin_by_name(path):
-    assert not [name for name, _ in imports(path) if name.startswith("structkit_plugins")]
+    named = (name for name, _ in imports(path) if name.startswith("structkit_plugins."))
+    beside = f"{package_of(path)}._" if path in PLUGINS else None
+    assert not [name for name in named if not beside or not name.startswith(beside)]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=str)

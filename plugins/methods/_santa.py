@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -20,16 +20,18 @@ from transformers import AutoConfig, AutoModelForMaskedLM
 from structkit.errors import UserError, flag, program
 from structkit.learning.encoders.dual_encoder import (
     DualEncoder,
+    build_encoder,
     check_contrast,
     interleave,
     negatives_of,
     spread,
 )
-from structkit.learning.encoders.encoder import Encoder, build_encoder
+from structkit.learning.encoders.encoder import Encoder
 from structkit.learning.encoders.grad_cache import Texts
 from structkit.learning.encoders.models import DAMAGE, PLAIN, SAFE
 from structkit.learning.encoders.packing import Tokens, pad
 from structkit.learning.encoders.poolings import decoder_states
+from structkit.learning.encoders.settings import EncoderSettings
 from structkit.learning.folders import model_folder, own_facts
 from structkit.learning.training.autograd import vocabulary_loss
 from structkit.learning.training.devices import share, total
@@ -40,13 +42,23 @@ from structkit.records.jsonl import Record
 from structkit.structure.sentinels import SENTINEL
 from structkit.structure.spans import Span
 
-if TYPE_CHECKING:
-    from .santa import Method
-
 IGNORED = -100  # what cross_entropy leaves out
 
 # this process's share of a field of all records, as tokens of a kind of text
 Take = Callable[[list[Record], str, str], Texts]
+
+
+class Losses(Protocol):
+    """The settings of SANTA's losses; source: the method `santa`."""
+
+    @property
+    def alignment_weight(self) -> float: ...
+    @property
+    def entity_weight(self) -> float: ...
+    @property
+    def align_on(self) -> str: ...
+    @property
+    def target_length(self) -> int | None: ...
 
 
 @dataclass(frozen=True)
@@ -266,25 +278,28 @@ class Inputs:
 class Santa(DualEncoder[Inputs]):
     """Both losses of SANTA, from one pass over the masked documents where that is possible."""
 
-    settings: Method
-
     def __init__(
-        self, settings: Method, encoder: Encoder, negatives: int, predictor: Predictor
+        self,
+        settings: EncoderSettings,
+        losses: Losses,
+        encoder: Encoder,
+        negatives: int,
+        predictor: Predictor,
     ) -> None:
         super().__init__(settings, encoder, negatives)
-        self.predictor = predictor
+        self.losses, self.predictor = losses, predictor
 
     def batch(self, records: list[Record], step: Step) -> Inputs:
-        settings = self.settings
-        align, predict = settings.alignment_weight > 0, settings.entity_weight > 0
+        losses = self.losses
+        align, predict = losses.alignment_weight > 0, losses.entity_weight > 0
         texts: dict[str, Texts] = {}
         masked = None
-        if settings.reads_masked:
+        if reads_masked(losses):
             masked = self.predictor.masked(records, self.field, predict=predict)
             texts["masked"] = masked.texts
         documents = self.documents(records, step)
         negatives = [text for place, text in enumerate(documents) if place % (1 + self.negatives)]
-        if align and settings.align_on == "original":
+        if align and losses.align_on == "original":
             texts["originals"] = self.field(records, "positive", "document")
         if align and negatives:
             texts["negatives"] = self.part(negatives, len(records), "document")
@@ -331,35 +346,40 @@ class Santa(DualEncoder[Inputs]):
             negatives = spread(negatives, inputs.present)
         documents = interleave(positives, negatives)  # (batch * (1 + n), dim)
         alignment = self.contrast(embeddings["queries"], documents, inputs.exclude)
-        return self.settings.alignment_weight * alignment, {"alignment": alignment.detach()}
+        return self.losses.alignment_weight * alignment, {"alignment": alignment.detach()}
 
     def weights(self) -> dict[str, float]:
-        weight = self.settings.entity_weight
+        weight = self.losses.entity_weight
         return {"entity": weight} if weight else {}
 
 
-def build(settings: Method, spool: Spool) -> Santa:
+def reads_masked(losses: Losses) -> bool:
+    """Whether a loss needs the masked documents."""
+    return losses.entity_weight > 0 or losses.align_on == "masked"
+
+
+def build(settings: EncoderSettings, spool: Spool, *, losses: Losses) -> Santa:
     """The training that the settings ask for, with or without a decoder."""
-    negatives = negatives_of(settings, spool) if settings.alignment_weight else 0
-    if settings.alignment_weight:
+    negatives = negatives_of(settings, spool) if losses.alignment_weight else 0
+    if losses.alignment_weight:
         check_contrast(spool, settings, negatives)
     in_place = encoder_only(settings)
     if in_place and settings.pooling == "first-decoder-token":
         say("the model has no decoder: pooling is cls, and masked tokens are predicted in place")
         settings = replace(settings, pooling="cls")
-    lengths = {} if in_place else {"target": settings.target_length or 0}
+    lengths = {} if in_place else {"target": losses.target_length or 0}
     encoder = build_encoder(settings, spool, head=not in_place, lengths=lengths)
-    if settings.reads_masked:
+    if reads_masked(losses):
         check_tokens(encoder.tokenizer, in_place)
     predictor: Predictor = (
-        TokensInPlace(encoder, token_head(settings, encoder.model))
+        TokensInPlace(encoder, token_head(settings.model, losses, encoder.model))
         if in_place
         else WrittenEntities()
     )
-    return Santa(settings, encoder, negatives, predictor)
+    return Santa(settings, losses, encoder, negatives, predictor)
 
 
-def encoder_only(settings: Method) -> bool:
+def encoder_only(settings: EncoderSettings) -> bool:
     """Whether the model has no decoder; one that cannot be loaded counts as having one."""
     if settings.model is None:
         return settings.architecture == "bert"
@@ -384,13 +404,13 @@ def check_tokens(tokenizer: Any, in_place: bool) -> None:
         raise UserError(problem, f"use a {model}, or align alone: {alone}")
 
 
-def token_head(settings: Method, model: Any) -> TokenHead:
-    """The head for a model: the one in its folder if it is a BERT's, otherwise a new one."""
+def token_head(start: str | None, losses: Losses, model: Any) -> TokenHead:
+    """The head for a model: the one in its start model if that is a BERT, otherwise a new one."""
     head = TokenHead(model.config.hidden_size, model.get_input_embeddings())
-    if not settings.model or not settings.entity_weight:
+    if not start or not losses.entity_weight:
         return head
     if model.config.model_type == "bert":
-        folder = _transformer(settings.model)
+        folder = _transformer(start)
         full, loading = AutoModelForMaskedLM.from_pretrained(
             folder, **SAFE, output_loading_info=True
         )
@@ -401,7 +421,7 @@ def token_head(settings: Method, model: Any) -> TokenHead:
             head.norm.eps = known.transform.LayerNorm.eps
             head.bias.data.copy_(known.bias.data)
             return head
-    say(f"the model {settings.model} has no head for masked tokens: a new one is added")
+    say(f"the model {start} has no head for masked tokens: a new one is added")
     return head
 
 

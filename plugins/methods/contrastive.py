@@ -54,10 +54,10 @@ class Method(EncoderSettings):
     def build(self, spool: Spool) -> DualEncoder[Pairs]:
         from structkit.learning.encoders.dual_encoder import (
             DualEncoder,
+            build_encoder,
             check_contrast,
             negatives_of,
         )
-        from structkit.learning.encoders.encoder import build_encoder
 
         negatives = negatives_of(self, spool)
         check_contrast(spool, self, negatives)

@@ -57,7 +57,7 @@ class Method(WordSettings, PassSettings):
     def build(self, spool: Spool) -> Any:
         import torch
 
-        from ._word_vectors import FastTextTraining, WordVectors
+        from ._fasttext import FastTextTraining, WordVectors
 
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as text:
             for index in range(len(spool)):
@@ -86,7 +86,7 @@ class Method(WordSettings, PassSettings):
 
     @classmethod
     def load(cls, folder: Path, facts: Record) -> Any:
-        from ._word_vectors import WordVectors
+        from ._fasttext import WordVectors
 
         return WordVectors.load(cls.of(facts["settings"]), folder)
 

@@ -85,12 +85,7 @@ class Method(EncoderSettings):
     def idle_options(cls) -> frozenset[str]:
         return super().idle_options() | {"mcls_every"}
 
-    @property
-    def reads_masked(self) -> bool:
-        """Whether a loss needs the masked documents."""
-        return self.entity_weight > 0 or self.align_on == "masked"
-
     def build(self, spool: Spool) -> Santa:
         from ._santa import build
 
-        return build(self, spool)
+        return build(self, spool, losses=self)

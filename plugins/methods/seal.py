@@ -25,7 +25,7 @@ from structkit.plugin import setting
 from structkit.records.jsonl import Record
 
 if TYPE_CHECKING:
-    from ._two_stages import Seal
+    from ._seal import Seal
 
 SECTION = "SEAL, section 4.1"
 ORDERS = ("element,structure", "structure,element", "joint", "element", "structure")
@@ -99,10 +99,13 @@ class Method(EncoderSettings):
         return fields
 
     def build(self, spool: Spool) -> Seal:
-        from structkit.learning.encoders.dual_encoder import check_contrast, negatives_of
-        from structkit.learning.encoders.encoder import build_encoder
+        from structkit.learning.encoders.dual_encoder import (
+            build_encoder,
+            check_contrast,
+            negatives_of,
+        )
 
-        from ._two_stages import Seal
+        from ._seal import Seal
 
         negatives = negatives_of(self, spool, usual=8)
         check_contrast(spool, self, negatives)

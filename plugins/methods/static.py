@@ -25,7 +25,7 @@ from structkit.records.jsonl import Record, text_field
 if TYPE_CHECKING:
     from structkit.learning.static import StaticEncoder
 
-    from ._distilled import Distilled
+    from ._static import Distilled
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Method(plugin.Method):
         return {"id": record["id"], "texts": [text_field(record, name) for name in names]}
 
     def build(self, spool: Spool) -> Distilled:
-        from ._distilled import Distilled, distill, from_scratch
+        from ._static import Distilled, distill, from_scratch
 
         if not len(spool) and not self.model:
             problem = "without records there are no frequencies of words"

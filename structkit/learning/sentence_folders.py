@@ -29,6 +29,7 @@ POOLING_NAMES = {
     "weighted-mean": "weightedmean",
     "last-token": "lasttoken",
 }
+MCLS_EVERY = 256  # tokens after each CLS token, unless a model says otherwise
 # how older folders name them, in the order in which they are concatenated
 LEGACY = {
     "pooling_mode_cls_token": "cls",
@@ -56,6 +57,23 @@ KEYWORDS = (
     *("model_args", "tokenizer_args", "config_args"),
     *("model_kwargs", "processor_kwargs", "config_kwargs"),
 )
+
+
+class Poolings(tuple[str, ...]):
+    """Names of poolings; those of tokens may be joined by +.
+
+    >>> "cls+max" in POOLINGS, "mcls" in POOLINGS, "cls+mcls" in POOLINGS
+    (True, True, False)
+    """
+
+    __slots__ = ()
+
+    def __contains__(self, name: object) -> bool:
+        joined = isinstance(name, str) and POOLING_NAMES.keys() >= set(name.split("+"))
+        return joined or super().__contains__(name)
+
+
+POOLINGS = Poolings((*POOLING_NAMES, "first-decoder-token", "mcls"))
 
 
 def sentence_facts(folder: Path, pooling: str | None) -> Facts:

@@ -14,7 +14,7 @@ from conftest import as_at_a_prompt, environment, python
 from floret.floret import floret as library
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from structkit_plugins.methods._word_vectors import WordVectors
+from structkit_plugins.methods._fasttext import WordVectors
 from structkit_plugins.methods.fasttext import learn, train_library
 
 from structkit import registry

@@ -11,7 +11,7 @@ from conftest import python
 from hypothesis import given
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
-from structkit_plugins.methods._distilled import common_words, with_words, zipf_weights
+from structkit_plugins.methods._static import common_words, with_words, zipf_weights
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from structkit import encode

@@ -1,27 +1,41 @@
-"""One encoder for queries and documents, trained on pairs: what contrastive methods share."""
+"""One encoder for queries and documents, its contrastive loss, and how a training begins."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from structkit.errors import UserError, flag
-from structkit.learning.encoders.encoder import Encoder, save_encoder
+from structkit.learning.encoders.encoder import (
+    Encoder,
+    after_first_text,
+    fit_tokenizer,
+    save_encoder,
+)
 from structkit.learning.encoders.grad_cache import B, Texts, backward
-from structkit.learning.encoders.losses import duplicates, info_nce
+from structkit.learning.encoders.heads import read_head
+from structkit.learning.encoders.models import (
+    add_tokens,
+    load_pretrained,
+    new_model,
+    train_tokenizer,
+)
 from structkit.learning.encoders.settings import EncoderSettings
+from structkit.learning.folders import model_folder, own_facts
 from structkit.learning.training.devices import share
-from structkit.learning.training.module import TrainingModule, adamw
+from structkit.learning.training.module import TrainingModule, adamw, seed_parameters
 from structkit.learning.training.settings import Step
 from structkit.learning.training.spool import Spool
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.seeds import random_for
+from structkit.structure.html.tags import TAG_TOKENS
 
 
 @dataclass(frozen=True)
@@ -147,6 +161,66 @@ class DualEncoder(TrainingModule, Generic[B]):
         return {**self.encoder.facts(), "document_fields": self.document_fields}
 
 
+def info_nce(
+    queries: Tensor,
+    documents: Tensor,
+    temperature: float,
+    exclude: Tensor | None = None,
+    symmetric: bool = False,
+) -> Tensor:
+    """The mean over queries of -log softmax of the positive's score among all documents.
+
+    `queries` is (batch, dim), `documents` (batch * group, dim) with the positive of query i at
+    i * group; `exclude` (batch, batch * group) is true where a document is a false negative.
+    `symmetric` averages with the loss of the positives among all queries.
+    Source: van den Oord et al. 2018, eq. 4; SANTA eq. 5.
+
+    >>> eye = torch.eye(2)
+    >>> round(info_nce(eye, eye, temperature=1.0).item(), 6)  # log(1 + exp(-1))
+    0.313262
+    """
+    group = len(documents) // len(queries)
+    scores = queries @ documents.T / temperature  # (batch, batch * group)
+    if exclude is not None:
+        scores = scores.masked_fill(exclude, float("-inf"))
+    own = torch.arange(len(queries), device=queries.device)  # (batch,)
+    loss = functional.cross_entropy(scores.float(), own * group)
+    if symmetric:
+        # only for positives: a hard negative belongs to no query
+        back = scores[:, ::group].T  # (batch positives, batch queries)
+        loss = (loss + functional.cross_entropy(back.float(), own)) / 2
+    return loss
+
+
+def duplicates(queries: Sequence[Hashable], documents: Sequence[Hashable]) -> Tensor | None:
+    """Which documents are not negatives of a query, (batch, batch * group); None if all are.
+
+    `queries` and `documents` are texts or ids, laid out as in `info_nce`. A document is excluded
+    if it equals a positive of the query or of an equal query, anywhere in the batch; a query's own
+    positive never is. None is no document, and always excluded.
+
+    >>> duplicates(["a", "b"], ["x", "x"])
+    tensor([[False,  True],
+            [ True, False]])
+    >>> duplicates(["a", "b"], ["x", "y"]) is None
+    True
+    """
+    group = len(documents) // len(queries)
+    positives = documents[::group]
+    distinct = len(set(queries)) == len(queries) and len(set(documents)) == len(documents)
+    if distinct and None not in documents:
+        return None
+    known: dict[Hashable, set[Hashable]] = {}
+    for query, positive in zip(queries, positives, strict=True):
+        known.setdefault(query, set()).add(positive)
+    rows = []
+    for own, query in enumerate(queries):
+        row = [document is None or document in known[query] for document in documents]
+        row[own * group] = False
+        rows.append(row)
+    return torch.tensor(rows)
+
+
 def negatives_of(settings: EncoderSettings, spool: Spool, usual: int = 1) -> int:
     """How many negatives each query gets: the setting, or the usual number where records have any.
 
@@ -176,6 +250,77 @@ def check_contrast(spool: Spool, settings: EncoderSettings, negatives: int) -> N
             f"{len(spool)} records in batches of {settings.batch_size} give no negatives",
             f"use at least two records and {flag('batch_size', 2)}",
         )
+
+
+def build_encoder(
+    settings: EncoderSettings,
+    spool: Spool,
+    *,
+    head: bool = False,
+    lengths: dict[str, int] | None = None,
+    tags: bool = False,
+) -> Encoder:
+    """The encoder that a training starts from: `settings.model`, or a new one from scratch.
+
+    The settings come from `complete`. `tags`: a tokenizer from scratch makes each structure tag one
+    token, unless the settings say otherwise.
+    """
+    folder: Path | None = None
+    own: Record = {}
+    pooling = settings.pooling
+    assert pooling and settings.query_length and settings.document_length
+    assert settings.mcls_every and settings.normalize is not None
+    seed_parameters(settings.seed)
+    if settings.model:
+        folder = model_folder(settings.model, offline=True)
+        own = own_facts(folder)
+        model, tokenizer = load_pretrained(
+            own.get("transformer", folder), decoder=pooling == "first-decoder-token", head=head
+        )
+        if pooling != own.get("pooling"):
+            fit_tokenizer(tokenizer, pooling)
+        if settings.tag_tokens:
+            add_tokens(model, tokenizer, TAG_TOKENS)
+    else:
+        whole = tags if settings.tag_tokens is None else settings.tag_tokens
+        model, tokenizer = _from_scratch(settings, spool, pooling, head, whole)
+    prompts = {"query": settings.query_prompt, "document": settings.document_prompt}
+    limits = {"query": settings.query_length, "document": settings.document_length}
+    encoder = Encoder(
+        model,
+        tokenizer,
+        pooling,
+        settings.normalize,
+        limits | (lengths or {}),
+        prompts={side: prompt for side, prompt in prompts.items() if prompt},
+        mcls_every=settings.mcls_every,
+        head=read_head(own.get("head", ())),
+        facts=own,
+    )
+    return after_first_text(encoder, folder) if folder else encoder
+
+
+def _from_scratch(
+    settings: EncoderSettings, spool: Spool, pooling: str, head: bool, tags: bool
+) -> tuple[Any, Any]:
+    fields = [*settings.needs, *settings.optional]
+    tokenizer = train_tokenizer(
+        spool.texts(fields),
+        settings.vocabulary_size,
+        cls=settings.architecture == "bert" or pooling in ("cls", "mcls"),
+        whole=TAG_TOKENS if tags else (),
+    )
+    decoder = pooling == "first-decoder-token"
+    return (
+        new_model(
+            settings.architecture,
+            settings.size,
+            tokenizer,
+            decoder=decoder,
+            head=head,
+        ),
+        tokenizer,
+    )
 
 
 def spread(documents: Tensor, present: Tensor | None) -> Tensor:

@@ -1,6 +1,6 @@
 """An encoder: a Hugging Face model, its tokenizer, and how its states become an embedding.
 
-It is built for a training, written to a model folder and read from one, for `encode` and `search`.
+It is trained, written to a model folder, and read from one for `encode` and `search`.
 """
 
 from __future__ import annotations
@@ -28,13 +28,10 @@ from structkit.learning.encoders.heads import (
 from structkit.learning.encoders.models import (
     DAMAGE,
     Bag,
-    add_tokens,
     end_with_eos,
     explain,
     load_pretrained,
-    new_model,
     positions,
-    train_tokenizer,
     without_tokens,
 )
 from structkit.learning.encoders.packing import Packed, Tokens, pack, pad
@@ -45,13 +42,11 @@ from structkit.learning.encoders.poolings import (
     pool_mcls,
 )
 from structkit.learning.encoders.pretrained import lower_case, natural_length, reads_with_decoder
-from structkit.learning.encoders.settings import MCLS_EVERY, POOLINGS, EncoderSettings
 from structkit.learning.folders import has_facts, model_folder, own_facts, plain_facts, read_facts
-from structkit.learning.sentence_folders import head_modules
+from structkit.learning.sentence_folders import MCLS_EVERY, POOLINGS, head_modules
 from structkit.learning.static import open_table
-from structkit.learning.training.module import TorchModel, seed_parameters
+from structkit.learning.training.module import TorchModel
 from structkit.learning.training.settings import LENGTH
-from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Chunk, Tokenizing, TokenModel
 from structkit.progress import say
 from structkit.records.jsonl import Record
@@ -236,77 +231,6 @@ def after_first_text(encoder: Encoder, folder: Path) -> Encoder:
         raise explain(folder, error) from None
     encoder.tokenizing.truncation.drain()
     return encoder
-
-
-def build_encoder(
-    settings: EncoderSettings,
-    spool: Spool,
-    *,
-    head: bool = False,
-    lengths: dict[str, int] | None = None,
-    tags: bool = False,
-) -> Encoder:
-    """The encoder that a training starts from: `settings.model`, or a new one from scratch.
-
-    The settings come from `complete`. `tags`: a tokenizer from scratch makes each structure tag one
-    token, unless the settings say otherwise.
-    """
-    folder: Path | None = None
-    own: Record = {}
-    pooling = settings.pooling
-    assert pooling and settings.query_length and settings.document_length
-    assert settings.mcls_every and settings.normalize is not None
-    seed_parameters(settings.seed)
-    if settings.model:
-        folder = model_folder(settings.model, offline=True)
-        own = own_facts(folder)
-        model, tokenizer = load_pretrained(
-            own.get("transformer", folder), decoder=pooling == "first-decoder-token", head=head
-        )
-        if pooling != own.get("pooling"):
-            fit_tokenizer(tokenizer, pooling)
-        if settings.tag_tokens:
-            add_tokens(model, tokenizer, TAG_TOKENS)
-    else:
-        whole = tags if settings.tag_tokens is None else settings.tag_tokens
-        model, tokenizer = _from_scratch(settings, spool, pooling, head, whole)
-    prompts = {"query": settings.query_prompt, "document": settings.document_prompt}
-    limits = {"query": settings.query_length, "document": settings.document_length}
-    encoder = Encoder(
-        model,
-        tokenizer,
-        pooling,
-        settings.normalize,
-        limits | (lengths or {}),
-        prompts={side: prompt for side, prompt in prompts.items() if prompt},
-        mcls_every=settings.mcls_every,
-        head=read_head(own.get("head", ())),
-        facts=own,
-    )
-    return after_first_text(encoder, folder) if folder else encoder
-
-
-def _from_scratch(
-    settings: EncoderSettings, spool: Spool, pooling: str, head: bool, tags: bool
-) -> tuple[Any, Any]:
-    fields = [*settings.needs, *settings.optional]
-    tokenizer = train_tokenizer(
-        spool.texts(fields),
-        settings.vocabulary_size,
-        cls=settings.architecture == "bert" or pooling in ("cls", "mcls"),
-        whole=TAG_TOKENS if tags else (),
-    )
-    decoder = pooling == "first-decoder-token"
-    return (
-        new_model(
-            settings.architecture,
-            settings.size,
-            tokenizer,
-            decoder=decoder,
-            head=head,
-        ),
-        tokenizer,
-    )
 
 
 def fit_tokenizer(tokenizer: Any, pooling: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,30 +16,12 @@ from structkit.learning.folders import (
     model_folder,
     own_facts,
 )
-from structkit.learning.sentence_folders import POOLING_NAMES, SIMILARITIES
+from structkit.learning.sentence_folders import MCLS_EVERY, POOLINGS, SIMILARITIES
 from structkit.learning.training.settings import LENGTH, GradientSettings
 from structkit.records.jsonl import Record
 from structkit.settings import setting, settings_of
 
-MCLS_EVERY = 256
 COSINES = 0.05  # the usual temperature of scores between -1 and 1
-
-
-class Poolings(tuple[str, ...]):
-    """Names of poolings; those of tokens may be joined by +.
-
-    >>> "cls+max" in POOLINGS, "mcls" in POOLINGS, "cls+mcls" in POOLINGS
-    (True, True, False)
-    """
-
-    __slots__ = ()
-
-    def __contains__(self, name: object) -> bool:
-        joined = isinstance(name, str) and POOLING_NAMES.keys() >= set(name.split("+"))
-        return joined or super().__contains__(name)
-
-
-POOLINGS = Poolings((*POOLING_NAMES, "first-decoder-token", "mcls"))
 
 
 @dataclass(frozen=True)
@@ -135,10 +116,11 @@ class EncoderSettings(GradientSettings, ModelSettings):
             return self.fill_in({})
         own = own_facts(model_folder(self.model, offline=True), pooling=self.pooling)
         if "transformer" in own:  # of sentence-transformers: what it leaves open, its model says
-            models = import_module("structkit.learning.encoders.models")
+            from structkit.learning.encoders.models import natural_lengths
+
             known = own.get("lengths", {})
             whole = {"query", "document"} <= known.keys()
-            own["lengths"] = known if whole else models.natural_lengths(own["transformer"]) | known
+            own["lengths"] = known if whole else natural_lengths(own["transformer"]) | known
         for kind, named in (("prompt", "prompts"), ("length", "lengths")):
             own |= {f"{side}_{kind}": value for side, value in own.get(named, {}).items()}
         if self.normalize not in (None, own.get("normalize")):
@@ -160,8 +142,9 @@ class EncoderSettings(GradientSettings, ModelSettings):
 
     @classmethod
     def load(cls, folder: Path, facts: Record) -> Any:
-        encoder = import_module("structkit.learning.encoders.encoder")
-        return encoder.load_encoder(folder, facts)
+        from structkit.learning.encoders.encoder import load_encoder
+
+        return load_encoder(folder, facts)
 
 
 def check_decoder(settings: EncoderSettings) -> None:

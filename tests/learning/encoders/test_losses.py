@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structkit.learning.encoders.losses import duplicates, info_nce
+from structkit.learning.encoders.dual_encoder import duplicates, info_nce
 from tests.tolerances import bound
 
 

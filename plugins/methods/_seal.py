@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
@@ -11,9 +9,6 @@ from structkit.learning.encoders.dual_encoder import DualEncoder, Pairs, spread
 from structkit.learning.encoders.grad_cache import Texts
 from structkit.learning.training.settings import Step
 from structkit.records.jsonl import Record
-
-if TYPE_CHECKING:
-    from .seal import Method
 
 # what a stage aligns queries with
 DOCUMENTS = {
@@ -25,8 +20,6 @@ DOCUMENTS = {
 
 class Seal(DualEncoder[Pairs]):
     """Element-aware alignment (EAL) and structure-aware learning (SAL), one stage at a time."""
-
-    settings: Method
 
     def batch(self, records: list[Record], step: Step) -> Pairs:
         count = len(records)
