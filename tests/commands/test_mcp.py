@@ -1,0 +1,192 @@
+"""`structkit mcp`, asked by the client of the protocol's own package, and by messages as bytes."""
+
+import asyncio
+import json
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import PROGRAM, environment, python
+
+FOLDER = Path("fixtures/collect/src").absolute()
+
+
+@pytest.fixture
+def home(tmp_path):
+    """Where a server starts: two folders, `src` and `docs`."""
+    pytest.importorskip("mcp", reason="mcp is not installed: pip install mcp")
+    shutil.copytree(FOLDER, tmp_path / "src")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/circle.md").write_text("# Circles\n\nThe area of a circle is in `shapes`.\n")
+    return tmp_path
+
+
+def variables(home):
+    return environment(XDG_CACHE_HOME=str(home / "cache"), OMP_NUM_THREADS="1")
+
+
+def called(home, folders, calls):
+    """What the server says of itself, its tools, and for each call whether it failed, and why."""
+    import mcp
+
+    program, *arguments = [*PROGRAM, "mcp", *folders]
+    server = mcp.StdioServerParameters(
+        command=program, args=arguments, env=variables(home), cwd=home
+    )
+
+    async def talk():
+        async with mcp.Client(mcp.stdio_client(server)) as client:
+            tools = [tool.name for tool in (await client.list_tools()).tools]
+            results = [await client.call_tool(*call) for call in calls]
+            return client.instructions, tools, [(r.is_error, r.content[0].text) for r in results]
+
+    return asyncio.run(talk())
+
+
+def places(text):
+    """The files of the answers, in their order."""
+    return [part.partition(":")[0] for part in text.split("\n\n") if part.partition(":")[1]]
+
+
+def test_an_agent_asks_about_several_folders(home):
+    question = "how is the area of a circle computed"
+    calls = [
+        ("ask", {"question": question, "k": 3}),
+        ("ask", {"question": question, "folder": "docs"}),
+        ("ask", {"question": question, "folder": str(home / "docs")}),
+        ("ask", {"question": question, "folder": "doc"}),
+        ("ask", {"question": question, "folder": "/"}),
+        ("ask", {"question": "area", "glob": ["*.go"]}),
+        ("ask", {"question": "zzzqqq xxyyzz"}),
+        ("like", {"place": "src/shapes.py:9", "k": 1}),
+        ("like", {"place": str(home / "src/shapes.py:9"), "k": 1}),
+        ("like", {"place": "src/none.py:9"}),
+    ]
+    about, tools, told = called(home, ["src", "docs"], calls)
+    assert about.endswith("Folders: src, docs")
+    assert ["ask", "like"] == tools
+    every, docs, absolute, near, outside, go, none, like, same, wrong = told
+    assert ["src", "docs", "src"] == [path.split("/")[0] for path in places(every[1])[:3]]
+    assert (False, ["docs/circle.md"]) == (docs[0], places(docs[1])) and docs == absolute
+    assert near[0] and "no folder 'doc'; did you mean 'docs'? there are: docs, src" in near[1]
+    assert outside[0] and "no folder '/'; there are: docs, src" in outside[1]
+    assert "src/shapes.go:" in go[1] and "src/shapes.py" not in go[1]
+    assert (False, "nothing answers this; ask in other words") == none
+    assert like == same and like[1].startswith("src/") and not like[1].startswith("src/shapes.py")
+    assert wrong[0] and "src/none.py: is no file with passages in src" in wrong[1]
+
+
+@pytest.mark.long
+def test_a_folder_without_text_is_reported_beside_the_answers_of_others(home):
+    (home / "empty").mkdir()
+    calls = [("ask", {"question": "circle", "k": 1})]
+    calls += [("ask", {"question": "circle", "folder": "empty"})]
+    _, _, [(failed, text), alone] = called(home, ["empty", "src"], calls)
+    place, *_, problem = text.split("\n\n")
+    assert not failed and place.startswith("src/shapes.")
+    assert "empty: holds no searchable text; name another folder" == problem
+    assert alone[0] and alone[1].endswith(problem)
+
+
+# what an agent may send, as JSON, and what it is answered with
+SENT = [
+    (b'"ask", "arguments": {"question": "area \\ud800 of", "k": 1}', "src/shapes."),
+    (b'"ask", "arguments": {"question": "area \\ud83d\\ude00 of", "k": 1}', "src/shapes."),
+    (b'"ask", "arguments": {"question": "\\udcff"}', "nothing answers this"),
+    (b'"ask", "arguments": {"question": "area", "glob": ["\\udfff"]}', "nothing answers this"),
+    (b'"ask", "arguments": {"question": "area", "folder": "\\udfff"}', "no folder '?'"),
+    (b'"like", "arguments": {"place": "\\udbff.py:2"}', "?.py: is no file with passages"),
+    (b'"ask", "arguments": {"question": "area", "k": 0}', "k=0 is not 1 or more"),
+    (b'"like", "arguments": {"place": "src/shapes.py:9", "k": -1}', "k=-1 is not 1 or more"),
+    (b'"ask", "arguments": {"question": ""}', "question is empty; give it a value"),
+    (b'"ask", "arguments": {"question": " \\n\\t "}', "question is empty; give it a value"),
+    (b'"ask", "arguments": {"question": "?!"}', "nothing answers this"),
+    (b'"ask", "arguments": {"question": "area", "glob": [""]}', "glob is empty; give it a value"),
+    (b'"ask", "arguments": {"question": "area", "glob": ["!"]}', "glob='!' matches no path"),
+    (b'"ask", "arguments": {"question": "area", "k": "many"}', "valid integer"),
+    (b'"ask", "arguments": {}', "question"),
+    (b'"tell", "arguments": {"question": "area"}', "tell"),
+    (b'"like", "arguments": {"place": "src"}', "place='src' is not FILE:LINE; write it as"),
+    (b'"ask", "arguments": {"question": "%s"}' % (b"area of " * 50_000), "src/shapes."),
+    (b'"ask", "arguments": {"question": "area\\u0000 of", "k": 1}', "src/shapes."),
+]
+START = b"""{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": \
+"2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}}
+{"jsonrpc": "2.0", "method": "notifications/initialized"}
+"""
+CALL = b'{"jsonrpc": "2.0", "id": %d, "method": "tools/call", "params": {"name": %s}}\n'
+CANCEL = b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": %d}}\n'
+
+
+def started(home, *folders):
+    return subprocess.Popen(
+        [*PROGRAM, "mcp", *folders], env=variables(home), cwd=home,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def answers(server, messages, wanted):
+    """The answers to these calls by their number, as they come."""
+    server.stdin.write(START + messages)
+    server.stdin.flush()
+    found = {}
+    while not wanted <= found.keys():
+        message = json.loads(server.stdout.readline())
+        if message.get("id") is not None:
+            found[message["id"]] = message
+    return found
+
+
+@pytest.mark.long
+def test_each_message_is_answered_and_a_wrong_argument_with_its_reason(home):
+    calls = [CALL % (number, sent) for number, (sent, _) in enumerate(SENT, 1)]
+    with started(home, "src") as server:
+        messages = b"".join([b"no JSON\n", b"[" * 100_000 + b"\n", *calls])
+        found = answers(server, messages, set(range(len(SENT) + 1)))
+        server.stdin.close()
+    assert 0 == server.returncode
+    for number, (sent, expected) in enumerate(SENT, 1):
+        assert expected in json.dumps(found[number], ensure_ascii=False), sent[:200]
+
+
+@pytest.mark.long
+def test_after_a_cancelled_question_it_answers_the_next_and_ends_at_a_signal(home):
+    asked = b'"ask", "arguments": {"question": "area of a circle", "k": 1}'
+    with started(home) as server:
+        found = answers(server, CALL % (1, asked) + CANCEL % 1 + CALL % (2, asked), {0, 2})
+        assert "result" in found[2] and "result" not in found.get(1, {})
+        server.send_signal(signal.SIGTERM)
+        assert 143 == server.wait(20)
+
+
+def test_a_folder_that_is_not_there_ends_it_with_the_reason(run):
+    done = run("mcp", ".", "none/here")
+    assert 1 == done.returncode
+    assert b"structkit: none/here: does not exist; name a folder that does\n" == done.stderr
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ([], "this needs the package mcp; pip install mcp\n"),
+        (["mcp/__init__.py"], "the package mcp.server; pip install --upgrade mcp\n"),
+        (
+            ["mcp/__init__.py", "mcp/server/__init__.py"],
+            "the package mcp.server.mcpserver; pip install --upgrade mcp\n",
+        ),
+    ],
+)
+def test_without_the_extra_or_with_an_old_one_it_says_how_to_install_it(files, expected, tmp_path):
+    for each in files:
+        (tmp_path / each).parent.mkdir(exist_ok=True)
+        (tmp_path / each).touch()
+    script = "import sys; from structkit.cli.main import main; sys.argv[1:] = ['mcp']\n"
+    # with no files, no finder of packages knows it
+    hide = "class Hide:\n def find_spec(self, name, *_):\n  if name == 'mcp': raise error(name)\n"
+    error = "def error(name): return ModuleNotFoundError(f'No module named {name}', name=name)\n"
+    script += "" if files else hide + error + "sys.meta_path.insert(0, Hide())\n"
+    done = python("-c", script + "main()", PYTHONPATH=str(tmp_path))
+    assert (1, "") == (done.returncode, done.stdout)
+    assert done.stderr.startswith("structkit: this needs ") and done.stderr.endswith(expected)
