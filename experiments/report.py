@@ -1,4 +1,4 @@
-"""REPORT.md: the tables that recipes made, each from reports/NAME.json and reports/NAME.md.
+"""REPORT.md: the questions that recipes answer, each from reports/NAME.json and reports/NAME.md.
 
     python -m experiments.report gather VALUES --title … --command … -o FILE.json
     python -m experiments.report show experiments/reports/NAME.json
@@ -14,8 +14,8 @@ the run (--stated SYSTEM:AGAINST or SYSTEM:AGAINST:SET): their p-values are corr
 number (Holm 1979), those of all other pairs are not, and stay in the JSON. The values of each query
 are written beside the table, as NAME.values.jsonl.gz, so that a table can go on elsewhere: with
 --kept FILE.json its runs are in the new table too; `runs` prints those of trained models.
-`show` prints a table, `write` makes experiments/REPORT.md; NAME.md beside the numbers says in words
-what they mean.
+`show` prints a table with its words, `write` makes experiments/REPORT.md, the index of all; NAME.md
+beside the numbers answers the question in its first paragraph, and says in words what they mean.
 `check` compares the rows that were built again with the intervals of the committed ones.
 """
 
@@ -34,7 +34,7 @@ import numpy as np
 import orjson
 
 from experiments.pooling import pooled
-from structkit.commands.score.table import table
+from structkit.commands.score.table import Column, pad, table
 from structkit.scoring.measures import Values, compare, interval
 from tests.jsonl import read as records
 
@@ -46,18 +46,15 @@ REPORTS, REPORT = Path("experiments/reports"), Path("experiments/REPORT.md")
 SENTENCES = ("STS 12", "STS 16", "STS B", "SICK R")  # tasks whose mean is told too
 HEAD = """# Report
 
-Each table has the question, the verdicts, the systems, the stated hypotheses and the command.
-Every number was written by a recipe into [reports](reports), and by `make report` from there into
-this file; [Results](../docs/results.md) has all claims in one table. Intervals are 95 %, over the
-queries, of means over the seeds; p-values are of paired randomization tests, in tables of StrAE's
-family of draws of pairs. Each recipe states its hypotheses, and `p_holm` is corrected for these;
-all other pairs are in the JSON, uncorrected. The hypotheses of code-unlabelled, code-weights,
+One entry per question: what came out, and the hypotheses that the recipe stated, as differences
+with 95 % intervals and p-values of paired randomization tests (of StrAE's family: of draws of
+pairs), corrected for their number (Holm). The hypotheses of code-unlabelled, code-weights,
 seal-parts, seal-power, seal-tables, strae-pairs, strae-paraphrases, strae-tuned, table-alignment
-and, about pretraining, products were stated before the runs; the others were written after them, on
-2026-11-23, from the papers' claims and each recipe's question. `make report DATA=../shared/data`
-builds a small slice of the tables again, and compares it with these intervals, which are of the
-mean of all seeds; where the seeds' deviation is known, one may also be as far from that mean as one
-of them can be.
+and, about pretraining, products were stated before the runs; the others afterwards, on 2026-11-23,
+from the papers' claims and each recipe's question. `NAME.md` says how it was done; `NAME.json` has
+all systems, intervals, pairs and the command, which
+`python -m experiments.report show experiments/reports/NAME.json` prints. `make report` writes this
+file from [reports](reports). [Results](../docs/results.md) has all claims of the papers.
 """
 
 
@@ -306,7 +303,7 @@ def add_costs(rows: Sequence[Record], folder: Path, pages: int) -> None:
 
 
 def section(name: str, content: Mapping[str, Any], words: str) -> str:
-    """The part of experiments/REPORT.md about one table."""
+    """All that is known of one table."""
     stated = [each for each in content["comparisons"] if "p_holm" in each]
     others = len(content["comparisons"]) - len(stated)
     seeds = f"Seeds {', '.join(content['seeds'])}. " if content["seeds"] else ""
@@ -368,13 +365,50 @@ def main_values(row: Record, *, suite: bool = False) -> Record:
     return {name: shown.get(name, value) for name, value in row.items() if name in left}
 
 
+def entry(name: str, content: Mapping[str, Any], words: str) -> str:
+    """The part of experiments/REPORT.md about one question: answer, hypotheses and files."""
+    answer = words.strip().partition("\n\n")[0]
+    files = f"[{name}.md](reports/{name}.md), [{name}.json](reports/{name}.json)"
+    stated = [each for each in content["comparisons"] if "p_holm" in each]
+    parts = [f"## {content['title']}", f"{answer}\nDetails: {files}.", hypotheses(stated)]
+    return "\n\n".join(parts)
+
+
+def hypotheses(stated: Sequence[Record]) -> str:
+    """A table of corrected comparisons: a row for each pair of systems, a column for what on.
+
+    >>> ends = {"difference": 0.1, "difference_low": 0.05, "difference_high": 0.15}
+    >>> pair = {"system": "sda", "against": "bm25", **ends, "p_holm": 0.02}
+    >>> pairs = [pair | {"measure": each} for each in ("go", "php")]
+    >>> print(hypotheses(pairs[:1]))
+    | system | against | go                           |
+    | ------ | ------- | ---------------------------- |
+    | sda    | bm25    | 0.100 [0.050, 0.150] p 0.020 |
+    >>> len(hypotheses(pairs).splitlines())
+    3
+    """
+    columns = ["system", "against", *dict.fromkeys(map(_on, stated))]
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for each in stated:
+        pair = each["system"], each["against"]
+        row = rows.setdefault(pair, dict(zip(columns, pair, strict=False)))
+        digits = 1 if "task" in each else 3  # a suite counts to 100
+        mean, low, high = (f"{each[f'difference{end}']:.{digits}f}" for end in ("", *ENDS[:2]))
+        p = "< 0.001" if each["p_holm"] < 0.001 else f"{each['p_holm']:.3f}"
+        row[_on(each)] = f"{mean} [{low}, {high}] p {p}"
+    head, *lines = pad(
+        [Column([name, *(row.get(name, "") for row in rows.values())]) for name in columns]
+    )
+    rule = ["-" * len(name) for name in head]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *lines))
+
+
 def report(folder: Path = REPORTS) -> str:
     """experiments/REPORT.md as the files of a folder give it."""
     parts = [HEAD.strip()]
     for path in sorted(folder.glob("*.json")):
-        words = path.with_suffix(".md")
-        text = words.read_text("utf-8") if words.exists() else ""
-        parts.append(section(path.stem, orjson.loads(path.read_bytes()), text))
+        words = path.with_suffix(".md").read_text("utf-8")
+        parts.append(entry(path.stem, orjson.loads(path.read_bytes()), words))
     return "\n\n".join(parts) + "\n"
 
 
@@ -448,7 +482,9 @@ def main() -> None:
         runs = [set(by_run(scored)) for scored in kept(args.file).values()]
         print(*sorted(run for run in set.intersection(*runs) if "@" in run))
     elif args.part == "show":
-        print(section(args.file.stem, orjson.loads(args.file.read_bytes()), ""))
+        words = args.file.with_suffix(".md")
+        told = words.read_text("utf-8") if words.exists() else ""
+        print(section(args.file.stem, orjson.loads(args.file.read_bytes()), told))
     else:
         both = [orjson.loads(path.read_bytes()) for path in (args.committed, args.rebuilt)]
         if wrong := outside(*both):

@@ -26,6 +26,20 @@ def test_the_report_is_what_the_files_give():
     assert REPORT.read_text("utf-8") == report(), "run make report"
 
 
+def test_the_report_is_an_index_with_an_answer_and_a_table_for_each_question():
+    """What a reader scans; the details are in the files that it names."""
+    text = report()
+    assert len(text.splitlines()) <= 300
+    entries = text.split("\n## ")[1:]
+    assert len(entries) == len([*REPORTS.glob("*.json")])
+    for each in entries:
+        title, paragraph, *tables = each.strip().split("\n\n")
+        assert 1 == len(tables) and title and "? " in paragraph, title
+        assert len(paragraph.splitlines()) <= 3, title
+        for linked in re.findall(r"\]\((.*?)\)", paragraph):
+            assert (REPORT.parent / linked).exists(), linked
+
+
 def test_what_was_withdrawn_is_said_nowhere():
     """fastText was not tuned: nothing is above it before it is."""
     pages = [
