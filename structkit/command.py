@@ -40,20 +40,27 @@ class Declared:
 class Command(Declared):
     """What a command's file declares; the command line and Python are made of it.
 
-    `work` is what Python calls: with settings, or with records and settings, if records are what
-    the command is about. The docstring of `settings` is the help. `also` are settings that several
-    commands share, and `main` is what the command line calls with one instance of each class.
-    Settings in `without` have no flag. A record without an id gets its number, if `numbered`.
-    `about` is the help where that docstring is not. Where Python may give texts in place of
-    records, `texts` says of the settings of which field they are.
+    `work` is what Python calls with settings. The docstring of `settings` is the help. `also` are
+    settings that several commands share, and `main` is what the command line calls with one
+    instance of each class. Settings in `without` have no flag. `about` is the help where that
+    docstring is not.
+
+    Of a command that turns records into records, `work` is a function of one record and settings,
+    with a `batch` of a list of so many records; or `stage` makes what it does of settings. Its
+    `main` may be left out. A record without an id gets its number, if `numbered`. The file in the
+    setting `instead` is read in place of records. Where Python may give texts in place of records,
+    `texts` says of the settings of which field they are.
     """
 
     work: Callable[..., Any]
     settings: type
-    main: Callable[..., None]
+    main: Callable[..., None] | None = None
     also: tuple[type, ...] = ()
     without: Collection[str] = ()
+    batch: int = 0
+    stage: Callable[[Any], Any] | None = None
     numbered: bool = True
+    instead: str = ""
     texts: Callable[[Any], str] | None = None
     name: str = ""
     about: str = ""

@@ -54,6 +54,6 @@ def encode_file(
 ) -> Record:
     """Encode documents to a file, and say what is to be said of them: the facts about the file."""
     encoding = encoding_of(model, "document", **options)
-    meta = encode_to_file(encoding.texts(lines), str(path), encoding, resume=resume)
+    meta = encode_to_file(map(encoding.read, lines), str(path), encoding, resume=resume)
     encoding.report()
     return meta

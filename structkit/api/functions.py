@@ -10,7 +10,6 @@ import tempfile
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from secrets import token_hex
@@ -19,13 +18,13 @@ from urllib.parse import quote, unquote
 from weakref import finalize
 
 from structkit.command import Command, Group, command_of
-from structkit.errors import Python, UserError, spelled_for, unknown
+from structkit.errors import Python, UserError, flag, spelled_for, unknown
 from structkit.extras import missing
 from structkit.paths import Named
-from structkit.records.jsonl import Record, Records, accepted, raise_error
+from structkit.records.jsonl import Record, Records, raise_error
 from structkit.records.lines import Block, Lines
 from structkit.records.output import dump
-from structkit.records.stream import InputOptions, Options, OutputOptions
+from structkit.records.stream import InputOptions, Options, OutputOptions, stage_of
 from structkit.settings import Setting, make, settings_of
 
 Rows: TypeAlias = "Iterable[Mapping[str, Any]]"  # a DataFrame too
@@ -222,9 +221,8 @@ def parameters(command: Command) -> list[inspect.Parameter]:
     """Of a function: records or arguments by position, settings by keyword."""
     listed = []
     if reads_records(command):
-        default: Any = ()
-        if is_stage(command):
-            default = next(iter(inspect.signature(command.work).parameters.values())).default
+        default: Any = inspect.Parameter.empty if is_stage(command) else ()
+        default = None if command.instead else default
         listed.append(
             inspect.Parameter(
                 "records",
@@ -304,18 +302,30 @@ def _called(command: Command, given: dict[str, Any]) -> Any:
             if reads_records(command):
                 settings.append(InputOptions(files=tuple(inputs.files(records, "records"))))
             result = command.work(*settings)
-        elif records is None:  # it has others to make them of
-            result = command.work(settings=settings[0])
         else:
-            if command.texts:
-                records = texts_as(command.texts(settings[0]), records, "records")
-            work = partial(command.work, settings=settings[0])
-            result = accepted(
-                work, Records(DictLines(records), numbered=command.numbered), raise_error
-            )
+            result = _through(command, settings[0], _lines(command, settings[0], records))
         if isinstance(result, Iterator):
             return _each(result, stack.pop_all())
         return result
+
+
+def _lines(command: Command, settings: Any, records: Any) -> Lines:
+    """The lines of records, or of the file that is read in their place."""
+    file = getattr(settings, command.instead) if command.instead else None
+    if command.instead and (file is None) == (records is None):
+        problem = f"the input is either records or {flag(command.instead)}"
+        raise UserError(problem, "give one of them", status=2)
+    if file is not None:
+        return Lines([file])
+    if command.texts:
+        records = texts_as(command.texts(settings), records, "records")
+    return DictLines(records)
+
+
+def _through(command: Command, settings: Any, lines: Lines) -> Iterator[Record]:
+    """What a command makes of records, once they are asked for."""
+    records = Records(lines, numbered=command.numbered)
+    yield from stage_of(command, settings).results(records, raise_error)
 
 
 def _settings(command: Command, kind: type, given: dict[str, Any], inputs: ParameterFiles) -> Any:

@@ -83,7 +83,7 @@ class LoadedModel:
     def _encoded(self, settings: EncodingSettings, records: Any) -> Vectors:
         encoding = Encoding(settings, opened=self._opened)
         lines = DictLines(texts_as(encoding.first_field, records, "records"))
-        texts = accepted(encoding.texts, Records(lines), raise_error)
+        texts = accepted(encoding.read, Records(lines), raise_error)
         try:
             embedded = [vectors for _, vectors in encoding.windows(texts)]
             encoding.report()

@@ -9,6 +9,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Annotated, Any, NoReturn
 
@@ -138,14 +139,14 @@ def command(declared: Command) -> Any:
 
     def body(**texts: Any) -> None:
         # help does without records and their libraries, and starts a third faster
-        from structkit.records.stream import Options
+        from structkit.records.stream import Options, run_stage
 
         hush(bool(texts.get("quiet")))
         read = {kind: _values(some, texts) for kind, some in flags.items()}
         given: list[Any] = [make(kind, values) for kind, values in read.items()]
         if not any(isinstance(each, Options) for each in given):  # a `Stream` checks its own
             keep_apart(files_of(given, "writes"), [path for _, path in files_of(given, "reads")])
-        declared.main(*given)
+        (declared.main or partial(run_stage, declared))(*given)
 
     body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     body.__annotations__ = {each.name: each.annotation for each in parameters}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -184,10 +184,9 @@ class Conversion:
         rows = job.rows or source.rows(job.files)
         losses = Losses(f"{self.target.name} {job.part}", self.settings.strict)
 
-        def written(rows: Rows) -> Iterator[None]:
-            for record in read_records(source, rows):
+        def write(row: Row) -> None:
+            for record in read_records(source, row):
                 output.add(row_of(target, [record], losses, rows.count))
-                yield
 
         with progress(f"convert {job.part}", lambda: Position(rows.count)):
             if target.group:
@@ -198,7 +197,7 @@ class Conversion:
                     except UserError as error:
                         raise rows.place(error) from None
             else:
-                for _ in accepted(written, rows, reject):
+                for _ in accepted(write, rows, reject):
                     pass
             output.finish()
         if not rows.count:

@@ -15,7 +15,7 @@ from structkit.embeddings import files_beside
 from structkit.errors import UserError, flag
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.progress import announce, say
-from structkit.records.jsonl import Record, accepted
+from structkit.records.jsonl import Record, Stage, accepted
 from structkit.records.lines import input_name
 from structkit.records.stream import Options, Stream, ray_setting
 from structkit.settings import setting
@@ -64,7 +64,7 @@ class Target(Options):
     resume: bool = setting(False, "NAME.npy: continue where a killed run stopped.", group="run")
 
 
-def encode(records: Iterable[Record], settings: Settings) -> Iterator[Record]:
+def encode(settings: Settings) -> Stage:
     """`{id, embedding}` for every record, in input order; texts that were cut are counted.
 
     A string is a record with the field that the model reads. An embedding is a list. A part of a
@@ -74,12 +74,16 @@ def encode(records: Iterable[Record], settings: Settings) -> Iterator[Record]:
 
     check_output(settings, "")
     encoding = settings.encoding
-    for record in encoding.embeddings(encoding.texts(records)):
-        yield {
-            name: value.tolist() if isinstance(value, np.ndarray) else value
-            for name, value in record.items()
-        }
-    encoding.report()
+
+    def embeddings(texts: Iterable[ReadRecord]) -> Iterator[Record]:
+        for record in encoding.embeddings(texts):
+            yield {
+                name: value.tolist() if isinstance(value, np.ndarray) else value
+                for name, value in record.items()
+            }
+        encoding.report()
+
+    return Stage(encoding.read, embeddings)
 
 
 def _main(settings: Settings, target: Target) -> None:
@@ -115,10 +119,10 @@ def write(encoding: Encoding, stream: Stream, *, resume: bool = False) -> None:
     model, files = encoding.settings.model, stream.files or ["-"]
     announce(f"encoding {', '.join(map(input_name, files))} with {model}")
     if not stream.output.endswith((".npy", ".parquet")):
-        stream.run(encoding.texts, encoding.embeddings, label="encode")
+        stream.run(Stage(encoding.read, encoding.embeddings), label="encode")
     else:
         with stream.reading("encode") as (records, reject):
-            texts = accepted(encoding.texts, records, reject)
+            texts = accepted(encoding.read, records, reject)
             source = input_name(files[0])
             encode_to_file(texts, stream.output, encoding, resume=resume, source=source)
     encoding.report()
@@ -134,7 +138,7 @@ def encode_to_file(
 ) -> Record:
     """Write NAME.npy and the files beside it, or NAME.parquet; returns the metadata.
 
-    Files appear only when complete. `texts` is what `encoding.texts` yields, `source` the file to
+    Files appear only when complete. `texts` is what `encoding.read` returns, `source` the file to
     name in an error about all of them. Errors: an id with a line break is a `UserError`, and so
     is no record at all.
     """
@@ -221,6 +225,7 @@ COMMAND = Command(
     Settings,
     _main,
     also=(Target,),
+    stage=encode,
     texts=lambda settings: settings.encoding.first_field,
     reads="`query` or `positive`, `code`, `tagged`, `text` …: the model says which, by --as",
     writes=(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, text_field
-from structkit.records.stream import WorkerOptions, stage_of
+from structkit.records.stream import WorkerOptions
 from structkit.seeds import random_for
 from structkit.settings import seed_setting, setting
 from structkit.structure.html.markdown import CONVERTERS
@@ -54,61 +55,72 @@ class Settings:
     def __post_init__(self) -> None:
         tag_names(self.tags)
 
+    @cached_property
+    def read(self) -> Callable[[str], Document]:
+        """What reads a document in its format, and keeps these tags."""
+        from structkit.structure.html.reader import Reader
 
-def html_variants(records: Iterable[Record], settings: Settings | None = None) -> Iterator[Record]:
+        reader, convert = Reader(tag_names(self.tags)), CONVERTERS[self.from_]
+        return lambda text: reader.read(convert(text))
+
+
+def html_variants(record: Record, settings: Settings) -> Record:
     """Add `tagged`, `untagged` and `masked` to every record, and the same for its `negatives`.
 
     A document without text, or without an element, raises. Source: SEAL, sections 3.1 to 3.3.
 
-    >>> records = [{"id": "1", "html": "<h1 class=x>Tea</h1><p>is <b>hot</b>"}]
-    >>> variant = next(html_variants(records, Settings(mask_ratio=0.5)))
+    >>> record = {"id": "1", "html": "<h1 class=x>Tea</h1><p>is <b>hot</b>"}
+    >>> variant = html_variants(record, Settings(mask_ratio=0.5))
     >>> variant["tagged"], variant["untagged"], variant["masked"]
     ('<h1>Tea</h1><p>is hot</p>', 'Tea is hot', '<h1>Tea</h1>is hot')
     """
-    from structkit.structure.html.elements import untag
-    from structkit.structure.html.reader import Reader
+    document = settings.read(_text(record, settings))
+    if not document.text:
+        raise UserError("the document holds no text", "leave the record out")
+    if not document.elements:
+        raise UserError(
+            "the document holds no element to mask",
+            f"leave the record out, or keep more {flag('tags')}",
+        )
+    masked = _mask(document, settings, record["id"], "element")
+    if settings.mask == "content" and not _holds_text(masked):
+        raise UserError(
+            "the document without its masked elements holds no text",
+            "leave the record out, or mask a smaller share",
+        )
+    variants: Record = {"tagged": document.tagged, "untagged": document.text, "masked": masked}
+    if "negatives" in record:
+        variants |= _of_negatives(record, settings)
+    return {**record, **variants}
 
-    settings = settings or Settings()
-    reader = Reader(tag_names(settings.tags))
-    convert = CONVERTERS[settings.from_]
-    for record in records:
-        document = reader.read(convert(_text(record, settings)))
-        if not document.text:
-            raise UserError("the document holds no text", "leave the record out")
-        if not document.elements:
-            raise UserError(
-                "the document holds no element to mask",
-                f"leave the record out, or keep more {flag('tags')}",
-            )
-        masked = _mask(document, settings, record["id"], "element")
-        if settings.mask == "content" and not untag(masked):
-            raise UserError(
-                "the document without its masked elements holds no text",
-                "leave the record out, or mask a smaller share",
-            )
-        variants: Record = {"tagged": document.tagged, "untagged": document.text}
-        variants["masked"] = masked
-        if "negatives" in record:
-            negatives = [reader.read(convert(text)) for text in _negatives(record)]
-            for position, negative in enumerate(negatives):
-                if not negative.text:
-                    problem = f'item {position} of field "negatives" holds no text'
-                    raise UserError(problem, "leave it out")
-            variants |= {
-                "negatives_tagged": [negative.tagged for negative in negatives],
-                "negatives_untagged": [negative.text for negative in negatives],
-                "negatives_masked": [
-                    _mask(negative, settings, record["id"], "negative", position)
-                    for position, negative in enumerate(negatives)
-                ],
-            }
-        yield {**record, **variants}
+
+def _of_negatives(record: Record, settings: Settings) -> Record:
+    """The variants of the negatives of a record."""
+    negatives = [settings.read(text) for text in _negatives(record)]
+    for position, negative in enumerate(negatives):
+        if not negative.text:
+            problem = f'item {position} of field "negatives" holds no text'
+            raise UserError(problem, "leave it out")
+    return {
+        "negatives_tagged": [negative.tagged for negative in negatives],
+        "negatives_untagged": [negative.text for negative in negatives],
+        "negatives_masked": [
+            _mask(negative, settings, record["id"], "negative", position)
+            for position, negative in enumerate(negatives)
+        ],
+    }
 
 
 def _mask(document: Document, settings: Settings, *key: str | int) -> str:
     """The document with a share of its elements masked, drawn by the seed and a key."""
     rng = random_for(settings.seed, *key)
     return document.mask(settings.mask_ratio, rng, content=settings.mask == "content")
+
+
+def _holds_text(html: str) -> bool:
+    from structkit.structure.html.elements import untag
+
+    return bool(untag(html))
 
 
 def _text(record: Record, settings: Settings) -> str:
@@ -129,7 +141,6 @@ def _negatives(record: Record) -> list[str]:
 COMMAND = Command(
     html_variants,
     Settings,
-    stage_of(html_variants),
     also=(WorkerOptions,),
     reads="`html`, or `content`, `positive`; with --from: `markdown`, `text`; `negatives`",
     adds="`tagged`, `untagged`, `masked`; with `negatives`: `negatives_tagged`, "

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, text_field
-from structkit.records.stream import WorkerOptions, stage_of
+from structkit.records.stream import WorkerOptions
 from structkit.seeds import random_for
 from structkit.settings import seed_setting, setting
 from structkit.structure.code.languages import Language, check_spans, language_named, language_of
@@ -88,7 +88,7 @@ class Settings:
         )
 
 
-def mask_entities(records: Iterable[Record], settings: Settings | None = None) -> Iterator[Record]:
+def mask_entities(record: Record, settings: Settings) -> Record:
     """Add `masked`, `target` and `entities` to every record.
 
     The field is `positive` (a training example's), or the language's: `code`, `description`,
@@ -97,20 +97,18 @@ def mask_entities(records: Iterable[Record], settings: Settings | None = None) -
     as it is, its target the closing sentinel alone; one with a sentinel in it raises. Source:
     SANTA, section 3.2.
 
-    >>> records = [{"id": "1", "language": "python", "code": "x = y + x"}]
-    >>> [record["masked"] for record in mask_entities(records)]
-    ['<extra_id_0> = <extra_id_1> + <extra_id_0>']
+    >>> record = {"id": "1", "language": "python", "code": "x = y + x"}
+    >>> mask_entities(record, Settings())["masked"]
+    '<extra_id_0> = <extra_id_1> + <extra_id_0>'
     """
-    settings = settings or Settings()
     mask_one = _mask_spans if settings.strategy == "span" else _mask_entities
-    for record in records:
-        masked, target, entities = mask_one(record, settings)
-        if not entities and not settings.keep_plain:
-            raise UserError(
-                "the text holds no entity to mask",
-                f"leave the record out, or keep it with {flag('keep_plain')}",
-            )
-        yield {**record, "masked": masked, "target": target, "entities": entities}
+    masked, target, entities = mask_one(record, settings)
+    if not entities and not settings.keep_plain:
+        raise UserError(
+            "the text holds no entity to mask",
+            f"leave the record out, or keep it with {flag('keep_plain')}",
+        )
+    return {**record, "masked": masked, "target": target, "entities": entities}
 
 
 def _mask_entities(record: Record, settings: Settings) -> Masked:
@@ -153,7 +151,6 @@ def _text(record: Record, field: str | None, fields: Sequence[str]) -> str:
 COMMAND = Command(
     mask_entities,
     Settings,
-    stage_of(mask_entities),
     also=(WorkerOptions,),
     reads="`code` and `language`; `title` and `description`; `html`; or `positive`",
     adds="`masked`, `target`, `entities`; what is not given: `language`",

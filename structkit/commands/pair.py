@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from structkit.command import Command
 from structkit.errors import UserError, flag, leave_out
 from structkit.progress import say
 from structkit.records.fields import DOCUMENT, QUERY, QUERY_OF, SOURCES, text_name
-from structkit.records.jsonl import Command as Stage
-from structkit.records.jsonl import Record, Records, accepted, json_kind, raise_error, text_field
+from structkit.records.jsonl import Record, Stage, json_kind, text_field
 from structkit.records.stream import Stream, WorkerOptions
 from structkit.seeds import key, random_for
 from structkit.settings import file_setting, seed_setting, setting, settings_of
 from structkit.structure.code.languages import without_docstring
 
+if TYPE_CHECKING:
+    from structkit.pairs.negatives import HardNegatives, Judged
+
 JUDGED = "With --qrels and --negatives-from"
 # query and document of every kind of record that holds both
 KINDS = [(QUERY_OF[name], name) for name in DOCUMENT if name in QUERY_OF]
 FIELD = re.compile(r"\{(\w+)\}")  # in a template
+Part = Callable[[Iterable[Record]], Iterator[Record]]
 LISTS = ("bullets", "product_bullet_point")  # a string is a list too, one item per line (ESCI)
 
 
@@ -97,9 +101,7 @@ class Settings:
             parse_split(self.split)
 
 
-def pair(
-    records: Iterable[Record] | None = None, settings: Settings | None = None
-) -> Iterator[Record]:
+def pair(settings: Settings, *, whole: bool = True) -> Stage:
     """Add `query` and `positive`, taken from two fields of each record.
 
     By default docstring and code, one of the bullets and the description of a product, query and
@@ -110,33 +112,15 @@ def pair(
     With `queries`, `qrels` and `corpus`, and without records, examples are made from judgements.
     With `negatives_from`, a run, and `corpus`, they get hard `negatives`.
 
+    With `whole`, all judged queries must be among the records.
+
     >>> record = {"id": "1", "docstring": "Add.", "code": "def f(a, b): return a + b"}
-    >>> [(made["query"], made["positive"]) for made in pair([record])]
+    >>> [(made["query"], made["positive"]) for made in pair(Settings()).each(record)]
     [('Add.', 'def f(a, b): return a + b')]
     """
-    settings = settings or Settings()
-    if (settings.queries is None) == (records is None):
-        problem = f"the input is either records or {flag('queries')}"
-        raise UserError(problem, "give one of them", status=2)
-    if records is not None:
-        return _examples(records, settings)
-    work = partial(_examples, settings=settings)
-    return accepted(work, Records.read([settings.queries or ""]), raise_error)
-
-
-def _examples(records: Iterable[Record], settings: Settings) -> Iterator[Record]:
-    each, then = stages(settings)
-    yield from then(each(records)) if then else each(records)
-
-
-def stages(settings: Settings, *, whole: bool = True) -> tuple[Stage, Stage | None]:
-    """What looks at one record at a time, and what remembers records, if that is wanted.
-
-    With `whole`, all judged queries must be among the records.
-    """
     seed, per_query = settings.seed, settings.per_query
-    each: list[Stage] = [partial(_pair, settings=settings)]
-    then: list[Stage] = []
+    judged, hard = None, None
+    then: list[Part] = []  # what must know all records
     if settings.corpus is not None:
         from structkit.pairs.negatives import Corpus, HardNegatives, Judged
         from structkit.scoring.qrels import read_qrels
@@ -148,22 +132,26 @@ def stages(settings: Settings, *, whole: bool = True) -> tuple[Stage, Stage | No
             count = 0 if settings.negatives_from else per_query
             text = partial(query_text, settings=settings)
             judged = Judged(path, qrels, corpus, text, count, seed)
-            each = [judged]
             then += [judged.all_known] * whole
         if run := settings.negatives_from:
             depth, count = settings.depth or 100, 1 if per_query is None else per_query
-            each.append(HardNegatives(run, corpus, qrels, depth, count, settings.margin, seed))
+            hard = HardNegatives(run, corpus, qrels, depth, count, settings.margin, seed)
         corpus.read()
     if settings.dedupe:
         then.append(drop_repeated)
     if settings.split is not None:
         then.append(partial(split, splits=parse_split(settings.split), seed=seed))
-    return partial(_chain, each), partial(_chain, then) if then else None
+    each = partial(_examples, settings=settings, judged=judged, hard=hard)
+    return Stage(each, partial(_chain, then) if then else None)
 
 
-def _pair(records: Iterable[Record], settings: Settings) -> Iterator[Record]:
-    for record in records:
-        yield {**record, **example(record, settings)}
+def _examples(
+    record: Record, settings: Settings, judged: Judged | None, hard: HardNegatives | None
+) -> Iterator[Record]:
+    """The examples of a record or, where there are judgements, of a query."""
+    found = judged.examples(record) if judged else [{**record, **example(record, settings)}]
+    for each in found:
+        yield {**each, **hard.negatives(each)} if hard else each
 
 
 def example(record: Record, settings: Settings) -> Record:
@@ -251,9 +239,11 @@ def _value(record: Record, name: str) -> str:
     return text_field(record, name, remedy, named=True)
 
 
-def _chain(stages: list[Stage], records: Iterable[Record]) -> Iterator[Record]:
-    for stage in stages:
-        records = stage(records)
+def _chain(
+    parts: list[Callable[[Iterable[Record]], Iterator[Record]]], records: Iterable[Record]
+) -> Iterator[Record]:
+    for part in parts:
+        records = part(records)
     yield from records
 
 
@@ -359,8 +349,7 @@ def _main(settings: Settings, options: WorkerOptions) -> None:
         files=options.files if settings.queries is None else [settings.queries],
         beside=[settings.qrels, settings.corpus, settings.negatives_from],
     )
-    work, then = stages(settings, whole=options.shard is None)
-    stream.run(work, then, label="pair")
+    stream.run(pair(settings, whole=options.shard is None), label="pair")
 
 
 COMMAND = Command(
@@ -368,6 +357,8 @@ COMMAND = Command(
     Settings,
     _main,
     also=(WorkerOptions,),
+    stage=pair,
+    instead="queries",
     reads="`docstring` and `code`; `bullets` and `description`; `query` and `html` or `content`",
     adds="`query`, `positive`; with --split: `split`; with --negatives-from: `negatives`, "
     "`negative_ids`, `negative_ranks`, `negative_scores`; with --qrels: `query_id`, `doc_id`",

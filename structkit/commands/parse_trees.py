@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from structkit import plugin, registry
 from structkit.command import Command
 from structkit.errors import UserError
-from structkit.records.jsonl import Record, several, text_field
-from structkit.records.stream import WorkerOptions, stage_of
+from structkit.records.jsonl import Record, text_field
+from structkit.records.stream import WorkerOptions
 from structkit.settings import seed_setting, setting
 
 if TYPE_CHECKING:
@@ -87,21 +87,16 @@ class Settings:
         return write(tree)
 
 
-def parse_trees(records: Iterable[Record], settings: Settings | None = None) -> Iterator[Record]:
+def parse_trees(records: list[Record], settings: Settings) -> Iterator[Record | UserError]:
     """Add `tree` to every record: one binary tree, its leaves the words of the text in order.
 
-    Several fields give `FIELD_tree` each. An empty text raises, and so does one for which the
-    parser finds no tree.
+    Several fields give `FIELD_tree` each. An empty text is an error, and so is one for which the
+    parser finds no tree. All texts are parsed at once, for parsers that work on batches.
 
     >>> records = [{"id": "1", "text": "The cat sleeps."}]
     >>> [record["tree"] for record in parse_trees(records, Settings(parser="right-branching"))]
     ['(X (X The) (X (X cat) (X (X sleeps) (X .))))']
     """
-    return several(records, partial(_parse, settings=settings or Settings()), BATCH)
-
-
-def _parse(records: list[Record], settings: Settings) -> Iterator[Record | UserError]:
-    """The records with their trees: all texts at once, for parsers that work on batches."""
     from structkit.structure.trees.parsers import all_trees
 
     of_records = [_texts(record, settings) for record in records]
@@ -164,8 +159,8 @@ def is_tree(name: str) -> bool:
 COMMAND = Command(
     parse_trees,
     Settings,
-    stage_of(parse_trees),
     also=(WorkerOptions,),
+    batch=BATCH,
     reads="`text`; ast: `code`, `language`; dom: `html` or `content`; brackets: `tree`",
     adds="`tree`; of several fields: `FIELD_tree`",
     examples="""

@@ -16,7 +16,7 @@ from structkit.extras import BUILTIN
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
 from structkit.paths import is_pipe, keep_apart
 from structkit.progress import announce, say
-from structkit.records.jsonl import Record, Records, accepted, raise_error, with_own_ids
+from structkit.records.jsonl import Record, Records, parse_each
 from structkit.records.lines import input_name
 from structkit.searching.options import (
     INDEX,
@@ -177,7 +177,7 @@ def _embedded(settings: Settings) -> Iterator[Settings]:
     with TemporaryDirectory(prefix="structkit-") as folder:
         path = os.path.join(folder, "corpus.npy")
         records = Records.read(settings.corpus)
-        texts = accepted(lambda rows: encoding.texts(with_own_ids(rows)), records, raise_error)
+        texts = (text for _, text in parse_each(records, encoding.read))
         with VectorFiles(path, fields=bool(reads.keep)) as files:
             for rows, embeddings in encoding.windows(texts):
                 files.add(rows, embeddings)

@@ -16,10 +16,10 @@ from structkit.command import Command
 from structkit.errors import UserError, flag, guess
 from structkit.progress import say
 from structkit.records.fields import ABSENT, items, lookup, plain
-from structkit.records.jsonl import Record, Records
+from structkit.records.jsonl import Record, Records, Stage
 from structkit.records.lines import Lines
 from structkit.records.output import dump
-from structkit.records.stream import Options, Stream
+from structkit.records.stream import Options, run_stage
 from structkit.seeds import key
 from structkit.settings import seed_setting, setting
 
@@ -91,19 +91,19 @@ class Settings:
         return Changes(self.strip, self.fields, self.rename, self.set)
 
 
-def select(records: Iterable[Record], settings: Settings) -> Iterator[Record]:
+def select(settings: Settings) -> Stage:
     """The chosen records, joined and changed.
 
     `head` takes the first that pass, `sample` draws by (seed, id), the same records in any order
     of the input; a record without an id is drawn by its content. The sample and the joined files
     are held in memory.
 
-    >>> records = [{"id": "1", "kind": "title"}, {"id": "2", "kind": "lead"}]
-    >>> list(select(records, Settings(where=("kind!=title",))))
-    [{'id': '2', 'kind': 'lead'}]
+    >>> selection = select(Settings(where=("kind!=title",)))
+    >>> [[*selection.each({"id": "1", "kind": kind})] for kind in ("title", "lead")]
+    [[], [{'id': '1', 'kind': 'lead'}]]
     """
     selection = Selection(settings)
-    return selection.changed(selection.chosen(records))
+    return Stage(selection.chosen, selection.changed)
 
 
 @dataclass(frozen=True)
@@ -298,12 +298,11 @@ class Selection:
         self._unseen = dict.fromkeys([*fields, *self.changes.names])  # that no record had so far
         self._first: Record = {}
 
-    def chosen(self, records: Iterable[Record]) -> Iterator[Record]:
-        """The records that pass all conditions."""
-        for record in records:
-            self._look(record)
-            if all(condition.passes(record) for condition in self.conditions):
-                yield record
+    def chosen(self, record: Record) -> Iterator[Record]:
+        """The record, if it passes all conditions."""
+        self._look(record)
+        if all(condition.passes(record) for condition in self.conditions):
+            yield record
 
     def changed(self, records: Iterable[Record]) -> Iterator[Record]:
         """The wanted number of chosen records, joined and changed; then reports what was odd."""
@@ -347,9 +346,7 @@ def _main(settings: Settings, options: Options) -> None:
         problem = f"{flag('head')} and {flag('sample')} need the whole input"
         remedy = "shard another stage"
         raise UserError(f"{problem}, {flag('shard')} gives a part of it", remedy, status=2)
-    stream = Stream.of(options, settings, numbered=False)
-    selection = Selection(settings)
-    stream.run(selection.chosen, selection.changed, label="select")
+    run_stage(COMMAND, settings, options)
 
 
 COMMAND = Command(
@@ -357,6 +354,7 @@ COMMAND = Command(
     Settings,
     _main,
     also=(Options,),
+    stage=select,
     numbered=False,
     reads="any; `id` for --in, --not-in, --join, --sample",
     writes="those that are left; with --join, --rename, --set: new ones",

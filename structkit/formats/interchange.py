@@ -202,17 +202,16 @@ class Format(registry.Contract):
         """Its parts by name, the main one first: what its rows hold, and their files of a split."""
 
 
-def read_records(part: Part, rows: Rows) -> Iterator[Record]:
-    """The records that rows of a part hold."""
+def read_records(part: Part, row: Row) -> Iterator[Record]:
+    """The records that a row of a part holds."""
     assert part.read
-    for row in rows:
-        if None in row.values() and not part.as_is:
-            row = {name: value for name, value in row.items() if value is not None}
-        given = part.read(Fields(row))
-        if isinstance(given, list):
-            yield from given
-        else:
-            yield given
+    if None in row.values() and not part.as_is:
+        row = {name: value for name, value in row.items() if value is not None}
+    given = part.read(Fields(row))
+    if isinstance(given, list):
+        yield from given
+    else:
+        yield given
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ class JsonRows(Records):
         if block is None:
             return {}
         self._blocks = chain([block], self._blocks)  # a pipe cannot be read again
-        return next(accepted(iter, Records(block, numbered=False), lambda _: None), {})
+        return next(accepted(dict, Records(block, numbered=False), lambda _: None), {})
 
 
 class _LineRows:

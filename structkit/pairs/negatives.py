@@ -59,7 +59,7 @@ class Corpus:
 
 @dataclass
 class Judged:
-    """Judgements over a corpus; called with queries, it yields a record for every positive.
+    """Judgements over a corpus, which make an example for every positive of a query.
 
     Positives are the documents of the highest grade in the file (ESCI: Exact); negatives are drawn
     by `(seed, query, document)` from the query's documents of lower grades: `per_query`, by default
@@ -87,13 +87,10 @@ class Judged:
                 say("the judgements hold no lower grades; the examples get no negatives")
         self.corpus.wanted.update(*self.qrels.values())
 
-    def __call__(self, queries: Iterable[Record]) -> Iterator[Record]:
-        for query in queries:
-            self.seen.add(query["id"])
-            yield from self._examples(query)
-
-    def _examples(self, query: Record) -> Iterator[Record]:
+    def examples(self, query: Record) -> Iterator[Record]:
+        """The examples of a query, one for each of its positives."""
         name = query["id"]
+        self.seen.add(name)
         grades = self.qrels.get(name)
         if grades is None:
             problem = f"the query has no judgement in {self.qrels_path}"
@@ -137,7 +134,7 @@ class Judged:
 
 @dataclass
 class HardNegatives:
-    """A run over a corpus; called with examples, it gives each of them hard negatives.
+    """A run over a corpus, from which an example gets hard negatives.
 
     Drawn by `(seed, id)` from the first `depth` documents of the run, in rank order. Left out are
     the example's own document (`doc_id`, otherwise its id), documents judged above 0 for its query,
@@ -158,11 +155,8 @@ class HardNegatives:
         self.top = {query: ranking(scores)[: self.depth] for query, scores in self.run.items()}
         self.corpus.wanted.update(*self.top.values())
 
-    def __call__(self, examples: Iterable[Record]) -> Iterator[Record]:
-        for example in examples:
-            yield {**example, **self._negatives(example)}
-
-    def _negatives(self, example: Record) -> Record:
+    def negatives(self, example: Record) -> Record:
+        """The fields of an example with its negatives: texts, ids, ranks and scores."""
         query_id = str(example.get("query_id", example["id"]))
         if query_id not in self.run:
             remedy = "search with the same queries, their ids in `query_id` or `id`"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, count, islice
-from typing import Any, Protocol, TypeAlias, TypeVar
+from itertools import count, islice
+from types import GeneratorType
+from typing import Any, Protocol, TypeVar
 
 import orjson
 
@@ -23,9 +23,6 @@ from structkit.records.lines import (
 )
 
 Record = dict[str, Any]
-# turns each record into one thing: a record, or the error that rejects it
-Several: TypeAlias = "Callable[[list[Record]], Iterable[Record | UserError]]"
-
 T = TypeVar("T")
 BOM = b"\xef\xbb\xbf"
 BEGINNING = 1_000  # bytes of a record that is too long which its reject shows
@@ -71,7 +68,6 @@ class Records:
         self._at = -1  # the last line's index in its block
         self._numbers = count()
         self._rest = zip(self._block.lines(), self._numbers, strict=False)
-        self._made: deque[tuple[tuple[int, bytes], Record | UserError]] = deque()
 
     @classmethod
     def read(cls, files: Sequence[str] = (), shard: Shard | None = None) -> Records:
@@ -83,22 +79,18 @@ class Records:
         while self._turn():
             yield from self._here()
 
-    def several(self, function: Several, count: int) -> Iterator[Record]:
-        """What a function makes of the records, which it gets several at a time.
+    def several(self, each: Callable[[list[Record]], Iterable[T]], count: int) -> Iterator[T]:
+        """What a function makes of the records, which it gets several at a time: for each a result.
 
         Each of its steps over several records costs less than the steps of one record after the
-        other: code and tables stay in the processor's cache. An error that the function returns
-        in place of a record is raised in its turn; iterating again continues after it.
+        other: code and tables stay in the processor's cache. The error of a record that cannot be
+        read comes in its turn, as a result.
         """
-        while True:
-            while self._made:
-                (self._at, self.raw), made = self._made.popleft()
-                if isinstance(made, UserError):
-                    raise made
-                yield made
+        unread = True
+        while unread:
             records: list[Record] = []
             places: list[tuple[int, bytes]] = []
-            faults: list[UserError] = []
+            faults: list[Any] = []
             try:
                 for record in islice(self._here(), count):
                     records.append(record)
@@ -106,10 +98,10 @@ class Records:
             except UserError as error:
                 places.append((self._at, self.raw))
                 faults.append(error)
-            if places:
-                self._made += zip(places, chain(function(records), faults), strict=True)
-            elif not self._turn():
-                return
+            results = [*each(records), *faults]
+            for (self._at, self.raw), result in zip(places, results, strict=True):
+                yield result
+            unread = bool(places) or self._turn()
 
     def _turn(self) -> bool:
         """Go on to the next block, if there is one."""
@@ -190,31 +182,11 @@ class Records:
         return error.at(*self.here)
 
 
-def several(records: Iterable[Record], function: Several, count: int) -> Iterator[Record]:
-    """What a function makes of records, several at a time where they are read from files."""
-    if isinstance(records, Records):
-        yield from records.several(function, count)
-        return
-    for record in records:
-        for made in function([record]):
-            if isinstance(made, UserError):
-                raise made
-            yield made
-
-
 def add_new(identifier: str, seen: set[str]) -> None:
     """Remember an id; one that was seen before raises."""
     if identifier in seen:
         raise UserError(f'id "{identifier}" is repeated', "give each record its own id")
     seen.add(identifier)
-
-
-def with_own_ids(records: Iterable[Record]) -> Iterator[Record]:
-    """The records as they are; a repeated id raises."""
-    seen: set[str] = set()
-    for record in records:
-        add_new(record["id"], seen)
-        yield record
 
 
 def parse_each(records: Records, parse: Callable[[Record], T]) -> Iterator[tuple[str, T]]:
@@ -292,9 +264,6 @@ def text_field(record: Record, name: str, remedy: str = "", *, named: bool = Fal
     raise UserError(f'field "{name}" is {json_kind(value)}, not a string', remedy or MEND)
 
 
-Command = Callable[[Iterable[Record]], Iterator[Record]]
-
-
 @dataclass(frozen=True)
 class Rejected:
     """One record that was left out, and why."""
@@ -336,19 +305,61 @@ class Rows(Protocol):
 
 
 def accepted(
-    command: Callable[[Rows], Iterator[T]], records: Rows, reject: Callable[[Rejected], None]
-) -> Iterator[T]:
-    """What the command yields; where it raises, the record is rejected and the next one taken."""
-    while True:
+    each: Callable[[Any], Any], rows: Rows, reject: Callable[[Rejected], None], batch: int = 0
+) -> Iterator[Any]:
+    """What a function returns, or yields, of each row; where it raises, the row is rejected.
+
+    With a `batch` it gets lists of so many records, of which it makes one result each, or an error.
+    """
+    results: Iterator[Any] = _results(each, rows)
+    if batch:
+        assert isinstance(rows, Records)
+        results = rows.several(each, batch)
+    for result in results:
+        if not isinstance(result, UserError):
+            yield result
+        elif result.status == 2 or (result.file and not result.line):
+            raise result  # wrong usage, or a file that cannot be read: no record is to blame
+        else:
+            reject(Rejected(rows.place(result), rows.raw))
+
+
+def _results(each: Callable[[Any], Any], rows: Rows) -> Iterator[Any]:
+    """What a function makes of each row, and the errors in their places."""
+    unread = True
+    while unread:
         try:
-            yield from command(records)
-            return
-        except UserError as error:
-            if error.status == 2 or (error.file and not error.line):
-                raise  # wrong usage, or a file that cannot be read: no record is to blame
-            reject(Rejected(records.place(error), records.raw))
+            for row in rows:
+                result = each(row)
+                if isinstance(result, GeneratorType):
+                    yield from result
+                else:
+                    yield result
+            unread = False
+        except UserError as error:  # the row's, or of reading it: the next one follows
+            yield error
 
 
 def raise_error(rejected: Rejected) -> None:
     """Take no rejected record: raise its error."""
     raise rejected.error
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a command makes of records: `each` of one record, `then` of all results.
+
+    `each` returns a result, or yields any number of them; where it raises, its record is rejected.
+    Several processes may share the records, so what must know all of them is `then`, which gets
+    the results in order, in one process. With a `batch`, `each` gets lists of so many records, and
+    makes of each record one result, or the error that rejects it.
+    """
+
+    each: Callable[[Any], Any]
+    then: Callable[[Iterable[Any]], Iterator[Record]] | None = None
+    batch: int = 0
+
+    def results(self, records: Records, reject: Callable[[Rejected], None]) -> Iterator[Any]:
+        """What comes of records, in order."""
+        found = accepted(self.each, records, reject, self.batch)
+        return self.then(found) if self.then else found

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.paths import keep_apart
 from structkit.processes import LOCAL, cores
 from structkit.progress import Position, progress, say
-from structkit.records.jsonl import Record, Records, Rejected, Shard, accepted
+from structkit.records.jsonl import Records, Rejected, Shard, Stage
 from structkit.records.lines import Block, Lines, input_name
 from structkit.records.output import Output
 from structkit.settings import files_of, quiet_setting, setting
@@ -169,14 +170,18 @@ class Rejects:
             self._output.flush()  # what cannot be written is known before the records are
 
 
-def stage_of(work: Callable[..., Iterator[Record]]) -> Callable[[Any, WorkerOptions], None]:
-    """What the command line calls for a record-wise command: its records go through `work`."""
+def stage_of(command: Command, settings: Any) -> Stage:
+    """What a command makes of records: its work is that on one, unless it opens a stage."""
+    if command.stage:
+        opened: Stage = command.stage(settings)
+        return opened
+    return Stage(partial(command.work, settings=settings), batch=command.batch)
 
-    def main(settings: Any, options: WorkerOptions) -> None:
-        label = work.__name__.replace("_", "-")
-        Stream.of(options, settings).run(partial(work, settings=settings), label=label)
 
-    return main
+def run_stage(command: Command, settings: Any, options: Options) -> None:
+    """Send the records that options name through the stage of a command."""
+    stream = Stream.of(options, settings, numbered=command.numbered)
+    stream.run(stage_of(command, settings), label=command.name)
 
 
 def say_empty(files: Sequence[str]) -> None:
@@ -228,8 +233,8 @@ class Stream:
     ) -> Iterator[tuple[Records, Callable[[Rejected], None]]]:
         """The records and what takes rejected ones, while progress is shown.
 
-        A command takes both: `accepted(command, records, reject)`. Work that goes on after reading
-        gives `rejects`, whose file appears when that work is done.
+        A stage takes both: `stage.results(records, reject)`. Work that goes on after reading gives
+        `rejects`, whose file appears when that work is done.
         """
         lines = Lines(self.files)
         records = Records(lines, self.shard, numbered=self.numbered)
@@ -239,38 +244,29 @@ class Stream:
                 yield records, rejects.add
             rejects.tell()
 
-    def run(
-        self,
-        command: Callable[..., Iterator[Any]],
-        then: Callable[[Iterable[Any]], Iterator[Record]] | None = None,
-        *,
-        label: str = "",
-    ) -> None:
-        """Send every record through the command, and all it yields through `then`, to the output.
-
-        `then` may remember records: it runs in this process, the command in workers.
-        """
+    def run(self, stage: Stage, *, label: str = "") -> None:
+        """Send every record through a stage to the output; its `then` runs in this process."""
         assert self.numbered or self._here
         with self.reading(label) as (records, reject), Output(self.output) as output:
             if self._here:
-                made = accepted(command, records, reject)
-                output.write_records(then(made) if then else made)
+                output.write_records(stage.results(records, reject))
             else:
-                with self._workers(command).lines(records, reject) as lines:
-                    blocks = (Records(Block("", 0, 0, some)) for some in lines)
+                then = stage.then
+                with self._workers(replace(stage, then=None)).lines(records, reject) as lines:
+                    blocks = (Records(Block("", 0, 0, some), numbered=False) for some in lines)
                     output.write_records(then(chain.from_iterable(blocks)) if then else lines)
         if not records.count and not self.shard:
             say_empty(self.files)
 
     @property
     def _here(self) -> bool:
-        """Whether the command runs in this process."""
+        """Whether all is done in this process."""
         return self.workers == 1 and self.ray is None
 
-    def _workers(self, command: Callable[..., Iterator[Any]]) -> Workers:
+    def _workers(self, stage: Stage) -> Workers:
         # 20 ms that only those pay who want several processes
         from structkit.records.cluster import RayWorkers
         from structkit.records.workers import Workers  # as above
 
-        given = (self.workers, command, self.shard, self.on_error == "skip")
+        given = (self.workers, stage, self.shard, self.on_error == "skip")
         return Workers(*given) if self.ray is None else RayWorkers(self.ray, *given)

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from structkit.errors import UserError
 from structkit.processes import Child
-from structkit.records.jsonl import Record, Records, Rejected, Shard, accepted
+from structkit.records.jsonl import Records, Rejected, Shard, Stage
 from structkit.records.lines import Block
 from structkit.records.output import dump
 
@@ -107,22 +107,16 @@ class Outcome:
 
 
 class Workers(Pool[Block, Outcome]):
-    """Processes that run a command over blocks of lines; results come in input order."""
+    """Processes that run a stage over blocks of lines; results come in input order."""
 
-    def __init__(
-        self,
-        workers: int,
-        command: Callable[..., Iterator[Record]],
-        shard: Shard | None,
-        skip: bool,
-    ) -> None:
-        super().__init__(workers, partial(_work, command=command, shard=shard, skip=skip))
+    def __init__(self, workers: int, stage: Stage, shard: Shard | None, skip: bool) -> None:
+        super().__init__(workers, partial(_work, stage=stage, shard=shard, skip=skip))
 
     @contextmanager
     def lines(
         self, records: Records, reject: Callable[[Rejected], None]
     ) -> Iterator[Iterator[bytes]]:
-        """The lines that the command writes of `records`, which counts them, some at a time."""
+        """The lines of what the stage makes of `records`, which counts them, some at a time."""
         with closing(self.results(records.lines.blocks(BLOCK))) as results:
             yield self._taken(results, records, reject)
 
@@ -136,15 +130,13 @@ class Workers(Pool[Block, Outcome]):
                 reject(rejected)
 
 
-def _work(
-    block: Block, command: Callable[..., Iterator[Record]], shard: Shard | None, skip: bool
-) -> Outcome:
-    """What the command makes of a block."""
+def _work(block: Block, stage: Stage, shard: Shard | None, skip: bool) -> Outcome:
+    """What the stage makes of a block."""
     records = Records(block, shard)
     parts: list[bytes] = []
     errors: list[Rejected] = []
 
-    for record in accepted(command, records, errors.append):
+    for record in stage.results(records, errors.append):
         if errors and not skip:
             break  # the first ends the command
         parts.append(dump(record))

@@ -44,11 +44,9 @@ def check(line, record):
 """
 # a command that does nothing: what is left is reading, checking, errors and writing
 NOTHING = """
+from structkit.records.jsonl import Stage
 from structkit.records.stream import Stream
-def nothing(records):
-    for record in records:
-        yield record
-Stream().run(nothing)
+Stream().run(Stage(lambda record: record))
 """
 LANGUAGES = ("python", "java", "go", "php", "javascript", "ruby")
 PARSE = """

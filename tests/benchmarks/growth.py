@@ -59,7 +59,12 @@ def ask(count: int, folder: Path) -> list[str]:
     return [*STRUCTKIT, "ask", "-q", str(source), "what has a low priority", "--cache", cache]
 
 
-NOTHING = "from structkit.records.stream import Stream; import sys; Stream(sys.argv[1:]).run(iter)"
+NOTHING = """
+import sys
+from structkit.records.jsonl import Stage
+from structkit.records.stream import Stream
+Stream(sys.argv[1:]).run(Stage(lambda record: record))
+"""
 WAYS: dict[str, Callable[[int, Path], list[str]]] = {
     "records": of_records("code", PYTHON, "-c", NOTHING),
     "pages": of_records("pages", *STRUCTKIT, "html-variants", "-q"),

@@ -81,17 +81,17 @@ def test_signals_leave_no_file(
 SLOW = """
 import os, time
 from structkit.processes import exit_program, raise_at_signals
+from structkit.records.jsonl import Stage
 from structkit.records.stream import Stream
 
-def slow(records):
-    for record in records:
-        open(f"started-{os.getpid()}", "w").close()
-        time.sleep(60)
-        yield record
+def slow(record):
+    open(f"started-{os.getpid()}", "w").close()
+    time.sleep(60)
+    return record
 
 with raise_at_signals():
     try:
-        Stream(output="out.jsonl", workers=2).run(slow)
+        Stream(output="out.jsonl", workers=2).run(Stage(slow))
     except KeyboardInterrupt:
         exit_program(130)
 """

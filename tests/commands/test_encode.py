@@ -43,7 +43,7 @@ def test_it_streams(model, monkeypatch):
 
 def test_equal_texts_are_encoded_once_and_empty_ones_too(model):
     encoding = encoding_of(model, "query")
-    found = vectors(encoding.embeddings(encoding.texts(records(["a", "b", "a", "", " "]))))
+    found = vectors(encoding.embeddings(map(encoding.read, records(["a", "b", "a", "", " "]))))
     assert found[0].tolist() == found[2].tolist() != found[1].tolist()
     assert 4 == encoding.truncation.texts["query"]
     assert np.isfinite(found).all()
@@ -79,7 +79,7 @@ def test_cut_texts_are_counted_by_field(model, capsys):
     pairs = [("a", long), (long, "a"), ("d", long + "d"), ("d", "a")]
     lines = [{"id": str(number), "a": a, "b": b} for number, (a, b) in enumerate(pairs)]
     encoding = encoding_of(model, "query", field=["a", "b"])
-    found = list(encoding.embeddings(encoding.texts(lines)))
+    found = list(encoding.embeddings(map(encoding.read, lines)))
     assert ["id", "a_embedding", "b_embedding"] == list(found[0])
     assert found[0]["b_embedding"].tolist() == found[1]["a_embedding"].tolist()
     assert found[0]["a_embedding"].tolist() != found[1]["a_embedding"].tolist()
@@ -96,9 +96,9 @@ def test_cut_texts_are_counted_by_field(model, capsys):
 def test_numpy_files(model, tmp_path):
     encoding, path = encoding_of(model, "document"), str(tmp_path / "v.npy")
     with pytest.raises(UserError, match=r"id 'a\\nb' holds a line break"):
-        encode_to_file(encoding.texts([{"id": "a\nb", "text": "x"}]), path, encoding)
+        encode_to_file(map(encoding.read, [{"id": "a\nb", "text": "x"}]), path, encoding)
     assert [] == list(tmp_path.iterdir())
-    meta = encode_to_file(encoding.texts(records()), path, encoding)
+    meta = encode_to_file(map(encoding.read, records()), path, encoding)
     names = ["v.hashes.txt", "v.ids.txt", "v.meta.json", "v.npy"]
     assert names == sorted(file.name for file in tmp_path.iterdir())
     found = np.load(path, mmap_mode="r")
@@ -143,7 +143,7 @@ def test_chunks(model):
     encoding = encoding_of(model, "document", chunk=10, keep=["n"])
     text = "fooBar and_more <p>words</p> é 日本 " * 9
     lines = records([text, "short", "", text], n=1)
-    found = list(encoding.embeddings(encoding.texts(lines)))
+    found = list(encoding.embeddings(map(encoding.read, lines)))
     first = [row for row in found if row["doc_id"] == "d0"]
     assert [f"d0#{number}" for number in range(len(first))] == [row["id"] for row in first]
     assert [row["embedding"].tolist() for row in first] == [
@@ -184,7 +184,7 @@ def test_length(model):
     assert abs(whole[1] - cut[1]).max() > 0.01
     # parts are of so many tokens too, in whole chunks
     parts = encoding_of(model, "document", length=12, chunk=5)
-    rows = list(parts.embeddings(parts.texts(lines)))
+    rows = list(parts.embeddings(map(parts.read, lines)))
     assert ["d0", "d1", "d1"] == [row["doc_id"] for row in rows]
     assert {"length": 12, "chunk": 5}.items() <= parts.meta().items()
     assert "length" not in encoding_of(model, "document").meta()

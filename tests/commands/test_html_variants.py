@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from structkit.commands.html_variants import Settings as VariantSettings
-from structkit.commands.html_variants import html_variants
+from structkit import html_variants
 from structkit.errors import UserError
 from structkit.structure.html.elements import untag
 from structkit.structure.html.reader import Reader
@@ -17,7 +16,7 @@ CASES = sorted(Path("fixtures/html").glob("*.txt"))
 
 def made(html, id="1", **options):
     record = {"id": id, "html": html} if isinstance(html, str) else {"id": id, **html}
-    [record] = html_variants([record], VariantSettings(**options))
+    [record] = html_variants([record], **options)
     return record
 
 
@@ -94,7 +93,7 @@ def test_other_tags():
 @pytest.mark.parametrize("tags", ["script", "p,br", "p<", "", "body", "1"])
 def test_tags_that_cannot_be_kept(tags):
     with pytest.raises(UserError) as error:
-        VariantSettings(tags=tags)
+        html_variants([], tags=tags)
     assert error.value.status == 2
 
 

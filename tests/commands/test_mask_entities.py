@@ -10,10 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structkit.commands.mask_entities import Settings as MaskSettings
-from structkit.commands.mask_entities import mask_entities
-from structkit.commands.parse_trees import Settings as ParseSettings
-from structkit.commands.parse_trees import parse_trees
+from structkit import mask_entities, parse_trees
 from structkit.errors import UserError
 from structkit.records.jsonl import Records
 from structkit.registry import load
@@ -24,9 +21,7 @@ REAL = Path("../shared/data/codesearch").glob("train.jsonl.gz")
 
 
 def masked(code, **options):
-    [record] = mask_entities(
-        [{"id": "1", "language": "python", "code": code}], MaskSettings(**options)
-    )
+    [record] = mask_entities([{"id": "1", "language": "python", "code": code}], **options)
     return record
 
 
@@ -162,10 +157,10 @@ def test_a_language_has_other_names(name, language):
     [wanted] = mask_entities([{"id": "1", "language": language, "code": code}])
     [found] = mask_entities([{"id": "1", "language": name, "code": code}])
     assert found == {**wanted, "language": name}  # it is passed through as it stands
-    [flagged] = mask_entities([{"id": "1", "code": code}], MaskSettings(language=name))
+    [flagged] = mask_entities([{"id": "1", "code": code}], language=name)
     assert flagged["masked"] == wanted["masked"]
     tree = {"parser": "ast", "language": name}
-    assert list(parse_trees([{"id": "1", "code": code}], ParseSettings(**tree)))[0]["tree"]
+    assert list(parse_trees([{"id": "1", "code": code}], **tree))[0]["tree"]
 
 
 def test_html_and_products_need_no_language():

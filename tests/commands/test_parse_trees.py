@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structkit.commands.parse_trees import Settings as ParseSettings
-from structkit.commands.parse_trees import parse_trees
+from structkit import parse_trees
 from structkit.errors import UserError
 from structkit.registry import load
 from structkit.structure.trees.brackets import read
@@ -17,7 +16,7 @@ texts = st.text().filter(str.strip)
 
 
 def made(record, **options):
-    [found] = parse_trees([{"id": "1", **record}], ParseSettings(**options))
+    [found] = parse_trees([{"id": "1", **record}], **options)
     return found
 
 
@@ -58,11 +57,11 @@ def test_trees_that_are_there_already():
 
 def test_random_trees_depend_on_seed_and_id():
     texts = [{"id": str(number), "text": "a b c d e f g h i j k l"} for number in range(4)]
-    trees = {r["id"]: r["tree"] for r in parse_trees(texts, ParseSettings(parser="random"))}
+    trees = {r["id"]: r["tree"] for r in parse_trees(texts, parser="random")}
     assert len(set(trees.values())) == 4
-    again = {r["id"]: r["tree"] for r in parse_trees(texts[::-1], ParseSettings(parser="random"))}
+    again = {r["id"]: r["tree"] for r in parse_trees(texts[::-1], parser="random")}
     assert trees == again
-    [other] = parse_trees(texts[:1], ParseSettings(parser="random", seed=1))
+    [other] = parse_trees(texts[:1], parser="random", seed=1)
     assert other["tree"] != trees["0"]
 
 

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from terminals import plain, seen
 
+from structkit import html_variants, mask_entities
 from structkit.cli.main import app
-from structkit.commands.html_variants import html_variants
-from structkit.commands.mask_entities import mask_entities
 from structkit.commands.show import draw_records
 from structkit.errors import UserError
 from structkit.structure.html.elements import outline, tokens_of

@@ -46,7 +46,7 @@ def test_what_others_counted_is_added():
 
 def test_a_process_that_makes_its_own_encoding_embeds_the_same(model):
     encoding = encoding_of(model, "document", chunk=4, keep=["n"])
-    [window] = reading.windows(encoding.texts(records(n=1)))
+    [window] = reading.windows(map(encoding.read, records(n=1)))
     rows, vectors = encoding.window(window)
     remote = Remote.of(encoding)
     for _ in range(2):  # counts are of one window
@@ -136,6 +136,6 @@ def test_a_checkpoint_counts_the_records_of_its_rows(model, tmp_path, monkeypatc
     )
     encoding = encoding_of(model, "document")
     encoding.spread = lambda several: encoding.embed_here(iter(list(several)))
-    encode_to_file(encoding.texts(records()), str(tmp_path / "v.npy"), encoding)
+    encode_to_file(map(encoding.read, records()), str(tmp_path / "v.npy"), encoding)
     assert [*range(7, 60, 7), 60] == [count for count, _ in states]
     assert [count for count, _ in states] == [state["records"] for _, state in states]

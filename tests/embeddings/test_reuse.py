@@ -172,7 +172,7 @@ def test_an_unfinished_run_goes_on(model, tmp_path, monkeypatch):
     for texts in (stopped_after(new, 30), new):
         encoding = encoding_of(model, "document", reuse=old)
         with suppress(SystemExit):
-            encode_to_file(encoding.texts(texts), str(path), encoding, resume=True)
+            encode_to_file(map(encoding.read, texts), str(path), encoding, resume=True)
         assert path.exists() == (texts is new)
     encode_file(model, tmp_path / "fresh/v.npy", new)
     same_but_for_rounding(tmp_path / "resumed", tmp_path / "fresh")

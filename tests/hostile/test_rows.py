@@ -53,13 +53,13 @@ def limit():
     limit_bytes(MAXIMUM)
 
 
-def drained(rows, command=iter):
+def drained(rows, each=dict):
     """What rows give, and their rejects; only a fault of the whole file ends them."""
     rejected = []
     made = []
     try:
-        for each in accepted(command, rows, rejected.append):
-            made.append(each)
+        for result in accepted(each, rows, rejected.append):
+            made.append(result)
     except UserError as error:
         assert error.file and error.remedy
     for each in rejected:
@@ -204,7 +204,7 @@ def test_spoiled_files_of_other_tools(tmp_path, name, file, data):
     except UserError as error:
         assert error.remedy
         return
-    made, _ = drained(rows, lambda rows: read_records(part, rows))
+    made, _ = drained(rows, lambda row: read_records(part, row))
     for record in made:
         dump(record)
 

@@ -11,11 +11,7 @@ from hostile.spoiling import examples, spoiled
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.commands.html_variants import Settings as VariantSettings
-from structkit.commands.html_variants import html_variants
-from structkit.commands.mask_entities import mask_entities
-from structkit.commands.parse_trees import Settings as ParseSettings
-from structkit.commands.parse_trees import parse_trees
+from structkit import html_variants, mask_entities, parse_trees
 from structkit.errors import UserError
 from structkit.records.output import dump
 from structkit.structure.trees.brackets import read
@@ -43,8 +39,8 @@ def made(command, record):
 @given(st.data())
 def test_spoiled_documents(source, good, data):
     spoilt = text(data.draw(spoiled(good.encode(), 8)))
-    settings = VariantSettings(from_=source, tags=data.draw(st.sampled_from(["structure", "all"])))
-    made(partial(html_variants, settings=settings), {"text": spoilt, source: spoilt})
+    tags = data.draw(st.sampled_from(["structure", "all"]))
+    made(partial(html_variants, from_=source, tags=tags), {"text": spoilt, source: spoilt})
 
 
 @pytest.mark.parametrize(
@@ -53,10 +49,7 @@ def test_spoiled_documents(source, good, data):
 )
 def test_documents_that_only_open(mark):
     for source in ("html", "markdown"):
-        made(
-            partial(html_variants, settings=VariantSettings(from_=source)),
-            {source: f"{mark * 3_000}a"},
-        )
+        made(partial(html_variants, from_=source), {source: f"{mark * 3_000}a"})
 
 
 @examples(200)
@@ -68,8 +61,7 @@ def test_spoiled_brackets(data):
         assert error.remedy
         return
     assert tree.words
-    parsing = ParseSettings(parser="brackets", field=("tree",))
-    assert made(partial(parse_trees, settings=parsing), {"tree": text(data)})
+    assert made(partial(parse_trees, parser="brackets", field=["tree"]), {"tree": text(data)})
 
 
 @pytest.mark.parametrize("language", ["html", "product"])

@@ -29,22 +29,22 @@ CODE = Path("fixtures/code/train.jsonl").resolve()
 SLOW = """
 import os, sys, time
 import ray
+from structkit.records.jsonl import Stage
 from structkit.records.stream import Stream
 from structkit.errors import UserError
 
-def slow(records):
+def slow(record):
     node = ray.get_runtime_context().get_node_id()
-    for record in records:
-        with open(record["marks"], "a") as marks:
-            marks.write(f"{node} {os.getpid()} {record['id']}\\n")
-        if record.get("dies"):
-            os._exit(1)
-        while not os.path.exists(record["go"]):
-            time.sleep(0.05)
-        yield {**record, "made": len(record["id"])}
+    with open(record["marks"], "a") as marks:
+        marks.write(f"{node} {os.getpid()} {record['id']}\\n")
+    if record.get("dies"):
+        os._exit(1)
+    while not os.path.exists(record["go"]):
+        time.sleep(0.05)
+    return {**record, "made": len(record["id"])}
 
 try:
-    Stream(["in.jsonl"], sys.argv[2], ray=sys.argv[1]).run(slow)
+    Stream(["in.jsonl"], sys.argv[2], ray=sys.argv[1]).run(Stage(slow))
 except UserError as error:
     sys.exit(str(error))
 """

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structkit.errors import UserError
-from structkit.records.jsonl import Command, Record, Records, Rejected, accepted, several
+from structkit.records.jsonl import Record, Records, Rejected, Stage
 from structkit.records.lines import Block, Lines
 
 
@@ -163,30 +163,19 @@ def test_a_failed_run_leaves_no_rejects(run: Run, tmp_path: Path) -> None:
     assert ["in.gz"] == [path.name for path in tmp_path.iterdir()]
 
 
-def same(records: Iterable[Record]) -> Iterator[Record]:
-    return iter(records)
-
-
 LINES = [b'{"id":"%d"}', b"oops", b"[]", b"", b'{"id":[%d]}']
 
 
-def together(records: Iterable[Record]) -> Iterator[Record]:
-    """The same, some at a time."""
-    return several(records, lambda some: some, 32)
-
-
 @settings(max_examples=80)
-@given(
-    command=st.sampled_from([same, together]), lines=st.lists(st.sampled_from(LINES), max_size=80)
-)
+@given(st.sampled_from([Stage(dict), Stage(list, batch=32)]), st.lists(st.sampled_from(LINES)))
 def test_every_record_is_given_or_rejected(
-    tmp_path_factory: pytest.TempPathFactory, command: Command, lines: list[bytes]
+    tmp_path_factory: pytest.TempPathFactory, stage: Stage, lines: list[bytes]
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "law.jsonl"
     path.write_bytes(b"\n".join(lines).replace(b"%d", b"7"))
     rejected: list[Rejected] = []
     records = Records(Lines([str(path)]))
-    found = list(accepted(command, records, rejected.append))
+    found = list(stage.results(records, rejected.append))
     assert lines.count(LINES[0]) == len(found)
     places = [number for number, line in enumerate(lines, 1) if line not in (LINES[0], b"")]
     assert places == [each.error.line for each in rejected]
@@ -203,11 +192,8 @@ def test_what_is_made_of_several_records_comes_in_order_each_in_its_place(good: 
     rows = [orjson.dumps({"id": str(at), "good": each}) for at, each in enumerate(good)]
     records = Records(Block("rows", 0, 0, b"\n".join(rows) + b"\n" * bool(rows)))
     rejected: list[Rejected] = []
-    found = list(accepted(lambda each: several(each, odd, 32), records, rejected.append))
+    found = list(Stage(odd, batch=32).results(records, rejected.append))
     assert [str(at) for at, each in enumerate(good) if each] == [made["id"] for made in found]
     bad = [at for at, each in enumerate(good) if not each]
     assert bad == [each.error.line - 1 for each in rejected]
     assert [rows[at] for at in bad] == [each.raw.rstrip(b"\n") for each in rejected]
-    if bad:
-        with pytest.raises(UserError, match="odd"):
-            list(several([{"good": False}], odd, 32))

@@ -2,9 +2,7 @@
 
 import pytest
 
-from structkit import score
-from structkit.commands.parse_trees import Settings as ParseSettings
-from structkit.commands.parse_trees import parse_trees
+from structkit import parse_trees, score
 from structkit.errors import UserError
 from structkit.structure.trees.brackets import read
 
@@ -73,8 +71,8 @@ def test_bad_trees_are_told():
 def test_a_parser_reads_the_words_of_gold_trees(parser):
     gold = {**GOLD, "c": "(NP (-LRB- -LRB-) (NN x) (: 's.) (-NONE- *T*) (-RRB- -RRB-))"}
     records = [{"id": id_, "tree": tree} for id_, tree in gold.items()]
-    parsing = ParseSettings(parser=parser, field=("tree",), tokenized=True)
-    found = {record["id"]: record["tree"] for record in parse_trees(records, parsing)}
+    parsing = {"parser": parser, "field": ["tree"], "tokenized": True}
+    found = {record["id"]: record["tree"] for record in parse_trees(records, **parsing)}
     assert ("(", "x", "'s.", ")") == read(found["c"]).words
     row, *baselines = scores(found, gold)
     twin = next((line for line in baselines if line["run"] == parser), None)

@@ -34,7 +34,7 @@ from structkit.records.jsonl import Record
 
 
 class Encoding:
-    """`encode` with its model loaded: `embeddings(texts(records))`.
+    """`encode` with its model loaded: `embeddings(map(read, records))`.
 
     A model that is `opened` already reads texts from now on as these settings say. Errors: a
     damaged model is a `UserError`, and so is a setting that is not for such a model, and a record
@@ -77,9 +77,9 @@ class Encoding:
         """The field that is read first: the one that is named, or the model's."""
         return [*self.settings.field, *self.reader.known][0]
 
-    def texts(self, records: Iterable[Record]) -> Iterator[ReadRecord]:
-        """What is read of every record: the step that may fail, and skip the record."""
-        return self.reader.read(records)
+    def read(self, record: Record) -> ReadRecord:
+        """What is read of a record: the step that may fail, and skip the record."""
+        return self.reader.read(record)
 
     def embeddings(self, texts: Iterable[ReadRecord]) -> Iterator[Record]:
         """`{id, embedding, …kept}` for every record of `texts`, in the same order.
@@ -115,7 +115,7 @@ class Encoding:
 
     def embedded(self, records: Iterable[Record]) -> Iterator[Embedded]:
         """The embeddings of records, some at a time."""
-        return self.windows(self.reader.read(records))
+        return self.windows(map(self.read, records))
 
     def windows(
         self, texts: Iterable[ReadRecord], before: Callable[[Window], None] | None = None

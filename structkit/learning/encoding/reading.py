@@ -123,16 +123,15 @@ class TextReader:
     elements: Elements | None = None
     paths: bool | None = False
 
-    def read(self, records: Iterable[Record]) -> Iterator[ReadRecord]:
-        """What is read of every record; with elements, their texts."""
-        for record in records:
-            kept = self._kept(record)
-            texts = self.texts(record)
-            prepared = self._prepared(texts)
-            places: list[Record] = []
-            if self.elements:
-                texts, places = self.elements.of(texts[0])
-            yield ReadRecord(record["id"], texts, kept, places, prepared)
+    def read(self, record: Record) -> ReadRecord:
+        """What is read of a record; with elements, their texts."""
+        kept = self._kept(record)
+        texts = self.texts(record)
+        prepared = self._prepared(texts)
+        places: list[Record] = []
+        if self.elements:
+            texts, places = self.elements.of(texts[0])
+        return ReadRecord(record["id"], texts, kept, places, prepared)
 
     def _kept(self, record: Record) -> Record:
         for name in self.keep:
@@ -170,7 +169,7 @@ Spread: TypeAlias = "Callable[[Iterator[Window]], Iterator[tuple[Window, Embedde
 
 
 def windows(texts: Iterable[ReadRecord], maximum: int | None = None) -> Iterator[Window]:
-    """Records of `Encoding.texts`, in windows that are held in memory."""
+    """Records that an encoding has read, in windows that are held in memory."""
     maximum = maximum or WINDOW
     window, rows, characters = Window(), 0, 0
     for record in texts:

@@ -7,14 +7,13 @@ import os
 import tempfile
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from multiprocessing.reduction import DupFd
 from typing import Any
 
 import orjson
 
 from structkit.errors import UserError, program
-from structkit.records.jsonl import Record, Records, Rejected, accepted, text_field
+from structkit.records.jsonl import Record, Records, Rejected, accepted, raise_error, text_field
 
 MAKERS = {
     **dict.fromkeys(("masked", "target"), "mask-entities"),
@@ -81,7 +80,7 @@ class Spool:
         self._same: Record | None = None  # what all records have in common, once there is one
         self.fewest_negatives: tuple[float, str] = (float("inf"), "")
         digest = hashlib.sha256()
-        prepared = accepted(partial(map, prepare), records, reject or _fail)
+        prepared = accepted(prepare, records, reject or raise_error)
         try:
             for record in prepared:
                 line = orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
@@ -153,7 +152,3 @@ class Spool:
             for name in names:
                 value = record.get(name, "")
                 yield from value if isinstance(value, list) else [value]
-
-
-def _fail(rejected: Rejected) -> None:
-    raise rejected.error

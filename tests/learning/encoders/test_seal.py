@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from structkit.commands.html_variants import html_variants
+from structkit import html_variants
 from structkit.errors import UserError
 from structkit.learning.encoders.models import new_model, train_tokenizer
 from structkit.learning.training.settings import Step

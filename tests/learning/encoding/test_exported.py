@@ -61,7 +61,7 @@ def t5(tmp_path_factory):
 
 def encoded(model, engine, side="document", **options):
     encoding = encoding_of(model, side, engine=engine, **options)
-    found = list(encoding.embeddings(encoding.texts(RECORDS)))
+    found = list(encoding.embeddings(map(encoding.read, RECORDS)))
     return encoding, np.array([each.pop("embedding") for each in found]), found
 
 

@@ -7,8 +7,7 @@ import pytest
 from imported import imported
 from structkit_plugins.parsers.builtin import SHIPPED
 
-from structkit.commands.parse_trees import Settings as ParseSettings
-from structkit.commands.parse_trees import parse_trees
+from structkit import parse_trees
 from structkit.commands.score.trees import agreement, binarized_spans, f1
 from structkit.errors import UserError
 from structkit.records.jsonl import Records
@@ -56,7 +55,7 @@ def test_a_text_without_words_is_an_error_in_its_place():
     found = parsed_texts("builtin", ["It rains.", " \u2003 ", "", "It snows."])
     assert [isinstance(tree, UserError) for tree in found] == [False, True, True, False]
     with pytest.raises(UserError, match="empty"):
-        list(parse_trees([{"id": "1", "text": " "}], ParseSettings()))
+        list(parse_trees([{"id": "1", "text": " "}]))
 
 
 @pytest.mark.parametrize(
@@ -75,8 +74,7 @@ def test_a_model_of_ones_own(tmp_path):
     file.write_bytes(b"\n".join(orjson.dumps({"id": str(at), "tree": tree}) for at in range(8)))
     train_on(file, "span-parser", model, epochs=40, batch_size=8)
     record = {"id": "1", "text": "the cat sat ."}
-    parsing = ParseSettings(parser="builtin", model=model, binarize=False)
-    (found,) = parse_trees([record], parsing)
+    (found,) = parse_trees([record], parser="builtin", model=model, binarize=False)
     assert found["tree"] == "(X (X (X the) (X cat)) (X sat) (X .))"
 
 

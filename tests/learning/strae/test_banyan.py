@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structkit_plugins.methods._banyan import BanyanTraining, pair_keys
 
-from structkit import registry
-from structkit.commands.parse_trees import Settings as ParseSettings
-from structkit.commands.parse_trees import parse_trees
+from structkit import parse_trees, registry
 from structkit.learning.strae.sentences import Sentence, Sentences
 from structkit.structure.trees.brackets import read
 from tests.learning.strae import samples
@@ -150,7 +148,7 @@ def test_a_trained_model_gives_the_same_twice_in_any_batch_and_trees(tmp_path):
         roots = slice(0, len(texts))
         assert torch.equal(whole[1][roots], whole[2][roots])  # one is a copy
 
-    parsing = ParseSettings(parser="self-strae", model=str(tmp_path / "model"))
-    (record,) = parse_trees([{"id": "1", "text": "The cat sleeps."}], parsing)
+    parsing = {"parser": "self-strae", "model": tmp_path / "model"}
+    (record,) = parse_trees([{"id": "1", "text": "The cat sleeps."}], **parsing)
     tree = read(record["tree"])
     assert ("The", "cat", "sleeps", ".") == tree.words and tree.is_binary

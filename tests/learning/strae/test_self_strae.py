@@ -7,8 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structkit.commands.parse_trees import Settings as ParseSettings
-from structkit.commands.parse_trees import parse_trees
+from structkit import parse_trees
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.encoding.reading import TextReader
@@ -91,12 +90,10 @@ def test_leaves_may_be_pieces(folders):
 
 def test_a_model_is_needed():
     with pytest.raises(UserError, match="needs --model; make one with structkit train self-strae"):
-        ParseSettings(parser="self-strae")
+        parse_trees([], parser="self-strae")
     told = "--model no is not a model that makes trees; make one with"
     with pytest.raises(UserError, match=told):
-        list(
-            parse_trees([{"id": "1", "text": "a"}], ParseSettings(parser="self-strae", model="no"))
-        )
+        list(parse_trees([{"id": "1", "text": "a"}], parser="self-strae", model="no"))
 
 
 def test_texts_and_trees_of_the_same_words_embed_alike(folders):

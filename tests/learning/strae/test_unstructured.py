@@ -139,14 +139,14 @@ def check_leaves(folder):
     ]
     records = [{"text": "the cat sees"}, *({"tree": tree} for tree in trees)]
     records += [{"text": "cat"}, {"tree": "(NN cat)"}, {"tree": "(S (NN cat))"}]
-    texts = encoding.texts({"id": "1", **record} for record in records)
+    texts = (encoding.read({"id": "1", **record}) for record in records)
     found = np.array([row["embedding"] for row in encoding.embeddings(texts)])
     near = rounding(4 * 8 * 3, abs(found).max())  # gates, numbers, words
     np.testing.assert_allclose(found[[1, 2, 3]], found[[0, 0, 0]], **near)
     np.testing.assert_allclose(found[[5, 6]], found[[4, 4]], **near)
     assert abs(found[4] - found[0]).max() > 10 * near["atol"]
     with pytest.raises(UserError, match="is not closed"):
-        next(encoding.texts([{"id": "1", "tree": "(X (X a)"}]))
+        encoding.read({"id": "1", "tree": "(X (X a)"})
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from structkit.commands.pair import pair
+from structkit import pair
 from structkit.registry import load
 from structkit.structure.code.languages import without_docstring
 

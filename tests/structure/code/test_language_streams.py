@@ -6,7 +6,7 @@ from time import thread_time
 
 import pytest
 
-from structkit.commands.mask_entities import mask_entities
+from structkit import mask_entities
 from structkit.errors import UserError
 from structkit.registry import load
 from structkit.structure.code import grammar

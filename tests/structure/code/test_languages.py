@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from structkit.commands.mask_entities import mask_entities
+from structkit import mask_entities
 from structkit.structure.sentinels import unmask
 
 FOLDER = Path("fixtures/languages")

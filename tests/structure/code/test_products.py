@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk.tag.perceptron import PerceptronTagger
 
-from structkit.commands.mask_entities import Settings as MaskSettings
-from structkit.commands.mask_entities import mask_entities
+from structkit import mask_entities
 from structkit.errors import UserError
 from structkit.records.jsonl import Records
 from structkit.structure.html.markup import tags, visible_text
@@ -30,7 +29,7 @@ REAL = [
 def masked(title, description, **fields):
     options = {name: fields.pop(name) for name in ("tagger", "profile") if name in fields}
     record = {"id": "1", "language": "product", "title": title, "description": description}
-    [made] = mask_entities([{**record, **fields}], MaskSettings(**options))
+    [made] = mask_entities([{**record, **fields}], **options)
     return made
 
 
@@ -156,7 +155,7 @@ def test_laws_on_real_products(path):
         text, title = record["description"], record["title"].casefold()
         spans = product.Language().entities(text, record)
         assert spans == sorted(set(spans))
-        for made in mask_entities([record] if spans else [], MaskSettings(language="product")):
+        for made in mask_entities([record] if spans else [], language="product"):
             assert unmask(made["masked"], made["entities"]) == text
             assert all(name.casefold() in title for name in made["entities"])
             found += 1

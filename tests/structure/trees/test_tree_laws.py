@@ -10,8 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from structkit.commands.parse_trees import Settings as ParseSettings
-from structkit.commands.parse_trees import parse_trees
+from structkit import parse_trees
 from structkit.errors import UserError
 from structkit.structure.trees.brackets import binarize, read, unescaped, write
 from structkit.structure.trees.tree import from_spans
@@ -151,10 +150,10 @@ CODE = "def f(a, b):\n    x = a + b * 3\n    return g(x, 'text of it')\n\n"
 def test_memory_is_some_bytes_for_each_character(parser, field, text, most):
     """20 MB of HTML, or 200,000 lines of code, stay below 1 GB."""
     small, large = ({"id": "1", "language": "python", field: text * n} for n in (1, 800))
-    list(parse_trees([small], ParseSettings(parser=parser)))  # what is loaded once
+    list(parse_trees([small], parser=parser))  # what is loaded once
     tracemalloc.start()
     try:
-        [found] = parse_trees([large], ParseSettings(parser=parser))
+        [found] = parse_trees([large], parser=parser)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

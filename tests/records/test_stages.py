@@ -1,0 +1,189 @@
+"""Stages of records (structkit/records/jsonl.py): rejected records restart nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+import pytest
+from conftest import Run
+
+from structkit import UserError, pair
+from structkit.command import Command
+from structkit.records.jsonl import Record, Stage
+from structkit.records.stream import WorkerOptions, run_stage
+from structkit.settings import make
+
+LONG = "x" * 90_000  # a worker gets about three records at a time
+# of lines: g is a good record, b one that the stage rejects, o no JSON, - an empty line
+PATTERNS = ["ggbgg", "ggogg", "bggo", "ogggb", "gbbgoog", "bo", "b-g-o-g", "gggg", "ggggggbgggogg"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """No settings."""
+
+
+def fits(record: Record) -> Record:
+    """The record, unless it is a bad one."""
+    if record["kind"] == "b":
+        raise UserError("the record is bad", "leave it out")
+    return record
+
+
+def counted(records: Iterable[Record]) -> Iterator[Record]:
+    for number, record in enumerate(records):
+        yield {**record, "number": number}
+
+
+def counts_each(settings: Settings) -> Stage:
+    numbers = count()
+    return Stage(lambda record: {**fits(record), "number": next(numbers)})
+
+
+def counts_what_it_yields(settings: Settings) -> Stage:
+    numbers = count()
+
+    def each(record: Record) -> Iterator[Record]:
+        yield {**fits(record), "number": next(numbers)}
+
+    return Stage(each)
+
+
+def counts_in_batches(settings: Settings) -> Stage:
+    numbers = count()
+
+    def each(records: list[Record]) -> Iterator[Record | UserError]:
+        for record in records:
+            try:
+                yield {**fits(record), "number": next(numbers)}
+            except UserError as error:
+                yield error
+
+    return Stage(each, batch=3)
+
+
+def counts_then(settings: Settings) -> Stage:
+    return Stage(fits, counted)
+
+
+def counts_after_batches(settings: Settings) -> Stage:
+    def each(records: list[Record]) -> Iterator[Record | UserError]:
+        for record in records:
+            yield (
+                record if record["kind"] == "g" else UserError("the record is bad", "leave it out")
+            )
+
+    return Stage(each, counted, batch=2)
+
+
+def lines_of(pattern: str) -> str:
+    texts = {"o": "oops", "-": ""}
+    rows = (
+        json.dumps({"id": str(place), "kind": kind, "text": LONG})
+        for place, kind in enumerate(pattern, 1)
+    )
+    return "".join(texts.get(kind, row) + "\n" for kind, row in zip(pattern, rows, strict=True))
+
+
+def through(opened: Callable[[Settings], Stage], pattern: str, **options: object) -> list[Record]:
+    """What a command with this stage writes of some lines."""
+    Path("in.jsonl").write_text(lines_of(pattern))
+    command = Command(opened, Settings, also=(WorkerOptions,), stage=opened)
+    given = {"files": ("in.jsonl",), "output": "out.jsonl", **options}
+    run_stage(command, Settings(), make(WorkerOptions, given))
+    return [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+ANYWHERE = [counts_then, counts_after_batches]
+HERE = [counts_each, counts_what_it_yields, counts_in_batches]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize(
+    ("opened", "workers"),
+    [*((each, 1) for each in HERE + ANYWHERE), *((each, 2) for each in ANYWHERE)],
+)
+def test_a_rejected_record_restarts_nothing(
+    opened: Callable[[Settings], Stage], workers: int, pattern: str
+) -> None:
+    skip = {"on_error": "skip", "rejects": "bad.jsonl", "workers": workers}
+    found = through(opened, pattern, **skip)
+    good = [str(place) for place, kind in enumerate(pattern, 1) if kind == "g"]
+    assert [*zip(good, range(len(good)), strict=True)] == [
+        (each["id"], each["number"]) for each in found
+    ]
+    rejected = [json.loads(line) for line in Path("bad.jsonl").read_text().splitlines()]
+    reasons = {"b": "the record is bad; leave it out", "o": "the line is not JSON"}
+    bad = [(place, reasons[kind]) for place, kind in enumerate(pattern, 1) if kind in "bo"]
+    assert bad == [(each["line"], each["reason"].partition(" (")[0]) for each in rejected]
+
+
+@pytest.mark.parametrize("opened", [*HERE, *ANYWHERE])
+@pytest.mark.parametrize(("pattern", "line"), [("ggbgg", 3), ("oggb", 1), ("gggob", 4)])
+def test_without_skipping_the_first_bad_record_ends_the_command(
+    opened: Callable[[Settings], Stage], pattern: str, line: int
+) -> None:
+    with pytest.raises(UserError, match=f"^in.jsonl:{line}: the "):
+        through(opened, pattern)
+    assert ["in.jsonl"] == [path.name for path in Path().iterdir()]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_then_raises_ends_the_command(workers: int) -> None:
+    def then(records: Iterable[Record]) -> Iterator[Record]:
+        for number, record in enumerate(records):
+            if number == 2:
+                raise UserError("there are three", "leave one out")
+            yield record
+
+    with pytest.raises(UserError, match="^there are three; leave one out$"):
+        through(
+            lambda _: Stage(fits, then),
+            "gobggg",
+            on_error="skip",
+            rejects="bad.jsonl",
+            workers=workers,
+        )
+    assert ["in.jsonl"] == [path.name for path in Path().iterdir()]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_then_may_end_before_the_records_do(workers: int) -> None:
+    def then(records: Iterable[Record]) -> Iterator[Record]:
+        yield next(iter(records))
+
+    assert ["1"] == [
+        each["id"] for each in through(lambda _: Stage(fits, then), "gggggb", workers=workers)
+    ]
+
+
+def test_results_before_an_error_of_the_same_record_stay() -> None:
+    def each(record: Record) -> Iterator[Record]:
+        yield {**record, "kind": "first"}
+        yield fits(record)
+
+    found = through(lambda _: Stage(each), "gbg", on_error="skip")
+    assert [("1", "first"), ("1", "g"), ("2", "first"), ("3", "first"), ("3", "g")] == [
+        (made["id"], made["kind"]) for made in found
+    ]
+
+
+def test_repeated_texts_are_known_after_a_bad_line(run: Run) -> None:
+    good = {"docstring": "Add two numbers.", "code": "def add(a, b): return a + b"}
+    lines = [{"id": "1", **good}, {"id": "2"}, {"id": "3", **good}]
+    Path("in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for workers in (1, 2):
+        flags = ("--dedupe", "--on-error", "skip", "--workers", workers)
+        done = run("pair", *flags, "in.jsonl")
+        assert ["1"] == [json.loads(line)["id"] for line in done.stdout.splitlines()]
+    with pytest.raises(UserError, match="^records:2: the record is not code"):
+        list(pair(lines, dedupe=True))
