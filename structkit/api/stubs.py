@@ -11,7 +11,7 @@ from pathlib import Path
 
 import structkit
 from structkit import registry
-from structkit.api.functions import parameters
+from structkit.api.functions import is_stage, parameters
 from structkit.api.models import OF_MODEL, OF_TEXTS, of_encode
 from structkit.command import COMMANDS, Command, Group, command_of
 
@@ -82,7 +82,8 @@ def _function(name: str, command: Command, first: str = "") -> str:
     """A function of a command, a parameter a line; `first` is one more before the others."""
     listed = "".join(_lines(parameters(command), first))
     start = "\n" if listed else ""
-    result = inspect.signature(command.work).return_annotation
+    of_work = inspect.signature(command.work).return_annotation
+    result = "Iterator[Record]" if is_stage(command) else of_work
     return f"\ndef {name}({start}{listed}) -> {result}: ...\n"
 
 

@@ -112,8 +112,6 @@ def pair(settings: Settings, *, whole: bool = True) -> Stage:
     With `queries`, `qrels` and `corpus`, and without records, examples are made from judgements.
     With `negatives_from`, a run, and `corpus`, they get hard `negatives`.
 
-    With `whole`, all judged queries must be among the records.
-
     >>> record = {"id": "1", "docstring": "Add.", "code": "def f(a, b): return a + b"}
     >>> [(made["query"], made["positive"]) for made in pair(Settings()).each(record)]
     [('Add.', 'def f(a, b): return a + b')]
@@ -132,7 +130,7 @@ def pair(settings: Settings, *, whole: bool = True) -> Stage:
             count = 0 if settings.negatives_from else per_query
             text = partial(query_text, settings=settings)
             judged = Judged(path, qrels, corpus, text, count, seed)
-            then += [judged.all_known] * whole
+            then += [judged.all_known] * whole  # of a shard, some queries are elsewhere
         if run := settings.negatives_from:
             depth, count = settings.depth or 100, 1 if per_query is None else per_query
             hard = HardNegatives(run, corpus, qrels, depth, count, settings.margin, seed)

@@ -46,7 +46,7 @@ def test_mask_ratio_is_a_share_of_distinct_entities(ratio, count):
     [
         ({"code": "1 + 1", "language": "python"}, "holds no entity"),
         ({"code": "x = '<extra_id_3>'", "language": "python"}, "sentinel <extra_id_3>"),
-        ({"code": "x"}, 'field "language" is missing; name it with --language'),
+        ({"code": "x"}, 'field "language" is missing; name it with language'),
         ({"code": "x", "language": "cobol"}, "no language 'cobol'"),
         ({"language": "python"}, 'field "code" is missing'),
         ({"code": "x", "language": None}, 'field "language" is a JSON null'),
@@ -169,7 +169,7 @@ def test_html_and_products_need_no_language():
     made = list(mask_entities([{"id": "1", **html}, {"id": "2", **product}]))
     assert [each["entities"] for each in made] == [["Tea", "tea"], ["tea"]]
     assert "language" not in made[0]
-    with pytest.raises(UserError, match="name it with --language"):
+    with pytest.raises(UserError, match="name it with language"):
         list(mask_entities([{"id": "1", "code": "x", **product}]))
     with pytest.raises(UserError, match='field "language" is a JSON number, not a string'):
         list(mask_entities([{"id": "1", "language": 3, **html}]))

@@ -79,8 +79,8 @@ def test_random_trees_depend_on_seed_and_id():
             "the words of the tree are not those of the text",
         ),
         ({"text": "x"}, {"parser": "chart"}, "no parser 'chart'; "),
-        ({"text": "x"}, {"parser": "random", "url": "x"}, "the parser random takes no --url"),
-        ({"text": "x"}, {"parser": "random", "language": "c"}, "takes no --language"),
+        ({"text": "x"}, {"parser": "random", "url": "x"}, "the parser random takes no url"),
+        ({"text": "x"}, {"parser": "random", "language": "c"}, "takes no language"),
     ],
 )
 def test_rejected(record, options, reason):
