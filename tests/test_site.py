@@ -167,7 +167,8 @@ def test_each_recipe_is_told():
 
 
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
-OTHERS = {"--editable", "--dry-run", "--extra-index-url"}  # of pip and make
+# of pip, make and Claude Code
+OTHERS = {"--editable", "--dry-run", "--extra-index-url", "--scope"}
 
 
 FOREIGN = Path("docs/scale-out.md")  # most of its flags are those of parallel, Slurm and split
