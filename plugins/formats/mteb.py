@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from structkit import plugin
-from structkit.errors import UserError
+from structkit.errors import UserError, program
 from structkit.formats.interchange import Fields, Part, Parts, Row
 
 MEASURE = re.compile(r"(nDCG|RR|R|P|AP|Success)@([0-9]+)")
@@ -37,7 +37,8 @@ class Results:
         task = record.take("task", default=run)
         scores = dict(measures(record))
         if not scores:
-            raise UserError("there is no measure", "use structkit score --measures 'nDCG@10 R@100'")
+            remedy = f"use {program('score', measures='nDCG@10 R@100')}"
+            raise UserError("there is no measure", remedy)
         main = MAIN if MAIN in scores else next(iter(scores))
         row = {
             "dataset_revision": record.take("dataset_revision", default=""),

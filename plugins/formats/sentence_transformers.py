@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from structkit import plugin
-from structkit.errors import MEND, UserError
+from structkit.errors import MEND, UserError, program
 from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.jsonl import Record
 
@@ -71,7 +71,7 @@ class Examples:
         if len(negatives) != self.count:
             raise UserError(
                 f'field "negatives" has {len(negatives)} items, the first record {self.count}',
-                "make the same number for all with structkit pair --per-query N",
+                f"make the same number for all with {program('pair', per_query=self.count)}",
             )
         numbered = {f"negative_{place}": text for place, text in enumerate(negatives, 1)}
         row = {"anchor": query, "positive": positive, **numbered}

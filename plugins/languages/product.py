@@ -13,7 +13,7 @@ from nltk.tag.perceptron import PerceptronTagger
 from nltk.tokenize import NLTKWordTokenizer
 
 from structkit import plugin
-from structkit.errors import UserError, unknown
+from structkit.errors import UserError, flag, unknown
 from structkit.records.jsonl import Record, text_field
 from structkit.structure.english import TAGS
 from structkit.structure.html.markup import visible_text
@@ -168,9 +168,9 @@ def _perceptron() -> Any:
         return PerceptronTagger()
     except LookupError:
         raise UserError(
-            "the data of --tagger nltk is not installed",
+            f"the data of {flag('tagger', 'nltk')} is not installed",
             "run `python -m nltk.downloader averaged_perceptron_tagger_eng` (NLTK_DATA: another "
-            "folder), or use --tagger rules",
+            f"folder), or use {flag('tagger', 'rules')}",
             status=2,
         ) from None
 

@@ -11,7 +11,7 @@ import numpy as np
 import tree_sitter
 
 from structkit import plugin
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.structure.code.grammar import CLASS, Grammar, parse
 from structkit.structure.code.languages import CodeLanguage, language_named
 from structkit.structure.trees.brackets import unescaped
@@ -45,7 +45,7 @@ class Parser(plugin.Parser):
 def grammar(language: object) -> Grammar:
     """The grammar of a language. Errors: no language, one that does not exist or has none."""
     if not isinstance(language, str):
-        raise UserError('field "language" is missing', "name it with --language")
+        raise UserError('field "language" is missing', f"name it with {flag('language')}")
     known = language_named(language, status=1)
     if not isinstance(known, CodeLanguage):
         raise UserError(f"language {language!r} has no syntax tree", "leave the record out")

@@ -11,14 +11,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from structkit import plugin, registry
-from structkit.errors import UserError
+from structkit.errors import UserError, flag, program
 from structkit.learning.folders import has_facts, read_facts
 from structkit.learning.span_parser.parser import SpanParser
 from structkit.structure.trees.tree import Tree
 from structkit.structure.trees.words import words_of
 
 METHOD = "span-parser"
-REMEDY = f"make one with structkit train {METHOD}"
 SHIPPED = Path(__file__).parent / "weights"
 
 
@@ -40,7 +39,8 @@ def open_parser(folder: Path) -> SpanParser:
     """The parser in a model folder. Errors: `UserError` where it holds no span parser."""
     facts = read_facts(folder) if has_facts(folder) else {}
     if facts.get("method") != METHOD:
-        raise UserError(f"--model {folder} is not a model of a parser", REMEDY, status=2)
+        problem = f"{flag('model', str(folder))} is not a model of a parser"
+        raise UserError(problem, f"make one with {program('train', METHOD)}", status=2)
     parser = registry.load("method", METHOD).load(folder, facts)
     assert isinstance(parser, SpanParser)
     return parser

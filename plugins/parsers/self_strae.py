@@ -6,29 +6,33 @@ Leaves are the words of the text, or the pieces of a model with subwords.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import torch
 
 from structkit import plugin, registry
-from structkit.errors import UserError
+from structkit.errors import UserError, flag, program
 from structkit.learning.folders import has_facts, read_facts
 from structkit.learning.strae.nodes import TreeEncoder
 from structkit.learning.strae.settings import TreeSettings
 from structkit.learning.training.devices import chosen_device
+from structkit.plugin import setting
 from structkit.structure.trees.tree import Tree, no_words
 from structkit.structure.trees.words import words_of
 
-REMEDY = "make one with structkit train self-strae"
+
+def remedy() -> str:
+    """What makes a model."""
+    return f"make one with {program('train', 'self-strae')}"
 
 
 @dataclass(frozen=True)
 class Parser(plugin.Parser):
     """The trees of a trained Self-StrAE or Banyan, in the folder `model`."""
 
-    model: str = field(metadata={"remedy": REMEDY})
+    model: str = setting(..., remedy=remedy)
     tokenized: bool = False
 
     def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree]:
@@ -47,7 +51,8 @@ def open_encoder(folder: Path) -> TreeEncoder:
     facts = read_facts(folder) if has_facts(folder) else {}
     method = registry.load("method", facts["method"]) if facts else None
     if not method or not issubclass(method, TreeSettings) or "tree" in method.needs:
-        raise UserError(f"--model {folder} is not a model that makes trees", REMEDY, status=2)
+        problem = f"{flag('model', str(folder))} is not a model that makes trees"
+        raise UserError(problem, remedy(), status=2)
     model = method.load(folder, facts)
     assert isinstance(model, TreeEncoder)
     return model.to(chosen_device(None)).eval()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -11,8 +11,15 @@ import numpy as np
 from structkit import plugin
 from structkit.embeddings.reading import read_embeddings, same_model
 from structkit.embeddings.vectors import Floats, unit
-from structkit.errors import UserError
+from structkit.errors import UserError, program
+from structkit.plugin import setting
 from structkit.ranking.reranking import Candidate, Query
+from structkit.records.lines import input_name
+
+
+def encoded(what: str, **settings: str) -> str:
+    """What helps where embeddings are not named."""
+    return f"name the {what} as encoded by {program('encode', **settings)}"
 
 
 @dataclass(frozen=True)
@@ -23,10 +30,8 @@ class Ranker(plugin.Ranker):
     the id of their query or document. Source: Khattab and Zaharia 2020, ColBERT.
     """
 
-    embeddings: str = field(metadata={"remedy": "name the corpus as encoded by structkit encode"})
-    query_embeddings: str = field(
-        metadata={"remedy": "name the queries as encoded by structkit encode --as query"}
-    )
+    embeddings: str = setting(..., remedy=lambda: encoded("corpus"))
+    query_embeddings: str = setting(..., remedy=lambda: encoded("queries", as_="query"))
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """-1 … 1 for each hit."""
@@ -46,7 +51,7 @@ class Ranker(plugin.Ranker):
         same_model(queries.read.model, documents.read.model, queries.file, documents.file)
         dimensions, others = queries.read.dimensions, documents.read.dimensions
         if dimensions != others:
-            problem = f"has {dimensions} dimensions, but {documents.file} has {others}"
+            problem = f"has {dimensions} dimensions, but {input_name(documents.file)} has {others}"
             remedy = "encode queries and documents with one model"
             raise UserError(problem, remedy).at(queries.file)
         return queries

@@ -11,10 +11,9 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain, islice
-from pathlib import Path
 from secrets import token_hex
 from typing import Any, Self, TypeAlias, cast, get_args
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 from weakref import finalize
 
 from structkit.command import Command, Group, command_of
@@ -93,30 +92,26 @@ def _fits(record: Record) -> bool:
 
 
 class ParameterFiles:
-    """Files of what a program has in memory, named after parameters, while a command reads them.
+    """Files of what a program has in memory, while a command reads them.
 
+    Messages name them after their parameters.
     Their removal is arranged before there is one, so that Ctrl-C at any time leaves none.
     """
 
     def __init__(self) -> None:
+        self.surface = Python()
         self.folder = os.path.join(tempfile.gettempdir(), f"structkit-{token_hex(8)}")
         self._remove = finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, _kind: Any, error: Any, _trace: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         try:
             self._remove()
         except KeyboardInterrupt:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
-        if isinstance(error, UserError):
-            file = re.compile(re.escape(self.folder) + r"/[^/]*/(.*?)\.jsonl")
-            error.file, error.problem = (
-                file.sub(lambda found: unquote(found[1]), text)  # the name of the parameter
-                for text in (error.file, error.problem)
-            )
 
     def files(self, given: Mapping[str, Names | Rows] | Names | Rows, parameter: str) -> list[str]:
         """The names that were given, or one of a new file with the records; of a dict each."""
@@ -131,20 +126,18 @@ class ParameterFiles:
             return [os.fspath(first), *map(os.fspath, records)]
         os.makedirs(self.folder, 0o700, exist_ok=True)
         own = tempfile.mkdtemp(dir=self.folder)  # two may have one name
-        path = Path(own, quote(parameter, safe="") + ".jsonl")
-        with path.open("wb") as file:
+        path = os.path.join(own, quote(parameter, safe="") + ".jsonl")
+        self.surface.files[path] = parameter
+        with open(path, "wb") as file:
             every = chain([] if first is None else [first], records)
             file.writelines(block.data for block in DictLines(every, parameter).blocks())
-        return [str(path)]
-
-
-PYTHON = Python()
+        return [path]
 
 
 @contextmanager
-def as_in_python() -> Iterator[None]:
+def as_in_python(surface: Python | None = None) -> Iterator[None]:
     """Errors spell settings as Python does; a package that is not installed is one of them."""
-    with spelled_for(PYTHON):
+    with spelled_for(surface or Python()):
         try:
             yield
         except ModuleNotFoundError as error:
@@ -163,13 +156,15 @@ def function_of(name: str) -> Callable[..., Any]:
     known = [] if isinstance(declared, Group) else parameters(declared)
 
     def function(*given: Any, **values: Any) -> Any:
-        with as_in_python():
-            return _called(declared, bind(name, known, given, values))
+        inputs = ParameterFiles()
+        with as_in_python(inputs.surface):
+            return _called(declared, bind(name, known, given, values), inputs)
 
     def below(command: str, /, *given: Any, **values: Any) -> Any:
-        with as_in_python():
+        inputs = ParameterFiles()
+        with as_in_python(inputs.surface):
             one = declared.command(command)
-            return _called(one, bind(command, parameters(one), given, values))
+            return _called(one, bind(command, parameters(one), given, values), inputs)
 
     made: Any = below if isinstance(declared, Group) else function
     if isinstance(declared, Group):
@@ -181,7 +176,7 @@ def function_of(name: str) -> Callable[..., Any]:
         made.__signature__ = inspect.Signature(known)
     made.__name__ = made.__qualname__ = name
     made.__module__ = "structkit"
-    flags = f"The keywords are the flags of `structkit {words} --help`."
+    flags = f"The keywords are the flags of `structkit {words}`; -h says what they are."
     made.__doc__ = f"{about}\n\n{textwrap.fill(flags + ' ' + TYPES, 96)}"
     return cast(Callable[..., Any], made)
 
@@ -290,13 +285,13 @@ def _keywords(command: Command, kind: type) -> list[Setting]:
     return [each for each in settings_of(kind) if each.name not in command.without]
 
 
-def _called(command: Command, given: dict[str, Any]) -> Any:
+def _called(command: Command, given: dict[str, Any], inputs: ParameterFiles) -> Any:
     """What the command returns; a generator keeps the files that it reads until it ends."""
     records: Any = None
     if reads_records(command):  # a setting of others may be named so
         records = given.pop("records", None if is_stage(command) else ())
     with ExitStack() as stack:
-        inputs = stack.enter_context(ParameterFiles())
+        stack.enter_context(inputs)
         settings = [_settings(command, kind, given, inputs) for kind in kinds(command)]
         if not is_stage(command):
             if reads_records(command):
@@ -305,7 +300,7 @@ def _called(command: Command, given: dict[str, Any]) -> Any:
         else:
             result = _through(command, settings[0], _lines(command, settings[0], records))
         if isinstance(result, Iterator):
-            return _each(result, stack.pop_all())
+            return _each(result, stack.pop_all(), inputs.surface)
         return result
 
 
@@ -347,11 +342,11 @@ def named(given: dict[str, Any]) -> dict[str, Any]:
     return {**given, "model": getattr(model, "as_setting", model)} if "model" in given else given
 
 
-def _each(records: Iterator[Record], stack: ExitStack) -> Iterator[Record]:
-    """The records, told as Python spells it where one is wrong; the stack is closed at the end."""
+def _each(records: Iterator[Record], stack: ExitStack, surface: Python) -> Iterator[Record]:
+    """The records, with errors as Python spells them; the stack is closed at the end."""
     with stack:
         while True:
-            with as_in_python():  # not while the caller has the record
+            with as_in_python(surface):  # not while the caller has the record
                 try:
                     record = next(records)
                 except StopIteration:

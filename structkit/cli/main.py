@@ -19,7 +19,7 @@ from typer.main import get_install_completion_arguments
 
 from structkit import registry
 from structkit.command import Command, Group, Program
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, spelled
 from structkit.paths import keep_apart
 from structkit.processes import exit_program, raise_at_signals
 from structkit.progress import complain, hush
@@ -193,7 +193,7 @@ def _parameter(each: Setting) -> inspect.Parameter:
             names = [f"{names[0]}/{flag(each.name, False)}"]
         names += [each.short] if each.short else []
         metavar = each.metavar or ("" if either else _metavar(each))
-        more["rich_help_panel"] = GROUPS.get(each.group, each.group)
+        more["rich_help_panel"] = GROUPS.get(each.group, spelled(each.group))
         info = typer.Option(*names, metavar=metavar or None, **more)
     text: Any = bool if either else list[str] if each.several else str
     return inspect.Parameter(

@@ -45,7 +45,6 @@ DEFAULTS = {CODE: "chunk", HTML: "page", MARKDOWN: "page", TEXT: "sentence"}
 FIELDS = {CODE: "code", HTML: "html", MARKDOWN: "text", TEXT: "text"}
 # what is left out, and how to include it
 BINARY = "binary", "convert it to text"
-GENERATED = "generated or minified", "include it with --generated"
 EMPTY = "without text", "write some, or leave it out"
 
 BY_LINES = "L"  # the name of a unit that is named after its lines
@@ -303,7 +302,7 @@ def _lines(source: Source, units: Units) -> list[bytes] | LeftOut:
             return LeftOut(path, *EMPTY)
         kind = kind_of(path, text, source.media, source.language)
         if kind.name == CODE and not units.generated and is_generated(path, text):
-            return LeftOut(path, *GENERATED)
+            return LeftOut(path, "generated or minified", f"include it with {flag('generated')}")
         lines = [dump(_with_fields(each, source)) for each in units.records(path, text, kind)]
     except UserError as error:
         return LeftOut.because(path, error)

@@ -28,7 +28,7 @@ from structkit.settings import setting
 
 # what is left out, and how to include it
 HIDDEN = "hidden", "name it too"
-IGNORED = "ignored by .gitignore or .ignore", "include it with --no-ignore"
+IGNORED = "ignored by .gitignore or .ignore"
 LINK = "a symbolic link", "name its target"
 PACKED = "an archive or compressed", "name it too"
 # the target of a link has its own name, if it is in there
@@ -226,7 +226,7 @@ class Walk:
         if entry.name.startswith("."):
             return LeftOut(path, *HIDDEN)
         if here.rules.hides(entry.name, folder):
-            return LeftOut(path, *IGNORED)
+            return LeftOut(path, IGNORED, f"include it with {flag('no_ignore')}")
         if entry.is_symlink():
             return LeftOut(path, *LINK)
         if folder:

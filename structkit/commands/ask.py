@@ -292,7 +292,7 @@ COMMAND = Command(
     also=(ListOutput,),
     writes="`query_id`, `query`, `doc_id`, `score`, `rank`, `line`, `path`, `language`, `lines`; "
     "and what the passage has: `scope`, `names`, `code`, `title`, `headings`, `xpath`, `text`; "
-    "with --list and --clear `folder`, `exists`, `bytes`, `cache`",
+    "with {list} and {clear} `folder`, `exists`, `bytes`, `cache`",
     examples="""
 structkit ask src "how is the area of a circle computed"
 structkit ask "where is a radius read" --glob '*.py' -k 3

@@ -164,10 +164,10 @@ COMMAND = Command(
     Settings,
     write,
     also=(Options,),
-    reads="with --records: `code`, `html` or `text`, and `path`",
+    reads="with {records}: `code`, `html` or `text`, and `path`",
     writes="`id`, `path`, `language`, `lines`, `hash`; a function or chunk: `code`, `scope`, "
     "`name`, `names`, `docstring`; a page, section, row or sentence: `title`, `headings`, "
-    "`html`, `text`, `xpath`; with --records: `doc_id`",
+    "`html`, `text`, `xpath`; with {records}: `doc_id`",
     examples="""
 structkit collect src docs -o corpus.jsonl
 structkit collect src --unit function | structkit pair --on-error skip | structkit mask-entities

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import re
-import shlex
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -16,7 +15,7 @@ from pathlib import Path
 from structkit import machine
 from structkit.asking.caches import caches
 from structkit.command import Command
-from structkit.errors import UserError
+from structkit.errors import UserError, program, spelled
 from structkit.extras import EXTRAS, install, usual_model
 from structkit.machine import cache_folder, data_folder
 from structkit.processes import cores
@@ -92,7 +91,7 @@ def _extras() -> Iterator[Record]:
     for extra, (packages, use) in EXTRAS.items():
         found = {name: version(name) for name in (each.partition("[")[0] for each in packages)}
         there = ", ".join(f"{name} {each}" for name, each in found.items() if each)
-        remedy = f"{install(*packages)}: {use}"
+        remedy = f"{install(*packages)}: {spelled(use)}"
         yield _finding(f"extra {extra}", there if all(found.values()) else "", remedy)
 
 
@@ -103,7 +102,7 @@ def _gone() -> Iterator[Record]:
         if each["folder"] and not each["exists"]:
             gone[each["folder"]] = gone.get(each["folder"], 0) + each["bytes"]
     for folder, size in gone.items():
-        remedy = f"structkit ask --clear {shlex.quote(folder)}"
+        remedy = program("ask", folder, clear=True)
         yield _finding("cache of ask", f"{size:,} bytes of {folder}", remedy, state="gone")
 
 
@@ -128,9 +127,10 @@ def _arithmetic() -> Record:
 
 def _gpu() -> Record:
     """The graphics processors, and whether the installed torch can use them."""
-    program, found = shutil.which("nvidia-smi"), ""
-    if program:
-        query = [program, "--query-gpu=name,memory.total", "--format=csv,noheader"]
+    tool, found = shutil.which("nvidia-smi"), ""
+    if tool:
+        options = ("query-gpu=name,memory.total", "format=csv,noheader")
+        query = [tool, *(f"--{each}" for each in options)]
         done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=False)
         found = "" if done.returncode else "; ".join(done.stdout.splitlines())
     if found and "+cpu" in version("torch"):

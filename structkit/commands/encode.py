@@ -227,9 +227,9 @@ COMMAND = Command(
     also=(Target,),
     stage=encode,
     texts=lambda settings: settings.encoding.first_field,
-    reads="`query` or `positive`, `code`, `tagged`, `text` …: the model says which, by --as",
+    reads="`query` or `positive`, `code`, `tagged`, `text` …: the model says which, by {as_}",
     writes=(
-        "`id`, `embedding`, and the fields of --keep; of several fields: `FIELD_embedding`; "
+        "`id`, `embedding`, and the fields of {keep}; of several fields: `FIELD_embedding`; "
         "of a part: `doc_id`, and `start`, `end`, `lines`, `xpath`, `node`, `span`, `text`"
     ),
     examples="""

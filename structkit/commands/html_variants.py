@@ -46,7 +46,7 @@ class Settings:
     )
     field: str | None = setting(
         None,
-        "Field with the document; default: `html` (with --from: `markdown`, `text`), otherwise "
+        "Field with the document; default: `html` (with {from_}: `markdown`, `text`), otherwise "
         "`content` or `positive`.",
     )
     from_: Literal["html", "markdown", "text"] = setting("html", "Format of the documents.")
@@ -142,7 +142,7 @@ COMMAND = Command(
     html_variants,
     Settings,
     also=(WorkerOptions,),
-    reads="`html`, or `content`, `positive`; with --from: `markdown`, `text`; `negatives`",
+    reads="`html`, or `content`, `positive`; with {from_}: `markdown`, `text`; `negatives`",
     adds="`tagged`, `untagged`, `masked`; with `negatives`: `negatives_tagged`, "
     "`negatives_untagged`, `negatives_masked`",
     examples="""

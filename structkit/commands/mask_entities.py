@@ -64,7 +64,7 @@ class Settings:
     tagger: Literal["rules", "nltk"] | None = setting(
         None,
         "Products: rules (default; the same everywhere, needs no data), or nltk (the paper's, "
-        "needs NLTK's data; default of --profile official).",
+        "needs NLTK's data; default of {profile:official}).",
     )
     keep_plain: bool = setting(
         False, "Keep texts without entities as they are: to align, with nothing to predict."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice, repeat
 
 from structkit.command import Command
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record
 from structkit.records.output import write_summary
 from structkit.settings import quiet_setting, setting
@@ -39,13 +39,16 @@ def merge_embeddings(settings: Settings) -> Record:
     files, output = settings.files, settings.output
     for name in (*files, output):
         if not name.endswith(".npy"):
-            raise UserError(f"{name} is not a .npy file", "encode with -o NAME.npy", status=2)
+            remedy = f"encode with {flag('output')} NAME.npy"
+            raise UserError(f"{name} is not a .npy file", remedy, status=2)
     parts = [read_matrix(name, fields=True) for name in files]
     meta = _common_meta(files, [part.meta for part in parts])
     corpus = concatenate(parts, files)
     chunks, fields = corpus.doc_ids != corpus.ids, bool(corpus.fields)
     if fields and len(corpus.fields) != len(corpus.ids):
-        raise UserError("some files have fields, others have none", "encode all with --keep")
+        raise UserError(
+            "some files have fields, others have none", f"encode all with {flag('keep')}"
+        )
     kept: Iterable[Record] = corpus.fields or repeat({})
     rows = map(EmbeddingRow, corpus.ids, corpus.doc_ids, kept)
     quantize = meta.get("quantize")

@@ -22,7 +22,7 @@ from structkit.structure.code.languages import without_docstring
 if TYPE_CHECKING:
     from structkit.pairs.negatives import HardNegatives, Judged
 
-JUDGED = "With --qrels and --negatives-from"
+JUDGED = "With {qrels} and {negatives_from}"
 # query and document of every kind of record that holds both
 KINDS = [(QUERY_OF[name], name) for name in DOCUMENT if name in QUERY_OF]
 FIELD = re.compile(r"\{(\w+)\}")  # in a template
@@ -46,7 +46,7 @@ class Settings:
     )
     positive_template: str | None = setting(
         None,
-        "Document made of fields: 'title : {title} text : {description}' (SANTA).",
+        "Document made of fields: 'title : {{title}} text : {{description}}' (SANTA).",
         metavar="TEXT",
     )
     qrels: str | None = file_setting(
@@ -54,15 +54,15 @@ class Settings:
         requires=("queries", "negatives_from"),
     )
     queries: str | None = file_setting(
-        "With --qrels: file with the judged queries.", requires="corpus", group=JUDGED
+        "With {qrels}: file with the judged queries.", requires="corpus", group=JUDGED
     )
     corpus: str | None = file_setting(
-        "With --qrels or --negatives-from: file with the documents.",
+        "With {qrels} or {negatives_from}: file with the documents.",
         requires=("qrels", "negatives_from"),
         group=JUDGED,
     )
     negatives_from: str | None = file_setting(
-        "Draw hard negatives from this run, but none that --qrels grade above 0.",
+        "Draw hard negatives from this run, but none that {qrels} grade above 0.",
         metavar="RUN",
         requires="corpus",
     )
@@ -75,7 +75,7 @@ class Settings:
     )
     per_query: int | None = setting(
         None,
-        "Negatives per example (default 1, or 0 if --qrels have no lower grades).",
+        "Negatives per example (default 1, or 0 if {qrels} have no lower grades).",
         low=0,
         requires=("qrels", "negatives_from"),
         group=JUDGED,
@@ -358,8 +358,8 @@ COMMAND = Command(
     stage=pair,
     instead="queries",
     reads="`docstring` and `code`; `bullets` and `description`; `query` and `html` or `content`",
-    adds="`query`, `positive`; with --split: `split`; with --negatives-from: `negatives`, "
-    "`negative_ids`, `negative_ranks`, `negative_scores`; with --qrels: `query_id`, `doc_id`",
+    adds="`query`, `positive`; with {split}: `split`; with {negatives_from}: `negatives`, "
+    "`negative_ids`, `negative_ranks`, `negative_scores`; with {qrels}: `query_id`, `doc_id`",
     examples="""
 structkit pair functions.jsonl --dedupe -o examples.jsonl
 structkit pair functions.jsonl --negatives-from run.jsonl --corpus functions.jsonl -o hard.jsonl

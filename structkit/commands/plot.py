@@ -219,7 +219,7 @@ class LossesSettings(PictureSettings):
     """Draw the loss over the steps of training runs."""
 
     files: tuple[str, ...] = file_setting(
-        "Model folders, or logs of `train --log-format json`.", ..., metavar="FILES", argument=True
+        "Model folders, or logs of `train {log_format:json}`.", ..., metavar="FILES", argument=True
     )
 
 
@@ -236,7 +236,8 @@ def losses(settings: LossesSettings) -> None:
                 steps.append(record["step"])
                 values.append(record["loss"])
     if not curves:
-        problem = UserError("no line holds a step and a loss", "train with --log-format json")
+        remedy = f"train with {flag('log_format', 'json')}"
+        problem = UserError("no line holds a step and a loss", remedy)
         raise problem.at(input_name(settings.files[0]))
 
     def draw(figure: Any) -> None:

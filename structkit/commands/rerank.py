@@ -33,7 +33,7 @@ class Settings(RunSettings):
     for_: Literal["code", "pages"] | None = setting(
         None, "A preset of rankers and weights.", excludes="weights", group=RANKERS
     )
-    weights: str | None = file_setting("Weights that rerank --fit wrote.", group=RANKERS)
+    weights: str | None = file_setting("Weights that rerank {fit} wrote.", group=RANKERS)
     embeddings: str | None = file_setting(
         "maxsim: embeddings of the documents, .npy or JSONL.", group=RANKERS
     )
@@ -45,14 +45,14 @@ class Settings(RunSettings):
     )
     folds: str | None = setting(
         None,
-        "--fit: cross-validate over this field of the queries; default: ten parts.",
+        "{fit}: cross-validate over this field of the queries; default: ten parts.",
         metavar="FIELD",
         requires="fit",
         group=FITTING,
     )
     held_out: str | None = setting(
         None,
-        "--fit: also write the run of each fold, with weights fitted to the others.",
+        "{fit}: also write the run of each fold, with weights fitted to the others.",
         metavar="FILE",
         requires="fit",
         writes=True,
@@ -113,7 +113,7 @@ COMMAND = Command(
     _main,
     also=(RunOutput,),
     reads="`query_id`, `doc_id`, `score`; of documents and queries: `id` and their text",
-    writes="`query_id`, `doc_id`, `score`, `rank`; with --fit: `rankers`, `group`, `repeats`",
+    writes="`query_id`, `doc_id`, `score`, `rank`; with {fit}: `rankers`, `group`, `repeats`",
     examples="""
 structkit rerank run.jsonl --corpus functions.jsonl --queries functions.jsonl --for code -k 10
 structkit rerank run.jsonl --corpus functions.jsonl --queries functions.jsonl --ranker path-words=1

@@ -49,7 +49,7 @@ class Settings(WordOptions, SearchOptions):
     queries: tuple[str, ...] = file_setting("File with the queries; default: stdin.", ())
     query: tuple[str, ...] = setting(
         (),
-        "A question, instead of --queries; may be repeated. A terminal gets a list.",
+        "A question, instead of {queries}; may be repeated. A terminal gets a list.",
         metavar="TEXT",
         parse=unicode,
         excludes="queries",
@@ -78,16 +78,16 @@ class Settings(WordOptions, SearchOptions):
     query_field: str | None = setting(
         None,
         "Field with a query's text; default: the first of query, text, docstring "
-        "(--model: the model's).",
+        "({model}: the model's).",
     )
     backend: str | None = setting(
         None,
-        "What searches: exact, approximate, codes, pgvector; default: by --index.",
+        "What searches: exact, approximate, codes, pgvector; default: by {index}.",
         complete="backend",
         group=INDEX,
     )
     texts: tuple[str, ...] = file_setting(
-        "hybrid: the records whose embeddings CORPUS holds, also for the list of --query.",
+        "hybrid: the records whose embeddings CORPUS holds, also for the list of {query}.",
         (),
         group=WORDS,
     )
@@ -266,7 +266,7 @@ COMMAND = Command(
     _main,
     also=(RunOutput,),
     reads="`id` and `embedding`, or a text; queries: the same",
-    writes="`query_id`, `doc_id`, `score`, `rank`; with --explain: `best`",
+    writes="`query_id`, `doc_id`, `score`, `rank`; with {explain}: `best`",
     examples="""
 structkit search pages.npy -m models/seal --queries pages.jsonl -o dense.jsonl
 structkit search codes.npy --rescore pages.npy -m models/seal --queries pages.jsonl -o run.jsonl

@@ -63,7 +63,7 @@ class Settings:
     )
     on: str | None = setting(
         None,
-        "--in, --not-in, --join: compare this field (default: id); OURS=THEIRS if it has another "
+        "{in_}, {not_in}, {join}: compare this field (default: id); OURS=THEIRS if it has another "
         "name in the file.",
         metavar="FIELD",
         requires=("in_", "not_in", "join"),
@@ -356,8 +356,8 @@ COMMAND = Command(
     also=(Options,),
     stage=select,
     numbered=False,
-    reads="any; `id` for --in, --not-in, --join, --sample",
-    writes="those that are left; with --join, --rename, --set: new ones",
+    reads="any; `id` for {in_}, {not_in}, {join}, {sample}",
+    writes="those that are left; with {join}, {rename}, {set}: new ones",
     examples="""
 structkit select functions.jsonl --where language=python --sample 2 --fields id,language
 structkit select pages.jsonl --head 3 -o few.jsonl

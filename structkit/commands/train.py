@@ -67,9 +67,9 @@ def _main(name: str, settings: Method, options: RunOptions, inputs: InputOptions
 COMMAND = Methods(
     name="train",
     help="Train a method on records (files or stdin) and write a model folder.",
-    reads="those of the method: structkit train METHOD --help",
+    reads="those of the method: structkit train METHOD {help}",
     writes="`folder`, `method`, `steps`, `records`, `parameters`, `losses`, `truncated`, "
-    "`texts`, `seconds_per_step`, `seconds`; with --validate: `held_out`; where an equal run "
+    "`texts`, `seconds_per_step`, `seconds`; with {validate}: `held_out`; where an equal run "
     "may give other bits: `bits`",
     examples="""
 structkit html-variants pages.jsonl | structkit train seal -o models/seal

@@ -33,7 +33,7 @@ from structkit.errors import UserError, flag, program
 from structkit.extras import require
 from structkit.paths import refuse_pipe
 from structkit.records.jsonl import Record, Records, add_new, json_kind, parse_each
-from structkit.records.lines import cannot_read
+from structkit.records.lines import cannot_read, input_name
 
 MATRICES = (".npy", ".npz", ".parquet")
 AGAIN = "encode the corpus again"
@@ -122,10 +122,9 @@ def concatenate(parts: Sequence[Embeddings], files: Sequence[str]) -> Embeddings
     first, seen = parts[0], set[str]()
     for name, part in zip(files, parts, strict=True):
         if part.dimensions != first.dimensions:
-            raise UserError(
-                f"has {part.dimensions} dimensions, but {files[0]} has {first.dimensions}",
-                "encode all files with one model",
-            ).at(name)
+            other = f"{input_name(files[0])} has {first.dimensions}"
+            problem = f"has {part.dimensions} dimensions, but {other}"
+            raise UserError(problem, "encode all files with one model").at(name)
         same_model(part.model, first.model, name, files[0])
         if len(parts) > 1:
             try:
@@ -148,7 +147,8 @@ def same_model(model: str | None, other: str | None, file: str, other_file: str)
     """Raise if two files are known to be of different models."""
     if model and other and model != other:
         raise UserError(
-            f"was encoded with another model than {other_file}", "encode both with one model"
+            f"was encoded with another model than {input_name(other_file)}",
+            "encode both with one model",
         ).at(file)
 
 

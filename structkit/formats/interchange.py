@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from structkit import registry
-from structkit.errors import MEND, UserError, missing, unknown
+from structkit.errors import MEND, UserError, flag, missing, unknown
 from structkit.formats.rows import (
     BracketRows,
     ColumnRows,
@@ -272,7 +272,7 @@ class FormatParts:
                     say(str(_missing(Path(folder), name, part)))
         if not files_of:
             usual = ", ".join(dict.fromkeys(part.files[0] for part in self.parts.values()))
-            raise UserError(f"holds none of {usual}", "name files and --part").at(folder)
+            raise UserError(f"holds none of {usual}", f"name files and {flag('part')}").at(folder)
         return files_of
 
     def opened(self, files: Sequence[str], known: Sequence[str]) -> tuple[str, Rows]:
@@ -299,7 +299,7 @@ class FormatParts:
             return known[0]
         raise UserError(
             f"{input_name(base)} may be any part of {self.name}",
-            f"name it with --part: {', '.join(known)}",
+            f"name it with {flag('part')}: {', '.join(known)}",
             status=2,
         )
 
@@ -342,5 +342,6 @@ def _missing(folder: Path, name: str, part: Part) -> UserError:
     """The error for a missing part, with what may be meant."""
     usual = Path(part.files[0])
     others = sorted(path.name for path in (folder / usual.parent).glob(f"*{usual.suffix}"))
-    hint = f"--split names another; there are: {', '.join(others)}" if others else "name its folder"
+    another = f"{flag('split')} names another; there are: {', '.join(others)}"
+    hint = another if others else "name its folder"
     return UserError(f"has no {usual}, the file of {name}", hint).at(str(folder))

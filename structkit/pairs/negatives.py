@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from structkit.errors import UserError, flag, leave_out
 from structkit.progress import say
 from structkit.records.jsonl import Record, Records
+from structkit.records.lines import input_name
 from structkit.scoring.qrels import Qrels
 from structkit.scoring.runs import ranking, read_run
 from structkit.seeds import random_for
@@ -50,7 +51,8 @@ class Corpus:
         """The text of a document that the file `source` names."""
         text = self.texts.get(doc_id)
         if text is None:
-            problem = f'document "{doc_id}" of {source} is not in {self.path}'
+            names = input_name(source), input_name(self.path)
+            problem = f'document "{doc_id}" of {names[0]} is not in {names[1]}'
             raise UserError(problem, "give the whole corpus")
         if isinstance(text, UserError):
             raise text
@@ -93,7 +95,7 @@ class Judged:
         self.seen.add(name)
         grades = self.qrels.get(name)
         if grades is None:
-            problem = f"the query has no judgement in {self.qrels_path}"
+            problem = f"the query has no judgement in {input_name(self.qrels_path)}"
             raise UserError(problem, f"give judged queries only, or {leave_out('others')}")
         lower = sorted(doc_id for doc_id, grade in grades.items() if grade < self.top)
         positives = [doc_id for doc_id, grade in grades.items() if grade == self.top]
@@ -160,7 +162,7 @@ class HardNegatives:
         query_id = str(example.get("query_id", example["id"]))
         if query_id not in self.run:
             remedy = "search with the same queries, their ids in `query_id` or `id`"
-            raise UserError(f'query "{query_id}" is not in {self.run_path}', remedy)
+            raise UserError(f'query "{query_id}" is not in {input_name(self.run_path)}', remedy)
         ranks = self._candidates(example, query_id)
         if not ranks:
             problem = f"no negative is left among the first {self.depth} documents"
@@ -196,6 +198,6 @@ class HardNegatives:
         if self.margin is None:
             return math.inf
         if own not in self.run[query_id]:
-            problem = f'{self.run_path} has no score for the positive "{own}"'
+            problem = f'{input_name(self.run_path)} has no score for the positive "{own}"'
             raise UserError(problem, f"search deeper, or leave {flag('margin')} out")
         return self.run[query_id][own] - self.margin

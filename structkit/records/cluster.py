@@ -12,7 +12,7 @@ from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag, spelled_for, surface
 from structkit.extras import require
 from structkit.processes import ENDINGS, LOCAL, limit_threads
 from structkit.records.lines import Block, limit_bytes, maximum_bytes
@@ -51,7 +51,7 @@ class RayPool(Pool[T, R]):
             kind = type(error).__name__
             raise UserError(
                 f"worker processes died, {RETRIES + 1} times over the same records (Ray: {kind})",
-                "if they ran out of memory, use fewer --workers",
+                f"if they ran out of memory, use fewer {flag('workers')}",
             ) from None
 
 
@@ -140,19 +140,20 @@ def _ask(address: str) -> None:
     except OSError as error:
         raise UserError(
             f"no Ray cluster answers at {address}: {error.strerror or error}",
-            "start one with ray start --head, or give local, auto or HOST:PORT",
+            "start one with ray start, or give local, auto or HOST:PORT",
         ) from None
 
 
 def _shipped(work: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The work as a function that processes on any machine can load."""
-    version, most = __version__, maximum_bytes()
+    version, most, spelling = __version__, maximum_bytes(), surface()
 
     def do(task: Any) -> Any:
         check_version(version)
         limit_bytes(most)
         limit_threads(1)
-        return work(task)
+        with spelled_for(spelling):
+            return work(task)
 
     return do
 

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from structkit.errors import MEND, UserError
+from structkit.errors import MEND, UserError, surface
 from structkit.extras import require
 from structkit.progress import say
 
@@ -148,7 +148,7 @@ def cannot_read(error: Exception) -> UserError:
 
 def input_name(name: str) -> str:
     """A file's name as messages show it."""
-    return "stdin" if name == "-" else name
+    return surface().file(name)
 
 
 class Lines:

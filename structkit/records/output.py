@@ -24,7 +24,7 @@ from typing import IO, Any, Self, cast
 
 import orjson
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.paths import descriptor_named
 from structkit.records.jsonl import Record
 from structkit.records.lines import BUFFER
@@ -34,16 +34,16 @@ OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 NEW, OLD = "new", "old"  # the two folders where a folder is made
 
 
-def cannot_write(error: OSError, verb: str = "written", flag: str = "-o") -> UserError:
+def cannot_write(error: OSError, verb: str = "written", name: str = "output") -> UserError:
     """The error for an output that the system refuses to write.
 
     >>> print(cannot_write(PermissionError(errno.EACCES, "Permission denied")))
     cannot be written: Permission denied; give -o a place that exists, has room and may be written
     """
     if isinstance(error, IsADirectoryError):
-        return UserError("is the name of a folder", f"give {flag} the name of a file")
+        return UserError("is the name of a folder", f"give {flag(name)} the name of a file")
     problem = f"cannot be {verb}: {error.strerror or error}"
-    return UserError(problem, f"give {flag} a place that exists, has room and may be written")
+    return UserError(problem, f"give {flag(name)} a place that exists, has room and may be written")
 
 
 class WholeFile:
@@ -134,17 +134,17 @@ def keep_together(files: Sequence[WholeFile], others: Iterable[str | Path] = ())
         file.keep()
 
 
-def refuse_existing(folder: str, flag: str) -> None:
+def refuse_existing(folder: str, name: str) -> None:
     """Raise if the folder exists already."""
     if os.path.lexists(folder):
-        raise UserError(f"{folder} exists", f"name a new folder with {flag}, or remove it")
+        raise UserError(f"{folder} exists", f"name a new folder with {flag(name)}, or remove it")
 
 
 @contextmanager
-def whole_folder(folder: str | Path, flag: str = "-o") -> Iterator[Path]:
+def whole_folder(folder: str | Path, name: str = "output") -> Iterator[Path]:
     """An empty folder to fill; at the end it gets its name and replaces an older one.
 
-    Errors: `UserError` that names the flag, where the system refuses; then nothing has changed.
+    Errors: `UserError` that names the setting, where the system refuses; then nothing has changed.
     """
     target = os.path.realpath(folder)
     partial = Path(partial_of(target))
@@ -155,7 +155,7 @@ def whole_folder(folder: str | Path, flag: str = "-o") -> Iterator[Path]:
         yield partial / NEW
         replace_folder(partial / NEW, target, partial / OLD)
     except OSError as error:
-        raise cannot_write(error, flag=flag).at(str(folder)) from None
+        raise cannot_write(error, name=name).at(str(folder)) from None
     finally:
         remove(partial)
 
@@ -329,10 +329,10 @@ def dump(record: Record) -> bytes:
 
 
 class Output:
-    """A file that appears whole or not at all, or stdout (`-`); `flag` is the one that names it."""
+    """A file that appears whole or not at all, or stdout (`-`); `name` is that of its setting."""
 
-    def __init__(self, path: str = "-", flag: str = "-o") -> None:
-        self.path, self.flag = path, flag
+    def __init__(self, path: str = "-", name: str = "output") -> None:
+        self.path, self.name = path, name
         self.whole: WholeFile | None = None
         with self._writing():
             self.handle = self._open()
@@ -390,7 +390,7 @@ class Output:
         if isinstance(error, BrokenPipeError):
             return error
         place = "stdout" if self.path == "-" else self.path
-        return cannot_write(error, flag=self.flag).at(place)
+        return cannot_write(error, name=self.name).at(place)
 
     def __enter__(self) -> Self:
         return self

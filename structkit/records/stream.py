@@ -100,7 +100,7 @@ class ErrorOptions:
     )
     rejects: str | None = setting(
         None,
-        "With --on-error skip: file for skipped records.",
+        "With {on_error:skip}: file for skipped records.",
         group="run",
         writes=True,
         requires="on_error",
@@ -137,7 +137,7 @@ class Rejects:
         self.reasons: Counter[str] = Counter()
 
     def __enter__(self) -> Self:
-        self._output = Output(self.path, "--rejects") if self.path else None
+        self._output = Output(self.path, "rejects") if self.path else None
         return self
 
     def __exit__(self, kind: Any, *error: Any) -> None:
@@ -220,11 +220,12 @@ class Stream:
         files = self.files or ["-"]
         kept = self.in_place and not self.shard  # a shard is a part, and the rest would be lost
         reads, replaced = ([], files) if kept else (files, [])
-        outputs = [("-o", path) for path in (self.output, *self.together)]
+        outputs = [(flag("output"), path) for path in (self.output, *self.together)]
         writes = [(flag("rejects"), self.rejects), *outputs]
         keep_apart(writes, [*reads, *self.beside], replaced=[*replaced, *self.replaced])
         if self.workers > 1 and self.ray not in (None, LOCAL):
-            problem = "--workers is for --ray local: of a cluster, all processors work"
+            problem = f"{flag('workers')} is for {flag('ray', LOCAL)}: of a cluster, "
+            problem += "all processors work"
             raise UserError(problem, "leave it out", status=2)
 
     @contextmanager

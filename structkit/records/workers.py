@@ -11,7 +11,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.processes import Child
 from structkit.records.jsonl import Records, Rejected, Shard, Stage
 from structkit.records.lines import Block
@@ -84,7 +84,8 @@ class _Children(ThreadPoolExecutor):
                 return done
         finally:
             self.free.put(child)
-        raise UserError("a worker process died", "if it ran out of memory, use fewer --workers")
+        remedy = f"if it ran out of memory, use fewer {flag('workers')}"
+        raise UserError("a worker process died", remedy)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the children, whatever they are doing."""

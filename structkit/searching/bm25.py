@@ -90,7 +90,7 @@ class BM25:
         break.
         """
         lines = "".join(map(id_line, self.doc_ids))
-        with whole_folder(folder, flag("save_index")) as new:
+        with whole_folder(folder, "save_index") as new:
             (new / IDS).write_text(lines, "utf-8", newline="\n")
             (new / WORD_LIST).write_text("".join(f"{word}\n" for word in self.words), "utf-8")
             for name in ARRAYS:
@@ -156,7 +156,7 @@ def lexical_index(
                 raise UserError(problem, remedy).at(corpus[0])
         return index
     if save_index and not is_saved(save_index):
-        refuse_existing(save_index, flag("save_index"))
+        refuse_existing(save_index, "save_index")
     records = Records.read(corpus)
     doc_ids: list[str] = []
 

@@ -45,7 +45,7 @@ class SearchOptions:
     )
     rescore: tuple[str, ...] = setting(
         (),
-        "CORPUS holds codes of encode --quantize: order its best by these vectors.",
+        "CORPUS holds codes of encode {quantize}: order its best by these vectors.",
         metavar="FLOATS.npy",
         reads=True,
         group=INDEX,

@@ -11,8 +11,8 @@ from conftest import WARM, environment
 from docs.examples import prepare, shell
 from structkit.cli.main import app
 from structkit.cli.manual import commands, examples
+from structkit.errors import flag
 from structkit.registry import load, names
-from structkit.settings import flag_of
 
 METHOD = "structkit-train-"  # would train a whole model
 EXAMPLES = [
@@ -40,7 +40,7 @@ def test_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             training += " records.jsonl"
         settings = load("method", name).__dataclass_fields__
         short = next((each for each in ("max_steps", "epochs") if each in settings), None)
-        size = f" {flag_of(short)} 1" if short else ""
+        size = f" {flag(short)} 1" if short else ""
         again = " --overwrite" if Path("models", name).exists() else ""
         app(shlex.split(training + size + again)[1:] + ["-q"], standalone_mode=False)
         assert Path("models", name, "structkit.json").exists()

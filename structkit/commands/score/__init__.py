@@ -16,7 +16,7 @@ from structkit.records.stream import OutputOptions
 from structkit.settings import file_setting, seed_setting, setting
 
 DEFAULT = ("nDCG@10", "RR@10", "R@100", "Success@1", "Success@5", "Judged@10")
-JUDGED, PAIRS = "With --qrels", "With --task"
+JUDGED, PAIRS = "With {qrels}", "With {task}"
 # the file of this folder that has a task's work
 WORK = {"similarity": "pairs", "space": "pairs", "classification": "suite", None: "runs"}
 
@@ -39,7 +39,7 @@ class Settings:
     """
 
     runs: tuple[str, ...] = file_setting(
-        "Run files, JSONL or TREC (--task: pairs, trees); stdin if none, or for -.",
+        "Run files, JSONL or TREC ({task}: pairs, trees); stdin if none, or for -.",
         ("-",),
         metavar="RUNS",
         argument=True,
@@ -51,10 +51,10 @@ class Settings:
     )
     task: Literal["similarity", "classification", "space", "suite", "trees"] | None = setting(
         None,
-        "Instead of --qrels, pairs of embeddings: Spearman x 100 of cosines with `score`; accuracy "
+        "Instead of {qrels}, pairs of embeddings: Spearman x 100 of cosines with `score`; accuracy "
         "for `label` of classifiers that learn where `split` is `train`; alignment and uniformity; "
         "all tasks of a file, named by `task`, a row for each model. trees: F1 x 100 of trees with "
-        "those of --gold.",
+        "those of {gold}.",
     )
     measures: tuple[str, ...] = setting(
         DEFAULT,
@@ -65,7 +65,7 @@ class Settings:
         requires="qrels",
     )
     queries: tuple[str, ...] = file_setting(
-        "With --qrels self: the queries that count.", (), requires="qrels", group=JUDGED
+        "With {qrels:self}: the queries that count.", (), requires="qrels", group=JUDGED
     )
     gains: str | None = setting(
         None,
@@ -99,14 +99,14 @@ class Settings:
         group=JUDGED,
     )
     by_records: tuple[str, ...] = file_setting(
-        "With --by: file with the field, for queries or for documents.",
+        "With {by}: file with the field, for queries or for documents.",
         (),
         requires="by",
         group=JUDGED,
     )
     mean: bool = setting(
         False,
-        "With --by: the mean over its values, equally weighted.",
+        "With {by}: the mean over its values, equally weighted.",
         requires="by",
         group=JUDGED,
     )
@@ -225,7 +225,7 @@ COMMAND = Command(
     _main,
     also=(TableOptions,),
     reads="`query_id`, `doc_id`, `score`; judgements: `query_id`, `doc_id`, `relevance` or "
-    "`label`; with --task: `embedding` of both, `score` or `label`, or `tree`",
+    "`label`; with {task}: `embedding` of both, `score` or `label`, or `tree`",
     writes="`run`, `queries`, `missing`, `unjudged`, and of each measure `MEASURE`, "
     "`MEASURE_low`, `MEASURE_high`",
     examples="""

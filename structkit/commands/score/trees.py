@@ -93,8 +93,8 @@ def trees(settings: Settings) -> Iterator[Record]:
         for id_ in found.keys() & gold.keys():
             if found[id_].words != gold[id_].words:
                 problem = f'the tree "{id_}" has other words than its gold tree'
-                remedy = "parse its words: parse-trees --field tree --tokenized GOLD"
-                raise UserError(problem, remedy).at(input_name(path))
+                again = program("parse-trees", "GOLD", field="tree", tokenized=True)
+                raise UserError(problem, f"parse its words: {again}").at(input_name(path))
         if found.keys().isdisjoint(gold):
             problem = f"no tree has the id of one in {input_name(settings.gold)}"
             raise UserError(problem, "parse the gold file itself").at(input_name(path))

@@ -246,8 +246,8 @@ def check_cls(tokenizer: Any, pooling: str) -> None:
     number = tokenizer.cls_token_id
     if number is None or tokenizer("a")["input_ids"][0] != number:
         raise UserError(
-            f"the model puts no CLS token first, which --pooling {pooling} needs",
-            "use --pooling mean, or last-token for a decoder-only model",
+            f"the model puts no CLS token first, which {flag('pooling', pooling)} needs",
+            f"use {flag('pooling', 'mean')}, or last-token for a decoder-only model",
         )
 
 

@@ -108,7 +108,7 @@ class VocabularySettings(WordSettings, GradientSettings):
     parts: ClassVar[str] = ""  # the attribute that says into how many parts an embedding is cut
 
     vocabulary_size: int = setting(
-        25_000, "--subwords: maximum pieces", low=400, high=1_000_000, group="model"
+        25_000, "{subwords}: maximum pieces", low=400, high=1_000_000, group="model"
     )
     subwords: bool = setting(False, "byte-pair pieces instead of words", group="model")
     batch_size: int = setting(128, source=PAPER)
@@ -221,7 +221,7 @@ class NodeSettings(TreeSettings):
     )
     pooling: str = setting(
         ROOT,
-        "of --objective pairs: a text is its root, or the mean of its words, without composition",
+        "of {objective:pairs}: a text is its root, or the mean of its words, without composition",
         choices=POOLINGS,
         group="loss",
         requires="objective",

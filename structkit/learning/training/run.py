@@ -19,7 +19,7 @@ import orjson
 import torch
 from huggingface_hub import ModelCardData, metadata_load
 
-from structkit.errors import UserError, flag
+from structkit.errors import Surface, UserError, flag
 from structkit.extras import MINILM
 from structkit.learning.folders import FACTS, FORMAT, model_folder
 from structkit.learning.sentence_folders import loads_there
@@ -44,10 +44,9 @@ from structkit.progress import hushed, say, waiting
 from structkit.records.jsonl import Record
 from structkit.records.output import alone, beside, write_json
 from structkit.records.stream import Rejects, Stream
-from structkit.settings import flag_of
 from structkit.version import __version__
 
-CARD = "README.md"
+CARD, COMMAND_LINE = "README.md", Surface()
 SNIPPET = """With sentence-transformers:
 
 ```python
@@ -86,7 +85,10 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
     """The run, as this process sees it: where there are several, the first one writes and tells."""
     started = time.monotonic()
     output = options.output or f"models/{name}"
-    writes = [(flag("rejects"), options.rejects), ("-o", output), ("-o", f"{output}.partial")]
+    writes = [
+        (flag("rejects"), options.rejects),
+        *((flag("output"), each) for each in (output, f"{output}.partial")),
+    ]
     keep_apart(writes, [*(files or ["-"]), *method.reads])
     rejected = Rejects(options.on_error, None if rank() else options.rejects)
     with hushed(options.quiet or rank() > 0), alone_in(output), rejected as rejects:
@@ -178,8 +180,8 @@ def agree(run: Record, folder: RunFolder, options: RunOptions) -> None:
         if other := differences(of_ranks[0], found):
             raise UserError(
                 f"process {number} differs from the first in {', '.join(other)}",
-                "start the same command on all machines; to go on, with one folder -o that they "
-                "share",
+                "start the same command on all machines; to go on, with one folder "
+                f"{flag('output')} that they share",
             )
 
 
@@ -331,6 +333,6 @@ def about_model(name: str, method: Method, *, there: bool) -> str:
 def _flag(name: str, value: object) -> list[str]:
     """A setting as words of a command; of a place on this machine, only the name."""
     if isinstance(value, bool):
-        return [flag_of(name if value else f"no_{name}")]
+        return [COMMAND_LINE.setting(name, value)]
     local = isinstance(value, str) and Path(value).is_absolute()
-    return [flag_of(name), Path(str(value)).name if local else str(value)]
+    return [COMMAND_LINE.setting(name, None), Path(str(value)).name if local else str(value)]

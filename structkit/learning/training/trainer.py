@@ -322,7 +322,7 @@ class RunFolder:
         self.run: Record = {}
         self.resume = resume
         if self.final.name in ("", ".."):
-            raise UserError(f"-o {output} names no new folder", "name one", status=2)
+            raise UserError(f"{flag('output', output)} names no new folder", "name one", status=2)
         self.partial = Path(beside(self.final, "", ".partial"))
         self.model = self.partial / "model"  # before `finish` moves it into place
         self.room = self.partial / "room"  # as large as a checkpoint without what only steps need

@@ -1,0 +1,162 @@
+"""Messages name settings; the command line and Python spell them, and nothing else does."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import structkit
+from structkit.errors import Python, UserError, flag, program, spelled, spelled_for
+from structkit.processes import in_child
+from structkit.records.cluster import _shipped
+
+ROOT = Path(structkit.__file__).parents[1]
+FLAG = re.compile(r"--[a-z]")
+
+
+def spelled_flags(tree):
+    """The constants that spell a flag, but docstrings and the command lines of examples."""
+    left_out = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr):
+            left_out.add(node.value)
+        if isinstance(node, ast.keyword) and node.arg == "examples":
+            left_out.add(node.value)
+        if isinstance(node, ast.AnnAssign) and getattr(node.target, "id", "") == "example":
+            left_out.update(ast.walk(node.value))
+    return [
+        (node.lineno, node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in left_out
+        if FLAG.search(node.value)
+    ]
+
+
+def test_only_surfaces_spell_flags():
+    found = {}
+    for path in [*ROOT.glob("structkit/**/*.py"), *ROOT.glob("plugins/**/*.py")]:
+        name = path.relative_to(ROOT)
+        if Path("structkit/cli") not in name.parents:
+            if flags := spelled_flags(ast.parse(path.read_text("utf-8"))):
+                found[str(name)] = flags
+    assert {} == found
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ('raise UserError("x", f"use {y} or --model {z}")', 1),
+        ('setting(None, "With --qrels: a file.")', 1),
+        ('REMEDY = ("a", "name it with --field")', 1),
+        ('"""A docstring with --model."""', 0),
+        ('Command(examples="structkit search --query x")', 0),
+        ('Command(reads="with --query: text")', 1),
+    ],
+)
+def test_a_flag_is_found_wherever_it_is_written(code, expected):
+    assert expected == len(spelled_flags(ast.parse(code)))
+
+
+NAMED = [  # what a message names, for the command line, for Python
+    (lambda: flag("mask_ratio"), "--mask-ratio", "mask_ratio"),
+    (lambda: flag("mask_ratio", 2), "--mask-ratio 2", "mask_ratio=2"),
+    (lambda: flag("from_"), "--from", "from_"),
+    (lambda: flag("k", 3), "-k 3", "k=3"),
+    (lambda: flag("output"), "-o", "output"),
+    (lambda: flag("normalize", False), "--no-normalize", "normalize=False"),
+    (lambda: flag("files", None, "FILE"), "FILE", "files"),
+    (lambda: spelled("with {on_error:skip} and {k}"), "with --on-error skip and -k", None),
+    (lambda: program("encode", as_="query"), "structkit encode --as query", None),
+    (
+        lambda: program("ask", "my folder", clear=True),
+        "structkit ask --clear 'my folder'",
+        "structkit.ask('my folder', clear=True)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("message", "expected", "python"), NAMED)
+def test_each_surface_spells_a_setting_as_it_takes_it(message, expected, python):
+    assert expected == message()
+    with spelled_for(Python()):
+        assert "--" not in message()
+        assert python in (None, message())
+
+
+def told(call):
+    with pytest.raises(UserError) as caught:
+        for _ in call() or ():
+            pass
+    return str(caught.value)
+
+
+CODE = {"id": "1", "language": "python", "code": "x = 1"}
+JUDGED = [{"query_id": "q", "doc_id": "b", "relevance": 1}]
+RUN = [{"query_id": "q", "doc_id": "b", "score": 1.0}]
+ROW = {"id": "a", "embedding": [1.0, 0.0]}
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (
+            lambda: structkit.parse_trees([CODE], parser="self-strae"),
+            "structkit.train('self-strae'",
+        ),
+        (
+            lambda: structkit.parse_trees([{"id": "1", "code": "x"}], parser="ast"),
+            "name it with language",
+        ),
+        (
+            lambda: structkit.rerank(RUN, corpus=[{"id": "b"}], queries=[], ranker=["maxsim"]),
+            "the ranker maxsim needs embeddings; name the corpus as encoded by structkit.encode",
+        ),
+        (
+            lambda: structkit.plot("losses", [{"step": "one"}], output="losses.svg"),
+            "files: no line holds a step and a loss; train with log_format='json'",
+        ),
+        (
+            lambda: structkit.convert(["none.txt"], from_="beir", to="trec", part="runs"),
+            "no part of beir that trec can hold 'runs'",
+        ),
+        (
+            lambda: structkit.plot("ranks", RUN, qrels="self", output="ranks.gif"),
+            "output='ranks.gif' names no picture format",
+        ),
+        (
+            lambda: structkit.search([ROW], queries=[{"id": "q", "embedding": [1.0]}]),
+            'queries:1: field "embedding" has 1 dimensions',
+        ),
+        (
+            lambda: structkit.pair(
+                queries=[{"id": "q", "query": "x"}], qrels=JUDGED, corpus=[{"id": "a"}]
+            ),
+            'queries:1: document "b" of qrels is not in corpus;',
+        ),
+        (
+            lambda: structkit.pair(
+                [{"id": "p", "query": "x", "html": "y"}], negatives_from=RUN, corpus=[{"id": "b"}]
+            ),
+            'records:1: query "p" is not in negatives_from;',
+        ),
+        (
+            lambda: structkit.search(
+                [{"id": "a", "embedding": [1.0, 0.0]}], queries=[ROW], index="none"
+            ),
+            "index='none' is not an index",
+        ),
+    ],
+)
+def test_python_names_parameters_in_messages_and_files(call, expected):
+    message = told(call)
+    assert expected in message
+    assert not FLAG.search(message)
+    assert "/structkit-" not in message  # the folder of its files
+
+
+def test_a_process_of_a_cluster_spells_as_the_program_that_gave_it_work():
+    with spelled_for(Python()):
+        shipped = _shipped(lambda task: flag(task, 3))
+    assert "k=3" == in_child(lambda: shipped("k"), 5)
+    assert "-k 3" == in_child(lambda: _shipped(lambda task: flag(task, 3))("k"), 5)
