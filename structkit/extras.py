@@ -71,6 +71,6 @@ def require(package: str, extra: str) -> ModuleType:
         name = error.name or ""
         if not f"{package}.".startswith(f"{name}."):  # one that it needs itself
             raise
-        older = ["--upgrade"] * ("." in name)  # a part of it: an old one is here
+        older = ["-U"] * ("." in name)  # a part of it: an old one is here
         remedy = install(*older, *EXTRAS[extra][0])
         raise UserError(f"this needs the package {name}", remedy) from None

@@ -171,10 +171,10 @@ def test_a_folder_that_is_not_there_ends_it_with_the_reason(run):
     ("files", "expected"),
     [
         ([], "this needs the package mcp; pip install mcp\n"),
-        (["mcp/__init__.py"], "the package mcp.server; pip install --upgrade mcp\n"),
+        (["mcp/__init__.py"], "the package mcp.server; pip install -U mcp\n"),
         (
             ["mcp/__init__.py", "mcp/server/__init__.py"],
-            "the package mcp.server.mcpserver; pip install --upgrade mcp\n",
+            "the package mcp.server.mcpserver; pip install -U mcp\n",
         ),
     ],
 )
