@@ -23,41 +23,41 @@ class Format(plugin.Format):
 
 def read_document(row: Fields) -> Record:
     """A document; an empty title is dropped."""
-    title = row.take("title", default="")
-    text = row.take("text")
+    title = row.pop_field("title", default="")
+    text = row.pop_field("text")
     named = {"title": title} if title else {}
     return {**row.move({"id": "id"}), **named, "text": text, **row}
 
 
 def write_document(record: Fields) -> Row:
     """A row of the corpus; the text is from any of the fields for documents."""
-    row = {"_id": record.take_id("id"), "title": record.take("title", default="")}
-    return row | {"text": record.take(*DOCUMENT)} | metadata(record)
+    row = {"_id": record.pop_id("id"), "title": record.pop_field("title", default="")}
+    return row | {"text": record.pop_field(*DOCUMENT)} | metadata(record)
 
 
 def read_query(row: Fields) -> Record:
     """A query."""
-    query = row.take("text")
+    query = row.pop_field("text")
     return {**row.move({"id": "id"}), "query": query, **row}
 
 
 def write_query(record: Fields) -> Row:
     """A row of the queries."""
-    return {"_id": record.take_id("id"), "text": record.take(*QUERY)} | metadata(record)
+    return {"_id": record.pop_id("id"), "text": record.pop_field(*QUERY)} | metadata(record)
 
 
 def metadata(record: Fields) -> Row:
     """The metadata that BEIR keeps with a text."""
-    kept = record.take("metadata", kind=dict, default=None)
+    kept = record.pop_field("metadata", kind=dict, default=None)
     return {} if kept is None else {"metadata": kept}
 
 
 def read_judgement(row: Fields) -> Record:
     """A judgement."""
     return {
-        "query_id": row.take("query-id"),
-        "doc_id": row.take("corpus-id"),
-        "relevance": row.take_whole("score"),
+        "query_id": row.pop_field("query-id"),
+        "doc_id": row.pop_field("corpus-id"),
+        "relevance": row.pop_whole("score"),
         **row,
     }
 
@@ -65,7 +65,7 @@ def read_judgement(row: Fields) -> Record:
 def write_judgement(record: Fields) -> Row:
     """A row of the qrels."""
     return {
-        "query-id": record.take_id("query_id"),
-        "corpus-id": record.take_id("doc_id"),
-        "score": record.take_whole("relevance"),
+        "query-id": record.pop_id("query_id"),
+        "corpus-id": record.pop_id("doc_id"),
+        "score": record.pop_whole("relevance"),
     }

@@ -29,33 +29,36 @@ class Format(plugin.Format):
 def read_function(row: Fields) -> Record:
     """A function; its `idx` is the id."""
     function = Fields((TEST.get(name, name), value) for name, value in row.items())
-    code = function.take("code")
-    return {"id": function.take_id("idx"), "code": code, **function}
+    code = function.pop_field("code")
+    return {"id": function.pop_id("idx"), "code": code, **function}
 
 
 def write_function(record: Fields) -> Row:
     """A row of training or development data: its id becomes `idx` and is a whole number."""
-    idx = record.take_whole("id")
+    idx = record.pop_whole("id")
     return {"idx": idx, **function_row(record, FILES)}
 
 
 def read_query(row: Fields) -> Record:
     """The documentation of a function: its `url` is the query's id in predictions."""
-    tokens = row.take("docstring_tokens", kind=list, default=None)
-    text = row.take("docstring", default=None)
+    tokens = row.pop_field("docstring_tokens", kind=list, default=None)
+    text = row.pop_field("docstring", default=None)
     if text is None and tokens is None:
         raise UserError('fields "docstring" and "docstring_tokens" are missing', MEND)
-    return {"id": row.take("url"), "query": " ".join(map(str, tokens)) if text is None else text}
+    return {
+        "id": row.pop_field("url"),
+        "query": " ".join(map(str, tokens)) if text is None else text,
+    }
 
 
 def read_judgement(row: Fields) -> Record:
     """The function that a query belongs to."""
-    return {"query_id": row.take("url"), "doc_id": row.take_id("idx"), "relevance": 1}
+    return {"query_id": row.pop_field("url"), "doc_id": row.pop_id("idx"), "relevance": 1}
 
 
 def read_prediction(row: Fields) -> list[Record]:
     """The answers to a query, best first; scores are made from ranks."""
-    url, answers = row.take("url"), row.take("answers", kind=list)
+    url, answers = row.pop_field("url"), row.pop_field("answers", kind=list)
     return [
         {"query_id": url, "doc_id": str(idx), "score": 1 / rank, "rank": rank}
         for rank, idx in enumerate(answers, 1)
@@ -65,8 +68,8 @@ def read_prediction(row: Fields) -> list[Record]:
 def write_prediction(*records: Fields) -> Row:
     """The answers to a query; only their order counts."""
     ranked = sorted(records, key=lambda record: record.get("rank", 0))
-    url = records[0].take_id("query_id")
+    url = records[0].pop_id("query_id")
     for record in records:
         for name in ("query_id", "rank", "score"):
             record.pop(name, None)
-    return {"url": url, "answers": [record.take_whole("doc_id") for record in ranked]}
+    return {"url": url, "answers": [record.pop_whole("doc_id") for record in ranked]}

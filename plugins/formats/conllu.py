@@ -86,10 +86,10 @@ def on_a_line(text: str) -> str:
 
 def write_sentence(record: Fields) -> Row:
     """A sentence."""
-    comments = record.take_texts("comments")
+    comments = record.pop_texts("comments")
     start = 0
     for name, field in NAMED.items():
-        value = record.take(field, default=None)
+        value = record.pop_field(field, default=None)
         if value is not None:
             places = (at for at, each in enumerate(comments) if value_of(each, name))
             at = next(places, None)
@@ -98,9 +98,9 @@ def write_sentence(record: Fields) -> Row:
                 comments.insert(at, "")
             comments[at] = f"{name} = {value}"
     lines = [f"# {on_a_line(comment)}" for comment in comments]
-    words = record.take("words", kind=list)
+    words = record.pop_field("words", kind=list)
     record["words"] = words
-    columns = [record.take_texts(name) for name in COLUMNS]
+    columns = [record.pop_texts(name) for name in COLUMNS]
     columns[0] = columns[0] or [str(number) for number in range(1, len(words) + 1)]
     for name, column in zip(COLUMNS, columns, strict=True):
         if column and len(column) != len(words):

@@ -54,13 +54,13 @@ class Format(plugin.Format):
 
 def read_id(row: Fields) -> str:
     """The id of a product: the same product_id is another product in another locale."""
-    locale, product_id = row.take("product_locale"), row.take_id("product_id")
+    locale, product_id = row.pop_field("product_locale"), row.pop_id("product_id")
     return f"{locale}:{product_id}"
 
 
 def write_id(record: Fields, name: str) -> Row:
     """Locale and product_id of a product's id."""
-    locale, colon, product_id = record.take_id(name).partition(":")
+    locale, colon, product_id = record.pop_id(name).partition(":")
     if not colon:
         raise UserError(f'"{locale}" names no locale', "write ids as us:B0DPZ8XK")
     return {"product_id": product_id, "product_locale": locale}
@@ -69,17 +69,17 @@ def write_id(record: Fields, name: str) -> Row:
 def read_product(row: Fields) -> Record:
     """A product; the lines of its bullet points are `bullets`."""
     record = {"id": read_id(row), "language": "product", **row.move(FIELDS)}
-    if bullets := row.take("product_bullet_point", default=""):
+    if bullets := row.pop_field("product_bullet_point", default=""):
         record["bullets"] = bullets.split("\n")
     return record | row
 
 
 def write_product(record: Fields) -> Row:
     """A row of the products."""
-    row = write_id(record, "id") | {"product_title": record.take("title", default=None)}
+    row = write_id(record, "id") | {"product_title": record.pop_field("title", default=None)}
     for theirs, ours in FIELDS.items():
-        row[theirs] = row.get(theirs) or record.take(ours, default=None)
-    bullets = record.take_texts("bullets")
+        row[theirs] = row.get(theirs) or record.pop_field(ours, default=None)
+    bullets = record.pop_texts("bullets")
     if any("\n" in item for item in bullets):
         raise UserError('an item of "bullets" holds a line break', "write one item per line")
     if record.get("language") == "product":
@@ -99,27 +99,33 @@ class Examples:
     def read(self, row: Fields) -> Record:
         """A judgement; its query stays beside it."""
         return {
-            **({"id": row.take_text("example_id")} if "example_id" in row else {}),
-            "query_id": row.take_text("query_id"),
+            **({"id": row.pop_text("example_id")} if "example_id" in row else {}),
+            "query_id": row.pop_text("query_id"),
             "doc_id": read_id(row),
-            **self.labels.read(row.take("esci_label")),
-            **{name: row.take_whole(name) for name in SETS if name in row},
+            **self.labels.read(row.pop_field("esci_label")),
+            **{name: row.pop_whole(name) for name in SETS if name in row},
             **row,
         }
 
     def read_query(self, row: Fields) -> list[Record]:
         """A query, at its first judgement."""
-        query_id = row.take_text("query_id")
+        query_id = row.pop_text("query_id")
         if query_id in self.seen:
             return []
         self.seen.add(query_id)
-        return [{"id": query_id, "query": row.take("query"), "locale": row.take("product_locale")}]
+        return [
+            {
+                "id": query_id,
+                "query": row.pop_field("query"),
+                "locale": row.pop_field("product_locale"),
+            }
+        ]
 
     def write(self, record: Fields) -> Row:
         """A row of the examples: a judgement that has its query."""
-        row = write_id(record, "doc_id") | {"query_id": record.take_whole("query_id")}
-        row |= {"query": record.take("query"), "esci_label": self.labels.take(record)}
+        row = write_id(record, "doc_id") | {"query_id": record.pop_whole("query_id")}
+        row |= {"query": record.pop_field("query"), "esci_label": self.labels.pop_label(record)}
         if "id" in record:
-            row["example_id"] = record.take_whole("id")
+            row["example_id"] = record.pop_whole("id")
         row |= record.move({name: name for name in (*SETS, "split")})
         return {name: row.get(name) for name in EXAMPLE}

@@ -19,7 +19,7 @@ class Format(plugin.Format):
 
 def read_example(row: Fields) -> Record:
     """An example; with several positives, `positive` is the first and `positives` are all."""
-    query, positives, negatives = row.take("query"), row.take_texts("pos"), row.take_texts("neg")
+    query, positives, negatives = row.pop_field("query"), row.pop_texts("pos"), row.pop_texts("neg")
     if not positives:
         raise UserError('field "pos" is missing or empty', "give at least one positive")
     record = {"query": query, "positive": positives[0]}
@@ -32,10 +32,10 @@ def read_example(row: Fields) -> Record:
 
 def write_example(record: Fields) -> Row:
     """A row; there may be no negatives."""
-    positive = record.take("positive")
+    positive = record.pop_field("positive")
     return {
-        "query": record.take("query"),
-        "pos": [positive, *record.take_texts("positives")[1:]],
-        "neg": record.take_texts("negatives"),
+        "query": record.pop_field("query"),
+        "pos": [positive, *record.pop_texts("positives")[1:]],
+        "neg": record.pop_texts("negatives"),
         **record.move(SCORES | {"prompt": "prompt", "type": "type"}),
     }

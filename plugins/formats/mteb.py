@@ -33,23 +33,23 @@ class Results:
             raise UserError(
                 "a result file holds one task", "convert the record of each run separately"
             )
-        run = record.take("run")
-        task = record.take("task", default=run)
+        run = record.pop_field("run")
+        task = record.pop_field("task", default=run)
         scores = dict(measures(record))
         if not scores:
             remedy = f"use {program('score', measures='nDCG@10 R@100')}"
             raise UserError("there is no measure", remedy)
         main = MAIN if MAIN in scores else next(iter(scores))
         row = {
-            "dataset_revision": record.take("dataset_revision", default=""),
+            "dataset_revision": record.pop_field("dataset_revision", default=""),
             "task_name": task,
-            "mteb_version": record.take("mteb_version", default=""),
-            "evaluation_time": record.take("evaluation_time", kind=float, default=0.0),
+            "mteb_version": record.pop_field("mteb_version", default=""),
+            "evaluation_time": record.pop_field("evaluation_time", kind=float, default=0.0),
             "scores": {
                 self.split: [
                     {
-                        "hf_subset": record.take("hf_subset", default="default"),
-                        "languages": record.take_texts("languages"),
+                        "hf_subset": record.pop_field("hf_subset", default="default"),
+                        "languages": record.pop_texts("languages"),
                         "main_score": scores[main],
                         **scores,
                     }
@@ -66,6 +66,6 @@ def measures(record: Fields) -> list[tuple[str, float]]:
     for name in list(record):
         match = MEASURE.fullmatch(name)
         if match:
-            value = record.take(name, kind=float)
+            value = record.pop_field(name, kind=float)
             measures.append((f"{NAMES.get(match[1], 'hit_rate')}_at_{match[2]}", value))
     return measures

@@ -24,6 +24,6 @@ def read_tree(row: Fields) -> Record:
 
 def write_tree(record: Fields) -> Row:
     """A tree; one that cannot be read again raises."""
-    tree = " ".join(record.take("tree").split())
+    tree = " ".join(record.pop_field("tree").split())
     read(tree)
     return {"tree": tree}

@@ -64,8 +64,8 @@ class Examples:
         self.count = -1
 
     def write(self, record: Fields) -> Row:
-        query, positive = record.take("query"), record.take("positive")
-        negatives = record.take_texts("negatives")
+        query, positive = record.pop_field("query"), record.pop_field("positive")
+        negatives = record.pop_texts("negatives")
         if self.count < 0:
             self.count = len(negatives)
         if len(negatives) != self.count:

@@ -16,12 +16,12 @@ class Format(plugin.Format):
 
 def read_document(row: Fields) -> Record:
     """An HTML document with its query."""
-    return {"html": row.take("content"), "query": row.take("query"), **row}
+    return {"html": row.pop_field("content"), "query": row.pop_field("query"), **row}
 
 
 def write_document(record: Fields) -> Row:
     """A row: query and content, nothing else."""
     return {
-        "query": record.take("query"),
-        "content": record.take("html", "content", "positive"),
+        "query": record.pop_field("query"),
+        "content": record.pop_field("html", "content", "positive"),
     }

@@ -30,12 +30,12 @@ def read_example(row: Fields) -> Record:
     A passage's text has its title before it, as Tevatron trains on it; titles are kept as well.
     Rows of version 2 only name documents: `positive_ids`, `negative_ids` and no texts.
     """
-    record = {"id": row.take_id("query_id"), "query": row.take("query", "query_text")}
+    record = {"id": row.pop_id("query_id"), "query": row.pop_field("query", "query_text")}
     for side in SIDES:
         if f"{side}_passages" in row:
-            record |= passages(row.take(f"{side}_passages", kind=list, default=[]), side)
+            record |= passages(row.pop_field(f"{side}_passages", kind=list, default=[]), side)
         else:
-            ids = row.take_texts(f"{side}_document_ids")
+            ids = row.pop_texts(f"{side}_document_ids")
             record |= {f"{side}_ids": ids} if ids else {}
     if "positive" not in record and "positive_ids" not in record:
         raise UserError(
@@ -52,9 +52,9 @@ def passages(objects: list[Any], side: str) -> Record:
             problem = f'field "{side}_passages" does not hold objects'
             raise UserError(problem, "write docid, title and text in each")
         passage = Fields(each)
-        titles.append(passage.take("title", default=""))
-        ids.append(passage.take_id("docid"))
-        text = passage.take("text")
+        titles.append(passage.pop_field("title", default=""))
+        ids.append(passage.pop_id("docid"))
+        text = passage.pop_field("text")
         texts.append(f"{titles[-1]} {text}" if titles[-1] else text)
     if not texts:
         return {}
@@ -67,30 +67,30 @@ def passages(objects: list[Any], side: str) -> Record:
 
 def write_example(record: Fields) -> Row:
     """A row with passages; without texts, one with the ids of documents (version 2)."""
-    query_id = record.take_id("query_id" if "query_id" in record else "id")
+    query_id = record.pop_id("query_id" if "query_id" in record else "id")
     if record.get("id") == query_id:
         del record["id"]
-    query = record.take("query")
+    query = record.pop_field("query")
     if "positive" not in record and "positive_ids" in record:
-        ids = {f"{side}_document_ids": record.take_texts(f"{side}_ids") for side in SIDES}
+        ids = {f"{side}_document_ids": record.pop_texts(f"{side}_ids") for side in SIDES}
         return {"query_id": query_id, "query_text": query, **ids}
-    first = record.take("positive")
-    positives = [first, *record.take_texts("positives")[1:]]
+    first = record.pop_field("positive")
+    positives = [first, *record.pop_texts("positives")[1:]]
     if "doc_id" in record and "positive_ids" not in record:
-        record["positive_ids"] = [record.take_id("doc_id")]
+        record["positive_ids"] = [record.pop_id("doc_id")]
     return {
         "query_id": query_id,
         "query": query,
         "positive_passages": written(record, positives, "positive", query_id),
-        "negative_passages": written(record, record.take_texts("negatives"), "negative", query_id),
+        "negative_passages": written(record, record.pop_texts("negatives"), "negative", query_id),
     }
 
 
 def written(record: Fields, texts: list[str], side: str, query_id: str) -> list[Row]:
     """The passages of one side; without an id, one is named by query, side and place."""
-    ids = record.take_texts(f"{side}_ids")
+    ids = record.pop_texts(f"{side}_ids")
     ids = ids or [f"{query_id}-{side}-{place}" for place in range(len(texts))]
-    titles = record.take_texts(f"{side}_titles") or [""] * len(texts)
+    titles = record.pop_texts(f"{side}_titles") or [""] * len(texts)
     if not len(ids) == len(titles) == len(texts):
         raise UserError(
             f"the record has {len(texts)} texts, {len(ids)} ids and {len(titles)} titles of "
@@ -106,21 +106,21 @@ def written(record: Fields, texts: list[str], side: str, query_id: str) -> list[
 
 def read_document(row: Fields) -> Record:
     """A document."""
-    record = {"id": row.take_id("docid"), "text": row.take("document_text", "text")}
-    title = row.take("title", default="")
+    record = {"id": row.pop_id("docid"), "text": row.pop_field("document_text", "text")}
+    title = row.pop_field("title", default="")
     return record | ({"title": title} if title else {}) | row
 
 
 def write_document(record: Fields) -> Row:
     """A row of the corpus, as version 2 names its fields."""
-    row = {"docid": record.take_id("id"), "document_text": record.take(*DOCUMENT)}
-    title = record.take("title", default="")
+    row = {"docid": record.pop_id("id"), "document_text": record.pop_field(*DOCUMENT)}
+    title = record.pop_field("title", default="")
     return row | ({"title": title} if title else {})
 
 
 def read_query(row: Fields) -> Record:
     """A query."""
-    record = {"id": row.take_id("query_id"), "query": row.take("query", "query_text")}
+    record = {"id": row.pop_id("query_id"), "query": row.pop_field("query", "query_text")}
     if row.get("query_text") == record["query"]:
         del row["query_text"]
     return record | row
@@ -128,5 +128,5 @@ def read_query(row: Fields) -> Record:
 
 def write_query(record: Fields) -> Row:
     """A row of the queries, with the text under the names of both versions."""
-    text = record.take(*QUERY)
-    return {"query_id": record.take_id("id"), "query": text, "query_text": text}
+    text = record.pop_field(*QUERY)
+    return {"query_id": record.pop_id("id"), "query": text, "query_text": text}

@@ -27,23 +27,23 @@ def read_hit(row: Fields) -> Record:
     record = {
         "query_id": row["query_id"],
         "doc_id": row["doc_id"],
-        "score": row.take_number("score"),
-        "rank": row.take_whole("rank"),
+        "score": row.pop_number("score"),
+        "rank": row.pop_whole("rank"),
     }
     return record if row["tag"] == TAG else {**record, "tag": row["tag"]}
 
 
 def write_hit(record: Fields) -> Row:
     """A line of a run; the score has all its digits, since six of them create ties."""
-    Fields(record).take_number("score")
-    score = record.take_text("score")
+    Fields(record).pop_number("score")
+    score = record.pop_text("score")
     return {
-        "query_id": record.take_id("query_id"),
+        "query_id": record.pop_id("query_id"),
         "Q0": "Q0",
-        "doc_id": record.take_id("doc_id"),
-        "rank": record.take_whole("rank"),
+        "doc_id": record.pop_id("doc_id"),
+        "rank": record.pop_whole("rank"),
         "score": score,
-        "tag": record.take("tag", default=TAG),
+        "tag": record.pop_field("tag", default=TAG),
     }
 
 
@@ -52,7 +52,7 @@ def read_judgement(row: Fields) -> Record:
     record = {
         "query_id": row["query_id"],
         "doc_id": row["doc_id"],
-        "relevance": row.take_whole("relevance"),
+        "relevance": row.pop_whole("relevance"),
     }
     return record if row["iteration"] == "0" else {**record, "iteration": row["iteration"]}
 
@@ -60,8 +60,8 @@ def read_judgement(row: Fields) -> Record:
 def write_judgement(record: Fields) -> Row:
     """A line of qrels."""
     return {
-        "query_id": record.take_id("query_id"),
-        "iteration": record.take("iteration", default="0"),
-        "doc_id": record.take_id("doc_id"),
-        "relevance": record.take_whole("relevance"),
+        "query_id": record.pop_id("query_id"),
+        "iteration": record.pop_field("iteration", default="0"),
+        "doc_id": record.pop_id("doc_id"),
+        "relevance": record.pop_whole("relevance"),
     }

@@ -36,25 +36,25 @@ class Format(plugin.Format):
 
 def read_product(row: Fields) -> Record:
     """A product; columns without a name of ours keep theirs."""
-    return {"id": row.take("product_id"), "language": "product", **row.move(PRODUCT), **row}
+    return {"id": row.pop_field("product_id"), "language": "product", **row.move(PRODUCT), **row}
 
 
 def write_product(record: Fields) -> Row:
     """A row of the products; empty cells where a field is missing."""
     if record.get("language") == "product":
         del record["language"]
-    row = {"product_id": record.take_id("id"), "product_name": record.take("title")}
+    row = {"product_id": record.pop_id("id"), "product_name": record.pop_field("title")}
     return row | record.move({ours: theirs for theirs, ours in PRODUCT.items()})
 
 
 def read_query(row: Fields) -> Record:
     """A query."""
-    return {"id": row.take("query_id"), "query": row.take("query"), **row}
+    return {"id": row.pop_field("query_id"), "query": row.pop_field("query"), **row}
 
 
 def write_query(record: Fields) -> Row:
     """A row of the queries."""
-    row = {"query_id": record.take_id("id"), "query": record.take("query", "text")}
+    row = {"query_id": record.pop_id("id"), "query": record.pop_field("query", "text")}
     return row | record.move({"query_class": "query_class"})
 
 
@@ -62,9 +62,9 @@ def read_label(row: Fields) -> Record:
     """A judgement."""
     return {
         **row.move({"id": "id"}),
-        "query_id": row.take("query_id"),
-        "doc_id": row.take("product_id"),
-        **LABELS.read(row.take("label")),
+        "query_id": row.pop_field("query_id"),
+        "doc_id": row.pop_field("product_id"),
+        **LABELS.read(row.pop_field("label")),
         **row,
     }
 
@@ -72,8 +72,8 @@ def read_label(row: Fields) -> Record:
 def write_label(record: Fields) -> Row:
     """A row of the judgements."""
     return {
-        "id": record.take_id("id"),
-        "query_id": record.take_id("query_id"),
-        "product_id": record.take_id("doc_id"),
-        "label": LABELS.take(record),
+        "id": record.pop_id("id"),
+        "query_id": record.pop_id("query_id"),
+        "product_id": record.pop_id("doc_id"),
+        "label": LABELS.pop_label(record),
     }

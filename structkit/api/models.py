@@ -53,9 +53,9 @@ class LoadedModel:
         given = [
             f"{name}={value!r}" for name in OPENING if (value := self._changed(name)) is not None
         ]
-        engine, facts = self._opened
+        engine, metadata = self._opened
         words = ", ".join([repr(str(self._settings.model)), *given])
-        kind = facts["method"] or type(engine.model).__name__
+        kind = metadata["method"] or type(engine.model).__name__
         return f"<load({words}): {kind}, {engine.name} {engine.dtype}>"
 
     def _changed(self, name: str) -> Any:

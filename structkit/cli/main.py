@@ -55,7 +55,7 @@ OPTIONS = "Options"  # the group of flags that name no other
 LONG = 12  # flags of a page that has groups
 
 
-class Texts:
+class RawTexts:
     """Leaves a flag's texts as they are, for settings to read.
 
     typer has pydantic read them, whose import alone takes as long as a small command.
@@ -81,7 +81,7 @@ class Page:
         inherited: Any = super()
         parameters: list[Any] = inherited.get_params(ctx)
         for each in parameters:
-            each.get_runtime_param = Texts
+            each.get_runtime_param = RawTexts
         return parameters
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
@@ -276,12 +276,14 @@ class Commands(Page, TyperGroup):
             return super().shell_complete(ctx, incomplete)
         rows = [row for row in self.rows(ctx) if row[0].startswith(incomplete)]
         # as shells are told a word; typer exports no class for it
-        return [SimpleNamespace(value=name, help=brief(told), type="plain") for name, told in rows]
+        return [
+            SimpleNamespace(value=name, help=brief(about), type="plain") for name, about in rows
+        ]
 
 
-def version(wanted: bool) -> None:
+def version(given: bool) -> None:
     """Print the version and end; `structkit doctor` has those of what results depend on."""
-    if wanted:
+    if given:
         typer.echo(f"structkit {__version__}")
         raise typer.Exit
 

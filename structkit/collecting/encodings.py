@@ -200,9 +200,9 @@ def _guess(data: bytes, wrong: int) -> str:
     sample = data[start : start + SAMPLE]
     if start + SAMPLE < len(data):  # to the last whole character
         sample = sample[: max(map(sample.rfind, (b"\n", b" ", b",", b"."))) + 1] or sample
-    told = b"".join(line for line in sample.splitlines(keepends=True) if not line.isascii())
+    evidence = b"".join(line for line in sample.splitlines(keepends=True) if not line.isascii())
     votes = Counter[str]()
-    for piece in _pieces(told):
+    for piece in _pieces(evidence):
         votes[_guess_of_piece(piece)] += len(piece.translate(None, ASCII))
     codec = votes.most_common(1)[0][0]
     controls = len(sample) - len(sample.translate(None, bytes(range(0x80, 0xA0))))
@@ -224,10 +224,10 @@ def _guess_of_piece(piece: bytes) -> str:
     if evidence < EVIDENCE:
         return USUAL
     probable = _probabilities(piece)
-    usual = probable.get(USUAL) or _probabilities(piece.translate(None, UNUSED)).get(USUAL, 0)
+    own = probable.get(USUAL) or _probabilities(piece.translate(None, UNUSED)).get(USUAL, 0)
     codec = max(probable, key=probable.__getitem__, default=USUAL)
     enough = 1.1 + EVIDENCE / evidence if codec in LATIN else BEYOND_LATIN
-    return codec if probable.get(codec, 0) > enough * usual else USUAL
+    return codec if probable.get(codec, 0) > enough * own else USUAL
 
 
 def _probabilities(piece: bytes) -> dict[str, float]:

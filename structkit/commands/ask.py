@@ -117,8 +117,8 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
     """Records of the answers to each question, best first, in the order of the questions.
 
     Each is a record of a run, with the `query` and the fields of its passage: `path`, `lines`,
-    `language` and more. A question without an answer is told on stderr. With `list` or `clear` they
-    are of caches: `folder`, `exists`, `bytes`, `cache`.
+    `language` and more. A question without an answer is reported on stderr. With `list` or `clear`
+    they are of caches: `folder`, `exists`, `bytes`, `cache`.
     """
     if settings.folder and (settings.list or settings.clear):
         from structkit.asking.caches import caches, clear
@@ -196,7 +196,7 @@ def _passage(record: Record, question: str) -> dict[str, Any]:
 
 
 def _nothing(settings: Settings, question: str, by_meaning: bool) -> UserError:
-    """What is told where nothing was found."""
+    """What to say where nothing was found."""
     if settings.like:
         return UserError(f"nothing is similar to {settings.like}", "name a longer passage")
     why = "none of its words is there"
@@ -256,8 +256,8 @@ def _main(settings: Settings, output: ListOutput) -> None:
 def _drawn(caches: Iterable[Record], width: int | None) -> str:
     """Caches as a table, the largest first."""
     rows = sorted(caches, key=lambda each: -each["bytes"])
-    told = ({**each, "is": "here" if each["exists"] else "gone"} for each in rows)
-    return table(told, ("bytes", "is", "folder"), width)
+    shown = ({**each, "is": "here" if each["exists"] else "gone"} for each in rows)
+    return table(shown, ("bytes", "is", "folder"), width)
 
 
 def with_questions(settings: Settings) -> Settings:

@@ -148,7 +148,7 @@ def write(settings: Settings, options: Options) -> None:
 class LeftOuts(Rejects):
     """Files that are left out: counted by reason; one that is an error may end the command."""
 
-    noun, told, most = "path", "left out", 8
+    noun, verb, most = "path", "left out", 8
 
     def leave(self, left: LeftOut) -> None:
         """Count one, or stop."""

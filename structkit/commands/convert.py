@@ -16,7 +16,7 @@ from structkit.formats.interchange import Fields, FormatParts, Part, read_record
 from structkit.formats.rows import Row, RowOutput
 from structkit.paths import keep_apart
 from structkit.progress import Position, progress, say
-from structkit.records.jsonl import Record, Rejected, Rows, accepted
+from structkit.records.jsonl import Record, Rejected, RowReader, accepted
 from structkit.records.output import Output, cannot_write, keep_together
 from structkit.records.stream import ErrorOptions, Rejects, say_empty
 from structkit.settings import quiet_setting, setting
@@ -78,7 +78,7 @@ class Job:
     part: str
     files: list[str]
     path: str
-    rows: Rows | None = None  # opened already, where the first one told the part
+    rows: RowReader | None = None  # opened already, where the first one showed the part
 
 
 class Losses:
@@ -147,13 +147,13 @@ class Conversion:
             )
         jobs = []
         for name, each in parts.items():
-            usual = self.target.parts[name].files[0]
-            path = os.path.join(output, usual) if into or several else output
+            standard = self.target.parts[name].files[0]
+            path = os.path.join(output, standard) if into or several else output
             jobs.append(Job(name, each, path, rows))
         return jobs
 
     def _inside(self, folder: str, chosen: str | None) -> dict[str, list[str]]:
-        """The parts of a folder that the target can hold; others are told."""
+        """The parts of a folder that the target can hold; others are reported."""
         parts = self.source.inside(folder, chosen)
         fits = {name: each for name, each in parts.items() if name in self.common}
         if rest := ", ".join(name for name in parts if name not in fits):

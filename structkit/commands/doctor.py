@@ -72,11 +72,11 @@ def doctor(settings: Settings) -> Iterator[Record]:
 
 def report(findings: Iterable[Record], width: int | None) -> str:
     """The findings as a table: what was found, and the remedy where there is one."""
-    told = (
+    rows = (
         {**each, "found": "; ".join(filter(None, (each["found"], each["remedy"])))}
         for each in findings
     )
-    return table(told, ("state", "part", "found"), width)
+    return table(rows, ("state", "part", "found"), width)
 
 
 def _finding(part: str, found: str, remedy: str = "", state: str = "missing") -> Record:

@@ -115,7 +115,7 @@ class Condition:
 
     field: str
     pattern: re.Pattern[str]
-    wanted: bool = True
+    expected: bool = True
 
     @classmethod
     def parse(cls, text: str, name: str = "where") -> Condition:
@@ -141,7 +141,7 @@ class Condition:
         value = lookup(record, self.field)
         if value is ABSENT:
             return False
-        return any(map(self.pattern.search, items(value))) == self.wanted
+        return any(map(self.pattern.search, items(value))) == self.expected
 
 
 def compiled(pattern: str, name: str) -> re.Pattern[str]:
@@ -229,7 +229,7 @@ def _value(name: str, text: str) -> tuple[str, Any]:
 class Partners:
     """The records of another file, found by a field that ours has.
 
-    As a condition, a record passes that has a partner; without `wanted` one that has none. One
+    As a condition, a record passes that has a partner; unless `expected`, one that has none. One
     without the field never passes.
 
     >>> partners = Partners("titles.jsonl", "doc_id", {"d1": {"id": "d1", "title": "Tea"}})
@@ -240,11 +240,11 @@ class Partners:
     path: str
     field: str
     records: dict[str, Record]
-    wanted: bool = True
+    expected: bool = True
 
     @classmethod
     def read(
-        cls, path: str, on: str | None, *, whole: bool = True, wanted: bool = True
+        cls, path: str, on: str | None, *, whole: bool = True, expected: bool = True
     ) -> Partners:
         """The records of a file (without `whole`, only their ids); `on`: a field or OURS=THEIRS."""
         ours, _, theirs = (on or "id").partition("=")
@@ -261,7 +261,7 @@ class Partners:
                 remedy = f"keep one of each in the file of {flag('join')}"
                 raise records.place(UserError(problem, remedy))
             of_values[name] = record if whole else {}
-        return cls(path, ours, of_values, wanted)
+        return cls(path, ours, of_values, expected)
 
     def joined(self, record: Record) -> Record | None:
         """The record with the fields of its partner that it lacks; None without a partner."""
@@ -273,7 +273,7 @@ class Partners:
 
     def passes(self, record: Record) -> bool:
         name = identity(record, self.field)
-        return name is not None and (name in self.records) == self.wanted
+        return name is not None and (name in self.records) == self.expected
 
 
 def identity(record: Record, field: str) -> str | None:
@@ -283,15 +283,15 @@ def identity(record: Record, field: str) -> str | None:
 
 
 class Selection:
-    """Which records are chosen, and what becomes of them; what was odd is told at the end."""
+    """Which records are chosen, and what becomes of them; it reports at the end what was odd."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings, self.changes = settings, settings.changes()
         self.joins = [Partners.read(path, settings.on) for path in settings.join]
         self.conditions: list[Condition | Partners] = [*settings.conditions()]
-        for paths, wanted in ((settings.in_, True), (settings.not_in, False)):
+        for paths, expected in ((settings.in_, True), (settings.not_in, False)):
             self.conditions += [
-                Partners.read(path, settings.on, whole=False, wanted=wanted) for path in paths
+                Partners.read(path, settings.on, whole=False, expected=expected) for path in paths
             ]
         self._alone: Counter[str] = Counter()
         fields = [each.field for each in (*self.conditions, *self.joins)]
@@ -305,7 +305,7 @@ class Selection:
             yield record
 
     def changed(self, records: Iterable[Record]) -> Iterator[Record]:
-        """The wanted number of chosen records, joined and changed; then reports what was odd."""
+        """So many of the chosen records, joined and changed; then reports what was odd."""
         for record in self._counted(records):
             for partners in self.joins:
                 joined = partners.joined(record)

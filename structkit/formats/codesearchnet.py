@@ -32,12 +32,12 @@ def read_function(row: Fields) -> Record:
     """A function, by whichever names its row has."""
     ours = {theirs: name for name, theirs in HUB.items()}
     record = Fields((ours.get(name, name), value) for name, value in row.items())
-    return {"code": record.take("code")} | record
+    return {"code": record.pop_field("code")} | record
 
 
 def function_row(record: Fields, names: Mapping[str, str]) -> Row:
     """The row of a function: the fields that it has, under these names and in their order."""
-    row = {names["code"]: record.take("code")} | record.move(names)
+    row = {names["code"]: record.pop_field("code")} | record.move(names)
     return {name: row[name] for name in names.values() if name in row}
 
 

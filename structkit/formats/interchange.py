@@ -27,7 +27,7 @@ from structkit.formats.rows import (
 from structkit.formats.rows import Row as Row
 from structkit.progress import say
 from structkit.records.fields import DOCUMENT
-from structkit.records.jsonl import Record, Rows, json_kind
+from structkit.records.jsonl import Record, RowReader, json_kind
 from structkit.records.lines import input_name
 from structkit.records.output import dump
 
@@ -58,11 +58,11 @@ class Fields(dict[str, Any]):
     Errors: `UserError` where one is missing (and there is no default), or of another kind.
     """
 
-    def take(self, *names: str, kind: type = str, default: Any = REQUIRED) -> Any:
+    def pop_field(self, *names: str, kind: type = str, default: Any = REQUIRED) -> Any:
         """Take the first of these fields that there is; null counts as missing.
 
         >>> record = Fields(id="1", code="x = 1")
-        >>> record.take("text", "code"), record
+        >>> record.pop_field("text", "code"), record
         ('x = 1', {'id': '1'})
         """
         name = self._first(names)
@@ -85,24 +85,24 @@ class Fields(dict[str, Any]):
     def _first(self, names: Sequence[str]) -> str | None:
         return next((name for name in names if self.get(name) is not None), None)
 
-    def take_id(self, *names: str) -> str:
+    def pop_id(self, *names: str) -> str:
         """Take an id: a string, or a whole number as one."""
         name = self._first(names) or names[0]
         whole = type(self.get(name)) is int
-        return str(self.pop(name) if whole else self.take(name))
+        return str(self.pop(name) if whole else self.pop_field(name))
 
-    def take_texts(self, *names: str) -> list[str]:
+    def pop_texts(self, *names: str) -> list[str]:
         """Take a list of strings; a missing one is empty."""
-        texts: list[str] = self.take(*names, kind=list, default=[])
+        texts: list[str] = self.pop_field(*names, kind=list, default=[])
         for item in texts:
             if type(item) is not str:
                 problem = f'field "{names[0]}" is an array with {json_kind(item)}'
                 raise UserError(problem, "give strings only")
         return texts
 
-    def take_number(self, name: str) -> float:
+    def pop_number(self, name: str) -> float:
         """Take a finite number; text is read as one."""
-        value = self.take_text(name)
+        value = self.pop_text(name)
         try:
             if math.isfinite(number := float(value)):
                 return number
@@ -110,9 +110,9 @@ class Fields(dict[str, Any]):
             pass
         raise UserError(f'field "{name}" is {value}, not a finite number', MEND)
 
-    def take_whole(self, name: str) -> int:
+    def pop_whole(self, name: str) -> int:
         """Take a whole number; text is read as one."""
-        value = self.take_text(name)
+        value = self.pop_text(name)
         try:
             if int(float(value)) == float(value):
                 return int(float(value)) if "." in value or "e" in value.lower() else int(value)
@@ -120,10 +120,10 @@ class Fields(dict[str, Any]):
             pass
         raise UserError(f'field "{name}" is {value}, not a whole number', MEND)
 
-    def take_text(self, name: str) -> str:
+    def pop_text(self, name: str) -> str:
         """Take a string or a number, as text."""
         number = type(self.get(name)) in (int, float)
-        return repr(self.pop(name)) if number else str(self.take(name))
+        return repr(self.pop(name)) if number else str(self.pop_field(name))
 
     def move(self, names: Mapping[str, str]) -> Record:
         """Move existing fields to other names, in that order; the others stay.
@@ -139,8 +139,8 @@ class Fields(dict[str, Any]):
 class Part:
     """One kind of content of a format.
 
-    `files` are its usual names in a folder, of which the first is written. `read` turns a row into
-    a record (or several, or none). `write` turns a record into a row and removes from it what the
+    `files` are its standard names in a folder, of which the first is written. `read` turns a row
+    into a record (or several, or none). `write` turns a record into a row and removes from it what the
     row holds: what is left over is lost. A part without `read` or `write` cannot be read or
     written. `form` is `table` (JSON lines; .csv, .tsv, .parquet by name), `tab`, `columns`,
     `brackets` or `paragraphs`; `names` are its columns, with the types that Parquet needs. With
@@ -160,7 +160,7 @@ class Part:
         ending = path.removesuffix(".gz").rpartition(".")[2].lower()
         return ending if self.form == "table" and ending in ENDINGS else self.form
 
-    def rows(self, files: Sequence[str]) -> Rows:
+    def rows(self, files: Sequence[str]) -> RowReader:
         """The rows of files of this part."""
         match form := self.form_of(files[0] if files else ""):
             case "columns":
@@ -228,14 +228,14 @@ class Labels:
             raise unknown("label", label, self.gains, status=1)
         return {"relevance": self.gains[label], "label": label}
 
-    def take(self, record: Fields) -> str:
+    def pop_label(self, record: Fields) -> str:
         """Take the label out of a judgement, or the one that its relevance has."""
-        label: str | None = record.take("label", default=None)
+        label: str | None = record.pop_field("label", default=None)
         if label is not None:
             if record.get("relevance") == self.gains.get(label):
                 record.pop("relevance", None)
             return label
-        relevance = record.take_whole("relevance")
+        relevance = record.pop_whole("relevance")
         for name, gain in self.gains.items():
             if gain == relevance:
                 return name
@@ -271,11 +271,13 @@ class FormatParts:
                 elif "/" in part.files[0]:  # a split may have another name
                     say(str(_missing(Path(folder), name, part)))
         if not files_of:
-            usual = ", ".join(dict.fromkeys(part.files[0] for part in self.parts.values()))
-            raise UserError(f"holds none of {usual}", f"name files and {flag('part')}").at(folder)
+            standard = ", ".join(dict.fromkeys(part.files[0] for part in self.parts.values()))
+            raise UserError(f"holds none of {standard}", f"name files and {flag('part')}").at(
+                folder
+            )
         return files_of
 
-    def opened(self, files: Sequence[str], known: Sequence[str]) -> tuple[str, Rows]:
+    def opened(self, files: Sequence[str], known: Sequence[str]) -> tuple[str, RowReader]:
         """The part that files hold, and its rows, not read before: of ours the first one tells it.
 
         Errors: of another format, `UserError` where the name tells none of the parts in `known`.
@@ -291,8 +293,8 @@ class FormatParts:
     def _named(self, files: Sequence[str], known: Sequence[str]) -> str:
         """The part, one of `known`, that files hold: by name, or the only one."""
         base = _base(files)
-        usual = {name: [*map(os.path.basename, self.parts[name].files)] for name in known}
-        for name, names in usual.items():
+        standard = {name: [*map(os.path.basename, self.parts[name].files)] for name in known}
+        for name, names in standard.items():
             if any(fnmatch(base, each) for each in names):
                 return name
         if len({self.parts[name].files for name in known}) == 1:
@@ -323,16 +325,16 @@ def kind_of(first: Record, name: str) -> str:
     for kind, names in SIGNS.items():
         if all(name in first for name in names):
             return kind
-    usual = name.partition(".")[0]
-    if usual in ("corpus", "queries"):
-        return usual
+    standard = name.partition(".")[0]
+    if standard in ("corpus", "queries"):
+        return standard
     return "queries" if "query" in first and not any(map(first.get, DOCUMENTS)) else "corpus"
 
 
 def _files(folder: Path, part: Part) -> list[str]:
-    """The files of a part in a folder: those of the first usual name that has some."""
-    for usual in part.files:
-        for name in (usual, f"{usual}.gz"):
+    """The files of a part in a folder: those of the first standard name that has some."""
+    for standard in part.files:
+        for name in (standard, f"{standard}.gz"):
             if paths := sorted(folder.glob(name)):
                 return [str(path) for path in paths]
     return []
@@ -340,8 +342,8 @@ def _files(folder: Path, part: Part) -> list[str]:
 
 def _missing(folder: Path, name: str, part: Part) -> UserError:
     """The error for a missing part, with what may be meant."""
-    usual = Path(part.files[0])
-    others = sorted(path.name for path in (folder / usual.parent).glob(f"*{usual.suffix}"))
+    standard = Path(part.files[0])
+    others = sorted(path.name for path in (folder / standard.parent).glob(f"*{standard.suffix}"))
     another = f"{flag('split')} names another; there are: {', '.join(others)}"
     hint = another if others else "name its folder"
-    return UserError(f"has no {usual}, the file of {name}", hint).at(str(folder))
+    return UserError(f"has no {standard}, the file of {name}", hint).at(str(folder))

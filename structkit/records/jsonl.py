@@ -287,7 +287,7 @@ class Rejected:
         }
 
 
-class Rows(Protocol):
+class RowReader(Protocol):
     """Records, or rows of other tools' files; iterating again after an error continues after it."""
 
     count: int
@@ -305,7 +305,7 @@ class Rows(Protocol):
 
 
 def accepted(
-    each: Callable[[Any], Any], rows: Rows, reject: Callable[[Rejected], None], batch: int = 0
+    each: Callable[[Any], Any], rows: RowReader, reject: Callable[[Rejected], None], batch: int = 0
 ) -> Iterator[Any]:
     """What a function returns, or yields, of each row; where it raises, the row is rejected.
 
@@ -324,7 +324,7 @@ def accepted(
             reject(Rejected(rows.place(result), rows.raw))
 
 
-def _results(each: Callable[[Any], Any], rows: Rows) -> Iterator[Any]:
+def _results(each: Callable[[Any], Any], rows: RowReader) -> Iterator[Any]:
     """What a function makes of each row, and the errors in their places."""
     unread = True
     while unread:

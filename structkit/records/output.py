@@ -278,10 +278,10 @@ def append_to(path: str | Path) -> IO[bytes]:
 def own(path: str | Path) -> bool:
     """Whether a path is a file, and no other name of one that stands elsewhere."""
     try:
-        facts = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return False
-    return stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1
+    return stat.S_ISREG(status.st_mode) and status.st_nlink == 1
 
 
 def remove(path: str | Path) -> None:
@@ -343,7 +343,7 @@ class Output:
         try:
             yield
         except OSError as error:
-            raise self._told(error) from None
+            raise self._reported(error) from None
 
     def _open(self) -> IO[bytes]:
         descriptor = 1 if self.path == "-" else descriptor_named(self.path)
@@ -374,7 +374,7 @@ class Output:
             try:  # not around the loop: an error that `records` raises is not about the output
                 write(line)
             except OSError as error:
-                raise self._told(error) from None
+                raise self._reported(error) from None
 
     def flush(self) -> None:
         """Hand what was written to the system, so that a full disk is known now."""
@@ -386,7 +386,7 @@ class Output:
         with self._writing():
             self.handle.close()
 
-    def _told(self, error: OSError) -> Exception:
+    def _reported(self, error: OSError) -> Exception:
         if isinstance(error, BrokenPipeError):
             return error
         place = "stdout" if self.path == "-" else self.path
@@ -402,7 +402,7 @@ class Output:
                 self.whole.keep()
         except OSError as problem:
             if kind is None:
-                raise self._told(problem) from None
+                raise self._reported(problem) from None
         finally:
             if self.whole:
                 self.whole.drop()

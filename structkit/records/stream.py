@@ -127,8 +127,8 @@ class WorkerOptions(Options):
 class Rejects:
     """Where rejected records go: an error, a file, or a count on stderr."""
 
-    noun, told = "record", "rejected"
-    most = 3  # reasons that are told
+    noun, verb = "record", "rejected"
+    most = 3  # reasons to name
 
     def __init__(self, on_error: str = "fail", path: str | None = None) -> None:
         self.skip = on_error == "skip"
@@ -153,7 +153,7 @@ class Rejects:
             common = [f"{count:,} x {text}" for text, count in self.reasons.most_common(self.most)]
             more = "; …" if len(self.reasons) > self.most else ""
             plural = "" if total == 1 else "s"
-            say(f"{total:,} {self.noun}{plural} {self.told} ({'; '.join(common)}{more})")
+            say(f"{total:,} {self.noun}{plural} {self.verb} ({'; '.join(common)}{more})")
 
     def add(self, rejected: Rejected) -> None:
         """Keep the rejected record, or stop."""

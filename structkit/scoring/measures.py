@@ -146,8 +146,8 @@ def evaluate(run: Run, qrels: Qrels, names: Sequence[str]) -> Evaluation:
     values = np.zeros((len(query_ids), len(names)))
     columns = dict(_columns(dict.fromkeys(measures), qrels, judged))
     rows = [number for number, query_id in enumerate(query_ids) if query_id in judged]
-    for column, wanted in enumerate(measures):
-        values[rows, column] = columns[wanted]
+    for column, name in enumerate(measures):
+        values[rows, column] = columns[name]
     lost = frozenset(qrels.keys() - judged.keys())
     return Evaluation(list(names), query_ids, values, lost, len(run) - len(judged), qrels)
 

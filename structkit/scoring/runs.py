@@ -202,8 +202,8 @@ def values_by_query(
 ) -> dict[str, dict[str, Any]]:
     """A field's value of JSON records for each query and document. Errors: one has two.
 
-    `read` is for a line that is not as usual, such as a value of other `kinds`, or one beyond the
-    `highest`. What is usual is done here, with no call for a line but the parser's: a generator for
+    `read` is for a line that is not simple, such as a value of other `kinds`, or one beyond the
+    `highest`. Simple lines are read here, with no call for a line but the parser's: a generator for
     each step would take a quarter of the time.
     """
     found: dict[str, dict[str, Any]] = {}
@@ -214,11 +214,11 @@ def values_by_query(
             try:
                 record = loads(line)
                 query_id, doc_id, value = record["query_id"], record["doc_id"], record[field]
-                usual = short and type(query_id) is type(doc_id) is str and type(value) in kinds
-                usual = usual and -highest <= value <= highest
+                simple = short and type(query_id) is type(doc_id) is str and type(value) in kinds
+                simple = simple and -highest <= value <= highest
             except (ValueError, LookupError, TypeError):
-                usual = False
-            if not usual:
+                simple = False
+            if not simple:
                 if not rows.is_text(line):
                     continue
                 query_id, doc_id, value, _ = read(line, field)

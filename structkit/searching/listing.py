@@ -29,10 +29,10 @@ def write_answers(
 ) -> None:
     """Write a run as a list, with some lines of each hit: of its record in files, or its own."""
     hits = list(run)
-    wanted = {hit["doc_id"] for hit in hits}
+    ids = {hit["doc_id"] for hit in hits}
     again = [name for name in files if os.path.isfile(name)]  # that can be read again
     every = Records.read(again) if again else ()
-    documents = {record["id"]: record for record in every if record["id"] in wanted}
+    documents = {record["id"]: record for record in every if record["id"] in ids}
     numbered = {str(number): unicode(text) for number, text in enumerate(questions, 1)}
     width = shutil.get_terminal_size().columns
     with Output("-") as output:
@@ -107,9 +107,9 @@ def _scope(document: Record, question: str) -> str:
     """What a document is in its file: its scope, what it defines, or its headings."""
     if headings := document.get("headings"):
         return " > ".join(map(str, headings))
-    wanted = frozenset(words(question))
+    terms = frozenset(words(question))
     names = [str(name) for name in document.get("names") or []]
-    names.sort(key=lambda name: not occurrences(name, wanted))  # those that are asked for first
+    names.sort(key=lambda name: not occurrences(name, terms))  # those that are asked for first
     defined = ", ".join(names[:NAMES]) + (", …" if len(names) > NAMES else "")
     scope = document.get("scope") or document.get("name") or ""
     return ": ".join(part for part in (str(scope), defined) if part)

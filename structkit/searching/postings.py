@@ -75,13 +75,13 @@ class WordList:
 
     def beginning(self, start: str) -> Iterator[tuple[int, str]]:
         """The numbers and the words that begin so."""
-        wanted, place, last = f"\n{start}".encode(), 0, 0
-        at = self.data.find(wanted)
+        prefix, place, last = f"\n{start}".encode(), 0, 0
+        at = self.data.find(prefix)
         while at >= 0:
             place += self.data.count(b"\n", last, at)
             end = self.data.index(b"\n", at + 1)
             yield place, self.data[at + 1 : end].decode()
-            last, at = at, self.data.find(wanted, end)
+            last, at = at, self.data.find(prefix, end)
 
 
 @dataclass(frozen=True)

@@ -255,10 +255,10 @@ def best_rows(record: Record, question: str, maximum: int, width: int) -> list[L
     field = next((name for name in DOCUMENT if isinstance(record.get(name), str)), None)
     if field is None:
         return []
-    wanted = frozenset(words(question))
+    terms = frozenset(words(question))
     lines = _fold(record[field], _first_line(record, field), width, field in PROSE)
-    rows = [row._replace(spans=occurrences(row.text, wanted)) for row in lines]
-    return _without_margin(_best(rows, wanted, maximum), wanted)
+    rows = [row._replace(spans=occurrences(row.text, terms)) for row in lines]
+    return _without_margin(_best(rows, terms, maximum), terms)
 
 
 def _first_line(record: Record, field: str) -> int | None:
@@ -280,8 +280,8 @@ def _fold(text: str, first: int | None, width: int, prose: bool) -> Iterator[Lin
             yield Line(here, part)
 
 
-def occurrences(text: str, wanted: Set[str]) -> tuple[Span, ...]:
-    """Where the wanted words, or others with their stems, are in a line.
+def occurrences(text: str, terms: Set[str]) -> tuple[Span, ...]:
+    """Where the terms words, or others with their stems, are in a line.
 
     >>> occurrences("maxRetries = retry", {"retries"})
     ((3, 10), (13, 18))
@@ -293,11 +293,11 @@ def occurrences(text: str, wanted: Set[str]) -> tuple[Span, ...]:
         pieces = [(first, last)]
         if match[1]:
             pieces = [(at, min(at + size, last)) for at in range(first, last) for size in (2, 1)]
-        elif not _is_wanted(fold(match[2]), wanted):
+        elif not _is_term(fold(match[2]), terms):
             cuts = [first, *(at for cut in PART.finditer(plain, first, last) for at in cut.span())]
             pieces = list(zip(cuts[::2], [*cuts[1::2], last], strict=True))
         for start, end in pieces:
-            if _is_wanted(fold(plain[start:end]), wanted):
+            if _is_term(fold(plain[start:end]), terms):
                 span = places[start][0], places[end - 1][1]
                 if spans and span[0] < spans[-1][1]:  # pairs of characters overlap
                     before = spans.pop()
@@ -322,17 +322,17 @@ def placed(text: str) -> tuple[str, list[Span]]:
     return plain, places
 
 
-def _is_wanted(word: str, wanted: Set[str]) -> bool:
-    """Whether a word is wanted, or another one with its stem."""
-    return word in wanted or any(same_stem(word, other) for other in wanted)
+def _is_term(word: str, terms: Set[str]) -> bool:
+    """Whether a word is terms, or another one with its stem."""
+    return word in terms or any(same_stem(word, other) for other in terms)
 
 
-def _best(rows: Sequence[Line], wanted: Set[str], maximum: int) -> list[Line]:
+def _best(rows: Sequence[Line], terms: Set[str], maximum: int) -> list[Line]:
     """The first row that matches most of the question, with as many before it as after it.
 
     Where the text begins or ends there, more of the other side.
     """
-    weights = [_weights(row, wanted).total() for row in rows]
+    weights = [_weights(row, terms).total() for row in rows]
     best = max(range(len(rows)), key=lambda number: (weights[number], -number), default=0)
     first = max(0, min(best - maximum // 2, len(rows) - maximum))
     chosen = list(rows[first : first + maximum])
@@ -343,27 +343,27 @@ def _best(rows: Sequence[Line], wanted: Set[str], maximum: int) -> list[Line]:
     return chosen
 
 
-def _weights(row: Line, wanted: Set[str]) -> Counter[str]:
-    """The weight of each wanted word in a row: its length, or half for another with its stem.
+def _weights(row: Line, terms: Set[str]) -> Counter[str]:
+    """The weight of each terms word in a row: its length, or half for another with its stem.
 
     A long word is rarely there by chance.
     """
     letters: Counter[str] = Counter()
     for start, end in row.spans:
         word = fold(normalize(row.text[start:end]))
-        if word in wanted:
+        if word in terms:
             letters[word] = 2 * len(word)
             continue
-        for other in wanted:
+        for other in terms:
             if same_stem(word, other):
                 letters[other] = max(letters[other], len(other))
     return letters
 
 
-def _without_margin(rows: Sequence[Line], wanted: Set[str]) -> list[Line]:
+def _without_margin(rows: Sequence[Line], terms: Set[str]) -> list[Line]:
     """The rows without the white space with which all of them begin."""
     texts = textwrap.dedent("\n".join(row.text for row in rows)).split("\n") if rows else []
     return [
-        Line(row.number, text, occurrences(text, wanted))
+        Line(row.number, text, occurrences(text, terms))
         for row, text in zip(rows, texts, strict=True)
     ]

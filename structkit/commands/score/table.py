@@ -61,9 +61,12 @@ def table(records: Sequence[Record], markdown: bool = False, width: int | None =
     kinds = {name: type(record[name]) for record in reversed(records) for name in record}
     named = dict.fromkeys(name for record in records for name in record)
     names = [name for name in named if not _is_end(name, kinds)]
-    told = markdown_text if markdown else str
+    escape = markdown_text if markdown else str
     columns = [
-        Column([told(name), *(_cell(record, name, told) for record in records)], kinds[name] is int)
+        Column(
+            [escape(name), *(_cell(record, name, escape) for record in records)],
+            kinds[name] is int,
+        )
         for name in names
     ]
     lines = _lines(columns, markdown)
@@ -87,10 +90,10 @@ def _is_end(name: str, record: Collection[str]) -> bool:
     return name.endswith(("_low", "_high", "_deviation")) and name.rpartition("_")[0] in record
 
 
-def _cell(record: Record, name: str, told: Callable[[str], str]) -> str:
+def _cell(record: Record, name: str, escape: Callable[[str], str]) -> str:
     value = record.get(name, "")
     if not isinstance(value, float):
-        return told(str(value))
+        return escape(str(value))
     if name.startswith("p_") and value < SMALLEST:
         return f"<{SMALLEST}"
     digits, deviation = 3, ""
