@@ -140,9 +140,9 @@ class Part:
     """One kind of content of a format.
 
     `files` are its standard names in a folder, of which the first is written. `read` turns a row
-    into a record (or several, or none). `write` turns a record into a row and removes from it what the
-    row holds: what is left over is lost. A part without `read` or `write` cannot be read or
-    written. `form` is `table` (JSON lines; .csv, .tsv, .parquet by name), `tab`, `columns`,
+    into a record (or several, or none). `write` turns a record into a row and removes from it
+    what the row holds: what is left over is lost. A part without `read` or `write` cannot be read
+    or written. `form` is `table` (JSON lines; .csv, .tsv, .parquet by name), `tab`, `columns`,
     `brackets` or `paragraphs`; `names` are its columns, with the types that Parquet needs. With
     `group`, `write` gets all adjacent records that have the same value there.
     """
