@@ -8,7 +8,7 @@ from __future__ import annotations
 import html
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import groupby
 from operator import attrgetter
@@ -149,7 +149,7 @@ def _with_code(text: str) -> str:
 
 def methods() -> list[str]:
     """The names of all methods that come with structkit."""
-    return [plugin.name for plugin in _built_in() if plugin.kind == "method"]
+    return [plugin.name for plugin in built_in(plugins()) if plugin.kind == "method"]
 
 
 def command_list() -> str:
@@ -160,7 +160,9 @@ def command_list() -> str:
 
 def method_list() -> str:
     """All methods, with a page of each."""
-    told = {plugin.name: plugin.summary() for plugin in _built_in() if plugin.kind == "method"}
+    told = {
+        plugin.name: plugin.summary() for plugin in built_in(plugins()) if plugin.kind == "method"
+    }
     rows = [f"- [`{name}`](train-{name}.md): {summary}" for name, summary in told.items()]
     return _page("Methods", "`structkit train METHOD`, of which the registry has:", "\n".join(rows))
 
@@ -168,7 +170,7 @@ def method_list() -> str:
 def listed() -> str:
     """All plugins that come with structkit."""
     sections = []
-    for kind, some in groupby(_built_in(), key=lambda plugin: plugin.kind):
+    for kind, some in groupby(built_in(plugins()), key=lambda plugin: plugin.kind):
         rows = "\n".join(map(_row, some))
         page = f"[How to add one](../guide/plugin-{kind}.md)."
         sections.append(f"## {KINDS[kind].capitalize()}\n\n{page}\n\n{rows}")
@@ -197,8 +199,9 @@ def python() -> str:
 PAGES = {"commands": command_list, "methods": method_list, "built-in": listed, "python": python}
 
 
-def _built_in() -> list[Plugin]:
-    return [plugin for plugin in plugins() if plugin.pack == "structkit_plugins"]
+def built_in(found: Iterable[Plugin]) -> list[Plugin]:
+    """Those of the plugins that come with structkit."""
+    return [plugin for plugin in found if plugin.pack == "structkit_plugins"]
 
 
 def _signature(made: Any) -> str:

@@ -44,9 +44,13 @@ def token_table(folder: Path) -> str:
     return str(folder / "model")
 
 
-def encoding_of(model: str, as_: str = "document", **settings: Any) -> Encoding:
-    """The encoding of these settings."""
-    return Encoding(make(EncodingSettings, {"model": model, "as_": as_, **settings}))
+def encoding_of(
+    model: str, as_: str = "document", held: int | None = None, **settings: Any
+) -> Encoding:
+    """The encoding of these settings, with so many records held at a time."""
+    encoding = Encoding(make(EncodingSettings, {"model": model, "as_": as_, **settings}))
+    encoding.held = held or encoding.held
+    return encoding
 
 
 def encode_file(

@@ -8,7 +8,6 @@ import pytest
 import torch
 from conftest import completed, environment, python
 
-import structkit
 from structkit import machine
 from structkit.learning.training import devices
 from tests.benchmarks import reproducible
@@ -121,36 +120,19 @@ def test_no_processor_information_changes_nothing(cpuinfo, tmp_path, monkeypatch
     assert not machine.is_slow()
 
 
-def test_large_products_go_through_onednn_where_mkl_is_slow(cpuinfo, monkeypatch):
-    monkeypatch.setattr(devices, "has_bf16", lambda device: True)
-    monkeypatch.setattr(devices, "HARMLESS", 1.0)  # this processor may round to bfloat16
+def test_large_products_go_through_onednn_where_mkl_is_slow(cpuinfo):
     assert "highest" == devices.fastest_matmul()
     machine.make_repeatable(cpuinfo("AuthenticAMD"))
-    assert "medium" == devices.fastest_matmul()
-    monkeypatch.setattr(devices, "HARMLESS", 0.0)
-    assert "highest" == devices.fastest_matmul()
+    torch.manual_seed(0)
+    left, right = torch.randn(128, 384), torch.randn(384, 256)
+    exact = left.double() @ right.double()
+    with devices.matmul("medium"):
+        error = (left @ right - exact).abs().max() / exact.abs().max()
+    # without such instructions torch has no oneDNN for float32, and some processors round to bf16
+    able = devices.has_bf16(torch.device("cpu")) and error < devices.HARMLESS
+    assert ("medium" if able else "highest") == devices.fastest_matmul()
 
 
-def test_doctor_says_which_way_this_machine_computes(cpuinfo, monkeypatch):
-    def found():
-        return {each["part"]: each for each in structkit.doctor()}["arithmetic"]
-
-    monkeypatch.setattr(machine, "DIFFERENCE", "")
-    monkeypatch.setattr(machine, "processor_maker", lambda: "AuthenticAMD")
-    monkeypatch.setenv("MKL_CBWR", "COMPATIBLE")
-    assert "ok" == found()["state"] and "AuthenticAMD: MKL_CBWR COMPATIBLE" in found()["found"]
-    assert "oneDNN" in found()["found"]
-    monkeypatch.setattr(machine, "DIFFERENCE", "MKL_CBWR is AVX2; leave it unset")
-    assert ("differs", "leave it unset") == (found()["state"], found()["remedy"])
-
-
-def test_equal_runs_are_counted_and_a_summary_says_when_they_may_differ(monkeypatch, capsys):
+def test_equal_runs_are_counted(capsys):
     assert 0 == reproducible.main(["contrastive", "--runs", "2"])
     assert "contrastive        1 distinct of 2 models" in capsys.readouterr().out
-    told, train = [], reproducible.train
-    monkeypatch.setattr(
-        "structkit.learning.training.run.DIFFERENCE", "torch was first; do otherwise"
-    )
-    monkeypatch.setattr(reproducible, "train", lambda *given: told.append(train(*given)))
-    reproducible.main(["fasttext", "--runs", "1"])
-    assert "may differ in an equal run: torch was first; do otherwise" == told[0]["bits"]

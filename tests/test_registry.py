@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from structkit import registry
+from tests.jsonl import lines, read
 
 PYPROJECT = """
 [build-system]
@@ -40,6 +41,13 @@ SPOILED = {
         "entities",
     ),
 }
+WRONG = '''"""Wrong: the spans that a record says."""
+from structkit import plugin
+
+class Language(plugin.Language):
+    def entities(self, text, record):
+        return [tuple(span) for span in record["spans"]]
+'''
 BROKEN = '"""Broken: must never be imported unless it is asked for."""\nraise SystemExit(7)\n'
 
 
@@ -63,6 +71,7 @@ def pack(tmp_path_factory):
     (source / "shout" / "__init__.py").write_text("")
     (languages / "__init__.py").write_text("")
     (languages / "shout.py").write_text(LANGUAGE)
+    (languages / "wrong.py").write_text(WRONG)
     (languages / "broken.py").write_text(BROKEN)
     (languages / "_private.py").write_text(BROKEN)
     for name, (text, _) in SPOILED.items():
@@ -86,6 +95,18 @@ def test_a_file_that_cannot_be_used_is_one_clear_line(pack, name):
     [told] = done.stderr.decode().splitlines(keepends=True)
     expected = f"structkit: {path}: the language {name} of the pack shout lacks {SPOILED[name][1]};"
     assert (2, expected) == (done.returncode, told[: len(expected)])
+
+
+def test_a_languages_span_outside_its_text_is_refused(pack):
+    wrong = ((0, 99), (-1, 2), (1, 1), (2, 1), (0, 2))
+    spans = [[[0, 1], span] for span in wrong]
+    records = lines(*({"code": "x = y + x", "spans": each} for each in [*spans, [[0, 1], [4, 5]]]))
+    flags = ("--language", "wrong", "--on-error", "skip", "--rejects", "rejects.jsonl")
+    done = structkit(pack, "mask-entities", *flags, input=records.encode())
+    assert ["<extra_id_0> = <extra_id_1> + x"] == [each["masked"] for each in read(done.stdout)]
+    rejects = read(pack / "rejects.jsonl")
+    assert 5 == len(rejects)
+    assert all("gives spans that are empty, overlap or" in each["reason"] for each in rejects)
 
 
 def test_it_is_listed_without_being_imported(pack):

@@ -108,7 +108,9 @@ class PgVector(RowSearcher):
         check_similarity(self.options, "pgvector", unit=bool(contents.get("unit")))
         self._check_filters()
         if self.options.index == "hnsw" and files:
-            self._build_index()
+            # a graph that does not fit in this memory is built many times more slowly
+            graph = self.rows * (4 * self.dimensions + GRAPH) // 2**20
+            self.build_index(min(MEMORY, 64 + graph))
 
     def _from_files(self, files: Sequence[str], known: Record | None) -> Record:
         """What the table of a corpus holds, after its files are loaded if necessary."""
@@ -161,15 +163,13 @@ class PgVector(RowSearcher):
         keys = f"SELECT DISTINCT jsonb_object_keys(fields) FROM {self.table}"
         refuse_filters(self.options, {key for (key,) in self.connection.execute(keys)}, self.name)
 
-    def _build_index(self) -> None:
-        """Build the HNSW index if it is missing."""
+    def build_index(self, memory: int) -> None:
+        """Build the HNSW index if it is missing, in so many MiB of memory."""
         if self.dimensions > INDEXED:
             raise UserError(
                 f"pgvector indexes at most {INDEXED} dimensions, not {self.dimensions}",
                 f"search with {flag('index', 'flat')}",
             )
-        # a graph that does not fit in this memory is built many times more slowly
-        memory = min(MEMORY, 64 + self.rows * (4 * self.dimensions + GRAPH) // 2**20)
         # workers share that memory, and a container has little shared memory: then without them
         for workers in ("", "SET LOCAL max_parallel_maintenance_workers = 0"):
             try:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlencode, urlsplit
 
 from structkit import plugin
@@ -15,7 +15,6 @@ from structkit.structure.trees.brackets import clean, read, unescaped
 from structkit.structure.trees.tree import Tree
 from structkit.structure.trees.words import same
 
-TIMEOUT = 60  # seconds of a request
 START = "java -mx4g -cp '*' edu.stanford.nlp.pipeline.StanfordCoreNLPServer -port {port}"
 BUSY = (429, 503)  # too many requests, or not yet ready
 MODELS = "start a CoreNLP server with the English models"
@@ -31,6 +30,7 @@ class Parser(plugin.Parser):
     Source: recordings of a server's answers; the options of its `parse` annotator.
     """
 
+    timeout: ClassVar[float] = 60  # seconds of a request
     url: str = "http://localhost:9000"
     tokenized: bool = False
 
@@ -62,13 +62,13 @@ class Parser(plugin.Parser):
             "annotators": "tokenize,pos,lemma,ssplit,parse",
             "ssplit.eolonly": "true",
             "tokenize.whitespace": "true" if self.tokenized else "false",
-            "timeout": str(TIMEOUT * 1000),
+            "timeout": f"{self.timeout * 1000:.0f}",
         }
         parts = urlsplit(self.url)
         path = parts.path.rstrip("/") + "/?" + urlencode({"properties": json.dumps(properties)})
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         # the server's own timeout comes before ours, and says more
-        connection = kind(parts.hostname or "", parts.port, timeout=TIMEOUT * 1.2)
+        connection = kind(parts.hostname or "", parts.port, timeout=self.timeout * 1.2)
         try:
             headers = {"Content-Type": "text/plain; charset=utf-8"}
             connection.request("POST", path, line.encode("utf-8"), headers)

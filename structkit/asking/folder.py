@@ -272,6 +272,16 @@ def _indexed(file: File) -> IndexedFile:
     return IndexedFile(file.path, file.hash, file.passages)
 
 
+def estimate(taken: float, done: int, size: int) -> str:
+    """What to say of a first read of some bytes, of which some are done; empty if it is short.
+
+    >>> estimate(2.0, 1000, 10_000), estimate(2.0, 1000, 5000)
+    ('reading 10,000 bytes the first time takes about 20 s', '')
+    """
+    seconds = taken * size / max(1, done)
+    return f"reading {size:,} bytes the first time takes about {seconds:.0f} s" * (seconds > LONG)
+
+
 def _read(
     store: Store, changes: FileChanges, index: PassageIndex, maximum: int, *, first: bool
 ) -> PassageIndex:
@@ -290,9 +300,9 @@ def _read(
                 done += 1
                 read_bytes += sizes.get(file.path, 0)
             if not told and (taken := time.monotonic() - start) > ESTIMATED:
-                told, seconds = True, taken * size / max(1, read_bytes)
-                if seconds > LONG:
-                    say(f"reading {size:,} bytes the first time takes about {seconds:.0f} s")
+                told = True
+                if about := estimate(taken, read_bytes, size):
+                    say(about)
             counts.extend(some.words, some.counts)
             read += [_indexed(file) for file, _ in some.files if file.passages]
             changes.faults += some.faults

@@ -66,7 +66,7 @@ def doctor(settings: Settings) -> Iterator[Record]:
     yield from _gone()
     yield _finding("data folder", str(data_folder()))
     yield _finding("processor", _processor())
-    yield _arithmetic()
+    yield arithmetic(machine.processor_maker(), machine.DIFFERENCE)
     yield _gpu()
 
 
@@ -114,12 +114,11 @@ def _processor() -> str:
     return f"{cores()} cores, {platform.machine()}, {' '.join(flags) or 'no vector flags known'}"
 
 
-def _arithmetic() -> Record:
+def arithmetic(maker: str, difference: str) -> Record:
     """What multiplies float32 matrices, and whether equal runs give equal bits."""
-    name, mode = machine.processor_maker() or "no x86", os.environ.get(machine.MODE)
-    way = f"{name}: {machine.MODE} {mode or 'unset'}"
-    if machine.DIFFERENCE:
-        why, _, remedy = machine.DIFFERENCE.partition("; ")
+    way = f"{maker or 'no x86'}: {machine.MODE} {os.environ.get(machine.MODE) or 'unset'}"
+    if difference:
+        why, _, remedy = difference.partition("; ")
         return _finding("arithmetic", f"{way}, equal runs may differ: {why}", remedy, "differs")
     large = ", large products by oneDNN where it has bf16" if machine.is_slow() else ""
     return _finding("arithmetic", f"{way}, equal runs give equal bits{large}")

@@ -91,7 +91,7 @@ def is_deep(value: object) -> bool:
     return False
 
 
-def pieces(name: str) -> Generator[bytes]:
+def pieces(name: str, size: int = PIECE) -> Generator[bytes]:
     """The content of a file or stdin (`-`), unpacked as its name or first bytes say."""
     if name == "-" and os.isatty(0):
         say("reading stdin …")
@@ -105,7 +105,7 @@ def pieces(name: str) -> Generator[bytes]:
             content: Any = gzip.GzipFile(fileobj=file, mode="rb") if packed else file
             handle = io.BufferedReader(content, BUFFER) if packed else content
             try:
-                while data := handle.read1(PIECE):
+                while data := handle.read1(size):
                     yield data
             except gzip.BadGzipFile as error:
                 if head.startswith(GZIP) and "Not a gzipped" in str(error):  # its beginning is
@@ -158,8 +158,8 @@ class Lines:
     is too long raises, and ends the reading.
     """
 
-    def __init__(self, files: Sequence[str] = ()) -> None:
-        self.files = list(files) or ["-"]
+    def __init__(self, files: Sequence[str] = (), piece: int = PIECE) -> None:
+        self.files, self.piece = list(files) or ["-"], piece
         self.file = input_name(self.files[0])
         self.line = 0
         self.number = 0
@@ -187,7 +187,7 @@ class Lines:
         """
         for name in self.files:
             self.file, self.line = input_name(name), 0
-            with closing(pieces(name)) as read:
+            with closing(pieces(name, self.piece)) as read:
                 yield from self._blocks_of(read, least)
 
     def _blocks_of(self, read: Iterator[bytes], least: int) -> Iterator[Block]:

@@ -77,8 +77,8 @@ def number_documents(doc_ids: Sequence[str]) -> tuple[list[str], Numbers]:
 class Index:
     """Documents ready for exact search; a document of several chunks has its best one's score."""
 
-    def __init__(self, corpus: Embeddings, similarity: str = "dot") -> None:
-        rows, self.similarity = corpus.vectors, similarity
+    def __init__(self, corpus: Embeddings, similarity: str = "dot", block: int = BLOCK) -> None:
+        rows, self.similarity, self.block = corpus.vectors, similarity, block
         self.largest_norm = corpus.largest_norm
         if similarity == "cosine":
             self.similarity = "dot"
@@ -141,11 +141,11 @@ class Index:
         return rows
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
-        """First document and end of each block of about BLOCK rows; no document is cut."""
+        """First document and end of each block of about `block` rows; no document is cut."""
         first = 0
         while first < len(self.doc_ids):
-            last = int(np.searchsorted(self.starts, self.starts[first] + BLOCK, side="right")) - 1
-            last = max(last, first + 1)
+            end = self.starts[first] + self.block
+            last = max(int(np.searchsorted(self.starts, end, side="right")) - 1, first + 1)
             yield first, last
             first = last
 

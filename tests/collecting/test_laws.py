@@ -1,6 +1,7 @@
 """What holds for any folder: each line once, no file touches another, archives are folders."""
 
 import os
+import random
 import tarfile
 import zipfile
 from collections.abc import Iterator
@@ -13,7 +14,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from structkit.collecting import units
 from structkit.collecting.units import NAMES
 from structkit.collecting.walking import HIDDEN, LeftOut, is_packed
 from structkit.commands.collect import Settings, parts
@@ -130,12 +130,13 @@ def test_shards_are_the_whole(tree, unit, count):
 
 
 @pytest.mark.long
-@SOME
-@given(TREES, UNITS, st.integers(2, 3))
-def test_workers_change_nothing(tree, unit, workers):
-    with written(tree), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(units, "BATCH_FILES", 2)
-        assert made(unit=unit) == made(unit=unit, workers=workers)
+@pytest.mark.parametrize("unit", [None, "chunk"])
+def test_workers_change_nothing(unit):
+    draw = random.Random(0)
+    texts = ["def f(a):\n    return a + 1\n", "# Heading\n\nA sentence.\n", "\xe9\n", "", "}"]
+    names = (f"{draw.choice('abc')}/{number}.{draw.choice(ENDINGS)}" for number in range(700))
+    with written({name: draw.choice(texts).encode("latin-1") for name in names}):  # three batches
+        assert made(unit=unit) == made(unit=unit, workers=2)
 
 
 def zipped(file):

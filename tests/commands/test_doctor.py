@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from imported import imported
 from terminals import seen
 
 import structkit
-from structkit.commands import doctor
+from structkit.commands.doctor import arithmetic, version
 from structkit.extras import EXTRAS
 from structkit.version import __version__
 
@@ -23,7 +24,7 @@ def findings(monkeypatch, tmp_path):
     return lambda: {each["part"]: each for each in structkit.doctor()}
 
 
-def test_each_extra_for_users_has_a_use_and_its_pip_command(findings, monkeypatch):
+def test_each_extra_for_users_has_a_use_and_its_pip_command(findings):
     extras = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
     packages = {
         extra: tuple(re.match(r"[^<>=; ]+", each)[0] for each in needed)
@@ -31,17 +32,24 @@ def test_each_extra_for_users_has_a_use_and_its_pip_command(findings, monkeypatc
         if extra not in {"dev", "bench", "docs"}
     }
     assert {extra: needed for extra, (needed, _) in EXTRAS.items()} == packages
-    found = doctor.version
-    monkeypatch.setattr(
-        doctor, "version", lambda name: "" if name in ("onnxruntime", "warcio") else found(name)
-    )
-    missing = {part for part, each in findings().items() if "pip install " in each["remedy"]}
-    assert missing >= {"extra onnx", "extra warc"} and "extra plot" not in missing
-    assert findings()["extra onnx"]["remedy"].startswith("pip install onnx onnxruntime: ")
+    found = findings()
+    for extra, (needed, _) in EXTRAS.items():
+        there = all(version(each.partition("[")[0]) for each in needed)
+        assert there == (not found[f"extra {extra}"]["remedy"])
+        assert there or found[f"extra {extra}"]["remedy"].startswith(f"pip install {needed[0]}")
+
+
+def installed(folder, **versions):
+    """Write the metadata of packages, as pip does."""
+    for name, number in versions.items():
+        (folder / f"{name}-{number}.dist-info").mkdir()
+        metadata = folder / f"{name}-{number}.dist-info" / "METADATA"
+        metadata.write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {number}\n")
 
 
 def test_an_unused_gpu_is_told(findings, monkeypatch, tmp_path):
-    monkeypatch.setattr(doctor, "version", lambda name: "2.9.0+cpu")
+    installed(tmp_path, torch="2.9.0+cpu")
+    monkeypatch.syspath_prepend(tmp_path)
     program = tmp_path / "nvidia-smi"
     program.write_text("#!/bin/sh\necho 'H100, 81559 MiB'\n")
     program.chmod(0o755)
@@ -49,17 +57,26 @@ def test_an_unused_gpu_is_told(findings, monkeypatch, tmp_path):
     found = findings()
     assert ("slow", "H100, 81559 MiB") == (found["GPU"]["state"], found["GPU"]["found"])
     assert "CUDA" in found["GPU"]["remedy"]
+    installed(tmp_path, torch="2.9.0+cu130")
+    shutil.rmtree(tmp_path / "torch-2.9.0+cpu.dist-info")
+    assert ("ok", "") == tuple(findings()["GPU"][name] for name in ("state", "remedy"))
+    program.write_text("#!/bin/sh\nexit 9\n")  # no GPU, whatever torch is there
+    assert findings()["GPU"]["found"].startswith("none: ")
+    installed(tmp_path, torch="2.9.0+cpu")
+    assert findings()["GPU"]["found"].startswith("none: ")
 
 
-@pytest.mark.parametrize("gone", [set(), {"torch"}, {"pyarrow", "warcio"}])
-def test_strict_fails_where_something_is_missing(monkeypatch, capfd, gone):
-    monkeypatch.setattr(doctor, "version", lambda name: "" if name in gone else "1.0")
-    status = status_of("doctor", "--strict")
-    told, errors = capfd.readouterr()
-    missing = [each["part"] for each in map(json.loads, told.splitlines()) if not each["found"]]
-    assert len(gone) == len(missing)
-    expected = f"structkit: missing: {', '.join(missing)}; install them as their remedies say\n"
-    assert (bool(gone), expected if gone else "") == (bool(status), errors)
+def test_strict_fails_where_something_is_missing(monkeypatch, tmp_path, capfd):
+    told = {each["part"]: each["found"] for each in structkit.doctor()}
+    gone = [part for part, found in told.items() if not found]
+    assert bool(gone) == bool(status_of("doctor", "--strict"))
+    expected = f"structkit: missing: {', '.join(gone)}; install them as their remedies say\n"
+    assert (expected if gone else "") == capfd.readouterr().err
+    names = {re.match(r"[\w-]+", name)[0] for needed, _ in EXTRAS.values() for name in needed}
+    installed(tmp_path, **{name: "1.0" for name in names if not version(name)})
+    monkeypatch.syspath_prepend(tmp_path)
+    assert not status_of("doctor", "--strict")
+    assert "" == capfd.readouterr().err
 
 
 def test_a_pipe_gets_records_without_a_heavy_import():
@@ -113,3 +130,12 @@ def test_a_cache_of_a_folder_that_is_gone_is_told(findings, monkeypatch, tmp_pat
     (removed,) = structkit.ask(folder, clear=True)
     assert f"{removed['bytes']:,} bytes of {folder}" == told["found"]
     assert "cache of ask" not in findings()
+
+
+def test_it_says_which_way_this_machine_computes(monkeypatch):
+    monkeypatch.setenv("MKL_CBWR", "COMPATIBLE")
+    found = arithmetic("AuthenticAMD", "")
+    assert "ok" == found["state"] and "AuthenticAMD: MKL_CBWR COMPATIBLE" in found["found"]
+    assert "oneDNN" in found["found"]
+    found = arithmetic("AuthenticAMD", "MKL_CBWR is AVX2; leave it unset")
+    assert ("differs", "leave it unset") == (found["state"], found["remedy"])

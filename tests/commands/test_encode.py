@@ -10,7 +10,6 @@ import pytest
 from structkit import encode
 from structkit.commands.encode import encode_to_file, write
 from structkit.errors import UserError
-from structkit.learning.encoding import reading
 from structkit.records.stream import Stream
 from tests.model_encodings import encoding_of, records
 from tests.tolerances import TINY, rounding
@@ -20,7 +19,7 @@ def vectors(found):
     return np.array([record["embedding"] for record in found])
 
 
-def test_order_and_values_do_not_depend_on_batches(model, monkeypatch):
+def test_order_and_values_do_not_depend_on_batches(model):
     one_by_one = [
         next(encode([record], model=model, as_="document"))["embedding"]
         for record in records()[:12]
@@ -28,15 +27,14 @@ def test_order_and_values_do_not_depend_on_batches(model, monkeypatch):
     found = list(encode(records(), model=model, as_="document"))
     assert [f"d{place}" for place in range(60)] == [record["id"] for record in found]
     np.testing.assert_allclose(vectors(found)[:12], one_by_one, **rounding(TINY))
-    monkeypatch.setattr(reading, "WINDOW", 7)
-    windows = list(encode(records(), model=model, as_="document"))
+    encoding = encoding_of(model, held=7)
+    windows = list(encoding.embeddings(encoding.texts(records())))
     np.testing.assert_allclose(vectors(windows), vectors(found), **rounding(TINY))
     lengths = np.linalg.norm(vectors(found), axis=1)
     np.testing.assert_allclose(lengths, 1, **rounding(vectors(found).shape[1]))
 
 
-def test_it_streams(model, monkeypatch):
-    monkeypatch.setattr(reading, "WINDOW", 5)
+def test_it_streams(model):
     endless = ({"id": str(number), "text": "word"} for number in count())
     assert "0" == next(encode(endless, model=model, as_="query"))["id"]
 

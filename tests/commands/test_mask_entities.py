@@ -58,15 +58,6 @@ def test_rejected(record, reason):
     assert reason in str(error.value)
 
 
-@pytest.mark.parametrize("span", [(0, 99), (-1, 2), (1, 1), (2, 1), (0, 2)])
-def test_a_languages_span_outside_its_text_is_refused(span, monkeypatch):
-    python = load("language", "python")
-    monkeypatch.setattr(python, "entities", lambda *_: [(0, 1), span])
-    with pytest.raises(UserError) as error:
-        list(mask_entities([{"id": "1", "language": "python", "code": "x = y + x"}]))
-    assert f"{python.__module__} gives spans that are empty, overlap or" in error.value.problem
-
-
 def test_span_strategy_masks_the_share_and_can_be_undone():
     code = " ".join(f"w{number}" for number in range(200))
     record = masked(code, strategy="span")

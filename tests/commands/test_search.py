@@ -9,7 +9,6 @@ from structkit.embeddings.reading import Embeddings, read_embeddings
 from structkit.embeddings.vectors import Matrix, largest_norm
 from structkit.errors import UserError
 from structkit.scoring.runs import read_run, write_run
-from structkit.searching import index as index_module
 from structkit.searching.index import Index
 from tests.searching.index_runs import found as run_of
 from tests.searching.index_runs import matrix, write
@@ -56,9 +55,7 @@ def test_search_equals_brute_force_with_ties_and_chunks(data):
     vectors = draw(rows)
     corpus = embeddings(ids, vectors)
     queries = draw(data.draw(st.integers(1, 4)))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(index_module, "BLOCK", block)
-        result = found(Index(corpus), queries, k)
+    result = found(Index(corpus, block=block), queries, k)
     assert [brute_force(corpus, query, k) for query in queries] == result
 
 

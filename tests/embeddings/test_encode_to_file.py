@@ -10,7 +10,6 @@ from structkit.commands.encode import check_output
 from structkit.commands.encode import write as command_line
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
-from structkit.learning.encoding import reading
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.records.stream import Stream
 from tests.jsonl import contents
@@ -59,13 +58,12 @@ def test_parquet(model, tmp_path):
     np.testing.assert_array_equal(expected.vectors[:999], found.vectors[:999])
 
 
-def test_resume_is_the_same_as_one_run(model, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(reading, "WINDOW", 7)
+def test_resume_is_the_same_as_one_run(model, tmp_path, capsys):
     lines, whole, folder = records(n=1), tmp_path / "a", tmp_path / "b"
     for each in (whole, folder):
         each.mkdir()
     write(model, whole / "v.npy", chunk=20, keep=["n"])
-    options = {"chunk": 20, "keep": ["n"], "resume": True}
+    options = {"chunk": 20, "keep": ["n"], "resume": True, "held": 7}
     path = folder / "v.npy"
     for count in (3, 20, 40, 50):
         with pytest.raises(SystemExit):

@@ -10,7 +10,6 @@ import pytest
 from structkit.commands.encode import check_output, encode_to_file
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
-from structkit.learning.encoding import reading
 from structkit.learning.encoding.settings import EncodingSettings
 from tests.jsonl import read, write
 from tests.learning.strae.samples import trained
@@ -71,11 +70,11 @@ def test_rows_are_copied_and_the_rest_encoded(model, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("window", [3, 2048])
-def test_chunks(model, tmp_path, monkeypatch, window):
-    monkeypatch.setattr(reading, "WINDOW", window)
+def test_chunks(model, tmp_path, window):
     lines = records(n=1)
     new = [{**line, "n": 2} for line in edited([*lines, {**lines[1], "id": "twice"}])]
-    fresh_and_reused(model, tmp_path, [*lines, lines[5] | {"id": "x"}], new, keep=["n"], chunk=4)
+    options = {"keep": ["n"], "chunk": 4, "held": window}
+    fresh_and_reused(model, tmp_path, [*lines, lines[5] | {"id": "x"}], new, **options)
     found = read_embeddings([str(tmp_path / "reused/v.npy")], fields=True)
     assert {2} == {record["n"] for record in found.fields}
     assert {"moved#0", "moved#1"} <= set(found.ids)
@@ -162,15 +161,14 @@ def test_files_that_cannot_be_reused_are_refused(model, tmp_path):
         encode_file(model, path, records(), reuse=str(path), field=["text", "id"])
 
 
-def test_an_unfinished_run_goes_on(model, tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "WINDOW", 7)
+def test_an_unfinished_run_goes_on(model, tmp_path):
     lines, old, path = records(), str(tmp_path / "old.npy"), tmp_path / "resumed/v.npy"
     encode_file(model, old, lines)
     new = edited(lines)
     for name in ("fresh", "resumed"):
         (tmp_path / name).mkdir()
     for texts in (stopped_after(new, 30), new):
-        encoding = encoding_of(model, "document", reuse=old)
+        encoding = encoding_of(model, "document", held=7, reuse=old)
         with suppress(SystemExit):
             encode_to_file(map(encoding.read, texts), str(path), encoding, resume=True)
         assert path.exists() == (texts is new)

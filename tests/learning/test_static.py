@@ -302,10 +302,10 @@ def builtin_words():
     return BertWords.of(tokenizer), tokenizer
 
 
-def test_texts_are_tokenized_some_at_a_time(scratch, monkeypatch):
+def test_texts_are_tokenized_some_at_a_time(scratch):
     table, _ = open_table(scratch, {})
-    expected = table.embed(table.inputs(TEXTS, "document"))
-    monkeypatch.setattr(tokens, "SLICE", 30)
-    slices = list(tokens._slices(TEXTS))
-    assert TEXTS == sum(slices, []) and 1 < len(slices) < len(TEXTS)
-    np.testing.assert_array_equal(expected, table.embed(table.inputs(TEXTS, "document")))
+    many = TEXTS * 2000  # more characters than a slice has
+    slices = list(tokens._slices(many))
+    assert many == sum(slices, []) and 1 < len(slices) < len(many)
+    expected = np.tile(table.embed(table.inputs(TEXTS, "document")), (2000, 1))
+    np.testing.assert_array_equal(expected, table.embed(table.inputs(many, "document")))

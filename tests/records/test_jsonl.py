@@ -143,8 +143,7 @@ def places_in_blocks(lines: Lines, least: int) -> Iterator[tuple[str, int, int, 
 
 @given(files, st.integers(1, 100), st.integers(1, 100), st.booleans())
 def test_blocks_are_the_lines(contents: list[bytes], piece: int, least: int, broken: bool) -> None:
-    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr("structkit.records.lines.PIECE", piece)
+    with tempfile.TemporaryDirectory() as folder:
         names = [f"{folder}/{number}" for number in range(len(contents))]
         for name, content in zip(names, contents, strict=True):
             Path(name).write_bytes(content)
@@ -152,7 +151,7 @@ def test_blocks_are_the_lines(contents: list[bytes], piece: int, least: int, bro
             names.append(f"{folder}/broken.gz")
             member = gzip.compress(b"a\nb\n")
             Path(names[-1]).write_bytes(member + b"no gzip")
-        lines, blocks = Lines(names), Lines(names)
+        lines, blocks = Lines(names), Lines(names, piece)
         expected = list(places(lines))
         found = list(places_in_blocks(blocks, least))
         if broken:  # small pieces come nearer to the fault

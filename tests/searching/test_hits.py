@@ -1,6 +1,8 @@
 """Hits that explain themselves: the element, the lines or the phrase that a query was found by."""
 
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import orjson
@@ -11,6 +13,7 @@ from structkit import encode
 from structkit.commands.encode import write
 from structkit.errors import UserError
 from structkit.records.stream import Stream
+from tests.learning.encoders.zoo import edit
 from tests.learning.training.materials import train_on
 from tests.model_encodings import encoding_of
 from tests.searching.index_runs import found as run_of
@@ -79,16 +82,17 @@ def test_elements_in_parquet(model, tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "v.npy"), vectors)
 
 
-def test_a_model_of_tagged_texts_reads_elements_with_their_tags(model, monkeypatch):
-    encoding = encoding_of(model, "document", elements=True)
-    assert "Press slowly" == encoding.reader.elements.of(PAGES[1])[0][-1]
-    monkeypatch.setattr(
-        "structkit.learning.encoding.encoding.open_engine",
-        lambda *_: (encoding.engine, encoding.facts | {"document_fields": ["tagged"]}),
-    )
-    tagged = encoding_of(model, "document", elements=True)
-    texts, places = tagged.reader.elements.of(PAGES[1])
-    assert ("<li>Press<p>slowly</p></li>", "Press slowly") == (texts[-1], places[-1]["text"])
+def test_a_model_of_tagged_texts_reads_elements_with_their_tags(model, tmp_path):
+    copy = Path(shutil.copytree(model, tmp_path / "model"))
+    edit(copy / "structkit.json", document_fields=["tagged"])
+    texts = [
+        encoding_of(str(each), "document", elements=True).reader.elements.of(PAGES[1])
+        for each in (model, copy)
+    ]
+    (_, places), (tagged, same) = texts
+    assert "Press slowly" == texts[0][0][-1]
+    assert "<li>Press<p>slowly</p></li>" == tagged[-1]
+    assert places == same and "Press slowly" == places[-1]["text"]
 
 
 def test_a_hit_in_code_names_its_lines(model, tmp_path):

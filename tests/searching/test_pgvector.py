@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import psycopg
 import pytest
-from structkit_plugins.backends import pgvector
+from structkit_plugins.backends.pgvector import Backend
 
 from structkit.errors import UserError
 from structkit.records.jsonl import Records
@@ -113,16 +113,16 @@ def is_built(url, index):
         return connection.execute("SELECT to_regclass(%s) IS NOT NULL", [index]).fetchone()[0]
 
 
-def test_an_index_is_built_where_workers_can_share_no_memory(corpus, queries, url, monkeypatch):
+def test_an_index_is_built_where_workers_can_share_no_memory(corpus, queries, url):
     expected = in_table(corpus, queries, url, "crowded")
     shared = os.statvfs("/dev/shm")
     with psycopg.connect(url) as connection:
         connection.execute("ALTER TABLE structkit_crowded SET (parallel_workers = 2)")
-    more = 2 * shared.f_frsize * shared.f_blocks
-    monkeypatch.setattr(pgvector, "MEMORY", more >> 20)
-    monkeypatch.setattr(pgvector, "GRAPH", more // 100)
-    assert_equal(expected, in_table(corpus, queries, url, "crowded", index="hnsw"))
+    options = SearchOptions(backend="pgvector", database_url=url, index="hnsw")
+    table = Backend().open(["structkit_crowded"], options)
+    table.build_index(2 * shared.f_frsize * shared.f_blocks >> 20)
     assert is_built(url, "structkit_crowded_hnsw")
+    assert_equal(expected, in_table(corpus, queries, url, "crowded", index="hnsw"))
 
 
 def test_a_filter_that_leaves_few_rows_does_not_leave_few_hits(corpus, queries, url):
@@ -256,7 +256,7 @@ def test_a_row_that_no_table_holds_is_named(url, tmp_path, row, problem):
 
 def test_a_dropped_connection_is_one_line(url, corpus, queries):
     options = SearchOptions(database_url=url)
-    table = pgvector.Backend().open([corpus], options)
+    table = Backend().open([corpus], options)
     table.connection.close()
     run = by_embeddings(table, Records.read([queries]), K, None)
     with pytest.raises(UserError, match='query "q0": the database does not answer: the conn'):

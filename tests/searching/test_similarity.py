@@ -7,7 +7,9 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from structkit.commands.search import Settings, search
+from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
+from structkit.searching.index import Index
 from structkit.settings import make
 from tests.jsonl import write
 from tests.learning.encoders.zoo import edit, sentence_folder
@@ -71,12 +73,12 @@ def test_a_flag_says_another(store, name):
     assert own == found(store)
 
 
-def test_rows_are_compared_in_blocks_as_at_once(store, monkeypatch):
-    for name in SIMILARITIES:
-        expected = found(store, similarity=name, explain=True)
-        with monkeypatch.context() as patch:
-            patch.setattr("structkit.searching.index.BLOCK", 3)
-            assert expected == found(store, similarity=name, explain=True)
+@pytest.mark.parametrize("name", SIMILARITIES)
+def test_rows_are_compared_in_blocks_as_at_once(store, name):
+    corpus = read_embeddings([str(store / "corpus.jsonl")])
+    queries = corpus.vectors[:3] + 0.1
+    whole, parts = (Index(corpus, name, size).search(queries, 5) for size in (len(TEXTS), 3))
+    np.testing.assert_array_equal(whole, parts)
 
 
 @pytest.mark.parametrize("name", ["cosine", "euclidean", "manhattan"])

@@ -16,6 +16,7 @@ from structkit.errors import UserError, flag, program
 from structkit.learning.encoding.engines import Engine, open_engine
 from structkit.learning.encoding.reading import (
     TREES,
+    WINDOW,
     Elements,
     Embedded,
     ReadRecord,
@@ -42,6 +43,7 @@ class Encoding:
     """
 
     spread: Spread  # how windows are embedded: here, or by other processes
+    held: int  # records of a window
 
     def __init__(
         self,
@@ -54,7 +56,7 @@ class Encoding:
         self.engine, self.facts = opened or _opened(settings) or open_engine(settings, device)
         self.encoder = encoder = self.engine.model
         self.folder: Path = self.facts["folder"]
-        self.dimensions = settings.dimensions
+        self.dimensions, self.held = settings.dimensions, TREES if self.part == "nodes" else WINDOW
         _check_parts(encoder, settings)
         encoder.read_at_most(settings.as_, settings.length)
         known: Sequence[str] = self.facts[f"{settings.as_}_fields"]
@@ -97,7 +99,7 @@ class Encoding:
 
     def _of_several_fields(self, texts: Iterable[ReadRecord]) -> Iterator[Record]:
         names = [f"{name}_embedding" for name in self.settings.field]
-        for window in windows(texts):
+        for window in windows(texts, self.held):
             inputs: dict[str, Any] = {}  # a text in several fields is encoded once
             for place, field in enumerate(self.settings.field):
                 different = list(dict.fromkeys(record.texts[place] for record in window))
@@ -124,8 +126,7 @@ class Encoding:
 
         Before them, `before` gets the window itself.
         """
-        several = windows(texts, TREES if self.part == "nodes" else None)
-        for window, (rows, embeddings) in self.spread(several):
+        for window, (rows, embeddings) in self.spread(windows(texts, self.held)):
             if before:
                 before(window)
             check_finite([row.document for row in rows], embeddings, self.folder)

@@ -71,9 +71,13 @@ class TableEngine:
         self.model, self.truncation, self.embeddings = model, model.truncation, model.embed
 
 
-def open_engine(settings: EncodingSettings, device: str | None = None) -> tuple[Engine, Record]:
+def open_engine(
+    settings: EncodingSettings,
+    device: str | None = None,
+    runtimes: Sequence[Runtime] = RUNTIMES,
+) -> tuple[Engine, Record]:
     """What computes the model of these settings, with the model in it, and the model's facts."""
-    runtime, changes = choose_runtime(settings, device), settings.changes
+    runtime, changes = choose_runtime(settings, device, runtimes), settings.changes
     folder = model_folder(settings.model, offline=settings.offline)
     given = {name: value for name, value in changes.items() if value is not None}
     if table := open_table(folder, given):
@@ -100,7 +104,9 @@ def open_engine(settings: EncodingSettings, device: str | None = None) -> tuple[
     return engine, facts
 
 
-def choose_runtime(settings: EncodingSettings, device: str | None) -> Runtime | None:
+def choose_runtime(
+    settings: EncodingSettings, device: str | None, runtimes: Sequence[Runtime]
+) -> Runtime | None:
     """What may compute the model instead of torch.
 
     For `auto` an installed one, where there is no GPU. Errors: the engine that is named is not
@@ -110,9 +116,9 @@ def choose_runtime(settings: EncodingSettings, device: str | None) -> Runtime | 
     if engine == "torch" or engine == "auto" and not (device == "cpu" or no_gpu()):
         return None
     if engine == "auto":
-        able = [each for each in RUNTIMES if find_spec(each.package)]
+        able = [each for each in runtimes if find_spec(each.package)]
     else:
-        able = [each for each in RUNTIMES if each.name == engine]
+        able = [each for each in runtimes if each.name == engine]
         able[0].version()  # or which extra it needs
     if runtime := next((each for each in able if each.dtype == dtype), None):
         return runtime

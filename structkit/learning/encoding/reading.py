@@ -168,9 +168,8 @@ Embedded = tuple[list[EmbeddingRow], Vectors]  # (rows, dimensions)
 Spread: TypeAlias = "Callable[[Iterator[Window]], Iterator[tuple[Window, Embedded]]]"
 
 
-def windows(texts: Iterable[ReadRecord], maximum: int | None = None) -> Iterator[Window]:
+def windows(texts: Iterable[ReadRecord], maximum: int) -> Iterator[Window]:
     """Records that an encoding has read, in windows that are held in memory."""
-    maximum = maximum or WINDOW
     window, rows, characters = Window(), 0, 0
     for record in texts:
         window.append(record)

@@ -34,16 +34,16 @@ def line_feeds(data: bytes) -> bytes:
     return LONE_CR.sub(b"\n", data) if b"\r" in data else data
 
 
-def parse(parser: tree_sitter.Parser, data: bytes) -> tree_sitter.Tree:
+def parse(parser: tree_sitter.Parser, data: bytes, limit: float = LIMIT) -> tree_sitter.Tree:
     """The tree of UTF-8 text; a text that takes longer than the limit raises."""
     data = line_feeds(data)
     if len(data) < SHORT:
         return parser.parse(data)
     # at the end of a text, one step may take time and memory quadratic in what is open: first a
     # separate process, which can be stopped at any point, tries a long one
-    if len(data) > LONG and in_child(lambda: bool(parser.parse(data)), LIMIT) is None:
-        raise _too_slow()
-    end = thread_time() + LIMIT
+    if len(data) > LONG and in_child(lambda: bool(parser.parse(data)), limit) is None:
+        raise _too_slow(limit)
+    end = thread_time() + limit
 
     # only a parse that reads by a function can be stopped: all at once, so that it reads once
     def read(offset: int, _point: tree_sitter.Point) -> bytes:
@@ -57,12 +57,12 @@ def parse(parser: tree_sitter.Parser, data: bytes) -> tree_sitter.Tree:
     except BaseException as error:  # Ctrl-C stops it too
         parser.reset()  # or the next text would be taken for the rest of this one
         if isinstance(error, ValueError):
-            raise _too_slow() from None
+            raise _too_slow(limit) from None
         raise
 
 
-def _too_slow() -> UserError:
-    return UserError(f"parsing takes longer than {LIMIT:g} s", "leave the record out")
+def _too_slow(limit: float) -> UserError:
+    return UserError(f"parsing takes longer than {limit:g} s", "leave the record out")
 
 
 def blank_out(pattern: re.Pattern[bytes] | None, data: bytes) -> bytes:

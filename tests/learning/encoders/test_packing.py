@@ -6,7 +6,6 @@ import torch
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel, XLMRobertaConfig
 from transformers import XLMRobertaModel as XLMRoberta
 
-from structkit.learning.encoders import packing
 from structkit.learning.encoders.packing import Attention, Packed, Tokens, pack
 from tests.learning.encoders.small import SHAPE, TERMS
 from tests.tolerances import rounding
@@ -89,20 +88,31 @@ def attended(query, key, value):
     return Attention.apply(query, key, value, 0.3)
 
 
-@pytest.mark.parametrize("block", [1, 400_000])
-def test_attention_with_dropout_is_the_library_s_on_average(monkeypatch, block):
-    monkeypatch.setattr(packing, "BLOCK", block)  # a text at a time, or all
+def test_attention_with_dropout_is_the_library_s_on_average():
     torch.manual_seed(0)
     parts = [torch.randn(2, 3, 5, 4, dtype=torch.float64, requires_grad=True) for _ in range(3)]
     firsts = parts[0][:, :, :1].detach().requires_grad_()  # of each text the first token
     assert all(
         torch.autograd.gradcheck(attended, [each, *parts[1:]]) for each in (parts[0], firsts)
     )
-    query, key, value = (part.detach().expand(2000, 3, 5, 4) for part in torch.stack(parts)[:, :1])
+    draws = 6000  # two blocks
+    query, key, value = (part.detach().expand(draws, 3, 5, 4) for part in torch.stack(parts)[:, :1])
     found = Attention.apply(query, key, value, 0.3).mean(0)
     expected = torch.nn.functional.scaled_dot_product_attention(query[0], key[0], value[0])
-    spread = 4 * value.abs().max() * (0.3 / 0.7 / 2000) ** 0.5  # of a mean of 2,000 draws
+    spread = 4 * value.abs().max() * (0.3 / 0.7 / draws) ** 0.5  # of a mean of so many draws
     torch.testing.assert_close(found, expected, rtol=0, atol=spread.item())
+
+
+def test_attention_in_blocks_has_the_library_s_gradients():
+    torch.manual_seed(0)
+    parts = [torch.randn(3, 1, 500, 4, dtype=torch.float64, requires_grad=True) for _ in range(3)]
+    direction = torch.randn(3, 1, 500, 4, dtype=torch.float64)  # of texts of 250,000 pairs
+    ways = (
+        Attention.apply(*parts, 0.0),
+        torch.nn.functional.scaled_dot_product_attention(*parts),
+    )
+    found, expected = (torch.autograd.grad(each, parts, direction) for each in ways)
+    torch.testing.assert_close(found, expected, **rounding(1000, kind=torch.float64))
 
 
 def test_a_step_keeps_no_weights_of_pairs_and_no_activation():

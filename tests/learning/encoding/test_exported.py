@@ -17,8 +17,9 @@ from transformers import T5Config, T5Model
 
 from structkit.embeddings.reading import read_matrix
 from structkit.errors import UserError
-from structkit.learning.encoding import engines
-from structkit.learning.encoding.exported import NOTES, Onnx, find_export
+from structkit.learning.encoding.engines import open_engine
+from structkit.learning.encoding.exported import NOTES, Onnx, OpenVino, find_export
+from structkit.learning.encoding.settings import EncodingSettings
 from tests.learning.encoders.small import SHAPE, TEXTS, save, word_tokenizer
 from tests.model_encodings import encoding_of
 from tests.tolerances import rounding
@@ -35,12 +36,6 @@ POOLINGS = ["cls", "mean", "mcls", "last-token"]
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "structkit" / "engines"
-
-
-@pytest.fixture(autouse=True)
-def only_onnx(monkeypatch):
-    """`auto` knows no other runtime, whatever is installed."""
-    monkeypatch.setattr(engines, "find_spec", lambda package: package == "onnxruntime" or None)
 
 
 @pytest.fixture(scope="module")
@@ -188,21 +183,35 @@ def test_exports_of_models_that_are_gone_go_too(t5, tmp_path, cache):
     assert 1 == len(before) and not before & set(cache.iterdir())
 
 
-def test_an_export_of_another_version_is_not_read(t5, monkeypatch):
+def test_an_export_of_another_version_is_not_read(t5, cache):
     encoded(t5, "onnx")
     changes = {"pooling": None, "normalize": None}
-    assert find_export(Path(t5), changes, Onnx())
-    monkeypatch.setattr("structkit.learning.encoding.exported.__version__", "0.0.0")
+    place, notes = find_export(Path(t5), changes, Onnx())
+    (place / NOTES).write_text(json.dumps({**notes, "signature": "of version 0.0.0"}))
     assert find_export(Path(t5), changes, Onnx()) is None
 
 
-def test_where_the_export_does_not_agree_torch_computes(t5, cache, monkeypatch):
-    monkeypatch.setattr(Onnx, "agreement", 1.1)
+def opened(model, engine, runtime):
+    """The engine that opens a model where there is this runtime."""
+    settings = EncodingSettings(model=model, engine=engine)
+    return open_engine(settings, "cpu", [runtime])[0].name
+
+
+class Strict(Onnx):
+    agreement = 1.1
+
+
+class Failing(Onnx):
+    def open(self, place):
+        raise RuntimeError("no such instruction")
+
+
+def test_where_the_export_does_not_agree_torch_computes(t5, cache):
     for _ in range(2):
-        assert "torch" == encoded(t5, "auto")[0].engine.name
+        assert "torch" == opened(t5, "auto", Strict())
     assert 1 == len(list(cache.iterdir()))  # it is tried once
     with pytest.raises(UserError, match="cannot compute this model: its embeddings differ"):
-        encoded(t5, "onnx")
+        opened(t5, "onnx", Strict())
 
 
 def test_without_a_place_for_the_export_torch_computes(t5, tmp_path, monkeypatch, capsys):
@@ -214,17 +223,12 @@ def test_without_a_place_for_the_export_torch_computes(t5, tmp_path, monkeypatch
         encoded(t5, "onnx")
 
 
-def test_where_a_runtime_fails_torch_computes(t5, cache, monkeypatch):
-    def fails(runtime, place):
-        raise RuntimeError("no such instruction")
-
-    monkeypatch.setattr(Onnx, "open", fails)
+def test_where_a_runtime_fails_torch_computes(t5, cache):
     told = r"--engine onnx cannot compute this model: it does not run here \(no such instruction\)"
     for _ in range(2):
-        assert "torch" == encoded(t5, "auto")[0].engine.name
+        assert "torch" == opened(t5, "auto", Failing())
         with pytest.raises(UserError, match=told):
-            encoded(t5, "onnx")
-    monkeypatch.undo()
+            opened(t5, "onnx", Failing())
     assert [] == list(cache.iterdir())  # it may run tomorrow
 
 
@@ -294,14 +298,10 @@ def test_nothing_is_told(t5, tmp_path):
 
 
 @with_openvino
-def test_auto_takes_what_is_installed_and_starts_first(t5, monkeypatch):
+def test_auto_takes_the_first_that_is_installed_and_has_the_precision(t5):
     assert "onnx" == encoded(t5, "auto")[0].engine.name
-    monkeypatch.setattr(engines, "find_spec", lambda package: package == "openvino" or None)
-    assert "openvino" == encoded(t5, "auto")[0].engine.name
-
-
-@with_openvino
-def test_auto_in_bfloat16(t5, monkeypatch):
+    assert "openvino" == opened(t5, "auto", OpenVino("fp32"))
     assert encoded(t5, "auto", dtype="bf16")[0].engine.name in ("torch", "openvino")
-    monkeypatch.setattr(engines, "find_spec", lambda package: None)
-    assert "torch" == encoded(t5, "auto", dtype="bf16")[0].engine.name
+    absent = OpenVino("fp32")
+    absent.package = "no_such_package"
+    assert "torch" == opened(t5, "auto", absent)

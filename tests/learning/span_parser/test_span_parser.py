@@ -14,8 +14,8 @@ from structkit.learning.span_parser.decoding import LONGEST, best_spans, pieces
 from structkit.learning.span_parser.features import KINDS, MAXIMUM, UNKNOWN, Features, Sizes
 from structkit.learning.span_parser.parser import SpanParser
 from structkit.learning.span_parser.training import SpanScorer, SpanTraining, parts, reverse
-from structkit.learning.training.settings import Step
-from tests.learning.training.materials import train_on
+from structkit.learning.training.run import train
+from structkit.learning.training.settings import RunOptions, Step
 from tests.model_encodings import encoding_of
 from tests.tolerances import bound, rounding
 
@@ -78,16 +78,18 @@ def test_pieces_cover_the_text_and_are_short_enough(marks, longest):
     assert len(marks) > longest or len(found) == 1
 
 
-def test_features_of_unknown_words(monkeypatch):
-    monkeypatch.setitem(MAXIMUM, "word", 2)
-    features = Features.of([["Cat", "cat", "sat", "dog"]], 1)
-    assert features.tables["word"][3:] == ["cat", "dog"]  # most frequent, then by name
+def test_features_of_unknown_words():
+    many = [f"word{number:05}" for number in range(MAXIMUM["word"])]
+    features = Features.of([["Cat", "cat", "sat", "dog", *many[2:] * 2]], 1)
+    assert features.tables["word"][3:5] == ["cat", "word00002"]  # most frequent, then by name
+    assert features.tables["word"][-2:] == [many[-1], "dog"]  # and of these so many
     assert features.counts["cat"] == 2
     rows = features.numbers(["CAT", "bat"])
     assert rows.shape == (len(KINDS), 4)
     assert rows[0].tolist() == [1, 3, UNKNOWN, 2]
     assert rows[1, 2] != UNKNOWN  # -at is known
-    assert features.rarity(1.0).tolist() == pytest.approx([0, 0, 0, 1 / 3, 1 / 2])
+    rare = features.rarity(1.0).tolist()
+    assert [*rare[:4], rare[-1]] == pytest.approx([0, 0, 0, 1 / 3, 1 / 2])
 
 
 @settings(max_examples=25, deadline=None)
@@ -206,6 +208,10 @@ def corpus():
         yield f"(S (NP (DT The) (NN {one})) (VP (VBZ {verb}) {object_}) (. .))"
 
 
+class Small(Method):
+    sizes = Sizes(hidden=16, layers=1, dropout=0.0)
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """A small model, trained on sentences that are easily learned."""
@@ -213,12 +219,11 @@ def trained(tmp_path_factory):
     lines = [orjson.dumps({"id": str(at), "tree": tree}) for at, tree in enumerate(corpus())]
     (folder / "trees.jsonl").write_bytes(b"\n".join(lines))
     steps = {"epochs": 16, "batch_size": 8, "learning_rate": 1e-2}
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Method, "sizes", Sizes(hidden=16, layers=1, dropout=0.0))
-        found = train_on(folder / "trees.jsonl", "span-parser", folder / "m", **steps)
-        losses = found["losses"]["loss"]
-        assert losses["last"] < losses["first"] / 5
-        yield folder / "m"
+    options = RunOptions(output=str(folder / "m"), quiet=True)
+    found = train("span-parser", Small(**steps), [str(folder / "trees.jsonl")], options)
+    losses = found["losses"]["loss"]
+    assert losses["last"] < losses["first"] / 5
+    return folder / "m"
 
 
 def test_training_learns_the_trees(trained):

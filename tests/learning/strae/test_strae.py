@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structkit import registry
-from structkit.learning.strae import losses as tree_losses
 from structkit.learning.strae.batches import TreeBatch
-from structkit.learning.strae.losses import contrastive_loss, unit
+from structkit.learning.strae.losses import Scores, contrastive_loss, unit
 from structkit.learning.strae.sentences import Sentence
 from structkit.learning.training.autograd import vocabulary_loss
 from tests.learning.strae import reference_strae as reference
@@ -152,24 +151,31 @@ def test_extreme_scores_stay_finite(shape):
     assert vectors.grad.isfinite().all() and table.grad.isfinite().all()
 
 
-def test_the_same_in_small_blocks_and_recomputed(monkeypatch):
+def test_the_same_in_several_blocks_and_recomputed():
     torch.manual_seed(0)
-    up, down, table = (torch.randn(n, 10, dtype=torch.float64) for n in (200, 200, 50))
-    targets, weights = torch.randint(50, (200,)), torch.full((200,), 1 / 200, dtype=up.dtype)
+    count, scale = 900, 5.0  # more scores than a block has
+    up, down = (unit(torch.randn(count, 6, dtype=torch.float64)) for _ in range(2))
+    leaves = [part.clone().requires_grad_() for part in (up, down)]
+    scores = leaves[0] @ leaves[1].T * scale
+    both = scores.logsumexp(1) + scores.logsumexp(0) - 2 * scores.diagonal()
+    expected = torch.autograd.grad(both.mean() / 2, leaves)
+    for keep in (True, False):
+        blocks = Scores(up, down, scale, None, keep=keep)
+        assert 2 < len(blocks.blocks)
+        for want, got in zip(expected, blocks.gradients(*blocks.log_sums()), strict=True):
+            assert difference(want, got) <= roundings(count, scale)
 
-    def found():
-        leaves = [part.clone().requires_grad_() for part in (up, down, table)]
-        whole = contrastive_loss(leaves[0], leaves[1], 5.0)
-        whole = whole + vocabulary_loss(leaves[1], leaves[2], None, targets, weights)
-        return [whole, *torch.autograd.grad(whole, leaves)]
 
-    expected = found()
-    monkeypatch.setattr(tree_losses, "BLOCK", 7000)
-    in_blocks = found()
-    monkeypatch.setattr(tree_losses, "KEPT", 0)
-    for want, got, again in zip(expected, in_blocks, found(), strict=True):
-        assert difference(want, got) <= roundings(200, 5.0)
-        assert difference(want, again) <= roundings(200, 5.0)
+def test_a_vocabulary_in_several_blocks():
+    torch.manual_seed(0)
+    leaves = [torch.randn(n, 6, dtype=torch.float64, requires_grad=True) for n in (900, 5000)]
+    targets = torch.randint(5000, (900,))
+    weights = torch.full((900,), 1 / 900, dtype=torch.float64)
+    found = vocabulary_loss(*leaves, None, targets, weights)  # of 800 rows, and 100
+    plain = torch.nn.functional.cross_entropy(leaves[0] @ leaves[1].T, targets)
+    pairs = zip(*(torch.autograd.grad(each, leaves) for each in (plain, found)), strict=True)
+    for want, got in [(plain, found), *pairs]:
+        assert difference(want, got) <= roundings(900, 5.0)
 
 
 def test_a_loss_worked_by_hand():

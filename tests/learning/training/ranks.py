@@ -9,7 +9,10 @@ import torch
 from threadpoolctl import threadpool_info
 
 from structkit.errors import UserError
-from structkit.learning.training.devices import add_gradients, rank, share, total
+from structkit.learning.training.devices import add_gradients, gather, rank, share, total
+from structkit.learning.training.run import agree, check_processes, run_folder
+from structkit.learning.training.settings import RunOptions
+from structkit.learning.training.trainer import RunFolder
 from structkit.processes import handled_signals
 from structkit.registry import load
 
@@ -63,6 +66,41 @@ def gradients(cases):
             steps.append((parts, torch.cat([grad.flatten() for grad in grads]).numpy()))
         found.append(steps)
     return found
+
+
+def agreed(folder):
+    """What two processes find of folders, and what is wrong with those that differ."""
+    complete = [
+        gather(run_folder(str(folder / name), options).complete)
+        for name, options in (
+            ("finished", RunOptions(resume=True)),
+            ("older", RunOptions(overwrite=True)),
+        )
+    ]
+    run = {"method": "seal", "epochs": 3, "data": "e3b0"}
+    own = RunFolder(str(folder / f"of {rank()}"), overwrite=False, resume=False)
+    errors = [error_of(agree, {**run, "epochs": 3 + rank()}, own, RunOptions())]
+    if rank():
+        own.open(run)
+        (own.partial / "step-8").touch()
+    errors.append(error_of(agree, run, own, RunOptions()))
+    for name, files in (
+        ("contrastive", ()),
+        ("contrastive", ("a.jsonl", "-")),
+        ("banyan", ("a.jsonl",)),
+    ):
+        method = load("method", name)()
+        errors.append(error_of(check_processes, name, method, files, RunOptions()))
+    return complete, errors
+
+
+def error_of(call, *arguments):
+    """What a call raises, as text."""
+    try:
+        call(*arguments)
+    except UserError as error:
+        return str(error)
+    return ""
 
 
 def returns():

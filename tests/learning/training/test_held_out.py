@@ -7,12 +7,10 @@ import pytest
 import torch
 
 from structkit.learning.encoders.encoder import open_model
-from structkit.learning.training import settings
 from structkit.learning.training.module import HeldOut
 from structkit.learning.training.run import train
 from structkit.learning.training.settings import Plan, RunOptions
 from structkit.learning.training.spool import Spool
-from structkit.learning.training.trainer import Trainer
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from tests.jsonl import write
@@ -30,7 +28,7 @@ METHODS = {
     },
 }
 # at such a rate the last model is not the best one
-RISING = {"batch_size": 4, "epochs": 2, "learning_rate": 1.0, "warmup": 0.0, "schedule": "constant"}
+RISING = {"batch_size": 4, "epochs": 6, "learning_rate": 1.0, "warmup": 0.0, "schedule": "constant"}
 
 
 def sentences(first, last, way=1):
@@ -47,20 +45,19 @@ def files(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["banyan", "bi-lstm"])
-def test_the_model_with_the_lowest_loss_is_kept(name, files, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(settings, "LOOK_EVERY", 2)
+def test_the_model_with_the_lowest_loss_is_kept(name, files, tmp_path, capsys):
     values = {**RISING, **METHODS[name], "validate": files[1]}
     method = load("method", name)(**values)
     options = RunOptions(output=str(tmp_path / "model"), log_format="json", log_every=1)
     summary = train(name, method, [files[0]], options)
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines() if line[0] == "{"]
     losses = {line["step"]: line["held_out_loss"] for line in lines if "held_out_loss" in line}
-    assert [2, 4, 6, 8, 10, 12] == list(losses)
+    assert [6, 12, 18, 24, 30, 36] == list(losses)
     best = min(losses, key=losses.__getitem__)
-    assert 2 * 24 == summary["seen"]
+    assert 6 * 24 == summary["seen"]
     found = summary["held_out"]
-    assert (losses[2], losses[best], losses[12], best) == tuple(found.values())
-    assert best < 12
+    assert (losses[6], losses[best], losses[36], best) == tuple(found.values())
+    assert best < 36
     # a training of as many steps ends with the same model, but for a rate that falls with them
     again = {**values, "max_steps": best, "validate": None}
     train_on(files[0], name, tmp_path / "best", **again)
@@ -72,23 +69,30 @@ class Stopped(Exception):
     pass
 
 
-def test_a_stopped_run_goes_on_with_the_best_model(files, tmp_path, monkeypatch):
-    monkeypatch.setattr(settings, "LOOK_EVERY", 2)
+class Stopping(load("method", "banyan")):
+    """Ends a run in its tenth step."""
+
+    def build(self, spool):
+        module = super().build(spool)
+        batch = module.batch
+
+        def stopping(records, step):
+            if step.number == 9:
+                raise Stopped
+            return batch(records, step)
+
+        module.batch = stopping
+        return module
+
+
+def test_a_stopped_run_goes_on_with_the_best_model(files, tmp_path):
     values = {"batch_size": 4, "epochs": 2, "learning_rate": 0.5, **METHODS["banyan"]}
     method = load("method", "banyan")(**values, validate=files[1])
     expected = train_on(files[0], "banyan", tmp_path / "whole", **values, validate=files[1])
-    step = Trainer._train
-
-    def stopping(self, each):
-        if each.number == 9:
-            raise Stopped
-        step(self, each)
-
     options = {"output": str(tmp_path / "parts"), "quiet": True, "save_every": 3}
-    monkeypatch.setattr(Trainer, "_train", stopping)
     with pytest.raises(Stopped):
-        train("banyan", method, [files[0]], RunOptions(**options))
-    monkeypatch.setattr(Trainer, "_train", step)
+        stopping = Stopping(**values, validate=files[1])
+        train("banyan", stopping, [files[0]], RunOptions(**options))
     found = train("banyan", method, [files[0]], RunOptions(**options, resume=True))
     assert expected["held_out"] == found["held_out"] and expected["seen"] == found["seen"] == 2 * 24
     assert weights(tmp_path / "whole") == weights(tmp_path / "parts")

@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 import torch
@@ -13,13 +15,13 @@ from conftest import environment, python
 from safetensors.torch import load_file
 
 from structkit.errors import UserError
-from structkit.learning.training import run as runs
-from structkit.learning.training.run import agree, check_processes, run_folder, train
+from structkit.learning.training.launching import launch
+from structkit.learning.training.run import check_processes, train
 from structkit.learning.training.settings import RunOptions
-from structkit.learning.training.trainer import RunFolder
 from structkit.registry import load
 from tests.benchmarks.processes import descendants
 from tests.learning.training.materials import same, small_bert, write_sums
+from tests.learning.training.ranks import agreed
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="run with CUDA_VISIBLE_DEVICES=")
 RATE = 1e-5
@@ -119,42 +121,32 @@ def test_a_group_leaves_no_thread_to_the_end_of_its_process():
     assert "gloo" not in done.stdout
 
 
-def test_all_machines_have_one_command(tmp_path, monkeypatch):
-    folder = RunFolder(str(tmp_path / "model"), overwrite=False, resume=False)
-    run = {"method": "seal", "epochs": 3, "data": "e3b0"}
-    facts = [{**run, "save_every": 0, "checkpoint": None}]
-    monkeypatch.setattr(runs, "gather", lambda own: [*facts, own])
-    agree(run, folder, RunOptions())
-    problem = r"process 1 differs from the first in epochs \(was 3, is 4\); start the same command"
-    with pytest.raises(UserError, match=problem):
-        agree({**run, "epochs": 4}, folder, RunOptions())
-    folder.open(run)
-    (folder.partial / "step-8").touch()
-    with pytest.raises(UserError, match=r"in checkpoint \(was None, is step-8\)"):
-        agree(run, folder, RunOptions())
-
-
-def test_another_process_takes_the_folder_as_the_first_made_it(tmp_path, monkeypatch):
-    (tmp_path / "model").mkdir()
-    (tmp_path / "model" / "structkit.json").touch()
-    monkeypatch.setattr(runs, "rank", lambda: 1)
-    for complete in (False, True):
-        monkeypatch.setattr(runs, "gather", lambda own, first=complete: [first, own])
-        folder = run_folder(str(tmp_path / "model"), RunOptions(overwrite=not complete))
-        assert complete == folder.complete
-    assert (tmp_path / "model" / "structkit.json").exists()
+@pytest.mark.long
+def test_processes_agree_or_say_in_what_they_differ(tmp_path):
+    for name in ("finished", "older"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "structkit.json").touch()
+    complete, errors = launch(partial(agreed, tmp_path), 2)
+    # each takes the folder as the first made it
+    assert [[True, True], [False, False]] == complete
+    assert ["finished", "of 1.partial"] == sorted(path.name for path in tmp_path.iterdir())
+    differ = "process 1 differs from the first in"
+    for expected, found in zip(
+        (
+            rf"{differ} epochs \(was 3, is 4\); start the same command",
+            rf"{differ} checkpoint \(was None, is step-8\)",
+            *["several processes cannot read one stdin; name a file"] * 2,
+            "banyan is trained by one process; start it without torchrun",
+        ),
+        errors,
+        strict=True,
+    ):
+        assert re.match(expected, found)
 
 
 def test_what_torchrun_cannot_share_is_refused(monkeypatch):
-    monkeypatch.setattr(runs, "ranks", lambda: 2)
-    method = load("method", "contrastive")
-    for files in ((), ("a.jsonl", "-")):
-        with pytest.raises(UserError, match="several processes cannot read one stdin; name a file"):
-            check_processes("contrastive", method(), files, RunOptions())
-    with pytest.raises(UserError, match="banyan is trained by one process; start it without torch"):
-        check_processes("banyan", load("method", "banyan")(), ("a.jsonl",), RunOptions())
     with pytest.raises(UserError, match="banyan is trained by one process; leave --nproc out"):
         check_processes("banyan", load("method", "banyan")(), ("a.jsonl",), RunOptions(nproc=2))
-    monkeypatch.setattr(runs, "started_by_torchrun", lambda: True)
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
     with pytest.raises(UserError, match="torchrun starts the processes, not --nproc; leave it out"):
-        train("contrastive", method(), ["a.jsonl"], RunOptions(nproc=2))
+        train("contrastive", load("method", "contrastive")(), ["a.jsonl"], RunOptions(nproc=2))

@@ -6,16 +6,15 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from unittest.mock import Mock
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from structkit_plugins.parsers import corenlp
-from structkit_plugins.parsers.corenlp import tree_of
+from structkit_plugins.parsers.corenlp import Parser, tree_of
 
 from structkit.errors import UserError
 from structkit.registry import load
 from structkit.structure.trees.brackets import write
+from structkit.structure.trees.parsers import Unparsed
 from tests.structure.trees.parsed import parsed_texts
 
 RECORDINGS = Path("../shared/data/corenlp_recordings")
@@ -31,13 +30,15 @@ class Stub(ThreadingHTTPServer):
     """Answers as the server that was recorded; `fault` is what goes wrong."""
 
     daemon_threads = True
-    handle_error = Mock()  # a client that hung up is no news for the stderr of another test
 
     def __init__(self, fault=""):
         super().__init__(("127.0.0.1", 0), Handler)
         self.fault = fault
         self.requests = []
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
+
+    def handle_error(self, *_):
+        """A client that hung up is no news for the stderr of another test."""
 
     @property
     def url(self):
@@ -162,11 +163,14 @@ def test_a_server_that_does_not_speak_http(stub, fault, problem):
         parsed(stub, ["a b"])
 
 
-def test_a_server_that_does_not_answer(stub, monkeypatch):
+class Hasty(Parser):
+    timeout = 0.3
+
+
+def test_a_server_that_does_not_answer(stub):
     stub.fault = "hang"
-    monkeypatch.setattr(corenlp, "TIMEOUT", 0.3)
     with pytest.raises(UserError, match=r"cannot be reached \(timed out\)"):
-        parsed(stub, ["a b"])
+        list(Hasty(stub.url).trees([Unparsed("a b", "0", None)]))
 
 
 def test_no_server(run):
