@@ -1,4 +1,7 @@
-"""Commands: what a command's file declares, and which commands there are."""
+"""Commands: what a command's file declares, and which commands there are.
+
+Tests: tests/api/test_api.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one exception for what the user can fix."""
+"""The one exception for what the user can fix. Tests: tests/cli/test_remedies.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What structkit has besides itself: packages of named extras, imported when needed, and models."""
+"""What structkit has besides itself: packages of named extras, imported when needed, and models.
+
+Tests: tests/test_light.py.
+"""
 
 from __future__ import annotations
 

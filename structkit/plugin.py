@@ -3,6 +3,8 @@
 A file of languages/ has `class Language(plugin.Language)`. A class that takes flags is a frozen
 dataclass whose fields are these flags with their defaults; one without a default is required.
 Each class stands in the room that its signatures are about, which is imported when it is named.
+
+Tests: tests/test_registry.py.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A class of settings is a frozen dataclass with keyword fields made by `setting`. `settings_of` gives
 them as `Setting`s. The command line makes flags of them, Python keywords, help and manual their
-rows; errors name them by `flag`.
+rows; errors name them by `flag`. Tests: tests/cli/test_numbers.py.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
-"""The version of structkit."""
+"""The version of structkit. Tests: tests/test_release.py."""
 
 __version__ = "0.1.0"

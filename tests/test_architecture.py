@@ -232,6 +232,41 @@ def test_a_test_imports_no_test(path):
     assert [] == tests, "what several tests use is a module of tests/, or a fixture of conftest.py"
 
 
+def is_patch(node):
+    """Whether a call sets an attribute or an item of something, by name."""
+    called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+    return re.search("(set|del)(attr|item)$", called) is not None
+
+
+@pytest.mark.parametrize("path", sorted(Path("tests").rglob("test_*.py")), ids=str)
+def test_no_test_patches_our_own_code(path):
+    named = {name for name, _ in imports(path)}
+    ours = {name.rpartition(".")[2] for name in named if name.startswith(("structkit", "docs."))}
+    calls = [each for each in ast.walk(ast.parse(path.read_text("utf-8"))) if is_patch(each)]
+    targets = {re.split(r"[.(]", ast.unparse(each.args[0]).strip("'"))[0] for each in calls}
+    assert set() == targets & {*ours, "structkit"}
+    assert not any(name.startswith("unittest.mock") for name in named)
+
+
+def docstring(path):
+    return ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=str)
+def test_the_tests_of_a_module_are_found(path):
+    """By its name, or where its docstring says; a plugin's, where the one of its kind says."""
+    if path.stem in ("__init__", "__main__"):
+        return
+    named = f"test_{path.stem.removeprefix('_')}.py"
+    if path in STRUCTKIT:
+        found, says = [Path("tests", *path.parts[1:-1], named)], docstring(path)
+    else:
+        found, says = list(Path("tests").rglob(named)), docstring(path.with_name("__init__.py"))
+    told = [Path(each) for each in re.findall(r"Tests: (tests/\S+\.py)", says)]
+    assert all(each.exists() for each in told), told
+    assert told or any(each.exists() for each in found), f"no {named}, and no line 'Tests: tests/…'"
+
+
 def test_rooms_stay_small_and_say_what_they_are_for():
     for folder in {path.parent for path in SOURCES + TESTS}:
         files = [path for path in folder.glob("*.py") if path.stem != "__init__"]

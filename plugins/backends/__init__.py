@@ -1,1 +1,1 @@
-"""One file per search backend for embeddings."""
+"""One file per search backend for embeddings. Tests: tests/searching/test_approximate.py."""

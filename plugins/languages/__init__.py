@@ -1,1 +1,1 @@
-"""One file per language: where its entities are."""
+"""One file per language: where its entities are. Tests: tests/structure/code/test_languages.py."""

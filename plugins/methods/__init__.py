@@ -1,1 +1,1 @@
-"""One file per method: a model, its settings and its loss."""
+"""One file per method: a model, its settings and its loss. Tests: tests/commands/test_train.py."""

@@ -1,4 +1,7 @@
-"""A command as a function: its settings as keywords, dicts in place of files, records out."""
+"""A command as a function: its settings as keywords, dicts in place of files, records out.
+
+Tests: tests/api/test_api.py.
+"""
 
 from __future__ import annotations
 

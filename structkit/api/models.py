@@ -1,4 +1,7 @@
-"""A model that is loaded once, and encodes from then on: texts in, an array out."""
+"""A model that is loaded once, and encodes from then on: texts in, an array out.
+
+Tests: tests/api/test_loading.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What answers a question: passages by words, and by meaning where there is a model, ranked."""
+"""What answers a question: passages by words, and by meaning where there is a model, ranked.
+
+Tests: tests/commands/test_ask.py.
+"""
 
 from __future__ import annotations
 

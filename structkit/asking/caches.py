@@ -1,4 +1,7 @@
-"""Which caches there are, of which folders, and how they are removed."""
+"""Which caches there are, of which folders, and how they are removed.
+
+Tests: tests/commands/test_ask.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A folder that is ready for questions: its passages as they are on disk now, and their words."""
+"""A folder that is ready for questions: its passages as they are on disk now, and their words.
+
+Tests: tests/asking/test_cache.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Passages that are similar to the one with a line of a file: by its words and its meaning."""
+"""Passages that are similar to the one with a line of a file: by its words and its meaning.
+
+Tests: tests/commands/test_ask.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The command line: flags made of settings; errors are one line and an exit status."""
+"""The command line: flags made of settings; errors are one line and an exit status.
+
+Tests: tests/cli/test_manners.py.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Pieces of programs cut along their syntax tree: split what is large, merge what is small.
 
 As cAST (arXiv 2506.15655), but in whole lines, so that each line of a file is in one piece.
+
+Tests: tests/collecting/test_units.py.
 """
 
 from __future__ import annotations

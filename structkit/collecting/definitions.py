@@ -1,4 +1,7 @@
-"""Definition lists of HTML: where each term is explained, as options are in manual pages."""
+"""Definition lists of HTML: where each term is explained, as options are in manual pages.
+
+Tests: tests/collecting/test_units.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""HTML and Markdown to pages, sections, rows of tables, and sentences, each with its place."""
+"""HTML and Markdown to pages, sections, rows of tables, and sentences, each with its place.
+
+Tests: tests/collecting/test_sections.py.
+"""
 
 from __future__ import annotations
 

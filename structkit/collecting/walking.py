@@ -1,4 +1,7 @@
-"""Which files there are, in folders and archives, sorted by path; what is left out, and why."""
+"""Which files there are, in folders and archives, sorted by path; what is left out, and why.
+
+Tests: tests/collecting/test_ignoring.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Pairs of embeddings with a gold score or label: what `encode --field A --field B` writes."""
+"""Pairs of embeddings with a gold score or label: what `encode --field A --field B` writes.
+
+Tests: tests/embeddings/test_not_finite.py.
+"""
 
 from __future__ import annotations
 

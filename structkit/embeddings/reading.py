@@ -1,4 +1,7 @@
-"""Embeddings read from files: JSONL records, NAME.npy with the files beside it, Parquet."""
+"""Embeddings read from files: JSONL records, NAME.npy with the files beside it, Parquet.
+
+Tests: tests/hostile/test_matrices.py.
+"""
 
 from __future__ import annotations
 

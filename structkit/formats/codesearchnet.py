@@ -1,4 +1,7 @@
-"""CodeSearchNet's functions: fields named as in its files, and as on the hub."""
+"""CodeSearchNet's functions: fields named as in its files, and as on the hub.
+
+Tests: tests/commands/test_convert.py.
+"""
 
 from __future__ import annotations
 

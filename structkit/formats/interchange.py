@@ -1,4 +1,7 @@
-"""What other tools' formats are made of: parts, their files, and fields of records."""
+"""What other tools' formats are made of: parts, their files, and fields of records.
+
+Tests: tests/formats/test_convert_laws.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rows of other tools' files: read one at a time with their places, written whole or not at all."""
+"""Rows of other tools' files: read one at a time with their places, written whole or not at all.
+
+Tests: tests/hostile/test_rows.py.
+"""
 
 from __future__ import annotations
 

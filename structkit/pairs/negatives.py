@@ -1,4 +1,7 @@
-"""Negatives: what was judged lower than the answer, and what a run ranks high though it is none."""
+"""Negatives: what was judged lower than the answer, and what a run ranks high though it is none.
+
+Tests: tests/pairs/test_pair_judged.py.
+"""
 
 from __future__ import annotations
 

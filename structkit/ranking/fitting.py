@@ -2,6 +2,8 @@
 
 Metzler and Croft, Linear feature-based models for information retrieval (2007). On the
 repositories of the published comparison it gains 0.02 nDCG@10 over a logistic regression.
+
+Tests: tests/ranking/test_rankers.py.
 """
 
 from __future__ import annotations

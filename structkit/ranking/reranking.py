@@ -1,4 +1,7 @@
-"""Reranking the hits of a query by their scores and those of rankers, which have weights."""
+"""Reranking the hits of a query by their scores and those of rankers, which have weights.
+
+Tests: tests/ranking/test_rankers.py.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Reading lines: of files or stdin, one at a time or in blocks, with their places.
 
 Gzip and Parquet are unpacked; a line that is too long for memory is refused.
+
+Tests: tests/records/test_jsonl.py.
 """
 
 from __future__ import annotations

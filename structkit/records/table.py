@@ -1,4 +1,4 @@
-"""Tables for people: on a terminal; a pipe gets JSONL."""
+"""Tables for people: on a terminal; a pipe gets JSONL. Tests: tests/scoring/test_score_table.py."""
 
 from __future__ import annotations
 

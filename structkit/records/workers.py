@@ -1,4 +1,7 @@
-"""Processes that do the same work on tasks, with the results in the order of the tasks."""
+"""Processes that do the same work on tasks, with the results in the order of the tasks.
+
+Tests: tests/records/test_stream.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A classifier of pairs over frozen embeddings: one hidden layer of 512 Tanh units."""
+"""A classifier of pairs over frozen embeddings: one hidden layer of 512 Tanh units.
+
+Tests: tests/scoring/test_score_tasks.py.
+"""
 
 from __future__ import annotations
 

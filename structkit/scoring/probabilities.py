@@ -1,4 +1,7 @@
-"""How probable a run makes the relevant documents of its queries."""
+"""How probable a run makes the relevant documents of its queries.
+
+Tests: tests/commands/test_plot.py.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Runs: what was found for each query. Reading, ordering and writing them.
 
 And the rows of files of runs and judgements, JSON lines or columns, with the place of each.
+
+Tests: tests/commands/test_score.py.
 """
 
 from __future__ import annotations

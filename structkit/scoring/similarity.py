@@ -1,4 +1,7 @@
-"""How well cosine similarities follow gold scores; alignment and uniformity of embeddings."""
+"""How well cosine similarities follow gold scores; alignment and uniformity of embeddings.
+
+Tests: tests/scoring/test_score_tasks.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Several rankings of a query fused into one, by reciprocal ranks or by scaled scores."""
+"""Several rankings of a query fused into one, by reciprocal ranks or by scaled scores.
+
+Tests: tests/searching/test_hybrid.py.
+"""
 
 from __future__ import annotations
 

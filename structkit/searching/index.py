@@ -9,6 +9,8 @@ A fast float32 product finds the documents that can be among the best; a float64
 between them. BLAS rounds by the shape of its operands, so that equal documents get unequal float32
 scores at different places of a matrix; the score that counts does not depend on place, block or
 machine. Source of the error bound: Higham, Accuracy and Stability of Numerical Algorithms, 3.1.
+
+Tests: tests/commands/test_search.py.
 """
 
 from __future__ import annotations

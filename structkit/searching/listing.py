@@ -1,4 +1,7 @@
-"""Hits as a list for people: what, where, and the lines that answer, for a terminal."""
+"""Hits as a list for people: what, where, and the lines that answer, for a terminal.
+
+Tests: tests/searching/test_questions.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What is asked, and how a corpus is searched: by its embeddings, its words, or both."""
+"""What is asked, and how a corpus is searched: by its embeddings, its words, or both.
+
+Tests: tests/searching/test_approximate.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How well passages of pages answer: by their own words, and by those of their pages."""
+"""How well passages of pages answer: by their own words, and by those of their pages.
+
+Tests: tests/searching/test_postings.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Common English words with their Penn Treebank tags, above all those of closed classes."""
+"""Common English words with their Penn Treebank tags, above all those of closed classes.
+
+Tests: tests/structure/trees/test_trees.py.
+"""
 
 from __future__ import annotations
 

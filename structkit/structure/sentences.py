@@ -1,4 +1,7 @@
-"""Plain text to sentences, by rules: where one ends, and where a mark only looks like an end."""
+"""Plain text to sentences, by rules: where one ends, and where a mark only looks like an end.
+
+Tests: tests/collecting/test_units.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""T5's sentinels: entities out of a text and back into it."""
+"""T5's sentinels: entities out of a text and back into it.
+
+Tests: tests/commands/test_mask_entities.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stretches of text."""
+"""Stretches of text. Tests: tests/commands/test_mask_entities.py."""
 
 from __future__ import annotations
 

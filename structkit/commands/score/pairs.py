@@ -1,4 +1,7 @@
-"""Score pairs of embeddings: their similarities, their space."""
+"""Score pairs of embeddings: their similarities, their space.
+
+Tests: tests/scoring/test_score_tasks.py.
+"""
 
 from __future__ import annotations
 

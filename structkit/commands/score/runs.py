@@ -1,4 +1,7 @@
-"""Score runs against judgements: all queries together, one by one, by groups, or beside others."""
+"""Score runs against judgements: all queries together, one by one, by groups, or beside others.
+
+Tests: tests/commands/test_score.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Score what a classifier learns, and models on a suite of tasks: a row for each model."""
+"""Score what a classifier learns, and models on a suite of tasks: a row for each model.
+
+Tests: tests/scoring/test_suite.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Score records as tables for people: they fit the terminal, and no number is broken."""
+"""Score records as tables for people: they fit the terminal, and no number is broken.
+
+Tests: tests/scoring/test_score_table.py.
+"""
 
 from __future__ import annotations
 

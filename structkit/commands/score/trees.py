@@ -1,4 +1,7 @@
-"""Score trees against gold trees: F1 of their spans, beside trees by length alone."""
+"""Score trees against gold trees: F1 of their spans, beside trees by length alone.
+
+Tests: tests/scoring/test_scored_trees.py.
+"""
 
 from __future__ import annotations
 

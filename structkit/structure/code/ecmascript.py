@@ -1,4 +1,7 @@
-"""What JavaScript and TypeScript share: leaves that are names, lexical rules, and definitions."""
+"""What JavaScript and TypeScript share: leaves that are names, lexical rules, and definitions.
+
+Tests: tests/structure/code/test_languages.py.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 Such a text is regular: every `<` starts a tag, every tag ends at the next `>`, every tag is closed
 by its own end tag, and in texts `&`, `<` and `>` are references. No parser is needed to read it.
+
+Tests: tests/structure/html/test_html_laws.py.
 """
 
 from __future__ import annotations

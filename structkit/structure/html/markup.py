@@ -1,4 +1,7 @@
-"""Markup in texts: where tags, comments and scripts are; repairs before parsing; references."""
+"""Markup in texts: where tags, comments and scripts are; repairs before parsing; references.
+
+Tests: tests/structure/html/test_html_laws.py.
+"""
 
 from __future__ import annotations
 

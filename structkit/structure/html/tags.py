@@ -1,4 +1,7 @@
-"""What the tags of HTML are: which separate words, which hide their text, which are structure."""
+"""What the tags of HTML are: which separate words, which hide their text, which are structure.
+
+Tests: tests/structure/html/test_html_laws.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees as text: one line for each node, joined by branches."""
+"""Trees as text: one line for each node, joined by branches. Tests: tests/commands/test_show.py."""
 
 from __future__ import annotations
 

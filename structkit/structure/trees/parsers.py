@@ -1,4 +1,7 @@
-"""Parsers: what a file of parsers/ provides, and the trees of many texts."""
+"""Parsers: what a file of parsers/ provides, and the trees of many texts.
+
+Tests: tests/structure/trees/test_trees.py.
+"""
 
 from __future__ import annotations
 

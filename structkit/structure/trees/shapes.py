@@ -1,4 +1,7 @@
-"""Binary trees whose shape depends on the number of words alone, and random ones."""
+"""Binary trees whose shape depends on the number of words alone, and random ones.
+
+Tests: tests/structure/trees/test_trees.py.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """A tree over the words of a sentence, as arrays, and ways to make one.
 
 Nothing here is recursive: a tree may be as deep as it likes.
+
+Tests: tests/structure/trees/test_trees.py.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 The rules are those of NLTK 3.10's `NLTKWordTokenizer` (https://www.nltk.org, Apache-2.0), in its
 order, with the same words. They are copied because `import nltk` takes longer than all the rest of
 a parser's start, and because NLTK gives up on a text when a busy machine is slow to split it.
+
+Tests: tests/structure/trees/test_trees.py.
 """
 
 from __future__ import annotations

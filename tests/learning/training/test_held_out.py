@@ -28,7 +28,7 @@ METHODS = {
     },
 }
 # at such a rate the last model is not the best one
-RISING = {"batch_size": 4, "epochs": 6, "learning_rate": 1.0, "warmup": 0.0, "schedule": "constant"}
+RISING = {"batch_size": 4, "epochs": 2, "learning_rate": 1.0, "warmup": 0.0, "schedule": "constant"}
 
 
 def sentences(first, last, way=1):
@@ -52,12 +52,12 @@ def test_the_model_with_the_lowest_loss_is_kept(name, files, tmp_path, capsys):
     summary = train(name, method, [files[0]], options)
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines() if line[0] == "{"]
     losses = {line["step"]: line["held_out_loss"] for line in lines if "held_out_loss" in line}
-    assert [6, 12, 18, 24, 30, 36] == list(losses)
+    assert [6, 12] == list(losses)
     best = min(losses, key=losses.__getitem__)
-    assert 6 * 24 == summary["seen"]
+    assert 2 * 24 == summary["seen"]
     found = summary["held_out"]
-    assert (losses[6], losses[best], losses[36], best) == tuple(found.values())
-    assert best < 36
+    assert (losses[6], losses[best], losses[12], best) == tuple(found.values())
+    assert best < 12
     # a training of as many steps ends with the same model, but for a rate that falls with them
     again = {**values, "max_steps": best, "validate": None}
     train_on(files[0], name, tmp_path / "best", **again)
