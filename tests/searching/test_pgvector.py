@@ -118,7 +118,7 @@ def test_an_index_is_built_where_workers_can_share_no_memory(corpus, queries, ur
     shared = os.statvfs("/dev/shm")
     with psycopg.connect(url) as connection:
         connection.execute("ALTER TABLE structkit_crowded SET (parallel_workers = 2)")
-    options = SearchOptions(backend="pgvector", database_url=url, index="hnsw")
+    options = SearchOptions(database_url=url, index="hnsw")
     table = Backend().open(["structkit_crowded"], options)
     table.build_index(2 * shared.f_frsize * shared.f_blocks >> 20)
     assert is_built(url, "structkit_crowded_hnsw")

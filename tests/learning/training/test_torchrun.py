@@ -129,7 +129,7 @@ def test_processes_agree_or_say_in_what_they_differ(tmp_path):
     complete, errors = launch(partial(agreed, tmp_path), 2)
     # each takes the folder as the first made it
     assert [[True, True], [False, False]] == complete
-    assert ["finished", "of 1.partial"] == sorted(path.name for path in tmp_path.iterdir())
+    assert ["finished", "of 1.partial", "older"] == sorted(path.name for path in tmp_path.iterdir())
     differ = "process 1 differs from the first in"
     for expected, found in zip(
         (
