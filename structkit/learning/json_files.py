@@ -1,4 +1,7 @@
-"""JSON files of model folders: regular files alone, and one clear error for a damaged one."""
+"""JSON files of model folders: regular files alone, and one clear error for a damaged one.
+
+Tests: tests/learning/encoders/test_damaged_models.py.
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def test_order_and_values_do_not_depend_on_batches(model):
     assert [f"d{place}" for place in range(60)] == [record["id"] for record in found]
     np.testing.assert_allclose(vectors(found)[:12], one_by_one, **rounding(TINY))
     encoding = encoding_of(model, held=7)
-    windows = list(encoding.embeddings(encoding.texts(records())))
+    windows = list(encoding.embeddings(map(encoding.read, records())))
     np.testing.assert_allclose(vectors(windows), vectors(found), **rounding(TINY))
     lengths = np.linalg.norm(vectors(found), axis=1)
     np.testing.assert_allclose(lengths, 1, **rounding(vectors(found).shape[1]))

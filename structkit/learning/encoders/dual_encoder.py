@@ -1,4 +1,7 @@
-"""One encoder for queries and documents, its contrastive loss, and how a training begins."""
+"""One encoder for queries and documents, its contrastive loss, and how a training begins.
+
+Tests: tests/learning/encoders/test_grad_cache.py.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """An encoder: a Hugging Face model, its tokenizer, and how its states become an embedding.
 
 It is trained, written to a model folder, and read from one for `encode` and `search`.
+
+Tests: tests/learning/encoders/test_encoders.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Modules of sentence-transformers: those after a pooling, and the files that name all."""
+"""Modules of sentence-transformers: those after a pooling, and the files that name all.
+
+Tests: tests/learning/encoders/test_santa.py.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Models behind an encoder: pretrained ones, small ones from scratch, and tables of token vectors.
 
 A pretrained one is loaded whole, or raises one clear error. One from scratch has a tokenizer that
-is trained on the records themselves.
+is trained on the records themselves. Tests: tests/learning/encoders/test_start_models.py.
 """
 
 from __future__ import annotations

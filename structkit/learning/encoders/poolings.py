@@ -1,7 +1,7 @@
 """Poolings: how the states of a text's tokens become one embedding.
 
 They are traced for an ONNX graph: there `len` of a tensor is a constant of the example, while
-`shape` is that of each batch.
+`shape` is that of each batch. Tests: tests/learning/encoders/test_encoders.py.
 """
 
 from __future__ import annotations

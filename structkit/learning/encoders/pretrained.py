@@ -1,6 +1,8 @@
 """Models of other libraries: which files are read, which class reads them, how long a text may be.
 
 Each follows sentence-transformers 6.2, `base/modules/transformer.py`.
+
+Tests: tests/learning/encoders/test_start_models.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The settings of every method that trains a Hugging Face encoder."""
+"""The settings of every method that trains a Hugging Face encoder.
+
+Tests: tests/learning/training/test_train_settings.py.
+"""
 
 from __future__ import annotations
 

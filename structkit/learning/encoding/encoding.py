@@ -1,4 +1,7 @@
-"""Records to embeddings: their texts, one after the other, in windows, whole or in parts."""
+"""Records to embeddings: their texts, one after the other, in windows, whole or in parts.
+
+Tests: tests/commands/test_encode.py.
+"""
 
 from __future__ import annotations
 

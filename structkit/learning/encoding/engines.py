@@ -2,7 +2,7 @@
 
 These start faster and run faster. The first time, torch exports the encoder into the user's cache;
 where the export computes sample texts as torch does, it computes that model from then on. No clock
-decides, so that equal runs have equal bits.
+decides, so that equal runs have equal bits. Tests: tests/learning/encoding/test_exported.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What `encode` reads of records: texts and their elements, kept fields, in windows."""
+"""What `encode` reads of records: texts and their elements, kept fields, in windows.
+
+Tests: tests/commands/test_encode.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which model reads which texts, and what of a text has an embedding."""
+"""Which model reads which texts, and what of a text has an embedding.
+
+Tests: tests/commands/test_encode.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Models computed by torch, of all kinds, and the export of encoders for other runtimes."""
+"""Models computed by torch, of all kinds, and the export of encoders for other runtimes.
+
+Tests: tests/learning/encoding/test_exported.py.
+"""
 
 from __future__ import annotations
 

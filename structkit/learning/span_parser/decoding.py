@@ -1,4 +1,7 @@
-"""The exact best tree over scored spans; and the splitting of texts too long for one tree."""
+"""The exact best tree over scored spans; and the splitting of texts too long for one tree.
+
+Tests: tests/learning/span_parser/test_span_parser.py.
+"""
 
 from __future__ import annotations
 

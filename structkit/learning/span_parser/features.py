@@ -1,4 +1,7 @@
-"""The features of a word for a span parser: itself, its last letters and its shape, as numbers."""
+"""The features of a word for a span parser: itself, its last letters and its shape, as numbers.
+
+Tests: tests/learning/span_parser/test_span_parser.py.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """A constituency parser that scores spans: words in, trees out, without torch.
 
 Source of the design: minimal span-based parsing, Stern et al. 2017 (https://aclanthology.org/P17-1076).
+
+Tests: tests/learning/span_parser/test_span_parser.py.
 """
 
 from __future__ import annotations

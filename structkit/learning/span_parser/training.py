@@ -2,6 +2,8 @@
 
 Spans are scored by differences of a bidirectional LSTM's states. Source of the design: minimal
 span-based parsing, Stern et al. 2017 (https://aclanthology.org/P17-1076).
+
+Tests: tests/learning/span_parser/test_span_parser.py.
 """
 
 from __future__ import annotations

@@ -21,6 +21,8 @@ A model goes up and down like this, with vectors (nodes, E) and no loop over nod
 
 `start` and `width` give the leaves under a node, counted over the text of the batch, sentence after
 sentence; `text_vectors[batch.places]` is in the order of `batch.leaves`.
+
+Tests: tests/learning/strae/test_strae.py.
 """
 
 from __future__ import annotations

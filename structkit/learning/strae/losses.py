@@ -1,6 +1,8 @@
 """The contrastive objective of StrAE over all nodes.
 
 Scores exist only in blocks of rows, and the gradients are computed together with the loss.
+
+Tests: tests/learning/strae/test_strae.py.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ An embedding of E numbers is `channels` rows of E / channels columns; both maps 
 time and are shared by all. Self-StrAE's trees are made by merging the most similar neighbors, again
 and again. Source: Opper et al. 2023, "StrAE: Autoencoding for Pre-Trained Embeddings using Explicit
 Structure" (https://aclanthology.org/2023.emnlp-main.469), table 1; appendix B, algorithm 1.
+
+Tests: tests/learning/strae/test_strae.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Sentences as numbers: the ids at their leaves, and for trees the depths of the leaves."""
+"""Sentences as numbers: the ids at their leaves, and for trees the depths of the leaves.
+
+Tests: tests/learning/strae/test_final_punct.py.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Settings of the methods that learn word embeddings, and the records that they read.
 
 A method imports its network where it makes one: help needs no torch.
+
+Tests: tests/learning/strae/test_strae_training.py.
 """
 
 from __future__ import annotations

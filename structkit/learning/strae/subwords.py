@@ -1,4 +1,7 @@
-"""The n-grams of a word's characters, and the buckets that they share, as fastText has them."""
+"""The n-grams of a word's characters, and the buckets that they share, as fastText has them.
+
+Tests: tests/learning/test_fasttext.py.
+"""
 
 from __future__ import annotations
 

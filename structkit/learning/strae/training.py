@@ -1,4 +1,7 @@
-"""Training and encoding with a vocabulary, in portions of bounded size; the objectives of StrAE."""
+"""Training and encoding with a vocabulary, in portions of bounded size; the objectives of StrAE.
+
+Tests: tests/learning/strae/test_strae_training.py.
+"""
 
 from __future__ import annotations
 

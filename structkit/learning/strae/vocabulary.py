@@ -5,6 +5,8 @@ How to use it: `Vocabulary.of(sentences, …)` counts the words of sentences (se
 more pieces with subwords; `len(vocabulary)` is the number of rows of an embedding table. Id 0 is
 the unknown word: it stands for words too rare to have a row of their own, so that it is trained.
 `save` and `load` keep it in a model folder. `looked_up` counts words, and those that are unknown.
+
+Tests: tests/learning/strae/test_init_embeddings.py.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Every process ("rank") embeds its share of a batch; embeddings are exchanged, so that each sees all
 negatives, and gradients are added up: the result is that of one process.
+
+Tests: tests/test_machine.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """What the training engine knows of a method: batches, a loss, an optimizer, a folder.
 
 Beside it stand the records that are not learned from, and what a trained model is.
+
+Tests: tests/learning/training/test_held_out.py.
 """
 
 from __future__ import annotations

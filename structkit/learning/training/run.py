@@ -1,4 +1,7 @@
-"""A run: records are read, a method is trained on them, and a model folder and its card appear."""
+"""A run: records are read, a method is trained on them, and a model folder and its card appear.
+
+Tests: tests/commands/test_train.py.
+"""
 
 from __future__ import annotations
 

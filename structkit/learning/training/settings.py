@@ -1,6 +1,8 @@
 """What a file of methods/ provides, the settings of every method, and the options of a run.
 
 Of the settings a plan is made: the records of each step, and its learning rate.
+
+Tests: tests/learning/training/test_train_settings.py.
 """
 
 from __future__ import annotations

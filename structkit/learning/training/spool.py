@@ -1,4 +1,7 @@
-"""Training records on disk: from a pipe or files, read once, then read again in any order."""
+"""Training records on disk: from a pipe or files, read once, then read again in any order.
+
+Tests: tests/commands/test_train.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Texts as token ids: truncated and counted, in chunks, with CLS tokens in between."""
+"""Texts as token ids: truncated and counted, in chunks, with CLS tokens in between.
+
+Tests: tests/learning/test_static.py.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """The training engine, independent of methods: steps, a learning rate, logs, checkpoints.
 
 A run lives in a folder: its checkpoints while it trains, its model when it is done.
+
+Tests: tests/learning/training/test_resume.py.
 """
 
 from __future__ import annotations
