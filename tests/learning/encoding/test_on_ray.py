@@ -48,7 +48,7 @@ def test_what_others_counted_is_added():
 
 def test_a_process_that_makes_its_own_encoding_embeds_the_same(model):
     encoding = encoding_of(model, "document", chunk=4, keep=["n"])
-    [window] = reading.windows(map(encoding.read, records(n=1)))
+    [window] = reading.windows(map(encoding.read, records(n=1)), reading.WINDOW)
     rows, vectors = encoding.window(window)
     remote = Remote.of(encoding)
     for _ in range(2):  # counts are of one window
