@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments import scale
-from tests.benchmarks import quantized
+from experiments import quantized, scale
 from tests.benchmarks.processes import measured
 from tests.searching.index_runs import matrix
 

@@ -2,18 +2,21 @@
 
 import math
 
+import numpy as np
 import orjson
 import pytest
 import pytrec_eval
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import bootstrap
 
 from structkit import score
 from structkit.cli.main import app
 from structkit.errors import UserError
 from structkit.scoring.measures import evaluate, interval, measure
 from structkit.scoring.runs import ranking
+from structkit.seeds import key
 from tests.tolerances import bound
 
 IDS = st.sampled_from([*(f"d{number}" for number in range(8)), "D", "é", "ﬀ", "𝔡", "d 1"])
@@ -94,6 +97,16 @@ def test_numbers_worked_by_hand():
     )
     assert (1, 1) == (result.missing, result.unjudged)
     assert names == result.names
+
+
+def test_the_interval_is_that_of_scipy():
+    values = np.random.default_rng(1).random((40, 1))
+    drawn = np.random.default_rng(key(0, "bootstrap"))
+    found = bootstrap(
+        (values[:, 0],), np.mean, n_resamples=1000, method="percentile", random_state=drawn
+    )
+    (low,), (high,) = interval(values)
+    np.testing.assert_allclose([low, high], [*found.confidence_interval], rtol=1e-12)
 
 
 def test_the_interval_holds_the_mean_and_does_not_change():

@@ -46,6 +46,13 @@ def test_a_number_at_the_end_of_its_bounds_is_taken():
         assert value == RunOptions(log_every=value).log_every
 
 
+def test_a_batch_has_at_most_a_million_records():
+    contrastive = registry.load("method", "contrastive")
+    assert 1_000_000 == contrastive(batch_size=1_000_000).batch_size
+    with pytest.raises(UserError, match="--batch-size 1000001 is not "):
+        contrastive(batch_size=1_000_001)
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_an_option_of_a_run_is_a_flag_where_it_does_something(name):
     method = registry.load("method", name)

@@ -1,6 +1,6 @@
 """Rows of fewer bits: bytes a vector, recall@10 and queries a second, beside floats and indexes.
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m tests.benchmarks.quantized [CORPUS QUERIES]
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m experiments.quantized [CORPUS QUERIES]
 
 Both are .npy files of `structkit encode`; without them, points around 2,000 centers, which are
 harder to tell apart than texts are. Prints a Markdown table. Recall is that of exact search over

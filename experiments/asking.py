@@ -1,6 +1,6 @@
 """What answers about a folder cost, `ask` beside semble with the same table: lines of Markdown.
 
-    python -m tests.benchmarks.asking FOLDER … [--semble PYTHON] [--runs 3] [--question …]
+    python -m experiments.asking FOLDER … [--semble PYTHON] [--runs 3] [--question …]
 
 PYTHON is an interpreter that has semble, which reads code alone unless it is told otherwise, and
 here also prose and configuration, as `ask` does. Medians of the runs, in which all take turns: CPU

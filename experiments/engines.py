@@ -1,6 +1,6 @@
 """One stage on engines that run it: the same records, the same bytes, at what cost.
 
-    python -m tests.benchmarks.engines [--data FOLDER] [--spark PYTHON] [--count 100000]
+    python -m experiments.engines [--data FOLDER] [--spark PYTHON] [--count 100000]
 
 `mask-entities` over code, once with each engine that is installed: one process, --workers 2, GNU
 parallel, Spark's rdd.pipe, Ray. FOLDER is that of the real functions; without it, records are made
