@@ -232,7 +232,7 @@ class ListOutput(OutputOptions):
 
 def _main(settings: Settings, output: ListOutput) -> None:
     if settings.list or settings.clear:
-        write_drawn(ask(settings), output.output, _drawn)
+        write_drawn(ask(settings), output.output, _draw)
         return
     settings = with_questions(settings)
     keep_apart(files_of([output], "writes"), [settings.target])
@@ -253,7 +253,7 @@ def _main(settings: Settings, output: ListOutput) -> None:
         raise SystemExit(1)
 
 
-def _drawn(caches: Iterable[Record], width: int | None) -> str:
+def _draw(caches: Iterable[Record], width: int | None) -> str:
     """Caches as a table, the largest first."""
     rows = sorted(caches, key=lambda each: -each["bytes"])
     shown = ({**each, "is": "here" if each["exists"] else "gone"} for each in rows)

@@ -13,6 +13,7 @@ from structkit.records.jsonl import Record, text_field
 from structkit.records.stream import WorkerOptions
 from structkit.seeds import random_for
 from structkit.settings import seed_setting, setting
+from structkit.structure.html.elements import untag
 from structkit.structure.html.markdown import CONVERTERS
 from structkit.structure.html.tags import tag_names
 
@@ -83,7 +84,7 @@ def html_variants(record: Record, settings: Settings) -> Record:
             f"leave the record out, or keep more {flag('tags')}",
         )
     masked = _mask(document, settings, record["id"], "element")
-    if settings.mask == "content" and not _holds_text(masked):
+    if settings.mask == "content" and not untag(masked):
         raise UserError(
             "the document without its masked elements holds no text",
             "leave the record out, or mask a smaller share",
@@ -115,12 +116,6 @@ def _mask(document: Document, settings: Settings, *key: str | int) -> str:
     """The document with a share of its elements masked, drawn by the seed and a key."""
     rng = random_for(settings.seed, *key)
     return document.mask(settings.mask_ratio, rng, content=settings.mask == "content")
-
-
-def _holds_text(html: str) -> bool:
-    from structkit.structure.html.elements import untag
-
-    return bool(untag(html))
 
 
 def _text(record: Record, settings: Settings) -> str:

@@ -121,7 +121,7 @@ def search(settings: Settings, *, encoding: TextEncoding | None = None) -> Itera
     if settings.similarity is None and said != "dot":
         settings = replace(settings, similarity=said)
     query_id = None
-    with _embedded(settings) if encodes else nullcontext(settings) as settings:
+    with _with_embeddings(settings) if encodes else nullcontext(settings) as settings:
         for query_id, hits in _rankings(settings, method, queries, encoding):
             yield from run_records(query_id, hits)
     if query_id is None:
@@ -159,7 +159,7 @@ def holds_texts(corpus: Sequence[str]) -> bool:
 
 
 @contextmanager
-def _embedded(settings: Settings) -> Iterator[Settings]:
+def _with_embeddings(settings: Settings) -> Iterator[Settings]:
     """The settings with a corpus of embeddings, made of its texts by the model of the queries."""
     from structkit.embeddings.writing import VectorFiles
     from structkit.learning.encoding.encoding import Encoding

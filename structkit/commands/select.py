@@ -103,7 +103,7 @@ def select(settings: Settings) -> Stage:
     [[], [{'id': '1', 'kind': 'lead'}]]
     """
     selection = Selection(settings)
-    return Stage(selection.chosen, selection.changed)
+    return Stage(selection.choose, selection.change)
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Condition:
                 status=2,
             )
         field, sign, value = match.groups()
-        pattern = compiled(value, name) if "~" in sign else re.compile(rf"\A{re.escape(value)}\Z")
+        pattern = pattern_of(value, name) if "~" in sign else re.compile(rf"\A{re.escape(value)}\Z")
         return cls(field, pattern, not sign.startswith("!"))
 
     def passes(self, record: Record) -> bool:
@@ -144,7 +144,7 @@ class Condition:
         return any(map(self.pattern.search, items(value))) == self.expected
 
 
-def compiled(pattern: str, name: str) -> re.Pattern[str]:
+def pattern_of(pattern: str, name: str) -> re.Pattern[str]:
     """The regular expression in a setting."""
     try:
         return re.compile(pattern)
@@ -179,7 +179,7 @@ class Changes:
         for twice in {name for name in new if new.count(name) > 1}:
             raise UserError(f"{flag('rename')} names {twice} twice", "leave one out", status=2)
         cuts = [_sides(text, "strip", "FIELD=REGEX") for text in strip]
-        self.strip = [(name, compiled(pattern, "strip")) for name, pattern in cuts]
+        self.strip = [(name, pattern_of(pattern, "strip")) for name, pattern in cuts]
         sides = [_sides(text, "set", "FIELD=TEXT or FIELD:=JSON") for text in values]
         self.values = dict(_value(*each) for each in sides)
         # the fields that records are expected to have
@@ -233,7 +233,7 @@ class Partners:
     without the field never passes.
 
     >>> partners = Partners("titles.jsonl", "doc_id", {"d1": {"id": "d1", "title": "Tea"}})
-    >>> partners.joined({"id": "q1", "doc_id": "d1"})
+    >>> partners.join({"id": "q1", "doc_id": "d1"})
     {'id': 'q1', 'doc_id': 'd1', 'title': 'Tea'}
     """
 
@@ -263,7 +263,7 @@ class Partners:
             of_values[name] = record if whole else {}
         return cls(path, ours, of_values, expected)
 
-    def joined(self, record: Record) -> Record | None:
+    def join(self, record: Record) -> Record | None:
         """The record with the fields of its partner that it lacks; None without a partner."""
         name = identity(record, self.field)
         partner = None if name is None else self.records.get(name)
@@ -298,20 +298,20 @@ class Selection:
         self._unseen = dict.fromkeys([*fields, *self.changes.names])  # that no record had so far
         self._first: Record = {}
 
-    def chosen(self, record: Record) -> Iterator[Record]:
+    def choose(self, record: Record) -> Iterator[Record]:
         """The record, if it passes all conditions."""
-        self._look(record)
+        self._note(record)
         if all(condition.passes(record) for condition in self.conditions):
             yield record
 
-    def changed(self, records: Iterable[Record]) -> Iterator[Record]:
+    def change(self, records: Iterable[Record]) -> Iterator[Record]:
         """So many of the chosen records, joined and changed; then reports what was odd."""
-        for record in self._counted(records):
+        for record in self._limit(records):
             for partners in self.joins:
-                joined = partners.joined(record)
+                joined = partners.join(record)
                 self._alone[partners.path] += joined is None
                 record = joined or record
-            self._look(record)
+            self._note(record)
             yield self.changes.made(record)
         for path, count in (+self._alone).items():
             say(f"{count:,} record{'s' * (count > 1)} without a partner in {path}")
@@ -319,13 +319,13 @@ class Selection:
             hint = guess(name, self._first)
             say(f'no record has the field "{name}"; {hint}the first has: {", ".join(self._first)}')
 
-    def _look(self, record: Record) -> None:
+    def _note(self, record: Record) -> None:
         """Forget the fields that the record has."""
         self._first = self._first or record
         for name in [name for name in self._unseen if lookup(record, name) is not ABSENT]:
             del self._unseen[name]
 
-    def _counted(self, records: Iterable[Record]) -> Iterable[Record]:
+    def _limit(self, records: Iterable[Record]) -> Iterable[Record]:
         if self.settings.head:
             return islice(records, self.settings.head)
         if count := self.settings.sample:

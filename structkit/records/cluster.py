@@ -103,7 +103,7 @@ class _Cluster(Executor):
                 signal.signal(number, signal.getsignal(number))
             self.processors = max(1, int(ray.cluster_resources().get("CPU", 1)))
             self.errors = ray.exceptions
-            self.task = ray.remote(max_retries=RETRIES)(_shipped(work))
+            self.task = ray.remote(max_retries=RETRIES)(_portable(work))
             self.opened = opened.pop_all()
 
     def submit(self, _do: object, task: Any) -> Future[Any]:  # type: ignore[override]
@@ -144,7 +144,7 @@ def _ask(address: str) -> None:
         ) from None
 
 
-def _shipped(work: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _portable(work: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The work as a function that processes on any machine can load."""
     version, most, spelling = __version__, maximum_bytes(), surface()
 

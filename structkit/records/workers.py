@@ -122,9 +122,9 @@ class Workers(Pool[Block, Outcome]):
     ) -> Iterator[Iterator[bytes]]:
         """The lines of what the stage makes of `records`, which counts them, some at a time."""
         with closing(self.results(records.lines.blocks(BLOCK))) as results:
-            yield self._taken(results, records, reject)
+            yield self._outputs(results, records, reject)
 
-    def _taken(
+    def _outputs(
         self, results: Iterable[Outcome], records: Records, reject: Callable[[Rejected], None]
     ) -> Iterator[bytes]:
         for done in results:
