@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from structkit.command import Command
 from structkit.records.jsonl import Record
 from structkit.searching.options import RunOutput, RunSettings
-from structkit.settings import file_setting, setting
+from structkit.settings import file_setting, offline_setting, setting
 
 RANKERS, FITTING = "Rankers", "Fitting weights"
+# settings that are a ranker's
+OF_RANKERS = ("embeddings", "query_embeddings", "model", "document_field", "offline")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +40,25 @@ class Settings(RunSettings):
         "maxsim: embeddings of the documents, .npy or JSONL.", group=RANKERS
     )
     query_embeddings: str | None = file_setting("maxsim: embeddings of the queries.", group=RANKERS)
+    model: str | None = setting(
+        None,
+        "cross-encoder: model folder, or a hub name.",
+        short="-m",
+        reads=True,
+        group=RANKERS,
+    )
+    document_field: str | None = setting(
+        None, "cross-encoder: field with a document's text.", group=RANKERS
+    )
+    search_weight: float = setting(
+        1.0,
+        "Weight of the run's own scores; 0: the rankers' alone.",
+        low=0.0,
+        high=1e6,
+        excludes="fit",
+        group=RANKERS,
+    )
+    offline: bool = offline_setting()
     fit: str | None = file_setting(
         "Instead of a run, write the weights of these rankers that fit judged queries.",
         metavar="QRELS",
@@ -76,8 +97,9 @@ def rerank(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]
     from structkit.searching.fusion import by_query, min_max, weighted_sum
 
     weights = choose(settings.for_, settings.weights, settings.ranker)
-    named = {name: getattr(settings, name) for name in ("embeddings", "query_embeddings")}
-    order = weights.ranking({name: path for name, path in named.items() if path is not None})
+    given = {name: getattr(settings, name) for name in OF_RANKERS}
+    order = weights.ranking({name: value for name, value in given.items() if value})
+    order = replace(order, search=settings.search_weight)
     run, *others = [read_run(path, for_columns=for_columns) for path in settings.runs]
     if others:  # the mean of the scaled scores
         runs = [run, *others]
@@ -117,5 +139,6 @@ COMMAND = Command(
     examples="""
 structkit rerank run.jsonl --corpus functions.jsonl --queries functions.jsonl --for code -k 10
 structkit rerank run.jsonl --corpus functions.jsonl --queries functions.jsonl --ranker path-words=1
+structkit rerank run.jsonl --corpus functions.jsonl --queries functions.jsonl --ranker cross-encoder -m models/reranker
 """,
 )

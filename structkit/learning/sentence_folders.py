@@ -7,11 +7,11 @@ Normalize. Source: sentence-transformers 6.2, `base/modules` and `sentence_trans
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, program
 from structkit.learning.json_files import AGAIN, damaged, json_of
 
 Facts = dict[str, Any]
@@ -53,6 +53,8 @@ HARMLESS |= {"model_max_length", "use_cache", "device_map", "low_cpu_mem_usage"}
 TEXT = {"method": "forward", "method_output_name": "last_hidden_state"}
 # what a Transformer must be set to, if it is set
 PLAIN = {"transformer_task": "feature-extraction", "module_output_name": "token_embeddings"}
+LOGITS = {"method_output_name": "logits"}
+SCORES = {"transformer_task": "sequence-classification", "module_output_name": "scores"}
 KEYWORDS = (
     *("model_args", "tokenizer_args", "config_args"),
     *("model_kwargs", "processor_kwargs", "config_kwargs"),
@@ -189,14 +191,53 @@ def _settings(place: Path) -> Facts:
     return said
 
 
-def _reading(folder: Path, said: Facts) -> Facts:
+def cross_encoder_facts(folder: Path, *, encoder: bool = False) -> Facts:
+    """Return what the folder of a cross-encoder says of itself, or of an encoder that becomes one.
+
+    `transformer` is the folder of the model itself, `activation` the name of what makes a score of
+    its output, `lengths` and `lower_case` how it reads texts. Errors: `UserError` for what cannot
+    be reproduced.
+    """
+    try:
+        return _cross_encoder_facts(folder, encoder)
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        problem = f"a JSON file of the cross-encoder {folder} is malformed ({error!r:.200})"
+        raise UserError(problem, AGAIN) from None
+
+
+def _cross_encoder_facts(folder: Path, encoder: bool) -> Facts:
+    modules = json_of(folder / "modules.json") or [{"type": f"{OLD}Transformer", "path": ""}]
+    named = [(_kind(folder, each["type"]), _inside(folder, each["path"])) for each in modules]
+    kinds = [kind for kind, _ in named]
+    if kinds[: 1 if encoder else None] != ["Transformer"]:
+        raise UserError(
+            f"the model {folder} is not a Transformer alone, so that it is no cross-encoder that "
+            "structkit can compute",
+            f"name a folder of {program('train')} cross-encoder, or of a CrossEncoder",
+        )
+    place = named[0][1]
+    config, about = json_of(place / "config.json") or {}, json_of(folder / ABOUT) or {}
+    prompt = (about.get("prompts") or {}).get(about.get("default_prompt_name"))
+    if prompt and not encoder:
+        problem = f"the cross-encoder {folder} has the prompt {prompt!r:.80}"
+        raise UserError(problem, "use a cross-encoder without a default prompt")
+    before = config.get("sbert_ce_default_activation_function")
+    own = (config.get("sentence_transformers") or {}).get("activation_fn", before)
+    facts = {"transformer": place, "activation": about.get("activation_fn") or own}
+    said = _settings(place)
+    embeds = said.get("transformer_task", "") == PLAIN["transformer_task"]
+    usual = (PLAIN, TEXT) if encoder and embeds else (SCORES, TEXT | LOGITS)
+    return facts | _reading(folder, said, *usual)
+
+
+def _reading(
+    folder: Path, said: Facts, usual: Mapping[str, str] = PLAIN, text: Facts = TEXT
+) -> Facts:
     """The lengths and the case of texts. Errors: settings that structkit does not follow."""
-    strange = [
-        f"{key} {said[key]}" for key, usual in PLAIN.items() if said.get(key, usual) != usual
-    ]
+    strange = [f"{key} {said[key]}" for key in usual if said.get(key, usual[key]) != usual[key]]
     strange += [key for key in ("query_expansion", "processing_kwargs") if said.get(key)]
-    inputs = said.get("modality_config") or {"text": TEXT}
-    if "message" in inputs or inputs.get("text") != TEXT:
+    inputs = said.get("modality_config") or {"text": text}
+    if "message" in inputs or inputs.get("text") != text:
         strange.append(f"modality_config {', '.join(inputs)}")  # texts go through a chat template
     for name in KEYWORDS:
         strange += [f"{name} {key}" for key in sorted(set(said.get(name) or ()) - HARMLESS)]

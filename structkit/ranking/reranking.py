@@ -58,7 +58,7 @@ class Candidate(NamedTuple):
 class Ranker(Contract):
     """A file of rankers/: one signal of how well a hit answers.
 
-    Its flags are those of `rerank`: embeddings, query_embeddings.
+    Its flags are those of `rerank`: embeddings, query_embeddings, model, document_field.
     """
 
     weight: ClassVar[float] = 0.2
@@ -126,12 +126,14 @@ class Ranking:
     """How hits are ordered: rankers with their weights, and how hits of a group are treated.
 
     Hits with the same value in the field `group` are a group. A hit's score is multiplied by
-    `repeats` for each better one of its group; with 0 only the best is kept.
+    `repeats` for each better one of its group; with 0 only the best is kept. `search` is the weight
+    of the hits' own scores.
     """
 
     rankers: tuple[tuple[Ranker, float], ...] = ()
     group: str | None = None
     repeats: float = 0.0
+    search: float = 1.0
 
     def group_of(self, doc_id: str, record: Record) -> str:
         """What the hits of a group have in common; a hit without the field is a group alone."""
@@ -162,7 +164,7 @@ def rerank(
     if not hits:
         return []
     candidates = candidates_of(hits, records)
-    total = np.array([each.score for each in candidates])  # (hits,)
+    total = ranking.search * np.array([each.score for each in candidates])  # (hits,)
     for ranker, weight in ranking.rankers:
         total += weight * ranker.scores(query, candidates)
     summed = dict(zip((each.doc_id for each in candidates), total.tolist(), strict=True))
@@ -210,8 +212,9 @@ class Weights:
             rankers.append((ranker, kind.weight if weight is None else weight))
         for name in given:
             if name not in taken:
-                remedy = f"add {flag('ranker', 'maxsim')}"
-                raise UserError(f"no ranker takes {flag(name)}", remedy, status=2)
+                other = "maxsim" if "embeddings" in name else "cross-encoder"
+                problem, remedy = f"no ranker takes {flag(name)}", f"add {flag('ranker', other)}"
+                raise UserError(problem, remedy, status=2)
         return Ranking(tuple(rankers), self.group, self.repeats)
 
     def record(self) -> Record:

@@ -29,11 +29,11 @@ from structkit.learning.encoders.models import (
     new_model,
     train_tokenizer,
 )
-from structkit.learning.encoders.settings import EncoderSettings
+from structkit.learning.encoders.settings import EncoderSettings, StartSettings
 from structkit.learning.folders import model_folder, own_facts
 from structkit.learning.training.devices import share
 from structkit.learning.training.module import TrainingModule, adamw, seed_parameters
-from structkit.learning.training.settings import Step
+from structkit.learning.training.settings import GradientSettings, Step
 from structkit.learning.training.spool import Spool
 from structkit.progress import say
 from structkit.records.jsonl import Record
@@ -224,7 +224,7 @@ def duplicates(queries: Sequence[Hashable], documents: Sequence[Hashable]) -> Te
     return torch.tensor(rows)
 
 
-def negatives_of(settings: EncoderSettings, spool: Spool, usual: int = 1) -> int:
+def negatives_of(settings: StartSettings, spool: Spool, usual: int = 1) -> int:
     """How many negatives each query gets: the setting, or the usual number where records have any.
 
     A record with fewer uses what it has. Errors: `UserError` if no record has so many.
@@ -246,7 +246,7 @@ def negatives_of(settings: EncoderSettings, spool: Spool, usual: int = 1) -> int
     return wanted
 
 
-def check_contrast(spool: Spool, settings: EncoderSettings, negatives: int) -> None:
+def check_contrast(spool: Spool, settings: GradientSettings, negatives: int) -> None:
     """Raise if no query can have a negative: the loss would always be 0."""
     if not negatives and min(len(spool), settings.batch_size) < 2 and settings.max_steps != 0:
         raise UserError(

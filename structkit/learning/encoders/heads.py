@@ -64,7 +64,7 @@ class Dense(nn.Module):
         check_regular(folder)
         config = json_of(folder / CONFIG)
         try:
-            activation = _activation(config.get("activation_function"), folder)
+            activation = activation_of(config.get("activation_function"), folder)
             with torch.device("meta"):  # it takes no memory before its weights are known to fit
                 dense = cls(config, activation)
             ends = (config.get(f"module_{end}_name") for end in ("input", "output"))
@@ -101,8 +101,8 @@ def _weights(folder: Path) -> dict[str, Tensor]:
     return weights
 
 
-def _activation(path: str | None, folder: Path) -> nn.Module:
-    """The activation of that name; Tanh where there is none."""
+def activation_of(path: str | None, folder: Path) -> nn.Module:
+    """Return the activation of that name, Tanh where there is none. Errors: an unknown one."""
     home, _, name = (path or "torch.nn.Tanh").rpartition(".")
     if home not in HOMES or name not in ACTIVATIONS:
         problem = f"names the activation {path:.80}, which structkit does not run"

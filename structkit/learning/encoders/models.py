@@ -205,7 +205,7 @@ def train_tokenizer(
     first = f"{CLS} " if cls else ""
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{first}$A {EOS}",
-        pair=f"{first}$A {EOS} $B {EOS}",
+        pair=f"{first}$A {EOS} $B:1 {EOS}:1",  # types of tokens, for a cross-encoder
         special_tokens=[(EOS, 1), (CLS, 3)],
     )
     return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
@@ -300,20 +300,9 @@ def new_model(
     head: bool = False,
 ) -> Any:
     """An untrained model whose parameters depend only on torch's seed."""
-    width, inner, heads, layers, decoder_layers = SIZES[size]
     if architecture == "bert":
-        return BertModel(
-            BertConfig(
-                vocab_size=len(tokenizer),
-                hidden_size=width,
-                intermediate_size=inner,
-                num_attention_heads=heads,
-                num_hidden_layers=layers,
-                pad_token_id=tokenizer.pad_token_id,
-                max_position_embeddings=1024,
-            ),
-            add_pooling_layer=False,
-        )
+        return BertModel(bert_config(size, tokenizer), add_pooling_layer=False)
+    width, inner, heads, layers, decoder_layers = SIZES[size]
     config = T5Config(  # type: ignore[call-arg]
         initializer_factor=FACTOR,
         vocab_size=len(tokenizer),
@@ -333,6 +322,21 @@ def new_model(
             if not name.startswith("embed_tokens"):
                 weight /= FACTOR  # all initial values are proportional to it
     return model
+
+
+def bert_config(size: str, tokenizer: PreTrainedTokenizerFast, **more: Any) -> BertConfig:
+    """The configuration of a BERT from scratch."""
+    width, inner, heads, layers, _ = SIZES[size]
+    return BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=width,
+        intermediate_size=inner,
+        num_attention_heads=heads,
+        num_hidden_layers=layers,
+        pad_token_id=tokenizer.pad_token_id,
+        max_position_embeddings=1024,
+        **more,
+    )
 
 
 TABLES = ("position_embeddings", "embed_positions", "wpe")  # of positions, by their last names

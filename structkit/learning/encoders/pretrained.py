@@ -88,8 +88,8 @@ def encoder_class(name: Path, config: Any) -> Any:
     return getattr(module, f"{family}Encoder", None)
 
 
-def check_tokenizer(folder: Path, tokenizer: Any, model: Any) -> None:
-    """Raise for a tokenizer whose tokens the model cannot read."""
+def check_tokenizer(folder: Path, tokenizer: Any, model: Any, *, typed: bool = False) -> None:
+    """Raise for a tokenizer whose tokens the model cannot read, or whose types, unless `typed`."""
     if not isinstance(tokenizer.model_max_length, int | float):
         raise ValueError(f"model_max_length is not a number: {tokenizer.model_max_length!r:.80}")
     rows = getattr(model.get_input_embeddings(), "num_embeddings", None)
@@ -101,7 +101,7 @@ def check_tokenizer(folder: Path, tokenizer: Any, model: Any) -> None:
             "resize the table (resize_token_embeddings of transformers), train it, and save it",
         )
     types = tokenizer("a").get("token_type_ids") if callable(tokenizer) else None
-    if any(types or ()) and "token_type_ids" in signature(model.forward).parameters:
+    if not typed and any(types or ()) and "token_type_ids" in signature(model.forward).parameters:
         problem = f"the model {folder} reads types of tokens, which structkit does not give it"
         raise UserError(problem, "use another model")
 

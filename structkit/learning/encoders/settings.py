@@ -28,17 +28,14 @@ COSINES = 0.05  # the usual temperature of scores between -1 and 1
 
 
 @dataclass(frozen=True)
-class ModelSettings:
-    """What an encoder is, how it reads a text, and how embeddings are compared."""
+class StartSettings:
+    """What a transformer starts from, and how many negatives a query has."""
 
     model: str | None = setting(
         None,
         "start from this model: a local folder, a hub name, or minilm (an extra); without it, "
         "from scratch",
         group="common",
-    )
-    architecture: str = setting(
-        "t5", "kind of model from scratch", choices=("t5", "bert"), group="model"
     )
     size: str = setting(
         "mini",
@@ -48,6 +45,22 @@ class ModelSettings:
     )
     vocabulary_size: int = setting(
         8000, "tokens of a tokenizer trained on the records", low=400, high=1_000_000, group="model"
+    )
+    negatives_per_query: int | None = setting(
+        None,
+        "negatives per query, drawn in each epoch; default 1 where records have negatives",
+        low=0,
+        high=10_000,
+        group="loss",
+    )
+
+
+@dataclass(frozen=True)
+class ModelSettings(StartSettings):
+    """What an encoder is, how it reads a text, and how embeddings are compared."""
+
+    architecture: str = setting(
+        "t5", "kind of model from scratch", choices=("t5", "bert"), group="model"
     )
     tag_tokens: bool | None = setting(
         None, "make each structure tag one token; default: only in seal from scratch", group="model"
@@ -86,18 +99,11 @@ class ModelSettings:
         group="loss",
     )
     symmetric: bool = setting(False, "add the loss from documents to queries", group="loss")
-    negatives_per_query: int | None = setting(
-        None,
-        "negatives per query, drawn in each epoch; default 1 where records have negatives",
-        low=0,
-        high=10_000,
-        group="loss",
-    )
 
 
 @dataclass(frozen=True)
-class EncoderSettings(GradientSettings, ModelSettings):
-    """The settings of all encoders; in the help, those of the model come first."""
+class ChunkSettings(GradientSettings):
+    """How a batch of any size fits into memory."""
 
     bf16: bool = setting(False, "compute in bfloat16 where it is safe", group="speed")
     chunk_size: int = setting(
@@ -108,6 +114,11 @@ class EncoderSettings(GradientSettings, ModelSettings):
         high=1_000_000,
         group="speed",
     )
+
+
+@dataclass(frozen=True)
+class EncoderSettings(ChunkSettings, ModelSettings):
+    """The settings of all encoders; in the help, those of the model come first."""
 
     @property
     def start(self) -> str | None:

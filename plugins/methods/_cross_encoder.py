@@ -1,0 +1,160 @@
+"""The training of a cross-encoder: which pairs a batch has, their losses, in pieces that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from tokenizers import Encoding
+from torch import Tensor, nn
+from torch.nn import functional
+
+from structkit.errors import UserError, flag, program
+from structkit.learning.encoders.cross_encoder import (
+    CrossEncoder,
+    Pair,
+    new_cross_encoder,
+    start_cross_encoder,
+)
+from structkit.learning.encoders.dual_encoder import check_contrast, negatives_of
+from structkit.learning.folders import model_folder
+from structkit.learning.training.devices import share, total
+from structkit.learning.training.module import TrainingModule, adamw, seed_parameters
+from structkit.learning.training.settings import Step
+from structkit.learning.training.spool import Spool
+from structkit.progress import say
+from structkit.records.jsonl import Record
+from structkit.seeds import random_for
+
+if TYPE_CHECKING:
+    from .cross_encoder import Method
+
+NEGATIVES = 4  # of a query, where no setting says so
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The pairs of this process's queries, each positive before its negatives."""
+
+    inputs: list[Encoding]
+    sizes: list[int]  # pairs of each query
+    queries: int  # of the whole batch
+    pairs: int
+
+    def chunks(self, size: int) -> Iterator[tuple[list[Encoding], list[int]]]:
+        """The pairs of whole queries, at most `size` where one query has no more; 0: all."""
+        first = 0
+        some = list[int]()
+        for count in self.sizes:
+            if size and some and sum(some) + count > size:
+                yield self.inputs[first : first + sum(some)], some
+                first, some = first + sum(some), []
+            some.append(count)
+        if some:
+            yield self.inputs[first:], some
+
+
+class CrossEncoderTraining(TrainingModule):
+    """Scores of a query's positive and of its negatives, compared or judged one by one."""
+
+    settings: Method
+
+    def __init__(self, settings: Method, encoder: CrossEncoder, negatives: int, others: int):
+        super().__init__(settings)
+        self.encoder, self.negatives, self.others = encoder, negatives, others
+        self.truncation = encoder.truncation
+
+    def batch(self, records: list[Record], step: Step) -> Groups:
+        """The pairs of this process's share of the records."""
+        groups = [self.group(records[at], records, step) for at in _places(len(records))]
+        pairs = [pair for group in groups for pair in group]
+        inputs = self.encoder.inputs(pairs) if pairs else []
+        return Groups(inputs, list(map(len, groups)), len(records), round(total(len(pairs))))
+
+    def group(self, record: Record, records: Sequence[Record], step: Step) -> list[Pair]:
+        """A query with its positive, then with the negatives that are drawn in this epoch.
+
+        Without negatives of its own, they are positives of other queries of the batch.
+        """
+        texts, count = record.get("negatives", []), self.negatives
+        if not texts or not count:
+            same = {each["positive"] for each in records if each["query"] == record["query"]}
+            positives = dict.fromkeys(each["positive"] for each in records)
+            texts, count = [each for each in positives if each not in same], self.others
+        draw = random_for(self.settings.seed, record["id"], step.stage, step.epoch)
+        drawn = draw.sample(texts, min(count, len(texts)))
+        return [(record["query"], text) for text in (record["positive"], *drawn)]
+
+    def backward(self, inputs: Groups) -> dict[str, float]:
+        """Add the gradients of a batch, some queries at a time; returns its loss."""
+        loss = 0.0
+        device = self.encoder.device
+        for chunk, sizes in inputs.chunks(self.settings.chunk_size):
+            with torch.autocast(device.type, torch.bfloat16, enabled=self.settings.bf16):
+                logits = self.encoder.logits(chunk)
+            part = self.objective(logits, sizes, inputs)
+            part.backward()  # type: ignore[no-untyped-call]
+            loss += part.item()
+        return {"loss": total(loss)}
+
+    def objective(self, logits: Tensor, sizes: Sequence[int], batch: Groups) -> Tensor:
+        """What some queries add to the loss of a batch; `logits` are those of their pairs."""
+        first = torch.tensor([0, *sizes[:-1]], device=logits.device).cumsum(0)  # (queries,)
+        if self.settings.loss == "binary":
+            labels = torch.zeros_like(logits).index_fill(0, first, 1.0)
+            summed = functional.binary_cross_entropy_with_logits(logits, labels, reduction="sum")
+            return summed / batch.pairs
+        rows = nn.utils.rnn.pad_sequence(
+            list(torch.split(logits, list(sizes))), batch_first=True, padding_value=float("-inf")
+        )  # (queries, most pairs)
+        return (
+            functional.cross_entropy(rows, torch.zeros_like(first), reduction="sum") / batch.queries
+        )
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        return adamw(self, self.settings.learning_rate)
+
+    def save(self, folder: Path) -> None:
+        self.encoder.save(folder)
+
+    def facts(self) -> dict[str, Any]:
+        return {"lengths": {"pair": self.encoder.length}}
+
+
+def _places(records: int) -> range:
+    """The places of this process's records in a batch."""
+    own = share(records)
+    return range(own.start, own.stop)
+
+
+def build(settings: Method, spool: Spool) -> CrossEncoderTraining:
+    """The training of a new cross-encoder, or of the start model. Errors: no negatives."""
+    binary, wanted = settings.loss == "binary", settings.negatives_per_query
+    negatives = negatives_of(settings, spool, NEGATIVES) if spool.most_negatives or binary else 0
+    if binary and not negatives:
+        raise UserError(
+            f"no record has negatives, which {flag('loss', 'binary')} needs",
+            f"add them with {program('pair')} {flag('negatives_from')}, or use "
+            f"{flag('loss', 'cross-entropy')}",
+        ).at(spool.source)
+    if not binary:
+        check_contrast(spool, settings, negatives)
+        if not negatives or spool.fewest_negatives[0] == 0:
+            say("a query without negatives is compared with positives of others in its batch")
+    seed_parameters(settings.seed)
+    activation = nn.Sigmoid() if settings.activation == "sigmoid" else nn.Identity()
+    if settings.model:
+        folder = model_folder(settings.model, offline=True)
+        encoder = start_cross_encoder(folder, length=settings.pair_length, activation=activation)
+    else:
+        encoder = new_cross_encoder(
+            spool.texts([*settings.needs, *settings.optional]),
+            size=settings.size,
+            vocabulary_size=settings.vocabulary_size,
+            length=settings.pair_length,
+            activation=activation,
+        )
+    return CrossEncoderTraining(settings, encoder, negatives, wanted or NEGATIVES)

@@ -1,0 +1,80 @@
+"""A cross-encoder: query and document are read as one text, which gives one score, for rerank.
+
+    cross-entropy = - log( exp(s(q, d+)) / sum over d in {d+} and N of exp(s(q, d)) ), mean over q
+    binary        = - log sigmoid(s(q, d+)) and - log(1 - sigmoid(s(q, d))), mean over all pairs
+
+N are the query's negatives. With cross-entropy, a query without any takes positives of other
+records of its batch. Records: `query`, `positive`, optional `negatives`.
+Source: Nogueira and Cho 2019, "Passage Re-ranking with BERT" (arXiv 1901.04085).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from structkit.errors import UserError, flag
+from structkit.learning.encoders.settings import ChunkSettings, StartSettings
+from structkit.learning.training.settings import LENGTH
+from structkit.learning.training.spool import Spool
+from structkit.plugin import setting
+from structkit.records.jsonl import Record
+
+if TYPE_CHECKING:
+    from ._cross_encoder import CrossEncoderTraining
+
+
+@dataclass(frozen=True)
+class Method(ChunkSettings, StartSettings):
+    """Settings of a cross-encoder. From scratch, it is a BERT."""
+
+    example: ClassVar[str] = "structkit train cross-encoder examples.jsonl -o models/reranker"
+    usage: ClassVar[str] = "rerank run.jsonl --ranker cross-encoder --model {title} …"
+    shared: ClassVar[bool] = True
+
+    pair_length: int | None = setting(
+        None,
+        "maximum tokens of a query and a document together; default: 512, or as many as the model "
+        "reads",
+        low=8,
+        high=LENGTH,
+        group="texts",
+    )
+    loss: Literal["cross-entropy", "binary"] = setting(
+        "cross-entropy", "compare a positive with its negatives, or judge each pair", group="loss"
+    )
+    activation: Literal["sigmoid", "identity"] = setting(
+        "sigmoid",
+        "what makes a score of the model's output: sigmoid, 0 … 1; identity, as a teacher's",
+        group="model",
+    )
+    negatives_per_query: int | None = setting(
+        None,
+        "negatives per query, drawn in each epoch; default 4, or as many as records have",
+        "sentence-transformers",
+    )
+    chunk_size: int = setting(0, "pairs in memory at a time, for batches of any size; 0: all")
+    batch_size: int = setting(16, "queries in one step")
+    learning_rate: float = setting(2e-5, source="sentence-transformers")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.loss == "binary" and self.negatives_per_query == 0:
+            none, other = flag("negatives_per_query", 0), flag("loss", "cross-entropy")
+            problem = f"{flag('loss', 'binary')} needs negatives, but {none} gives none"
+            raise UserError(problem, f"leave it out, or use {other}", status=2)
+
+    @property
+    def start(self) -> str | None:
+        return self.model
+
+    def build(self, spool: Spool) -> CrossEncoderTraining:
+        from ._cross_encoder import build
+
+        return build(self, spool)
+
+    @classmethod
+    def load(cls, folder: Any, facts: Record) -> Any:
+        from structkit.learning.encoders.cross_encoder import load_cross_encoder
+
+        return load_cross_encoder(folder)

@@ -1,0 +1,234 @@
+"""A cross-encoder: a model that reads a query and a document as one text, and gives one score.
+
+It is a sequence classifier of transformers with one label. Its folder is read as sentence-
+transformers 6.2 reads that of a `CrossEncoder`, and is written so that all versions load it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tokenizers import Encoding
+from torch import Tensor, nn
+from transformers import (
+    AutoConfig,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    BertForSequenceClassification,
+)
+
+from structkit.embeddings.vectors import Vectors
+from structkit.errors import UserError, flag, program
+from structkit.learning.encoders.heads import activation_of
+from structkit.learning.encoders.models import (
+    DAMAGE,
+    PLAIN,
+    SAFE,
+    bert_config,
+    explain,
+    positions,
+    train_tokenizer,
+)
+from structkit.learning.encoders.pretrained import (
+    check_model,
+    check_tokenizer,
+    lower_case,
+    natural_length,
+)
+from structkit.learning.folders import has_facts, read_facts
+from structkit.learning.sentence_folders import ABOUT, cross_encoder_facts
+from structkit.learning.static import is_table
+from structkit.learning.training.settings import LENGTH
+from structkit.learning.training.tokens import Truncation
+from structkit.progress import say
+from structkit.records.jsonl import Record
+from structkit.records.output import write_json
+
+PIECE = 16  # pairs that a CPU computes at a time
+USUAL = 512  # tokens of a pair, where the model can read more
+Pair = tuple[str, str]  # a query and a document
+
+
+class CrossEncoder(nn.Module):
+    """A classifier with one label, its tokenizer, and how its output becomes a score.
+
+    `length` is the most tokens of a pair: of one that is longer, the longer text is cut.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, length: int, activation: nn.Module) -> None:
+        super().__init__()
+        if not tokenizer.is_fast:
+            problem = "the model's tokenizer has no tokenizer.json"
+            raise UserError(problem, "convert it with transformers")
+        if tokenizer.pad_token_id is None:  # any masked token will do
+            tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
+        if model.config.pad_token_id is None:  # by which decoders find the last token
+            model.config.pad_token_id = tokenizer.pad_token_id
+        self.model, self.tokenizer, self.activation = model, tokenizer, activation
+        self.length = min(length, positions(model) or LENGTH)
+        self.truncation = Truncation()
+        self._takes = inspect.signature(model.forward).parameters
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
+
+    def inputs(self, pairs: Sequence[Pair]) -> list[Encoding]:
+        """Pairs as tokens; longer ones are cut and counted."""
+        queries, documents = zip(*pairs, strict=True)
+        read = self.tokenizer(
+            list(queries), list(documents), truncation="longest_first", max_length=self.length
+        )
+        encodings: list[Encoding] = read.encodings
+        cut = sum(bool(encoding.overflowing) for encoding in encodings)
+        self.truncation.count("pair", len(pairs), cut)
+        return encodings
+
+    def batch(self, inputs: Sequence[Encoding]) -> dict[str, Tensor]:
+        """Some inputs, padded as the model's tokenizer does, on the model's device."""
+        rows = [{"input_ids": each.ids, "token_type_ids": each.type_ids} for each in inputs]
+        padded = self.tokenizer.pad({name: [row[name] for row in rows] for name in rows[0]})
+        known = {*self.tokenizer.model_input_names, "attention_mask"} & self._takes.keys()
+        tensors = {name: torch.tensor(padded[name]) for name in padded if name in known}
+        return {name: each.to(self.device) for name, each in tensors.items()}
+
+    def logits(self, inputs: Sequence[Encoding]) -> Tensor:
+        """The model's outputs, (inputs,), of which pieces of about equal lengths are computed."""
+        size = PIECE if self.device.type == "cpu" else len(inputs)
+        order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]))
+        outputs = [
+            self.model(**self.batch([inputs[place] for place in order[start : start + size]]))
+            for start in range(0, len(order), size)
+        ]
+        logits = torch.cat([each.logits[:, 0].float() for each in outputs])
+        return logits[torch.tensor(order, device=self.device).argsort()]
+
+    def scores(self, inputs: Sequence[Encoding]) -> Vectors:
+        """The score of each input, (inputs,)."""
+        with torch.inference_mode():
+            scores: Vectors = self.activation(self.logits(inputs)).cpu().numpy()
+        return scores
+
+    def save(self, folder: Path) -> None:
+        """Write the model, its tokenizer, and what names the activation in each version."""
+        kind = type(self.activation)
+        named = f"{kind.__module__}.{kind.__name__}"
+        self.tokenizer.model_max_length = self.length
+        self.model.config.sentence_transformers = {"activation_fn": named}
+        self.model.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+        versions = {"transformers": version("transformers"), "pytorch": torch.__version__}
+        about = {"__version__": versions, "model_type": "CrossEncoder", "activation_fn": named}
+        write_json(folder / ABOUT, about)
+
+
+def new_cross_encoder(
+    texts: Any, *, size: str, vocabulary_size: int, length: int | None, activation: nn.Module
+) -> CrossEncoder:
+    """Return an untrained BERT with a tokenizer that is trained on texts."""
+    tokenizer = train_tokenizer(texts, vocabulary_size, cls=True)
+    model = BertForSequenceClassification(bert_config(size, tokenizer, num_labels=1))
+    return CrossEncoder(model, tokenizer, length or USUAL, activation)
+
+
+def start_cross_encoder(folder: Path, *, length: int | None, activation: nn.Module) -> CrossEncoder:
+    """Return the encoder or cross-encoder of a folder, to be trained; a missing head is new."""
+    model, tokenizer, facts = _load(folder, new_head=True)
+    if length is None:
+        natural = min(USUAL, natural_length(tokenizer, model.config))
+        length = facts.get("lengths", {}).get("document", natural)
+    most = positions(model)
+    if most and length > most:
+        named = flag("pair_length", length)
+        say(f"the model reads at most {most} tokens: {named} becomes {most}")
+    return after_first_pair(CrossEncoder(model, tokenizer, length, activation), folder)
+
+
+def load_cross_encoder(folder: Path) -> CrossEncoder:
+    """Return the trained cross-encoder in a folder, of structkit or of sentence-transformers.
+
+    Errors: `UserError` for another kind of model, for more than one label, and for a damaged file.
+    """
+    model, tokenizer, facts = _load(folder, new_head=False)
+    natural = natural_length(tokenizer, model.config)
+    length = facts.get("lengths", {}).get("document", natural)
+    activation = activation_of(facts["activation"] or "torch.nn.Sigmoid", folder)
+    return after_first_pair(CrossEncoder(model, tokenizer, length, activation), folder).eval()
+
+
+def after_first_pair(encoder: CrossEncoder, folder: Path) -> CrossEncoder:
+    """Return the cross-encoder of a folder, after a first pair: damaged files raise here."""
+    try:
+        scores = encoder.scores(encoder.inputs([("a", "a")]))
+    except DAMAGE as error:
+        raise explain(folder, error) from None
+    if not np.isfinite(scores).all():
+        raise spoiled_scores(str(folder))
+    encoder.truncation.drain()
+    return encoder
+
+
+def spoiled_scores(model: str) -> UserError:
+    """Return the error for a model that gives scores that are not finite."""
+    remedy = f"train it again, with a lower {flag('learning_rate')}"
+    return UserError(f"the scores of the cross-encoder {model} are not finite", remedy)
+
+
+def _load(folder: Path, *, new_head: bool) -> tuple[Any, Any, Record]:
+    """The classifier and the tokenizer of a folder, and what it says of itself."""
+    if new_head and has_facts(folder):  # ours, whose modules may be unknown elsewhere
+        facts: Record = {"transformer": folder, "lower_case": read_facts(folder).get("lower_case")}
+    else:
+        facts = cross_encoder_facts(folder, encoder=new_head)
+    place = facts["transformer"]
+    if is_table(place):
+        problem = f"the model {folder} is a table of token vectors, which reads no pairs"
+        raise UserError(problem, "name an encoder such as BERT")
+    check_model(place)
+    try:
+        config = AutoConfig.from_pretrained(place, **PLAIN)
+        labels, config.num_labels = config.num_labels, 1
+        if not new_head and labels != 1:
+            raise _no_cross_encoder(folder, f"has {labels} labels")
+        kind: Any = AutoModelForSequenceClassification
+        model, loading = kind.from_pretrained(
+            place, config=config, ignore_mismatched_sizes=new_head, output_loading_info=True, **SAFE
+        )
+        tokenizer = AutoTokenizer.from_pretrained(place, **PLAIN)
+        _check_weights(folder, model, loading, new_head=new_head)
+        check_tokenizer(folder, tokenizer, model, typed=True)
+    except UserError:
+        raise
+    except Exception as error:
+        # tokenizers has no class of its own: it raises Exception itself
+        if not isinstance(error, DAMAGE) and type(error) is not Exception:
+            raise
+        raise explain(folder, error) from None
+    if facts.get("lower_case"):
+        lower_case(tokenizer)
+    return model.float(), tokenizer, facts
+
+
+def _check_weights(folder: Path, model: Any, loading: Record, *, new_head: bool) -> None:
+    """Raise if weights of the encoder itself are missing, or any where no head may be new."""
+    inner = f"{model.base_model_prefix}."
+    missing = {*loading["missing_keys"], *(each[0] for each in loading["mismatched_keys"])}
+    own = {key for key in missing if key.startswith(inner) and "pooler." not in key}
+    decoder = {key for key in own if key.startswith(f"{inner}decoder.")}
+    if missing and not new_head:
+        raise _no_cross_encoder(folder, f"lacks {len(missing)} weights ({min(missing)}, …)")
+    if own - decoder:
+        raise ValueError(f"it lacks {len(own)} weights ({min(own)}, …)")
+    if decoder:
+        say(f"the model {folder} has no decoder, which its classifier reads: a new one is added")
+
+
+def _no_cross_encoder(folder: Path, why: str) -> UserError:
+    remedy = f"train one: {program('train')} cross-encoder"
+    return UserError(f"the model {folder} {why}: it is no cross-encoder with one score", remedy)
