@@ -29,7 +29,9 @@ class Method(ChunkSettings, StartSettings):
     """Settings of a cross-encoder. From scratch, it is a BERT."""
 
     example: ClassVar[str] = "structkit train cross-encoder examples.jsonl -o models/reranker"
-    usage: ClassVar[str] = "rerank run.jsonl --ranker cross-encoder --model {title} …"
+    usage: ClassVar[str] = (
+        "rerank run.jsonl --corpus docs.jsonl --queries queries.jsonl --ranker cross-encoder -m {}"
+    )
     shared: ClassVar[bool] = True
 
     pair_length: int | None = setting(

@@ -23,6 +23,7 @@ class Method(GradientSettings):
     """Settings of the span parser, which has about 1.7 million parameters."""
 
     example: ClassVar[str] = "structkit train span-parser trees.jsonl -o models/span-parser"
+    usage: ClassVar[str] = "parse-trees texts.jsonl -m {} -o out.jsonl"
     records: ClassVar[str] = "`tree`, in brackets"
     needs: ClassVar[tuple[str, ...]] = ("tree",)
     optional: ClassVar[tuple[str, ...]] = ()

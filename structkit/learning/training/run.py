@@ -296,7 +296,6 @@ def write_card(folder: Path, name: str, method: Method, spool: Spool, title: str
         if (value := getattr(method, each.name)) not in (None, each.default)
     }
     flags = [word for setting, value in changed.items() for word in _flag(setting, value)]
-    use = "parse-trees" if name == "span-parser" else "encode"
     there = loads_there(folder)
     lines = [
         f"---\n{about_model(name, method, there=there)}---\n",
@@ -304,7 +303,7 @@ def write_card(folder: Path, name: str, method: Method, spool: Spool, title: str
         f"Trained by structkit {__version__} on {len(spool):,} records of sha256 {spool.hash}:\n",
         f"    {shlex.join(['structkit', 'train', name, *flags])}\n",
         "To use it:\n",
-        f"    {shlex.join(['structkit', use, 'texts.jsonl', '-m', title, '-o', 'out.jsonl'])}\n",
+        f"    structkit {method.usage.format(shlex.quote(title))}\n",
         *([SNIPPET.format(title=title)] if there else ()),
     ]
     (folder / CARD).write_text("\n".join(lines), encoding="utf-8")

@@ -68,6 +68,9 @@ class Method(Contract):
     example: ClassVar[str] = ""
     """A command that trains it, for the end of its help."""
 
+    usage: ClassVar[str] = "encode texts.jsonl -m {} -o out.jsonl"
+    """A command that uses the model `{}`, for its card."""
+
     seed: int = setting(
         0,
         "seed of parameters, order, dropout and draws",

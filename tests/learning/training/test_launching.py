@@ -192,6 +192,11 @@ def cases(folder):
         for values in (ENCODER, ENCODER | {"chunk_size": 2}):
             records = Records.read([str(folder / "train.jsonl")])
             found.append((name, values, Spool(records, load("method", name)(**values).prepare)))
+    pairs = {name: value for name, value in ENCODER.items() if name != "temperature"}
+    for values in (pairs, pairs | {"chunk_size": 2}, pairs | {"loss": "binary"}):
+        records = Records.read([str(folder / "train.jsonl")])
+        method = load("method", "cross-encoder")(**values)
+        found.append(("cross-encoder", values, Spool(records, method.prepare)))
     return found
 
 

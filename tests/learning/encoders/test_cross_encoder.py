@@ -1,0 +1,378 @@
+"""Cross-encoders: scores of sentence-transformers' `CrossEncoder`, both ways; losses by hand."""
+
+import json
+
+import pytest
+import torch
+import transformers
+from sentence_transformers import CrossEncoder
+from sentence_transformers.cross_encoder.losses import BinaryCrossEntropyLoss
+from tokenizers import processors
+from torch import nn
+
+from structkit import rerank
+from structkit.errors import UserError
+from structkit.learning.encoders.cross_encoder import load_cross_encoder
+from structkit.learning.training.settings import Step
+from structkit.learning.training.spool import Spool
+from structkit.records.jsonl import Records
+from structkit.registry import load
+from tests.jsonl import write
+from tests.learning.encoders.zoo import ARCHITECTURES, DECODERS, edit, sentence_folder, tokenizer
+from tests.learning.training.materials import small_bert, train_on, weights, write_pairs
+
+QUERIES = ["a b", "x Y", "c d e f " * 9]
+DOCUMENTS = ["A b C d E", "x", "a", "g h i " * 30, "b a"]
+PAIRS = [(query, document) for query in QUERIES for document in DOCUMENTS]
+SCRATCH = {"size": "tiny", "vocabulary_size": 400}
+NEAR = {"rel": 0, "abs": 1e-5}
+
+
+def theirs(folder, **options):
+    """The scores that sentence-transformers gives."""
+    return CrossEncoder(str(folder), device="cpu", **options).predict(PAIRS).tolist()
+
+
+def ours(folder):
+    encoder = load_cross_encoder(folder)
+    return encoder.scores(encoder.inputs(PAIRS)).tolist()
+
+
+def reranked(folder, **options):
+    """The scores of the ranker for all pairs, by `rerank`."""
+    queries = [{"id": str(n), "query": text} for n, text in enumerate(QUERIES)]
+    corpus = [{"id": str(n), "text": text} for n, text in enumerate(DOCUMENTS)]
+    run = [
+        {"query_id": query["id"], "doc_id": document["id"], "score": n}
+        for query in queries
+        for n, document in enumerate(corpus)
+    ]
+    options = {"ranker": ["cross-encoder=1"], "search_weight": 0.0} | options
+    rows = rerank(runs=run, corpus=corpus, queries=queries, model=str(folder), **options)
+    scores = {(row["query_id"], row["doc_id"]): row["score"] for row in rows}
+    return [scores[q["id"], d["id"]] for q in queries for d in corpus]
+
+
+def typed_tokenizer(**more):
+    """A tokenizer like BERT's: the second text has tokens of type 1."""
+    made = tokenizer(**more)
+    made.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>",
+        pair="<s> $A </s> $B:1 </s>:1",
+        special_tokens=[("<s>", 2), ("</s>", 1)],
+    )
+    return made
+
+
+def classifier(place, name, *, labels=1, typed=False, **of_tokenizer):
+    """A folder of a random sequence classifier, as transformers writes it."""
+    torch.manual_seed(len(name))
+    config = getattr(transformers, f"{name}Config")(**ARCHITECTURES[name], num_labels=labels)
+    made = getattr(transformers, f"{name}ForSequenceClassification")(config).eval()
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.mul_(3 if parameter.dim() > 1 else 1)
+    made.save_pretrained(place)
+    kind = typed_tokenizer if typed else tokenizer
+    kind(specials=name not in DECODERS, **of_tokenizer).save_pretrained(place)
+    return place
+
+
+@pytest.mark.parametrize("values", [{}, {"activation": "identity", "pair_length": 16}])
+def test_sentence_transformers_loads_what_is_trained(tmp_path, values):
+    records = write_pairs(tmp_path / "records.jsonl")
+    train_on(records, "cross-encoder", tmp_path / "model", **SCRATCH, **values, max_steps=2)
+    expected = theirs(tmp_path / "model")
+    assert len(set(expected)) > 5
+    assert expected == pytest.approx(reranked(tmp_path / "model"), **NEAR)
+
+
+KINDS = ["Bert", "Roberta", "DistilBert", "Electra", "DebertaV2", "ModernBert", "Albert", "MPNet"]
+KINDS += ["XLNet", "GPT2", "Llama", "Qwen3", "T5", "Bart"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        each if each in ("Bert", "Roberta") else pytest.param(each, marks=pytest.mark.long)
+        for each in KINDS
+    ],
+)
+@pytest.mark.parametrize("activation", [nn.Sigmoid(), nn.Identity()])
+def test_folders_of_sentence_transformers_load(tmp_path, name, activation):
+    start = classifier(
+        tmp_path / "plain", name, typed=name in ("Bert", "XLNet"), model_max_length=19
+    )
+    made = CrossEncoder(str(start), device="cpu", activation_fn=activation)
+    made.save_pretrained(str(tmp_path / "saved"))
+    expected = theirs(tmp_path / "saved")
+    assert len({round(score, 5) for score in expected}) > 5
+    assert expected == pytest.approx(ours(tmp_path / "saved"), rel=1e-4, abs=1e-5)
+    assert expected == pytest.approx(reranked(tmp_path / "saved"), rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("config", "kind"),
+    [
+        ({}, nn.Sigmoid),
+        (
+            {"sentence_transformers": {"activation_fn": "torch.nn.modules.linear.Identity"}},
+            nn.Identity,
+        ),
+        ({"sbert_ce_default_activation_function": "torch.nn.modules.linear.Identity"}, nn.Identity),
+        ({"sbert_ce_default_activation_function": "torch.nn.modules.activation.Tanh"}, nn.Tanh),
+    ],
+)
+def test_older_folders_load(tmp_path, config, kind):
+    folder = classifier(tmp_path / "model", "Bert", typed=True)
+    edit(folder / "config.json", **config)
+    assert theirs(folder) == pytest.approx(ours(folder), **NEAR)
+    assert kind is type(load_cross_encoder(folder).activation)
+
+
+@pytest.mark.parametrize("name", ["sentence_bert_config.json", None])
+def test_a_length_of_its_own_counts(tmp_path, name):
+    folder = classifier(
+        tmp_path / "model", "Bert", typed=True, **({} if name else {"model_max_length": 9})
+    )
+    if name:
+        CrossEncoder(str(folder), device="cpu").save_pretrained(str(tmp_path / "saved"))
+        folder = tmp_path / "saved"
+        edit(folder / name, max_seq_length=9)
+    assert theirs(folder) == pytest.approx(ours(folder), **NEAR)
+    assert 9 == load_cross_encoder(folder).length
+
+
+def broken(place, what):
+    """A folder that is no cross-encoder with one score."""
+    if what == "encoder":
+        return sentence_folder(place, "Bert")
+    folder = classifier(place / "plain", "Bert", labels=3 if what == "labels" else 1)
+    made = CrossEncoder(str(folder), device="cpu")
+    made.save_pretrained(str(place / "saved"))
+    folder = place / "saved"
+    if what == "activation":
+        edit(folder / "config_sentence_transformers.json", activation_fn="mine.Activation")
+    if what == "prompt":
+        more = {"prompts": {"web": "search: "}, "default_prompt_name": "web"}
+        edit(folder / "config_sentence_transformers.json", **more)
+    if what == "task":
+        edit(folder / "sentence_bert_config.json", transformer_task="text-generation")
+    if what == "weights":
+        (folder / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:-9])
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("encoder", "is not a Transformer alone, so that it is no cross-encoder"),
+        (
+            "labels",
+            "has 3 labels: it is no cross-encoder with one score; train one: structkit train",
+        ),
+        ("activation", "names the activation mine.Activation, which structkit does not run"),
+        ("prompt", "has the prompt 'search: '"),
+        ("task", "sets transformer_task text-generation"),
+        ("weights", "cannot be loaded"),
+    ],
+)
+def test_what_is_no_cross_encoder_is_refused(tmp_path, what, message):
+    with pytest.raises(UserError, match=message):
+        load_cross_encoder(broken(tmp_path / "model", what))
+
+
+def test_a_plain_encoder_has_no_head(tmp_path):
+    small_bert(tmp_path / "bert")
+    with pytest.raises(UserError, match="labels|lacks"):
+        load_cross_encoder(tmp_path / "bert")
+
+
+def test_the_model_is_needed_and_only_for_its_ranker(tmp_path):
+    with pytest.raises(UserError, match="ranker cross-encoder needs model; name a folder of train"):
+        list(rerank(runs=[], corpus=[], queries=[], ranker=["cross-encoder"]))
+    with pytest.raises(UserError, match="no ranker takes model; add ranker='cross-encoder'"):
+        list(rerank(runs=[], corpus=[], queries=[], model=str(tmp_path)))
+
+
+def built(tmp_path, records, **values):
+    """A training, without dropout, and its only batch."""
+    file = tmp_path / "records.jsonl"
+    write(file, *records)
+    method = load("method", "cross-encoder")(**SCRATCH | values).complete()
+    spool = Spool(Records.read([str(file)]), method.prepare)
+    module = method.build(spool).eval()
+    step = Step(0, "train", 0, list(range(len(spool))))
+    return module, module.batch([spool[n] for n in step.indices], step)
+
+
+RAGGED = [
+    {"id": "1", "query": "red", "positive": "red house", "negatives": ["blue", "a tree", "car"]},
+    {"id": "2", "query": "green", "positive": "green car", "negatives": ["black door"]},
+    {"id": "3", "query": "white", "positive": "white shirt", "negatives": ["x", "a tree " * 40]},
+]
+
+
+def gradient(module, batch):
+    module.zero_grad(set_to_none=True)
+    parts = module.backward(batch)
+    named = module.named_parameters()
+    return parts, {name: weight.grad.clone() for name, weight in named if weight.grad is not None}
+
+
+@pytest.mark.parametrize("chunk", [0, 1, 4])
+def test_cross_entropy_is_that_of_each_query_alone(tmp_path, chunk):
+    module, batch = built(tmp_path, RAGGED, chunk_size=chunk)
+    parts, found = gradient(module, batch)
+    encoder, losses = module.encoder, []
+    for record in RAGGED:
+        pairs = [(record["query"], text) for text in (record["positive"], *record["negatives"])]
+        scores = torch.cat([encoder.logits(encoder.inputs([pair])) for pair in pairs])
+        losses.append(scores.logsumexp(0) - scores[0])
+    loss = torch.stack(losses).mean()
+    assert loss.item() == pytest.approx(parts["loss"], abs=1e-6)
+    expected = torch.autograd.grad(loss, [dict(module.named_parameters())[name] for name in found])
+    for each, own in zip(expected, found.values(), strict=True):
+        torch.testing.assert_close(own, each, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("chunk", [0, 2])
+def test_binary_is_the_loss_of_sentence_transformers(tmp_path, chunk):
+    module, batch = built(tmp_path, RAGGED, loss="binary", chunk_size=chunk)
+    parts, _ = gradient(module, batch)
+    module.save(tmp_path / "model")
+    peer = CrossEncoder(str(tmp_path / "model"), device="cpu")
+    pairs = [
+        (record["query"], text, label)
+        for record in RAGGED
+        for text, label in (
+            (record["positive"], 1.0),
+            *((each, 0.0) for each in record["negatives"]),
+        )
+    ]
+    queries, documents, labels = map(list, zip(*pairs, strict=True))
+    peer.eval()
+    expected = BinaryCrossEntropyLoss(peer)([queries, documents], torch.tensor(labels))
+    assert expected.item() == pytest.approx(parts["loss"], abs=1e-6)
+
+
+def test_a_query_without_negatives_takes_other_positives(tmp_path):
+    records = [
+        {"id": "1", "query": "red", "positive": "a"},
+        {"id": "2", "query": "red", "positive": "b"},  # another answer to the same query
+        {"id": "3", "query": "green", "positive": "c"},
+        {"id": "4", "query": "white", "positive": "a"},
+    ]
+    module, batch = built(tmp_path, records)
+    step = Step(0, "train", 0, [0, 1, 2, 3])
+    groups = [module.group(record, records, step) for record in records]
+    assert [{"c"}, {"c"}, {"a", "b"}, {"b", "c"}] == [{d for _, d in g[1:]} for g in groups]
+    assert ["a", "b", "c", "a"] == [group[0][1] for group in groups]
+    assert [2, 2, 3, 3] == batch.sizes
+    few, batch = built(tmp_path, RAGGED, negatives_per_query=0)
+    assert [3, 3, 3] == batch.sizes  # their own negatives are not used
+    one, batch = built(tmp_path, [*RAGGED, records[1]], negatives_per_query=1)
+    assert [2, 2, 2, 2] == batch.sizes
+
+
+@pytest.mark.parametrize(
+    ("records", "values", "message"),
+    [
+        (
+            [{"query": "a", "positive": "b"}] * 3,
+            {"loss": "binary"},
+            "no record has negatives, which",
+        ),
+        (
+            RAGGED,
+            {"loss": "binary", "negatives_per_query": 0},
+            "needs negatives, but --negatives-per",
+        ),
+        (RAGGED, {"negatives_per_query": 5}, "no record has more than 3 negatives"),
+        ([{"query": "a", "positive": "b"}], {}, "1 records in batches of 16 give no negatives"),
+        (RAGGED, {"loss": "hinge"}, "no --loss .hinge.; there are: binary, cross-entropy"),
+        (RAGGED, {"pair_length": 2}, "--pair-length 2 is not in"),
+    ],
+)
+def test_what_cannot_be_learned_says_so(tmp_path, records, values, message):
+    with pytest.raises(UserError, match=message):
+        built(tmp_path, records, **values)
+
+
+@pytest.mark.parametrize("kind", ["ours", "sentence-transformers", "t5", "cross-encoder", "labels"])
+def test_it_starts_from_any_encoder(tmp_path, kind, capsys):
+    records = write_pairs(tmp_path / "records.jsonl")
+    start = tmp_path / "start"
+    if kind in ("ours", "t5"):
+        architecture = "bert" if kind == "ours" else "t5"
+        train_on(records, "contrastive", start, **SCRATCH, architecture=architecture, max_steps=1)
+    elif kind == "sentence-transformers":
+        sentence_folder(start, "Roberta", pooling=("cls", "mean"), model_max_length=17)
+    else:
+        classifier(start, "Bert", labels=3 if kind == "labels" else 1, typed=True)
+    values = {"model": str(start), "max_steps": 2, "batch_size": 4}
+    train_on(records, "cross-encoder", tmp_path / "model", quiet=False, **values)
+    assert ("has no decoder" in capsys.readouterr().err) == (kind == "t5")
+    assert theirs(tmp_path / "model") == pytest.approx(reranked(tmp_path / "model"), **NEAR)
+    if kind == "cross-encoder":
+        values["max_steps"] = 0
+        train_on(records, "cross-encoder", tmp_path / "same", **values)
+        assert ours(start) == pytest.approx(ours(tmp_path / "same"), **NEAR)
+
+
+def test_a_table_reads_no_pairs(tmp_path):
+    with pytest.raises(UserError, match="is a table of token vectors, which reads no pairs"):
+        built(tmp_path, RAGGED, model="builtin")
+
+
+def test_a_resumed_training_is_the_same(tmp_path, monkeypatch):
+    from structkit.learning.training.run import train
+    from structkit.learning.training.settings import RunOptions
+
+    records = write_pairs(tmp_path / "records.jsonl")
+    values = SCRATCH | {"batch_size": 4, "epochs": 2, "validate": str(records)}
+    train_on(records, "cross-encoder", tmp_path / "whole", **values)
+    method = load("method", "cross-encoder")(**values)
+    output = str(tmp_path / "model")
+    Training = load("method", "cross-encoder")
+    kind = type(method.complete().build(Spool(Records.read([str(records)]), method.prepare)))
+    plain, left = kind.backward, [9]
+
+    def stopping(self, inputs):
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+        return plain(self, inputs)
+
+    assert isinstance(method, Training)
+    monkeypatch.setattr(kind, "backward", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        train(
+            "cross-encoder",
+            method,
+            [str(records)],
+            RunOptions(output=output, save_every=3, quiet=True),
+        )
+    summary = train("cross-encoder", method, [str(records)], RunOptions(output=output, resume=True))
+    assert 6 == summary["steps"]
+    assert weights(tmp_path / "whole") == weights(tmp_path / "model")
+    facts = json.loads((tmp_path / "model" / "structkit.json").read_text())
+    assert {"pair": 512} == facts["lengths"]
+
+
+def test_it_learns_what_a_query_has_in_common_with_a_document(tmp_path):
+    words = "red green blue black white house tree car door shirt".split()
+    records = [
+        {
+            "id": str(n),
+            "query": word,
+            "positive": f"{word} {words[n - 3]}",
+            "negatives": [words[n - 1]],
+        }
+        for n, word in enumerate(words)
+    ]
+    write(tmp_path / "records.jsonl", *records)
+    values = SCRATCH | {"epochs": 60, "batch_size": 10, "learning_rate": 3e-3, "bf16": True}
+    summary = train_on(tmp_path / "records.jsonl", "cross-encoder", tmp_path / "model", **values)
+    losses = summary["losses"]["loss"]
+    assert losses["last"] < losses["first"] / 4
