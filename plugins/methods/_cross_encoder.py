@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 from tokenizers import Encoding
@@ -20,6 +20,7 @@ from structkit.learning.encoders.cross_encoder import (
     start_cross_encoder,
 )
 from structkit.learning.encoders.dual_encoder import check_contrast, negatives_of
+from structkit.learning.encoders.settings import TransformerSettings
 from structkit.learning.folders import model_folder
 from structkit.learning.training.devices import share, total
 from structkit.learning.training.module import TrainingModule, adamw, seed_parameters
@@ -29,10 +30,18 @@ from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.seeds import random_for
 
-if TYPE_CHECKING:
-    from .cross_encoder import Method
-
 NEGATIVES = 4  # of a query, where no setting says so
+
+
+class PairSettings(Protocol):
+    """How pairs are read and judged; source: the method `cross-encoder`."""
+
+    @property
+    def pair_length(self) -> int | None: ...
+    @property
+    def loss(self) -> str: ...
+    @property
+    def activation(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -60,10 +69,19 @@ class Groups:
 class CrossEncoderTraining(TrainingModule):
     """Scores of a query's positive and of its negatives, compared or judged one by one."""
 
-    settings: Method
+    settings: TransformerSettings
 
-    def __init__(self, settings: Method, encoder: CrossEncoder, negatives: int, others: int):
+    def __init__(
+        self,
+        settings: TransformerSettings,
+        encoder: CrossEncoder,
+        negatives: int,
+        others: int,
+        *,
+        binary: bool,
+    ) -> None:
         super().__init__(settings)
+        self.binary = binary
         self.encoder, self.negatives, self.others = encoder, negatives, others
         self.truncation = encoder.truncation
 
@@ -103,7 +121,7 @@ class CrossEncoderTraining(TrainingModule):
     def objective(self, logits: Tensor, sizes: Sequence[int], batch: Groups) -> Tensor:
         """What some queries add to the loss of a batch; `logits` are those of their pairs."""
         first = torch.tensor([0, *sizes[:-1]], device=logits.device).cumsum(0)  # (queries,)
-        if self.settings.loss == "binary":
+        if self.binary:
             labels = torch.zeros_like(logits).index_fill(0, first, 1.0)
             summed = functional.binary_cross_entropy_with_logits(logits, labels, reduction="sum")
             return summed / batch.pairs
@@ -130,9 +148,11 @@ def _places(records: int) -> range:
     return range(own.start, own.stop)
 
 
-def build(settings: Method, spool: Spool) -> CrossEncoderTraining:
+def build(
+    settings: TransformerSettings, spool: Spool, *, pairs: PairSettings
+) -> CrossEncoderTraining:
     """The training of a new cross-encoder, or of the start model. Errors: no negatives."""
-    binary, wanted = settings.loss == "binary", settings.negatives_per_query
+    binary, wanted = pairs.loss == "binary", settings.negatives_per_query
     negatives = negatives_of(settings, spool, NEGATIVES) if spool.most_negatives or binary else 0
     if binary and not negatives:
         raise UserError(
@@ -145,16 +165,17 @@ def build(settings: Method, spool: Spool) -> CrossEncoderTraining:
         if not negatives or spool.fewest_negatives[0] == 0:
             say("a query without negatives is compared with positives of others in its batch")
     seed_parameters(settings.seed)
-    activation = nn.Sigmoid() if settings.activation == "sigmoid" else nn.Identity()
+    activation = nn.Sigmoid() if pairs.activation == "sigmoid" else nn.Identity()
     if settings.model:
         folder = model_folder(settings.model, offline=True)
-        encoder = start_cross_encoder(folder, length=settings.pair_length, activation=activation)
+        encoder = start_cross_encoder(folder, length=pairs.pair_length, activation=activation)
     else:
         encoder = new_cross_encoder(
             spool.texts([*settings.needs, *settings.optional]),
             size=settings.size,
             vocabulary_size=settings.vocabulary_size,
-            length=settings.pair_length,
+            length=pairs.pair_length,
             activation=activation,
         )
-    return CrossEncoderTraining(settings, encoder, negatives, wanted or NEGATIVES)
+    others = wanted or NEGATIVES
+    return CrossEncoderTraining(settings, encoder, negatives, others, binary=binary)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from structkit.errors import UserError, flag
-from structkit.learning.encoders.settings import ChunkSettings, StartSettings
+from structkit.learning.encoders.settings import TransformerSettings
 from structkit.learning.training.settings import LENGTH
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Method(ChunkSettings, StartSettings):
+class Method(TransformerSettings):
     """Settings of a cross-encoder. From scratch, it is a BERT."""
 
     example: ClassVar[str] = "structkit train cross-encoder examples.jsonl -o models/reranker"
@@ -66,14 +66,10 @@ class Method(ChunkSettings, StartSettings):
             problem = f"{flag('loss', 'binary')} needs negatives, but {none} gives none"
             raise UserError(problem, f"leave it out, or use {other}", status=2)
 
-    @property
-    def start(self) -> str | None:
-        return self.model
-
     def build(self, spool: Spool) -> CrossEncoderTraining:
         from ._cross_encoder import build
 
-        return build(self, spool)
+        return build(self, spool, pairs=self)
 
     @classmethod
     def load(cls, folder: Any, facts: Record) -> Any:

@@ -117,6 +117,15 @@ class ChunkSettings(GradientSettings):
 
 
 @dataclass(frozen=True)
+class TransformerSettings(ChunkSettings, StartSettings):
+    """The settings of a transformer that gives no embeddings."""
+
+    @property
+    def start(self) -> str | None:
+        return self.model
+
+
+@dataclass(frozen=True)
 class EncoderSettings(ChunkSettings, ModelSettings):
     """The settings of all encoders; in the help, those of the model come first."""
 
