@@ -26,6 +26,8 @@ from structkit.searching.words import question_words
 if TYPE_CHECKING:
     from structkit.asking.meaning import Meaning  # a folder without a model has none
 
+LONG, SEVERAL = 40, 12  # words from which one line, and several lines, are a report
+
 
 def answers(
     folder: Folder,
@@ -38,10 +40,16 @@ def answers(
     """The k best passages and their records, best first; `globs` choose their files.
 
     Each has a word of the question, or another one with its stem, or is closer to its meaning than
-    chance; the others only count in how the scores are scaled.
+    chance; the others only count in how the scores are scaled. A question as long as the report of
+    a fault is taken apart.
     """
     depth = max(k, DEPTH)
     chosen = chosen_passages(folder, globs)
+    if is_report(question) and not folder.is_of_pages:
+        from structkit.asking.localizing import localize  # short questions do not need them
+        from structkit.asking.report import Report
+
+        return localize(folder, Report.of(question), k, chosen)
     asked, postings = question_words(question), folder.index.postings
     if folder.is_of_pages:
         counts = postings.counts_of(asked)
@@ -56,6 +64,25 @@ def answers(
     ranked = rerank(Query("1", question), hits, by_id, ranking, len(hits))
     found = {records[n]["id"] for n in records if by_word[n] > 0 or beyond[n]}
     return [(hit, by_id[hit.doc_id]) for hit in ranked if hit.doc_id in found][:k]
+
+
+def is_report(question: str) -> bool:
+    r"""Whether a question is as long as a report, or has several lines.
+
+    >>> is_report("how are faults\nreported?"), is_report("It fails\n\n" + 10 * "so it does ")
+    (False, True)
+    """
+    size = len(question.split())
+    return size >= (SEVERAL if "\n" in question.strip() else LONG)
+
+
+def subject(question: str) -> str:
+    """A question, or what a report is about."""
+    if not is_report(question):
+        return question
+    from structkit.asking.report import Report  # short questions do not need it
+
+    return Report.of(question).subject
 
 
 def fuse(

@@ -54,8 +54,9 @@ class Settings(WalkOptions):
     )
     questions: tuple[str, ...] = setting(
         (),
-        "What to ask. Words without quotes are one question; of quoted ones, each is one. Without "
-        "any, or with -, each line of stdin is a question.",
+        "What to ask: a question, or a whole bug report. Words without quotes are one question; of "
+        "quoted ones, each is one. Without any, or with -, each line of stdin is a question; a "
+        "report with code, a stack trace or paragraphs is one.",
         argument=True,
         metavar="QUESTION",
         parse=unicode,
@@ -179,11 +180,14 @@ def _records(
     query_id: str, question: str, best: Iterable[tuple[Hit, Record]], target: Target
 ) -> Iterator[Record]:
     """Records of the answers to a question, best first."""
+    from structkit.asking.answers import subject
+
+    wanted = subject(question)
     for rank, (hit, record) in enumerate(best, 1):
         path = target.from_here(record["path"])
         doc_id = path + record["id"][len(record["path"]) :]
         answer = {"query_id": query_id, "query": question, "doc_id": doc_id}
-        passage = _passage({**record, "path": path}, question)
+        passage = _passage({**record, "path": path}, wanted)
         yield {**answer, "score": hit.score, "rank": rank, **passage}
 
 
@@ -244,9 +248,10 @@ def _main(settings: Settings, output: ListOutput) -> None:
         with Output(output.output) as file:
             file.write(b"".join(os.fsencode(path) + b"\n" for path in dict.fromkeys(paths)))
     elif found and person:
+        from structkit.asking.answers import subject
         from structkit.searching.listing import write_answers
 
-        write_answers(found, questions, rows=2 * output.context + 1)
+        write_answers(found, [*map(subject, questions)], rows=2 * output.context + 1)
     else:
         write_records(found, output.output)
     if not found:
@@ -275,7 +280,10 @@ def with_questions(settings: Settings) -> Settings:
     if settings.like:
         return settings
     if questions == ("-",) or not (questions or sys.stdin.isatty()):
-        questions = tuple(sys.stdin.buffer.read().decode("utf-8", "replace").splitlines())
+        from structkit.asking.report import is_one
+
+        text = sys.stdin.buffer.read().decode("utf-8-sig", "replace")
+        questions = (text,) if is_one(text) else tuple(text.splitlines())
     elif all(len(each.split()) < 2 for each in questions):  # a shell took a sentence apart
         questions = (" ".join(questions),)
     questions = tuple(filter(None, map(str.strip, questions)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -111,13 +111,15 @@ class Postings:
         columns = (each[order].astype(np.int32) for each in (document, counts))
         return cls(WordList.of(names), lengths, starts, *columns)
 
-    def scores(self, asked: Iterable[str]) -> Floats:
-        """BM25 of each document, (documents,)."""
+    def scores(self, asked: Iterable[str] | Mapping[str, float]) -> Floats:
+        """BM25 of each document, (documents,); words may have weights."""
         total = np.zeros(len(self.lengths))
-        for word in asked:
+        weights = asked if isinstance(asked, Mapping) else Counter(asked)
+        for word, weight in weights.items():
             if (place := self.words.place(word)) is not None:
                 here = self._postings(place)
-                total[self.documents[here]] += self._bm25(self.documents[here], self.counts[here])
+                documents, counts = self.documents[here], self.counts[here]
+                total[documents] += weight * self._bm25(documents, counts)
         return total
 
     def related(self, asked: Iterable[str]) -> Floats:

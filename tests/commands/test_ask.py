@@ -364,3 +364,47 @@ def test_a_first_read_counts_files(ask, tmp_path):
     (tmp_path / "project/one").mkdir()
     (tmp_path / "project/one/a.py").write_text("area = 3\n")
     assert b"read 1 file, 1 passage, in " in ask("one", "area").stderr
+
+
+REPORT = """\
+Values are wrong
+<!-- Thanks! -->
+I computed it in my program, and the value is not that of the book. Please help, it is for my exam.
+
+Traceback (most recent call last):
+  File "/home/me/exam.py", line 1, in <module>
+    print(area(-1))
+  File "/usr/lib/python3/site-packages/src/shapes.py", line 8, in area
+    raise ValueError(radius)
+ValueError: -1
+"""
+
+
+def test_a_report_is_one_question_and_finds_its_trace(ask):
+    fields = ["query_id", "path", "rank"]
+    found = ask(".", REPORT, fields=fields)
+    assert ("1", "src/shapes.py", 1) == found[0]
+    for text in (REPORT, REPORT.replace("\n", "\r\n"), f"\ufeff{REPORT}"):
+        assert found == ask(".", input=text.encode(), fields=fields)
+        assert found == ask(".", "-", input=text.encode(), fields=fields)
+    assert {"docs/notes.md"} >= {
+        path for _, path, _ in ask(".", REPORT, "-g", "*.md", fields=fields)
+    }
+
+
+def test_a_report_of_other_words_has_no_answer(ask):
+    told = ask(".", "zzzqqq xxyyzz\n" + "blorf quux snarg\n" * 5, status=1).stderr
+    assert b"none of its words is there" in told
+
+
+def test_tests_resemble_a_report_and_do_not_answer_it(ask, tmp_path):
+    (tmp_path / "project/tests").mkdir()
+    test = (
+        "def test_area():\n    assert area(-1)  # raises ValueError: -1, that is wrong: the exam\n"
+    )
+    (tmp_path / "project/tests/test_shapes.py").write_text(test)
+    report = "The area of a circle is wrong\n\nMy program gives a wrong value, ValueError: -1, {}."
+    first = ask(".", report.format("in my exam"), fields=["path"])
+    assert "src/shapes.py" == first[0][0]
+    named = ask(".", report.format("see tests/test_shapes.py"), fields=["path"])
+    assert ("tests/test_shapes.py",) in named[:2]
