@@ -16,7 +16,7 @@ from structkit.settings import setting as setting
 
 if TYPE_CHECKING:
     from structkit.formats.interchange import Format as Format
-    from structkit.learning.training.settings import Method as Method
+    from structkit.learning.training.method import Method as Method
     from structkit.learning.training.tokens import Model as Model
     from structkit.ranking.reranking import Ranker as Ranker
     from structkit.searching.hits import Backend as Backend
@@ -28,7 +28,7 @@ MODULES = {
     "Backend": "searching.hits",
     "Format": "formats.interchange",
     "Language": "structure.code.languages",
-    "Method": "learning.training.settings",
+    "Method": "learning.training.method",
     "Model": "learning.training.tokens",
     "Parser": "structure.trees.parsers",
     "Ranker": "ranking.reranking",

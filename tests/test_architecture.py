@@ -18,6 +18,7 @@ FLOORS = (
     ("ground",),
     ("records",),
     ("folders", "embeddings", "structure", "formats"),
+    ("metadata",),
     ("training",),
     ("static", "scoring"),
     ("encoders", "strae", "span_parser", "searching", "collecting"),

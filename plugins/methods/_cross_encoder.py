@@ -23,9 +23,9 @@ from structkit.learning.encoders.dual_encoder import check_contrast, negatives_o
 from structkit.learning.encoders.settings import TransformerSettings
 from structkit.learning.folders import model_folder
 from structkit.learning.training.devices import share, total
-from structkit.learning.training.module import TrainingModule, adamw, seed_parameters
-from structkit.learning.training.settings import Step
+from structkit.learning.training.plan import Step
 from structkit.learning.training.spool import Spool
+from structkit.learning.training.trainer import TrainingModule, adamw, seed_parameters
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.seeds import random_for
@@ -138,7 +138,7 @@ class CrossEncoderTraining(TrainingModule):
     def save(self, folder: Path) -> None:
         self.encoder.save(folder)
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         return {"lengths": {"pair": self.encoder.length}}
 
 

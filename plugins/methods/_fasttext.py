@@ -15,12 +15,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from structkit.learning.folders import WEIGHTS, read_weights, write_weights
-from structkit.learning.json_files import damaged
+from structkit.learning.folders import WEIGHTS, damaged, read_weights, write_weights
 from structkit.learning.strae.subwords import buckets_of
-from structkit.learning.strae.vocabulary import LookedUp, Vocabulary
-from structkit.learning.training.module import TorchModel, TrainingModule
-from structkit.learning.training.settings import Method
+from structkit.learning.strae.vocabulary import Coverage, Vocabulary
+from structkit.learning.training.method import Method
+from structkit.learning.training.torch_model import TorchModel
+from structkit.learning.training.trainer import TrainingModule
 from structkit.records.jsonl import Record
 
 
@@ -50,7 +50,7 @@ class WordVectors(TorchModel):
         self.settings = settings
         self.words, self.buckets = list(words), list(buckets)
         self.table = nn.Parameter(table)
-        self.truncation = self.looked_up = LookedUp(
+        self.truncation = self.coverage = Coverage(
             "share no n-gram with the training words and are ignored"
         )
         self._word = {word: row for row, word in enumerate(self.words)}
@@ -82,7 +82,7 @@ class WordVectors(TorchModel):
     def bag(self, words: Sequence[str]) -> list[list[int]]:
         """The rows of those words that have some."""
         of_words = [rows for word in words if (rows := self.rows(word.lower()))]
-        self.looked_up.add("words", len(words), len(words) - len(of_words))
+        self.coverage.add("words", len(words), len(words) - len(of_words))
         return of_words
 
     def batch(self, inputs: Sequence[list[list[int]]]) -> tuple[Tensor, Tensor, Tensor]:
@@ -136,6 +136,6 @@ class FastTextTraining(TrainingModule):
     def save(self, folder: Path) -> None:
         self.model.save(folder)
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         rows = len(self.model.table)
         return {"normalize": False, "words": len(self.model.words), "rows": rows}

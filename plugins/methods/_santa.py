@@ -27,15 +27,15 @@ from structkit.learning.encoders.dual_encoder import (
     spread,
 )
 from structkit.learning.encoders.encoder import Encoder
-from structkit.learning.encoders.grad_cache import Texts
+from structkit.learning.encoders.grad_cache import LocalTexts
 from structkit.learning.encoders.models import DAMAGE, PLAIN, SAFE
-from structkit.learning.encoders.packing import Tokens, pad
-from structkit.learning.encoders.poolings import decoder_states
+from structkit.learning.encoders.poolings import Tokens, decoder_states, pad
 from structkit.learning.encoders.settings import EncoderSettings
-from structkit.learning.folders import model_folder, own_facts
+from structkit.learning.folders import model_folder
+from structkit.learning.metadata import own_metadata
 from structkit.learning.training.autograd import vocabulary_loss
 from structkit.learning.training.devices import share, total
-from structkit.learning.training.settings import Step
+from structkit.learning.training.plan import Step
 from structkit.learning.training.spool import Spool
 from structkit.progress import say
 from structkit.records.jsonl import Record
@@ -45,7 +45,7 @@ from structkit.structure.spans import Span
 IGNORED = -100  # what cross_entropy leaves out
 
 # this process's share of a field of all records, as tokens of a kind of text
-Take = Callable[[list[Record], str, str], Texts]
+Tokenize = Callable[[list[Record], str, str], LocalTexts]
 
 
 class Losses(Protocol):
@@ -63,49 +63,51 @@ class Losses(Protocol):
 
 @dataclass(frozen=True)
 class MaskedBatch:
-    """Masked documents of a batch, and what is to be predicted, if anything."""
+    """Masked documents of a batch, and the labels, if entities are predicted."""
 
-    texts: Texts  # (batch, document length)
-    wanted: Tokens | Tensor | None = None  # (batch, target length), or (batch, document length)
+    texts: LocalTexts  # (batch, document length)
+    labels: Tokens | Tensor | None = None  # (batch, target length), or (batch, document length)
     count: float = 0.0  # tokens to predict, in the whole batch
 
 
-class Read(NamedTuple):
-    """What is read of some masked documents: embeddings, and states that tell wanted tokens."""
+class HeadOutput(NamedTuple):
+    """Embeddings of some masked documents, and hidden states with the labels to predict."""
 
     embeddings: Tensor  # (rows, dim)
-    states: Tensor  # (tokens, dim)
-    wanted: Tensor  # (tokens,)
+    hidden_states: Tensor  # (tokens, dim)
+    labels: Tensor  # (tokens,)
 
 
-class Predictor(nn.Module):
-    """How the entities of masked documents are predicted."""
-
-    @abstractmethod
-    def masked(self, records: list[Record], take: Take, *, predict: bool) -> MaskedBatch:
-        """The masked documents of a batch, with what is to be predicted where `predict` is set."""
+class EntityHead(nn.Module):
+    """What predicts the entities of masked documents."""
 
     @abstractmethod
-    def wanted(self, wanted: Any, rows: Tensor, length: int) -> Any:
-        """What is to be predicted for some rows, whose documents are `length` tokens long."""
+    def batch(self, records: list[Record], tokenize: Tokenize, *, predict: bool) -> MaskedBatch:
+        """The masked documents of a batch, with labels where `predict` is set."""
 
     @abstractmethod
-    def read(self, encoder: Encoder, states: Tensor, tokens: Tokens, wanted: Any) -> Read:
-        """What states (rows, length, dim) say."""
+    def labels_of(self, labels: Any, rows: Tensor, length: int) -> Any:
+        """The labels of some rows, whose documents are `length` tokens long."""
 
     @abstractmethod
-    def loss(self, encoder: Encoder, states: Tensor, wanted: Tensor) -> Tensor:
-        """The sum of the cross-entropies of the wanted tokens at their states, (tokens, dim)."""
+    def output(
+        self, encoder: Encoder, hidden_states: Tensor, tokens: Tokens, labels: Any
+    ) -> HeadOutput:
+        """The embeddings and predictions of hidden states (rows, length, dim)."""
+
+    @abstractmethod
+    def loss(self, encoder: Encoder, hidden_states: Tensor, labels: Tensor) -> Tensor:
+        """The sum of the cross-entropies of labels (tokens,) at hidden states (tokens, dim)."""
 
 
-class WrittenEntities(Predictor):
+class DecoderHead(EntityHead):
     """A decoder writes the target: `<extra_id_0> first <extra_id_1> second …` (SANTA, eq. 6-7)."""
 
-    def masked(self, records: list[Record], take: Take, *, predict: bool) -> MaskedBatch:
-        texts = take(records, "masked", "document")
+    def batch(self, records: list[Record], tokenize: Tokenize, *, predict: bool) -> MaskedBatch:
+        texts = tokenize(records, "masked", "document")
         if not predict:
             return MaskedBatch(texts)
-        targets = take(records, "target", "target").tokens  # (batch, target length)
+        targets = tokenize(records, "target", "target").tokens  # (batch, target length)
         count = 0
         if targets is not None:
             own = records[share(len(records))]
@@ -114,52 +116,56 @@ class WrittenEntities(Predictor):
             count = int(_real(targets).sum())
         return MaskedBatch(texts, targets, max(1, total(count)))
 
-    def wanted(self, wanted: Tokens, rows: Tensor, length: int) -> Tokens:
-        return wanted.shortened(rows)
+    def labels_of(self, labels: Tokens, rows: Tensor, length: int) -> Tokens:
+        return labels.shortened(rows)
 
-    def read(self, encoder: Encoder, states: Tensor, tokens: Tokens, wanted: Tokens) -> Read:
+    def output(
+        self, encoder: Encoder, hidden_states: Tensor, tokens: Tokens, labels: Tokens
+    ) -> HeadOutput:
         model = encoder.model
-        shifted = wanted.ids.roll(1, dims=1).clamp(min=0)  # (rows, target length)
+        shifted = labels.ids.roll(1, dims=1).clamp(min=0)  # (rows, target length)
         shifted[:, 0] = model.config.decoder_start_token_id
-        decoded = decoder_states(model, shifted, states, tokens.mask)  # (rows, target length, dim)
+        decoded = decoder_states(
+            model, shifted, hidden_states, tokens.mask
+        )  # (rows, target length, dim)
         if encoder.pooling == "first-decoder-token":
             # position 0 has read the start token only: it is the embedding (eq. 1)
             embeddings = encoder.finish(decoded[:, 0])
         else:
-            embeddings = encoder.pooled(states, tokens)
-        real = _real(wanted)  # (rows, target length)
-        return Read(embeddings, decoded[real], wanted.ids[real])
+            embeddings = encoder.pooled(hidden_states, tokens)
+        real = _real(labels)  # (rows, target length)
+        return HeadOutput(embeddings, decoded[real], labels.ids[real])
 
-    def loss(self, encoder: Encoder, states: Tensor, wanted: Tensor) -> Tensor:
+    def loss(self, encoder: Encoder, hidden_states: Tensor, labels: Tensor) -> Tensor:
         model = encoder.model
         if getattr(model.config, "scale_decoder_outputs", model.config.tie_word_embeddings):
-            states = states * model.config.d_model**-0.5
-        scores = model.lm_head(states)  # (tokens, vocabulary)
-        return functional.cross_entropy(scores.float(), wanted, reduction="sum")
+            hidden_states = hidden_states * model.config.d_model**-0.5
+        scores = model.lm_head(hidden_states)  # (tokens, vocabulary)
+        return functional.cross_entropy(scores.float(), labels, reduction="sum")
 
 
-def _real(wanted: Tokens) -> Tensor:
+def _real(labels: Tokens) -> Tensor:
     """Which tokens are predicted."""
-    return wanted.mask.bool() & (wanted.ids != IGNORED)
+    return labels.mask.bool() & (labels.ids != IGNORED)
 
 
-class TokensInPlace(Predictor):
+class MaskedLanguageHead(EntityHead):
     """Without a decoder: the tokens of masked entities are predicted in place (SEAL)."""
 
-    def __init__(self, encoder: Encoder, head: TokenHead) -> None:
+    def __init__(self, encoder: Encoder, head: PredictionHead) -> None:
         super().__init__()
         self.head, self.tokenizing = head, encoder.tokenizing
         self.mask = encoder.tokenizer.mask_token_id
 
-    def masked(self, records: list[Record], take: Take, *, predict: bool) -> MaskedBatch:
+    def batch(self, records: list[Record], tokenize: Tokenize, *, predict: bool) -> MaskedBatch:
         own = records[share(len(records))]
         first, every = share(len(records)).start, len(records)
         if not own:
-            wanted = max(1, total(0)) if predict else 0.0
-            return MaskedBatch(Texts(None, first, every), None, wanted)
+            count = max(1, total(0)) if predict else 0.0
+            return MaskedBatch(LocalTexts(None, first, every), None, count)
         tokens, labels = self.tokens([restore(each["masked"], each["target"]) for each in own])
         device = self.head.bias.device
-        texts = Texts(tokens.to(device), first, every)
+        texts = LocalTexts(tokens.to(device), first, every)
         if not predict:
             return MaskedBatch(texts)
         count = int((labels != IGNORED).sum())
@@ -179,19 +185,23 @@ class TokensInPlace(Predictor):
             tokens.ids[row, places] = self.mask
         return tokens, labels
 
-    def wanted(self, wanted: Tensor, rows: Tensor, length: int) -> Tensor:
-        return wanted[rows, :length]
+    def labels_of(self, labels: Tensor, rows: Tensor, length: int) -> Tensor:
+        return labels[rows, :length]
 
-    def read(self, encoder: Encoder, states: Tensor, tokens: Tokens, wanted: Tensor) -> Read:
-        chosen = wanted != IGNORED  # (rows, length)
-        return Read(encoder.pooled(states, tokens), states[chosen], wanted[chosen])
+    def output(
+        self, encoder: Encoder, hidden_states: Tensor, tokens: Tokens, labels: Tensor
+    ) -> HeadOutput:
+        chosen = labels != IGNORED  # (rows, length)
+        return HeadOutput(
+            encoder.pooled(hidden_states, tokens), hidden_states[chosen], labels[chosen]
+        )
 
-    def loss(self, encoder: Encoder, states: Tensor, wanted: Tensor) -> Tensor:
+    def loss(self, encoder: Encoder, hidden_states: Tensor, labels: Tensor) -> Tensor:
         table = encoder.model.get_input_embeddings().weight  # (vocabulary, dim)
-        return self.head.loss(states, table, wanted)
+        return self.head.loss(hidden_states, table, labels)
 
 
-class TokenHead(nn.Module):
+class PredictionHead(nn.Module):
     """Scores every token of the vocabulary for a state; its last layer is the embedding table."""
 
     def __init__(self, width: int, embeddings: nn.Embedding) -> None:
@@ -202,19 +212,19 @@ class TokenHead(nn.Module):
         nn.init.normal_(self.dense.weight, std=0.02)
         nn.init.zeros_(self.dense.bias)
 
-    def loss(self, states: Tensor, table: Tensor, wanted: Tensor) -> Tensor:
-        """The sum of the cross-entropies of states, (tokens, dim), for the wanted tokens.
+    def loss(self, hidden_states: Tensor, table: Tensor, labels: Tensor) -> Tensor:
+        """The sum of the cross-entropies of hidden states (tokens, dim) for labels (tokens,).
 
         The scores of the vocabulary, (tokens, vocabulary), exist some rows at a time.
         """
-        hidden: Tensor = self.norm(functional.gelu(self.dense(states)))
+        hidden: Tensor = self.norm(functional.gelu(self.dense(hidden_states)))
         exact = torch.promote_types(hidden.dtype, torch.float32)
         hidden, table, bias = (each.to(exact) for each in (hidden, table, self.bias))
         if not len(hidden):
             return hidden.sum()
         with torch.autocast(hidden.device.type, enabled=False):
-            one = torch.ones_like(wanted, dtype=hidden.dtype)
-            return vocabulary_loss(hidden, table, bias, wanted, one)
+            one = torch.ones_like(labels, dtype=hidden.dtype)
+            return vocabulary_loss(hidden, table, bias, labels, one)
 
 
 def overlapping(offsets: Sequence[Span], spans: Sequence[Span]) -> list[int]:
@@ -269,7 +279,7 @@ def restore(masked: str, target: str) -> tuple[str, list[Span]]:
 class Inputs:
     """A batch: what losses need of masked documents, originals, negatives and queries."""
 
-    texts: dict[str, Texts]  # of (batch, length) each, negatives (batch * n, length)
+    texts: dict[str, LocalTexts]  # of (batch, length) each, negatives (batch * n, length)
     masked: MaskedBatch | None
     exclude: Tensor | None  # (batch, batch * (1 + n))
     present: Tensor | None = None  # (batch * n,): which negatives there are, if some are not
@@ -284,7 +294,7 @@ class Santa(DualEncoder[Inputs]):
         losses: Losses,
         encoder: Encoder,
         negatives: int,
-        predictor: Predictor,
+        predictor: EntityHead,
     ) -> None:
         super().__init__(settings, encoder, negatives)
         self.losses, self.predictor = losses, predictor
@@ -292,10 +302,10 @@ class Santa(DualEncoder[Inputs]):
     def batch(self, records: list[Record], step: Step) -> Inputs:
         losses = self.losses
         align, predict = losses.alignment_weight > 0, losses.entity_weight > 0
-        texts: dict[str, Texts] = {}
+        texts: dict[str, LocalTexts] = {}
         masked = None
         if reads_masked(losses):
-            masked = self.predictor.masked(records, self.field, predict=predict)
+            masked = self.predictor.batch(records, self.field, predict=predict)
             texts["masked"] = masked.texts
         documents = self.documents(records, step)
         negatives = [text for place, text in enumerate(documents) if place % (1 + self.negatives)]
@@ -308,29 +318,29 @@ class Santa(DualEncoder[Inputs]):
         exclude = self.excluded(records, documents) if align else None
         return Inputs(texts, masked, exclude, self.present(negatives))
 
-    def field(self, records: list[Record], name: str, kind: str) -> Texts:
+    def field(self, records: list[Record], name: str, kind: str) -> LocalTexts:
         """The share of a field that this process takes."""
         return self.part([record[name] for record in records], len(records), kind)
 
     def embedded(self, inputs: Inputs, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         masked = inputs.masked
-        if name != "masked" or masked is None or masked.wanted is None:
+        if name != "masked" or masked is None or masked.labels is None:
             return super().embedded(inputs, name, rows)
         assert masked.texts.tokens is not None
         tokens = masked.texts.tokens.shortened(rows)
-        wanted = self.predictor.wanted(masked.wanted, rows, tokens.ids.shape[1])
-        pieces: list[Read] = []
+        labels = self.predictor.labels_of(masked.labels, rows, tokens.ids.shape[1])
+        pieces: list[HeadOutput] = []
 
         def embedded(places: Tensor, piece: Tokens) -> Tensor:
-            states = self.encoder.states(piece)  # (places, length, dim)
-            own = self.predictor.wanted(wanted, places, piece.ids.shape[1])
-            pieces.append(self.predictor.read(self.encoder, states, piece, own))
+            hidden_states = self.encoder.hidden_states(piece)  # (places, length, dim)
+            own = self.predictor.labels_of(labels, places, piece.ids.shape[1])
+            pieces.append(self.predictor.output(self.encoder, hidden_states, piece, own))
             return pieces[-1].embeddings
 
         embeddings = self.encoder.in_pieces(tokens, embedded)
-        states = torch.cat([each.states for each in pieces])  # (tokens, dim)
-        labels = torch.cat([each.wanted for each in pieces])  # (tokens,)
-        entity = self.predictor.loss(self.encoder, states, labels)
+        hidden_states = torch.cat([each.hidden_states for each in pieces])  # (tokens, dim)
+        labels = torch.cat([each.labels for each in pieces])  # (tokens,)
+        entity = self.predictor.loss(self.encoder, hidden_states, labels)
         return embeddings, {"entity": entity / masked.count}
 
     def objective(
@@ -371,10 +381,10 @@ def build(settings: EncoderSettings, spool: Spool, *, losses: Losses) -> Santa:
     encoder = build_encoder(settings, spool, head=not in_place, lengths=lengths)
     if reads_masked(losses):
         check_tokens(encoder.tokenizer, in_place)
-    predictor: Predictor = (
-        TokensInPlace(encoder, token_head(settings.model, losses, encoder.model))
+    predictor: EntityHead = (
+        MaskedLanguageHead(encoder, prediction_head(settings.model, losses, encoder.model))
         if in_place
-        else WrittenEntities()
+        else DecoderHead()
     )
     return Santa(settings, losses, encoder, negatives, predictor)
 
@@ -404,9 +414,9 @@ def check_tokens(tokenizer: Any, in_place: bool) -> None:
         raise UserError(problem, f"use a {model}, or align alone: {alone}")
 
 
-def token_head(start: str | None, losses: Losses, model: Any) -> TokenHead:
+def prediction_head(start: str | None, losses: Losses, model: Any) -> PredictionHead:
     """The head for a model: the one in its start model if that is a BERT, otherwise a new one."""
-    head = TokenHead(model.config.hidden_size, model.get_input_embeddings())
+    head = PredictionHead(model.config.hidden_size, model.get_input_embeddings())
     if not start or not losses.entity_weight:
         return head
     if model.config.model_type == "bert":
@@ -428,5 +438,5 @@ def token_head(start: str | None, losses: Losses, model: Any) -> TokenHead:
 def _transformer(name: str) -> Path:
     """The folder of the model itself."""
     folder = model_folder(name, offline=True)
-    place: Path = own_facts(folder).get("transformer", folder)
+    place: Path = own_metadata(folder).get("transformer", folder)
     return place

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from structkit.learning.encoders.dual_encoder import DualEncoder, Pairs, spread
-from structkit.learning.encoders.grad_cache import Texts
-from structkit.learning.training.settings import Step
+from structkit.learning.encoders.grad_cache import LocalTexts
+from structkit.learning.training.plan import Step
 from structkit.records.jsonl import Record
 
 # what a stage aligns queries with
@@ -23,7 +23,7 @@ class Seal(DualEncoder[Pairs]):
 
     def batch(self, records: list[Record], step: Step) -> Pairs:
         count = len(records)
-        texts: dict[str, Texts] = {
+        texts: dict[str, LocalTexts] = {
             "query": self.part([record["query"] for record in records], count, "query")
         }
         for name in DOCUMENTS[step.stage]:

@@ -24,9 +24,9 @@ from structkit.learning.encoders.models import Bag, train_tokenizer
 from structkit.learning.encoding.encoding import embed_in_batches
 from structkit.learning.encoding.torch_engine import TorchEngine
 from structkit.learning.static import StaticEncoder, Table
-from structkit.learning.training.module import TrainingModule
-from structkit.learning.training.settings import ANY_LENGTH, Method
+from structkit.learning.training.method import ANY_LENGTH, Method
 from structkit.learning.training.spool import Spool
+from structkit.learning.training.trainer import TrainingModule
 from structkit.records.jsonl import Record
 from structkit.seeds import key
 
@@ -67,7 +67,7 @@ class Distilled(TrainingModule):
         table = Table(rows, self.tokenizer, self.bag.saturating)
         table.write(folder, normalize=True, quantize=self.quantize)
 
-    def facts(self) -> Record:
+    def metadata(self) -> Record:
         return {"pooling": "mean", "normalize": True, "prompts": {}, "lengths": ANY_LENGTH}
 
 

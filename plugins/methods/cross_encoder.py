@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from structkit.errors import UserError, flag
 from structkit.learning.encoders.settings import TransformerSettings
-from structkit.learning.training.settings import LENGTH
+from structkit.learning.training.method import LENGTH
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
@@ -72,7 +72,7 @@ class Method(TransformerSettings):
         return build(self, spool, pairs=self)
 
     @classmethod
-    def load(cls, folder: Any, facts: Record) -> Any:
+    def load(cls, folder: Any, metadata: Record) -> Any:
         from structkit.learning.encoders.cross_encoder import load_cross_encoder
 
         return load_cross_encoder(folder)

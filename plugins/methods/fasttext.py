@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from structkit.errors import UserError, flag
 from structkit.learning.strae.settings import PAPER, WordSettings
 from structkit.learning.strae.subwords import LONGEST, SHORTEST, buckets_of
-from structkit.learning.training.settings import PassSettings
+from structkit.learning.training.method import PassSettings
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
@@ -85,10 +85,10 @@ class Method(WordSettings, PassSettings):
         }
 
     @classmethod
-    def load(cls, folder: Path, facts: Record) -> Any:
+    def load(cls, folder: Path, metadata: Record) -> Any:
         from ._fasttext import WordVectors
 
-        return WordVectors.load(cls.of(facts["settings"]), folder)
+        return WordVectors.load(cls.of(metadata["settings"]), folder)
 
 
 def learn(arguments: dict[str, Any]) -> LearnedRows:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from structkit.errors import UserError, flag
 from structkit.learning.encoders.settings import COSINES, EncoderSettings
-from structkit.learning.training.settings import LENGTH
+from structkit.learning.training.method import LENGTH
 from structkit.learning.training.spool import Spool
 from structkit.settings import setting
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from structkit.learning.span_parser.features import Features, Sizes
-from structkit.learning.training.settings import GradientSettings
+from structkit.learning.training.method import GradientSettings
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
 from structkit.records.jsonl import Record, text_field
@@ -49,7 +49,7 @@ class Method(GradientSettings):
 
     def build(self, spool: Spool) -> Any:
         from structkit.learning.span_parser.training import SpanScorer, SpanTraining
-        from structkit.learning.training.module import seed_parameters
+        from structkit.learning.training.trainer import seed_parameters
 
         words = (spool[place]["words"] for place in range(len(spool)))
         features = Features.of(words)
@@ -57,7 +57,7 @@ class Method(GradientSettings):
         return SpanTraining(self, SpanScorer(features.sizes(), self.sizes), features)
 
     @classmethod
-    def load(cls, folder: Path, facts: Record) -> Any:
+    def load(cls, folder: Path, metadata: Record) -> Any:
         from structkit.learning.span_parser.parser import SpanParser
 
         return SpanParser.load(folder)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from structkit import plugin
 from structkit.errors import UserError, flag, program
-from structkit.learning.encoders.settings import FACTS
-from structkit.learning.folders import check_fields
+from structkit.learning.encoders.settings import OF_ENCODERS
+from structkit.learning.metadata import check_fields
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
 from structkit.records.fields import DOCUMENT, QUERY, text_name
@@ -95,11 +95,11 @@ class Method(plugin.Method):
             yield from spool[index]["texts"]
 
     @classmethod
-    def check_facts(cls, facts: Record) -> None:
-        check_fields(facts, FACTS)
+    def check_metadata(cls, metadata: Record) -> None:
+        check_fields(metadata, OF_ENCODERS)
 
     @classmethod
-    def load(cls, folder: Path, facts: Record) -> StaticEncoder:
+    def load(cls, folder: Path, metadata: Record) -> StaticEncoder:
         from structkit.learning.static import StaticEncoder, Table
 
-        return StaticEncoder(Table.read(folder), facts)
+        return StaticEncoder(Table.read(folder), metadata)

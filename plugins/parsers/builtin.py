@@ -12,7 +12,7 @@ from pathlib import Path
 
 from structkit import plugin, registry
 from structkit.errors import UserError, flag, program
-from structkit.learning.folders import has_facts, read_facts
+from structkit.learning.metadata import has_metadata, read_metadata
 from structkit.learning.span_parser.parser import SpanParser
 from structkit.structure.trees.tree import Tree
 from structkit.structure.trees.words import words_of
@@ -37,10 +37,10 @@ class Parser(plugin.Parser):
 @lru_cache(maxsize=2)
 def open_parser(folder: Path) -> SpanParser:
     """The parser in a model folder. Errors: `UserError` where it holds no span parser."""
-    facts = read_facts(folder) if has_facts(folder) else {}
-    if facts.get("method") != METHOD:
+    metadata = read_metadata(folder) if has_metadata(folder) else {}
+    if metadata.get("method") != METHOD:
         problem = f"{flag('model', str(folder))} is not a model of a parser"
         raise UserError(problem, f"make one with {program('train', METHOD)}", status=2)
-    parser = registry.load("method", METHOD).load(folder, facts)
+    parser = registry.load("method", METHOD).load(folder, metadata)
     assert isinstance(parser, SpanParser)
     return parser

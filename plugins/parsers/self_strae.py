@@ -14,7 +14,7 @@ import torch
 
 from structkit import plugin, registry
 from structkit.errors import UserError, flag, program
-from structkit.learning.folders import has_facts, read_facts
+from structkit.learning.metadata import has_metadata, read_metadata
 from structkit.learning.strae.nodes import TreeEncoder
 from structkit.learning.strae.settings import TreeSettings
 from structkit.learning.training.devices import chosen_device
@@ -48,11 +48,11 @@ class Parser(plugin.Parser):
 @lru_cache(maxsize=2)
 def open_encoder(folder: Path) -> TreeEncoder:
     """The model in a folder. Errors: `UserError` if it holds no model that makes trees."""
-    facts = read_facts(folder) if has_facts(folder) else {}
-    method = registry.load("method", facts["method"]) if facts else None
+    metadata = read_metadata(folder) if has_metadata(folder) else {}
+    method = registry.load("method", metadata["method"]) if metadata else None
     if not method or not issubclass(method, TreeSettings) or "tree" in method.needs:
         problem = f"{flag('model', str(folder))} is not a model that makes trees"
         raise UserError(problem, remedy(), status=2)
-    model = method.load(folder, facts)
+    model = method.load(folder, metadata)
     assert isinstance(model, TreeEncoder)
     return model.to(chosen_device(None)).eval()

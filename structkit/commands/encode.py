@@ -6,14 +6,13 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from structkit.command import Command
 from structkit.embeddings import files_beside
 from structkit.errors import UserError, flag
-from structkit.learning.encoding.settings import EncodingSettings
+from structkit.learning.encoding.settings import EncodingSettings, Opened
 from structkit.progress import announce, say
 from structkit.records.jsonl import Record, Stage, accepted
 from structkit.records.lines import input_name
@@ -42,17 +41,6 @@ class Settings(EncodingSettings):
             problem = f"{flag('ray')} takes one {flag('field')}"
             raise UserError(problem, "encode each by itself", status=2)
 
-    @cached_property
-    def encoding(self) -> Encoding:
-        """The model, opened, here or in a cluster."""
-        from structkit.learning.encoding.encoding import Encoding
-
-        if self.ray is None:
-            return Encoding(self)
-        from structkit.learning.encoding.on_ray import encoding_over
-
-        return encoding_over(self.ray, self)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Target(Options):
@@ -73,7 +61,7 @@ def encode(settings: Settings) -> Stage:
     import numpy as np
 
     check_output(settings, "")
-    encoding = settings.encoding
+    encoding = open_encoding(settings)
 
     def embeddings(texts: Iterable[ReadRecord]) -> Iterator[Record]:
         for record in encoding.embeddings(texts):
@@ -86,6 +74,29 @@ def encode(settings: Settings) -> Stage:
     return Stage(encoding.read, embeddings)
 
 
+def open_encoding(settings: Settings) -> Encoding:
+    """The model, opened, here or in a cluster."""
+    from structkit.learning.encoding.encoding import Encoding
+
+    if settings.ray is None:
+        return Encoding(settings)
+    from structkit.learning.encoding.on_ray import encoding_over
+
+    return encoding_over(settings.ray, settings)
+
+
+def field_of_texts(settings: Settings) -> str:
+    """The field that a text without a record is: the first that is named, or the model's."""
+    from structkit.learning.folders import model_folder
+    from structkit.learning.metadata import fields_of
+
+    if settings.field:
+        return settings.field[0]
+    if isinstance(settings.model, Opened):
+        return str(settings.model.opened[1][f"{settings.as_}_fields"][0])
+    return fields_of(model_folder(settings.model, offline=settings.offline), settings.as_)[0]
+
+
 def _main(settings: Settings, target: Target) -> None:
     stream = Stream.of(
         target,
@@ -95,7 +106,7 @@ def _main(settings: Settings, target: Target) -> None:
         in_place=False,
     )
     check_output(settings, stream.output, resume=target.resume)
-    write(settings.encoding, stream, resume=target.resume)
+    write(open_encoding(settings), stream, resume=target.resume)
 
 
 def check_output(settings: EncodingSettings, path: str, *, resume: bool = False) -> None:
@@ -226,7 +237,7 @@ COMMAND = Command(
     _main,
     also=(Target,),
     stage=encode,
-    texts=lambda settings: settings.encoding.first_field,
+    texts=field_of_texts,
     reads="`query` or `positive`, `code`, `tagged`, `text` …: the model says which, by {as_}",
     writes=(
         "`id`, `embedding`, and the fields of {keep}; of several fields: `FIELD_embedding`; "

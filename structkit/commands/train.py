@@ -14,7 +14,7 @@ from structkit.records.jsonl import Record
 from structkit.records.stream import InputOptions
 
 if TYPE_CHECKING:
-    from structkit.learning.training.settings import Method, RunOptions
+    from structkit.learning.training.method import Method, RunOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class Methods(Group):
         return registry.names("method")
 
     def command(self, name: str) -> Command:
-        from structkit.learning.training.settings import RunOptions
+        from structkit.learning.training.method import RunOptions
 
         plugin = registry.find("method", name)
         method: type[Method] = registry.load("method", name)

@@ -1,8 +1,6 @@
-"""Model folders: where they are, what they say of themselves, and their weights.
+"""Model folders: where they are, and their files, each whole or refused with one clear error.
 
-A model is a local folder, the package of an extra, or on the model hub. It says of itself
-structkit's own facts, or what sentence-transformers' files say. Weights of our own models are
-`model.safetensors`, whole or refused with one clear error.
+A model is a local folder, the package of an extra, or on the model hub.
 """
 
 from __future__ import annotations
@@ -10,36 +8,26 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Mapping
+import stat
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import huggingface_hub as hub  # it imports what is used, when it is used
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from structkit import registry
 from structkit.errors import UserError, flag
 from structkit.extras import BUILTIN, MINILM, require
-from structkit.learning.json_files import AGAIN, check_regular, damaged, json_of
-from structkit.learning.sentence_folders import head_modules, sentence_facts
 from structkit.progress import say
-from structkit.records.fields import DOCUMENT, QUERY
-from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
 
-FORMAT = 1
-LOSSES = "losses.jsonl"  # the log of a training, in its model folder
-FACTS = "structkit.json"
 WEIGHTS = "model.safetensors"
-# what a folder of ours says that a training from it keeps
-KNOWN = (
-    *("pooling", "include_prompt", "normalize", "prompts", "mcls_every", "lengths"),
-    *("temperature", "lower_case", "similarity", "dimensions"),
-)
+AGAIN = "copy the model folder again"
 # what `make ask-table` makes, and `builtin` names
 BUILTIN_FOLDER = Path(__file__).parent / "builtin"
 NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
@@ -129,75 +117,8 @@ def _reason(error: Exception) -> str:
     return f"cannot be asked: {said or type(error).__name__}"
 
 
-def has_facts(folder: Path) -> bool:
-    """Whether there is a `structkit.json`, readable or not: `read_facts` says what is wrong."""
-    return os.path.lexists(folder / FACTS)
-
-
-def own_facts(folder: Path, *, pooling: str | None = None) -> Record:
-    """Pooling, normalization, prompts, lengths … that a model folder states, if any.
-
-    `head` is what comes after the pooling: kinds and folders of modules. For a folder of
-    sentence-transformers, `transformer` is the folder of the model itself; its pooling is ignored
-    where `pooling` is given. Errors: `UserError` for what cannot be reproduced.
-    """
-    if has_facts(folder):
-        facts = read_facts(folder)
-        facts["temperature"] = facts["settings"].get("temperature")
-        own = {key: facts[key] for key in KNOWN if facts.get(key) is not None}
-        head = head_modules(folder)
-        return own | ({"head": head} if head else {})
-    return sentence_facts(folder, pooling)
-
-
-def read_facts(folder: Path) -> Record:
-    """The content of `structkit.json`, with each field checked.
-
-    Errors: `UserError` where it is damaged, or newer than this structkit.
-    """
-    file = folder / FACTS
-    facts = json_of(file)
-    try:
-        _check(facts)
-    except UserError as error:
-        # the remedy for a flag does not help with a folder
-        remedy = AGAIN if error.status == 2 else error.remedy
-        raise UserError(error.problem, remedy).at(str(file)) from None
-    whole: Record = dict.fromkeys(OF_MODELS) | facts
-    return whole
-
-
-def _check(facts: Any) -> None:
-    """Raise if a field is missing or is not what `write_facts` writes."""
-    if not isinstance(facts, dict):
-        raise damaged("is not a JSON object")
-    check_fields(facts, {"format": is_count, "method": _text})
-    if facts["format"] > FORMAT:
-        raise UserError(
-            f"has format {facts['format']}, but this structkit reads up to {FORMAT}",
-            "upgrade structkit",
-        )
-    method = registry.load("method", facts["method"], status=1)
-    check_fields(facts, OF_MODELS)
-    method.check_facts(facts)
-    method.of(facts["settings"])
-
-
-def plain_facts(pooling: str) -> Record:
-    """The facts of a model that structkit did not train."""
-    return {
-        "method": "",
-        "pooling": pooling,
-        "normalize": True,
-        "prompts": {},
-        "lengths": {"query": 512, "document": 512},
-        "query_fields": QUERY,
-        "document_fields": DOCUMENT,
-    }
-
-
 def content_hash(folder: Path) -> str:
-    """The sha256 of a model folder's weights and facts, for the metadata of its embeddings."""
+    """The sha256 of a model folder's weights and metadata, for the metadata of its embeddings."""
     digest = hashlib.sha256()
     for file in sorted(folder.glob("*.safetensors")) + sorted(folder.glob("*.json")):
         digest.update(file.name.encode())
@@ -209,53 +130,43 @@ def content_hash(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def check_fields(facts: Record, shapes: dict[str, Callable[[Any], bool]]) -> None:
-    """Raise if a field has another shape, or is missing although it may not be None."""
-    for name, shape in shapes.items():
-        if name not in facts and not shape(None):
-            raise damaged(f'field "{name}" is missing')
-        if not shape(facts.get(name)):
-            raise damaged(f'field "{name}" is not what structkit writes: {facts[name]!r:.80}')
+def json_of(file: Path) -> Any:
+    """Return the content of a JSON file; None if there is none.
+
+    Errors: `UserError` for what is no regular file (a pipe would wait for ever), or no JSON.
+    """
+    try:
+        # opening a pipe for reading waits for a writer, unless it is opened so
+        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as handle:
+            if not stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
+                raise irregular(file)
+            return orjson.loads(handle.read())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise damaged(f"cannot be read: {error}", file) from None
 
 
-def is_count(value: Any) -> bool:
-    """Whether a value is a whole number, 0 or more."""
-    return type(value) is int and value >= 0
+def check_regular(folder: Path) -> None:
+    """Raise for an entry of a folder that is neither a file nor a folder: reading could hang."""
+    for entry in os.scandir(folder):
+        try:
+            mode = entry.stat().st_mode
+        except OSError:  # a link to nothing, which whoever reads it reports
+            continue
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise irregular(Path(entry.path))
 
 
-def _text(value: Any) -> bool:
-    return isinstance(value, str) and value != ""
+def irregular(file: Path) -> UserError:
+    """Return the error for a pipe, a device or a socket in a model folder."""
+    return damaged("is not a regular file", file)
 
 
-def _names(value: Any) -> bool:
-    return isinstance(value, list) and value != [] and all(map(_text, value))
-
-
-def are_lengths(value: Any) -> bool:
-    """Whether a value is the most tokens of queries and of documents."""
-    return (
-        isinstance(value, dict)
-        and {"query", "document"} <= value.keys()
-        and all(is_count(length) and length for length in value.values())
-    )
-
-
-def are_prompts(value: Any) -> bool:
-    """Whether a value is the prompts before texts."""
-    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
-
-
-# what each field of structkit.json must be; one that may be missing may be None
-OF_MODELS: dict[str, Callable[[Any], bool]] = {
-    "pooling": lambda value: value is None or _text(value),
-    "normalize": lambda value: value is None or isinstance(value, bool),
-    "settings": lambda value: isinstance(value, dict),
-    "query_fields": _names,
-    "document_fields": _names,
-    "data": lambda value: isinstance(value, dict) and _text(value.get("sha256")),
-    "steps": is_count,
-    "losses": lambda value: isinstance(value, dict),
-}
+def damaged(problem: str, file: Path | None = None) -> UserError:
+    """Return the error with the file, if it is known, and the remedy."""
+    error = UserError(problem, AGAIN)
+    return error if file is None else error.at(str(file))
 
 
 def write_weights(folder: Path, weights: Mapping[str, NDArray[Any]]) -> None:

@@ -19,19 +19,16 @@ from tokenizers import Tokenizer
 from structkit.embeddings.vectors import Int8Rows, Numbers, Vectors
 from structkit.embeddings.vectors import quantize as quantized
 from structkit.errors import UserError, flag
-from structkit.learning.folders import (
-    FACTS,
-    WEIGHTS,
-    has_facts,
-    own_facts,
-    plain_facts,
-    read_facts,
-    read_weights,
-    write_weights,
+from structkit.learning.folders import WEIGHTS, damaged, json_of, read_weights, write_weights
+from structkit.learning.metadata import (
+    METADATA,
+    TABLE,
+    has_metadata,
+    own_metadata,
+    plain_metadata,
+    read_metadata,
 )
-from structkit.learning.json_files import damaged, json_of
-from structkit.learning.sentence_folders import TABLE
-from structkit.learning.training.settings import ANY_LENGTH
+from structkit.learning.training.method import ANY_LENGTH
 from structkit.learning.training.tokens import Chunk, Tokenizing, TokenModel
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
@@ -175,13 +172,13 @@ MEAN = "mean"  # the pooling of a table
 
 
 class StaticEncoder(TokenModel):
-    """A table that encodes, with the prompts, lengths and normalization of a model's facts."""
+    """A table that encodes, with the prompts, lengths and normalization of a model's metadata."""
 
-    def __init__(self, table: Table, facts: Record) -> None:
+    def __init__(self, table: Table, metadata: Record) -> None:
         self.table = table
-        self.normalize = bool(facts["normalize"])
-        prompts = facts.get("prompts")
-        self.tokenizing = Tokenizing(table.tokenizer, facts["lengths"], prompts, bare=True)
+        self.normalize = bool(metadata["normalize"])
+        prompts = metadata.get("prompts")
+        self.tokenizing = Tokenizing(table.tokenizer, metadata["lengths"], prompts, bare=True)
         self.truncation = self.tokenizing.truncation
 
     def embed(self, inputs: Sequence[Sequence[int] | Chunk]) -> Vectors:
@@ -191,30 +188,30 @@ class StaticEncoder(TokenModel):
 
 
 def open_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] | None:
-    """The table in a model folder and its facts, overridden by `changes`; None if it holds none.
+    """The table in a model folder and its metadata, overridden by `changes`; None if it holds none.
 
     Errors: `UserError` for a pooling that is not the mean.
     """
-    ours = has_facts(folder)
-    own = read_facts(folder) if ours else own_facts(folder, pooling=changes.get("pooling"))
+    ours = has_metadata(folder)
+    own = read_metadata(folder) if ours else own_metadata(folder, pooling=changes.get("pooling"))
     place = own.get("transformer", folder)
     if not is_table(place):
         return None
     if not ours:
         config = json_of(place / CONFIG) or {}
         plain = {"lengths": ANY_LENGTH, "normalize": bool(config.get("normalize"))}
-        own = plain_facts(MEAN) | plain | own
+        own = plain_metadata(MEAN) | plain | own
     if own["pooling"] != MEAN:
         problem = f'field "pooling" is {own["pooling"]}, not the {MEAN} of a table'
-        raise damaged(problem, folder / FACTS)
-    facts = own | changes
-    if facts["pooling"] != MEAN:
+        raise damaged(problem, folder / METADATA)
+    metadata = own | changes
+    if metadata["pooling"] != MEAN:
         raise UserError(
-            f"{folder} is a table of token vectors, which has no pooling {facts['pooling']}",
+            f"{folder} is a table of token vectors, which has no pooling {metadata['pooling']}",
             f"leave {flag('pooling')} out",
             status=2,
         )
-    return StaticEncoder(Table.read(place), facts), facts | {"folder": folder}
+    return StaticEncoder(Table.read(place), metadata), metadata | {"folder": folder}
 
 
 def static_word_vectors(folder: Path, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:

@@ -36,7 +36,7 @@ BATCH = 256  # queries that are searched together
 RESULTS = 1 << 21  # results that are held at a time
 RESCORED = {"ivf": 10, "int8": 4, "binary": 20}  # so many times k rows, by their vectors
 Ranked = tuple[str, list[Hit]]  # a query, and its hits, best first
-Batch = tuple[list[str], Vectors]  # some queries, and their embeddings
+QueryBatch = tuple[list[str], Vectors]  # some queries, and their embeddings
 
 
 def best_of_documents(hits: list[Hit]) -> list[Hit]:
@@ -210,7 +210,7 @@ def by_embeddings(
     yield from _hits(searcher, batches, k)
 
 
-def _hits(searcher: Searcher, batches: Iterator[Batch], k: int) -> Iterator[Ranked]:
+def _hits(searcher: Searcher, batches: Iterator[QueryBatch], k: int) -> Iterator[Ranked]:
     size = max(1, min(BATCH, RESULTS // k))
     for ids, vectors in batches:
         if searcher.similarity == "cosine" and not are_unit(Matrix([vectors]), 1e-6):
@@ -224,13 +224,13 @@ def _hits(searcher: Searcher, batches: Iterator[Batch], k: int) -> Iterator[Rank
     searcher.close()
 
 
-def _from_records(searcher: Searcher, queries: Records) -> Iterator[Batch]:
+def _from_records(searcher: Searcher, queries: Records) -> Iterator[QueryBatch]:
     rows = parse_each(queries, lambda record: vector(record, dimensions=searcher.dimensions))
     while batch := list(islice(rows, BATCH)):
         yield [query_id for query_id, _ in batch], matrix(row for _, row in batch)
 
 
-def _from_matrices(searcher: Searcher, queries: Records) -> Iterator[Batch]:
+def _from_matrices(searcher: Searcher, queries: Records) -> Iterator[QueryBatch]:
     embeddings = read_embeddings(queries.lines.files)
     file = queries.lines.files[0]
     same_model(embeddings.model, searcher.model, file, "the corpus")
@@ -241,7 +241,7 @@ def _from_matrices(searcher: Searcher, queries: Records) -> Iterator[Batch]:
 
 def _from_texts(
     searcher: Searcher, texts: Iterable[Record], queries: Records, encoding: TextEncoding
-) -> Iterator[Batch]:
+) -> Iterator[QueryBatch]:
     same_model(encoding.meta()["model_sha256"], searcher.model, "a query", "the corpus")
     if searcher.cut:
         encoding.dimensions = encoding.dimensions or searcher.cut

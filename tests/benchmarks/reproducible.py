@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 
 from structkit import machine, registry
+from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
 from structkit.progress import hushed
 
 WORDS = "red green blue black white yellow brown house tree car door shirt stands".split()

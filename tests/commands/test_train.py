@@ -11,8 +11,9 @@ from structkit import encode
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.encoders.models import train_tokenizer
+from structkit.learning.training.method import RunOptions
+from structkit.learning.training.plan import Plan
 from structkit.learning.training.run import train
-from structkit.learning.training.settings import Plan, RunOptions
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Tokenizing
 from structkit.records.jsonl import Records
@@ -76,8 +77,8 @@ def test_the_same_run_gives_the_same_bytes(tmp_path, data):
 def test_every_pooling_trains_and_loads(tmp_path, data, pooling, bf16):
     settings = method(max_steps=2, pooling=pooling, bf16=bf16)
     train("contrastive", settings, [data], options(tmp_path))
-    model, facts = open_model(str(tmp_path / "model"))
-    assert pooling == facts["pooling"] == model.pooling
+    model, metadata = open_model(str(tmp_path / "model"))
+    assert pooling == metadata["pooling"] == model.pooling
     assert (tmp_path / "model" / "modules.json").exists()
 
 

@@ -118,8 +118,8 @@ def test_other_settings_reuse_nothing_and_say_so(model, tmp_path, capsys):
     encode_file(model, old, lines, chunk=4, **torch)
     copy = tmp_path / "model"
     shutil.copytree(model, copy)
-    facts = next(copy.glob("*.json"))
-    facts.write_text(facts.read_text() + "\n")
+    metadata = next(copy.glob("*.json"))
+    metadata.write_text(metadata.read_text() + "\n")
     for name, options, other in (
         (model, {}, "chunk"),
         (model, {"chunk": 5}, "chunk"),

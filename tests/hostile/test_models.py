@@ -8,7 +8,7 @@ import pytest
 
 from structkit.errors import UserError
 from structkit.learning.encoders.models import load_pretrained
-from structkit.learning.folders import own_facts
+from structkit.learning.metadata import own_metadata
 
 CODE = "from pathlib import Path\nPath('run').touch()\n"
 CONFIG = {
@@ -68,7 +68,7 @@ def test_code_of_a_model_does_not_run(folder, kind, said):
 def test_a_module_outside_the_folder_is_refused(folder, path):
     kinds = [{"type": "sentence_transformers.models.Transformer", "path": path}]
     with pytest.raises(UserError, match="names a folder outside the model's"):
-        own_facts(written(folder, **{"modules.json": kinds}))
+        own_metadata(written(folder, **{"modules.json": kinds}))
 
 
 def test_nested_settings_are_refused(folder):

@@ -11,7 +11,7 @@ from structkit import search
 from structkit.commands.pair import Settings as PairSettings
 from structkit.commands.pair import document_text, query_text
 from structkit.formats.interchange import Fields, FormatParts
-from structkit.learning.training.settings import Method
+from structkit.learning.training.method import Method
 from structkit.records.fields import DOCUMENT, QUERY, SOURCES, text_name
 from structkit.records.jsonl import Record
 from structkit.records.output import write_records

@@ -13,7 +13,7 @@ from structkit.embeddings.reading import read_embeddings
 from structkit.embeddings.vectors import EmbeddingRow
 from structkit.embeddings.writing import ParquetFile, VectorFiles
 from structkit.errors import UserError
-from structkit.learning.training.trainer import RunFolder
+from structkit.learning.training.run_folder import RunFolder
 from structkit.records.output import Output, keep_together, whole_file, whole_folder, write_records
 
 OLD, NEW = ["a", "b", "c"], ["c", "d", "e"]

@@ -41,10 +41,9 @@ from structkit.learning.encoders.pretrained import (
     lower_case,
     natural_length,
 )
-from structkit.learning.folders import has_facts, read_facts
-from structkit.learning.sentence_folders import ABOUT, cross_encoder_facts
+from structkit.learning.metadata import ABOUT, cross_encoder_metadata, has_metadata, read_metadata
 from structkit.learning.static import is_table
-from structkit.learning.training.settings import LENGTH
+from structkit.learning.training.method import LENGTH
 from structkit.learning.training.tokens import Truncation
 from structkit.progress import say
 from structkit.records.jsonl import Record
@@ -139,10 +138,10 @@ def new_cross_encoder(
 
 def start_cross_encoder(folder: Path, *, length: int | None, activation: nn.Module) -> CrossEncoder:
     """Return the encoder or cross-encoder of a folder, to be trained; a missing head is new."""
-    model, tokenizer, facts = _load(folder, new_head=True)
+    model, tokenizer, metadata = _load(folder, new_head=True)
     if length is None:
         natural = min(USUAL, natural_length(tokenizer, model.config))
-        length = facts.get("lengths", {}).get("document", natural)
+        length = metadata.get("lengths", {}).get("document", natural)
     most = positions(model)
     if most and length > most:
         named = flag("pair_length", length)
@@ -155,10 +154,10 @@ def load_cross_encoder(folder: Path) -> CrossEncoder:
 
     Errors: `UserError` for another kind of model, for more than one label, and for a damaged file.
     """
-    model, tokenizer, facts = _load(folder, new_head=False)
+    model, tokenizer, metadata = _load(folder, new_head=False)
     natural = natural_length(tokenizer, model.config)
-    length = facts.get("lengths", {}).get("document", natural)
-    activation = activation_of(facts["activation"] or "torch.nn.Sigmoid", folder)
+    length = metadata.get("lengths", {}).get("document", natural)
+    activation = activation_of(metadata["activation"] or "torch.nn.Sigmoid", folder)
     return after_first_pair(CrossEncoder(model, tokenizer, length, activation), folder).eval()
 
 
@@ -182,11 +181,14 @@ def spoiled_scores(model: str) -> UserError:
 
 def _load(folder: Path, *, new_head: bool) -> tuple[Any, Any, Record]:
     """The classifier and the tokenizer of a folder, and what it says of itself."""
-    if new_head and has_facts(folder):  # ours, whose modules may be unknown elsewhere
-        facts: Record = {"transformer": folder, "lower_case": read_facts(folder).get("lower_case")}
+    if new_head and has_metadata(folder):  # ours, whose modules may be unknown elsewhere
+        metadata: Record = {
+            "transformer": folder,
+            "lower_case": read_metadata(folder).get("lower_case"),
+        }
     else:
-        facts = cross_encoder_facts(folder, encoder=new_head)
-    place = facts["transformer"]
+        metadata = cross_encoder_metadata(folder, encoder=new_head)
+    place = metadata["transformer"]
     if is_table(place):
         problem = f"the model {folder} is a table of token vectors, which reads no pairs"
         raise UserError(problem, "name an encoder such as BERT")
@@ -210,9 +212,9 @@ def _load(folder: Path, *, new_head: bool) -> tuple[Any, Any, Record]:
         if not isinstance(error, DAMAGE) and type(error) is not Exception:
             raise
         raise explain(folder, error) from None
-    if facts.get("lower_case"):
+    if metadata.get("lower_case"):
         lower_case(tokenizer)
-    return model.float(), tokenizer, facts
+    return model.float(), tokenizer, metadata
 
 
 def _check_weights(folder: Path, model: Any, loading: Record, *, new_head: bool) -> None:

@@ -21,7 +21,7 @@ from structkit.learning.encoders.encoder import (
     fit_tokenizer,
     save_encoder,
 )
-from structkit.learning.encoders.grad_cache import B, Texts, backward
+from structkit.learning.encoders.grad_cache import B, LocalTexts, backward
 from structkit.learning.encoders.heads import read_head
 from structkit.learning.encoders.models import (
     add_tokens,
@@ -30,11 +30,13 @@ from structkit.learning.encoders.models import (
     train_tokenizer,
 )
 from structkit.learning.encoders.settings import EncoderSettings, StartSettings
-from structkit.learning.folders import model_folder, own_facts
+from structkit.learning.folders import model_folder
+from structkit.learning.metadata import own_metadata
 from structkit.learning.training.devices import share
-from structkit.learning.training.module import TrainingModule, adamw, seed_parameters
-from structkit.learning.training.settings import GradientSettings, Step
+from structkit.learning.training.method import GradientSettings
+from structkit.learning.training.plan import Step
 from structkit.learning.training.spool import Spool
+from structkit.learning.training.trainer import TrainingModule, adamw, seed_parameters
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.seeds import random_for
@@ -45,7 +47,7 @@ from structkit.structure.html.tags import TAG_TOKENS
 class Pairs:
     """A batch: texts by name, the queries first; the positive of query i is document i * group."""
 
-    texts: dict[str, Texts]  # of (batch, query length) and (documents, document length)
+    texts: dict[str, LocalTexts]  # of (batch, query length) and (documents, document length)
     exclude: Tensor | None  # (batch, batch * group)
     present: Tensor | None = None  # (batch * group,): which documents there are, if some are not
 
@@ -79,7 +81,9 @@ class DualEncoder(TrainingModule, Generic[B]):
             self.present(documents),
         )
 
-    def part(self, texts: Sequence[str | None], records: int, kind: str, field: str = "") -> Texts:
+    def part(
+        self, texts: Sequence[str | None], records: int, kind: str, field: str = ""
+    ) -> LocalTexts:
         """The texts of a batch for this process, tokenized.
 
         Each record has equally many places, of which some may hold no text.
@@ -90,7 +94,7 @@ class DualEncoder(TrainingModule, Generic[B]):
         first, last = own.start * group, own.stop * group
         chosen = [text for text in texts[first:last] if text is not None]
         tokens = self.encoder.tokens(chosen, kind) if chosen else None
-        return Texts(tokens, first - texts[:first].count(None), len(texts) - texts.count(None))
+        return LocalTexts(tokens, first - texts[:first].count(None), len(texts) - texts.count(None))
 
     def documents(self, records: list[Record], step: Step) -> list[str | None]:
         """Each record's positive and its negatives, one record after the other."""
@@ -160,8 +164,8 @@ class DualEncoder(TrainingModule, Generic[B]):
     def save(self, folder: Path) -> None:
         save_encoder(self.encoder, folder)
 
-    def facts(self) -> dict[str, Any]:
-        return {**self.encoder.facts(), "document_fields": self.document_fields}
+    def metadata(self) -> dict[str, Any]:
+        return {**self.encoder.metadata(), "document_fields": self.document_fields}
 
 
 def info_nce(
@@ -276,7 +280,7 @@ def build_encoder(
     seed_parameters(settings.seed)
     if settings.model:
         folder = model_folder(settings.model, offline=True)
-        own = own_facts(folder)
+        own = own_metadata(folder)
         model, tokenizer = load_pretrained(
             own.get("transformer", folder), decoder=pooling == "first-decoder-token", head=head
         )
@@ -297,8 +301,8 @@ def build_encoder(
         limits | (lengths or {}),
         prompts={side: prompt for side, prompt in prompts.items() if prompt},
         mcls_every=settings.mcls_every,
-        head=read_head(own.get("head", ())),
-        facts=own,
+        head=read_head(own["head"]) if "head" in own else None,
+        metadata=own,
     )
     return after_first_text(encoder, folder) if folder else encoder
 

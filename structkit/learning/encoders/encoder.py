@@ -23,9 +23,7 @@ from structkit.errors import UserError, flag
 from structkit.learning.encoders.heads import (
     head_widths,
     read_head,
-    write_about,
     write_head,
-    write_sentence_files,
 )
 from structkit.learning.encoders.models import (
     DAMAGE,
@@ -36,29 +34,45 @@ from structkit.learning.encoders.models import (
     positions,
     without_tokens,
 )
-from structkit.learning.encoders.packing import Packed, Tokens, pack, pad
+from structkit.learning.encoders.packing import MODELS, Packed, pack
 from structkit.learning.encoders.poolings import (
+    Tokens,
     is_pooling,
+    pad,
     pool,
     pool_first_decoder_token,
     pool_mcls,
 )
 from structkit.learning.encoders.pretrained import lower_case, natural_length, reads_with_decoder
-from structkit.learning.folders import has_facts, model_folder, own_facts, plain_facts, read_facts
-from structkit.learning.sentence_folders import MCLS_EVERY, POOLINGS, head_modules
+from structkit.learning.folders import model_folder
+from structkit.learning.metadata import (
+    ABOUT,
+    LEGACY,
+    MCLS_EVERY,
+    OLD,
+    POOLING_NAMES,
+    POOLINGS,
+    SETTINGS,
+    has_metadata,
+    head_modules,
+    own_metadata,
+    plain_metadata,
+    read_metadata,
+)
 from structkit.learning.static import open_table
-from structkit.learning.training.module import TorchModel
-from structkit.learning.training.settings import LENGTH
+from structkit.learning.training.method import LENGTH
 from structkit.learning.training.tokens import Chunk, Tokenizing, TokenModel
+from structkit.learning.training.torch_model import TorchModel
 from structkit.progress import say
 from structkit.records.jsonl import Record
+from structkit.records.output import write_json
 from structkit.structure.html.tags import TAG_TOKENS
 
 KEPT = ("include_prompt", "lower_case", "similarity", "dimensions")  # from start to end
 PIECE = 16  # texts that a CPU computes at a time
 
 
-def token_states(model: Any, tokens: Tokens, pooling: str) -> Tensor:
+def hidden_states_of(model: Any, tokens: Tokens, pooling: str) -> Tensor:
     """The states that a pooling reads, (batch, length, dim): the encoder's last ones.
 
     Of a BART, these are the decoder's, as in sentence-transformers.
@@ -69,8 +83,9 @@ def token_states(model: Any, tokens: Tokens, pooling: str) -> Tensor:
         reader = model.get_encoder()
     else:
         reader = model
-    states: Tensor = reader(input_ids=tokens.ids, attention_mask=tokens.mask).last_hidden_state
-    return states
+    output = reader(input_ids=tokens.ids, attention_mask=tokens.mask)
+    hidden_states: Tensor = output.last_hidden_state
+    return hidden_states
 
 
 def of_decoder(model: Any, pooling: str) -> bool:
@@ -97,21 +112,23 @@ class Encoder(TokenModel, TorchModel):
         prompts: Mapping[str, str] | None = None,
         mcls_every: int = MCLS_EVERY,
         head: nn.Sequential | None = None,
-        facts: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
         if not tokenizer.is_fast:
             problem = "the model's tokenizer has no tokenizer.json"
             raise UserError(problem, "convert it with transformers")
         self.model, self.tokenizer, self.head = model, tokenizer, head
-        self.own = {name: facts[name] for name in KEPT if facts and facts.get(name) is not None}
+        self.own = {
+            name: metadata[name] for name in KEPT if metadata and metadata.get(name) is not None
+        }
         backend = tokenizer.backend_tokenizer
         backend.encode_special_tokens = bool(tokenizer.split_special_tokens)
         if self.own.get("lower_case"):
             lower_case(tokenizer)
         self.pooling, self.normalize, self.mcls_every = pooling, normalize, mcls_every
-        if head is not None:
-            self._check_head()
+        if head:
+            self._check_head(head)
         counts = self.own.get("include_prompt", True) or not is_pooling(pooling)
         most = positions(model)
         self.tokenizing = Tokenizing(
@@ -131,12 +148,12 @@ class Encoder(TokenModel, TorchModel):
     def width(self) -> int:
         """The dimensions of an embedding."""
         pooled = int(self.model.config.hidden_size) * len(self.pooling.split("+"))
-        return (head_widths(self.head) or (pooled, pooled))[1]
+        return ((self.head and head_widths(self.head)) or (pooled, pooled))[1]
 
-    def _check_head(self) -> None:
+    def _check_head(self, head: nn.Sequential) -> None:
         """Raise if the head does not fit the poolings."""
         pooled = self.model.config.hidden_size * len(self.pooling.split("+"))
-        given, _ = head_widths(self.head) or (pooled, pooled)
+        given, _ = head_widths(head) or (pooled, pooled)
         if given != pooled:
             own = f"use the model's own pooling: leave {flag('pooling')} out"
             raise UserError(f"its Dense module reads {given} numbers, not {pooled}", own)
@@ -160,17 +177,17 @@ class Encoder(TokenModel, TorchModel):
         first = self.pooling == "cls" and tokens.counted is None
 
         def embedded(rows: Tensor, piece: Tokens) -> Tensor:
-            return self.pooled(self.states(piece, first=first), piece)
+            return self.pooled(self.hidden_states(piece, first=first), piece)
 
         if self.packed and not self.model.training and not torch.is_grad_enabled():
             return embedded(tokens.mask, tokens)
         return self.in_pieces(tokens, embedded)
 
-    def states(self, tokens: Tokens, *, first: bool = False) -> Tensor:
+    def hidden_states(self, tokens: Tokens, *, first: bool = False) -> Tensor:
         """The last states, (batch, length, dim); `first` needs only those of the first tokens."""
         if self.packed:
-            return self.packed.states(tokens, first=first)
-        return token_states(self.model, tokens, self.pooling)
+            return self.packed.hidden_states(tokens, first=first)
+        return hidden_states_of(self.model, tokens, self.pooling)
 
     @property
     def packed(self) -> Packed | None:
@@ -180,7 +197,7 @@ class Encoder(TokenModel, TorchModel):
     @cached_property
     def _packed(self) -> Packed | None:
         """The same, if the model is of a kind for which this was checked."""
-        return pack(self.model)
+        return pack(self.model) if type(self.model).__name__ in MODELS else None
 
     def in_pieces(self, tokens: Tokens, compute: Callable[[Tensor, Tokens], Tensor]) -> Tensor:
         """What `compute(rows, piece)` makes of the texts, in their order, (batch, dim).
@@ -195,15 +212,17 @@ class Encoder(TokenModel, TorchModel):
             computed = [compute(piece, tokens.shortened(piece)) for piece in pieces]
         return torch.cat(computed)[rows.argsort()]
 
-    def pooled(self, states: Tensor, tokens: Tokens) -> Tensor:
+    def pooled(self, hidden_states: Tensor, tokens: Tokens) -> Tensor:
         """The embeddings of given states, (batch, dim)."""
         mask = tokens.mask
         if self.pooling == "mcls":
-            embeddings = pool_mcls(states, mask, self.mcls_every, len(self.tokenizing.closing))
+            embeddings = pool_mcls(
+                hidden_states, mask, self.mcls_every, len(self.tokenizing.closing)
+            )
         elif self.pooling == "first-decoder-token":
-            embeddings = pool_first_decoder_token(self.model, states, mask)
+            embeddings = pool_first_decoder_token(self.model, hidden_states, mask)
         else:
-            embeddings = pool(self.pooling, states, mask, tokens.counted)
+            embeddings = pool(self.pooling, hidden_states, mask, tokens.counted)
         return self.finish(embeddings)
 
     def finish(self, pooled: Tensor) -> Tensor:
@@ -212,7 +231,7 @@ class Encoder(TokenModel, TorchModel):
         embeddings = embeddings.float()
         return functional.normalize(embeddings, dim=-1) if self.normalize else embeddings
 
-    def facts(self) -> Record:
+    def metadata(self) -> Record:
         """What a model folder must say to load the encoder as it is."""
         return {
             "pooling": self.pooling,
@@ -274,29 +293,79 @@ def save_encoder(encoder: Encoder, folder: Path) -> None:
     if isinstance(encoder.model, Bag):
         table = encoder.model.table(encoder.tokenizer)
         table.write(folder, normalize=encoder.normalize)
-        write_about(folder, encoder.facts(), versions)
+        write_about(folder, encoder.metadata(), versions)
         return
     tokenizer = encoder.tokenizer
     if tokenizer.pad_token_id is None:  # GPT-2's; others pad with it, and any masked token will do
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
     encoder.model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    kinds = write_head(encoder.head, folder)
+    kinds = write_head(encoder.head, folder) if encoder.head else []
     pooled = int(encoder.model.config.hidden_size)
-    write_sentence_files(folder, encoder.facts(), kinds, pooled=pooled, versions=versions)
+    write_sentence_files(folder, encoder.metadata(), kinds, pooled=pooled, versions=versions)
 
 
-def load_encoder(folder: Path, facts: Record) -> Encoder:
-    """The encoder that `save_encoder` wrote, with the poolings and lengths of its facts."""
-    pooling, head = facts["pooling"], head_modules(folder)
+def write_sentence_files(
+    folder: Path, metadata: Record, head: list[str], *, pooled: int, versions: Record
+) -> None:
+    """Write what sentence-transformers needs to load an encoder with these metadata.
+
+    `head` are the kinds of modules after the pooling, whose folders exist, `pooled` the dimensions
+    of a state. A pooling that the library lacks is written as a module that it cannot find, so that
+    it refuses the folder: without a list of modules it would silently take the mean.
+    """
+    names = metadata["pooling"].split("+")
+    ours = not POOLING_NAMES.keys() >= set(names)
+    first = f"structkit.only_structkit_encodes_with.pooling_{names[0].replace('-', '_')}"
+    kinds = [*head, *(["Normalize"] if metadata["normalize"] else ())]
+    modules = [(first, "")] if ours else [(f"{OLD}Transformer", ""), (f"{OLD}Pooling", "1_Pooling")]
+    modules += [(f"{OLD}{kind}", f"{place}_{kind}") for place, kind in enumerate(kinds, 2)]
+    content = [
+        {"idx": number, "name": str(number), "path": path, "type": kind}
+        for number, (kind, path) in enumerate(modules)
+    ]
+    write_json(folder / "modules.json", content)
+    if ours:
+        return
+    for _, path in modules[1:]:
+        (folder / path).mkdir(exist_ok=True)
+    theirs = [POOLING_NAMES[name] for name in names]
+    pooling: Record = {"word_embedding_dimension": pooled}
+    pooling |= {key: name in theirs for key, name in LEGACY.items()}
+    if theirs != [name for name in LEGACY.values() if name in theirs]:
+        pooling["pooling_mode"] = theirs  # in another order than versions before 6 know
+    whole = metadata.get("include_prompt", True)
+    write_json(folder / "1_Pooling" / "config.json", pooling | {"include_prompt": whole})
+    lower = bool(metadata.get("lower_case"))
+    said = {"max_seq_length": metadata["lengths"]["document"], "do_lower_case": lower}
+    write_json(folder / SETTINGS[0], said)
+    write_about(folder, metadata, versions)
+
+
+def write_about(folder: Path, metadata: Record, versions: Record) -> None:
+    """Write the prompts, the similarity and the dimensions of a model."""
+    prompts = metadata.get("prompts") or {}
+    about: Record = {
+        "__version__": versions,
+        "similarity_fn_name": metadata.get("similarity", "dot"),
+        "prompts": {side: prompts.get(side, "") for side in ("query", "document")},
+    }
+    if dimensions := metadata.get("dimensions"):
+        about["truncate_dim"] = dimensions
+    write_json(folder / ABOUT, about)
+
+
+def load_encoder(folder: Path, metadata: Record) -> Encoder:
+    """The encoder that `save_encoder` wrote, with the poolings and lengths of its metadata."""
+    pooling, head = metadata["pooling"], head_modules(folder)
     model, tokenizer = load_pretrained(folder, decoder=pooling == "first-decoder-token")
     if pooling in ("cls", "mcls"):
         check_cls(tokenizer, pooling)
-    return _encoder(folder, model, tokenizer, facts, head)
+    return _encoder(folder, model, tokenizer, metadata, head)
 
 
 def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any, Record]:
-    """The trained model in a folder, ready to encode, and its facts.
+    """The trained model in a folder, ready to encode, and its metadata.
 
     A plain Hugging Face folder or hub name works as well, and a sentence-transformers one with its
     own pooling, normalization, length and prompts. `changes` override what the model says, unless
@@ -309,46 +378,46 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
     folder = model_folder(name, offline=offline)
     if table := open_table(folder, changes):
         return table
-    if has_facts(folder):
-        facts = read_facts(folder) | changes
-        method = registry.load("method", facts["method"], status=1)
-        model = method.load(folder, facts)
+    if has_metadata(folder):
+        metadata = read_metadata(folder) | changes
+        method = registry.load("method", metadata["method"], status=1)
+        model = method.load(folder, metadata)
     else:
-        model, facts = _of_others(folder, changes)
+        model, metadata = _of_others(folder, changes)
     if isinstance(model, nn.Module):  # a parser is not one
         model.eval()
-    return model, facts | {"folder": folder}
+    return model, metadata | {"folder": folder}
 
 
 def _of_others(folder: Path, changes: Record) -> tuple[Encoder, Record]:
-    """The encoder of a folder that structkit did not write, and its facts."""
-    own = own_facts(folder, pooling=changes.get("pooling"))
+    """The encoder of a folder that structkit did not write, and its metadata."""
+    own = own_metadata(folder, pooling=changes.get("pooling"))
     place, head = own.pop("transformer", folder), own.pop("head", ())
     decoder = changes.get("pooling") == "first-decoder-token"
     model, tokenizer = load_pretrained(place, decoder=decoder)
     length = natural_length(tokenizer, model.config)
-    facts = plain_facts(fitting_pooling(model, tokenizer)) | own | changes
+    metadata = plain_metadata(fitting_pooling(model, tokenizer)) | own | changes
     lengths = {"query": length, "document": length} | own.get("lengths", {})
     most = positions(model) or LENGTH
-    facts["lengths"] = {side: min(each, most) for side, each in lengths.items()}
+    metadata["lengths"] = {side: min(each, most) for side, each in lengths.items()}
     if "pooling" not in own:
-        fit_tokenizer(tokenizer, facts["pooling"])
-    return _encoder(folder, model, tokenizer, facts, head), facts
+        fit_tokenizer(tokenizer, metadata["pooling"])
+    return _encoder(folder, model, tokenizer, metadata, head), metadata
 
 
 def _encoder(
-    folder: Path, model: Any, tokenizer: Any, facts: Record, head: Sequence[tuple[str, Path]]
+    folder: Path, model: Any, tokenizer: Any, metadata: Record, head: Sequence[tuple[str, Path]]
 ) -> Encoder:
     encoder = Encoder(
         model,
         tokenizer,
-        facts["pooling"],
-        facts["normalize"],
-        facts["lengths"],
-        prompts=facts.get("prompts"),
-        mcls_every=facts.get("mcls_every", MCLS_EVERY),
-        head=read_head(head),
-        facts=facts,
+        metadata["pooling"],
+        metadata["normalize"],
+        metadata["lengths"],
+        prompts=metadata.get("prompts"),
+        mcls_every=metadata.get("mcls_every", MCLS_EVERY),
+        head=read_head(head) if head else None,
+        metadata=metadata,
     )
     return after_first_text(encoder, folder)
 

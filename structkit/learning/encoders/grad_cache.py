@@ -18,13 +18,13 @@ from typing import Protocol, TypeVar
 import torch
 from torch import Tensor, nn
 
-from structkit.learning.encoders.packing import Tokens
+from structkit.learning.encoders.poolings import Tokens
 from structkit.learning.encoders.settings import EncoderSettings
 from structkit.learning.training.devices import gather_rows, total
 
 
 @dataclass(frozen=True)
-class Texts:
+class LocalTexts:
     """The part of a batch's texts for this process, and where it begins among all."""
 
     tokens: Tokens | None  # none where the part is empty
@@ -45,7 +45,7 @@ class Batch(Protocol):
     """What a batch must have."""
 
     @property
-    def texts(self) -> dict[str, Texts]:
+    def texts(self) -> dict[str, LocalTexts]:
         """The texts to embed, by name."""
         ...
 
@@ -138,7 +138,7 @@ def _autocast(module: Embedding[B], device: torch.device) -> torch.autocast:
 
 
 def _pieces(
-    module: Embedding[B], inputs: B, texts: dict[str, Texts], device: torch.device
+    module: Embedding[B], inputs: B, texts: dict[str, LocalTexts], device: torch.device
 ) -> Iterator[_Piece]:
     """All texts of this process, embedded: with a graph, or in chunks of which the last has one."""
     size = module.settings.chunk_size
@@ -151,7 +151,9 @@ def _pieces(
             yield _Piece(name, rows, random, *module.embedded(inputs, name, rows))
 
 
-def _all(width: int, pieces: list[_Piece], name: str, texts: Texts, device: torch.device) -> Tensor:
+def _all(
+    width: int, pieces: list[_Piece], name: str, texts: LocalTexts, device: torch.device
+) -> Tensor:
     """The embeddings of all processes, (total, width), detached from their graphs."""
     own = [piece for piece in pieces if piece.name == name]
     count = sum(len(piece.rows) for piece in own)
@@ -166,7 +168,7 @@ def _through(
     inputs: B,
     pieces: list[_Piece],
     leaves: dict[str, Tensor],
-    texts: dict[str, Texts],
+    texts: dict[str, LocalTexts],
     device: torch.device,
 ) -> None:
     """Pass the embeddings' gradients, and the losses of single texts, on to the parameters."""

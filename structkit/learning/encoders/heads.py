@@ -1,4 +1,4 @@
-"""Modules of sentence-transformers: those after a pooling, and the files that name all.
+"""Modules of sentence-transformers after a pooling: Dense and Normalize.
 
 Tests: tests/learning/encoders/test_santa.py.
 """
@@ -16,10 +16,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from structkit.errors import UserError
-from structkit.learning.folders import PICKLES, WEIGHTS, pickled, write_weights
-from structkit.learning.json_files import check_regular, damaged, json_of
-from structkit.learning.sentence_folders import ABOUT, LEGACY, OLD, POOLING_NAMES, SETTINGS
-from structkit.records.jsonl import Record
+from structkit.learning.folders import (
+    PICKLES,
+    WEIGHTS,
+    check_regular,
+    damaged,
+    json_of,
+    pickled,
+    write_weights,
+)
 from structkit.records.output import write_json
 
 CONFIG = "config.json"
@@ -111,13 +116,11 @@ def activation_of(path: str | None, folder: Path) -> nn.Module:
     return made
 
 
-def read_head(modules: Sequence[tuple[str, Path]]) -> nn.Sequential | None:
-    """Return the modules after a pooling, from their kinds and folders; None if there are none.
+def read_head(modules: Sequence[tuple[str, Path]]) -> nn.Sequential:
+    """Return the modules after a pooling, from their kinds and folders.
 
     Errors: `UserError` where they do not fit together.
     """
-    if not modules:
-        return None
     made = [Dense.read(place) if kind == "Dense" else Normalize() for kind, place in modules]
     dense = [each for each in made if isinstance(each, Dense)]
     for before, after in zip(dense, dense[1:], strict=False):
@@ -126,10 +129,10 @@ def read_head(modules: Sequence[tuple[str, Path]]) -> nn.Sequential | None:
     return nn.Sequential(*made)
 
 
-def write_head(head: nn.Sequential | None, folder: Path) -> list[str]:
+def write_head(head: nn.Sequential, folder: Path) -> list[str]:
     """Write the Dense modules of a head into folders of a model's; return the kinds of all."""
     kinds = []
-    for place, module in enumerate(head or (), 2):
+    for place, module in enumerate(head, 2):
         kinds.append(type(module).__name__)
         home = folder / f"{place}_{kinds[-1]}"
         home.mkdir()
@@ -138,57 +141,7 @@ def write_head(head: nn.Sequential | None, folder: Path) -> list[str]:
     return kinds
 
 
-def head_widths(head: nn.Sequential | None) -> tuple[int, int] | None:
+def head_widths(head: nn.Sequential) -> tuple[int, int] | None:
     """Return the dimensions that a head takes and gives, None if it changes none."""
-    dense = [each.linear for each in head or () if isinstance(each, Dense)]
+    dense = [each.linear for each in head if isinstance(each, Dense)]
     return (dense[0].in_features, dense[-1].out_features) if dense else None
-
-
-def write_sentence_files(
-    folder: Path, facts: Record, head: list[str], *, pooled: int, versions: Record
-) -> None:
-    """Write what sentence-transformers needs to load an encoder with these facts.
-
-    `head` are the kinds of modules after the pooling, whose folders exist, `pooled` the dimensions
-    of a state. A pooling that the library lacks is written as a module that it cannot find, so that
-    it refuses the folder: without a list of modules it would silently take the mean.
-    """
-    names = facts["pooling"].split("+")
-    ours = not POOLING_NAMES.keys() >= set(names)
-    first = f"structkit.only_structkit_encodes_with.pooling_{names[0].replace('-', '_')}"
-    kinds = [*head, *(["Normalize"] if facts["normalize"] else ())]
-    modules = [(first, "")] if ours else [(f"{OLD}Transformer", ""), (f"{OLD}Pooling", "1_Pooling")]
-    modules += [(f"{OLD}{kind}", f"{place}_{kind}") for place, kind in enumerate(kinds, 2)]
-    content = [
-        {"idx": number, "name": str(number), "path": path, "type": kind}
-        for number, (kind, path) in enumerate(modules)
-    ]
-    write_json(folder / "modules.json", content)
-    if ours:
-        return
-    for _, path in modules[1:]:
-        (folder / path).mkdir(exist_ok=True)
-    theirs = [POOLING_NAMES[name] for name in names]
-    pooling: Record = {"word_embedding_dimension": pooled}
-    pooling |= {key: name in theirs for key, name in LEGACY.items()}
-    if theirs != [name for name in LEGACY.values() if name in theirs]:
-        pooling["pooling_mode"] = theirs  # in another order than versions before 6 know
-    whole = facts.get("include_prompt", True)
-    write_json(folder / "1_Pooling" / "config.json", pooling | {"include_prompt": whole})
-    lower = bool(facts.get("lower_case"))
-    said = {"max_seq_length": facts["lengths"]["document"], "do_lower_case": lower}
-    write_json(folder / SETTINGS[0], said)
-    write_about(folder, facts, versions)
-
-
-def write_about(folder: Path, facts: Record, versions: Record) -> None:
-    """Write the prompts, the similarity and the dimensions of a model."""
-    prompts = facts.get("prompts") or {}
-    about: Record = {
-        "__version__": versions,
-        "similarity_fn_name": facts.get("similarity", "dot"),
-        "prompts": {side: prompts.get(side, "") for side in ("query", "document")},
-    }
-    if dimensions := facts.get("dimensions"):
-        about["truncate_dim"] = dimensions
-    write_json(folder / ABOUT, about)

@@ -10,7 +10,6 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -44,6 +43,7 @@ from transformers import (
     T5ForConditionalGeneration,
     T5Model,
 )
+from transformers.modeling_outputs import BaseModelOutput
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
@@ -53,10 +53,9 @@ from structkit.learning.encoders.pretrained import (
     encoder_class,
     natural_length,
 )
-from structkit.learning.folders import PICKLES, pickled
-from structkit.learning.json_files import AGAIN
+from structkit.learning.folders import AGAIN, PICKLES, pickled
 from structkit.learning.static import Table, is_table
-from structkit.learning.training.settings import ANY_LENGTH
+from structkit.learning.training.method import ANY_LENGTH
 from structkit.structure.sentinels import SENTINELS
 
 # what damaged folders have been seen to raise
@@ -361,13 +360,6 @@ def positions(model: Any) -> int | None:
     return min(limits, default=None)
 
 
-@dataclass(frozen=True)
-class States:
-    """What a model of transformers returns: a state for each token, (texts, length, dim)."""
-
-    last_hidden_state: Tensor
-
-
 class Bag(nn.Module):
     """A table that behaves like a model of transformers: the states of tokens are their vectors.
 
@@ -385,11 +377,13 @@ class Bag(nn.Module):
             model_type="static",
         )
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> States:
-        states: Tensor = self.embedding(input_ids)
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> BaseModelOutput:
+        hidden_states: Tensor = self.embedding(input_ids)
         if self.saturating:
-            states = states * repetitions(input_ids, attention_mask).rsqrt().unsqueeze(-1)
-        return States(states)
+            hidden_states = hidden_states * repetitions(
+                input_ids, attention_mask
+            ).rsqrt().unsqueeze(-1)
+        return BaseModelOutput(last_hidden_state=hidden_states)  # (texts, length, dim)
 
     def get_input_embeddings(self) -> nn.Embedding:
         return self.embedding

@@ -1,10 +1,9 @@
-"""Batches of token ids: padded, or packed, where BERT and similar models compute no padding."""
+"""Batches without padding, in which BERT and similar models compute on a CPU."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -14,6 +13,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
+from structkit.learning.encoders.poolings import Tokens
 from structkit.learning.training.autograd import BLOCK, draw_kept, drop
 
 MODELS = ("BertModel", "RobertaModel", "XLMRobertaModel", "CamembertModel")
@@ -45,7 +45,7 @@ class Packed:
         finally:
             self.rows = None
 
-    def states(self, tokens: Tokens, *, first: bool = False) -> Tensor:
+    def hidden_states(self, tokens: Tokens, *, first: bool = False) -> Tensor:
         """The last states of the encoder, (batch, length, dim); 0 on padding.
 
         With `first` only those of the first tokens, (batch, 1, dim): the last layer computes
@@ -53,16 +53,16 @@ class Packed:
         """
         real = tokens.mask.bool()
         lengths = tokens.mask.sum(1)  # (batch,)
-        states = self._embedded(tokens, real)  # (tokens, dim)
+        hidden_states = self._embedded(tokens, real)  # (tokens, dim)
         runs = equal_lengths(lengths.tolist())
         *layers, last = self.model.encoder.layer
         for layer in layers:
-            states = self._layer(layer, states, runs)
+            hidden_states = self._layer(layer, hidden_states, runs)
         if first:
-            return self._layer(last, states, runs, lengths.cumsum(0) - lengths)[:, None]
-        states = self._layer(last, states, runs)
-        padded = states.new_zeros((*real.shape, states.shape[1]))
-        padded[real] = states
+            return self._layer(last, hidden_states, runs, lengths.cumsum(0) - lengths)[:, None]
+        hidden_states = self._layer(last, hidden_states, runs)
+        padded = hidden_states.new_zeros((*real.shape, hidden_states.shape[1]))
+        padded[real] = hidden_states
         return padded
 
     def _embedded(self, tokens: Tokens, real: Tensor) -> Tensor:
@@ -76,19 +76,23 @@ class Packed:
         ids = tokens.ids[real]
         if self.rows:
             used, rows = self.rows
-            states = functional.embedding(torch.searchsorted(used, ids), rows)
+            hidden_states = functional.embedding(torch.searchsorted(used, ids), rows)
         else:
-            states = own.word_embeddings(ids)
-        states += own.token_type_embeddings.weight[0]
-        states += own.position_embeddings(places[real])
-        return drop(own.LayerNorm(states), own.dropout)
+            hidden_states = own.word_embeddings(ids)
+        hidden_states += own.token_type_embeddings.weight[0]
+        hidden_states += own.position_embeddings(places[real])
+        return drop(own.LayerNorm(hidden_states), own.dropout)
 
     def _layer(
-        self, layer: Any, states: Tensor, runs: list[tuple[int, int]], firsts: Tensor | None = None
+        self,
+        layer: Any,
+        hidden_states: Tensor,
+        runs: list[tuple[int, int]],
+        firsts: Tensor | None = None,
     ) -> Tensor:
         """The states after a layer, (tokens, dim), or only those at `firsts`, (texts, dim)."""
-        chosen = states if firsts is None else states[firsts]
-        seen = self._attended(layer.attention.self, chosen, states, runs)
+        chosen = hidden_states if firsts is None else hidden_states[firsts]
+        seen = self._attended(layer.attention.self, chosen, hidden_states, runs)
         chosen = add_and_normalize(layer.attention.output, seen, chosen)
         wide = layer.intermediate.dense(chosen)  # (tokens, intermediate size)
         if layer.training and torch.is_grad_enabled():
@@ -97,19 +101,24 @@ class Packed:
             return after
         return self._narrowed(layer, wide, chosen)
 
-    def _narrowed(self, layer: Any, wide: Tensor, states: Tensor) -> Tensor:
+    def _narrowed(self, layer: Any, wide: Tensor, hidden_states: Tensor) -> Tensor:
         """The end of a layer: its activation, and the map back to the size of a state."""
-        return add_and_normalize(layer.output, layer.intermediate.intermediate_act_fn(wide), states)
+        return add_and_normalize(
+            layer.output, layer.intermediate.intermediate_act_fn(wide), hidden_states
+        )
 
     def _attended(
-        self, own: Any, chosen: Tensor, states: Tensor, runs: list[tuple[int, int]]
+        self, own: Any, chosen: Tensor, hidden_states: Tensor, runs: list[tuple[int, int]]
     ) -> Tensor:
         """The attention output of the chosen tokens, all or the first of each text."""
         queries = own.query(chosen).split(
-            [count if len(chosen) < len(states) else length * count for length, count in runs]
+            [
+                count if len(chosen) < len(hidden_states) else length * count
+                for length, count in runs
+            ]
         )
         sizes = [length * count for length, count in runs]
-        keys, values = own.key(states).split(sizes), own.value(states).split(sizes)
+        keys, values = own.key(hidden_states).split(sizes), own.value(hidden_states).split(sizes)
         dropout = own.dropout.p if own.training else 0.0
         attended = []
         for (_, count), *parts in zip(runs, queries, keys, values, strict=True):
@@ -175,7 +184,7 @@ def _weights(query: Tensor, key: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.softmax(query * query.shape[-1] ** -0.5 @ key.mT, -1, dtype=dtype)
 
 
-def add_and_normalize(output: Any, inputs: Tensor, states: Tensor) -> Tensor:
+def add_and_normalize(output: Any, inputs: Tensor, hidden_states: Tensor) -> Tensor:
     """The end of a half layer: a linear map of the inputs, dropout, the states added, the norm.
 
     In inference the product is added to the states in place: neither the bias nor the sum costs a
@@ -183,19 +192,19 @@ def add_and_normalize(output: Any, inputs: Tensor, states: Tensor) -> Tensor:
     """
     dense = output.dense
     if torch.is_grad_enabled() or output.training or torch.is_autocast_enabled(inputs.device.type):
-        states = drop(dense(inputs), output.dropout) + states
+        hidden_states = drop(dense(inputs), output.dropout) + hidden_states
     else:
-        states = states.add_(dense.bias).addmm_(inputs, dense.weight.T)
-    after: Tensor = output.LayerNorm(states)
+        hidden_states = hidden_states.add_(dense.bias).addmm_(inputs, dense.weight.T)
+    after: Tensor = output.LayerNorm(hidden_states)
     return after
 
 
 def pack(model: Any) -> Packed | None:
-    """The model packed, or None if its kind or its states are not as expected.
+    """The model, of one of `MODELS`, packed; None if its states are not as expected.
 
     Both ways compute a small sample, and no state may differ by more than `ERROR`.
     """
-    if type(model).__name__ not in MODELS or model.config.is_decoder:
+    if model.config.is_decoder:
         return None
     outputs = [part.output for layer in model.encoder.layer for part in (layer, layer.attention)]
     if any(type(output.dense) is not nn.Linear for output in outputs):
@@ -209,7 +218,7 @@ def pack(model: Any) -> Packed | None:
     model.eval()
     with torch.autocast("cpu", enabled=False), torch.no_grad():
         expected = model(input_ids=tokens.ids, attention_mask=mask).last_hidden_state
-        error = (packed.states(tokens) - expected)[mask.bool()].abs().max()
+        error = (packed.hidden_states(tokens) - expected)[mask.bool()].abs().max()
     model.train(training)
     return packed if error <= ERROR * expected.abs().max() else None
 
@@ -221,41 +230,3 @@ def equal_lengths(lengths: list[int]) -> list[tuple[int, int]]:
     [(5, 2), (2, 1)]
     """
     return [(length, len(list(run))) for length, run in groupby(lengths)]
-
-
-@dataclass(frozen=True)
-class Tokens:
-    """A batch of token ids and its mask, both (batch, length); the mask is 1 on real tokens.
-
-    `counted` is 1 on the tokens that a pooling counts, where these are not all real ones.
-    """
-
-    ids: Tensor
-    mask: Tensor
-    counted: Tensor | None = None
-
-    def to(self, device: torch.device) -> Tokens:
-        counted = None if self.counted is None else self.counted.to(device)
-        return Tokens(self.ids.to(device), self.mask.to(device), counted)
-
-    def shortened(self, rows: Tensor) -> Tokens:
-        """Some rows, only as wide as their longest text."""
-        mask = self.mask[rows]
-        width = int(mask.sum(1).max())
-        counted = None if self.counted is None else self.counted[rows, :width]
-        return Tokens(self.ids[rows, :width], mask[:, :width], counted)
-
-
-def pad(ids: Sequence[Sequence[int]], padding: int, skipped: Sequence[int] = ()) -> Tokens:
-    """Token ids as one batch, as wide as its longest text.
-
-    Padding is on the right, where causal attention never sees it. `skipped` says how many tokens
-    at the beginning of each text do not count.
-    """
-    width = max(1, *map(len, ids))
-    rows = [[*row, *[padding] * (width - len(row))] for row in ids]
-    mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in ids])
-    counted = None
-    if any(skipped):
-        counted = mask * (torch.arange(width) >= torch.tensor(skipped)[:, None])
-    return Tokens(torch.tensor(rows), mask, counted)  # (batch, length) each

@@ -1,23 +1,62 @@
-"""Poolings: how the states of a text's tokens become one embedding.
+"""Batches of tokens, and poolings: how the states of a text's tokens become one embedding.
 
-They are traced for an ONNX graph: there `len` of a tensor is a constant of the example, while
+Poolings are traced for an ONNX graph: there `len` of a tensor is a constant of the example, while
 `shape` is that of each batch. Tests: tests/learning/encoders/test_encoders.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 
-def decoder_states(model: Any, decoder_ids: Tensor, states: Tensor, mask: Tensor) -> Tensor:
+@dataclass(frozen=True)
+class Tokens:
+    """A batch of token ids and its mask, both (batch, length); the mask is 1 on real tokens.
+
+    `counted` is 1 on the tokens that a pooling counts, where these are not all real ones.
+    """
+
+    ids: Tensor
+    mask: Tensor
+    counted: Tensor | None = None
+
+    def to(self, device: torch.device) -> Tokens:
+        counted = None if self.counted is None else self.counted.to(device)
+        return Tokens(self.ids.to(device), self.mask.to(device), counted)
+
+    def shortened(self, rows: Tensor) -> Tokens:
+        """Some rows, only as wide as their longest text."""
+        mask = self.mask[rows]
+        width = int(mask.sum(1).max())
+        counted = None if self.counted is None else self.counted[rows, :width]
+        return Tokens(self.ids[rows, :width], mask[:, :width], counted)
+
+
+def pad(ids: Sequence[Sequence[int]], padding: int, skipped: Sequence[int] = ()) -> Tokens:
+    """Token ids as one batch, as wide as its longest text.
+
+    Padding is on the right, where causal attention never sees it. `skipped` says how many tokens
+    at the beginning of each text do not count.
+    """
+    width = max(1, *map(len, ids))
+    rows = [[*row, *[padding] * (width - len(row))] for row in ids]
+    mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in ids])
+    counted = None
+    if any(skipped):
+        counted = mask * (torch.arange(width) >= torch.tensor(skipped)[:, None])
+    return Tokens(torch.tensor(rows), mask, counted)  # (batch, length) each
+
+
+def decoder_states(model: Any, decoder_ids: Tensor, hidden_states: Tensor, mask: Tensor) -> Tensor:
     """The last states of the decoder, after its final layer norm, (batch, target length, dim)."""
     output = model.get_decoder()(
         input_ids=decoder_ids,
-        encoder_hidden_states=states,
+        encoder_hidden_states=hidden_states,
         encoder_attention_mask=mask,
         use_cache=False,
     )
@@ -25,83 +64,85 @@ def decoder_states(model: Any, decoder_ids: Tensor, states: Tensor, mask: Tensor
     return result
 
 
-def pool_cls(states: Tensor, mask: Tensor) -> Tensor:
+def pool_cls(hidden_states: Tensor, mask: Tensor) -> Tensor:
     """Return the state of the first token."""
-    return states[:, 0]
+    return hidden_states[:, 0]
 
 
-def pool_first(states: Tensor, mask: Tensor) -> Tensor:
+def pool_first(hidden_states: Tensor, mask: Tensor) -> Tensor:
     """Return the state of the first token that counts.
 
     >>> pool_first(torch.tensor([[[1.0], [2.0], [3.0]]]), torch.tensor([[0, 1, 1]])).tolist()
     [[2.0]]
     """
-    return states[torch.arange(states.shape[0], device=states.device), mask.argmax(1)]
+    return hidden_states[
+        torch.arange(hidden_states.shape[0], device=hidden_states.device), mask.argmax(1)
+    ]
 
 
-def pool_max(states: Tensor, mask: Tensor) -> Tensor:
+def pool_max(hidden_states: Tensor, mask: Tensor) -> Tensor:
     """Return the largest value of each dimension over the tokens that count."""
-    return states.masked_fill(mask.unsqueeze(-1) == 0, float("-inf")).amax(1)
+    return hidden_states.masked_fill(mask.unsqueeze(-1) == 0, float("-inf")).amax(1)
 
 
-def pool_mean(states: Tensor, mask: Tensor) -> Tensor:
+def pool_mean(hidden_states: Tensor, mask: Tensor) -> Tensor:
     """Return the mean state of the tokens that count."""
-    weights = mask.unsqueeze(-1).to(states.dtype)  # (batch, length, 1)
-    return (states * weights).sum(1) / weights.sum(1).clamp(min=1)  # (batch, dim)
+    weights = mask.unsqueeze(-1).to(hidden_states.dtype)  # (batch, length, 1)
+    return (hidden_states * weights).sum(1) / weights.sum(1).clamp(min=1)  # (batch, dim)
 
 
-def pool_mean_sqrt_length(states: Tensor, mask: Tensor) -> Tensor:
+def pool_mean_sqrt_length(hidden_states: Tensor, mask: Tensor) -> Tensor:
     """Return the sum of the states over the square root of their number."""
-    weights = mask.unsqueeze(-1).to(states.dtype)
-    return (states * weights).sum(1) / weights.sum(1).clamp(min=1).sqrt()
+    weights = mask.unsqueeze(-1).to(hidden_states.dtype)
+    return (hidden_states * weights).sum(1) / weights.sum(1).clamp(min=1).sqrt()
 
 
-def pool_weighted_mean(states: Tensor, mask: Tensor) -> Tensor:
+def pool_weighted_mean(hidden_states: Tensor, mask: Tensor) -> Tensor:
     """Return the mean state, in which the n-th token of a text counts n times.
 
     Source: Muennighoff 2022, "SGPT" (arXiv 2202.08904), section 3.1.
 
-    >>> states = torch.tensor([[[3.0], [6.0], [9.0]]])
-    >>> pool_weighted_mean(states, torch.tensor([[1, 1, 0]])).tolist()
+    >>> hidden_states = torch.tensor([[[3.0], [6.0], [9.0]]])
+    >>> pool_weighted_mean(hidden_states, torch.tensor([[1, 1, 0]])).tolist()
     [[5.0]]
     """
     places = torch.arange(1, mask.shape[1] + 1, device=mask.device)  # padding is on the right
-    weights = (mask * places).unsqueeze(-1).to(states.dtype)  # (batch, length, 1)
-    return (states * weights).sum(1) / weights.sum(1).clamp(min=1)
+    weights = (mask * places).unsqueeze(-1).to(hidden_states.dtype)  # (batch, length, 1)
+    return (hidden_states * weights).sum(1) / weights.sum(1).clamp(min=1)
 
 
-def pool_last_token(states: Tensor, mask: Tensor) -> Tensor:
+def pool_last_token(hidden_states: Tensor, mask: Tensor) -> Tensor:
     """Return the state of the last token that counts, wherever the padding is; zeros if none does.
 
-    >>> states = torch.tensor([[[1.0], [2.0], [3.0]], [[1.0], [2.0], [3.0]]])
-    >>> pool_last_token(states, torch.tensor([[1, 1, 0], [0, 1, 1]])).tolist()
+    >>> hidden_states = torch.tensor([[[1.0], [2.0], [3.0]], [[1.0], [2.0], [3.0]]])
+    >>> pool_last_token(hidden_states, torch.tensor([[1, 1, 0], [0, 1, 1]])).tolist()
     [[2.0], [3.0]]
     """
     places = torch.arange(mask.shape[1], device=mask.device)
-    rows = torch.arange(states.shape[0], device=states.device)
+    rows = torch.arange(hidden_states.shape[0], device=hidden_states.device)
     last = (mask * places).argmax(1)  # (batch,)
-    return states[rows, last] * mask[rows, last].unsqueeze(-1).to(states.dtype)
+    return hidden_states[rows, last] * mask[rows, last].unsqueeze(-1).to(hidden_states.dtype)
 
 
-def pool_first_decoder_token(model: Any, states: Tensor, mask: Tensor) -> Tensor:
+def pool_first_decoder_token(model: Any, hidden_states: Tensor, mask: Tensor) -> Tensor:
     """The decoder's state for its start token (SANTA, eq. 1)."""
     start = mask.new_full((mask.shape[0], 1), model.config.decoder_start_token_id)
-    return decoder_states(model, start, states, mask)[:, 0]
+    return decoder_states(model, start, hidden_states, mask)[:, 0]
 
 
-def pool_mcls(states: Tensor, mask: Tensor, every: int, closing: int) -> Tensor:
+def pool_mcls(hidden_states: Tensor, mask: Tensor, every: int, closing: int) -> Tensor:
     """The mean state of the CLS tokens: the first token, and one after each `every` others.
 
     `closing` special tokens end a text; none of them is a CLS token. Source: SEAL, MCLS.
 
-    >>> states = torch.tensor([[[1.0], [0.0], [0.0], [3.0], [0.0], [9.0]]])  # C a b C c S
-    >>> pool_mcls(states, torch.ones(1, 6, dtype=torch.int64), 2, 1).tolist()
+    >>> hidden_states = torch.tensor([[[1.0], [0.0], [0.0], [3.0], [0.0], [9.0]]])  # C a b C c S
+    >>> pool_mcls(hidden_states, torch.ones(1, 6, dtype=torch.int64), 2, 1).tolist()
     [[2.0]]
     """
-    chosen = states[:, :: every + 1]  # (batch, most CLS tokens, dim)
+    chosen = hidden_states[:, :: every + 1]  # (batch, most CLS tokens, dim)
     places = torch.arange(0, mask.shape[1], every + 1, device=mask.device)
     real = places < (mask.sum(1, keepdim=True) - closing).clamp(min=1)  # (batch, most CLS tokens)
-    weights = real.unsqueeze(-1).to(states.dtype)
+    weights = real.unsqueeze(-1).to(hidden_states.dtype)
     return (chosen * weights).sum(1) / weights.sum(1)  # (batch, dim)
 
 
@@ -117,7 +158,7 @@ OF_TOKENS: dict[str, Pooling] = {
 }
 
 
-def pool(names: str, states: Tensor, mask: Tensor, counted: Tensor | None) -> Tensor:
+def pool(names: str, hidden_states: Tensor, mask: Tensor, counted: Tensor | None) -> Tensor:
     """Return the poolings of `names` (joined by +) one beside the other, (batch, poolings * dim).
 
     `counted` are the tokens that take part, where these are not all of the mask.
@@ -125,7 +166,7 @@ def pool(names: str, states: Tensor, mask: Tensor, counted: Tensor | None) -> Te
     poolings = [OF_TOKENS[name] for name in names.split("+")]
     if counted is not None:
         poolings = [pool_first if each is pool_cls else each for each in poolings]
-    pooled = [each(states, mask if counted is None else counted) for each in poolings]
+    pooled = [each(hidden_states, mask if counted is None else counted) for each in poolings]
     return pooled[0] if len(pooled) == 1 else torch.cat(pooled, -1)
 
 

@@ -21,8 +21,8 @@ from transformers import AutoModelForTextEncoding
 from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES
 
 from structkit.errors import UserError
-from structkit.learning.json_files import check_regular, damaged, json_of
-from structkit.learning.training.settings import LENGTH
+from structkit.learning.folders import check_regular, damaged, json_of
+from structkit.learning.training.method import LENGTH
 
 ADAPTER = "adapter_config.json"
 PARTS = re.compile("layer|block|group|depth|stage|expert")  # of a model, which repeat

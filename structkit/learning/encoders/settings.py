@@ -11,16 +11,18 @@ from pathlib import Path
 from typing import Any, Self
 
 from structkit.errors import UserError, flag
-from structkit.learning.folders import (
+from structkit.learning.folders import model_folder
+from structkit.learning.metadata import (
+    MCLS_EVERY,
+    POOLINGS,
+    SIMILARITIES,
     are_lengths,
     are_prompts,
     check_fields,
     is_count,
-    model_folder,
-    own_facts,
+    own_metadata,
 )
-from structkit.learning.sentence_folders import MCLS_EVERY, POOLINGS, SIMILARITIES
-from structkit.learning.training.settings import LENGTH, GradientSettings
+from structkit.learning.training.method import LENGTH, GradientSettings
 from structkit.records.jsonl import Record
 from structkit.settings import setting, settings_of
 
@@ -137,7 +139,7 @@ class EncoderSettings(ChunkSettings, ModelSettings):
         """These settings; what is open is as in the start model, or usual."""
         if not self.model:
             return self.fill_in({})
-        own = own_facts(model_folder(self.model, offline=True), pooling=self.pooling)
+        own = own_metadata(model_folder(self.model, offline=True), pooling=self.pooling)
         if "transformer" in own:  # of sentence-transformers: what it leaves open, its model says
             from structkit.learning.encoders.models import natural_lengths
 
@@ -151,7 +153,7 @@ class EncoderSettings(ChunkSettings, ModelSettings):
         return self.fill_in(own)
 
     def fill_in(self, own: Record) -> Self:
-        """These settings; what is open is as in `own`, the start model's facts, otherwise usual."""
+        """These settings; what is open is as in the start model's metadata `own`, or usual."""
         settings = self
         for each in settings_of(type(self)):
             if each.usual is not ... and getattr(self, each.name) is None:
@@ -160,14 +162,14 @@ class EncoderSettings(ChunkSettings, ModelSettings):
         return settings
 
     @classmethod
-    def check_facts(cls, facts: Record) -> None:
-        check_fields(facts, FACTS)
+    def check_metadata(cls, metadata: Record) -> None:
+        check_fields(metadata, OF_ENCODERS)
 
     @classmethod
-    def load(cls, folder: Path, facts: Record) -> Any:
+    def load(cls, folder: Path, metadata: Record) -> Any:
         from structkit.learning.encoders.encoder import load_encoder
 
-        return load_encoder(folder, facts)
+        return load_encoder(folder, metadata)
 
 
 def check_decoder(settings: EncoderSettings) -> None:
@@ -179,7 +181,7 @@ def check_decoder(settings: EncoderSettings) -> None:
 
 
 # what each field of structkit.json must be that is needed to load an encoder
-FACTS: dict[str, Callable[[Any], bool]] = {
+OF_ENCODERS: dict[str, Callable[[Any], bool]] = {
     "pooling": lambda value: isinstance(value, str) and value in POOLINGS,
     "normalize": lambda value: isinstance(value, bool),
     "lengths": are_lengths,

@@ -56,13 +56,13 @@ class Encoding:
         opened: tuple[Engine, Record] | None = None,
     ) -> None:
         self.settings, self.part = settings, settings.part
-        self.engine, self.facts = opened or _opened(settings) or open_engine(settings, device)
+        self.engine, self.metadata = opened or _opened(settings) or open_engine(settings, device)
         self.encoder = encoder = self.engine.model
-        self.folder: Path = self.facts["folder"]
+        self.folder: Path = self.metadata["folder"]
         self.dimensions, self.held = settings.dimensions, TREES if self.part == "nodes" else WINDOW
         _check_parts(encoder, settings)
         encoder.read_at_most(settings.as_, settings.length)
-        known: Sequence[str] = self.facts[f"{settings.as_}_fields"]
+        known: Sequence[str] = self.metadata[f"{settings.as_}_fields"]
         # of an element, the model reads what it was trained on
         elements = Elements(tagged=known[0] == "tagged") if settings.elements else None
         # a tree's words, and the characters of a part, are those of the text alone
@@ -217,13 +217,13 @@ class Encoding:
 
         A model that cuts by itself does not scale again, as in sentence-transformers.
         """
-        most, facts = embeddings.shape[1], self.facts
+        most, metadata = embeddings.shape[1], self.metadata
         if self.dimensions and self.dimensions > most:
             problem = f"{flag('dimensions', self.dimensions)}: the model gives {most}"
             raise UserError(problem, f"use at most {most}", status=2)
-        if kept := self.dimensions or facts.get("dimensions"):
+        if kept := self.dimensions or metadata.get("dimensions"):
             embeddings = embeddings[:, :kept]
-        again = self.dimensions and facts["normalize"]
+        again = self.dimensions and metadata["normalize"]
         return normalized(embeddings) if self.settings.normalize or again else embeddings
 
     def report(self) -> None:
@@ -236,7 +236,7 @@ class Encoding:
 
     @cached_property
     def model_sha256(self) -> str:
-        """The hash of the model's weights and facts."""
+        """The hash of the model's weights and metadata."""
         return content_hash(self.folder)
 
     def meta(self) -> Record:
@@ -245,12 +245,12 @@ class Encoding:
         return {
             "model": settings.model,
             "model_sha256": self.model_sha256,
-            "method": self.facts["method"],
+            "method": self.metadata["method"],
             "engine": self.engine.name,
             "side": settings.as_,
-            "pooling": self.facts["pooling"],
-            "normalize": self.facts["normalize"],
-            "similarity": self.facts.get("similarity") or "dot",
+            "pooling": self.metadata["pooling"],
+            "normalize": self.metadata["normalize"],
+            "similarity": self.metadata.get("similarity") or "dot",
             **({"length": settings.length} if settings.length else {}),
             **({"dimensions": self.dimensions} if self.dimensions else {}),
             **({self.part: getattr(settings, self.part)} if self.part else {}),
@@ -265,7 +265,7 @@ class Encoding:
             "keep": list(self.settings.keep),
             "dtype": self.engine.dtype,
             "batch_tokens": self.engine.batch_tokens,
-            "mcls_every": self.facts.get("mcls_every"),
+            "mcls_every": self.metadata.get("mcls_every"),
             "hashes": 1,
         }
 
@@ -277,8 +277,8 @@ def _check_parts(model: Model, settings: EncodingSettings) -> None:
             problem = f"{flag(name)} is for models that read tokens"
             raise UserError(problem, "leave it out", status=2)
     if settings.nodes and "nodes" not in model.parts:
-        remedy = "train strae, self-strae, iornn or tree-lstm"
-        raise UserError(f"{flag('nodes')} needs a model with trees", remedy, status=2)
+        problem = f"{flag('nodes')} needs a model of trees"
+        raise UserError(problem, "leave it out, or name such a model", status=2)
 
 
 def embed_in_batches(engine: Engine, inputs: Sequence[Any], batch_tokens: int) -> Vectors:

@@ -76,7 +76,7 @@ def open_engine(
     device: str | None = None,
     runtimes: Sequence[Runtime] = RUNTIMES,
 ) -> tuple[Engine, Record]:
-    """What computes the model of these settings, with the model in it, and the model's facts."""
+    """What computes the model of these settings, with the model in it, and the model's metadata."""
     runtime, changes = choose_runtime(settings, device, runtimes), settings.changes
     folder = model_folder(settings.model, offline=settings.offline)
     given = {name: value for name, value in changes.items() if value is not None}
@@ -88,20 +88,20 @@ def open_engine(
     # torch takes seconds to import, which nobody waits for whose export is there
     from structkit.learning.encoding.torch_engine import TorchEngine, export
 
-    engine, facts = TorchEngine.open(
+    engine, metadata = TorchEngine.open(
         settings.model, device, settings.dtype, offline=settings.offline, **changes
     )
     named = settings.engine != "auto"
     if not runtime or made and not made[1]["agrees"] and not named:
-        return engine, facts
-    why = export(engine, runtime, folder, changes, facts)
+        return engine, metadata
+    why = export(engine, runtime, folder, changes, metadata)
     made = find_export(folder, changes, runtime)
     if made and (opened := _open(runtime, made, folder)):
         return opened
     if named:
         problem = f"{flag('engine', settings.engine)} cannot compute this model: {why}"
         raise UserError(problem, f"use {flag('engine', 'torch')}")
-    return engine, facts
+    return engine, metadata
 
 
 def choose_runtime(
@@ -135,7 +135,7 @@ def _open(runtime: Runtime, made: Export, folder: Path) -> tuple[Engine, Record]
         agrees = made[1]["agrees"] and encoder.agrees()
     except Exception:  # from runtimes or tokenizers, which have no class of their own
         agrees = False
-    return (encoder, {**made[1]["facts"], "folder": folder}) if agrees else None
+    return (encoder, {**made[1]["metadata"], "folder": folder}) if agrees else None
 
 
 def no_gpu() -> bool:

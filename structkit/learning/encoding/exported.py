@@ -24,7 +24,7 @@ from structkit.records.jsonl import Record
 from structkit.records.output import whole_folder
 from structkit.version import __version__
 
-NOTES = "about.json"
+NOTES = "notes.json"
 TOKENIZER, PLAIN = "tokenizer.json", "plain-tokenizer.json"
 SAMPLE = ["a", "Green tea, two cups.", "def add(a, b): return a + b  # <p>café</p> 一二三"]
 BATCH_TOKENS = 512  # with more, the states of a layer no longer fit in the cache

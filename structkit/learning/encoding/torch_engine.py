@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
 from structkit.extras import require
-from structkit.learning.encoders.encoder import Encoder, open_model, token_states
-from structkit.learning.encoders.packing import Tokens
+from structkit.learning.encoders.encoder import Encoder, hidden_states_of, open_model
+from structkit.learning.encoders.poolings import Tokens
 from structkit.learning.encoding.exported import (
     PLAIN,
     SAMPLE,
@@ -34,7 +34,7 @@ from structkit.learning.training.devices import (
     fastest_matmul,
     matmul,
 )
-from structkit.learning.training.module import TorchModel
+from structkit.learning.training.torch_model import TorchModel
 from structkit.progress import say, waiting
 from structkit.records.jsonl import Record
 
@@ -62,12 +62,12 @@ class TorchEngine:
     def open(
         cls, name: str, device: str | None, dtype: str, *, offline: bool, **changes: Any
     ) -> tuple[TorchEngine, Record]:
-        """The model of a folder, and its facts."""
-        model, facts = open_model(name, offline=offline, **changes)
+        """The model of a folder, and its metadata."""
+        model, metadata = open_model(name, offline=offline, **changes)
         if not isinstance(model, TorchModel):  # a parser is none
-            problem = f"a model of train {facts['method']} gives no embeddings"
+            problem = f"a model of train {metadata['method']} gives no embeddings"
             raise UserError(problem, "name an encoder, or a model of trees")
-        return cls(model, device, dtype), facts
+        return cls(model, device, dtype), metadata
 
     def embeddings(self, inputs: Sequence[Any]) -> Vectors:
         """The embeddings of some inputs, computed together, (inputs, dim)."""
@@ -89,7 +89,11 @@ class TorchEngine:
 
 
 def export(
-    engine: TorchEngine, runtime: Runtime, folder: Path, changes: Mapping[str, Any], facts: Record
+    engine: TorchEngine,
+    runtime: Runtime,
+    folder: Path,
+    changes: Mapping[str, Any],
+    metadata: Record,
 ) -> str:
     """Keep the engine's encoder for a runtime; returns why not, or nothing.
 
@@ -119,7 +123,7 @@ def export(
                 "from_end": own.from_end,
                 "split_special_tokens": own.tokenizer.encode_special_tokens,
                 "runtime": runtime.version(),
-                "facts": {name: facts[name] for name in facts if name != "folder"},
+                "metadata": {name: metadata[name] for name in metadata if name != "folder"},
                 "sample": [rows[0].tolist() for rows in expected],
             }
             with tempfile.TemporaryDirectory(dir=place.parent) as raw:
@@ -150,7 +154,7 @@ class _Embedding(nn.Module):
 
     def forward(self, ids: Tensor, mask: Tensor, counted: Tensor | None = None) -> Tensor:
         encoder, tokens = self.encoder, Tokens(ids, mask, counted)
-        return encoder.pooled(token_states(encoder.model, tokens, encoder.pooling), tokens)
+        return encoder.pooled(hidden_states_of(encoder.model, tokens, encoder.pooling), tokens)
 
 
 def write_graph(encoder: Encoder, file: Path) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from structkit.learning.json_files import damaged
+from structkit.learning.folders import damaged
 
 FILE = "vocabulary.json"
 KINDS = ("word", "suffix_2", "suffix_3", "shape")

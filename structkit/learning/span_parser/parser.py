@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.embeddings.vectors import Vectors
-from structkit.learning.folders import WEIGHTS, read_weights, write_weights
-from structkit.learning.json_files import damaged
+from structkit.learning.folders import WEIGHTS, damaged, read_weights, write_weights
 from structkit.learning.span_parser.decoding import best_spans, pieces
 from structkit.learning.span_parser.features import KINDS, Features
 from structkit.structure.trees.tree import Tree, from_spans

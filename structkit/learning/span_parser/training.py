@@ -21,8 +21,9 @@ from torch.nn import functional
 from structkit.learning.span_parser.decoding import pieces
 from structkit.learning.span_parser.features import UNKNOWN, Features, Sizes
 from structkit.learning.span_parser.parser import SpanParser, Weights
-from structkit.learning.training.module import TrainingModule, adamw
-from structkit.learning.training.settings import GradientSettings, Step
+from structkit.learning.training.method import GradientSettings
+from structkit.learning.training.plan import Step
+from structkit.learning.training.trainer import TrainingModule, adamw
 from structkit.records.jsonl import Record
 
 Inputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
@@ -192,7 +193,7 @@ class SpanTraining(TrainingModule):
     def save(self, folder: Path) -> None:
         SpanParser(self.scorer.weights(), self.features).save(folder)
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         return {"words": self.features.sizes()[0]}
 
 

@@ -38,15 +38,15 @@ class TreeEncoder(VocabularyEncoder):
     model: NodeModel
     pooling: str = ROOT
 
-    def read(self, folder: Path, facts: Record) -> Self:
-        if facts["pooling"] not in POOLINGS:
+    def read(self, folder: Path, metadata: Record) -> Self:
+        if metadata["pooling"] not in POOLINGS:
             raise UserError(
-                f"a tree model has no pooling {facts['pooling']}",
+                f"a tree model has no pooling {metadata['pooling']}",
                 f"use {flag('pooling', 'mean')} for the mean of words, or none for the root",
                 status=2,
             )
-        self.pooling = facts["pooling"]
-        return super().read(folder, facts)
+        self.pooling = metadata["pooling"]
+        return super().read(folder, metadata)
 
     def inputs(self, texts: Sequence[str], side: str = "document") -> list[Sentence]:
         """Texts as numbers; `len()` of one is its number of leaves."""
@@ -76,7 +76,7 @@ class TreeEncoder(VocabularyEncoder):
         exact = deepcopy(self.model).double()
         up = exact.roots(deep)
         scaled = (up / up.abs().amax(1, keepdim=True)).to(roots)  # NaN where float64 is left too
-        self.vocabulary.looked_up.scaled += int(scaled.isfinite().all(1).sum())
+        self.vocabulary.coverage.scaled += int(scaled.isfinite().all(1).sum())
         return roots.index_put((chosen,), scaled)
 
     def trees(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
@@ -128,7 +128,7 @@ class TreeEncoder(VocabularyEncoder):
                     )
                     if which in ("all", kind)
                 ]
-                self.vocabulary.looked_up.without[which] += not chosen
+                self.vocabulary.coverage.without[which] += not chosen
                 yield chosen
 
     def _leaves(self, record: Record) -> Leaves:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from structkit.errors import UserError, flag, program
-from structkit.learning.folders import check_fields
+from structkit.learning.metadata import check_fields
 from structkit.learning.strae.sentences import Sentences, leaf_depths, split_words, without_last
 from structkit.learning.strae.vocabulary import Vocabulary
-from structkit.learning.training.settings import GradientSettings
+from structkit.learning.training.method import GradientSettings
 from structkit.learning.training.spool import Spool, remedy_for
 from structkit.records.jsonl import Record, text_field
 from structkit.settings import setting
@@ -169,10 +169,10 @@ class VocabularySettings(WordSettings, GradientSettings):
         return model.learning(self, model, vocabulary, sentences)
 
     @classmethod
-    def load(cls, folder: Path, facts: Record) -> Any:
-        settings, vocabulary = cls.of(facts["settings"]), Vocabulary.load(folder)
+    def load(cls, folder: Path, metadata: Record) -> Any:
+        settings, vocabulary = cls.of(metadata["settings"]), Vocabulary.load(folder)
         model = settings.untrained(len(vocabulary))
-        return model.encoding(settings, model, vocabulary).read(folder, facts)
+        return model.encoding(settings, model, vocabulary).read(folder, metadata)
 
 
 @dataclass(frozen=True)
@@ -202,8 +202,8 @@ class TreeSettings(VocabularySettings):
         return (*super().reads, *filter(None, [self.init_embeddings]))
 
     @classmethod
-    def check_facts(cls, facts: Record) -> None:
-        check_fields(facts, {"pooling": lambda value: value in POOLINGS})
+    def check_metadata(cls, metadata: Record) -> None:
+        check_fields(metadata, {"pooling": lambda value: value in POOLINGS})
 
 
 @dataclass(frozen=True)

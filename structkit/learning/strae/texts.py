@@ -88,7 +88,7 @@ class TextTraining(VocabularyTraining):
                 weight.grad /= tokens
         return {"loss": total / tokens}
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         return {"normalize": False, "words": len(self.vocabulary)}
 
 

@@ -34,14 +34,9 @@ from structkit.learning.strae.settings import (
 )
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.autograd import draw_kept, vocabulary_loss
-from structkit.learning.training.module import (
-    TorchModel,
-    TrainingModule,
-    fill,
-    save_state,
-    seed_parameters,
-)
-from structkit.learning.training.settings import Step
+from structkit.learning.training.plan import Step
+from structkit.learning.training.torch_model import TorchModel, fill, save_state
+from structkit.learning.training.trainer import TrainingModule, seed_parameters
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.lines import Lines
@@ -83,7 +78,7 @@ class VocabularyTraining(TrainingModule):
     ) -> None:
         super().__init__(settings)
         self.model, self.vocabulary, self.sentences = model, vocabulary, sentences
-        self.truncation = vocabulary.looked_up
+        self.truncation = vocabulary.coverage
 
     @property
     def device(self) -> torch.device:
@@ -118,9 +113,9 @@ class VocabularyEncoder(TorchModel):
     def __init__(self, settings: VocabularySettings, model: Any, vocabulary: Vocabulary) -> None:
         super().__init__()
         self.settings, self.model, self.vocabulary = settings, model, vocabulary
-        self.truncation = vocabulary.looked_up
+        self.truncation = vocabulary.coverage
 
-    def read(self, folder: Path, facts: Record) -> Self:
+    def read(self, folder: Path, metadata: Record) -> Self:
         """Take the weights in a folder. Errors: `UserError` where it is damaged."""
         fill(self.model, folder)
         return self
@@ -215,7 +210,7 @@ class TreeTraining(VocabularyTraining):
             sums.update({name: part.item() for name, part in parts.items()})
         return {"loss": sum(sums.values()) / len(sums), **(sums if len(sums) > 1 else {})}
 
-    def facts(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         return {"pooling": "root", "words": len(self.vocabulary)}
 
 
@@ -314,8 +309,8 @@ class PairTraining(TreeTraining):
         """The number of pairs."""
         return {"pairs": len(pairs)}
 
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"pooling": self.settings.pooling}
+    def metadata(self) -> dict[str, Any]:
+        return super().metadata() | {"pooling": self.settings.pooling}
 
 
 def linked(pairs: Sequence[Pair]) -> Tensor:

@@ -4,7 +4,7 @@ How to use it: `Vocabulary.of(sentences, …)` counts the words of sentences (se
 `vocabulary.ids(words)` gives for each word the list of its ids: one for a word vocabulary, one or
 more pieces with subwords; `len(vocabulary)` is the number of rows of an embedding table. Id 0 is
 the unknown word: it stands for words too rare to have a row of their own, so that it is trained.
-`save` and `load` keep it in a model folder. `looked_up` counts words, and those that are unknown.
+`save` and `load` keep it in a model folder. `coverage` counts words, and those that are unknown.
 
 Tests: tests/learning/strae/test_init_embeddings.py.
 """
@@ -20,7 +20,7 @@ import orjson
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from structkit.errors import UserError, flag
-from structkit.learning.json_files import damaged
+from structkit.learning.folders import damaged
 from structkit.learning.training.tokens import Truncation
 
 UNKNOWN = "<unk>"
@@ -28,7 +28,7 @@ WORDS, PIECES = "vocabulary.json", "tokenizer.json"
 START = "▁"  # the first piece of a word begins with it
 
 
-class LookedUp(Truncation):
+class Coverage(Truncation):
     """Counts of words that were looked up and of those that are unknown, as messages.
 
     `fate` says what becomes of unknown words. The counts are not part of a checkpoint: a resumed
@@ -68,7 +68,7 @@ class Vocabulary:
 
     def __init__(self, words: Sequence[str], bpe: Any = None) -> None:
         self.words, self.bpe = list(words), bpe
-        self.looked_up = LookedUp()
+        self.coverage = Coverage()
         self._ids = {word: [number] for number, word in enumerate(self.words)}
         self._pieces: dict[str, list[int]] = {}
 
@@ -115,7 +115,7 @@ class Vocabulary:
             return self._ids_of_pieces(words)
         known, unknown = self._ids, [0]
         ids_of = [known.get(word, unknown) for word in words]
-        self.looked_up.add("words", len(ids_of), sum(ids is unknown for ids in ids_of))
+        self.coverage.add("words", len(ids_of), sum(ids is unknown for ids in ids_of))
         return ids_of
 
     def _ids_of_pieces(self, words: Sequence[str]) -> list[list[int]]:
@@ -124,7 +124,7 @@ class Vocabulary:
         for word, encoding in zip(new, self.bpe.encode_batch(new), strict=True):
             cache[word] = encoding.ids or [0]
         ids_of = [cache[word] for word in words]
-        self.looked_up.add("pieces", sum(map(len, ids_of)), sum(ids.count(0) for ids in ids_of))
+        self.coverage.add("pieces", sum(map(len, ids_of)), sum(ids.count(0) for ids in ids_of))
         return ids_of
 
     def surfaces(self, words: Sequence[str]) -> list[str]:

@@ -24,8 +24,8 @@ from huggingface_hub import ModelCardData, metadata_load
 
 from structkit.errors import Surface, UserError, flag
 from structkit.extras import MINILM
-from structkit.learning.folders import FACTS, FORMAT, model_folder
-from structkit.learning.sentence_folders import loads_there
+from structkit.learning.folders import model_folder
+from structkit.learning.metadata import FORMAT, LIBRARY, METADATA
 from structkit.learning.training.devices import (
     check_gpus,
     chosen_device,
@@ -37,10 +37,10 @@ from structkit.learning.training.devices import (
     working_processes,
 )
 from structkit.learning.training.launching import join, launch
-from structkit.learning.training.module import HeldOut, TrainingModule
-from structkit.learning.training.settings import Method, RunOptions
+from structkit.learning.training.method import Method, RunOptions
+from structkit.learning.training.run_folder import RunFolder, differences
 from structkit.learning.training.spool import Spool
-from structkit.learning.training.trainer import RunFolder, Trainer, differences
+from structkit.learning.training.trainer import HeldOut, Trainer, TrainingModule
 from structkit.machine import DIFFERENCE
 from structkit.paths import keep_apart
 from structkit.progress import hushed, say, waiting
@@ -109,7 +109,7 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
         held_out = None
         if method.held_out:
             held_out = read(complete, Stream([method.held_out], on_error=options.on_error))
-        run = Run(name, complete, spool, held_out, options, folder)
+        run = Training(name, complete, spool, held_out, options, folder)
         agree(run.identity, folder, options)
         if folder.complete:
             return {} if rank() else folder.finished(run.identity)
@@ -195,7 +195,7 @@ def read(method: Method, stream: Stream, rejects: Rejects | None = None) -> Spoo
 
 
 @dataclass(frozen=True)
-class Run:
+class Training:
     """A training of a method on records: what each process of it has."""
 
     name: str
@@ -247,8 +247,11 @@ class Run:
                 end = partial(trainer.end, truncation)
                 with self.folder.writing(trainer.step, end) as target:
                     module.eval().save(target)
-                    facts = module.facts() | {"steps": trainer.step, "losses": trainer.losses()}
-                    self.write_facts(target, facts)
+                    metadata = module.metadata() | {
+                        "steps": trainer.step,
+                        "losses": trainer.losses(),
+                    }
+                    self.write_metadata(target, metadata)
                     trainer.log.write(target)
                 for message in truncation.messages():
                     say(message)
@@ -258,7 +261,7 @@ class Run:
             "parameters": sum(weight.numel() for weight in module.parameters()),
             "seen": module.seen + trainer.records,
             "losses": trainer.losses(),
-            **({"held_out": held_out.facts()} if held_out and held_out.losses else {}),
+            **({"held_out": held_out.summary()} if held_out and held_out.losses else {}),
             "truncated": {kind: truncation.truncated[kind] for kind in truncation.texts},
             "texts": dict(truncation.texts),
             "seconds_per_step": round(trainer.seconds, 4),
@@ -266,7 +269,7 @@ class Run:
             "before": trainer.before,
         }
 
-    def write_facts(self, folder: Path, facts: Record) -> None:
+    def write_metadata(self, folder: Path, metadata: Record) -> None:
         """Write `structkit.json`: all that is needed to load the model and to train it again."""
         content = {
             "format": FORMAT,
@@ -276,7 +279,7 @@ class Run:
             "normalize": None,
             "query_fields": self.method.query_fields,
             "document_fields": self.method.document_fields,
-            **facts,
+            **metadata,
             "data": {"records": len(self.spool), "sha256": self.spool.hash, **self.hashes},
             "versions": {
                 "structkit": __version__,
@@ -285,11 +288,11 @@ class Run:
                 "python": platform.python_version(),
             },
         }
-        write_json(folder / FACTS, content)
+        write_json(folder / METADATA, content)
 
 
 def write_card(folder: Path, name: str, method: Method, spool: Spool, title: str) -> None:
-    """Write the card: facts for the Hub, the command that makes the model again, and its use."""
+    """Write the card: metadata for the Hub, the command that makes the model again, and its use."""
     changed = {
         each.name: value
         for each in fields(method)
@@ -307,6 +310,15 @@ def write_card(folder: Path, name: str, method: Method, spool: Spool, title: str
         *([SNIPPET.format(title=title)] if there else ()),
     ]
     (folder / CARD).write_text("\n".join(lines), encoding="utf-8")
+
+
+def loads_there(folder: Path) -> bool:
+    """Return whether sentence-transformers knows all modules of a folder that was just written."""
+    modules = folder / "modules.json"
+    kinds = (
+        [each["type"] for each in orjson.loads(modules.read_bytes())] if modules.exists() else []
+    )
+    return bool(kinds) and all(kind.startswith(LIBRARY) for kind in kinds)
 
 
 def about_model(name: str, method: Method, *, there: bool) -> str:

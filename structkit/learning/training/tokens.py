@@ -353,7 +353,7 @@ def specials(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
 class Model(ABC):
     """A trained model: how it reads texts, for the engine that computes their embeddings.
 
-    One that torch computes extends `TorchModel` (structkit.learning.training.module).
+    One that torch computes extends `TorchModel` (structkit.learning.training.torch_model).
     """
 
     parts: ClassVar[tuple[str, ...]] = ()

@@ -1,34 +1,26 @@
-"""The training engine, independent of methods: steps, a learning rate, logs, checkpoints.
+"""The training engine: the module that a method trains, its steps, and its held-out losses.
 
-A run lives in a folder: its checkpoints while it trains, its model when it is done.
-
-Tests: tests/learning/training/test_resume.py.
+Tests: tests/learning/training/test_resume.py, tests/learning/training/test_held_out.py.
 """
 
 from __future__ import annotations
 
 import math
-import os
-import shutil
 import signal
-import sys
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import copy
+from copy import copy, deepcopy
 from functools import cached_property
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import orjson
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from structkit.errors import UserError, flag
-from structkit.learning.folders import FACTS, LOSSES, read_facts
 from structkit.learning.training.devices import (
     add_counts,
     add_gradients,
@@ -38,28 +30,75 @@ from structkit.learning.training.devices import (
     same_parameters,
     total,
 )
-from structkit.learning.training.module import HeldOut, TrainingModule
-from structkit.learning.training.settings import Plan, RunOptions, Step
+from structkit.learning.training.method import Method, RunOptions
+from structkit.learning.training.plan import Plan, Step
+from structkit.learning.training.run_folder import Log, RunFolder
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Truncation
 from structkit.processes import exit_for, handled_signals
-from structkit.progress import Position, announce, progress, say
+from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record
-from structkit.records.output import (
-    beside,
-    cannot_write,
-    refuse_name,
-    remove,
-    replace_folder,
-    system_error,
-    whole_file,
-)
 from structkit.seeds import key
 
-ENTRY, SLACK = 1 << 10, 1 << 18  # bytes of a checkpoint for each weight, and for all else
-LENGTH = ("epochs", "max_steps")  # the learning rate depends on them
 # what a checkpoint has of a trainer as it is
 PROGRESS = ("step", "records", "parts")
+
+
+class TrainingModule(nn.Module):
+    """The base of every method's training: override `batch`, `loss`, `optimizer` and `save`.
+
+    A method whose model is complete when it is built overrides `save` alone, one that needs
+    gradients in pieces `backward`; the engine needs no change. With several processes, each
+    computes the gradients of its share of a batch, and the engine adds them up.
+    """
+
+    seen = 0  # records that it learned from before the first step, each as often as it was read
+
+    def __init__(self, settings: Method) -> None:
+        super().__init__()
+        self.settings = settings
+        self.truncation = Truncation()
+
+    def batch(self, records: list[Record], step: Step) -> Any:
+        """The inputs of one step, on the module's device."""
+        raise NotImplementedError
+
+    def held_out(self, records: list[Record], step: Step) -> Any:
+        """The inputs of held-out records."""
+        return self.batch(records, step)
+
+    def loss(self, inputs: Any) -> tuple[Tensor, dict[str, Tensor]]:
+        """The loss of a batch, and its parts by name for the log."""
+        raise NotImplementedError
+
+    def save(self, folder: Path) -> None:
+        """Write all files of the model folder but `structkit.json`."""
+        raise NotImplementedError
+
+    def metadata(self) -> dict[str, Any]:
+        """What `structkit.json` must say besides the settings to load the model."""
+        return {}
+
+    def backward(self, inputs: Any) -> dict[str, float]:
+        """Add the gradients of a batch; returns the loss and its parts as numbers."""
+        loss, parts = self.loss(inputs)
+        loss.backward()  # type: ignore[no-untyped-call]
+        return {name: part.item() for name, part in {"loss": loss.detach(), **parts}.items()}
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        """What makes steps of gradients."""
+        raise NotImplementedError
+
+
+def adamw(module: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
+    """AdamW for a module, without weight decay."""
+    weights = [weight for weight in module.parameters() if weight.requires_grad]
+    return torch.optim.AdamW(weights, lr=learning_rate, weight_decay=0.0, fused=True)
+
+
+def seed_parameters(seed: int) -> None:
+    """Make the random parameters of the next model depend on the settings' seed alone."""
+    torch.manual_seed(key(seed, "parameters") >> 1)
 
 
 class Trainer:
@@ -121,7 +160,7 @@ class Trainer:
             while self.step < steps:
                 self._train(self.plan.step(self.step))
                 self.step += 1
-                self._look()
+                self._validate()
                 # a signal reaches one process sooner than another: they agree
                 stop = total(bool(asked)) > 0 and self.step < steps
                 if stop or (every and self.step % every == 0 and self.step < steps):
@@ -135,11 +174,11 @@ class Trainer:
         if steps > start:
             self.seconds = (time.monotonic() - self.started) / (steps - start)
 
-    def _look(self) -> None:
+    def _validate(self) -> None:
         """Measure the held-out loss when it is due; a stage ends with its best model."""
         step, held_out, end = self.step, self.held_out, self.plan.end(self.step)
-        if held_out and (step == end or step % self.plan.look_every == 0):
-            loss = held_out.look(step, self.plan.step(step - 1).stage)
+        if held_out and (step == end or step % self.plan.validate_every == 0):
+            loss = held_out.measure(step, self.plan.step(step - 1).stage)
             self.log.line({"step": step, "held_out_loss": loss})
             if step == end:
                 held_out.keep_best()
@@ -207,7 +246,7 @@ class Trainer:
             self.optimizer.load_state_dict(state["optimizer"])
         for name in PROGRESS:
             setattr(self, name, state[name])
-        self.before = state.get("seconds", 0.0)  # those of 0.1.0 do not tell
+        self.before = state["seconds"]
         self.log.load(state["log"])
         if self.held_out:
             self.held_out.load(state["held_out"])
@@ -232,66 +271,68 @@ class Trainer:
         }
 
 
-class Log:
-    """A line every `log_every` steps: means since the line before.
+class HeldOut:
+    """The losses of held-out records, and the weights with the lowest one.
 
-    All are kept for the model folder, without what differs from run to run. On stderr they are
-    JSON, or text where it is not a terminal.
+    The loss is that of the training, without dropout, in batches of the same size and in the file's
+    order. Each stage of a training, whose losses differ, ends with its best model.
     """
 
-    def __init__(self, options: RunOptions, steps: int, *, silent: bool) -> None:
-        self.every, self.steps, self.silent = options.log_every, steps, silent
-        self.json = options.log_format == "json"
-        self.lines: list[dict[str, Any]] = []
-        self._clear()
+    def __init__(self, module: TrainingModule, records: Spool, batch_size: int) -> None:
+        self.module, self.records = module, records
+        rows = range(len(records))
+        self.batches = [rows[start : start + batch_size] for start in rows[::batch_size]]
+        self.losses: list[float] = []
+        self.best_step = 0
+        self.best, self.weights = math.inf, dict[str, Tensor]()
 
-    def _clear(self) -> None:
-        self._sums: Counter[str] = Counter()
-        self._counts: Counter[str] = Counter()
-        self._records = 0
-        self._since = time.monotonic()
+    def measure(self, steps: int, stage: str) -> float:
+        """Measure the loss after `steps` steps, and remember the model if it is the best so far."""
+        module = self.module
+        counted = deepcopy(vars(module.truncation))
+        module.eval()
+        # recurrent networks of cuDNN have no gradients in evaluation mode
+        with torch.backends.cudnn.flags(enabled=False):
+            losses = [self._loss(rows, stage) for rows in self.batches]
+        module.train()
+        module.zero_grad(set_to_none=True)
+        vars(module.truncation).update(counted)  # held-out texts do not count as training texts
+        sizes = list(map(len, self.batches))
+        loss = sum(map(math.prod, zip(losses, sizes, strict=True))) / sum(sizes)
+        self.losses.append(loss)
+        if loss < self.best:
+            self.best, self.best_step = loss, steps
+            weights = module.state_dict()
+            self.weights = {name: each.detach().cpu().clone() for name, each in weights.items()}
+        return loss
+
+    def _loss(self, rows: range, stage: str) -> float:
+        """The loss of a batch as in training, so that it fits in memory; gradients are dropped."""
+        records = [self.records[row] for row in rows]
+        torch.manual_seed(key(self.module.settings.seed, "held out", rows.start) >> 1)
+        step = Step(0, stage, 0, list(range(len(records))))
+        self.module.zero_grad(set_to_none=True)
+        return self.module.backward(self.module.held_out(records, step))["loss"]
+
+    def keep_best(self) -> None:
+        """Give the module the best weights, and start over: at the end of each stage."""
+        if self.weights:
+            self.module.load_state_dict(self.weights)
+        self.best, self.weights = math.inf, {}
 
     def state(self) -> dict[str, Any]:
-        return {"lines": self.lines, "sums": dict(self._sums), "counts": dict(self._counts)}
+        """What a checkpoint needs."""
+        names = ("losses", "best_step", "best", "weights")
+        return {name: getattr(self, name) for name in names}
 
     def load(self, state: dict[str, Any]) -> None:
-        self.lines = state["lines"]
-        self._sums, self._counts = Counter(state["sums"]), Counter(state["counts"])
+        """Restore what `state` returned."""
+        vars(self).update(state)
 
-    def add(self, step: Step, parts: dict[str, float], learning_rate: float, records: int) -> None:
-        self._sums.update(parts)
-        self._counts.update(parts.keys())
-        self._records += records
-        if (step.number + 1) % self.every:
-            return
-        line = {
-            "step": step.number + 1,
-            "stage": step.stage,
-            "epoch": step.epoch,
-            **{name: value / self._counts[name] for name, value in self._sums.items()},
-            "learning_rate": learning_rate,
-        }
-        self.line(line, records_per_second=self._records / (time.monotonic() - self._since))
-        self._clear()
-
-    def line(self, line: dict[str, Any], **passing: float) -> None:
-        """Keep a line, and write it with what is only of this run."""
-        self.lines.append(line)
-        if self.silent:
-            return
-        if self.json:
-            shown = orjson.dumps(line | passing).decode()
-            print(shown, file=sys.stderr, flush=True)  # noqa: T201 the log
-            return
-        name = next(name for name in ("loss", "held_out_loss") if name in line)
-        said = f"{name.replace('_', ' ')} {line[name]:.4f}"
-        announce(f"step {line['step']:,} of {self.steps:,}, {said}")
-
-    def write(self, folder: Path) -> None:
-        """Write what was kept into a model folder."""
-        if self.lines:
-            lines = (orjson.dumps(each) + b"\n" for each in self.lines)
-            (folder / LOSSES).write_bytes(b"".join(lines))
+    def summary(self) -> Record:
+        """First, lowest and last loss, and the step of the model that is kept."""
+        first, *_, last = [*self.losses, self.losses[-1]]
+        return {"first": first, "lowest": min(self.losses), "last": last, "step": self.best_step}
 
 
 @contextmanager
@@ -311,188 +352,3 @@ def noting_signals() -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-class RunFolder:
-    """`DIR`, and `DIR.partial`, where the run lives until `DIR` can appear complete.
-
-    Errors: `UserError` where `DIR` or a stopped run is in the way, naming the flags that help.
-    """
-
-    def __init__(self, output: str, *, overwrite: bool, resume: bool) -> None:
-        self.final = Path(output)
-        self.run: Record = {}
-        self.resume = resume
-        if self.final.name in ("", ".."):
-            raise UserError(f"{flag('output', output)} names no new folder", "name one", status=2)
-        self.partial = Path(beside(self.final, "", ".partial"))
-        self.model = self.partial / "model"  # before `finish` moves it into place
-        self.room = self.partial / "room"  # as large as a checkpoint without what only steps need
-        other = f"name another folder with {flag('output')}"
-        try:
-            refuse_name(self.final)
-            if self.partial.is_symlink():  # it may lead anywhere
-                raise UserError(f"{self.partial} is a link", f"remove it, or {other}")
-        except OSError as error:  # a name that is too long
-            raise cannot_write(error, "made").at(output) from None
-        final, latest = self.final, self.latest()
-        there = any(final.iterdir()) if final.is_dir() else final.exists()
-        if there and (overwrite or resume) and not (final / FACTS).is_file():
-            raise UserError(f"{final} is not a model folder", other)
-        if overwrite:
-            remove(self.partial)
-        elif there and not resume:
-            raise UserError(
-                f"{final} exists",
-                f"replace it with {flag('overwrite')}, continue a stopped run with "
-                f"{flag('resume')}, or {other}",
-            )
-        elif latest and not resume:
-            step = int(latest.name.removeprefix("step-"))
-            raise UserError(
-                f"a run into {final} stopped at step {step:,}",
-                f"continue it with {flag('resume')}, or start again with {flag('overwrite')}",
-            )
-        self.complete = resume and there and latest is None
-
-    def open(self, run: Record) -> None:
-        """Make the folder where the run lives: the first process does."""
-        self.run = run
-        if rank():
-            return
-        try:
-            self.partial.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise cannot_write(error, "made").at(str(self.partial)) from None
-        for path in self.partial.glob(".*.partial"):  # of a process that was killed
-            path.unlink()
-        if self.resume and self.latest() is None:
-            say(f"there is nothing to resume in {self.partial}; the run starts at step 0")
-
-    def finished(self, run: Record) -> Record:
-        """The summary of the finished run. Errors: it was another run."""
-        facts = read_facts(self.final)
-        data = facts["data"]
-        before = {"method": facts["method"], **facts["settings"], "data": data["sha256"]}
-        before |= {"held_out": data.get("held_out")}
-        if other := differences(before, run):
-            elsewhere = f"name another folder with {flag('output')}"
-            if of_length(before, run) and "model" in run:  # its rate fell to the end of its steps
-                start = f"{flag('model')} {self.final}"
-                elsewhere = f"go on from its end with {start} and another {flag('output')}"
-            raise UserError(
-                f"the finished run in {self.final} differs in {', '.join(other)}",
-                f"train it again with {flag('overwrite')}, or {elsewhere}",
-            )
-        say(f"the run in {self.final} is complete; {flag('overwrite')} trains it again")
-        known = {name: facts[name] for name in ("steps", "losses")}
-        return {"folder": str(self.final), "method": facts["method"], **known, "complete": True}
-
-    def latest(self) -> Path | None:
-        """The last complete checkpoint."""
-        return next(iter(self.checkpoints()), None)
-
-    def checkpoints(self) -> list[Path]:
-        """All complete checkpoints, the last one first."""
-        steps = {
-            int(number): path
-            for path in self.partial.glob("step-*")
-            if (number := path.name.removeprefix("step-")).isdecimal()
-        }
-        return [steps[number] for number in sorted(steps, reverse=True)]
-
-    def save(self, step: int, state: dict[str, Any]) -> None:
-        """Write a checkpoint, which appears only when complete, and remove those before it."""
-        with whole_file(self.partial / f"step-{step}") as file:
-            torch.save(state | {"run": self.run}, file)
-        for path in self.checkpoints()[1:]:
-            path.unlink()
-
-    def load(self) -> dict[str, Any] | None:
-        """The state in the last checkpoint, or None. Errors: it is damaged, or of another run."""
-        latest = self.latest()
-        if latest is None:
-            return None
-        again = f"start again with {flag('overwrite')}"
-        try:
-            state: dict[str, Any] = torch.load(latest, map_location="cpu", weights_only=True)
-            before = state["run"]
-            other = differences(before, self.run)
-        except Exception:  # damage raises many kinds, and torch's advice is to load it unsafely
-            raise UserError("is damaged or cut short", again).at(str(latest)) from None
-        if other:
-            same = "the same settings and data"
-            if of_length(before, self.run):  # the learning rate falls over all steps
-                same = " and ".join(
-                    f"{flag(name)} {before[name]}" if before[name] else f"no {flag(name)}"
-                    for name in LENGTH
-                    if before.get(name) != self.run.get(name)
-                )
-            raise UserError(
-                f"the stopped run in {self.partial} differs in {', '.join(other)}",
-                f"resume with {same}, or {again}",
-            )
-        return state
-
-    def keep_room(self, weights: Mapping[str, Tensor]) -> None:
-        """Take the room on the disk that the weights need: a full disk ends no training.
-
-        Errors: `UserError` where there is none, before there is anything to lose.
-        """
-        sizes = {each.data_ptr(): each.nbytes for each in weights.values()}
-        room = sum(sizes.values()) + len(weights) * ENTRY + SLACK
-        try:
-            with self.room.open("wb") as file:
-                if hasattr(os, "posix_fallocate"):  # macOS has none
-                    os.posix_fallocate(file.fileno(), 0, room)
-        except OSError as error:
-            raise cannot_write(error).at(str(self.partial)) from None
-
-    @contextmanager
-    def writing(self, step: int, end: Callable[[], dict[str, Any]]) -> Iterator[Path]:
-        """An empty folder for the finished model; where that cannot be written, `end()` is kept.
-
-        That is the state after the last step, which takes the room that was kept.
-        """
-        try:
-            remove(self.model)
-            self.model.mkdir()
-            yield self.model
-            self.room.unlink(missing_ok=True)  # what else belongs to the model is small
-        except Exception as error:
-            if (refused := system_error(error)) is None:
-                raise
-            shutil.rmtree(self.model, ignore_errors=True)
-            self.room.unlink(missing_ok=True)
-            self.save(step, end())
-            raise UserError(
-                cannot_write(refused).problem,
-                f"the trained weights are in {self.partial}; make room, and add {flag('resume')}",
-            ).at(str(self.final)) from None
-
-    def finish(self) -> None:
-        """Move the model into place and clean up."""
-        replace_folder(self.model, self.final, self.partial / "old")
-        shutil.rmtree(self.partial)
-
-    def abandon(self) -> None:
-        """Remove the folder if it has no checkpoint: the first process does."""
-        if rank():
-            return
-        if self.latest() is None:
-            remove(self.partial)
-        self.room.unlink(missing_ok=True)
-
-
-def differences(before: Record, run: Record) -> list[str]:
-    """How a run differs from an earlier one, for people."""
-    return [
-        f"{name} (was {before.get(name)}, is {run.get(name)})"
-        for name in sorted(run)
-        if before.get(name) != run.get(name)
-    ]
-
-
-def of_length(before: Record, run: Record) -> bool:
-    """Whether a run differs from an earlier one only in how long it is."""
-    return all(name in LENGTH or before.get(name) == run.get(name) for name in run)

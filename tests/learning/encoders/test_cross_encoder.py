@@ -13,7 +13,7 @@ from torch import nn
 from structkit import rerank
 from structkit.errors import UserError
 from structkit.learning.encoders.cross_encoder import load_cross_encoder
-from structkit.learning.training.settings import Step
+from structkit.learning.training.plan import Step
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
@@ -326,8 +326,8 @@ def test_a_table_reads_no_pairs(tmp_path):
 
 
 def test_a_resumed_training_is_the_same(tmp_path, monkeypatch):
+    from structkit.learning.training.method import RunOptions
     from structkit.learning.training.run import train
-    from structkit.learning.training.settings import RunOptions
 
     records = write_pairs(tmp_path / "records.jsonl")
     values = SCRATCH | {"batch_size": 4, "epochs": 2, "validate": str(records)}
@@ -356,8 +356,8 @@ def test_a_resumed_training_is_the_same(tmp_path, monkeypatch):
     summary = train("cross-encoder", method, [str(records)], RunOptions(output=output, resume=True))
     assert 6 == summary["steps"]
     assert weights(tmp_path / "whole") == weights(tmp_path / "model")
-    facts = json.loads((tmp_path / "model" / "structkit.json").read_text())
-    assert {"pair": 512} == facts["lengths"]
+    metadata = json.loads((tmp_path / "model" / "structkit.json").read_text())
+    assert {"pair": 512} == metadata["lengths"]
 
 
 def test_it_learns_what_a_query_has_in_common_with_a_document(tmp_path):

@@ -10,8 +10,8 @@ from safetensors.torch import load_file, save_file
 from structkit import registry
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
-from structkit.learning.training.settings import RunOptions
-from structkit.learning.training.trainer import RunFolder
+from structkit.learning.training.method import RunOptions
+from structkit.learning.training.run_folder import RunFolder
 from tests.benchmarks.reproducible import SMALL, records
 from tests.jsonl import write
 from tests.learning.training.materials import train_on
@@ -130,13 +130,13 @@ FIELDS = "format method settings query_fields document_fields data steps losses"
 def test_each_field_of_the_facts(copied, name, field):
     folder = copied(name)
     file = folder / "structkit.json"
-    facts = json.loads(file.read_text())
+    metadata = json.loads(file.read_text())
     for value in [*OTHERS, "gone"]:
         if field == "settings" and isinstance(value, dict):
             continue  # what is missing has its default
         if value in GOOD.get(field, []) or value == "gone" and None in GOOD.get(field, []):
             continue
-        spoiled = {**facts, field: value}
+        spoiled = {**metadata, field: value}
         if value == "gone":
             del spoiled[field]
         file.write_text(json.dumps(spoiled))
@@ -148,16 +148,18 @@ def test_each_field_of_the_facts(copied, name, field):
 def test_each_setting(copied, name):
     folder = copied(name)
     file = folder / "structkit.json"
-    facts = json.loads(file.read_text())
-    for setting, known in facts["settings"].items():
+    metadata = json.loads(file.read_text())
+    for setting, known in metadata["settings"].items():
         for value in ([1], {"a": 1}, 10**30, "no such choice" if known != "positive" else 3):
             if isinstance(value, str) and (known is None or setting in ANY_TEXT):
                 continue  # any text will do
-            spoiled = {**facts["settings"], setting: value}
-            file.write_text(json.dumps({**facts, "settings": spoiled}))
+            spoiled = {**metadata["settings"], setting: value}
+            file.write_text(json.dumps({**metadata, "settings": spoiled}))
             assert AGAIN in refused(folder), (setting, value)
-        rest = {each: facts["settings"][each] for each in facts["settings"] if each != setting}
-        file.write_text(json.dumps({**facts, "settings": rest}))
+        rest = {
+            each: metadata["settings"][each] for each in metadata["settings"] if each != setting
+        }
+        file.write_text(json.dumps({**metadata, "settings": rest}))
         try:
             open_model(str(folder))  # it has its default
         except UserError as error:  # of which the weights are not
@@ -167,12 +169,12 @@ def test_each_setting(copied, name):
 @pytest.mark.parametrize("kind", ["folder", "link to nowhere"])
 def test_facts_that_are_no_file(copied, kind):
     folder = copied("seal")
-    facts = folder / "structkit.json"
-    facts.unlink()
-    facts.mkdir() if kind == "folder" else facts.symlink_to("nowhere")
+    metadata = folder / "structkit.json"
+    metadata.unlink()
+    metadata.mkdir() if kind == "folder" else metadata.symlink_to("nowhere")
     with pytest.raises(UserError) as caught:
         open_model(str(folder))
-    assert (1, str(facts)) == (caught.value.status, caught.value.file)
+    assert (1, str(metadata)) == (caught.value.status, caught.value.file)
 
 
 OF_LIBRARIES = {

@@ -37,8 +37,8 @@ def embeddings(model, texts=TEXTS, side="document"):
 
 @pytest.mark.parametrize("pooling", ["cls", "mean", "mcls", "last-token"])
 def test_any_bert_like_model_encodes_each_text_as_if_alone(bert_like, pooling):
-    model, facts = open_model(bert_like, pooling=pooling, mcls_every=7)
-    assert pooling == facts["pooling"]
+    model, metadata = open_model(bert_like, pooling=pooling, mcls_every=7)
+    assert pooling == metadata["pooling"]
     alone = torch.cat([embeddings(model, [text]) for text in TEXTS])
     torch.testing.assert_close(embeddings(model), alone, **NEAR)
     lengths = alone.norm(dim=1)
@@ -46,8 +46,8 @@ def test_any_bert_like_model_encodes_each_text_as_if_alone(bert_like, pooling):
 
 
 def test_a_decoder_only_model_reads_the_state_of_its_eos(decoder_only):
-    model, facts = open_model(decoder_only)
-    assert "last-token" == facts["pooling"]
+    model, metadata = open_model(decoder_only)
+    assert "last-token" == metadata["pooling"]
     ids = model.inputs(["a b"], "document")
     assert [[3, 4, 1]] == [[*each] for each in ids]
     states = model.model(torch.tensor(ids)).last_hidden_state
@@ -165,10 +165,14 @@ def test_transformers_gives_the_same_embeddings_and_the_folder_has_its_facts(tmp
     mask = tokens.attention_mask[..., None]
     found = torch.nn.functional.normalize((states * mask).sum(1) / mask.sum(1), dim=-1)
     torch.testing.assert_close(found, expected, **rounding(TINY))
-    facts = json.loads(Path(folder, "structkit.json").read_text())
-    assert ("contrastive", 1, 0) == (facts["method"], facts["format"], facts["settings"]["seed"])
-    assert ({"query": 64, "document": 256}, 4) == (facts["lengths"], facts["data"]["records"])
-    assert {"structkit", "torch", "transformers", "python"} == set(facts["versions"])
+    metadata = json.loads(Path(folder, "structkit.json").read_text())
+    assert ("contrastive", 1, 0) == (
+        metadata["method"],
+        metadata["format"],
+        metadata["settings"]["seed"],
+    )
+    assert ({"query": 64, "document": 256}, 4) == (metadata["lengths"], metadata["data"]["records"])
+    assert {"structkit", "torch", "transformers", "python"} == set(metadata["versions"])
 
 
 def terms(encoder):
@@ -178,11 +182,11 @@ def terms(encoder):
 
 
 def test_minilm_is_the_packaged_model():
-    model, facts = open_model("minilm")
+    model, metadata = open_model("minilm")
     assert ("mean", True, {"query": 256, "document": 256}) == tuple(
-        facts[name] for name in ("pooling", "normalize", "lengths")
+        metadata[name] for name in ("pooling", "normalize", "lengths")
     )
-    theirs = SentenceTransformer(str(facts["folder"]), device="cpu").encode(
+    theirs = SentenceTransformer(str(metadata["folder"]), device="cpu").encode(
         ["two words", "x " * 300]
     )
     found = embeddings(model, ["two words", "x " * 300]).numpy()

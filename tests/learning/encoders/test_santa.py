@@ -15,7 +15,7 @@ from transformers import (
 )
 
 from structkit.errors import UserError
-from structkit.learning.training.settings import Step
+from structkit.learning.training.plan import Step
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load

@@ -7,7 +7,7 @@ from torch.nn import functional
 from structkit import html_variants
 from structkit.errors import UserError
 from structkit.learning.encoders.models import new_model, train_tokenizer
-from structkit.learning.training.settings import Step
+from structkit.learning.training.plan import Step
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load

@@ -35,11 +35,11 @@ def test_no_default_overrides_the_start_model(tmp_path, records, start, method):
     settings = load("method", method)(model=start).complete()
     assert {name: getattr(settings, name) for name in CHOSEN} == CHOSEN
     folder = trained(tmp_path / "model", records, method, model=start)
-    facts = open_model(folder)[1]
-    assert ("mean", True, 9) == tuple(facts[it] for it in ("pooling", "normalize", "mcls_every"))
-    assert {"query": "q: ", "document": "d: "} == facts["prompts"]
-    assert (21, 34) == (facts["lengths"]["query"], facts["lengths"]["document"])
-    assert {name: facts["settings"][name] for name in CHOSEN} == CHOSEN
+    metadata = open_model(folder)[1]
+    assert ("mean", True, 9) == tuple(metadata[it] for it in ("pooling", "normalize", "mcls_every"))
+    assert {"query": "q: ", "document": "d: "} == metadata["prompts"]
+    assert (21, 34) == (metadata["lengths"]["query"], metadata["lengths"]["document"])
+    assert {name: metadata["settings"][name] for name in CHOSEN} == CHOSEN
 
 
 def test_a_flag_overrides_the_start_model(start):

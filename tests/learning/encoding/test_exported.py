@@ -139,7 +139,7 @@ def test_the_second_time_torch_is_not_imported_and_nothing_but_the_export_is_wri
     assert first == second  # the first time ONNX Runtime has the model already
     assert ["structkit"] == os.listdir(cache.parent.parent)
     [place] = cache.iterdir()
-    names = {"about.json", "embeddings.bin", "embeddings.onnx", "tokenizer.json"}
+    names = {"notes.json", "embeddings.bin", "embeddings.onnx", "tokenizer.json"}
     assert names == set(os.listdir(place))
 
 

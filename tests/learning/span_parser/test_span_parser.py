@@ -16,8 +16,9 @@ from structkit.learning.span_parser.decoding import LONGEST, best_spans, pieces
 from structkit.learning.span_parser.features import KINDS, MAXIMUM, UNKNOWN, Features, Sizes
 from structkit.learning.span_parser.parser import SpanParser
 from structkit.learning.span_parser.training import SpanScorer, SpanTraining, parts, reverse
+from structkit.learning.training.method import RunOptions
+from structkit.learning.training.plan import Step
 from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions, Step
 from tests.model_encodings import encoding_of
 from tests.tolerances import bound, rounding
 

@@ -75,7 +75,7 @@ def test_of_trees_too_deep_for_float32_the_direction_is_kept():
     assert np.abs(up).max() > np.finfo(np.float32).max
     np.testing.assert_allclose(found[1], up / np.abs(up).max(), rtol=1e-6)
     torch.testing.assert_close(found[:1], model.embed(model.inputs([flat])).detach())
-    (told,) = model.vocabulary.looked_up.messages()
+    (told,) = model.vocabulary.coverage.messages()
     assert "divided by its largest number: 1;" in told
 
 

@@ -10,7 +10,7 @@ from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.training import strae_training
-from structkit.learning.training.settings import Step
+from structkit.learning.training.plan import Step
 from tests.jsonl import write
 from tests.learning.strae import reference_strae as reference
 from tests.learning.strae import samples
@@ -92,8 +92,8 @@ def test_a_model_of_pairs_is_encoded_as_it_was_trained(tmp_path, method, pooling
     values = {"objective": "pairs", "pooling": pooling, "validate": str(data), "max_steps": 4}
     summary = samples.train_on(data, method, tmp_path / "model", batch_size=2, **values)
     assert (4, 4) == (summary["records"], summary["steps"]) and summary["held_out"]["first"] > 0
-    model, facts = open_model(str(tmp_path / "model"))
-    assert (pooling, ["tree"]) == (facts["pooling"], facts["document_fields"])
+    model, metadata = open_model(str(tmp_path / "model"))
+    assert (pooling, ["tree"]) == (metadata["pooling"], metadata["document_fields"])
     # both sides are texts of their own
     assert {"<unk>", "a", "dog", "cats", "small", "sleep"} == {*model.vocabulary.words}
     one, other = model.embed(model.inputs(["(X (X a) (X dog))", "(X (X dog) (X a))"]))

@@ -6,7 +6,7 @@ import torch
 
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
-from structkit.learning.training.settings import Step
+from structkit.learning.training.plan import Step
 from tests.jsonl import write
 from tests.learning.strae import samples
 
@@ -49,13 +49,13 @@ def test_rare_and_unknown_words_share_an_embedding_and_are_counted(tmp_path, cap
     samples.train_on(data, "strae", tmp_path / "model", quiet=False, **values)
     expected = "6 of 17 words (35.3%) are not in the vocabulary and share one embedding"
     assert expected in capsys.readouterr().err
-    found, facts = open_model(str(tmp_path / "model"))
+    found, metadata = open_model(str(tmp_path / "model"))
     assert ["<unk>", "the", "barks", "cat", "dog", "sleeps"] == found.vocabulary.words
     one, other, known = found.embed(found.inputs(["(X zebra)", "(X stop)", "(X CAT)"]))
     assert torch.equal(one, other) and not torch.equal(one, known)
     expected = "2 of 3 words (66.7%) are not in the vocabulary and share one embedding"
     assert [expected] == found.truncation.messages()
-    assert (("tree",), "root") == (tuple(facts["query_fields"]), facts["pooling"])
+    assert (("tree",), "root") == (tuple(metadata["query_fields"]), metadata["pooling"])
 
 
 @pytest.mark.parametrize(

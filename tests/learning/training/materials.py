@@ -6,8 +6,8 @@ import torch
 from transformers import BertConfig, BertModel
 
 from structkit.learning.encoders.models import train_tokenizer
+from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
 from tests.jsonl import write
 

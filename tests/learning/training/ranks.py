@@ -10,9 +10,9 @@ from threadpoolctl import threadpool_info
 
 from structkit.errors import UserError
 from structkit.learning.training.devices import add_gradients, gather, rank, share, total
+from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import agree, check_processes, run_folder
-from structkit.learning.training.settings import RunOptions
-from structkit.learning.training.trainer import RunFolder
+from structkit.learning.training.run_folder import RunFolder
 from structkit.processes import handled_signals
 from structkit.registry import load
 

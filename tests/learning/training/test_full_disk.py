@@ -9,8 +9,8 @@ import pytest
 from structkit.embeddings.vectors import EmbeddingRow
 from structkit.embeddings.writing import ParquetFile, VectorFiles
 from structkit.errors import UserError
+from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
 from structkit.learning.training.trainer import ENTRY, SLACK
 from structkit.registry import load
 from tests.jsonl import write

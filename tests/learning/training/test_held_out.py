@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from structkit.learning.encoders.encoder import open_model
-from structkit.learning.training.module import HeldOut
+from structkit.learning.training.method import RunOptions
+from structkit.learning.training.plan import Plan
 from structkit.learning.training.run import train
-from structkit.learning.training.settings import Plan, RunOptions
 from structkit.learning.training.spool import Spool
+from structkit.learning.training.trainer import HeldOut
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from tests.jsonl import write
@@ -100,7 +101,7 @@ def test_a_stopped_run_goes_on_with_the_best_model(files, tmp_path):
 
 def test_long_epochs_are_measured_within():
     plan = [Plan(records, batch_size=1, epochs=1, warmup=0.0, seed=0) for records in (7, 10_000)]
-    assert [7, 500] == [each.look_every for each in plan]
+    assert [7, 500] == [each.validate_every for each in plan]
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -110,7 +111,7 @@ def test_what_is_held_out_is_not_counted_and_changes_nothing(name, files):
     before = {name: weight.clone() for name, weight in module.state_dict().items()}
     counted = deepcopy(vars(module.truncation))
     held_out = HeldOut(module, Spool(Records.read([files[1]]), method.prepare), 4)
-    first, second = held_out.look(1, "train"), held_out.look(2, "train")
+    first, second = held_out.measure(1, "train"), held_out.measure(2, "train")
     assert first == second and 1 == held_out.best_step
     assert counted == vars(module.truncation) and module.training
     assert all(torch.equal(before[name], weight) for name, weight in module.state_dict().items())

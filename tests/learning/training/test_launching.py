@@ -20,8 +20,8 @@ from safetensors.torch import load_file
 
 from structkit.errors import UserError
 from structkit.learning.training.launching import launch
+from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import check_processes, train
-from structkit.learning.training.settings import RunOptions
 from structkit.learning.training.spool import Spool
 from structkit.processes import cores
 from structkit.progress import hushed
@@ -81,8 +81,8 @@ def test_two_processes_are_one(folder, alone, tmp_path, capfd):
     assert summary["losses"]["loss"] == pytest.approx(losses, abs=near)
     lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("{")]
     assert list(range(1, 13)) == [json.loads(line)["step"] for line in lines]  # one process speaks
-    facts = json.loads((tmp_path / "two" / "structkit.json").read_text())
-    assert ["tagged"] == facts["document_fields"]
+    metadata = json.loads((tmp_path / "two" / "structkit.json").read_text())
+    assert ["tagged"] == metadata["document_fields"]
     assert 1 == len(list(tmp_path.iterdir()))
 
 

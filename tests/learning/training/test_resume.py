@@ -20,8 +20,8 @@ from conftest import PROGRAM, as_at_a_prompt, environment, python
 
 from structkit.embeddings.writing import VectorFiles
 from structkit.errors import UserError
+from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
 from tests.learning.training.materials import wait_for_step, weights, write_sums
 
@@ -124,8 +124,8 @@ def test_killed_and_resumed_is_uninterrupted(data, tmp_path):
     script = """
 import os, sys
 from structkit.learning.training.run import train
-from structkit.learning.training.settings import RunOptions
-from structkit.learning.training.trainer import RunFolder
+from structkit.learning.training.method import RunOptions
+from structkit.learning.training.run_folder import RunFolder
 from structkit.registry import load
 save = RunFolder.save
 def save_and_die(self, step, state):
@@ -148,8 +148,10 @@ train("contrastive", method, [sys.argv[1]], RunOptions(output=sys.argv[2], save_
     assert 20 == summary["steps"]
     assert 1000 < summary["seconds"], "without those before it was stopped"
     assert weights(expected) == weights(stopped)
-    facts = [json.loads((folder / "structkit.json").read_text()) for folder in (expected, stopped)]
-    assert facts[0] == facts[1]
+    metadata = [
+        json.loads((folder / "structkit.json").read_text()) for folder in (expected, stopped)
+    ]
+    assert metadata[0] == metadata[1]
     logs = [(folder / "losses.jsonl").read_bytes() for folder in (expected, stopped)]
     assert logs[0] == logs[1] and 2 == logs[0].count(b"\n")
     assert not (tmp_path / "stopped.partial").exists()

@@ -16,8 +16,8 @@ from safetensors.torch import load_file
 
 from structkit.errors import UserError
 from structkit.learning.training.launching import launch
+from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import check_processes, train
-from structkit.learning.training.settings import RunOptions
 from structkit.registry import load
 from tests.benchmarks.processes import descendants
 from tests.learning.training.materials import same, small_bert, write_sums

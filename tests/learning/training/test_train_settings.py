@@ -13,7 +13,7 @@ from structkit import registry
 from structkit.cli.main import Commands
 from structkit.command import command_of
 from structkit.errors import UserError
-from structkit.learning.training.settings import RunOptions
+from structkit.learning.training.method import RunOptions
 from structkit.progress import hushed
 from structkit.settings import setting_of, settings_of
 

@@ -1,21 +1,32 @@
-"""Folders of sentence-transformers, read as that library reads them, or refused in one line.
+"""The metadata of a model folder: structkit's own, or that of sentence-transformers.
 
+Folders of sentence-transformers are read as that library reads them, or refused in one line.
 `modules.json` names the modules: a Transformer, its Pooling, and what comes after, Dense and
 Normalize. Source: sentence-transformers 6.2, `base/modules` and `sentence_transformer/modules`.
+
+Tests: tests/learning/test_sentence_folders.py.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from structkit import registry
 from structkit.errors import UserError, flag, program
-from structkit.learning.json_files import AGAIN, damaged, json_of
+from structkit.learning.folders import AGAIN, damaged, json_of
+from structkit.records.fields import DOCUMENT, QUERY
+from structkit.records.jsonl import Record
 
-Facts = dict[str, Any]
-
+FORMAT = 1
+METADATA = "structkit.json"
+# what a folder of ours says that a training from it keeps
+KNOWN = (
+    *("pooling", "include_prompt", "normalize", "prompts", "mcls_every", "lengths"),
+    *("temperature", "lower_case", "similarity", "dimensions"),
+)
 TABLE = "StaticEmbedding"  # the module of token vectors and their mean
 LIBRARY = "sentence_transformers."
 OLD = f"{LIBRARY}models."  # where all versions find the modules
@@ -78,7 +89,129 @@ class Poolings(tuple[str, ...]):
 POOLINGS = Poolings((*POOLING_NAMES, "first-decoder-token", "mcls"))
 
 
-def sentence_facts(folder: Path, pooling: str | None) -> Facts:
+def has_metadata(folder: Path) -> bool:
+    """Whether there is a `structkit.json`, readable or not: `read_metadata` says what is wrong."""
+    return os.path.lexists(folder / METADATA)
+
+
+def own_metadata(folder: Path, *, pooling: str | None = None) -> Record:
+    """Pooling, normalization, prompts, lengths … that a model folder states, if any.
+
+    `head` is what comes after the pooling: kinds and folders of modules. For a folder of
+    sentence-transformers, `transformer` is the folder of the model itself; its pooling is ignored
+    where `pooling` is given. Errors: `UserError` for what cannot be reproduced.
+    """
+    if has_metadata(folder):
+        metadata = read_metadata(folder)
+        metadata["temperature"] = metadata["settings"].get("temperature")
+        own = {key: metadata[key] for key in KNOWN if metadata.get(key) is not None}
+        head = head_modules(folder)
+        return own | ({"head": head} if head else {})
+    return sentence_metadata(folder, pooling)
+
+
+def read_metadata(folder: Path) -> Record:
+    """The content of `structkit.json`, with each field checked.
+
+    Errors: `UserError` where it is damaged, or newer than this structkit.
+    """
+    file = folder / METADATA
+    metadata = json_of(file)
+    try:
+        _check(metadata)
+    except UserError as error:
+        # the remedy for a flag does not help with a folder
+        remedy = AGAIN if error.status == 2 else error.remedy
+        raise UserError(error.problem, remedy).at(str(file)) from None
+    whole: Record = dict.fromkeys(OF_MODELS) | metadata
+    return whole
+
+
+def _check(metadata: Any) -> None:
+    """Raise if a field is missing or is not what `write_metadata` writes."""
+    if not isinstance(metadata, dict):
+        raise damaged("is not a JSON object")
+    check_fields(metadata, {"format": is_count, "method": _text})
+    if metadata["format"] > FORMAT:
+        raise UserError(
+            f"has format {metadata['format']}, but this structkit reads up to {FORMAT}",
+            "upgrade structkit",
+        )
+    method = registry.load("method", metadata["method"], status=1)
+    check_fields(metadata, OF_MODELS)
+    method.check_metadata(metadata)
+    method.of(metadata["settings"])
+
+
+def fields_of(folder: Path, side: str) -> list[str]:
+    """Return the fields in which a model looks for a text, query or document, in order."""
+    metadata = read_metadata(folder) if has_metadata(folder) else plain_metadata("")
+    return list(metadata[f"{side}_fields"])
+
+
+def plain_metadata(pooling: str) -> Record:
+    """The metadata of a model that structkit did not train."""
+    return {
+        "method": "",
+        "pooling": pooling,
+        "normalize": True,
+        "prompts": {},
+        "lengths": {"query": 512, "document": 512},
+        "query_fields": QUERY,
+        "document_fields": DOCUMENT,
+    }
+
+
+def check_fields(metadata: Record, shapes: dict[str, Callable[[Any], bool]]) -> None:
+    """Raise if a field has another shape, or is missing although it may not be None."""
+    for name, shape in shapes.items():
+        if name not in metadata and not shape(None):
+            raise damaged(f'field "{name}" is missing')
+        if not shape(metadata.get(name)):
+            raise damaged(f'field "{name}" is not what structkit writes: {metadata[name]!r:.80}')
+
+
+def is_count(value: Any) -> bool:
+    """Whether a value is a whole number, 0 or more."""
+    return type(value) is int and value >= 0
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _names(value: Any) -> bool:
+    return isinstance(value, list) and value != [] and all(map(_text, value))
+
+
+def are_lengths(value: Any) -> bool:
+    """Whether a value is the most tokens of queries and of documents."""
+    return (
+        isinstance(value, dict)
+        and {"query", "document"} <= value.keys()
+        and all(is_count(length) and length for length in value.values())
+    )
+
+
+def are_prompts(value: Any) -> bool:
+    """Whether a value is the prompts before texts."""
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+
+
+# what each field of structkit.json must be; one that may be missing may be None
+OF_MODELS: dict[str, Callable[[Any], bool]] = {
+    "pooling": lambda value: value is None or _text(value),
+    "normalize": lambda value: value is None or isinstance(value, bool),
+    "settings": lambda value: isinstance(value, dict),
+    "query_fields": _names,
+    "document_fields": _names,
+    "data": lambda value: isinstance(value, dict) and _text(value.get("sha256")),
+    "steps": is_count,
+    "losses": lambda value: isinstance(value, dict),
+}
+
+
+def sentence_metadata(folder: Path, pooling: str | None) -> Record:
     """Return what a folder says of itself; nothing if it has no `modules.json`.
 
     `transformer` is the folder of the model itself, `head` the kinds and folders of what comes
@@ -89,7 +222,7 @@ def sentence_facts(folder: Path, pooling: str | None) -> Facts:
     if not modules:
         return {}
     try:
-        return _facts(folder, modules, pooling)
+        return _metadata(folder, modules, pooling)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         raise UserError(
             f"modules.json of {folder}, or a file that it names, is malformed ({error!r:.200})",
@@ -97,7 +230,7 @@ def sentence_facts(folder: Path, pooling: str | None) -> Facts:
         ) from None
 
 
-def _facts(folder: Path, modules: Any, pooling: str | None) -> Facts:
+def _metadata(folder: Path, modules: Any, pooling: str | None) -> Record:
     named = [(_kind(folder, each["type"]), _inside(folder, each["path"])) for each in modules]
     kinds = [kind for kind, _ in named]
     pooled = kinds[0] != TABLE
@@ -107,21 +240,15 @@ def _facts(folder: Path, modules: Any, pooling: str | None) -> Facts:
     if not pooled and "Dense" in kinds:
         raise _refused(folder, f"has Dense after {TABLE}")
     place, after = named[0][1], named[first:]
-    facts: Facts = {"transformer": place, "normalize": kinds[-1] == "Normalize"}
+    metadata: Record = {"transformer": place, "normalize": kinds[-1] == "Normalize"}
     while after and after[-1][0] == "Normalize":
         after.pop()
     if after := [each for each in after if pooled]:
-        facts["head"] = after
+        metadata["head"] = after
     if pooled:
-        facts |= _pooling(folder, json_of(named[1][1] / "config.json"), pooling)
-        facts |= _reading(folder, _settings(place))
-    return facts | _about(folder)
-
-
-def loads_there(folder: Path) -> bool:
-    """Return whether sentence-transformers knows the modules of a folder that structkit wrote."""
-    modules = json_of(folder / "modules.json") or []
-    return bool(modules) and all(each["type"].startswith(LIBRARY) for each in modules)
+        metadata |= _pooling(folder, json_of(named[1][1] / "config.json"), pooling)
+        metadata |= _reading(folder, _settings(place))
+    return metadata | _about(folder)
 
 
 def head_modules(folder: Path) -> list[tuple[str, Path]]:
@@ -159,14 +286,14 @@ def _inside(folder: Path, path: str) -> Path:
     return place
 
 
-def _pooling(folder: Path, said: Any, other: str | None) -> Facts:
+def _pooling(folder: Path, said: Any, other: str | None) -> Record:
     """Our names for the poolings in 1_Pooling/config.json, and whether prompts take part."""
     if not isinstance(said, dict):
         raise TypeError(f"the pooling {said!r:.80}")
     whole = said.get("include_prompt", True)
-    facts: Facts = {} if whole else {"include_prompt": False}
+    metadata: Record = {} if whole else {"include_prompt": False}
     if other:
-        return facts
+        return metadata
     modes = said.get("pooling_mode")
     if modes is None:
         old = (*LEGACY, *sorted(said.keys() - LEGACY.keys()))
@@ -179,10 +306,10 @@ def _pooling(folder: Path, said: Any, other: str | None) -> Facts:
             f"the model {folder} has the pooling {' and '.join(map(str, modes)) or 'none'}",
             f"choose {', '.join(POOLING_NAMES)} with {flag('pooling')}",
         )
-    return facts | {"pooling": "+".join(ours[mode] for mode in modes)}
+    return metadata | {"pooling": "+".join(ours[mode] for mode in modes)}
 
 
-def _settings(place: Path) -> Facts:
+def _settings(place: Path) -> Record:
     """The settings of a Transformer: of the first of several files that holds some."""
     every = (json_of(place / name) for name in SETTINGS)
     said: Any = next(filter(None, every), {})
@@ -191,7 +318,7 @@ def _settings(place: Path) -> Facts:
     return said
 
 
-def cross_encoder_facts(folder: Path, *, encoder: bool = False) -> Facts:
+def cross_encoder_metadata(folder: Path, *, encoder: bool = False) -> Record:
     """Return what the folder of a cross-encoder says of itself, or of an encoder that becomes one.
 
     `transformer` is the folder of the model itself, `activation` the name of what makes a score of
@@ -199,13 +326,13 @@ def cross_encoder_facts(folder: Path, *, encoder: bool = False) -> Facts:
     be reproduced.
     """
     try:
-        return _cross_encoder_facts(folder, encoder)
+        return _cross_encoder_metadata(folder, encoder)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         problem = f"a JSON file of the cross-encoder {folder} is malformed ({error!r:.200})"
         raise UserError(problem, AGAIN) from None
 
 
-def _cross_encoder_facts(folder: Path, encoder: bool) -> Facts:
+def _cross_encoder_metadata(folder: Path, encoder: bool) -> Record:
     modules = json_of(folder / "modules.json") or [{"type": f"{OLD}Transformer", "path": ""}]
     named = [(_kind(folder, each["type"]), _inside(folder, each["path"])) for each in modules]
     kinds = [kind for kind, _ in named]
@@ -223,16 +350,16 @@ def _cross_encoder_facts(folder: Path, encoder: bool) -> Facts:
         raise UserError(problem, "use a cross-encoder without a default prompt")
     before = config.get("sbert_ce_default_activation_function")
     own = (config.get("sentence_transformers") or {}).get("activation_fn", before)
-    facts = {"transformer": place, "activation": about.get("activation_fn") or own}
+    metadata = {"transformer": place, "activation": about.get("activation_fn") or own}
     said = _settings(place)
     embeds = said.get("transformer_task", "") == PLAIN["transformer_task"]
     usual = (PLAIN, TEXT) if encoder and embeds else (SCORES, TEXT | LOGITS)
-    return facts | _reading(folder, said, *usual)
+    return metadata | _reading(folder, said, *usual)
 
 
 def _reading(
-    folder: Path, said: Facts, usual: Mapping[str, str] = PLAIN, text: Facts = TEXT
-) -> Facts:
+    folder: Path, said: Record, usual: Mapping[str, str] = PLAIN, text: Record = TEXT
+) -> Record:
     """The lengths and the case of texts. Errors: settings that structkit does not follow."""
     strange = [f"{key} {said[key]}" for key in usual if said.get(key, usual[key]) != usual[key]]
     strange += [key for key in ("query_expansion", "processing_kwargs") if said.get(key)]
@@ -244,7 +371,7 @@ def _reading(
     if strange:
         problem = f"the model {folder} sets {strange[0]:.200}, which structkit does not follow"
         raise UserError(problem, "encode with sentence-transformers: search reads its embeddings")
-    facts: Facts = {"lower_case": True} if said.get("do_lower_case") else {}
+    metadata: Record = {"lower_case": True} if said.get("do_lower_case") else {}
     most = said.get("max_seq_length")
     for name in ("tokenizer_args", "processor_kwargs"):
         most = (said.get(name) or {}).get("model_max_length", most)
@@ -252,10 +379,10 @@ def _reading(
     lengths = {side: length for side, length in lengths.items() if length is not None}
     if not all(type(length) is int and length > 0 for length in lengths.values()):
         raise TypeError(f"lengths {lengths}")
-    return facts | ({"lengths": lengths} if lengths else {})
+    return metadata | ({"lengths": lengths} if lengths else {})
 
 
-def _about(folder: Path) -> Facts:
+def _about(folder: Path) -> Record:
     """Prompts, similarity and dimensions of `config_sentence_transformers.json`."""
     about = json_of(folder / ABOUT) or {}
     if (kind := about.get("model_type") or "SentenceTransformer") != "SentenceTransformer":
@@ -266,22 +393,22 @@ def _about(folder: Path) -> Facts:
     said = about.get("prompts") or {}
     default = said.get(about.get("default_prompt_name")) or ""
     sides = {side: _first(said, names, default) for side, names in PROMPTS.items()}
-    facts: Facts = {
+    metadata: Record = {
         "prompts": {side: prompt for side, prompt in sides.items() if prompt},
         "similarity": about.get("similarity_fn_name"),
         "dimensions": about.get("truncate_dim"),
     }
-    if facts["similarity"] not in SIMILARITIES:  # as sentence-transformers does
-        facts["similarity"] = "cosine"
-    most = facts["dimensions"]
+    if metadata["similarity"] not in SIMILARITIES:  # as sentence-transformers does
+        metadata["similarity"] = "cosine"
+    most = metadata["dimensions"]
     if not (most is None or type(most) is int and most > 0):
         raise TypeError(f"truncate_dim {most}")
-    if not all(isinstance(prompt, str) for prompt in facts["prompts"].values()):
-        raise TypeError(f"prompts {facts['prompts']}")
-    return {name: value for name, value in facts.items() if value is not None}
+    if not all(isinstance(prompt, str) for prompt in metadata["prompts"].values()):
+        raise TypeError(f"prompts {metadata['prompts']}")
+    return {name: value for name, value in metadata.items() if value is not None}
 
 
-def _first(prompts: Facts, names: Iterable[str], default: str) -> str:
+def _first(prompts: Record, names: Iterable[str], default: str) -> str:
     """The prompt of a side: its own, an empty one included, or the default."""
     own = (prompts[name] for name in names if prompts.get(name) is not None)
     return next(own, default)

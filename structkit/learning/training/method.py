@@ -1,6 +1,4 @@
-"""What a file of methods/ provides, the settings of every method, and the options of a run.
-
-Of the settings a plan is made: the records of each step, and its learning rate.
+"""The contract of a method, which a file of methods/ provides, and the options of a run.
 
 Tests: tests/learning/training/test_train_settings.py.
 """
@@ -9,23 +7,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, fields
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
+from structkit.learning.training.plan import Plan
 from structkit.learning.training.spool import Spool, keep_fields
 from structkit.records.fields import DOCUMENT, QUERY
 from structkit.records.jsonl import Record
 from structkit.records.stream import ErrorOptions
 from structkit.registry import Contract
-from structkit.seeds import key
 from structkit.settings import check, make, offline_setting, setting
 
 LENGTH = 1_000_000  # tokens of any text
-LOOK_EVERY = 500  # at most so many steps between two measurements of the held-out loss
 # options of a run that are for steps
 OF_STEPS = ("save_every", "log_every", "log_format", "nproc")
 ANY_LENGTH = {"query": LENGTH, "document": LENGTH}
@@ -118,7 +111,7 @@ class Method(Contract):
     def build(self, spool: Spool) -> Any:
         """The training of a new model on prepared records, by complete settings.
 
-        It is a `TrainingModule` (structkit.learning.training.module).
+        It is a `TrainingModule` (structkit.learning.training.trainer).
         """
 
     @classmethod
@@ -132,13 +125,13 @@ class Method(Contract):
         )
 
     @classmethod
-    def check_facts(cls, facts: Record) -> None:
+    def check_metadata(cls, metadata: Record) -> None:
         """Raise if `structkit.json` lacks what `load` reads besides the settings."""
         return None
 
     @classmethod
     @abstractmethod
-    def load(cls, folder: Path, facts: Record) -> object:
+    def load(cls, folder: Path, metadata: Record) -> object:
         """The trained model in a folder: a `Model` for `encode`, or what a parser needs."""
 
 
@@ -244,87 +237,3 @@ class RunOptions(ErrorOptions):
 
     def __post_init__(self) -> None:
         check(self)
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step: its number from 0 over the whole run, its stage and epoch, and its records."""
-
-    number: int
-    stage: str
-    epoch: int
-    indices: list[int]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """All steps of a run: stages one after the other, each with all epochs, each epoch shuffled.
-
-    >>> plan = Plan(records=5, batch_size=2, epochs=2, warmup=0.0, seed=0)
-    >>> plan.steps, [len(plan.step(number).indices) for number in range(3)]
-    (6, [2, 2, 1])
-    """
-
-    records: int
-    batch_size: int
-    epochs: int
-    warmup: float
-    seed: int
-    max_steps: int | None = None
-    stages: tuple[str, ...] = ("train",)
-    constant: bool = False
-    max_grad_norm: float = 0.0  # 0: no clipping
-
-    @property
-    def epoch_steps(self) -> int:
-        return -(-self.records // self.batch_size)
-
-    @property
-    def look_every(self) -> int:
-        """The steps between two measurements of the held-out loss."""
-        return min(LOOK_EVERY, self.epoch_steps)
-
-    @property
-    def stage_steps(self) -> int:
-        return self.epoch_steps * self.epochs
-
-    @property
-    def steps(self) -> int:
-        whole = self.stage_steps * len(self.stages)
-        return whole if self.max_steps is None else min(whole, self.max_steps)
-
-    def end(self, number: int) -> int:
-        """The number of steps when the stage is over whose steps before `number` are done.
-
-        >>> plan = Plan(4, batch_size=1, epochs=1, warmup=0.0, seed=0, stages=("a", "b"))
-        >>> [plan.end(number) for number in (1, 4, 5)]
-        [4, 4, 8]
-        """
-        return min(self.steps, -(-number // self.stage_steps) * self.stage_steps)
-
-    def step(self, number: int) -> Step:
-        epoch, place = divmod(number, self.epoch_steps)
-        stage = self.stages[epoch // self.epochs]
-        order = _order(self.records, self.seed, epoch)
-        batch = order[place * self.batch_size : (place + 1) * self.batch_size]
-        return Step(number, stage, epoch % self.epochs, [int(index) for index in batch])
-
-    def learning_rate(self, number: int) -> float:
-        """The share of the highest learning rate: linear warm-up, then linear decay over the stage.
-
-        A constant schedule stays at the top after the warm-up.
-
-        >>> plan = Plan(records=5, batch_size=1, epochs=1, warmup=0.2, seed=0)
-        >>> [plan.learning_rate(number) for number in range(5)]
-        [0.5, 1.0, 0.75, 0.5, 0.25]
-        """
-        stage, place = divmod(number, self.stage_steps)
-        length = min(self.stage_steps, self.steps - stage * self.stage_steps)
-        rising = min(round(self.warmup * length), length - 1)
-        up = (place + 1) / (rising + 1)
-        return min(up, 1.0 if self.constant else (length - place) / (length - rising))
-
-
-@lru_cache(maxsize=2)
-def _order(records: int, seed: int, epoch: int) -> NDArray[np.int64]:
-    return np.random.default_rng(key(seed, "order", epoch)).permutation(records)

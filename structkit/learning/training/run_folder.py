@@ -1,0 +1,288 @@
+"""The folder of a run: checkpoints and a log while it trains, its model when it is done.
+
+Tests: tests/learning/training/test_resume.py, tests/learning/training/test_full_disk.py.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import torch
+from torch import Tensor
+
+from structkit.errors import UserError, flag
+from structkit.learning.metadata import METADATA, read_metadata
+from structkit.learning.training.devices import rank
+from structkit.learning.training.method import RunOptions
+from structkit.learning.training.plan import Step
+from structkit.progress import announce, say
+from structkit.records.jsonl import Record
+from structkit.records.output import (
+    beside,
+    cannot_write,
+    refuse_name,
+    remove,
+    replace_folder,
+    system_error,
+    whole_file,
+)
+
+LOSSES = "losses.jsonl"  # the log of a training, in its model folder
+ENTRY, SLACK = 1 << 10, 1 << 18  # bytes of a checkpoint for each weight, and for all else
+LENGTH = ("epochs", "max_steps")  # the learning rate depends on them
+
+
+class RunFolder:
+    """`DIR`, and `DIR.partial`, where the run lives until `DIR` can appear complete.
+
+    Errors: `UserError` where `DIR` or a stopped run is in the way, naming the flags that help.
+    """
+
+    def __init__(self, output: str, *, overwrite: bool, resume: bool) -> None:
+        self.final = Path(output)
+        self.run: Record = {}
+        self.resume = resume
+        if self.final.name in ("", ".."):
+            raise UserError(f"{flag('output', output)} names no new folder", "name one", status=2)
+        self.partial = Path(beside(self.final, "", ".partial"))
+        self.model = self.partial / "model"  # before `finish` moves it into place
+        self.room = self.partial / "room"  # as large as a checkpoint without what only steps need
+        other = f"name another folder with {flag('output')}"
+        try:
+            refuse_name(self.final)
+            if self.partial.is_symlink():  # it may lead anywhere
+                raise UserError(f"{self.partial} is a link", f"remove it, or {other}")
+        except OSError as error:  # a name that is too long
+            raise cannot_write(error, "made").at(output) from None
+        final, latest = self.final, self.latest()
+        there = any(final.iterdir()) if final.is_dir() else final.exists()
+        if there and (overwrite or resume) and not (final / METADATA).is_file():
+            raise UserError(f"{final} is not a model folder", other)
+        if overwrite:
+            remove(self.partial)
+        elif there and not resume:
+            raise UserError(
+                f"{final} exists",
+                f"replace it with {flag('overwrite')}, continue a stopped run with "
+                f"{flag('resume')}, or {other}",
+            )
+        elif latest and not resume:
+            step = int(latest.name.removeprefix("step-"))
+            raise UserError(
+                f"a run into {final} stopped at step {step:,}",
+                f"continue it with {flag('resume')}, or start again with {flag('overwrite')}",
+            )
+        self.complete = resume and there and latest is None
+
+    def open(self, run: Record) -> None:
+        """Make the folder where the run lives: the first process does."""
+        self.run = run
+        if rank():
+            return
+        try:
+            self.partial.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot_write(error, "made").at(str(self.partial)) from None
+        for path in self.partial.glob(".*.partial"):  # of a process that was killed
+            path.unlink()
+        if self.resume and self.latest() is None:
+            say(f"there is nothing to resume in {self.partial}; the run starts at step 0")
+
+    def finished(self, run: Record) -> Record:
+        """The summary of the finished run. Errors: it was another run."""
+        metadata = read_metadata(self.final)
+        data = metadata["data"]
+        before = {"method": metadata["method"], **metadata["settings"], "data": data["sha256"]}
+        before |= {"held_out": data.get("held_out")}
+        if other := differences(before, run):
+            elsewhere = f"name another folder with {flag('output')}"
+            if of_length(before, run) and "model" in run:  # its rate fell to the end of its steps
+                start = f"{flag('model')} {self.final}"
+                elsewhere = f"go on from its end with {start} and another {flag('output')}"
+            raise UserError(
+                f"the finished run in {self.final} differs in {', '.join(other)}",
+                f"train it again with {flag('overwrite')}, or {elsewhere}",
+            )
+        say(f"the run in {self.final} is complete; {flag('overwrite')} trains it again")
+        known = {name: metadata[name] for name in ("steps", "losses")}
+        return {"folder": str(self.final), "method": metadata["method"], **known, "complete": True}
+
+    def latest(self) -> Path | None:
+        """The last complete checkpoint."""
+        return next(iter(self.checkpoints()), None)
+
+    def checkpoints(self) -> list[Path]:
+        """All complete checkpoints, the last one first."""
+        steps = {
+            int(number): path
+            for path in self.partial.glob("step-*")
+            if (number := path.name.removeprefix("step-")).isdecimal()
+        }
+        return [steps[number] for number in sorted(steps, reverse=True)]
+
+    def save(self, step: int, state: dict[str, Any]) -> None:
+        """Write a checkpoint, which appears only when complete, and remove those before it."""
+        with whole_file(self.partial / f"step-{step}") as file:
+            torch.save(state | {"run": self.run}, file)
+        for path in self.checkpoints()[1:]:
+            path.unlink()
+
+    def load(self) -> dict[str, Any] | None:
+        """The state in the last checkpoint, or None. Errors: it is damaged, or of another run."""
+        latest = self.latest()
+        if latest is None:
+            return None
+        again = f"start again with {flag('overwrite')}"
+        try:
+            state: dict[str, Any] = torch.load(latest, map_location="cpu", weights_only=True)
+            before = state["run"]
+            other = differences(before, self.run)
+        except Exception:  # damage raises many kinds, and torch's advice is to load it unsafely
+            raise UserError("is damaged or cut short", again).at(str(latest)) from None
+        if other:
+            same = "the same settings and data"
+            if of_length(before, self.run):  # the learning rate falls over all steps
+                same = " and ".join(
+                    f"{flag(name)} {before[name]}" if before[name] else f"no {flag(name)}"
+                    for name in LENGTH
+                    if before.get(name) != self.run.get(name)
+                )
+            raise UserError(
+                f"the stopped run in {self.partial} differs in {', '.join(other)}",
+                f"resume with {same}, or {again}",
+            )
+        return state
+
+    def keep_room(self, weights: Mapping[str, Tensor]) -> None:
+        """Take the room on the disk that the weights need: a full disk ends no training.
+
+        Errors: `UserError` where there is none, before there is anything to lose.
+        """
+        sizes = {each.data_ptr(): each.nbytes for each in weights.values()}
+        room = sum(sizes.values()) + len(weights) * ENTRY + SLACK
+        try:
+            with self.room.open("wb") as file:
+                if hasattr(os, "posix_fallocate"):  # macOS has none
+                    os.posix_fallocate(file.fileno(), 0, room)
+        except OSError as error:
+            raise cannot_write(error).at(str(self.partial)) from None
+
+    @contextmanager
+    def writing(self, step: int, end: Callable[[], dict[str, Any]]) -> Iterator[Path]:
+        """An empty folder for the finished model; where that cannot be written, `end()` is kept.
+
+        That is the state after the last step, which takes the room that was kept.
+        """
+        try:
+            remove(self.model)
+            self.model.mkdir()
+            yield self.model
+            self.room.unlink(missing_ok=True)  # what else belongs to the model is small
+        except Exception as error:
+            if (refused := system_error(error)) is None:
+                raise
+            shutil.rmtree(self.model, ignore_errors=True)
+            self.room.unlink(missing_ok=True)
+            self.save(step, end())
+            raise UserError(
+                cannot_write(refused).problem,
+                f"the trained weights are in {self.partial}; make room, and add {flag('resume')}",
+            ).at(str(self.final)) from None
+
+    def finish(self) -> None:
+        """Move the model into place and clean up."""
+        replace_folder(self.model, self.final, self.partial / "old")
+        shutil.rmtree(self.partial)
+
+    def abandon(self) -> None:
+        """Remove the folder if it has no checkpoint: the first process does."""
+        if rank():
+            return
+        if self.latest() is None:
+            remove(self.partial)
+        self.room.unlink(missing_ok=True)
+
+
+def differences(before: Record, run: Record) -> list[str]:
+    """How a run differs from an earlier one, for people."""
+    return [
+        f"{name} (was {before.get(name)}, is {run.get(name)})"
+        for name in sorted(run)
+        if before.get(name) != run.get(name)
+    ]
+
+
+def of_length(before: Record, run: Record) -> bool:
+    """Whether a run differs from an earlier one only in how long it is."""
+    return all(name in LENGTH or before.get(name) == run.get(name) for name in run)
+
+
+class Log:
+    """A line every `log_every` steps: means since the line before.
+
+    All are kept for the model folder, without what differs from run to run. On stderr they are
+    JSON, or text where it is not a terminal.
+    """
+
+    def __init__(self, options: RunOptions, steps: int, *, silent: bool) -> None:
+        self.every, self.steps, self.silent = options.log_every, steps, silent
+        self.json = options.log_format == "json"
+        self.lines: list[dict[str, Any]] = []
+        self._clear()
+
+    def _clear(self) -> None:
+        self._sums: Counter[str] = Counter()
+        self._counts: Counter[str] = Counter()
+        self._records = 0
+        self._since = time.monotonic()
+
+    def state(self) -> dict[str, Any]:
+        return {"lines": self.lines, "sums": dict(self._sums), "counts": dict(self._counts)}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.lines = state["lines"]
+        self._sums, self._counts = Counter(state["sums"]), Counter(state["counts"])
+
+    def add(self, step: Step, parts: dict[str, float], learning_rate: float, records: int) -> None:
+        self._sums.update(parts)
+        self._counts.update(parts.keys())
+        self._records += records
+        if (step.number + 1) % self.every:
+            return
+        line = {
+            "step": step.number + 1,
+            "stage": step.stage,
+            "epoch": step.epoch,
+            **{name: value / self._counts[name] for name, value in self._sums.items()},
+            "learning_rate": learning_rate,
+        }
+        self.line(line, records_per_second=self._records / (time.monotonic() - self._since))
+        self._clear()
+
+    def line(self, line: dict[str, Any], **passing: float) -> None:
+        """Keep a line, and write it with what is only of this run."""
+        self.lines.append(line)
+        if self.silent:
+            return
+        if self.json:
+            shown = orjson.dumps(line | passing).decode()
+            print(shown, file=sys.stderr, flush=True)  # noqa: T201 the log
+            return
+        name = next(name for name in ("loss", "held_out_loss") if name in line)
+        said = f"{name.replace('_', ' ')} {line[name]:.4f}"
+        announce(f"step {line['step']:,} of {self.steps:,}, {said}")
+
+    def write(self, folder: Path) -> None:
+        """Write what was kept into a model folder."""
+        if self.lines:
+            lines = (orjson.dumps(each) + b"\n" for each in self.lines)
+            (folder / LOSSES).write_bytes(b"".join(lines))
