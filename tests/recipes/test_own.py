@@ -1,0 +1,100 @@
+"""recipes/own.mk: a retriever for a folder of functions, and of pages."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.dry_runs import dry, flag, trained
+
+TOPICS = (
+    "tea",
+    "fig",
+    "plum",
+    "lamp",
+    "boat",
+    "drum",
+    "wolf",
+    "moon",
+    "salt",
+    "corn",
+    "rope",
+    "silk",
+)
+BIN = f"BIN={Path(sys.executable).parent}"
+
+
+@pytest.fixture
+def code(tmp_path):
+    """A folder of twelve modules and a test, and one of pages."""
+    for each in TOPICS:
+        functions = [
+            f'def {verb}_{each}(box):\n    """{verb.title()} the {each} of a box."""\n'
+            f"    return box.{each}.{verb}()\n"
+            for verb in ("open", "paint", "weigh")
+        ]
+        (tmp_path / "code").mkdir(exist_ok=True)
+        (tmp_path / f"code/{each}.py").write_text("\n\n".join(functions))
+        (tmp_path / "pages").mkdir(exist_ok=True)
+        (tmp_path / f"pages/{each}.md").write_text(f"# All of the {each}\n\nA box has a {each}.\n")
+    (tmp_path / "code/tests").mkdir()
+    test = 'def test_tea():\n    """The tea that is tested."""\n    assert tea\n'
+    for name in ("tests/helpers.py", "test_tea.py", "tea_test.py", "tea.test.js", "conftest.py"):
+        (tmp_path / "code" / name).write_text(test)
+    return tmp_path
+
+
+def test_each_system_searches_what_one_model_was_not_trained_on(code):
+    made = f"OWN={code}/own", "START=minilm"
+    commands = dry("own-table", f"FOLDER={code}/code", *made)
+    [(name, training)] = trained(commands).items()
+    assert ("own", "minilm") == (name, flag(training, "--model")) and "train.jsonl" in training
+    assert not [each for each in commands if "--unit section" in each]
+    models = {flag(each, "-m") for each in commands if " encode " in each}
+    assert {f"{code}/own/own.model", "minilm", "builtin"} == models
+    assert any("--method bm25" in each for each in commands)
+    searched = [each for each in commands if " search " in each]
+    assert 4 == len(searched) and all(
+        f"--queries {code}/own/test.jsonl" in each for each in searched
+    )
+    with_pages = dry("own-table", f"FOLDER={code}/code", f"PAGES={code}/pages", *made)
+    assert [each for each in with_pages if f"collect '{code}/pages' --unit section" in each]
+
+
+def test_a_stopped_training_goes_on(code):
+    (code / "own/own.model.partial").mkdir(parents=True)
+    commands = dry("own-table", f"FOLDER={code}/code", f"OWN={code}/own", "START=builtin")
+    assert "--resume" in trained(commands)["own"]
+
+
+def test_without_a_folder_it_asks_for_one():
+    done = subprocess.run(
+        ["make", "-s", "own", BIN, "RUNNABLE="], capture_output=True, text=True, check=False
+    )
+    assert 2 == done.returncode and "name your code: make own FOLDER=…" in done.stdout
+
+
+@pytest.mark.long
+def test_it_trains_scores_and_says_whether_it_helped(code):
+    given = f"FOLDER={code}/code", f"PAGES={code}/pages", f"OWN={code}/own", "START=builtin", BIN
+    command = ["make", "-s", "own-table", *given, "OWN_STEPS=2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert 0 == done.returncode, done.stderr
+    lines = done.stdout.splitlines()
+    told = [line.split("|")[1].strip() for line in lines if line.startswith("|")]
+    systems = ["own", "start", "table", "bm25"]
+    assert ["run", told[1], *systems, "run", told[1], *systems[1:]] == told
+    assert lines[-1].startswith(("Training helped. Ask with it: structkit ask", "Training did not"))
+    train, test = (
+        [json.loads(line) for line in (code / f"own/{part}.jsonl").read_text().splitlines()]
+        for part in ("train", "test")
+    )
+    assert 12 * 3 + 12 == len(test + train) and len(test) < len(train)
+    assert not {each["path"] for each in train} & {each["path"] for each in test}
+    assert not [each for each in train + test if "test" in each["path"]]
+    pages = [each for each in train + test if each["path"].endswith(".md")]
+    assert 12 == len(pages) and not [each for each in pages if each["query"] in each["positive"]]
+    again = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "" == again.stderr and done.stdout == again.stdout
