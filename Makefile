@@ -86,23 +86,23 @@ soak: JOBS := 2
 
 BENCH = OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks $(if $(DATA),--data '$(DATA)') \
   $(if $(ONLY),--only $(ONLY))
-bench: $(INSTALLED) ## Speed beside peers, into benchmarks/PROCESSOR.json: make bench [ONLY='start …'] [DATA=…]
+bench: $(INSTALLED) ## Speed beside peers, into tests/benchmarks/PROCESSOR.json: make bench [ONLY='start …'] [DATA=…]
 	$(BENCH)
 
 bench-check: $(INSTALLED) ## Fails where speed fell by more than a third on this processor
 	$(BENCH) --check
 
-bench-readme: $(INSTALLED) ## benchmarks/ as the table between the marks <!-- bench --> of the documents
+bench-readme: $(INSTALLED) ## tests/benchmarks/ as the table between the marks <!-- bench --> of the documents
 	$(BIN)/python -m tests.benchmarks.table --readme
 
 # the address of the web of what was cloned, without a name or token of who did
 REPOSITORY = $(shell git config --get remote.origin.url 2> /dev/null \
   | sed -nE 's,^(https?://|ssh://|git@)([^/@]*@)?([^/:]+)(:[0-9]+)?[/:]([^:]+)$$,https://\3/\5,p' | sed 's/\.git$$//')
 docs: $(INSTALLED) ## docs/ and the reference as a site, in build/site; a broken link is an error
-	NO_MKDOCS_2_WARNING=1 REPOSITORY='$(REPOSITORY)' $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 REPOSITORY='$(REPOSITORY)' $(BIN)/python -m mkdocs build --config-file .github/mkdocs.yml --strict --quiet
 
-man: $(INSTALLED) ## The manual pages in man/ again, which are installed with the package
-	$(BIN)/python -m structkit.cli.manual man
+man: $(INSTALLED) ## The manual pages in docs/man/ again, which are installed with the package
+	$(BIN)/python -m structkit.cli.manual docs/man
 
 dist: ## The wheel and sdist of HEAD in dist/: contents, sizes, NOTICE and metadata looked at
 	$(PYTHON) -m tests.release

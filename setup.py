@@ -4,8 +4,9 @@ import os
 import re
 
 from setuptools import setup
-from setuptools.command.egg_info import egg_info
+from setuptools.command.egg_info import egg_info, manifest_maker
 
+manifest_maker.template = ".github/MANIFEST.in"  # what is in the source distribution
 TRAINING = re.compile(r"(torch|transformers)\b")
 
 

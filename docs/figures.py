@@ -1,6 +1,7 @@
 """The figures of docs/results.md, for light and dark pages: python -m docs.figures [FOLDER].
 
-Each is drawn of what recipes wrote into experiments/reports/, or `make bench` into benchmarks/.
+Each is drawn of what recipes wrote into experiments/reports/, or `make bench` into
+tests/benchmarks/.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page of examples/quickstart.ipynb, made when the site is built: cells and what they show."""
+"""The page of docs/examples/quickstart.ipynb, made with the site: cells and what they show."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-NOTEBOOK = Path("examples/quickstart.ipynb")
+NOTEBOOK = Path("docs/examples/quickstart.ipynb")
 PAGE, PICTURE = "guide/quickstart.md", "guide/quickstart-{}.png"
 
 

@@ -18,7 +18,7 @@ from mkdocs.structure.files import File, Files
 
 import structkit
 from docs import terminal
-from docs.examples import refusals, results
+from docs.help_examples import refusals, results
 from structkit.cli.main import sections
 from structkit.cli.manual import commands, examples
 from structkit.command import COMMANDS, Program

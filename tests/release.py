@@ -45,8 +45,8 @@ def sources(files: Iterable[str]) -> Iterator[tuple[str, str]]:
         top, _, rest = file.partition("/")
         if top in ("structkit", "plugins"):
             yield file, f"structkit_plugins/{rest}" if top == "plugins" else file
-        elif top == "man":
-            yield file, f"share/man/man1/{rest}"
+        elif rest.startswith("man/") and top == "docs":
+            yield file, f"share/man/man1/{rest.removeprefix('man/')}"
 
 
 def complaints(files: set[str], sdist: Path, wheel: Path, notice: str) -> Iterator[str]:

@@ -285,6 +285,15 @@ def test_all_packages_are_installed():
     assert packages == folders
 
 
+def test_the_top_level_is_short():
+    """What a stranger sees first."""
+    if not Path(".git").exists():
+        pytest.skip("an unpacked source distribution has no list of tracked files")
+    command = ["git", "ls-files"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert 10 < len({path.partition("/")[0] for path in listed}) <= 20
+
+
 def test_a_command_is_found_by_its_name():
     for name in COMMANDS:
         stem = name.replace("-", "_")

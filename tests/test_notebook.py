@@ -1,4 +1,4 @@
-"""The notebook of examples/ runs, and shows what comes of it."""
+"""The notebook of docs/examples/ runs, and shows what comes of it."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-NOTEBOOK = Path("examples/quickstart.ipynb")
+NOTEBOOK = Path("docs/examples/quickstart.ipynb")
 
 
 def texts(notebook):

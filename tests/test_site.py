@@ -26,7 +26,7 @@ LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 MEASURED = re.compile(r"(?<![\w.])\d+\.\d{3}\b")
 CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
 DATE = re.compile(r"[Mm]easured\s+20\d\d-\d\d-\d\d")
-KEPT = re.compile(r"`((?:benchmarks|experiments/reports)/[\w/-]+\.(?:json|md))`")
+KEPT = re.compile(r"`((?:tests/benchmarks|experiments/reports)/[\w/-]+\.(?:json|md))`")
 SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", RESULTS, re.M | re.DOTALL))
 
 
@@ -43,8 +43,10 @@ def test_the_reference_is_of_what_comes_with_structkit():
 def site(tmp_path_factory):
     """The folder of the site, built without a broken link."""
     folder = tmp_path_factory.mktemp("site")
-    words = ("-m", "mkdocs", "build", "--strict", "--quiet", "-d", folder)
-    done = python(*words, NO_MKDOCS_2_WARNING="1", REPOSITORY="https://example.org/tea")
+    words = ("-m", "mkdocs", "build", "-f", ".github/mkdocs.yml", "--strict", "--quiet")
+    done = python(
+        *words, "-d", folder, NO_MKDOCS_2_WARNING="1", REPOSITORY="https://example.org/tea"
+    )
     assert 0 == done.returncode, done.stdout + done.stderr
     return folder
 
@@ -140,13 +142,13 @@ def test_figures_are_drawn_of_what_recipes_wrote(tmp_path):
     assert [] == changed, "python -m docs.figures draws them again"
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "RELEASING.md"])
+@pytest.mark.parametrize("page", ["README.md", ".github/CONTRIBUTING.md", ".github/RELEASING.md"])
 def test_links_of_a_page_lead_somewhere(page):
     links = [link for link in LINK.findall(Path(page).read_text("utf-8")) if "://" not in link]
-    assert [] == [link for link in links if not Path(link).exists()]
+    assert [] == [link for link in links if not (Path(page).parent / link).exists()]
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("page", ["README.md", ".github/CONTRIBUTING.md"])
 def test_a_page_asks_for_the_python_of_the_package(page):
     wanted = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]["requires-python"]
     told = re.findall(r"Python (.*?) is all you need", Path(page).read_text("utf-8"))

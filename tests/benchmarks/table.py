@@ -1,4 +1,4 @@
-"""benchmarks/PROCESSOR.json: what was measured on a processor, and the table of all of them.
+"""tests/benchmarks/PROCESSOR.json: what was measured on a processor, and the table of all of them.
 
 python -m tests.benchmarks.table           the table, the processors side by side
 python -m tests.benchmarks.table --readme  writes it between the marks BEGIN and END of each
@@ -21,7 +21,7 @@ import orjson
 
 from structkit.commands.doctor import version
 
-FOLDER = Path("benchmarks")
+FOLDER = Path("tests/benchmarks")
 BEGIN, END = "<!-- bench -->", "<!-- /bench -->"
 PACKAGES = (
     *("torch", "transformers", "sentence-transformers", "onnxruntime", "openvino", "faiss-cpu"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import WARM, environment
 
-from docs.examples import prepare, shell
+from docs.help_examples import prepare, shell
 from structkit.cli.main import app
 from structkit.cli.manual import commands, examples
 from structkit.errors import flag

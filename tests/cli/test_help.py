@@ -33,11 +33,11 @@ MANUAL = dict(pages())
 
 @pytest.mark.parametrize("name", MANUAL)
 def test_manual_page(name, golden):
-    golden(Path(f"man/{name}.1"), MANUAL[name])
+    golden(Path(f"docs/man/{name}.1"), MANUAL[name])
 
 
 def test_no_manual_page_is_left_of_what_is_gone():
-    assert {f"{name}.1" for name in MANUAL} == {path.name for path in Path("man").iterdir()}
+    assert {f"{name}.1" for name in MANUAL} == {path.name for path in Path("docs/man").iterdir()}
 
 
 def test_the_table_of_common_flags_is_exact():

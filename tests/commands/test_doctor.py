@@ -104,12 +104,12 @@ def test_the_version_is_told_without_a_heavy_import():
 def test_nothing_advises_the_package_of_another_project():
     """`structkit` on PyPI is not ours."""
     kinds = {".py", ".md", ".txt", ".toml", ".mk", ".1", ".cff", ".jsonl"}
-    folders = ("structkit", "plugins", "docs", "examples", "recipes", "man", "fixtures/help")
+    folders = ("structkit", "plugins", "docs", "recipes", "fixtures/help")
     files = [path for each in folders for path in Path(each).rglob("*")]
     advised = re.compile(r"pip3? install[^`\n]*?[ '\"]structkit\b(?![-/])|\bstructkit\[[a-z]")
     told = {
         str(path): found[0]
-        for path in [*files, *Path().glob("*.*")]
+        for path in [*files, *Path().glob("*.*"), *Path(".github").glob("*.md")]
         if path.suffix in kinds and path.is_file()
         if (found := advised.search(path.read_text("utf-8")))
     }

@@ -1,6 +1,6 @@
 """Search a folder: collect its code, pages and texts, and answer questions by their words.
 
-python examples/search_folder.py FOLDER QUESTION …
+python docs/examples/search_folder.py FOLDER QUESTION …
 """
 
 import sys

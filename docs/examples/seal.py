@@ -1,6 +1,6 @@
 """SEAL: train on queries and HTML pages, and find the element of a page that answers.
 
-python examples/seal.py TRAIN.jsonl TEST.jsonl [STEPS]
+python docs/examples/seal.py TRAIN.jsonl TEST.jsonl [STEPS]
 """
 
 import json

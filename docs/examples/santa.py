@@ -1,6 +1,6 @@
 """SANTA: train on functions with their documentation, and search others with theirs.
 
-python examples/santa.py TRAIN.jsonl TEST.jsonl [EPOCHS]
+python docs/examples/santa.py TRAIN.jsonl TEST.jsonl [EPOCHS]
 """
 
 import json

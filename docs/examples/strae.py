@@ -1,6 +1,6 @@
 """StrAE: train on parsed sentences, and compare cosines of sentence pairs with people's scores.
 
-python examples/strae.py SENTENCES.jsonl PAIRS.jsonl [EPOCHS]
+python docs/examples/strae.py SENTENCES.jsonl PAIRS.jsonl [EPOCHS]
 """
 
 import json
