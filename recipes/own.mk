@@ -57,7 +57,7 @@ $(OWN)/own.jsonl $(OWN)/start.jsonl $(OWN)/table.jsonl: $(OWN)/%.jsonl: $(OWN)/c
 $(OWN)/bm25.jsonl: $(OWN)/corpus.jsonl
 	$(STRUCTKIT) search $< --method bm25 --document-field positive --queries $(OWN)/test.jsonl --query-field query -o $@
 
-OWN_OTHERS = start table bm25
+OWN_OTHERS = start $(if $(filter minilm,$(START)),table) bm25
 OWN_SCORE = $(STRUCTKIT) score --qrels self --queries $(OWN)/test.jsonl
 $(OWN)/table.md: $(OWN)/own.jsonl $(OWN_OTHERS:%=$(OWN)/%.jsonl)
 	$(OWN_SCORE) --measures 'RR@100 Success@1 R@10' --markdown $^ -o $@
@@ -74,6 +74,6 @@ $(OWN)/worse.jsonl: $(OWN)/table.md
 own-table: $(OWN)/table.md $(OWN)/compared.md $(OWN)/worse.jsonl
 	@printf '%s\n' 'own: trained on $(FOLDER); start: $(START), from which it was trained; table: what ships with structkit.' ''
 	@cat $<; echo; cat $(OWN)/compared.md; echo
-	@if [ $$(wc -l < $(OWN)/worse.jsonl) = 2 ]; \
+	@if [ $$(wc -l < $(OWN)/worse.jsonl) = $(words $(filter-out bm25,$(OWN_OTHERS))) ]; \
 	  then echo 'Training helped. Ask with it: structkit ask $(FOLDER) "QUESTION" -m $(OWN)/own.model'; \
 	  else echo 'Training did not help by the paired test (p < 0.05): use structkit ask as it is.'; fi
