@@ -119,7 +119,7 @@ def test_numpy_files(model, tmp_path):
         ({"elements": True, "field": ["a", "b"]}, "--elements takes one --field; encode each"),
         ({"elements": True, "keep": ["text"]}, "--keep text: a field of that name is written"),
         ({"chunk": 9, "keep": ["lines"]}, "--keep lines: a field of that name is written"),
-        ({"nodes": "all"}, "--nodes needs a model with trees; train strae, self-strae, iornn or"),
+        ({"nodes": "all"}, "--nodes needs a model of trees; leave it out, or name"),
     ],
 )
 def test_wrong_usage(model, options, message):
