@@ -49,7 +49,10 @@ class Setting:
     """The bounds of a number."""
 
     usual: Any = ...
-    """The value where the start model has none: a value, or a function of the other settings."""
+    """What decides the default: a value, or a function of the other settings, such as a `By`."""
+
+    later: str = ""
+    """What decides before that, in words: a record, or a model; until then the value is None."""
 
     group: str = ""
     """The heading under which the help lists it: a key of `GROUPS`, or a heading of its own."""
@@ -123,19 +126,79 @@ class Setting:
         text = spelled(self.help).rstrip(".")
         if ":" not in text.split(" ")[0]:  # what it belongs to is spelled as it is
             text = text[:1].upper() + text[1:]
-        if self.usual is not ...:
-            said = ("no", "yes")[self.usual] if isinstance(self.usual, bool) else self.usual
-            said = self.usual.__doc__ if callable(self.usual) else said or "none"
-            text += f"; default: the model's own, otherwise {said}"
         return f"{text} ({self.source})." if self.source else f"{text}."
+
+    @property
+    def shown_default(self) -> str:
+        """Its default, as the help shows it; empty where there is nothing to show."""
+        if self.usual is ... and not self.later:
+            nothing = self.default is False or self.default in (..., None, ())
+            return "" if nothing else shown(self.default)
+        parts = [spelled(self.later)] * bool(self.later)
+        return ", otherwise ".join(parts + [shown(self.usual)] * (self.usual is not ...))
 
     def spelled(self, value: object = None) -> str:
         """It in a message, with its value if that is to blame: `--mask-ratio 2`, `FILE`."""
         return flag(self.name, value, self.metavar if self.argument else "")
 
+    def given(self, settings: Any) -> Any:
+        """Its value in some settings as it was given, not as another setting decides it."""
+        return vars(settings)[self.name]
+
     def is_given(self, value: Any) -> bool:
         """Whether a value is another one than its default."""
         return value is not None and value != () and value != self.default
+
+
+def shown(value: Any) -> str:
+    """A default or a bound, as a help has it."""
+    if isinstance(value, tuple):
+        return " ".join(map(shown, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if callable(value):
+        return str(value) if isinstance(value, By) else spelled(value.__doc__ or "")
+    return (f"{value:g}" if isinstance(value, float) else str(value)) or "none"
+
+
+@dataclass(frozen=True)
+class By:
+    """A default by another setting: at some of its values another one."""
+
+    name: str
+    values: Mapping[Any, Any]
+    otherwise: Any
+
+    def __call__(self, settings: Any) -> Any:
+        return self.values.get(getattr(settings, self.name), self.otherwise)
+
+    def __str__(self) -> str:
+        others = (f"{shown(value)} with {flag(self.name, at)}" for at, value in self.values.items())
+        return ", or ".join([shown(self.otherwise), *others])
+
+
+class _Usual:
+    """The value of a field where none is given, decided when it is asked for."""
+
+    def __init__(self, usual: Any) -> None:
+        self.usual = usual
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __set__(self, settings: Any, value: Any) -> None:
+        vars(settings)[self.name] = None if value is self else value
+
+    def __get__(self, settings: Any, owner: type | None = None) -> Any:
+        if settings is None:
+            return self
+        given = vars(settings)[self.name]
+        return usual_of(settings, self.usual) if given is None else given
+
+
+def usual_of(settings: Any, usual: Any) -> Any:
+    """What a default comes to among other settings."""
+    return usual(settings) if callable(usual) else usual
 
 
 def setting(
@@ -162,6 +225,8 @@ def setting(
     metadata = {"setting": declared}
     if default is ...:
         return field(metadata=metadata)
+    if declared.usual is not ... and not declared.later:
+        default = _Usual(declared.usual)
     return field(default=default, metadata=metadata)
 
 
@@ -201,7 +266,8 @@ def _resolved(kind: Any, each: Field[Any], hint: Any) -> Setting:
     along = [vars(base).get("__dataclass_fields__", {}).get(each.name) for base in kind.__mro__]
     said = [found.metadata["setting"] for found in along if found and "setting" in found.metadata]
     values = {"group": getattr(kind, "own_group", "common"), "choices": ()}
-    for names in (("help",), ("choices",), ("low", "high"), ("group",), ("parse",)):
+    inherited = ("help",), ("choices",), ("low", "high"), ("group",), ("parse",), ("later",)
+    for names in inherited:
         for one in reversed(said):
             own = {name: getattr(one, name) for name in names}
             if set(own.values()) - {None, (), ""}:
@@ -255,7 +321,7 @@ def convert(each: Setting, value: Any) -> Any:
 
     Errors: `UserError` with status 2 for a value of another type.
     """
-    if value is None and each.types != (each.hint,):
+    if value is None and (each.default is None or each.types != (each.hint,)):
         return None
     if not each.several:
         return _convert(each, value)
@@ -331,7 +397,7 @@ def range_of(low: float | None, high: float | None, kind: type = int) -> str:
 
 def flags_given(settings: Any, kind: type) -> list[str]:
     """The settings of a class, or of one that it extends, that are given: as messages name them."""
-    values = ((each, getattr(settings, each.name)) for each in settings_of(kind))
+    values = ((each, each.given(settings)) for each in settings_of(kind))
     return [
         flag(each.name, False if value is False else None)
         for each, value in values
@@ -341,12 +407,12 @@ def flags_given(settings: Any, kind: type) -> list[str]:
 
 def _check_others(settings: Any, each: Setting) -> None:
     """Raise if a setting is given without what it requires, or with what it excludes."""
-    if not each.is_given(getattr(settings, each.name)):
+    if not each.is_given(each.given(settings)):
         return
     known = {other.name: other for other in settings_of(type(settings))}
 
     def among(names: Iterable[str]) -> list[str]:
-        return [name for name in names if known[name].is_given(getattr(settings, name))]
+        return [name for name in names if known[name].is_given(known[name].given(settings))]
 
     if each.requires and not among(each.requires):
         others = " or ".join(map(flag, each.requires))

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from structkit.errors import UserError, flag
-from structkit.learning.encoders.settings import COSINES, EncoderSettings
+from structkit.learning.encoders.settings import COSINES, EncoderSettings, model_setting
 from structkit.learning.training.method import LENGTH
 from structkit.learning.training.spool import Spool
 from structkit.settings import setting
@@ -47,14 +47,14 @@ class Method(EncoderSettings):
     records: ClassVar[str] = "`query`, `positive`, `masked`, `target`; if there: `negatives`"
     needs: ClassVar[tuple[str, ...]] = ("query", "positive", "masked", "target")
 
-    pooling: str | None = setting(None, source="SANTA, eq. 1", usual="first-decoder-token")
-    normalize: bool | None = setting(None, source="SANTA, eq. 2: dot product", usual=False)
-    query_length: int | None = setting(None, source=CODE, usual=50)
-    document_length: int | None = setting(None, source=CODE, usual=240)
-    target_length: int | None = setting(
-        None, "maximum tokens of a target", CODE, low=2, high=LENGTH, usual=35, group="texts"
+    pooling: str | None = model_setting(source="SANTA, eq. 1", usual="first-decoder-token")
+    normalize: bool | None = model_setting(source="SANTA, eq. 2: dot product", usual=False)
+    query_length: int | None = model_setting(source=CODE, usual=50)
+    document_length: int | None = model_setting(source=CODE, usual=240)
+    target_length: int | None = model_setting(
+        "maximum tokens of a target", CODE, low=2, high=LENGTH, usual=35, group="texts"
     )
-    temperature: float | None = setting(None, source="SANTA, eq. 5", usual=usual_temperature)
+    temperature: float | None = model_setting(source="SANTA, eq. 5", usual=usual_temperature)
     epochs: int = setting(6, source=CODE)
     batch_size: int = setting(16, source=CODE)
     learning_rate: float = setting(5e-5, source=CODE)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from structkit.errors import UserError, program
-from structkit.learning.encoders.settings import EncoderSettings, check_decoder
+from structkit.learning.encoders.settings import EncoderSettings, check_decoder, model_setting
 from structkit.learning.training.spool import Spool, keep_fields, remedy_for
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
@@ -54,15 +54,15 @@ class Method(EncoderSettings):
         ORDERS,
     )
     architecture: str = setting("bert")
-    pooling: str | None = setting(None, source="FlagEmbedding", usual="cls")
-    normalize: bool | None = setting(None, source="FlagEmbedding", usual=True)
-    query_length: int | None = setting(None, source=SECTION, usual=32)
-    document_length: int | None = setting(None, source=SECTION, usual=4096)
-    temperature: float | None = setting(None, source="FlagEmbedding's default for BGE", usual=0.02)
+    pooling: str | None = model_setting(source="FlagEmbedding", usual="cls")
+    normalize: bool | None = model_setting(source="FlagEmbedding", usual=True)
+    query_length: int | None = model_setting(source=SECTION, usual=32)
+    document_length: int | None = model_setting(source=SECTION, usual=4096)
+    temperature: float | None = model_setting(source="FlagEmbedding's default for BGE", usual=0.02)
     negatives_per_query: int | None = setting(
         None,
-        "negatives per query, drawn in each epoch; default 8, or as many as records have",
-        SECTION,
+        source=SECTION,
+        later="8, or as many as records have",
     )
     epochs: int = setting(2, "passes over the records in each stage", SECTION)
     batch_size: int = setting(8, "records in one step, over all processes", SECTION)

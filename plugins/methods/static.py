@@ -46,8 +46,8 @@ class Method(plugin.Method):
     )
     dimensions: int | None = setting(
         None,
-        "dimensions of a vector, the first principal components of an encoder's; default: "
-        "256 (model2vec's), from scratch 512",
+        "dimensions of a vector, the first principal components of an encoder's",
+        later="256 (model2vec's), from scratch 512",
         low=1,
         high=65_536,
         group="model",

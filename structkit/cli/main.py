@@ -26,7 +26,7 @@ from structkit.errors import UserError, flag, spelled
 from structkit.paths import keep_apart
 from structkit.processes import exit_program, raise_at_signals
 from structkit.progress import complain, hush
-from structkit.settings import GROUPS, Setting, files_of, make, parse, settings_of
+from structkit.settings import GROUPS, Setting, files_of, make, parse, settings_of, shown
 from structkit.version import __version__
 
 Completions = list[tuple[str, str]]  # each a name, and what it is
@@ -219,18 +219,11 @@ def _default(each: Setting) -> str:
     said = []
     if each.required:
         said.append("required")
-    elif each.default is not None and each.default is not False and each.default != ():
-        said.append(f"default: {_spelled(each.default)}")
+    elif default := each.shown_default:
+        said.append(f"default: {default}")
     if each.high is not None and each.high < BEYOND:
-        said.append(" … ".join(_spelled(end) for end in (each.low, each.high) if end is not None))
+        said.append(" … ".join(shown(end) for end in (each.low, each.high) if end is not None))
     return f"  [{'; '.join(said)}]" if said else ""
-
-
-def _spelled(value: Any) -> str:
-    """A default or a bound, as a help has it."""
-    if isinstance(value, tuple):
-        return " ".join(map(_spelled, value))
-    return "yes" if value is True else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _completion(each: Setting) -> Callable[[str], Any] | None:

@@ -70,8 +70,9 @@ class Settings(WalkOptions):
     k: int = setting(10, "Answers to each question.", short="-k", low=1)
     model: str | None = setting(
         None,
-        "What gives the meaning; default: structkit/ask-model in $XDG_DATA_HOME or ~/.local/share, "
-        "if there is one, or builtin, the table that ships.",
+        "What gives the meaning.",
+        later="structkit/ask-model in $XDG_DATA_HOME or ~/.local/share, if there is one, or "
+        "builtin, the table that ships",
         short="-m",
         reads=True,
     )
@@ -80,7 +81,8 @@ class Settings(WalkOptions):
     glob: tuple[str, ...] = glob_setting()
     cache: str | None = setting(
         None,
-        "Where to keep what was read; default: structkit/ask in $XDG_CACHE_HOME or ~/.cache.",
+        "Where to keep what was read.",
+        later="structkit/ask in $XDG_CACHE_HOME or ~/.cache",
         metavar="DIR",
         group="run",
     )

@@ -51,8 +51,8 @@ class Settings(WalkOptions):
     )
     unit: Unit | None = setting(
         None,
-        "What each record holds; default: a chunk of code, a page of HTML or Markdown, a sentence "
-        "of other text. A row is of a table, with its headings and labels.",
+        "What each record holds. A row is of a table, with its headings and labels.",
+        later="a chunk of code, a page of HTML or Markdown, a sentence of other text",
     )
     chunk_chars: int = setting(
         1_500, "Maximum of characters in a chunk, white space not counted.", low=1

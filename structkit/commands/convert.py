@@ -37,20 +37,22 @@ class Settings:
     )
     from_: str | None = setting(
         None,
-        "Format of the input; default: our JSONL.",
+        "Format of the input.",
+        later="our JSONL",
         metavar="FORMAT",
         complete="format",
     )
     to: str | None = setting(
         None,
-        "Format of the output; default: our JSONL.",
+        "Format of the output.",
+        later="our JSONL",
         metavar="FORMAT",
         complete="format",
     )
     part: str | None = setting(
         None,
-        "The part: corpus, queries, qrels, run, examples …; default: told by name or content; all "
-        "parts of a folder.",
+        "The part: corpus, queries, qrels, run, examples ….",
+        later="inferred from name or content; all parts of a folder",
     )
     split: str = setting("test", "The split in file names.")
     strict: bool = setting(False, "A field that the target cannot hold is an error.")

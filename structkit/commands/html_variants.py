@@ -47,8 +47,8 @@ class Settings:
     )
     field: str | None = setting(
         None,
-        "Field with the document; default: `html` (with {from_}: `markdown`, `text`), otherwise "
-        "`content` or `positive`.",
+        "Field with the document.",
+        later="`html` (with {from_}: `markdown`, `text`), otherwise `content` or `positive`",
     )
     from_: Literal["html", "markdown", "text"] = setting("html", "Format of the documents.")
     seed: int = seed_setting()

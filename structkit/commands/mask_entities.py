@@ -23,6 +23,13 @@ from structkit.structure.sentinels import (
 )
 
 
+def usual_ratio(settings: Settings) -> float | None:
+    """1, or 0.15 with {strategy:span}; with {profile:official} by language"""
+    if settings.strategy == "span":
+        return 0.15
+    return None if settings.profile == "official" else 1.0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """Replace entities by sentinels, for a model to predict.
@@ -33,20 +40,23 @@ class Settings:
 
     language: str | None = setting(
         None,
-        "Language of all records, or an alias such as js or C++; default: the field `language`; "
-        "records with `html`, or with `title` and `description`, need none.",
+        "Language of all records, or an alias such as js or C++; records with `html`, or with "
+        "`title` and `description`, need none.",
+        later="the field `language`",
         complete="language",
     )
     field: str | None = setting(
         None,
-        "Field to mask; default: `positive`, otherwise the language's: `code`, `description` "
-        "(products), `html` or `content`.",
+        "Field to mask.",
+        later="`positive`, otherwise the language's: `code`, `description` (products), `html` or "
+        "`content`",
     )
     mask_ratio: float | None = setting(
         None,
-        "Share of distinct entities to mask (default 1.0), or of tokens for spans (0.15).",
+        "Share of distinct entities to mask, or of tokens for spans.",
         low=0.0,
         high=1.0,
+        usual=usual_ratio,
     )
     max_entities: int = setting(
         99,
@@ -63,8 +73,9 @@ class Settings:
     types: bool = setting(False, "Code: mask names of types too.")
     tagger: Literal["rules", "nltk"] | None = setting(
         None,
-        "Products: rules (default; the same everywhere, needs no data), or nltk (the paper's, "
-        "needs NLTK's data; default of {profile:official}).",
+        "Products: rules (the same everywhere, needs no data), or nltk (the paper's, needs NLTK's "
+        "data).",
+        later="rules, or nltk with {profile:official}",
     )
     keep_plain: bool = setting(
         False, "Keep texts without entities as they are: to align, with nothing to predict."
@@ -78,7 +89,7 @@ class Settings:
     @property
     def draws(self) -> bool:
         """Whether only some entities of a text are masked."""
-        return self.mask_ratio != 1 and (self.mask_ratio is not None or self.profile != "paper")
+        return self.mask_ratio != 1
 
     def language_named(self, name: str) -> Language:
         """The language of that name, with the flags that it takes."""
@@ -135,9 +146,11 @@ def _mask_spans(record: Record, settings: Settings) -> Masked:
         name = language_of(record, settings.language)
         fields = settings.language_named(name).fields if isinstance(name, str) else fields
     text = _text(record, settings.field, fields)
-    ratio = 0.15 if settings.mask_ratio is None else settings.mask_ratio
+    assert settings.mask_ratio is not None
     rng = random_for(settings.seed, record["id"], "span")
-    return mask_spans(text, random_spans(text, ratio, rng, max_spans=settings.max_entities))
+    return mask_spans(
+        text, random_spans(text, settings.mask_ratio, rng, max_spans=settings.max_entities)
+    )
 
 
 def _text(record: Record, field: str | None, fields: Sequence[str]) -> str:

@@ -39,10 +39,10 @@ class Settings:
     """
 
     query: str | None = setting(
-        None, "Field with the query; default: docstring, bullets or query, by record."
+        None, "Field with the query.", later="docstring, bullets or query, by record"
     )
     positive: str | None = setting(
-        None, "Field with the document; default: code, description, html or content."
+        None, "Field with the document.", later="code, description, html or content"
     )
     positive_template: str | None = setting(
         None,
@@ -66,16 +66,18 @@ class Settings:
         metavar="RUN",
         requires="corpus",
     )
-    depth: int | None = setting(
+    depth: int = setting(
         None,
-        "Documents of the run to draw from (default 100).",
+        "Documents of the run to draw from.",
+        usual=100,
         low=1,
         requires="negatives_from",
         group=JUDGED,
     )
     per_query: int | None = setting(
         None,
-        "Negatives per example (default 1, or 0 if {qrels} have no lower grades).",
+        "Negatives per example.",
+        later="1, or 0 if {qrels} have no lower grades",
         low=0,
         requires=("qrels", "negatives_from"),
         group=JUDGED,
@@ -132,7 +134,7 @@ def pair(settings: Settings, *, whole: bool = True) -> Stage:
             judged = Judged(path, qrels, corpus, text, count, seed)
             then += [judged.all_known] * whole  # of a shard, some queries are elsewhere
         if run := settings.negatives_from:
-            depth, count = settings.depth or 100, 1 if per_query is None else per_query
+            depth, count = settings.depth, 1 if per_query is None else per_query
             hard = HardNegatives(run, corpus, qrels, depth, count, settings.margin, seed)
         corpus.read()
     if settings.dedupe:

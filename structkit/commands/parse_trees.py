@@ -22,6 +22,11 @@ FLAGS = ("url", "model", "language", "tokenized")  # of some parsers
 BATCH = 256
 
 
+def usual_factor(settings: Settings) -> str:
+    """right; balanced for ast and dom"""
+    return settings.configured.factor
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """Parse texts: adds `tree`, one binary tree in Penn Treebank brackets."""
@@ -31,11 +36,11 @@ class Settings:
     )
     field: tuple[str, ...] = setting(
         (),
-        "Field with the text; several give FIELD_tree each; default: `text`, `code` for ast, "
-        "`html` or `content` for dom, `tree` for brackets.",
+        "Field with the text; several give FIELD_tree each.",
+        later="`text`, `code` for ast, `html` or `content` for dom, `tree` for brackets",
     )
-    factor: Literal["right", "left", "balanced"] | None = setting(
-        None, "How to split long nodes; default: right; balanced for ast and dom."
+    factor: Literal["right", "left", "balanced"] = setting(
+        None, "How to split long nodes.", usual=usual_factor
     )
     final_punct: Literal["keep", "root"] = setting(
         "keep", "Keep the final punctuation where it is, or attach it to the root."
@@ -44,7 +49,7 @@ class Settings:
     tokenized: bool = setting(
         False, "The text is words separated by spaces; of a `tree`, its words."
     )
-    url: str | None = setting(None, "corenlp: the server (default http://localhost:9000).")
+    url: str | None = setting(None, "corenlp: the server.", later="http://localhost:9000")
     model: str | None = setting(
         None,
         "self-strae: the model folder; builtin: one of train span-parser.",
@@ -52,7 +57,7 @@ class Settings:
         reads=True,
     )
     language: str | None = setting(
-        None, "ast: language of all records; default: their `language`.", complete="language"
+        None, "ast: language of all records.", complete="language", later="their `language`"
     )
     seed: int = seed_setting()
 
@@ -83,7 +88,7 @@ class Settings:
         if self.final_punct == "root":
             tree = lift_final(tree)
         if self.binarize:
-            tree = binarize(tree, self.factor or self.configured.factor)
+            tree = binarize(tree, self.factor)
         return write(tree)
 
 

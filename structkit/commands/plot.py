@@ -88,7 +88,8 @@ class EmbeddingsSettings(PictureSettings):
     sample: int = setting(500, "Rows to draw of each file.", low=1)
     label: str | None = setting(
         None,
-        f"Field whose value stands at each dot; default: `id` if at most {FEW} are drawn.",
+        "Field whose value stands at each dot.",
+        later=f"`id` if at most {FEW} are drawn",
         metavar="FIELD",
     )
     seed: int = seed_setting()
@@ -174,7 +175,8 @@ class RanksSettings(PictureSettings):
     qrels: str = setting(..., "Judgements, or `self`.", reads="self")
     temperature: float | None = setting(
         None,
-        "Divides the scores; default: of each run what makes its relevant documents most probable.",
+        "Divides the scores.",
+        later="of each run what makes its relevant documents most probable",
         low=1e-6,
         high=1e6,
     )
@@ -259,7 +261,7 @@ class TreesSettings(PictureSettings):
         "JSONL files, also .gz; stdin if none, or for -.", ("-",), argument=True
     )
     field: tuple[str, ...] = setting(
-        (), "Field with a tree; several are side by side; default: all trees."
+        (), "Field with a tree; several are side by side.", later="all trees"
     )
 
 

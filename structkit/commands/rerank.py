@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from structkit.command import Command
+from structkit.records.fields import QUERY
 from structkit.records.jsonl import Record
 from structkit.searching.options import RunOutput, RunSettings
 from structkit.settings import file_setting, offline_setting, setting
@@ -23,7 +24,7 @@ class Settings(RunSettings):
     corpus: tuple[str, ...] = file_setting("The records that were searched.", ...)
     queries: tuple[str, ...] = file_setting("The queries that were asked.", ...)
     query_field: str | None = setting(
-        None, "Field with a query's text; default: the first of query, text, docstring."
+        None, "Field with a query's text.", later=f"the first of {', '.join(QUERY)}"
     )
     ranker: tuple[str, ...] = setting(
         (),
@@ -66,7 +67,8 @@ class Settings(RunSettings):
     )
     folds: str | None = setting(
         None,
-        "{fit}: cross-validate over this field of the queries; default: ten parts.",
+        "{fit}: cross-validate over this field of the queries.",
+        later="ten parts",
         metavar="FIELD",
         requires="fit",
         group=FITTING,

@@ -16,6 +16,7 @@ from structkit.extras import BUILTIN
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
 from structkit.paths import is_pipe, keep_apart
 from structkit.progress import announce, say
+from structkit.records.fields import QUERY
 from structkit.records.jsonl import Record, Records, parse_each
 from structkit.records.lines import input_name
 from structkit.searching.options import (
@@ -29,11 +30,21 @@ from structkit.searching.options import (
     question_records,
     unicode,
 )
-from structkit.settings import file_setting, files_of, flags_given, offline_setting, setting
+from structkit.settings import (
+    file_setting,
+    files_of,
+    flags_given,
+    offline_setting,
+    setting,
+    setting_of,
+)
 
 if TYPE_CHECKING:
     from structkit.embeddings.vectors import TextEncoding
     from structkit.searching.hits import Backend, Ranked, Searcher
+
+
+LISTED = 10  # documents of a query in a list, if -k says nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +57,7 @@ class Settings(WordOptions, SearchOptions):
         argument=True,
         reads=True,
     )
-    queries: tuple[str, ...] = file_setting("File with the queries; default: stdin.", ())
+    queries: tuple[str, ...] = file_setting("File with the queries.", (), later="stdin")
     query: tuple[str, ...] = setting(
         (),
         "A question, instead of {queries}; may be repeated. A terminal gets a list.",
@@ -54,21 +65,25 @@ class Settings(WordOptions, SearchOptions):
         parse=unicode,
         excludes="queries",
     )
-    k: int | None = setting(
-        None, "Documents per query; default: 100, or 10 in a list.", short="-k", low=1
+    k: int = setting(
+        None, f"Documents per query; {LISTED} in a list.", short="-k", low=1, usual=100
     )
     method: Literal["dense", "bm25", "hybrid"] | None = setting(
-        None, "Similarity of embeddings (default), BM25 over texts, or both."
+        None,
+        "Similarity of embeddings, BM25 over texts, or both.",
+        later="bm25 for an index that it saved, otherwise dense",
     )
     model: str | None = setting(
         None,
-        "Encode the queries, which are texts, with this model; default of hybrid: builtin.",
+        "Encode the queries, which are texts, with this model.",
+        later="none; of hybrid builtin",
         short="-m",
         reads=True,
     )
     dimensions: int | None = setting(
         None,
-        "Keep the first N numbers of the queries' embeddings; default: as CORPUS was encoded.",
+        "Keep the first N numbers of the queries' embeddings.",
+        later="as CORPUS was encoded",
         low=1,
         metavar="N",
         requires="model",
@@ -77,12 +92,13 @@ class Settings(WordOptions, SearchOptions):
     offline: bool = offline_setting()
     query_field: str | None = setting(
         None,
-        "Field with a query's text; default: the first of query, text, docstring "
-        "({model}: the model's).",
+        "Field with a query's text.",
+        later=f"the first of {', '.join(QUERY)}; with {{model}} the model's",
     )
     backend: str | None = setting(
         None,
-        "What searches: exact, approximate, codes, pgvector; default: by {index}.",
+        "What searches: exact, approximate, codes, pgvector.",
+        later="by {index}",
         complete="backend",
         group=INDEX,
     )
@@ -134,7 +150,7 @@ def _rankings(
     """The rankings of the queries."""
     from structkit.searching.hits import by_both, by_embeddings, by_words
 
-    corpus, field, k = settings.corpus, settings.query_field, settings.k or 100
+    corpus, field, k = settings.corpus, settings.query_field, settings.k
     if method == "dense":
         return by_embeddings(_searcher(settings), queries, k, encoding)
     from structkit.searching.bm25 import lexical_index
@@ -257,7 +273,8 @@ def _main(settings: Settings, output: RunOutput) -> None:
     lexical = method_of(settings.corpus, settings.method) == "bm25"
     shows = lexical or holds_texts(settings.corpus)
     documents = settings.texts or (settings.corpus if shows else ())
-    write_answers(search(replace(settings, k=settings.k or 10)), settings.query, documents)
+    k = setting_of(Settings, "k").given(settings) or LISTED
+    write_answers(search(replace(settings, k=k)), settings.query, documents)
 
 
 COMMAND = Command(

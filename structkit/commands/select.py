@@ -63,8 +63,9 @@ class Settings:
     )
     on: str | None = setting(
         None,
-        "{in_}, {not_in}, {join}: compare this field (default: id); OURS=THEIRS if it has another "
-        "name in the file.",
+        "{in_}, {not_in}, {join}: compare this field; OURS=THEIRS if it has another name in the "
+        "file.",
+        later="id",
         metavar="FIELD",
         requires=("in_", "not_in", "join"),
     )

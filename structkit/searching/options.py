@@ -14,6 +14,7 @@ from typing import Literal
 import orjson
 
 from structkit.errors import UserError, flag
+from structkit.records.fields import DOCUMENT
 from structkit.records.jsonl import Records
 from structkit.records.lines import Block
 from structkit.records.stream import OutputOptions
@@ -58,8 +59,8 @@ class SearchOptions:
     )
     similarity: Literal["cosine", "dot", "euclidean", "manhattan"] | None = setting(
         None,
-        "How embeddings are compared, distances as negative scores; default: as the model of -m "
-        "says, otherwise dot.",
+        "How embeddings are compared, distances as negative scores.",
+        later="as the model of {model} says, otherwise dot",
         group=INDEX,
     )
     explain: bool = setting(
@@ -91,15 +92,26 @@ class WordOptions:
 
     document_field: str | None = setting(
         None,
-        "Field with a document's text; default: the first of positive, code, "
-        "untagged, text, description, html, content.",
+        "Field with a document's text.",
+        later=f"the first of {', '.join(DOCUMENT)}",
         group=WORDS,
     )
     k1: float | None = setting(
-        None, f"Saturation of term frequency; default: {K1}.", low=0.0, high=1000.0, group=WORDS
+        None,
+        "Saturation of term frequency.",
+        low=0.0,
+        high=1000.0,
+        group=WORDS,
+        later=f"as a saved index has it, otherwise {K1}",
     )
     b: float | None = setting(
-        None, f"Length normalization; default: {B}.", short="-b", low=0.0, high=1.0, group=WORDS
+        None,
+        "Length normalization.",
+        short="-b",
+        low=0.0,
+        high=1.0,
+        group=WORDS,
+        later=f"as a saved index has it, otherwise {B}",
     )
 
 
@@ -118,7 +130,7 @@ class RunOutput(OutputOptions):
     """Where a run is written, and how."""
 
     format: Literal["jsonl", "trec"] | None = setting(
-        None, "JSONL (default), or TREC's six columns."
+        None, "JSONL, or TREC's six columns.", later="jsonl"
     )
 
 

@@ -71,7 +71,8 @@ class Settings:
         None,
         "Gains of the qrels' field `label`: esci-documented (E=1,S=0.1,C=0.01,I=0), "
         "esci-official (S and C swapped), exact (E=1, others 0), or your own; "
-        "binary: 1 for any relevance above 0; default: `relevance` itself.",
+        "binary: 1 for any relevance above 0.",
+        later="`relevance` itself",
         metavar="PRESET|LABEL=VALUE,…",
         requires="qrels",
         group=JUDGED,

@@ -24,9 +24,14 @@ from structkit.learning.metadata import (
 )
 from structkit.learning.training.method import LENGTH, GradientSettings
 from structkit.records.jsonl import Record
-from structkit.settings import setting, settings_of
+from structkit.settings import setting, settings_of, usual_of
 
 COSINES = 0.05  # the usual temperature of scores between -1 and 1
+
+
+def model_setting(help: str = "", *more: Any, **others: Any) -> Any:
+    """Declare a setting that the model decides from which a training starts, otherwise `usual`."""
+    return setting(None, help, *more, later="the model's own", **others)
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,8 @@ class StartSettings:
     )
     negatives_per_query: int | None = setting(
         None,
-        "negatives per query, drawn in each epoch; default 1 where records have negatives",
+        "negatives per query, drawn in each epoch",
+        later="1 where records have negatives",
         low=0,
         high=10_000,
         group="loss",
@@ -65,13 +71,12 @@ class ModelSettings(StartSettings):
         "t5", "kind of model from scratch", choices=("t5", "bert"), group="model"
     )
     tag_tokens: bool | None = setting(
-        None, "make each structure tag one token; default: only in seal from scratch", group="model"
+        None, "make each structure tag one token", group="model", later="only in seal from scratch"
     )
-    pooling: str | None = setting(
-        None, "how token states become one embedding", "", POOLINGS, usual="mean", group="model"
+    pooling: str | None = model_setting(
+        "how token states become one embedding", "", POOLINGS, usual="mean", group="model"
     )
-    mcls_every: int | None = setting(
-        None,
+    mcls_every: int | None = model_setting(
         "mcls: tokens after each CLS token",
         "SEAL, MCLS",
         low=1,
@@ -79,21 +84,20 @@ class ModelSettings(StartSettings):
         usual=MCLS_EVERY,
         group="model",
     )
-    normalize: bool | None = setting(
-        None, "scale embeddings to length 1", usual=True, group="model"
+    normalize: bool | None = model_setting(
+        "scale embeddings to length 1", usual=True, group="model"
     )
-    query_prompt: str | None = setting(None, "text put before each query", usual="", group="texts")
-    document_prompt: str | None = setting(
-        None, "text put before each document", usual="", group="texts"
+    query_prompt: str | None = model_setting("text put before each query", usual="", group="texts")
+    document_prompt: str | None = model_setting(
+        "text put before each document", usual="", group="texts"
     )
-    query_length: int | None = setting(
-        None, "maximum tokens of a query", low=2, high=LENGTH, usual=64, group="texts"
+    query_length: int | None = model_setting(
+        "maximum tokens of a query", low=2, high=LENGTH, usual=64, group="texts"
     )
-    document_length: int | None = setting(
-        None, "maximum tokens of a document", low=2, high=LENGTH, usual=256, group="texts"
+    document_length: int | None = model_setting(
+        "maximum tokens of a document", low=2, high=LENGTH, usual=256, group="texts"
     )
-    temperature: float | None = setting(
-        None,
+    temperature: float | None = model_setting(
         "divides the scores of the contrastive loss",
         low=1e-6,
         high=1e6,
@@ -157,7 +161,7 @@ class EncoderSettings(ChunkSettings, ModelSettings):
         settings = self
         for each in settings_of(type(self)):
             if each.usual is not ... and getattr(self, each.name) is None:
-                usual = each.usual(settings) if callable(each.usual) else each.usual
+                usual = usual_of(settings, each.usual)
                 settings = replace(settings, **{each.name: own.get(each.name, usual)})
         return settings
 

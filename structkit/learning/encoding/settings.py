@@ -56,11 +56,11 @@ class EncodingSettings:
     )
     as_: Literal["query", "document"] = setting("document", "Which side the texts are.")
     field: tuple[str, ...] = setting(
-        (), "Field with the text; default: the model's. Several give FIELD_embedding."
+        (), "Field with the text. Several give FIELD_embedding.", later="the model's"
     )
     keep: tuple[str, ...] = setting((), "Field to copy to the output; may be repeated.")
     length: int | None = setting(
-        None, "Maximum of tokens of a text; default: as many as in training.", low=1
+        None, "Maximum of tokens of a text.", low=1, later="as many as in training"
     )
     chunk: int | None = setting(
         None,
@@ -80,7 +80,7 @@ class EncodingSettings:
         None, "Another pooling than the model was trained with.", group=EMBEDDINGS
     )
     normalize: bool | None = setting(
-        None, "Scale to length 1; default: as the model does.", group=EMBEDDINGS
+        None, "Scale to length 1.", group=EMBEDDINGS, later="as the model does"
     )
     dimensions: int | None = setting(
         None,

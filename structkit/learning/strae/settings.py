@@ -20,7 +20,7 @@ from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.method import GradientSettings
 from structkit.learning.training.spool import Spool, remedy_for
 from structkit.records.jsonl import Record, text_field
-from structkit.settings import setting
+from structkit.settings import By, setting
 from structkit.structure.trees.brackets import before_final_punct, leaves_of
 from structkit.structure.trees.brackets import read as read_tree
 from structkit.structure.trees.words import check_same, words_of
@@ -229,7 +229,7 @@ class NodeSettings(TreeSettings):
         requires="objective",
     )
     learning_rate: float = setting(
-        None, "learning rate of Adam; default 1e-3, for contrastive 1e-4", PAPER
+        None, "learning rate of Adam", PAPER, usual=By("objective", {"contrastive": 1e-4}, 1e-3)
     )
     # up to a score of 40 no exponential overflows or vanishes
     temperature: float = setting(
@@ -249,9 +249,6 @@ class NodeSettings(TreeSettings):
     )
 
     def __post_init__(self) -> None:
-        if self.learning_rate is None:
-            rate = 1e-4 if self.objective == "contrastive" else 1e-3
-            object.__setattr__(self, "learning_rate", rate)
         super().__post_init__()
         if self.pooling != ROOT and self.objective != PAIRS:
             raise UserError(

@@ -211,7 +211,7 @@ class RunOptions(ErrorOptions):
     """How a training runs: nothing here changes the resulting model."""
 
     output: str | None = setting(
-        None, "model folder to write (default models/METHOD)", group="common", short="-o"
+        None, "model folder to write", group="common", short="-o", later="models/METHOD"
     )
     overwrite: bool = setting(
         False, "replace the model folder, and discard a stopped run", group="run", excludes="resume"

@@ -1,0 +1,103 @@
+"""Defaults are declared once: shown by the help, resolved where settings are made."""
+
+import pickle
+from dataclasses import dataclass, replace
+
+import pytest
+
+from structkit.command import Group, Program
+from structkit.commands.mask_entities import Settings as Masking
+from structkit.commands.pair import Settings as Pairing
+from structkit.commands.parse_trees import Settings as Parsing
+from structkit.errors import Python, UserError, flag, spelled_for
+from structkit.registry import load, names
+from structkit.settings import By, make, setting, setting_of, settings_of, shown
+
+
+def commands(group):
+    for name in group.names():
+        each = group.command(name)
+        yield from commands(each) if isinstance(each, Group) else [each]
+
+
+KINDS = {kind for each in commands(Program()) for kind in (each.settings, *each.also)}
+EVERY = [(kind, each) for kind in KINDS for each in settings_of(kind)]
+
+
+def test_no_help_words_a_default_itself():
+    plugins = [load(kind, name) for kind in ("parser", "ranker") for name in names(kind)]
+    for kind in (*KINDS, *(each for each in plugins if hasattr(each, "__dataclass_fields__"))):
+        for each in settings_of(kind):
+            assert "default" not in each.help.lower(), (kind, each.name)
+
+
+def test_what_the_help_shows_is_what_is_resolved():
+    decided = 0
+    for kind, each in EVERY:
+        if each.usual is ... or each.later:
+            continue
+        needed = {one.name: "x.svg" for one in settings_of(kind) if one.required}
+        needed |= {one.name: ("x",) for one in settings_of(kind) if one.required and one.several}
+        value = getattr(kind(**needed), each.name)
+        assert shown(value) in each.shown_default, (kind, each.name)
+        decided += 1
+        for at, there in each.usual.values.items() if isinstance(each.usual, By) else ():
+            assert there == getattr(kind(**needed, **{each.usual.name: at}), each.name)
+            assert f"{shown(there)} with {flag(each.usual.name, at)}" in each.shown_default
+    assert decided >= 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    way: str = setting("fast", "The way.", choices=("fast", "slow"))
+    steps: int = setting(None, "Steps.", low=1, usual=By("way", {"slow": 100}, 10), requires="on")
+    ends: int = setting(None, "The end.", usual=7, excludes="steps")
+    on: bool = setting(False, "Whether it is on.")
+
+
+class Slower(Settings):
+    pass
+
+
+@pytest.mark.parametrize("build", [lambda **values: make(Settings, values), Settings, Slower])
+def test_a_default_follows_other_settings_however_they_are_made(build):
+    assert (10, 7) == (build().steps, build().ends)
+    assert 100 == build(way="slow").steps
+    assert 100 == build(way="slow", steps=None).steps  # as Python may say it
+    assert 3 == build(way="slow", steps=3, on=True).steps
+    assert 100 == pickle.loads(pickle.dumps(build(way="slow"))).steps
+    assert 7 == replace(build(), way="slow").ends
+
+
+def test_a_default_is_not_given():
+    assert None is setting_of(Settings, "ends").given(Settings())
+    with pytest.raises(UserError, match="--steps needs --on; add it"):
+        make(Settings, {"steps": 10})  # as its default is
+    with pytest.raises(UserError, match="exclude each other"):
+        make(Settings, {"steps": 10, "ends": 7, "on": True})
+
+
+def test_the_help_spells_the_setting_that_decides():
+    steps = setting_of(Settings, "steps")
+    assert "10, or 100 with --way slow" == steps.shown_default
+    with spelled_for(Python()):
+        assert "10, or 100 with way='slow'" == steps.shown_default
+
+
+def test_commands_and_methods_decide_by_other_settings():
+    assert (1.0, 0.15, None) == tuple(
+        Masking(**values).mask_ratio
+        for values in ({}, {"strategy": "span"}, {"profile": "official"})
+    )
+    assert (True, False, True) == tuple(
+        Masking(**values).draws
+        for values in ({"profile": "official"}, {}, {"profile": "official", "mask_ratio": 0.5})
+    )
+    assert "balanced" == Parsing(parser="ast").factor
+    assert ("right", "left") == (Parsing().factor, Parsing(parser="dom", factor="left").factor)
+    assert 100 == Pairing().depth
+    strae = load("method", "strae")
+    rates = [strae(objective=each).learning_rate for each in ("contrastive", "ce", "both")]
+    assert [1e-4, 1e-3, 1e-3] == rates
+    assert 0.5 == strae(learning_rate=0.5).learning_rate
+    assert 5e-5 == load("method", "roberta")().learning_rate
