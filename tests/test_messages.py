@@ -13,6 +13,7 @@ from structkit.records.cluster import _shipped
 
 ROOT = Path(structkit.__file__).parents[1]
 FLAG = re.compile(r"--[a-z]")
+EXAMPLES = ("example", "usage")  # attributes of methods that are command lines
 
 
 def spelled_flags(tree):
@@ -23,7 +24,7 @@ def spelled_flags(tree):
             left_out.add(node.value)
         if isinstance(node, ast.keyword) and node.arg == "examples":
             left_out.add(node.value)
-        if isinstance(node, ast.AnnAssign) and getattr(node.target, "id", "") == "example":
+        if isinstance(node, ast.AnnAssign) and getattr(node.target, "id", "") in EXAMPLES:
             left_out.update(ast.walk(node.value))
     return [
         (node.lineno, node.value)

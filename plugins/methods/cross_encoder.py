@@ -36,8 +36,8 @@ class Method(TransformerSettings):
 
     pair_length: int | None = setting(
         None,
-        "maximum tokens of a query and a document together; default: 512, or as many as the model "
-        "reads",
+        "maximum tokens of a query and a document together",
+        later="512, or as many as the model reads",
         low=8,
         high=LENGTH,
         group="texts",
@@ -52,8 +52,8 @@ class Method(TransformerSettings):
     )
     negatives_per_query: int | None = setting(
         None,
-        "negatives per query, drawn in each epoch; default 4, or as many as records have",
-        "sentence-transformers",
+        source="sentence-transformers",
+        later="4, or as many as records have",
     )
     chunk_size: int = setting(0, "pairs in memory at a time, for batches of any size; 0: all")
     batch_size: int = setting(16, "queries in one step")
