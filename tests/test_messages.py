@@ -9,7 +9,7 @@ import pytest
 import structkit
 from structkit.errors import Python, UserError, flag, program, spelled, spelled_for
 from structkit.processes import in_child
-from structkit.records.cluster import _shipped
+from structkit.records.cluster import _portable
 
 ROOT = Path(structkit.__file__).parents[1]
 FLAG = re.compile(r"--[a-z]")
@@ -158,6 +158,6 @@ def test_python_names_parameters_in_messages_and_files(call, expected):
 
 def test_a_process_of_a_cluster_spells_as_the_program_that_gave_it_work():
     with spelled_for(Python()):
-        shipped = _shipped(lambda task: flag(task, 3))
+        shipped = _portable(lambda task: flag(task, 3))
     assert "k=3" == in_child(lambda: shipped("k"), 5)
-    assert "-k 3" == in_child(lambda: _shipped(lambda task: flag(task, 3))("k"), 5)
+    assert "-k 3" == in_child(lambda: _portable(lambda task: flag(task, 3))("k"), 5)
