@@ -64,6 +64,8 @@ class DualEncoder(TrainingModule, Generic[B]):
     def __init__(self, settings: EncoderSettings, encoder: Encoder, negatives: int) -> None:
         super().__init__(settings)
         self.encoder = encoder
+        if settings.checkpointing:
+            encoder.recompute_layers()
         self.negatives = negatives
         self.truncation = encoder.tokenizing.truncation
         self.document_fields = settings.document_fields
@@ -213,19 +215,20 @@ def duplicates(queries: Sequence[Hashable], documents: Sequence[Hashable]) -> Te
     True
     """
     group = len(documents) // len(queries)
-    positives = documents[::group]
-    distinct = len(set(queries)) == len(queries) and len(set(documents)) == len(documents)
-    if distinct and None not in documents:
+    rows = {query: row for row, query in enumerate(dict.fromkeys(queries))}
+    columns = {document: column for column, document in enumerate(dict.fromkeys(documents))}
+    if len(rows) == len(queries) and len(columns) == len(documents) and None not in columns:
         return None
-    known: dict[Hashable, set[Hashable]] = {}
-    for query, positive in zip(queries, positives, strict=True):
-        known.setdefault(query, set()).add(positive)
-    rows = []
-    for own, query in enumerate(queries):
-        row = [document is None or document in known[query] for document in documents]
-        row[own * group] = False
-        rows.append(row)
-    return torch.tensor(rows)
+    row = torch.tensor([rows[query] for query in queries])
+    column = torch.tensor([columns[document] for document in documents])
+    known = torch.zeros(len(rows), len(columns), dtype=torch.bool)
+    known[row, column[::group]] = True
+    if None in columns:
+        known[:, columns[None]] = True
+    excluded = known[row][:, column]
+    own = torch.arange(len(queries))
+    excluded[own, own * group] = False
+    return excluded
 
 
 def negatives_of(settings: StartSettings, spool: Spool, usual: int = 1) -> int:

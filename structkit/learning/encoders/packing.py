@@ -57,10 +57,10 @@ class Packed:
         runs = equal_lengths(lengths.tolist())
         *layers, last = self.model.encoder.layer
         for layer in layers:
-            hidden_states = self._layer(layer, hidden_states, runs)
+            hidden_states = self._kept(layer, hidden_states, runs)
         if first:
-            return self._layer(last, hidden_states, runs, lengths.cumsum(0) - lengths)[:, None]
-        hidden_states = self._layer(last, hidden_states, runs)
+            return self._kept(last, hidden_states, runs, lengths.cumsum(0) - lengths)[:, None]
+        hidden_states = self._kept(last, hidden_states, runs)
         padded = hidden_states.new_zeros((*real.shape, hidden_states.shape[1]))
         padded[real] = hidden_states
         return padded
@@ -83,6 +83,22 @@ class Packed:
         hidden_states += own.position_embeddings(places[real])
         return drop(own.LayerNorm(hidden_states), own.dropout)
 
+    def _kept(self, layer: Any, *inputs: Any) -> Tensor:
+        """The states after a layer, of which only the inputs are kept if the model says so."""
+        if self.recomputes and torch.is_grad_enabled():
+            after: Tensor = checkpoint(self._layer, layer, *inputs, use_reentrant=False)
+            return after
+        return self._layer(layer, *inputs)
+
+    @property
+    def recomputes(self) -> bool:
+        """Whether whole layers are computed again for their gradients."""
+        encoder = self.model.encoder  # marked by transformers 4; its layers by transformers 5
+        marked = any(
+            getattr(each, "gradient_checkpointing", False) for each in (encoder, encoder.layer[0])
+        )
+        return bool(self.model.training) and marked
+
     def _layer(
         self,
         layer: Any,
@@ -95,7 +111,7 @@ class Packed:
         seen = self._attended(layer.attention.self, chosen, hidden_states, runs)
         chosen = add_and_normalize(layer.attention.output, seen, chosen)
         wide = layer.intermediate.dense(chosen)  # (tokens, intermediate size)
-        if layer.training and torch.is_grad_enabled():
+        if layer.training and torch.is_grad_enabled() and not self.recomputes:
             # the activation is computed again for the gradient: a large tensor less is kept
             after: Tensor = checkpoint(self._narrowed, layer, wide, chosen, use_reentrant=False)
             return after
@@ -156,7 +172,7 @@ class Attention(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        inputs, kept = ctx.saved_tensors[:3], ctx.saved_tensors[3]
+        *inputs, kept = ctx.saved_tensors  # once: recomputed tensors are given only once
         gradients = to_query, to_key, to_value = [torch.empty_like(each) for each in inputs]
         root, gradient = inputs[0].shape[-1] ** -0.5, gradient * ctx.factor
         exact = torch.promote_types(gradient.dtype, torch.float32)

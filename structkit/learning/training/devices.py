@@ -3,11 +3,12 @@
 Every process ("rank") embeds its share of a batch; embeddings are exchanged, so that each sees all
 negatives, and gradients are added up: the result is that of one process.
 
-Tests: tests/test_machine.py.
+Tests: tests/learning/training/test_devices.py, tests/test_machine.py.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from structkit.progress import say
 
 CPU_BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # x86, x86, Arm
 HARMLESS = 1e-5  # of the largest number of a product
+ASKED = re.compile(r"[Tt]ried to allocate ([\d.]+ \w+)")
 
 
 def chosen_device(name: str | None = None) -> torch.device:
@@ -42,19 +44,32 @@ def check_gpus(count: int) -> None:
 
 @contextmanager
 def enough_memory() -> Iterator[None]:
-    """Turn a computation's lack of memory into an error with a remedy."""
+    """Turn a computation's lack of memory into an error with a remedy.
+
+    Other faults of a device, such as an illegal memory access, stay what they are.
+    """
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        said = str(error)
-        # on a CPU torch has no exception of its own for this
-        if not isinstance(error, MemoryError) and "memory" not in said.partition("\n")[0]:
+        if not lacks_memory(error):
             raise
+        asked = ASKED.search(str(error))
         raise UserError(
-            "there is not enough memory",
+            "there is not enough memory" + (f" for {asked[1]} more" if asked else ""),
             f"lower {flag('batch_size')}, the lengths or the sizes of the model, or set "
             f"{flag('chunk_size')}",
         ) from None
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Whether torch or Python raised this because memory was too small.
+
+    >>> lacks_memory(RuntimeError("CUDA error: an illegal memory access was encountered"))
+    False
+    """
+    # on a CPU torch has no exception of its own for this
+    of_cpu = isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
+    return of_cpu or isinstance(error, MemoryError | torch.OutOfMemoryError)
 
 
 def has_bf16(device: torch.device) -> bool:

@@ -73,6 +73,40 @@ def test_cached_gradients_are_plain_ones(module_of, name, changes):
     check_gradients(found[1], expected[1], near)
 
 
+@pytest.mark.parametrize("chunk_size", [0, 16])
+@pytest.mark.parametrize(("name", "changes"), CASES)
+def test_layers_that_are_computed_again_give_the_same_gradients(
+    module_of, name, changes, chunk_size
+):
+    plain, inputs = module_of(name, **changes, chunk_size=chunk_size)
+    expected = backward(plain, inputs)
+    again, inputs = module_of(name, **changes, chunk_size=chunk_size, checkpointing=True)
+    found = backward(again, inputs)
+    assert expected[0] == found[0]
+    check_gradients(found[1], expected[1], rounding(TERMS[name], 1 / plain.settings.temperature))
+
+
+@pytest.mark.parametrize("architecture", ["bert", "t5"])
+def test_layers_that_are_computed_again_keep_only_their_inputs(module_of, architecture):
+    def kept(**changes):
+        options = {"pooling": "mean", "architecture": architecture, "size": "mini"}
+        module, inputs = module_of("contrastive", **options, **changes)
+        sizes = []
+
+        def note(tensor):
+            sizes.append(tensor.numel() * tensor.element_size())
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+            embeddings, _ = module.embedded(
+                inputs, "document", torch.arange(len(inputs.texts["document"].tokens.ids))
+            )
+        weights = {id(each): each for each in module.parameters()}.values()
+        return sum(sizes) - sum(each.numel() * each.element_size() for each in weights)
+
+    assert kept(checkpointing=True) < kept() / 2
+
+
 @pytest.mark.parametrize("size", [1, 3, 7])
 @pytest.mark.parametrize("name", ["contrastive", "seal", "santa"])
 def test_any_chunks_give_the_gradients_of_one_graph(module_of, name, size):

@@ -49,6 +49,11 @@ REMEDIES = [
         f"train seal {TINY} made.jsonl",
     ),
     (
+        "train contrastive --model builtin --checkpointing --max-steps 1 --quiet two.jsonl",
+        "leave --checkpointing out",
+        "train contrastive --model builtin --max-steps 1 --quiet two.jsonl",
+    ),
+    (
         f"train contrastive {TINY} code.jsonl",
         "add it with structkit pair",
         "pair code.jsonl -o made.jsonl",

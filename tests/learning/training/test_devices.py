@@ -1,0 +1,38 @@
+"""A lack of memory is an error with a remedy; other faults of a device stay what they are."""
+
+import pytest
+import torch
+
+from structkit.errors import UserError
+from structkit.learning.training.devices import enough_memory
+
+CUDA = "CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has a total capacity of 79.11 GiB"
+LACK = [
+    (torch.OutOfMemoryError(CUDA), "there is not enough memory for 2.50 GiB more"),
+    (MemoryError("Unable to allocate 8.00 GiB for an array"), "there is not enough memory"),
+    (MemoryError(), "there is not enough memory"),
+]
+FAULTS = [
+    "CUDA error: an illegal memory access was encountered",
+    "Expected all tensors to be in the same memory format",
+    "pin_memory is only supported for CPU tensors",
+    "mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)",
+]
+
+
+@pytest.mark.parametrize(("error", "problem"), LACK, ids=str)
+def test_a_lack_of_memory_says_how_much_was_asked_for(error, problem):
+    with pytest.raises(UserError) as caught, enough_memory():
+        raise error
+    assert problem == caught.value.problem
+
+
+def test_the_allocator_of_a_cpu_lacks_memory_too():
+    with pytest.raises(UserError, match=r"not enough memory for \d+ bytes more"), enough_memory():
+        torch.empty(10**15)
+
+
+@pytest.mark.parametrize("message", FAULTS)
+def test_other_faults_stay_what_they_are(message):
+    with pytest.raises(RuntimeError, match=message.split()[0]), enough_memory():
+        raise RuntimeError(message)
