@@ -476,6 +476,7 @@ def train(
     validate: Path | None = None,
     bf16: bool = False,
     chunk_size: int = 0,
+    checkpointing: bool = False,
     pair_length: int | None = None,
     loss: Literal['cross-entropy', 'binary'] = 'cross-entropy',
     activation: Literal['sigmoid', 'identity'] = 'sigmoid',

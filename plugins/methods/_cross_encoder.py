@@ -20,6 +20,7 @@ from structkit.learning.encoders.cross_encoder import (
     start_cross_encoder,
 )
 from structkit.learning.encoders.dual_encoder import check_contrast, negatives_of
+from structkit.learning.encoders.models import recompute_layers
 from structkit.learning.encoders.settings import TransformerSettings
 from structkit.learning.folders import model_folder
 from structkit.learning.training.devices import share, total
@@ -81,6 +82,8 @@ class CrossEncoderTraining(TrainingModule):
         binary: bool,
     ) -> None:
         super().__init__(settings)
+        if settings.checkpointing:
+            recompute_layers(encoder.model)
         self.binary = binary
         self.encoder, self.negatives, self.others = encoder, negatives, others
         self.truncation = encoder.truncation

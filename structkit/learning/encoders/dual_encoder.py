@@ -27,6 +27,7 @@ from structkit.learning.encoders.models import (
     add_tokens,
     load_pretrained,
     new_model,
+    recompute_layers,
     train_tokenizer,
 )
 from structkit.learning.encoders.settings import EncoderSettings, StartSettings
@@ -65,7 +66,7 @@ class DualEncoder(TrainingModule, Generic[B]):
         super().__init__(settings)
         self.encoder = encoder
         if settings.checkpointing:
-            encoder.recompute_layers()
+            recompute_layers(encoder.model)
         self.negatives = negatives
         self.truncation = encoder.tokenizing.truncation
         self.document_fields = settings.document_fields

@@ -150,20 +150,6 @@ class Encoder(TokenModel, TorchModel):
         pooled = int(self.model.config.hidden_size) * len(self.pooling.split("+"))
         return ((self.head and head_widths(self.head)) or (pooled, pooled))[1]
 
-    def recompute_layers(self) -> None:
-        """Keep only the input of each layer for the gradient, and compute the layer again.
-
-        Errors: `UserError` where the model has no layers that can do this.
-        """
-        if not getattr(self.model, "supports_gradient_checkpointing", False):
-            raise UserError(
-                f"{flag('checkpointing')} needs a transformer", f"leave {flag('checkpointing')} out"
-            )
-        # transformers 4 has only the second name
-        named = ("activation_checkpointing_enable", "gradient_checkpointing_enable")
-        enable = next(getattr(self.model, each) for each in named if hasattr(self.model, each))
-        enable({"use_reentrant": False})
-
     def _check_head(self, head: nn.Sequential) -> None:
         """Raise if the head does not fit the poolings."""
         pooled = self.model.config.hidden_size * len(self.pooling.split("+"))

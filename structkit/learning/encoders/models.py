@@ -141,6 +141,21 @@ def add_tokens(model: Any, tokenizer: Any, names: Sequence[str]) -> None:
         weights[tokenizer.convert_tokens_to_ids(name)] = weights[ids].mean(0)
 
 
+def recompute_layers(model: Any) -> None:
+    """Keep only the input of each layer for the gradient, and compute the layer again.
+
+    Errors: `UserError` where the model has no layers that can do this.
+    """
+    if not getattr(model, "supports_gradient_checkpointing", False):
+        raise UserError(
+            f"{flag('checkpointing')} needs a transformer", f"leave {flag('checkpointing')} out"
+        )
+    # transformers 4 has only the second name
+    named = ("activation_checkpointing_enable", "gradient_checkpointing_enable")
+    enable = next(getattr(model, each) for each in named if hasattr(model, each))
+    enable({"use_reentrant": False})
+
+
 def explain(folder: Path, error: Exception) -> UserError:
     """What an error of transformers on this folder means."""
     if "trust_remote_code" in str(error):
