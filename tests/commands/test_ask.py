@@ -405,6 +405,6 @@ def test_tests_resemble_a_report_and_do_not_answer_it(ask, tmp_path):
     (tmp_path / "project/tests/test_shapes.py").write_text(test)
     report = "The area of a circle is wrong\n\nMy program gives a wrong value, ValueError: -1, {}."
     first = ask(".", report.format("in my exam"), fields=["path"])
-    assert "src/shapes.py" == first[0][0]
+    assert first[0][0].startswith("src/shapes.")
     named = ask(".", report.format("see tests/test_shapes.py"), fields=["path"])
     assert ("tests/test_shapes.py",) in named[:2]

