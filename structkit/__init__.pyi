@@ -68,7 +68,7 @@ def collect(
     max_file_bytes: int = 2000000,
     no_ignore: bool = False,
     records: bool = False,
-    unit: Literal['file', 'function', 'chunk', 'page', 'section', 'row', 'passage', 'sentence'] | None = None,
+    unit: Literal['file', 'function', 'chunk', 'page', 'section', 'row', 'passage', 'sentence', 'commit'] | None = None,
     chunk_chars: int = 1500,
     glob: list[str] | tuple[str, ...] = (),
     generated: bool = False,

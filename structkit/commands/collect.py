@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import orjson
@@ -21,9 +21,11 @@ from structkit.seeds import key
 from structkit.settings import setting
 
 if TYPE_CHECKING:
-    from structkit.collecting.units import Collected
+    from structkit.collecting.units import Collected, Units
 
-Unit = Literal["file", "function", "chunk", "page", "section", "row", "passage", "sentence"]
+Unit = Literal[
+    "file", "function", "chunk", "page", "section", "row", "passage", "sentence", "commit"
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +53,8 @@ class Settings(WalkOptions):
     )
     unit: Unit | None = setting(
         None,
-        "What each record holds. A row is of a table, with its headings and labels.",
+        "What each record holds. A row is of a table, with its headings and labels. A commit gives "
+        "a pair for each function that it changed: its message, and the function after it.",
         later="a chunk of code, a page of HTML or Markdown, a sentence of other text",
     )
     chunk_chars: int = setting(
@@ -115,6 +118,9 @@ def parts(settings: Settings, outputs: Collection[str] = ()) -> Generator[Collec
 
     names = ("unit", "chunk_chars", "max_file_bytes", "generated")
     units = Units(**{name: getattr(settings, name) for name in names})
+    if settings.unit == "commit":
+        yield from commit_parts(settings, replace(units, unit="function"))
+        return
     files, work = batches(settings.files(outputs)), Collector(units)
     if settings.workers == 1:
         yield from map(work, files)
@@ -122,6 +128,29 @@ def parts(settings: Settings, outputs: Collection[str] = ()) -> Generator[Collec
         from structkit.records.workers import Pool
 
         yield from Pool(settings.workers, work).results(files)
+
+
+def commit_parts(settings: Settings, units: Units) -> Generator[Collected]:
+    """The records of one commit after the other of each repository."""
+    # imports parsers
+    from structkit.collecting.history import CommitCollector, tasks
+    from structkit.collecting.units import Collector
+
+    part, takes = settings.part(), file_filter(settings.glob)
+
+    def mine(commit: str) -> bool:
+        return part is None or key(0, commit) % part.count == part.index
+
+    for path in settings.paths:
+        work = CommitCollector(Collector(units), "" if path == "." else path)
+        every = tasks(path, takes, mine, settings.max_file_bytes)
+        with closing(every):
+            if settings.workers == 1:
+                yield from map(work, every)
+            else:
+                from structkit.records.workers import Pool
+
+                yield from Pool(settings.workers, work).results(every)
 
 
 def write(settings: Settings, options: Options) -> None:
@@ -173,5 +202,6 @@ structkit collect src docs -o corpus.jsonl
 structkit collect src --unit function | structkit pair --on-error skip | structkit mask-entities
 structkit collect package.zip --unit sentence --on-error fail
 structkit collect --records functions.jsonl --chunk-chars 300
+structkit collect . --unit commit -g '!tests/' | structkit train contrastive --model minilm
 """,
 )
