@@ -147,16 +147,16 @@ PEERS: dict[str, Peer] = {
 }
 
 
-def repositories(data: str, asked: str) -> Iterator[tuple[Path, list[Record]]]:
+def repositories(data: str, asked: Sequence[Record]) -> Iterator[tuple[Path, list[Record]]]:
     """Each repository of some queries: a folder of its name with its files, and its queries."""
-    files, everything = read(f"{data}/files.jsonl.gz"), read(asked)
-    for repository in dict.fromkeys(query["repository"] for query in everything):
+    files = read(f"{data}/files.jsonl.gz")
+    for repository in dict.fromkeys(query["repository"] for query in asked):
         with tempfile.TemporaryDirectory() as parent:
             for each in (each for each in files if each["repository"] == repository):
                 path = Path(parent, repository, each["path"])
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(each["code"], "utf-8")
-            queries = [each for each in everything if each["repository"] == repository]
+            queries = [each for each in asked if each["repository"] == repository]
             yield Path(parent, repository), queries
 
 
@@ -174,7 +174,7 @@ def ask(peer: Peer, data: str, asked: str, model: str, run: str) -> None:
     index = queries = 0.0
     hits: list[Record] = []
     passages: dict[str, Record] = {}
-    for folder, of in repositories(data, asked):
+    for folder, of in repositories(data, read(asked)):
         start = spent()
         answer = peer(folder, model)
         answer("anything", 10)  # what reads the folder with the first question has read it now
@@ -261,7 +261,7 @@ def tokens(data: str, asked: str, model: str) -> Iterator[str]:
     for label in read(f"{data}/qrels.jsonl.gz"):
         labels[label["query_id"]].append(label)
     size, costs = token_counter(), defaultdict[str, list[int | None]](list)
-    for folder, queries in repositories(data, asked):
+    for folder, queries in repositories(data, read(asked)):
         for way, (peer, k) in WAYS.items():
             answer = peer(folder, model)
             for query in queries:

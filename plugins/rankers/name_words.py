@@ -10,7 +10,7 @@ import numpy as np
 from structkit import plugin
 from structkit.embeddings.vectors import Floats
 from structkit.ranking.reranking import Candidate, Query
-from structkit.searching.words import SEPARATOR, alike, name_parts, query_parts
+from structkit.searching.words import query_parts, shared_words
 
 
 class Ranker(plugin.Ranker):
@@ -24,17 +24,3 @@ class Ranker(plugin.Ranker):
         return np.array(
             [max((shared_words(wanted, name) for name in hit.names), default=0.0) for hit in hits]
         )
-
-
-def shared_words(wanted: Sequence[str], name: str) -> float:
-    """The geometric mean of two shares: of the query in the name, and of the name in the query.
-
-    >>> shared_words(["open", "a", "retry", "pool"], "Client.openPools")
-    0.7071067811865476
-    """
-    own = name_parts(SEPARATOR.split(name)[-1])
-    if not wanted or not own:
-        return 0.0
-    here = sum(any(alike(word, other) for other in own) for word in wanted)
-    there = sum(any(alike(word, other) for word in wanted) for other in own)
-    return float((here / len(wanted) * there / len(own)) ** 0.5)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from structkit.asking.folder import Folder
+from structkit.asking.places import places
 from structkit.collecting.ignoring import file_filter
 from structkit.embeddings.vectors import Floats
 from structkit.errors import flag
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from structkit.asking.meaning import Meaning  # a folder without a model has none
 
 LONG, SEVERAL = 40, 12  # words from which one line, and several lines, are a report
+WORDS = 25  # of a question, by which lines are chosen: those that count most
 
 
 def answers(
@@ -119,3 +121,16 @@ def chosen_passages(folder: Folder, globs: Sequence[str]) -> Floats:
         if not files.any():
             say(f"none of {len(files):,} files matches {flag('glob', ' '.join(globs))}")
     return files[folder.numbers]
+
+
+def with_places(
+    folder: Folder, question: str, best: list[tuple[Hit, Record]], meaning: Meaning | None
+) -> list[tuple[Hit, Record]]:
+    """Answers with the fields of the place of each that answers best, as `places` has them."""
+    asked = subject(question)
+    weights = folder.index.postings.weights(question_words(asked))
+    heaviest = sorted(weights, key=lambda word: -weights[word])[:WORDS]
+    embed = meaning.embed if meaning else None
+    chosen = {word: weights[word] for word in heaviest}
+    shown = places([record for _, record in best], asked, chosen, embed)
+    return [(hit, {**place, **record}) for (hit, record), place in zip(best, shown, strict=True)]

@@ -336,7 +336,7 @@ def _read_files(changes: FileChanges, maximum: int) -> Iterator[ReadFiles]:
     from structkit.collecting.units import Collector, Units, batches
     from structkit.records.workers import Pool  # … nor processes
 
-    units = Units("passage", max_file_bytes=maximum, xpaths=False)
+    units = Units("passage", max_file_bytes=maximum, xpaths=False, symbols=True)
     work = partial(_read_batch, collect=Collector(units), maximum=maximum)
     states = {source.path: state for source, state in changes.pending}
     tasks = (

@@ -137,6 +137,15 @@ class Meaning:
         length = max(float(np.linalg.norm(vectors[0])), TINY)
         return scores, self.chance.exceeds(scores / length)
 
+    @property
+    def embed(self) -> Callable[[Sequence[str]], Floats] | None:
+        """What gives the embeddings of lines, of length 1; None for a model that is slow."""
+        return self._embedded if self._queries.forks else None
+
+    def _embedded(self, texts: Sequence[str]) -> Floats:
+        records = ({"id": str(number), "text": text} for number, text in enumerate(texts))
+        return unit(np.concatenate([rows for _, rows in self._queries.embedded(records)]))
+
     def similar(self, passage: int) -> Floats:
         """The inner product of each passage with one of them, (passages,)."""
         return self._products(self.vectors[passage : passage + 1][0])

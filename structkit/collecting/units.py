@@ -64,6 +64,7 @@ class Units:
     max_file_bytes: int = 2_000_000
     generated: bool = False
     xpaths: bool = True  # of sections
+    symbols: bool = False  # in chunks of code: the lines of each definition
 
     def of(self, kind: Kind) -> str:
         """The unit that a file of a kind is cut into."""
@@ -141,11 +142,18 @@ def _chunks(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
     lines = _lines_of(text)
     root = program.tree.root_node if program else None
     definitions = program.definitions if program else []
+    tops = [each.top for each in definitions] if units.symbols else []
     for first, end in cut(lines, root, units.chunk_chars):
         unit: Record = {"lines": [first + 1, end]}
         if program:
             unit["scope"] = _scope(definitions, first)
             unit["names"] = [each.path for each in definitions if first <= each.row < end]
+            if units.symbols:
+                unit["symbols"] = [
+                    (each.path, top + 1, each.signature + 1, each.end_row + 1)
+                    for each, top in zip(definitions, tops, strict=True)
+                    if top < end and first <= each.end_row
+                ]
         code = "".join(lines[first:end]).rstrip("\r\n")
         yield BY_LINES, {**unit, FIELDS[kind.name]: code}
 

@@ -6,8 +6,9 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from structkit.collecting.ignoring import file_filter
 from structkit.collecting.walking import Walk, WalkOptions, glob_setting
@@ -23,7 +24,6 @@ from structkit.records.output import Output, write_records
 from structkit.records.stream import OutputOptions
 from structkit.records.table import table, write_drawn
 from structkit.searching.options import is_for_a_list, unicode
-from structkit.searching.words import best_rows
 from structkit.settings import files_of, setting
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from structkit.embeddings.vectors import TextEncoding
     from structkit.scoring.runs import Hit
 
-WIDTH = 100
 INSTEAD = ("questions", "like", "no_cache")  # what is not about caches
 
 
@@ -129,7 +128,7 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
         every = settings.list
         yield from caches(settings.folder) if every else clear(settings.folder, settings.target)
         return
-    from structkit.asking.answers import answers
+    from structkit.asking.answers import answers, with_places
     from structkit.asking.cache import cache_file, files_of_cache, with_cache
     from structkit.asking.folder import Folder, Target
     from structkit.ranking.reranking import choose
@@ -162,14 +161,13 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
         # the search itself has the scores of pages
         weights = replace(choose("pages"), rankers={}) if folder.is_of_pages else choose("code")
         ranking, k, globs = weights.ranking(), settings.k, settings.glob
-        answered = [
-            (question, answers(folder, question, k, ranking, globs, meaning))
-            for question in settings.questions
-        ]
+        of_question = partial(answers, folder, k=k, ranking=ranking, globs=globs, meaning=meaning)
+        answered = [(question, of_question(question)) for question in settings.questions]
         if example:
             answered = [similar(folder, example.passage(folder, target), k, globs, meaning)]
         found: list[Record] = []
         for number, (question, best) in enumerate(answered, 1):
+            best = with_places(folder, question, best, meaning)
             found += _records(str(number), question, best, target)
             if not best:
                 say(str(_nothing(settings, question, meaning is not None).at(settings.target)))
@@ -182,23 +180,13 @@ def _records(
     query_id: str, question: str, best: Iterable[tuple[Hit, Record]], target: Target
 ) -> Iterator[Record]:
     """Records of the answers to a question, best first."""
-    from structkit.asking.answers import subject
-
-    wanted = subject(question)
     for rank, (hit, record) in enumerate(best, 1):
         path = target.from_here(record["path"])
         doc_id = path + record["id"][len(record["path"]) :]
         answer = {"query_id": query_id, "query": question, "doc_id": doc_id}
-        passage = _passage({**record, "path": path}, wanted)
-        yield {**answer, "score": hit.score, "rank": rank, **passage}
-
-
-def _passage(record: Record, question: str) -> dict[str, Any]:
-    """The output fields of a passage, with the line that answers best."""
-    line = next((row.number for row in best_rows(record, question, 1, WIDTH) if row.spans), None)
-    left_out = ("id", "hash", *(["html"] if "text" in record else []))
-    fields = {name: value for name, value in record.items() if name not in left_out}
-    return fields if line is None else {"line": line, **fields}
+        left_out = ("id", "hash", "symbols", *(["html"] if "text" in record else []))
+        fields = {name: value for name, value in record.items() if name not in left_out}
+        yield {**answer, "score": hit.score, "rank": rank, **fields, "path": path}
 
 
 def _nothing(settings: Settings, question: str, by_meaning: bool) -> UserError:
@@ -226,7 +214,11 @@ class ListOutput(OutputOptions):
     """Where the answers go, and how much of each a list shows."""
 
     context: int = setting(
-        1, "In a list: lines before and after the best one.", short="-C", low=0, high=1000
+        1,
+        "In a list: lines on each side of the best one, moved to where something begins.",
+        short="-C",
+        low=0,
+        high=1000,
     )
     files: bool = setting(
         False,
@@ -301,7 +293,8 @@ COMMAND = Command(
     _main,
     also=(ListOutput,),
     writes="`query_id`, `query`, `doc_id`, `score`, `rank`, `line`, `path`, `language`, `lines`; "
-    "and what the passage has: `scope`, `names`, `code`, `title`, `headings`, `xpath`, `text`; "
+    "and what the passage has: `symbol`, `symbol_lines`, `quote`, `scope`, "
+    "`names`, `code`, `title`, `headings`, `xpath`, `text`; "
     "with {list} and {clear} `folder`, `exists`, `bytes`, `cache`",
     examples="""
 structkit ask src "how is the area of a circle computed"

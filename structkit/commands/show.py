@@ -29,7 +29,21 @@ LONGEST = 300  # characters of a line of a field that is not drawn
 ROWS, FEW = 20, 3  # of such a field, and of one beside what is drawn
 NAMED = 40  # characters of a text that is named when it comes again
 HIT = {"query_id", "doc_id", "score", "rank"}
-OF_A_HIT = {"best", "path", "line", "lines", "code", "text", "scope", "name", "names", "headings"}
+OF_A_HIT = {
+    "best",
+    "path",
+    "line",
+    "quote",
+    "symbol",
+    "symbol_lines",
+    "lines",
+    "code",
+    "text",
+    "scope",
+    "name",
+    "names",
+    "headings",
+}
 
 Part = tuple[set[str], Text]  # the fields that it shows
 

@@ -33,7 +33,7 @@ from structkit.learning.training.tokens import Chunk, Tokenizing, TokenModel
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 
-FEW = 1000  # tokens
+FEW = 10_000  # tokens
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
 KIND = "model2vec"  # whose folders these are
 
@@ -57,7 +57,7 @@ class Table:
 
     def means(self, inputs: Sequence[Sequence[int]]) -> Vectors:
         """The means of texts' tokens, (texts, dim); zeros for a text without tokens."""
-        few = sum(map(len, inputs)) < FEW  # as of a question: all vectors would take longer
+        few = sum(map(len, inputs)) < FEW  # as of lines: all vectors would take longer
         means = np.zeros((len(inputs), self.rows.shape[1]), np.float32)
         for text, ids in enumerate(inputs):  # one by one stays in the processor's cache
             if self.saturating and ids:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -19,8 +19,9 @@ from rich.text import Text
 from structkit.progress import colored, printable
 from structkit.records.jsonl import Record, Records
 from structkit.records.output import Output
+from structkit.searching.lines import Line, best_rows
 from structkit.searching.options import unicode
-from structkit.searching.words import Line, best_rows, occurrences, words
+from structkit.searching.words import occurrences, words
 
 NARROWEST = 40
 RANK = 4  # columns of a rank, and of the margin under it
@@ -70,20 +71,35 @@ def listing(
         for hit in hits_of[query_id]:
             document = documents.get(hit["doc_id"]) or hit.get("best", hit)
             best, around = (best_rows(document, question, n, width - RANK - 2) for n in (1, rows))
-            for line in (_head(hit, document, question, best, width), *_body(around, width)):
+            for line in (*_head(hit, document, question, best, width), *_body(around, width)):
                 console.print(line, no_wrap=True, overflow="ellipsis")
             console.print()
     return shown.getvalue().rstrip("\n")
 
 
-def _head(hit: Record, document: Record, question: str, best: Sequence[Line], width: int) -> Text:
-    """Rank, place and scope, with the score at the right end."""
-    score = f"{hit['score']:.3f}"
-    head = Text.assemble((f"{hit['rank']:>{RANK - 2}}  ", "bold"), _place(hit, document, best))
-    if scope := _scope(document, question):
-        head.append(f"  {printable(scope)}", "dim")
-    head.truncate(width - len(score) - 1, overflow="ellipsis", pad=True)
-    return head.append(f" {score}", "dim")
+def _head(
+    hit: Record, document: Record, question: str, best: Sequence[Line], width: int
+) -> Iterator[Text]:
+    """Rank, place and label, with the score at the right end; a long label has its own line.
+
+    What is still too long lacks its beginning: a name ends with what it names.
+    """
+    score, rank = f" {hit['score']:.3f}", f"{hit['rank']:>{RANK - 2}}  "
+    place, label = _place(hit, document, best), printable(_label(document, question))
+    room = width - len(rank) - len(score)
+    head = Text.assemble((rank, "bold"), _ending(place, room))
+    beside = bool(label) and len(place) + 2 + len(label) <= room
+    if beside:
+        head.append(f"  {label}", "dim")
+    head.truncate(width - len(score), pad=True)
+    yield head.append(score, "dim")
+    if label and not beside:
+        yield Text(" " * RANK).append(_ending(Text(label, "dim"), width - RANK))
+
+
+def _ending(text: Text, width: int) -> Text:
+    """A text, or as much of its end as there is room for."""
+    return text if len(text) <= width else Text("…", text.style).append(text[1 - width :])
 
 
 def _place(hit: Record, document: Record, best: Sequence[Line]) -> Text:
@@ -106,10 +122,12 @@ def _address(path: str, anchor: object) -> str | None:
     return address.replace("file://", f"file://{os.uname().nodename}", 1) + place
 
 
-def _scope(document: Record, question: str) -> str:
-    """What a document is in its file: its scope, what it defines, or its headings."""
+def _label(document: Record, question: str) -> str:
+    """What a document is in its file: the symbol around its line, its headings, or its names."""
     if headings := document.get("headings"):
         return " > ".join(map(str, headings))
+    if "line" in document:  # an answer of `ask`
+        return str(document.get("symbol") or "")
     terms = frozenset(words(question))
     names = [str(name) for name in document.get("names") or []]
     names.sort(key=lambda name: not occurrences(name, terms))  # those that are asked for first

@@ -148,6 +148,16 @@ class Postings:
             if place is not None
         }
 
+    def weights(self, asked: Iterable[str]) -> dict[str, float]:
+        """How much each of these words counts (idf): a missing one as others with its stem."""
+        words = list(asked)
+        known = self.rarities(words)
+        for word in words:
+            if word not in known:
+                having = int(np.count_nonzero(self._counts_of(word, itself=False)))
+                known[word] = rarity(len(self.lengths), having)
+        return known
+
     def _counts_of(self, word: str, *, itself: bool) -> Counts:
         """How often the words with a word's stem are in each document, (documents,)."""
         counts = np.zeros(len(self.lengths), np.int32)

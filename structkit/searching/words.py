@@ -1,20 +1,15 @@
-"""Words of code, prose and names, and the lines of a document that have most of a question's."""
+"""Words of code, prose and names, and where a question's are in a text."""
 
 from __future__ import annotations
 
 import re
-import textwrap
 import unicodedata
-from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from functools import lru_cache
 from itertools import chain
 from os.path import commonprefix
 from pathlib import PurePosixPath
-from typing import NamedTuple
 
-from structkit.records.fields import DOCUMENT
-from structkit.records.jsonl import Record
 from structkit.structure.spans import Span
 
 WORD = re.compile(r"\w+")
@@ -70,9 +65,6 @@ JOINED = re.compile(
     re.DOTALL,
 )
 UNSEEN = re.compile(f"[{IGNORED}]")
-
-TAB = 4
-PROSE = ("text", "description", "untagged")
 
 
 def words(text: str) -> list[str]:
@@ -235,49 +227,18 @@ def plain_name(name: str) -> str:
     return "".join(name_parts(name))
 
 
-class Line(NamedTuple):
-    """A line as it is shown, its number in the file, and the words in it that were asked for."""
+def shared_words(terms: Sequence[str], name: str) -> float:
+    """The geometric mean of two shares: of the query in the name, and of the name in the query.
 
-    number: int | None
-    text: str
-    spans: tuple[Span, ...] = ()
-
-
-def best_rows(record: Record, question: str, maximum: int, width: int) -> list[Line]:
-    r"""At most so many lines of a document, those that have most of the question's words.
-
-    Lines of prose are folded to the width. They have numbers if the text is that of the file.
-
-    >>> record = {"code": "import re\n\ndef wait():\n    retry_later()", "lines": [1, 4]}
-    >>> [(row.number, row.text, row.spans) for row in best_rows(record, "when to retry?", 1, 80)]
-    [(4, 'retry_later()', ((0, 5),))]
+    >>> shared_words(["open", "a", "retry", "pool"], "Client.openPools")
+    0.7071067811865476
     """
-    field = next((name for name in DOCUMENT if isinstance(record.get(name), str)), None)
-    if field is None:
-        return []
-    terms = frozenset(words(question))
-    lines = _fold(record[field], _first_line(record, field), width, field in PROSE)
-    rows = [row._replace(spans=occurrences(row.text, terms)) for row in lines]
-    return _without_margin(_best(rows, terms, maximum), terms)
-
-
-def _first_line(record: Record, field: str) -> int | None:
-    """The number of the first line of a text, if the text is as in its file."""
-    lines = record.get("lines")
-    if not (isinstance(lines, list) and len(lines) == 2 and all(type(n) is int for n in lines)):
-        return None
-    text: str = record[field]
-    stands = text.rstrip("\n").count("\n") == lines[1] - lines[0]
-    return int(lines[0]) if stands and not (field == "text" and "html" in record) else None
-
-
-def _fold(text: str, first: int | None, width: int, prose: bool) -> Iterator[Line]:
-    for number, line in enumerate(text.splitlines() if first is None else text.split("\n")):
-        here = None if first is None else first + number
-        plain = line.expandtabs(TAB).rstrip()
-        parts = textwrap.wrap(plain, width, break_on_hyphens=False) if prose else [plain]
-        for part in parts or [""]:
-            yield Line(here, part)
+    own = name_parts(SEPARATOR.split(name)[-1])
+    if not terms or not own:
+        return 0.0
+    here = sum(any(alike(word, other) for other in own) for word in terms)
+    there = sum(any(alike(word, other) for word in terms) for other in own)
+    return float((here / len(terms) * there / len(own)) ** 0.5)
 
 
 def occurrences(text: str, terms: Set[str]) -> tuple[Span, ...]:
@@ -293,11 +254,11 @@ def occurrences(text: str, terms: Set[str]) -> tuple[Span, ...]:
         pieces = [(first, last)]
         if match[1]:
             pieces = [(at, min(at + size, last)) for at in range(first, last) for size in (2, 1)]
-        elif not _is_term(fold(match[2]), terms):
+        elif not is_term(fold(match[2]), terms):
             cuts = [first, *(at for cut in PART.finditer(plain, first, last) for at in cut.span())]
             pieces = list(zip(cuts[::2], [*cuts[1::2], last], strict=True))
         for start, end in pieces:
-            if _is_term(fold(plain[start:end]), terms):
+            if is_term(fold(plain[start:end]), terms):
                 span = places[start][0], places[end - 1][1]
                 if spans and span[0] < spans[-1][1]:  # pairs of characters overlap
                     before = spans.pop()
@@ -322,48 +283,6 @@ def placed(text: str) -> tuple[str, list[Span]]:
     return plain, places
 
 
-def _is_term(word: str, terms: Set[str]) -> bool:
-    """Whether a word is terms, or another one with its stem."""
+def is_term(word: str, terms: Set[str]) -> bool:
+    """Whether a word is one of the terms, or another one with the stem of one."""
     return word in terms or any(same_stem(word, other) for other in terms)
-
-
-def _best(rows: Sequence[Line], terms: Set[str], maximum: int) -> list[Line]:
-    """The first row that matches most of the question, with as many before it as after it.
-
-    Where the text begins or ends there, more of the other side.
-    """
-    weights = [_weights(row, terms).total() for row in rows]
-    best = max(range(len(rows)), key=lambda number: (weights[number], -number), default=0)
-    first = max(0, min(best - maximum // 2, len(rows) - maximum))
-    chosen = list(rows[first : first + maximum])
-    while chosen and not chosen[-1].text:
-        chosen.pop()
-    while chosen and not chosen[0].text:
-        chosen.pop(0)
-    return chosen
-
-
-def _weights(row: Line, terms: Set[str]) -> Counter[str]:
-    """The weight of each terms word in a row: its length, or half for another with its stem.
-
-    A long word is rarely there by chance.
-    """
-    letters: Counter[str] = Counter()
-    for start, end in row.spans:
-        word = fold(normalize(row.text[start:end]))
-        if word in terms:
-            letters[word] = 2 * len(word)
-            continue
-        for other in terms:
-            if same_stem(word, other):
-                letters[other] = max(letters[other], len(other))
-    return letters
-
-
-def _without_margin(rows: Sequence[Line], terms: Set[str]) -> list[Line]:
-    """The rows without the white space with which all of them begin."""
-    texts = textwrap.dedent("\n".join(row.text for row in rows)).split("\n") if rows else []
-    return [
-        Line(row.number, text, occurrences(text, terms))
-        for row, text in zip(rows, texts, strict=True)
-    ]

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from terminals import plain, seen
 
-from structkit.searching.words import STOPWORDS, best_rows, fold, occurrences, same_stem, words
+from structkit.searching.lines import best_rows
+from structkit.searching.words import STOPWORDS, fold, occurrences, same_stem, words
 from tests.cli.complaints import complaint
 
 SIGNALS = 'def ending(number):\n    """Let signals raise."""\n    raise SystemExit(128 + number)'

@@ -2,7 +2,8 @@
 
 import pytest
 
-from structkit.searching.words import best_rows, occurrences, words
+from structkit.searching.lines import best_rows
+from structkit.searching.words import occurrences, words
 
 
 @pytest.mark.parametrize("unseen", ["\u00ad", "\u2060", "\ufeff", "\u00ad\u00ad"])

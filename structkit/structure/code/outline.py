@@ -88,6 +88,23 @@ class Definition:
         return f"{self.kind} {self.owner}.{self.name}" if self.owner else f"{self.kind} {self.name}"
 
     @property
+    def top(self) -> int:
+        """Its first row with the comments that stand directly before it."""
+        top = self.whole.start_point.row
+        for each in _before(self.whole):
+            before = each.prev_sibling
+            alone = before is None or last_row(before) < each.start_point.row
+            if not alone or last_row(each) < top - 1 or not _leads(each):
+                break
+            top = each.start_point.row
+        return min(top, self.row)
+
+    @property
+    def signature(self) -> int:
+        """The row on which it is named, after what leads to it."""
+        return max(self.row, self.node.start_point.row)
+
+    @property
     def path(self) -> str:
         """Its name after those of all that contain it: `A.f`."""
         names = [part for each in (*self.outer, self) for part in (each.owner, each.name) if part]
@@ -363,6 +380,10 @@ class Program:
             owner=owner,
             parent=parent,
         )
+
+
+def _leads(node: tree_sitter.Node) -> bool:
+    return _is_comment(node) or node.type in LEADS
 
 
 def last_row(node: tree_sitter.Node) -> int:

@@ -1,0 +1,164 @@
+"""The lines of a document that a list shows: those that answer, or have most of a question."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
+from typing import NamedTuple
+
+from structkit.records.fields import DOCUMENT
+from structkit.records.jsonl import Record
+from structkit.searching.words import SEPARATOR, fold, normalize, occurrences, same_stem, words
+from structkit.structure.spans import Span
+
+TAB = 4
+CONTEXT = 3  # rows, of which one may be the signature
+PROSE = ("text", "description", "untagged")
+# what may stand before the first word of a comment, and an item of a list
+COMMENT = r"\s*(?:[/#;*]+\s*)?"
+ITEM = re.compile(rf"{COMMENT}(?:[-+•]|\d{{1,3}}[.)])\s+\S")
+
+
+class Line(NamedTuple):
+    """A line as it is shown, its number in the file, and the words in it that were asked for."""
+
+    number: int | None
+    text: str
+    spans: tuple[Span, ...] = ()
+
+
+def text_of(record: Record) -> tuple[str, str]:
+    """The field with the text of a document, and the text; empty if it has none."""
+    field = next((name for name in DOCUMENT if isinstance(record.get(name), str)), "")
+    return field, record.get(field, "")
+
+
+def best_rows(record: Record, question: str, maximum: int, width: int) -> list[Line]:
+    r"""At most so many lines of a document, those that have most of the question's words.
+
+    Of an answer of `ask` it is those around its `line`, or from its `quote` on. Lines of prose are
+    folded to the width. They have numbers if the text is that of the file.
+
+    >>> record = {"code": "import re\n\ndef wait():\n    retry_later()", "lines": [1, 4]}
+    >>> [(row.number, row.text, row.spans) for row in best_rows(record, "when to retry?", 1, 80)]
+    [(4, 'retry_later()', ((0, 5),))]
+    """
+    field, text = text_of(record)
+    if not field:
+        return []
+    terms, first, prose = frozenset(words(question)), first_line(record), field in PROSE
+    line, quote = (record.get(name) for name in ("line", "quote"))
+    if prose and isinstance(quote, str) and quote in text:
+        own = text[text.index(quote) :]
+        rows = [*_fold(own, line if type(line) is int else None, width, prose)]
+        return _without_margin(_trimmed(rows[:maximum]), terms)
+    rows = [*_fold(text, first, width, prose)]
+    numbers = [row.number for row in rows]
+    if type(line) is int and line in numbers:
+        shown = _of_symbol(rows, numbers.index(line), maximum, record)
+    else:
+        shown = _around(rows, _best(rows, terms) - maximum // 2, maximum)
+    return _without_margin(shown, terms)
+
+
+def first_line(record: Record) -> int | None:
+    """The number of the first line of a document's text, if the text is as in its file."""
+    field, text = text_of(record)
+    lines = record.get("lines")
+    if not (isinstance(lines, list) and len(lines) == 2 and all(type(n) is int for n in lines)):
+        return None
+    stands = text.rstrip("\n").count("\n") == lines[1] - lines[0]
+    return int(lines[0]) if stands and not (field == "text" and "html" in record) else None
+
+
+def _fold(text: str, first: int | None, width: int, prose: bool) -> Iterator[Line]:
+    for number, line in enumerate(text.splitlines() if first is None else text.split("\n")):
+        here = None if first is None else first + number
+        plain = line.expandtabs(TAB).rstrip()
+        parts = textwrap.wrap(plain, width, break_on_hyphens=False) if prose else [plain]
+        for part in parts or [""]:
+            yield Line(here, part)
+
+
+def begins(rows: Sequence[str], at: int) -> bool:
+    """Whether something begins with a row of code: it follows a blank one, or is an item."""
+    here = rows[at].strip()
+    return bool(here) and (not at or not rows[at - 1].strip() or ITEM.match(rows[at]) is not None)
+
+
+def _of_symbol(rows: Sequence[Line], best: int, maximum: int, record: Record) -> list[Line]:
+    """So many rows with the best one: the signature of its symbol, and from where something begins.
+
+    Where nothing begins nearby, as many rows stand before the best one as after it.
+    """
+    signature, top = _signature(rows, record)
+    if top is not None and best - maximum < top <= best:
+        return _around(rows, top, maximum)
+    before, after = list[Line](), 0
+    if signature is not None and signature < best and maximum >= CONTEXT:
+        before, after, maximum = [rows[signature]], signature + 1, maximum - 1
+    texts, nearest = [row.text for row in rows], range(best, max(best - maximum, -1), -1)
+    begin = next((at for at in nearest if at == signature or begins(texts, at)), None)
+    begin = best - maximum // 2 if begin is None else begin
+    return [*before, *_around(rows[after:], begin - after, maximum)]
+
+
+def _signature(rows: Sequence[Line], record: Record) -> tuple[int | None, int | None]:
+    """The rows that name the symbol of an answer, and with which its comments begin, if there."""
+    name, lines, first = record.get("symbol"), record.get("symbol_lines"), rows[0].number
+    if not isinstance(name, str) or not isinstance(lines, list) or first is None:
+        return None, None
+    top = lines[0] - first
+    own = re.compile(rf"(?!\s*[/#;*]).*\b{re.escape(SEPARATOR.split(name)[-1])}\b")
+    named = (at for at in range(max(top, 0), len(rows)) if own.match(rows[at].text))
+    return next(named, None) if top >= 0 else None, top
+
+
+def _best(rows: Sequence[Line], terms: Set[str]) -> int:
+    """The first row that matches most of the question."""
+    weights = [_weights(row.text, terms).total() for row in rows]
+    return max(range(len(rows)), key=lambda number: (weights[number], -number), default=0)
+
+
+def _around(rows: Sequence[Line], begin: int, maximum: int) -> list[Line]:
+    """So many rows from one on, without blank ones at both ends; earlier ones at the end."""
+    first = max(0, min(begin, len(rows) - maximum))
+    return _trimmed(rows[first : first + maximum])
+
+
+def _trimmed(rows: Sequence[Line]) -> list[Line]:
+    """Rows without blank ones at both ends."""
+    chosen = list(rows)
+    while chosen and not chosen[-1].text:
+        chosen.pop()
+    while chosen and not chosen[0].text:
+        chosen.pop(0)
+    return chosen
+
+
+def _weights(text: str, terms: Set[str]) -> Counter[str]:
+    """The weight of each terms word in a row: its length, or half for another with its stem.
+
+    A long word is rarely there by chance.
+    """
+    letters: Counter[str] = Counter()
+    for start, end in occurrences(text, terms):
+        word = fold(normalize(text[start:end]))
+        if word in terms:
+            letters[word] = 2 * len(word)
+            continue
+        for other in terms:
+            if same_stem(word, other):
+                letters[other] = max(letters[other], len(other))
+    return letters
+
+
+def _without_margin(rows: Sequence[Line], terms: Set[str]) -> list[Line]:
+    """The rows without the white space with which all of them begin."""
+    texts = textwrap.dedent("\n".join(row.text for row in rows)).split("\n") if rows else []
+    return [
+        Line(row.number, text, occurrences(text, terms))
+        for row, text in zip(rows, texts, strict=True)
+    ]
