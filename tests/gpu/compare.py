@@ -1,0 +1,80 @@
+"""Train for three steps and encode, on the pretended GPU and on the CPU: a child process.
+
+`python -m tests.gpu.compare FOLDER` reads cases, `{name: [method, settings, file]}`, as JSON, and
+prints a JSON line for each: losses and embeddings of both, and what was counted. It runs with the
+library of guard.cpp loaded first.
+"""
+
+import json
+import sys
+import traceback
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from structkit.learning.encoding.encoding import Encoding
+from structkit.learning.encoding.settings import EncodingSettings
+from tests.gpu.pretend import on_device
+from tests.jsonl import read
+from tests.learning.training.materials import train_on
+
+STEPS = 3
+
+
+def without_dropout():
+    """Have torch drop nothing: the devices draw other random numbers."""
+    prepare = nn.Dropout.__init__
+    nn.Dropout.__init__ = lambda self, p=0.5, inplace=False: prepare(self, 0.0, inplace)
+    torch.nn.functional.dropout = lambda inputs, *args, **kwargs: inputs
+
+
+def trained(method, settings, file, folder, *, gpu):
+    """The losses of a training, and what was counted."""
+    with on_device(gpu) as counts:
+        summary = train_on(file, method, folder, max_steps=STEPS, **settings)
+        return summary["losses"]["loss"], counts
+
+
+def encoded(folder, records, *, gpu, dtype="fp32"):
+    """The embeddings of records, and what was counted."""
+    with on_device(gpu) as counts:
+        settings = EncodingSettings(model=str(folder), offline=True, engine="torch", dtype=dtype)
+        encoding = Encoding(settings, device="cuda" if gpu else "cpu")
+        return np.concatenate([rows for _, rows in encoding.embedded(records)]), counts
+
+
+def compare(method, settings, file, folder):
+    """What a method gives on both devices, and what was counted."""
+    losses, counts = trained(method, settings, file, folder / "gpu", gpu=True)
+    expected, _ = trained(method, settings, file, folder / "cpu", gpu=False)
+    records = read(Path(file))
+    embeddings, encoding = encoded(folder / "gpu", records, gpu=True)
+    same, _ = encoded(folder / "gpu", records, gpu=False)
+    return {
+        "losses": losses,
+        "expected": expected,
+        "mixed": counts.mixed + encoding.mixed,
+        # the first step makes the optimizer's state
+        "waits": [dict(step.most_common()) for step in counts.steps[1:]],
+        "copies": dict(counts.copies.most_common(5)),
+        "kernels": counts.kernels,
+        "encoding": {"waits": encoding.waits, "copies": encoding.copies},
+        "difference": float(np.abs(embeddings - same).max()),
+        "largest": float(np.abs(same).max()),
+    }
+
+
+def main(folder):
+    without_dropout()
+    for name, (method, settings, file) in json.loads(sys.stdin.read()).items():
+        try:
+            found = compare(method, settings, file, Path(folder, name))
+        except Exception:  # the test of this case shows it, and the others go on
+            found = {"error": traceback.format_exc()}
+        print(json.dumps({"case": name, **found}), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
