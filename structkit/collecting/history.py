@@ -177,13 +177,13 @@ class CommitCollector:
         commit, count, files = task
         short = commit.id[:ABBREVIATED]
         if count > MOST:
-            return Collected(1, left_out=[_too_many(short, count, "files")])
+            return Collected(1, left_out=[_too_many(short, "files")])
         before, _ = self._functions([(path, old) for path, old, _ in files])
         after, left_out = self._functions([(path, new) for path, _, new in files])
         known = {(record["path"], record["hash"]) for record in before}
         changed = [each for each in after if (each["path"], each["hash"]) not in known]
         if len(changed) > MOST:
-            return Collected(1, left_out=[_too_many(short, len(changed), "functions")])
+            return Collected(1, left_out=[_too_many(short, "functions")])
         lines = (dump(self._record(commit, short, each)) for each in changed)
         return Collected(1, b"".join(lines), [each for each in left_out if each.fault])
 
@@ -200,6 +200,6 @@ class CommitCollector:
         return {**function, "id": f"{short}:{function['id']}", **pair}
 
 
-def _too_many(commit: str, count: int, what: str) -> LeftOut:
-    problem = f"changes {count:,} {what}, more than {MOST}"
+def _too_many(commit: str, what: str) -> LeftOut:
+    problem = f"changes more than {MOST} {what}"
     return LeftOut(commit, problem, "leave files out with a glob")
