@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +19,7 @@ from structkit.learning.encoding.encoding import batches_of
 from structkit.learning.encoding.torch_engine import CPU_BATCH_TOKENS, GPU_BATCH_TOKENS
 from structkit.learning.folders import model_folder
 from structkit.learning.training.devices import chosen_device
+from structkit.plugin import setting
 from structkit.progress import say
 from structkit.ranking.reranking import Candidate, Query
 from structkit.records.fields import document_text
@@ -31,7 +32,7 @@ class Ranker(plugin.Ranker):
     Source: Nogueira and Cho 2019, "Passage Re-ranking with BERT" (arXiv 1901.04085).
     """
 
-    model: str = field(metadata={"remedy": "name a folder of train cross-encoder"})
+    model: str = setting(..., remedy=lambda: "name a folder of train cross-encoder")
     document_field: str | None = None
     offline: bool = False
 
