@@ -6,10 +6,12 @@ Tests: tests/commands/test_ask.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from structkit.asking.copies import without_copies
 from structkit.asking.folder import Folder
 from structkit.asking.places import places
 from structkit.collecting.ignoring import file_filter
@@ -65,7 +67,8 @@ def answers(
     by_id = {record["id"]: record for record in records.values()}
     ranked = rerank(Query("1", question), hits, by_id, ranking, len(hits))
     found = {records[n]["id"] for n in records if by_word[n] > 0 or beyond[n]}
-    return [(hit, by_id[hit.doc_id]) for hit in ranked if hit.doc_id in found][:k]
+    answering = ((hit, by_id[hit.doc_id]) for hit in ranked if hit.doc_id in found)
+    return list(islice(without_copies(answering), k))
 
 
 def is_report(question: str) -> bool:

@@ -27,7 +27,7 @@ from structkit.version import __version__
 T = TypeVar("T")
 
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-FORMAT = 10  # of the cache: with another number it is another cache
+FORMAT = 11  # of the cache: with another number it is another cache
 LONG = 90 * 24 * 3600  # seconds after which a cache that nobody uses is removed
 FILES, TEXTS, PARTS = "files", "texts", "parts"
 FOLDER = "folder"  # the part that says what the cache is of

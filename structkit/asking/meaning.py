@@ -24,6 +24,7 @@ from structkit.embeddings.vectors import (
 from structkit.processes import cores
 from structkit.progress import Position, announce, progress
 from structkit.records.fields import document_text
+from structkit.searching.words import tokens
 from structkit.seeds import random_for
 
 NAMES = ("model", "embedded", "codes", "scales", "chance")
@@ -49,6 +50,7 @@ class Chance:
     means: Floats  # (passages,)
     deviations: Floats  # (passages,)
     least: float
+    most: float  # what the best passage of none of them exceeds
 
     @classmethod
     def of(cls, vectors: Vectors | Int8Rows, queries: TextEncoding) -> Self:
@@ -65,21 +67,25 @@ class Chance:
             deviations[here] = np.sqrt(np.einsum("rq,rq->r", scores, scores) / len(asked))
             scores *= _inverse(deviations[here, None])
             best = np.maximum(best, scores.max(axis=0))
-        return cls(means, deviations, float(np.quantile(best, QUANTILE)))
+        return cls(means, deviations, float(np.quantile(best, QUANTILE)), float(best.max()))
 
     @classmethod
     def read(cls, data: bytes) -> Self:
         """What `data` gives."""
         numbers = np.frombuffer(data, np.float64)
-        means, deviations = numbers[:-1].reshape(2, -1)
-        return cls(means, deviations, float(numbers[-1]))
+        means, deviations = numbers[:-2].reshape(2, -1)
+        return cls(means, deviations, *numbers[-2:].tolist())
 
     def data(self) -> bytes:
-        return np.concatenate((self.means, self.deviations, [self.least])).tobytes()
+        return np.concatenate((self.means, self.deviations, [self.least, self.most])).tobytes()
 
-    def exceeds(self, scores: Floats) -> NDArray[np.bool_]:
-        """Which passages come closer to a question of length 1 than chance, (passages,)."""
-        return (scores - self.means) * _inverse(self.deviations) > self.least
+    def exceeds(self, scores: Floats, *, known: bool = True) -> NDArray[np.bool_]:
+        """Which passages come closer to a question of length 1 than chance, (passages,).
+
+        With words of which the model has `known` none, the question may be nonsense itself.
+        """
+        least = self.least if known else self.most
+        return (scores - self.means) * _inverse(self.deviations) > least
 
 
 def _inverse(deviations: Floats) -> Floats:
@@ -135,7 +141,12 @@ class Meaning:
         _, vectors = next(self._queries.embedded([{"id": "1", "text": question}]))
         scores = self._products(vectors[0])
         length = max(float(np.linalg.norm(vectors[0])), TINY)
-        return scores, self.chance.exceeds(scores / length)
+        return scores, self.chance.exceeds(scores / length, known=self._knows(question))
+
+    def _knows(self, question: str) -> bool:
+        """Whether the model reads a word of a question in one piece."""
+        nothing, *sizes = self._queries.sizes(["", *tokens(question)])
+        return any(size == nothing + 1 for size in sizes)
 
     @property
     def embed(self) -> Callable[[Sequence[str]], Floats] | None:

@@ -67,6 +67,10 @@ class TextEncoding(Protocol):
         """The rows of some records at a time, and their embeddings."""
         ...
 
+    def sizes(self, texts: Sequence[str]) -> list[int]:
+        """How many pieces each text is read as."""
+        ...
+
     def meta(self) -> Record:
         """Which model it is, and how it encodes."""
         ...

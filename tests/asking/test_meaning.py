@@ -63,3 +63,15 @@ def test_what_chance_finds_is_no_answer(model, tmp_path, capsys):
         assert f'fixtures/collect/src: nothing answers "{question}": {why}; ask in' in told
     if model == "minilm":  # which knows that without a word of it
         assert "fixtures/collect/src/shapes.py" in paths["surface of a disc"]
+
+
+def test_random_words_find_nothing_in_a_small_folder_and_paraphrases_do(tmp_path):
+    code = {"clean": "import os\n\n\ndef erase(path):\n    os.unlink(path)\n"}
+    code["wait"] = "import time\n\n\ndef pause(seconds):\n    time.sleep(seconds)\n"
+    for name, text in code.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    letters = ["zzzqqq xxyyzz", "blorf quux snarg", "vvkw", *nonsense(60)[20:]]
+    found = structkit.ask(tmp_path, ["delete files", *letters], k=1, no_cache=True)
+    questions = {answer["query_id"] for answer in found}
+    assert "1" in questions
+    assert len(questions) <= 2  # one in 43

@@ -208,6 +208,10 @@ class Encoding:
         embeddings = self.embed_inputs(self.encoder.inputs(list(places), self.settings.as_))
         return embeddings[[places[text] for text in texts]]  # (texts, dim)
 
+    def sizes(self, texts: Sequence[str]) -> list[int]:
+        """How many pieces each text is read as."""
+        return list(map(len, self.encoder.inputs(texts, self.settings.as_)))
+
     def embed_inputs(self, inputs: Sequence[Any]) -> Vectors:
         """The embeddings of inputs in their order, (inputs, dim)."""
         return self.finish(embed_in_batches(self.engine, inputs, self.engine.batch_tokens))
