@@ -283,6 +283,7 @@ class Inputs:
     masked: MaskedBatch | None
     exclude: Tensor | None  # (batch, batch * (1 + n))
     present: Tensor | None = None  # (batch * n,): which negatives there are, if some are not
+    teacher: Tensor | None = None  # (batch, 1 + n): a teacher's scores
 
 
 class Santa(DualEncoder[Inputs]):
@@ -316,7 +317,8 @@ class Santa(DualEncoder[Inputs]):
         if align:
             texts["queries"] = self.field(records, "query", "query")
         exclude = self.excluded(records, documents) if align else None
-        return Inputs(texts, masked, exclude, self.present(negatives))
+        teacher = self.teacher(records, step) if align else None
+        return Inputs(texts, masked, exclude, self.present(negatives), teacher)
 
     def field(self, records: list[Record], name: str, kind: str) -> LocalTexts:
         """The share of a field that this process takes."""
@@ -355,7 +357,7 @@ class Santa(DualEncoder[Inputs]):
         if negatives is not None:
             negatives = spread(negatives, inputs.present)
         documents = interleave(positives, negatives)  # (batch * (1 + n), dim)
-        alignment = self.contrast(embeddings["queries"], documents, inputs.exclude)
+        alignment = self.contrast(embeddings["queries"], documents, inputs)
         return self.losses.alignment_weight * alignment, {"alignment": alignment.detach()}
 
     def weights(self) -> dict[str, float]:

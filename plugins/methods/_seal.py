@@ -31,7 +31,8 @@ class Seal(DualEncoder[Pairs]):
             texts[name] = self.part(documents, count, "document", name)
         # equal documents may be masked differently: they are compared with all their tags
         tagged = self.variants(records, step, "tagged")
-        return Pairs(texts, self.excluded(records, tagged), self.present(tagged))
+        teacher = self.teacher(records, step, "negatives_tagged")
+        return Pairs(texts, self.excluded(records, tagged), self.present(tagged), teacher)
 
     def variants(self, records: list[Record], step: Step, name: str) -> list[str | None]:
         """One variant of each record's document, then of its negatives."""
@@ -46,9 +47,7 @@ class Seal(DualEncoder[Pairs]):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """EAL (eq. 4), SAL (eq. 2: one softmax for each version), or their sum."""
         losses = {
-            name: self.contrast(
-                embeddings["query"], spread(documents, inputs.present), inputs.exclude
-            )
+            name: self.contrast(embeddings["query"], spread(documents, inputs.present), inputs)
             for name, documents in embeddings.items()
             if name != "query"
         }

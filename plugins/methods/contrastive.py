@@ -49,7 +49,8 @@ class Method(EncoderSettings):
             raise UserError(f'field "{negatives}" is missing', remedy_for(field))
         fields = keep_fields(record, ("query", field), (negatives,))
         kept = {"id": fields["id"], "query": fields["query"], "positive": fields[field]}
-        return kept | ({"negatives": fields[negatives]} if negatives in fields else {})
+        kept |= {"negatives": fields[negatives]} if negatives in fields else {}
+        return self.taught(record, kept)
 
     def build(self, spool: Spool) -> DualEncoder[Pairs]:
         from structkit.learning.encoders.dual_encoder import (

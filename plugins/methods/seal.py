@@ -96,7 +96,7 @@ class Method(EncoderSettings):
                 "the variants of the negatives differ in number",
                 f"make them with {program('html-variants')}",
             )
-        return fields
+        return self.taught(record, fields, "negatives_tagged")
 
     def build(self, spool: Spool) -> Seal:
         from structkit.learning.encoders.dual_encoder import (

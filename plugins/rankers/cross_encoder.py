@@ -10,6 +10,7 @@ import numpy as np
 
 from structkit import plugin
 from structkit.embeddings.vectors import Floats
+from structkit.errors import program
 from structkit.learning.encoders.cross_encoder import (
     CrossEncoder,
     load_cross_encoder,
@@ -32,7 +33,7 @@ class Ranker(plugin.Ranker):
     Source: Nogueira and Cho 2019, "Passage Re-ranking with BERT" (arXiv 1901.04085).
     """
 
-    model: str = setting(..., remedy=lambda: "name a folder of train cross-encoder")
+    model: str = setting(..., remedy=lambda: f"name a folder of {program('train')} cross-encoder")
     document_field: str | None = None
     offline: bool = False
 

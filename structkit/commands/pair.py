@@ -20,7 +20,7 @@ from structkit.settings import file_setting, seed_setting, setting, settings_of
 from structkit.structure.code.languages import without_docstring
 
 if TYPE_CHECKING:
-    from structkit.pairs.negatives import HardNegatives, Judged
+    from structkit.pairs.negatives import HardNegatives, Judged, Teacher
 
 JUDGED = "With {qrels} and {negatives_from}"
 # query and document of every kind of record that holds both
@@ -88,6 +88,19 @@ class Settings:
         requires="negatives_from",
         group=JUDGED,
     )
+    relative_margin: float | None = setting(
+        None,
+        "The same as a share of the positive's score; 0.05: below 95 % of it (NV-Retriever).",
+        low=0.0,
+        high=1.0,
+        requires="negatives_from",
+        group=JUDGED,
+    )
+    teacher: str | None = file_setting(
+        "Add `scores` of this reranked run, for train's {distill}; margins are of them, too.",
+        metavar="RUN",
+        group=JUDGED,
+    )
     dedupe: bool = setting(False, "Drop examples with a query or document seen before.")
     split: str | None = setting(
         None, "Add `split`, drawn by id, without leaks.", metavar="NAME:SHARE,…"
@@ -119,7 +132,11 @@ def pair(settings: Settings, *, whole: bool = True) -> Stage:
     [('Add.', 'def f(a, b): return a + b')]
     """
     seed, per_query = settings.seed, settings.per_query
-    judged, hard = None, None
+    judged, hard, teacher = None, None, None
+    if settings.teacher is not None:
+        from structkit.pairs.negatives import Teacher
+
+        teacher = Teacher(settings.teacher)
     then: list[Part] = []  # what must know all records
     if settings.corpus is not None:
         from structkit.pairs.negatives import Corpus, HardNegatives, Judged
@@ -135,23 +152,29 @@ def pair(settings: Settings, *, whole: bool = True) -> Stage:
             then += [judged.all_known] * whole  # of a shard, some queries are elsewhere
         if run := settings.negatives_from:
             depth, count = settings.depth, 1 if per_query is None else per_query
-            hard = HardNegatives(run, corpus, qrels, depth, count, settings.margin, seed)
+            margins = settings.margin, seed, settings.relative_margin
+            hard = HardNegatives(run, corpus, qrels, depth, count, *margins, teacher)
         corpus.read()
     if settings.dedupe:
         then.append(drop_repeated)
     if settings.split is not None:
         then.append(partial(split, splits=parse_split(settings.split), seed=seed))
-    each = partial(_examples, settings=settings, judged=judged, hard=hard)
+    each = partial(_examples, settings=settings, judged=judged, hard=hard, teacher=teacher)
     return Stage(each, partial(_chain, then) if then else None)
 
 
 def _examples(
-    record: Record, settings: Settings, judged: Judged | None, hard: HardNegatives | None
+    record: Record,
+    settings: Settings,
+    judged: Judged | None,
+    hard: HardNegatives | None,
+    teacher: Teacher | None,
 ) -> Iterator[Record]:
     """The examples of a record or, where there are judgements, of a query."""
     found = judged.examples(record) if judged else [{**record, **example(record, settings)}]
     for each in found:
-        yield {**each, **hard.negatives(each)} if hard else each
+        made = {**each, **hard.negatives(each)} if hard else each
+        yield teacher(made) if teacher else made
 
 
 def example(record: Record, settings: Settings) -> Record:
@@ -332,6 +355,7 @@ def _draw(splits: list[tuple[str, float]], at: float) -> str:
 REFUSED = {
     "queries": ("files", "workers", "ray"),
     "negatives_from": ("ray",),
+    "teacher": ("ray",),
     "dedupe": ("shard",),
     "split": ("shard",),
 }
@@ -347,7 +371,7 @@ def _main(settings: Settings, options: WorkerOptions) -> None:
         options,
         settings,
         files=options.files if settings.queries is None else [settings.queries],
-        beside=[settings.qrels, settings.corpus, settings.negatives_from],
+        beside=[settings.qrels, settings.corpus, settings.negatives_from, settings.teacher],
     )
     stream.run(pair(settings, whole=options.shard is None), label="pair")
 
@@ -361,7 +385,8 @@ COMMAND = Command(
     instead="queries",
     reads="`docstring` and `code`; `bullets` and `description`; `query` and `html` or `content`",
     adds="`query`, `positive`; with {split}: `split`; with {negatives_from}: `negatives`, "
-    "`negative_ids`, `negative_ranks`, `negative_scores`; with {qrels}: `query_id`, `doc_id`",
+    "`negative_ids`, `negative_ranks`, `negative_scores`; with {qrels}: `query_id`, `doc_id`; "
+    "with {teacher}: `scores`",
     examples="""
 structkit pair functions.jsonl --dedupe -o examples.jsonl
 structkit pair functions.jsonl --negatives-from run.jsonl --corpus functions.jsonl -o hard.jsonl

@@ -227,7 +227,7 @@ class LossesSettings(PictureSettings):
 
 def losses(settings: LossesSettings) -> None:
     """Draw the loss over the steps, from model folders or what `train --log-format json` wrote."""
-    from structkit.learning.training.run_folder import LOSSES
+    from structkit.learning.training.log import LOSSES
 
     curves: dict[str, tuple[list[float], list[float]]] = {}
     for name, file in zip(names(settings.files), settings.files, strict=True):

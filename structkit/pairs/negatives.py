@@ -5,7 +5,6 @@ Tests: tests/pairs/test_pair_judged.py.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -144,7 +143,10 @@ class HardNegatives:
     Drawn by `(seed, id)` from the first `depth` documents of the run, in rank order. Left out are
     the example's own document (`doc_id`, otherwise its id), documents judged above 0 for its query,
     and those with the positive's text or an empty one. With a `margin`, negatives must score lower
-    than the positive by more than it. Source: SANTA, section 4 (one of the top 100).
+    than the positive by more than it, with a `relative_margin` of 0.05 lower than 0.95 times the
+    positive's score (NV-Retriever, arXiv 2407.15831), below zero than 1.05 times. The scores are
+    those of a `teacher`, where there is one, otherwise the run's. Source: SANTA, section 4 (one of
+    the top 100).
     """
 
     run_path: str
@@ -154,6 +156,8 @@ class HardNegatives:
     per_query: int = 1
     margin: float | None = None
     seed: int = 0
+    relative_margin: float | None = None
+    teacher: Teacher | None = None
 
     def __post_init__(self) -> None:
         self.run = read_run(self.run_path)
@@ -169,7 +173,8 @@ class HardNegatives:
         ranks = self._candidates(example, query_id)
         if not ranks:
             problem = f"no negative is left among the first {self.depth} documents"
-            more = f"search deeper, raise {flag('depth')}, lower {flag('margin')}"
+            lower = flag("margin" if self.relative_margin is None else "relative_margin")
+            more = f"search deeper, raise {flag('depth')}, lower {lower}"
             raise UserError(problem, f"{more}, or {leave_out()}")
         drawn = random_for(self.seed, example["id"], "negatives")
         ranks = sorted(drawn.sample(ranks, min(self.per_query, len(ranks))))
@@ -184,23 +189,64 @@ class HardNegatives:
     def _candidates(self, example: Record, query_id: str) -> list[int]:
         """The ranks, from 1, of the documents that may be negatives."""
         own, positive = str(example.get("doc_id", example["id"])), example["positive"].split()
-        scores, limit = self.run[query_id], self._limit(query_id, own)
+        limit = self._limit(query_id, own)
         grades = self.qrels.get(query_id, {})
         return [
             rank
             for rank, doc_id in enumerate(self.top[query_id], 1)
             if doc_id != own
             and grades.get(doc_id, 0) <= 0
-            and scores[doc_id] < limit
+            and (limit is None or self._score(query_id, doc_id) < limit)
             and self.corpus.is_usable(doc_id)
             and self.corpus.text(doc_id, self.run_path).split() != positive
         ]
 
-    def _limit(self, query_id: str, own: str) -> float:
-        """The score below which negatives are."""
-        if self.margin is None:
-            return math.inf
-        if own not in self.run[query_id]:
-            problem = f'{input_name(self.run_path)} has no score for the positive "{own}"'
-            raise UserError(problem, f"search deeper, or leave {flag('margin')} out")
-        return self.run[query_id][own] - self.margin
+    def _limit(self, query_id: str, own: str) -> float | None:
+        """The score below which negatives are, if there is one."""
+        if self.margin is None and self.relative_margin is None:
+            return None
+        score = self._score(query_id, own)
+        return min(score - (self.margin or 0.0), score - (self.relative_margin or 0.0) * abs(score))
+
+    def _score(self, query_id: str, doc_id: str) -> float:
+        """The score of a document for a query, by the teacher or in the run."""
+        if self.teacher:
+            return self.teacher.score(query_id, doc_id)
+        if doc_id not in self.run[query_id]:
+            problem = f'{input_name(self.run_path)} has no score for the positive "{doc_id}"'
+            name = "margin" if self.relative_margin is None else "relative_margin"
+            raise UserError(problem, f"search deeper, or leave {flag(name)} out")
+        return self.run[query_id][doc_id]
+
+
+class Teacher:
+    """A reranked run, whose scores an encoder learns; called with an example, it adds `scores`."""
+
+    def __init__(self, path: str) -> None:
+        self.path, self.run = path, read_run(path)
+
+    def __call__(self, example: Record) -> Record:
+        """Return the example with the scores of its positive, then of its negatives.
+
+        Errors: it has no ids of negatives, or the run lacks one.
+        """
+        ids = example.get("negative_ids")
+        if not isinstance(ids, list) or len(ids) != len(example.get("negatives", ())):
+            problem = 'the example has no "negative_ids" of its negatives'
+            more = f"{flag('negatives_from')}, or {flag('qrels')} with lower grades"
+            raise UserError(problem, f"add negatives with {more}")
+        query_id = str(example.get("query_id", example["id"]))
+        every = [str(example.get("doc_id", example["id"])), *map(str, ids)]
+        return {**example, "scores": [self.score(query_id, doc_id) for doc_id in every]}
+
+    def score(self, query_id: str, doc_id: str) -> float:
+        """Return the teacher's score of a document for a query."""
+        if query_id not in self.run:
+            remedy = "rerank a run of the same queries"
+            raise UserError(f'query "{query_id}" is not in {input_name(self.path)}', remedy)
+        if doc_id not in self.run[query_id]:
+            problem = f'{input_name(self.path)} has no score of "{doc_id}" for query "{query_id}"'
+            deeper = f"with {flag('k')} as large as {flag('depth')}"
+            remedy = f"search and rerank {deeper}, or {leave_out()}"
+            raise UserError(problem, remedy)
+        return self.run[query_id][doc_id]

@@ -154,6 +154,11 @@ def hard(run, tmp_path):
         (("--qrels", PRODUCTS / "qrels.jsonl"), ["knife", "hose", "tent"]),
         (("--depth", 3), ["mug", "knife"]),
         (("--margin", 1), ["hose", "tent"]),  # below 9 - 1: the knife's 8.0 is not below
+        (("--relative-margin", 0.05), ["mug", "knife", "hose", "tent"]),  # below 8.55
+        (("--relative-margin", 0.1), ["knife", "hose", "tent"]),  # below 8.1
+        (("--relative-margin", 0), ["mug", "knife", "hose", "tent"]),
+        (("--relative-margin", 0.1, "--margin", 2), ["hose", "tent"]),  # both hold
+        (("--relative-margin", 0.1, "--margin", 0.1), ["knife", "hose", "tent"]),
     ],
 )
 def test_hard_negatives_leave_answers_out(hard, flags, expected):
@@ -184,6 +189,51 @@ def test_examples_without_hard_negatives_are_rejected(hard, change, flags, reaso
     assert reason in hard(*flags, input=EXAMPLES.replace(*change)).stderr.decode()
 
 
+def scored(tmp_path, **scores):
+    """Write a teacher's run, and return its flag."""
+    lines = [f"q1 Q0 {doc_id} 1 {score} x\n" for doc_id, score in scores.items()]
+    (tmp_path / "teacher").write_text("".join(lines))
+    return "--teacher", "teacher"
+
+
+TAUGHT = {"bottle": 2.0, "mug": 1.95, "knife": -3.0, "copy": 2.0, "hose": 1.8, "tent": 5.0}
+
+
+@pytest.mark.parametrize(
+    ("scores", "flags", "expected"),
+    [
+        (TAUGHT, (), ["mug", "knife", "hose", "tent"]),
+        (TAUGHT, ("--margin", 0.1), ["knife", "hose"]),
+        (TAUGHT, ("--relative-margin", 0.05), ["knife", "hose"]),  # below 1.9
+        (TAUGHT | {"bottle": 0.0}, ("--relative-margin", 0.05), ["knife"]),  # below zero
+        # below -1.05
+        (TAUGHT | {"bottle": -1.0, "hose": -1.04}, ("--relative-margin", 0.05), ["knife"]),
+        (TAUGHT | {"bottle": -1.0, "hose": -1.06}, ("--relative-margin", 0.05), ["knife", "hose"]),
+    ],
+)
+def test_a_teacher_gives_scores_and_limits(hard, tmp_path, scores, flags, expected):
+    [made] = records(hard("--per-query", 9, *scored(tmp_path, **scores), *flags))
+    assert expected == made["negative_ids"]
+    assert [scores[name] for name in ("bottle", *expected)] == made["scores"]
+
+
+def test_a_teacher_scores_negatives_that_are_there(run, tmp_path):
+    flags = ("pair", "--query", "query", "--positive", "positive", *scored(tmp_path, **TAUGHT))
+    example = json.loads(EXAMPLES) | {"negatives": ["b", "a"], "negative_ids": ["hose", "mug"]}
+    [made] = records(run(*flags, input=json.dumps(example).encode()))
+    assert [2.0, 1.8, 1.95] == made["scores"]
+    example["negative_ids"] = []
+    said = run(*flags, input=json.dumps(example).encode()).stderr.decode()
+    assert 'the example has no "negative_ids" of its negatives; add negatives with' in said
+
+
+@pytest.mark.parametrize("name", ["hose", "bottle"])
+def test_a_teacher_without_a_score_says_so(hard, tmp_path, name):
+    lacking = {each: score for each, score in TAUGHT.items() if each != name}
+    said = hard("--per-query", 9, *scored(tmp_path, **lacking)).stderr.decode()
+    assert f'teacher has no score of "{name}" for query "q1"; search and rerank' in said
+
+
 def test_judged_pairs_with_hard_negatives(run, tmp_path):
     names = ("bottle", "lamp", "tent", "mug", "chair")
     (tmp_path / "run").write_text(
@@ -204,6 +254,8 @@ def test_judged_pairs_with_hard_negatives(run, tmp_path):
     [
         ("--qrels r --corpus c", "--qrels needs --queries or --negatives-from; add one"),
         ("--margin 1", "--margin needs --negatives-from"),
+        ("--relative-margin 0.1", "--relative-margin needs --negatives-from"),
+        ("--relative-margin 1.5", "--relative-margin 1.5 is not in 0 … 1"),
         ("f --queries q --qrels r --corpus c", "--queries takes no FILE; leave one out"),
         ("--queries q --qrels r --corpus c --workers 2", "--queries takes no --workers; leave one"),
         ("--dedupe --shard 0/2", "--dedupe takes no --shard; leave one out"),

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, program
 from structkit.learning.encoders.encoder import (
     Encoder,
     after_first_text,
@@ -31,6 +31,7 @@ from structkit.learning.encoders.models import (
     train_tokenizer,
 )
 from structkit.learning.encoders.settings import EncoderSettings, StartSettings
+from structkit.learning.encoders.teachers import distill, rows_of
 from structkit.learning.folders import model_folder
 from structkit.learning.metadata import own_metadata
 from structkit.learning.training.devices import share
@@ -51,6 +52,7 @@ class Pairs:
     texts: dict[str, LocalTexts]  # of (batch, query length) and (documents, document length)
     exclude: Tensor | None  # (batch, batch * group)
     present: Tensor | None = None  # (batch * group,): which documents there are, if some are not
+    teacher: Tensor | None = None  # (batch, group): a teacher's scores, NaN where no document is
 
 
 class DualEncoder(TrainingModule, Generic[B]):
@@ -71,6 +73,7 @@ class DualEncoder(TrainingModule, Generic[B]):
         self.truncation = encoder.tokenizing.truncation
         self.document_fields = settings.document_fields
         self.width = encoder.width
+        check_loss(settings, negatives, encoder.width)
 
     def batch(self, records: list[Record], step: Step) -> Any:
         documents = self.documents(records, step)
@@ -82,6 +85,7 @@ class DualEncoder(TrainingModule, Generic[B]):
             },
             self.excluded(records, documents),
             self.present(documents),
+            self.teacher(records, step),
         )
 
     def part(
@@ -135,11 +139,48 @@ class DualEncoder(TrainingModule, Generic[B]):
         there = [text is not None for text in documents]
         return None if all(there) else torch.tensor(there, device=self.encoder.device)
 
-    def contrast(self, queries: Tensor, documents: Tensor, exclude: Tensor | None) -> Tensor:
-        """The contrastive loss of embeddings, with this training's settings."""
-        settings = self.settings
-        assert settings.temperature
-        return info_nce(queries, documents, settings.temperature, exclude, settings.symmetric)
+    def teacher(self, records: list[Record], step: Step, name: str = "negatives") -> Tensor | None:
+        """A teacher's scores of each record's positive and drawn negatives, (batch, group)."""
+        if self.settings.distill is None:
+            return None
+        scores = []
+        for record in records:
+            own = record["scores"]
+            scores.append([own[0], *(own[1 + place] for place in self.drawn(record, step, name))])
+        return rows_of(scores, 1 + self.negatives).to(self.encoder.device)
+
+    def contrast(self, queries: Tensor, documents: Tensor, inputs: B) -> Tensor:
+        """The contrastive loss of embeddings, with this training's settings.
+
+        It is the sum over their first numbers, where the settings name some, and each has its
+        difference from a teacher.
+        """
+        widths = self.settings.prefixes
+        if not widths:
+            return self._contrast(queries, documents, inputs)
+        losses = []
+        for width in widths:
+            shorter = queries[:, :width], documents[:, :width]
+            if self.encoder.normalize:
+                shorter = (functional.normalize(shorter[0]), functional.normalize(shorter[1]))
+            losses.append(self._contrast(*shorter, inputs))
+        return torch.stack(losses).sum()
+
+    def _contrast(self, queries: Tensor, documents: Tensor, inputs: B) -> Tensor:
+        settings, temperature = self.settings, self.settings.temperature
+        assert temperature
+        loss = info_nce(queries, documents, temperature, inputs.exclude, settings.symmetric)
+        if settings.distill is None or inputs.teacher is None:
+            return loss
+        taught = distill(
+            settings.distill,
+            queries,
+            documents,
+            inputs.teacher,
+            temperature=temperature,
+            teacher_temperature=settings.teacher_temperature,
+        )
+        return loss + settings.distill_weight * taught
 
     def embedded(self, inputs: B, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Embeddings of some texts of a batch, (rows, dim), and their own losses: here none."""
@@ -152,7 +193,7 @@ class DualEncoder(TrainingModule, Generic[B]):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss over all embeddings of a batch, by the names of its texts, and its parts."""
         documents = spread(embeddings["document"], inputs.present)
-        return self.contrast(embeddings["query"], documents, inputs.exclude), {}
+        return self.contrast(embeddings["query"], documents, inputs), {}
 
     def weights(self) -> dict[str, float]:
         """The losses that texts have by themselves, and the weight of each."""
@@ -252,6 +293,18 @@ def negatives_of(settings: StartSettings, spool: Spool, usual: int = 1) -> int:
             f"each uses what it has, at most {wanted}"
         )
     return wanted
+
+
+def check_loss(settings: EncoderSettings, negatives: int, width: int) -> None:
+    """Raise where no negatives are compared with a teacher, or a prefix is too long."""
+    if settings.distill and not negatives:
+        problem = f"no query has negatives, which {flag('distill')} compares"
+        raise UserError(problem, f"add some with {program('pair')} {flag('negatives_from')}")
+    if longer := [each for each in settings.prefixes if each > width]:
+        problem = f"{flag('matryoshka')} names {longer[0]}, but an embedding has {width} numbers"
+        raise UserError(problem, f"name at most {width}", status=2)
+    if settings.prefixes and width not in settings.prefixes:
+        say(f"the whole embedding of {width} numbers is not trained: {flag('matryoshka')} lacks it")
 
 
 def check_contrast(spool: Spool, settings: GradientSettings, negatives: int) -> None:

@@ -59,6 +59,11 @@ class Batch(Protocol):
         """Which places for documents hold one, (places,); None if all do."""
         ...
 
+    @property
+    def teacher(self) -> Tensor | None:
+        """A teacher's scores of each query's own documents, (queries, group)."""
+        ...
+
 
 B = TypeVar("B", bound=Batch)
 B_contra = TypeVar("B_contra", bound=Batch, contravariant=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from structkit.errors import UserError, flag
 from structkit.learning.folders import model_folder
@@ -23,6 +23,7 @@ from structkit.learning.metadata import (
     own_metadata,
 )
 from structkit.learning.training.method import LENGTH, GradientSettings
+from structkit.learning.training.spool import teacher_scores
 from structkit.records.jsonl import Record
 from structkit.settings import setting, settings_of, usual_of
 
@@ -105,6 +106,51 @@ class ModelSettings(StartSettings):
         group="loss",
     )
     symmetric: bool = setting(False, "add the loss from documents to queries", group="loss")
+    matryoshka: str | None = setting(
+        None,
+        "64,128,256: sum the loss over so many first numbers of embeddings",
+        "arXiv 2205.13147",
+        group="loss",
+    )
+    distill: Literal["kl", "margin-mse"] | None = setting(
+        None, "learn a teacher's `scores` of positive and negatives, too", group="loss"
+    )
+    distill_weight: float = setting(
+        1.0,
+        "weight of the difference from the teacher",
+        low=0.0,
+        high=1e6,
+        requires="distill",
+        group="loss",
+    )
+    teacher_temperature: float = setting(
+        1.0,
+        "kl: divides the teacher's scores",
+        low=1e-6,
+        high=1e6,
+        requires="distill",
+        group="loss",
+    )
+
+    @property
+    def prefixes(self) -> tuple[int, ...]:
+        """The numbers of `matryoshka`. Errors: one that is repeated, 0, or no number."""
+        if self.matryoshka is None:
+            return ()
+        numbers = self.matryoshka.split(",")
+        widths = tuple(int(each) for each in numbers if each.strip().isdecimal())
+        if len(widths) < len(numbers) or 0 in widths or len({*widths}) < len(widths):
+            problem = (
+                f"{flag('matryoshka', self.matryoshka)} is no list of different numbers above 0"
+            )
+            raise UserError(problem, "write 64,128,256", status=2)
+        return widths
+
+    def taught(self, record: Record, kept: Record, negatives: str = "negatives") -> Record:
+        """What is kept of a record, with the teacher's scores where they are learned."""
+        if self.distill is None:
+            return kept
+        return {**kept, "scores": teacher_scores(record, len(kept.get(negatives, ())))}
 
 
 @dataclass(frozen=True)
@@ -145,6 +191,13 @@ class EncoderSettings(ChunkSettings, ModelSettings):
     @property
     def start(self) -> str | None:
         return self.model
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.prefixes  # noqa: B018 checked
+
+    def prepare(self, record: Record) -> Record:
+        return self.taught(record, super().prepare(record))
 
     def complete(self) -> Self:
         """These settings; what is open is as in the start model, or usual."""

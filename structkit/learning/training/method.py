@@ -20,7 +20,7 @@ from structkit.settings import check, make, offline_setting, setting
 
 LENGTH = 1_000_000  # tokens of any text
 # options of a run that are for steps
-OF_STEPS = ("save_every", "log_every", "log_format", "nproc")
+OF_STEPS = ("save_every", "log_every", "log_format", "log_file", "nproc")
 ANY_LENGTH = {"query": LENGTH, "document": LENGTH}
 
 
@@ -223,6 +223,12 @@ class RunOptions(ErrorOptions):
     log_every: int = setting(10, "steps between log lines", low=1, high=10**12, group="run")
     log_format: str = setting(
         "text", "json: a line per log step on stderr", "", ("text", "json"), group="run"
+    )
+    log_file: str | None = setting(
+        None,
+        "write the log to NAME.jsonl, or to a folder for TensorBoard (an extra)",
+        metavar="FILE|DIR",
+        group="run",
     )
     nproc: int = setting(
         1,

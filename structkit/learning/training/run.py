@@ -37,6 +37,7 @@ from structkit.learning.training.devices import (
     working_processes,
 )
 from structkit.learning.training.launching import join, launch
+from structkit.learning.training.log import check_log_file
 from structkit.learning.training.method import Method, RunOptions
 from structkit.learning.training.run_folder import RunFolder, differences
 from structkit.learning.training.spool import Spool
@@ -92,6 +93,8 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
         (flag("rejects"), options.rejects),
         *((flag("output"), each) for each in (output, f"{output}.partial")),
     ]
+    writes += [(flag("log_file"), options.log_file)]
+    check_log_file(options.log_file)
     keep_apart(writes, [*(files or ["-"]), *method.reads])
     rejected = Rejects(options.on_error, None if rank() else options.rejects)
     with hushed(options.quiet or rank() > 0), alone_in(output), rejected as rejects:

@@ -1,4 +1,4 @@
-"""The folder of a run: checkpoints and a log while it trains, its model when it is done.
+"""The folder of a run: checkpoints while it trains, its model when it is done.
 
 Tests: tests/learning/training/test_resume.py, tests/learning/training/test_full_disk.py.
 """
@@ -7,24 +7,18 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
-import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import orjson
 import torch
 from torch import Tensor
 
 from structkit.errors import UserError, flag
 from structkit.learning.metadata import METADATA, read_metadata
 from structkit.learning.training.devices import rank
-from structkit.learning.training.method import RunOptions
-from structkit.learning.training.plan import Step
-from structkit.progress import announce, say
+from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.output import (
     beside,
@@ -36,7 +30,6 @@ from structkit.records.output import (
     whole_file,
 )
 
-LOSSES = "losses.jsonl"  # the log of a training, in its model folder
 ENTRY, SLACK = 1 << 10, 1 << 18  # bytes of a checkpoint for each weight, and for all else
 LENGTH = ("epochs", "max_steps")  # the learning rate depends on them
 
@@ -224,65 +217,3 @@ def differences(before: Record, run: Record) -> list[str]:
 def of_length(before: Record, run: Record) -> bool:
     """Whether a run differs from an earlier one only in how long it is."""
     return all(name in LENGTH or before.get(name) == run.get(name) for name in run)
-
-
-class Log:
-    """A line every `log_every` steps: means since the line before.
-
-    All are kept for the model folder, without what differs from run to run. On stderr they are
-    JSON, or text where it is not a terminal.
-    """
-
-    def __init__(self, options: RunOptions, steps: int, *, silent: bool) -> None:
-        self.every, self.steps, self.silent = options.log_every, steps, silent
-        self.json = options.log_format == "json"
-        self.lines: list[dict[str, Any]] = []
-        self._clear()
-
-    def _clear(self) -> None:
-        self._sums: Counter[str] = Counter()
-        self._counts: Counter[str] = Counter()
-        self._records = 0
-        self._since = time.monotonic()
-
-    def state(self) -> dict[str, Any]:
-        return {"lines": self.lines, "sums": dict(self._sums), "counts": dict(self._counts)}
-
-    def load(self, state: dict[str, Any]) -> None:
-        self.lines = state["lines"]
-        self._sums, self._counts = Counter(state["sums"]), Counter(state["counts"])
-
-    def add(self, step: Step, parts: dict[str, float], learning_rate: float, records: int) -> None:
-        self._sums.update(parts)
-        self._counts.update(parts.keys())
-        self._records += records
-        if (step.number + 1) % self.every:
-            return
-        line = {
-            "step": step.number + 1,
-            "stage": step.stage,
-            "epoch": step.epoch,
-            **{name: value / self._counts[name] for name, value in self._sums.items()},
-            "learning_rate": learning_rate,
-        }
-        self.line(line, records_per_second=self._records / (time.monotonic() - self._since))
-        self._clear()
-
-    def line(self, line: dict[str, Any], **passing: float) -> None:
-        """Keep a line, and write it with what is only of this run."""
-        self.lines.append(line)
-        if self.silent:
-            return
-        if self.json:
-            shown = orjson.dumps(line | passing).decode()
-            print(shown, file=sys.stderr, flush=True)  # noqa: T201 the log
-            return
-        name = next(name for name in ("loss", "held_out_loss") if name in line)
-        said = f"{name.replace('_', ' ')} {line[name]:.4f}"
-        announce(f"step {line['step']:,} of {self.steps:,}, {said}")
-
-    def write(self, folder: Path) -> None:
-        """Write what was kept into a model folder."""
-        if self.lines:
-            lines = (orjson.dumps(each) + b"\n" for each in self.lines)
-            (folder / LOSSES).write_bytes(b"".join(lines))

@@ -6,16 +6,18 @@ Tests: tests/commands/test_train.py.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import tempfile
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.reduction import DupFd
+from numbers import Real
 from typing import Any
 
 import orjson
 
-from structkit.errors import UserError, program
+from structkit.errors import UserError, flag, program
 from structkit.records.jsonl import Record, Records, Rejected, accepted, raise_error, text_field
 
 MAKERS = {
@@ -57,6 +59,30 @@ def _texts(value: object, name: str) -> list[str]:
     if isinstance(value, list) and all(isinstance(text, str) for text in value):
         return value
     raise UserError(f'field "{name}" is not a list of strings', 'write "negatives": ["…", "…"]')
+
+
+def teacher_scores(record: Record, negatives: int) -> list[float]:
+    """Return a record's `scores`: of its positive, then of each negative.
+
+    Errors: they are missing, of another number, or not finite.
+    """
+    scores = record.get("scores")
+    if scores is None:
+        raise UserError(
+            f'field "scores" is missing, which {flag("distill")} needs',
+            f"add it with {program('pair')} {flag('teacher')}",
+        )
+    wanted = 1 + negatives
+    if not isinstance(scores, list) or len(scores) != wanted:
+        has = f"{len(scores)} numbers" if isinstance(scores, list) else "no list of numbers"
+        problem = f'field "scores" holds {has}, not {wanted}: of the positive, and of each negative'
+        raise UserError(problem, f"make them again with {program('pair')} {flag('teacher')}")
+    for score in scores:
+        number = isinstance(score, Real) and not isinstance(score, bool)
+        if not number or not math.isfinite(score):
+            problem = f'field "scores" holds {score!r:.40}, which is no finite number'
+            raise UserError(problem, "leave the record out, or score it again")
+    return [float(score) for score in scores]
 
 
 class Spool:

@@ -30,9 +30,10 @@ from structkit.learning.training.devices import (
     same_parameters,
     total,
 )
+from structkit.learning.training.log import Log
 from structkit.learning.training.method import Method, RunOptions
 from structkit.learning.training.plan import Plan, Step
-from structkit.learning.training.run_folder import Log, RunFolder
+from structkit.learning.training.run_folder import RunFolder
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Truncation
 from structkit.processes import exit_for, handled_signals
@@ -144,7 +145,7 @@ class Trainer:
         if rank() == 0:
             self.folder.keep_room(self.module.state_dict())
         same_parameters(self.module)
-        with matmul(self._matmul()):
+        with matmul(self._matmul()), self.log.writing():
             self._steps()
 
     def _matmul(self) -> str:

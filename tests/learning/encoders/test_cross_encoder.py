@@ -1,6 +1,7 @@
 """Cross-encoders: scores of sentence-transformers' `CrossEncoder`, both ways; losses by hand."""
 
 import json
+from typing import ClassVar
 
 import pytest
 import torch
@@ -13,7 +14,9 @@ from torch import nn
 from structkit import rerank
 from structkit.errors import UserError
 from structkit.learning.encoders.cross_encoder import load_cross_encoder
+from structkit.learning.training.method import RunOptions
 from structkit.learning.training.plan import Step
+from structkit.learning.training.run import train
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
@@ -189,7 +192,9 @@ def test_a_plain_encoder_has_no_head(tmp_path):
 
 
 def test_the_model_is_needed_and_only_for_its_ranker(tmp_path):
-    with pytest.raises(UserError, match="ranker cross-encoder needs model; name a folder of train"):
+    with pytest.raises(
+        UserError, match="ranker cross-encoder needs model; name a folder of structkit"
+    ):
         list(rerank(runs=[], corpus=[], queries=[], ranker=["cross-encoder"]))
     with pytest.raises(UserError, match="no ranker takes model; add ranker='cross-encoder'"):
         list(rerank(runs=[], corpus=[], queries=[], model=str(tmp_path)))
@@ -325,36 +330,36 @@ def test_a_table_reads_no_pairs(tmp_path):
         built(tmp_path, RAGGED, model="builtin")
 
 
-def test_a_resumed_training_is_the_same(tmp_path, monkeypatch):
-    from structkit.learning.training.method import RunOptions
-    from structkit.learning.training.run import train
+class Stopped(load("method", "cross-encoder")):
+    """The method of a training that is interrupted in its fifth step, the first time."""
 
+    left: ClassVar[list[int]] = [1]
+
+    def build(self, spool):
+        module = super().build(spool)
+        left = self.left
+
+        class Stopping(type(module)):
+            def batch(self, records, step):
+                if step.number == 4 and left:
+                    left.clear()
+                    raise KeyboardInterrupt
+                return super().batch(records, step)
+
+        module.__class__ = Stopping
+        return module
+
+
+def test_a_resumed_training_is_the_same(tmp_path):
     records = write_pairs(tmp_path / "records.jsonl")
     values = SCRATCH | {"batch_size": 4, "epochs": 2, "validate": str(records)}
     train_on(records, "cross-encoder", tmp_path / "whole", **values)
-    method = load("method", "cross-encoder")(**values)
-    output = str(tmp_path / "model")
-    Training = load("method", "cross-encoder")
-    kind = type(method.complete().build(Spool(Records.read([str(records)]), method.prepare)))
-    plain, left = kind.backward, [9]
-
-    def stopping(self, inputs):
-        left[0] -= 1
-        if not left[0]:
-            raise KeyboardInterrupt
-        return plain(self, inputs)
-
-    assert isinstance(method, Training)
-    monkeypatch.setattr(kind, "backward", stopping)
+    output = {"output": str(tmp_path / "model"), "save_every": 3, "quiet": True}
+    method = Stopped(**values)
     with pytest.raises(KeyboardInterrupt):
-        train(
-            "cross-encoder",
-            method,
-            [str(records)],
-            RunOptions(output=output, save_every=3, quiet=True),
-        )
-    summary = train("cross-encoder", method, [str(records)], RunOptions(output=output, resume=True))
-    assert 6 == summary["steps"]
+        train("cross-encoder", method, [str(records)], RunOptions(**output))
+    options = RunOptions(**output, resume=True)
+    assert 6 == train("cross-encoder", method, [str(records)], options)["steps"]
     assert weights(tmp_path / "whole") == weights(tmp_path / "model")
     metadata = json.loads((tmp_path / "model" / "structkit.json").read_text())
     assert {"pair": 512} == metadata["lengths"]
