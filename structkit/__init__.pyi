@@ -273,19 +273,19 @@ def rerank(
 def score(
     runs: Files = ('-',),
     *,
+    seed: int = 0,
+    gold: Path | Rows | None = None,
+    compare: Files = (),
     qrels: Path | Rows | None = None,
-    task: Literal['similarity', 'classification', 'space', 'suite', 'trees'] | None = None,
     measures: list[str] | tuple[str, ...] = ('nDCG@10', 'RR@10', 'R@100', 'Success@1', 'Success@5', 'Judged@10'),
     queries: Files = (),
     gains: str | None = None,
     per_query: bool = False,
-    compare: Files = (),
     by: str | None = None,
     by_records: Files = (),
     mean: bool = False,
     passages: Files = (),
-    gold: Path | Rows | None = None,
-    seed: int = 0,
+    task: Literal['similarity', 'classification', 'space', 'suite', 'trees'] | None = None,
 ) -> Iterator[Record]: ...
 
 def search(

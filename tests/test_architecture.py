@@ -135,6 +135,41 @@ def test_an_import_is_seen_in_any_form(line):
     assert "structkit.seeds" in names
 
 
+# what opens commands, plugins and other packages when they are asked for
+OPENERS = {
+    *("structkit.command", "structkit.extras", "structkit.plugin", "structkit.registry"),
+    *("structkit", "structkit.learning.encoders.pretrained"),
+}
+
+
+def computed_imports(text):
+    """The imports of a text whose names are not written in it, so that no graph has them."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(IMPORTING):
+            named = [*node.args, *(each.value for each in node.keywords if each.arg == "name")]
+            if not isinstance(named[0], ast.Constant):
+                yield ast.unparse(node)
+
+
+def test_only_what_opens_commands_and_plugins_computes_the_name_of_an_import():
+    found = {name for name, path in MODULES.items() if [*computed_imports(path.read_text("utf-8"))]}
+    assert OPENERS == found
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'import_module(f"structkit.commands.score.{task}")',
+        'importlib.import_module("structkit.commands.score." + task)',
+        'import_module(".".join([__package__, task]))',
+        "import_module(name=HOMES[task])",
+        '__import__("structkit.%s" % task)',
+    ],
+)
+def test_a_computed_import_is_seen(call):
+    assert [call] == [each.replace("'", '"') for each in computed_imports(call)]
+
+
 def within(name):
     """Which of our modules an imported name is, or is in; empty for others' names."""
     while name and name not in MODULES:

@@ -18,6 +18,7 @@ from structkit.errors import UserError
 from structkit.learning.training.devices import fastest_matmul, matmul
 from structkit.seeds import key
 
+TRAIN = "train"
 HIDDEN = 512  # StrAE, section 3
 LEARNING_RATE = 1e-3
 BATCH = 64
@@ -36,6 +37,17 @@ def features(left: Tensor, right: Tensor) -> Tensor:
     [[1.0, 3.0, 2.0, 3.0]]
     """
     return torch.cat([left, right, (left - right).abs(), left * right], dim=1)
+
+
+def halves(pairs: EmbeddingPairs) -> tuple[EmbeddingPairs, EmbeddingPairs]:
+    """The pairs to learn from and those to test."""
+    learning = [record.get("split") == TRAIN for record in pairs.records]
+    if all(learning) or not any(learning):
+        which = "for training" if all(learning) else 'to test: none has "split": "train"'
+        raise UserError(f"all pairs are {which}", "give pairs of both kinds")
+    rows = range(len(learning))
+    train, test = ([row for row in rows if learning[row] is part] for part in (True, False))
+    return pairs.take(train), pairs.take(test)
 
 
 def right_answers(train: EmbeddingPairs, test: EmbeddingPairs, seed: int) -> NDArray[np.bool_]:

@@ -11,6 +11,7 @@ from scipy.stats import spearmanr
 
 from structkit import score
 from structkit.cli.main import app
+from structkit.commands.score import COMMAND
 from structkit.commands.score.table import table
 from structkit.errors import UserError
 from structkit.scoring.classification import classify, features
@@ -177,6 +178,14 @@ def test_bad_labels_are_named(pairs_file, labels, split, problem):
         ("--task space --qrels self", "score needs one of --qrels and --task; give"),
         ("--task similarity --gold x", "--gold goes with --task trees; give both"),
         ("--task space --compare x", "--compare goes with --qrels or --task suite; give"),
+        ("--task trees --gold x --compare y", "--compare goes with --qrels or --task suite; give"),
+        ("--task suite --gold x", "--gold goes with --task trees; give both"),
+        ("--qrels self --gold x", "--gold goes with --task trees; give both"),
+        ("--task trees", "--gold goes with --task trees; give both"),
+        ("--task similarity --measures RR", "--measures goes with --qrels; give both"),
+        ("--task suite --per-query", "--per-query goes with --qrels; give both"),
+        ("--task trees --gold x --fail-below f1", "--fail-below f1 is not MEASURE=VALUE"),
+        ("--task tree", "no --task 'tree'; did you mean"),
         ("--qrels self --gains exact", "--gains goes with a file of --qrels;"),
         ("--qrels q --queries x", "--queries goes with --qrels self;"),
     ],
@@ -186,3 +195,28 @@ def test_flags_that_do_not_go_together(wrong, told):
         app(["score", "strae.jsonl", *wrong.split()], standalone_mode=False)
     assert str(error.value).startswith(told)
     assert 2 == error.value.status
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"task": "space", "gold": "x"}, "gold goes with task='trees'; give both"),
+        ({"task": "similarity", "compare": ["x"]}, "compare goes with qrels or task='suite'; give"),
+        (
+            {"task": "space", "qrels": "self"},
+            "score needs one of qrels and task; give qrels='self'",
+        ),
+        ({"task": "trees"}, "gold goes with task='trees'; give both"),
+        ({"task": "space", "measure": "x"}, "no parameter of score"),
+    ],
+)
+def test_keywords_that_do_not_go_together(wrong, told):
+    with pytest.raises(UserError, match=told) as error:
+        score("strae.jsonl", **wrong)
+    assert 2 == error.value.status
+
+
+def test_each_task_is_a_file_of_its_name():
+    for name, command in COMMAND.below.items():
+        assert f"structkit.commands.score.{name or 'runs'}" == command.work.__module__
+        assert (name or "runs") == command.work.__name__

@@ -59,7 +59,7 @@ def test_bad_trees_are_told():
 
     other = problem({"b": "(S (NP she) (VP saw (NP a dog)))"})
     assert 'the tree "b" has other words than its gold tree; parse its words' in other
-    assert "parse-trees --field tree --tokenized" in other
+    assert "parse_trees('GOLD', field='tree', tokenized=True)" in other
     assert "no tree has the id of one in" in problem({"c": "(S she)"})
     assert "found:1: " in problem({"b": "(S (she)"})
     assert "there are no trees" in problem({})

@@ -7,20 +7,103 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from structkit.commands.score import Settings, by_name
+from structkit.commands.score.scored import JUDGED, Compared, by_name, task
 from structkit.errors import UserError, flag, missing
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import input_name
-from structkit.scoring.judgements import Judgements
-from structkit.scoring.measures import Evaluation, compare, evaluate, macro, measure
-from structkit.scoring.qrels import Qrels
-from structkit.scoring.runs import read_run
+from structkit.settings import file_setting, setting
 
+if TYPE_CHECKING:
+    from structkit.scoring.judgements import Judgements
+    from structkit.scoring.measures import Evaluation
+    from structkit.scoring.qrels import Qrels
+
+DEFAULT = ("nDCG@10", "RR@10", "R@100", "Success@1", "Success@5", "Judged@10")
 BETWEEN = re.compile(r"[\s,]+(?![^()]*\))")  # names, not the parameters of one
 NONE = "none"
 
 FieldValues = dict[str, object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Compared):
+    """Score runs against judgements: means over all judged queries, with 95 % intervals.
+
+    With --task, score pairs of embeddings (structkit encode --field text_a --field text_b), or
+    trees against gold trees.
+    """
+
+    qrels: str | None = setting(
+        None,
+        "Judgements: JSONL, TREC or BEIR; `self`: the document with the query's own id.",
+        reads="self",
+        remedy=lambda: f"give {flag('qrels', 'self')} or a file of judgements",
+    )
+    measures: tuple[str, ...] = setting(
+        DEFAULT,
+        "Names as in ir_measures, with parameters as in AP(rel=2), also MRR and HitRate@k; several "
+        "are separated by blanks. Of equal scores the later id is first, also in RR@k, as in "
+        "trec_eval.",
+        metavar="NAMES",
+    )
+    queries: tuple[str, ...] = file_setting(
+        "With {qrels:self}: the queries that count.", (), group=JUDGED
+    )
+    gains: str | None = setting(
+        None,
+        "Gains of the qrels' field `label`: esci-documented (E=1,S=0.1,C=0.01,I=0), "
+        "esci-official (S and C swapped), exact (E=1, others 0), or your own; "
+        "binary: 1 for any relevance above 0.",
+        later="`relevance` itself",
+        metavar="PRESET|LABEL=VALUE,…",
+        group=JUDGED,
+    )
+    per_query: bool = setting(
+        False,
+        "One record for each run and query.",
+        excludes=("by", "compare"),
+        group=JUDGED,
+    )
+    compare: tuple[str, ...] = file_setting("", (), metavar="RUN", excludes="by")
+    by: str | None = setting(
+        None,
+        "One record for each value of this field.",
+        metavar="FIELD",
+        requires="by_records",
+        group=JUDGED,
+    )
+    by_records: tuple[str, ...] = file_setting(
+        "With {by}: file with the field, for queries or for documents.",
+        (),
+        requires="by",
+        group=JUDGED,
+    )
+    mean: bool = setting(
+        False,
+        "With {by}: the mean over its values, equally weighted.",
+        requires="by",
+        group=JUDGED,
+    )
+    passages: tuple[str, ...] = file_setting(
+        "Runs rank parts of the judged documents, and this file has them: their `doc_id` or "
+        "`path`, their `lines`. A document ranks where the first of its parts does that overlaps "
+        "the judged `start_line` to `end_line`; further ones bring nothing.",
+        (),
+        group=JUDGED,
+    )
+
+    def __post_init__(self) -> None:
+        qrels, own = flag("qrels"), flag("qrels", "self")
+        problems = {
+            f"{flag('gains')} goes with a file of {qrels}": self.qrels == "self" and self.gains,
+            f"{flag('queries')} goes with {own}": self.qrels != "self" and self.queries,
+        }
+        for problem, is_there in problems.items():
+            if is_there:
+                raise UserError(problem, "give both, or leave it out", status=2)
 
 
 def runs(settings: Settings) -> Iterator[Record]:
@@ -37,6 +120,8 @@ def runs(settings: Settings) -> Iterator[Record]:
     `passages` are records of what the runs rank, where the judgements are of the documents that
     contain them.
     """
+    from structkit.scoring.judgements import Judgements
+
     names = _measures(settings.measures)
     against = by_name(settings.compare)
     if settings.compare and len({*settings.runs, *settings.compare}) == 1:
@@ -63,6 +148,8 @@ def runs(settings: Settings) -> Iterator[Record]:
 
 def _measures(measures: Sequence[str]) -> list[str]:
     """The measures, each once; an unknown one is refused before anything is read."""
+    from structkit.scoring.measures import measure
+
     split = (name for each in measures for name in BETWEEN.split(each) if name)
     names = list(dict.fromkeys(split))
     if not names:
@@ -73,6 +160,9 @@ def _measures(measures: Sequence[str]) -> list[str]:
 
 
 def _evaluate(path: str, judgements: Judgements, measures: Sequence[str]) -> Evaluation:
+    from structkit.scoring.measures import evaluate
+    from structkit.scoring.runs import read_run
+
     run = read_run(path)
     try:
         return evaluate(*judgements.of(run), measures)
@@ -82,6 +172,8 @@ def _evaluate(path: str, judgements: Judgements, measures: Sequence[str]) -> Eva
 
 def _summary(evaluation: Evaluation, seed: int, parts: Sequence[Evaluation] = ()) -> Record:
     """Counts, means and intervals; with `parts`, the mean over these, equally weighted."""
+    from structkit.scoring.measures import macro
+
     means, low, high = macro([part.values for part in parts or [evaluation]], seed)
     record: Record = {
         "queries": len(evaluation.query_ids),
@@ -118,6 +210,8 @@ def _compare(
     run: str, evaluation: Evaluation, other_name: str, other: Evaluation, seed: int
 ) -> Iterator[Record]:
     """Paired tests over the queries that are judged for both."""
+    from structkit.scoring.measures import compare
+
     place = {query_id: row for row, query_id in enumerate(other.query_ids)}
     both = [row for row, query_id in enumerate(evaluation.query_ids) if query_id in place]
     theirs = [place[evaluation.query_ids[row]] for row in both]
@@ -184,3 +278,6 @@ def order(groups: Sequence[str]) -> list[str]:
             return float("inf"), name
 
     return sorted(set(groups), key=rank)
+
+
+COMMAND = task(runs, Settings)

@@ -6,28 +6,41 @@ Tests: tests/scoring/test_scored_trees.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
-from structkit.commands.score import Settings
-from structkit.embeddings.vectors import Numbers
-from structkit.errors import UserError, program
+from structkit.commands.score.scored import Scored, task
+from structkit.errors import UserError, flag, program
 from structkit.records.jsonl import Record, Records, parse_each, text_field
 from structkit.records.lines import input_name
-from structkit.scoring.measures import Values
-from structkit.scoring.similarity import bootstrap, ends
-from structkit.structure.trees.brackets import binarize, clean, read
-from structkit.structure.trees.shapes import balanced, left_branching, right_branching
-from structkit.structure.trees.tree import Tree
+from structkit.settings import file_setting
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from structkit.embeddings.vectors import Numbers
+    from structkit.scoring.measures import Values
+    from structkit.structure.trees.tree import Tree
+
+    Counts = NDArray[np.int64]
+
 
 Span = tuple[int, int]  # first word, end
-Counts = NDArray[np.int64]
-BASELINES = {
-    "left-branching": left_branching,
-    "right-branching": right_branching,
-    "balanced": balanced,
-}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Scored):
+    """F1 x 100 of trees with those of {gold}."""
+
+    gold: str | None = file_setting(
+        "Records with the right `tree`, by `id`.", group="With {task:trees}"
+    )
+
+    def __post_init__(self) -> None:
+        if self.gold is None:
+            problem = f"{flag('gold')} goes with {flag('task', 'trees')}"
+            raise UserError(problem, "give both, or leave it out", status=2)
 
 
 def plain_spans(tree: Tree) -> set[Span]:
@@ -35,6 +48,7 @@ def plain_spans(tree: Tree) -> set[Span]:
 
     The span of the whole sentence is left out: all trees have it.
 
+    >>> from structkit.structure.trees.brackets import read
     >>> sorted(plain_spans(read("(S (NP the (A old cat)) (VP sleeps well) .)")))
     [(0, 3), (1, 3), (3, 5)]
     """
@@ -46,6 +60,8 @@ def plain_spans(tree: Tree) -> set[Span]:
 
 def binarized_spans(tree: Tree) -> set[Span]:
     """The spans of a tree that is binarized to the right, with punctuation."""
+    from structkit.structure.trees.brackets import binarize
+
     return _inner(binarize(tree), [*range(len(tree.words) + 1)])
 
 
@@ -59,6 +75,8 @@ def agreement(
     pairs: Iterable[tuple[Tree | None, Tree]], spans: Callable[[Tree], set[Span]]
 ) -> Counts:
     """The spans that found and gold trees have in common, found and gold, (pairs, 3)."""
+    import numpy as np
+
     of_pairs = ((spans(found) if found else set(), spans(gold)) for found, gold in pairs)
     counts = [(len(ours & theirs), len(ours), len(theirs)) for ours, theirs in of_pairs]
     return np.array(counts, np.int64).reshape(-1, 3)
@@ -67,11 +85,14 @@ def agreement(
 def f1(counts: Counts) -> Values:
     """The harmonic mean of precision and recall x 100 of summed counts (…, 3); 100 without spans.
 
+    >>> from structkit.structure.trees.brackets import read
     >>> gold = read("(S (NP the (A old cat)) (VP sleeps well) .)")
     >>> found = read("(S (NP the old cat) (X (VP sleeps well) .))")
     >>> float(f1(agreement([(found, gold)], plain_spans).sum(0)))  # P 2/2, R 2/3
     80.0
     """
+    import numpy as np
+
     common, found, gold = np.moveaxis(np.asarray(counts, np.float64), -1, 0)
     total = found + gold
     return np.asarray(np.where(total, 200 * common / np.where(total, total, 1), 100.0))
@@ -89,6 +110,8 @@ def trees(settings: Settings) -> Iterator[Record]:
     `unjudged`. `_low` and `_high` are the ends of the 95 % interval, a bootstrap over the
     sentences. Errors: other words.
     """
+    from structkit.structure.trees.shapes import balanced, left_branching, right_branching
+
     assert settings.gold is not None
     gold = _trees(settings.gold)
     for name, path in settings.named_runs.items():
@@ -102,13 +125,15 @@ def trees(settings: Settings) -> Iterator[Record]:
             problem = f"no tree has the id of one in {input_name(settings.gold)}"
             raise UserError(problem, "parse the gold file itself").at(input_name(path))
         yield {"run": name, **_scores(found, gold, settings.seed)}
-    for name, shape in BASELINES.items():
+    for shape in (left_branching, right_branching, balanced):
+        name = shape.__name__.replace("_", "-")
         shaped = {id_: shape(tree.words) for id_, tree in gold.items()}
         yield {"run": name, **_scores(shaped, gold, settings.seed)}
 
 
 def _trees(path: str) -> dict[str, Tree]:
     """The cleaned trees of a file by id."""
+    from structkit.structure.trees.brackets import clean, read
 
     def tree(record: Record) -> Tree:
         return clean(read(text_field(record, "tree", f"add it with {program('parse-trees')}")))
@@ -119,6 +144,10 @@ def _trees(path: str) -> dict[str, Tree]:
 
 
 def _scores(found: Mapping[str, Tree], gold: Mapping[str, Tree], seed: int) -> Record:
+    import numpy as np
+
+    from structkit.scoring.similarity import bootstrap, ends
+
     pairs = [(found[id_], tree) for id_, tree in gold.items() if id_ in found]
     lost = [(None, tree) for id_, tree in gold.items() if id_ not in found]
     unjudged = len(found) - len(pairs)
@@ -132,3 +161,6 @@ def _scores(found: Mapping[str, Tree], gold: Mapping[str, Tree], seed: int) -> R
         low, high = ends(bootstrap(len(counts), of_draws, seed))
         scores |= {name: float(f1(counts.sum(0))), f"{name}_low": low, f"{name}_high": high}
     return scores
+
+
+COMMAND = task(trees, Settings)

@@ -1,4 +1,4 @@
-"""Score pairs of embeddings: their similarities, their space.
+"""Score the space of embeddings: alignment and uniformity.
 
 Tests: tests/scoring/test_score_tasks.py.
 """
@@ -6,46 +6,33 @@ Tests: tests/scoring/test_score_tasks.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from structkit.commands.score import Settings
-from structkit.embeddings.pairs import EmbeddingPairs, read_pairs
+from structkit.commands.score.scored import Scored, task
 from structkit.errors import UserError
 from structkit.records.jsonl import Record
 from structkit.records.lines import input_name
-from structkit.scoring.similarity import alignment, correlation, cosines, ends, uniformity
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from structkit.embeddings.pairs import EmbeddingPairs
 
 HIGH = 4.0  # gold scores above it make a positive pair, as in SimCSE on STS-B (arXiv 2104.08821)
 
 
-def similarity(settings: Settings) -> Iterator[Record]:
-    """One record for each file: Spearman x 100 of its pairs' cosines against the gold scores.
-
-    `spearman_low` and `spearman_high` are the ends of the 95 % interval; `zero` counts pairs with
-    an embedding of zeros, whose cosine is 0.
-    """
-    for name, path in settings.named_runs.items():
-        pairs = read_pairs([path])
-        gold = pairs.scores()
-        try:
-            value, draws = correlation(cosines(pairs.left, pairs.right), gold, settings.seed)
-        except UserError as error:
-            raise error.at(input_name(path)) from None
-        low, high = ends(draws)
-        zero = ~(pairs.left.any(1) & pairs.right.any(1))
-        counts = {"pairs": len(pairs), "zero": int(zero.sum())}
-        interval = {"spearman_low": 100 * low, "spearman_high": 100 * high}
-        yield {"run": name, **counts, "spearman": 100 * value, **interval}
-
-
-def space(settings: Settings) -> Iterator[Record]:
+def space(settings: Scored) -> Iterator[Record]:
     """One record for each file: alignment of its positive pairs, uniformity of its embeddings.
 
     Positive are pairs with label 1 where they have labels, with a score above `HIGH` where they
     have scores, and all of them otherwise. Uniformity is over the distinct embeddings of both
     sides. Lower is better for both (Wang and Isola 2020).
     """
+    import numpy as np
+
+    from structkit.embeddings.pairs import read_pairs
+    from structkit.scoring.similarity import alignment, uniformity
+
     for name, path in settings.named_runs.items():
         pairs = read_pairs([path])
         positive = _positive(pairs)
@@ -63,8 +50,13 @@ def space(settings: Settings) -> Iterator[Record]:
 
 
 def _positive(pairs: EmbeddingPairs) -> np.ndarray:
+    import numpy as np
+
     if "label" in pairs.records[0]:
         return np.array([label in ("1", "True") for label in pairs.labels()])
     if "score" in pairs.records[0]:
         return np.asarray(pairs.scores() > HIGH)
     return np.ones(len(pairs), bool)
+
+
+COMMAND = task(space, Scored, "alignment and uniformity.")

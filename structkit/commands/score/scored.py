@@ -1,0 +1,133 @@
+"""What all tasks of `score` share: the files that are scored, and where scores are written.
+
+Tests: tests/commands/test_score.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from structkit.command import Command
+from structkit.errors import UserError, flag, unknown
+from structkit.paths import names_of
+from structkit.records.jsonl import Record
+from structkit.records.stream import OutputOptions
+from structkit.settings import file_setting, seed_setting, setting
+
+JUDGED = "With {qrels}"
+
+
+def by_name(runs: Sequence[str]) -> dict[str, str]:
+    """Runs by the names to print for them.
+
+    >>> by_name(["runs/bm25.jsonl.gz", "-"])
+    {'bm25': 'runs/bm25.jsonl.gz', 'run': '-'}
+    """
+    return dict(zip(names_of(runs, stdin="run"), runs, strict=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """The files that are scored."""
+
+    runs: tuple[str, ...] = file_setting(
+        "Run files, JSONL or TREC ({task}: pairs, trees); stdin if none, or for -.",
+        ("-",),
+        metavar="RUNS",
+        argument=True,
+    )
+    seed: int = seed_setting()
+
+    @property
+    def named_runs(self) -> dict[str, str]:
+        """The runs by the names to print for them."""
+        return by_name(self.runs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared(Scored):
+    """Files that are scored alone, or beside others."""
+
+    compare: tuple[str, ...] = file_setting(
+        "Paired tests of every run against this one; suite: of every model on each task.",
+        (),
+        metavar="RUN",
+        group=JUDGED,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions(OutputOptions):
+    """Where scores are written, and as what."""
+
+    markdown: bool = setting(False, "A table for a README.")
+    fail_below: tuple[str, ...] = setting(
+        (),
+        "Exit with status 1 if a record's value is lower, for CI.",
+        metavar="MEASURE=VALUE",
+        parse=lambda text: "=".join(map(str, limit_of(text))),
+    )
+
+
+def limit_of(text: str) -> tuple[str, float]:
+    """The measure and its lowest value in `MEASURE=VALUE`.
+
+    >>> limit_of("P(rel=2)@1=0.5")
+    ('P(rel=2)@1', 0.5)
+    """
+    name, _, number = text.rpartition("=")
+    try:
+        lowest = float(number) if name else math.nan
+    except ValueError:
+        lowest = math.nan
+    if math.isnan(lowest):
+        problem = f"{flag('fail_below', text)} is not MEASURE=VALUE"
+        raise UserError(problem, "write it as nDCG@10=0.6", status=2)
+    return name, lowest
+
+
+def check_limit(records: Sequence[Record], name: str, lowest: float) -> None:
+    """Errors: a record has a lower value of a measure, or none has the measure."""
+    values = [{each["measure"]: each["value"]} if "measure" in each else each for each in records]
+    if not any(name in each for each in values):
+        known = {key for each in values for key, value in each.items() if isinstance(value, float)}
+        ends = {f"{key}_{end}" for key in known for end in ("low", "high")}
+        raise unknown("measure", name, known - ends)
+    lower = [
+        place for place, each in enumerate(values) if name in each and not each[name] >= lowest
+    ]
+    if lower:
+        least = min(lower, key=lambda place: values[place][name])
+        texts = {key: text for key, text in records[least].items() if isinstance(text, str)}
+        of = (f"{key} {text}" for key, text in texts.items() if key != "measure")
+        problem = f"{name} is {values[least][name]:.6g}, below {lowest:g}"
+        raise UserError(f"{', '.join(of)}: {problem}", "")
+
+
+def task(
+    work: Callable[[Any], Iterator[Record]], settings: type[Scored], about: str = ""
+) -> Command:
+    """The command of a task, whose scores are written."""
+    return Command(work, settings, partial(_write, work), also=(TableOptions,), about=about)
+
+
+def _write(
+    work: Callable[[Any], Iterator[Record]], settings: Scored, options: TableOptions
+) -> None:
+    from structkit.records.table import write_drawn
+
+    def draw(records: list[Record], width: int | None) -> str:
+        from structkit.commands.score.table import table
+
+        return table(records, options.markdown, width)
+
+    records: Iterable[Record] = work(settings)
+    if options.fail_below:
+        records = kept = list(records)
+    write_drawn(records, options.output, draw, always=options.markdown)
+    for text in options.fail_below:
+        check_limit(kept, *limit_of(text))
