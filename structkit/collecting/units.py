@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from operator import itemgetter
 
 from structkit.collecting.chunks import cut
 from structkit.collecting.encodings import decode
@@ -142,17 +143,20 @@ def _chunks(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
     lines = _lines_of(text)
     root = program.tree.root_node if program else None
     definitions = program.definitions if program else []
-    tops = [each.top for each in definitions] if units.symbols else []
+    starts = [each.top if units.symbols else each.row for each in definitions]
+    coming = sorted(zip(starts, definitions, strict=True), key=itemgetter(0))[::-1]
+    here: list[tuple[int, Definition]] = []  # those with a line in the chunk
     for first, end in cut(lines, root, units.chunk_chars):
+        here = [each for each in here if first <= each[1].end_row]
+        while coming and coming[-1][0] < end:
+            here.append(coming.pop())
         unit: Record = {"lines": [first + 1, end]}
         if program:
-            unit["scope"] = _scope(definitions, first)
-            unit["names"] = [each.path for each in definitions if first <= each.row < end]
+            unit["scope"] = _scope([each for _, each in here], first)
+            unit["names"] = [each.path for _, each in here if first <= each.row < end]
             if units.symbols:
                 unit["symbols"] = [
-                    (each.path, top + 1, each.signature + 1, each.end_row + 1)
-                    for each, top in zip(definitions, tops, strict=True)
-                    if top < end and first <= each.end_row
+                    (each.path, top + 1, each.signature + 1, each.end_row + 1) for top, each in here
                 ]
         code = "".join(lines[first:end]).rstrip("\r\n")
         yield BY_LINES, {**unit, FIELDS[kind.name]: code}

@@ -91,10 +91,8 @@ class Definition:
     def top(self) -> int:
         """Its first row with the comments that stand directly before it."""
         top = self.whole.start_point.row
-        for each in _before(self.whole):
-            before = each.prev_sibling
-            alone = before is None or last_row(before) < each.start_point.row
-            if not alone or last_row(each) < top - 1 or not _leads(each):
+        for each in self.leading[0]:
+            if last_row(each) < top - 1 or not _leads(each):
                 break
             top = each.start_point.row
         return min(top, self.row)
@@ -339,6 +337,11 @@ class Program:
         text = self.data[start:end].decode("utf-8", "replace")
         return " ".join(text.split())[:LONGEST]
 
+    def _follows_text(self, place: int) -> bool:
+        """Whether the line before that of a place has some: siblings take long to look up."""
+        end = max(self.data.rfind(b"\n", 0, place), 0)
+        return bool(self.data[self.data.rfind(b"\n", 0, end) + 1 : end].strip())
+
     def _definition(
         self,
         node: tree_sitter.Node,
@@ -358,7 +361,9 @@ class Program:
         ):
             whole = around
         comments = outline.comments
-        leading: Leading = ([], None) if comments.inside else comments.leading(whole)
+        leading: Leading = ([], None)
+        if not comments.inside or self._follows_text(whole.start_byte):
+            leading = comments.leading(whole)
         first = comments.first(leading[0], whole)
         if is_function:
             receiver = node.child_by_field_name(outline.receiver) if outline.receiver else None
