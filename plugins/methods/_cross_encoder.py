@@ -82,6 +82,7 @@ class CrossEncoderTraining(TrainingModule):
         binary: bool,
     ) -> None:
         super().__init__(settings)
+        self.rounds = True
         if settings.checkpointing:
             recompute_layers(encoder.model)
         self.binary = binary

@@ -52,6 +52,7 @@ def compare(method, settings, file, folder):
     records = read(Path(file))
     embeddings, encoding = encoded(folder / "gpu", records, gpu=True)
     same, _ = encoded(folder / "gpu", records, gpu=False)
+    coarse, _ = encoded(folder / "gpu", records, gpu=True, dtype="bf16")
     return {
         "losses": losses,
         "expected": expected,
@@ -62,6 +63,7 @@ def compare(method, settings, file, folder):
         "kernels": counts.kernels,
         "encoding": {"waits": encoding.waits, "copies": encoding.copies},
         "difference": float(np.abs(embeddings - same).max()),
+        "coarse": float(np.abs(coarse - same).max()),
         "largest": float(np.abs(same).max()),
     }
 

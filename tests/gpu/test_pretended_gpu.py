@@ -33,24 +33,24 @@ BERT = {**ENCODER, "architecture": "bert"}
 WORD_MODEL = {"batch_size": 8, "minimum_count": 1, "embedding_size": 20}
 # method, settings, and how often a step may wait for the GPU
 CASES = {
-    "contrastive": ("contrastive", BERT, 5),
-    "contrastive in bf16 and chunks": ("contrastive", {**BERT, "bf16": True, "chunk_size": 3}, 19),
-    "santa": ("santa", ENCODER, 19),
-    "santa in bf16 and chunks": ("santa", {**ENCODER, "bf16": True, "chunk_size": 3}, 57),
+    "contrastive": ("contrastive", BERT, 1),
+    "contrastive in bf16 and chunks": ("contrastive", {**BERT, "bf16": True, "chunk_size": 3}, 1),
+    "santa": ("santa", ENCODER, 8),
+    "santa in bf16 and chunks": ("santa", {**ENCODER, "bf16": True, "chunk_size": 3}, 16),
     "santa without entities": (
         "santa",
         {**BERT, "pooling": "cls", "entity_weight": 0.0, "document_length": 24},
-        8,
+        2,
     ),
-    "seal": ("seal", ENCODER, 30),
-    "seal with mcls": ("seal", {**BERT, "pooling": "mcls", "mcls_every": 4}, 30),
+    "seal": ("seal", ENCODER, 2),
+    "seal with mcls": ("seal", {**BERT, "pooling": "mcls", "mcls_every": 4}, 2),
     "strae": ("strae", WORD_MODEL, 1),
     "self-strae": ("self-strae", WORD_MODEL, 2),
     "self-strae-plus": ("self-strae-plus", {**WORD_MODEL, "embedding_size": 32}, 4),
-    "banyan": ("banyan", {**WORD_MODEL, "embedding_size": 128}, 10),
+    "banyan": ("banyan", {**WORD_MODEL, "embedding_size": 128}, 9),
     "iornn": ("iornn", WORD_MODEL, 1),
     "tree-lstm": ("tree-lstm", WORD_MODEL, 1),
-    "roberta": ("roberta", WORD_MODEL, 5),
+    "roberta": ("roberta", WORD_MODEL, 4),
 }
 
 
@@ -119,6 +119,7 @@ def test_a_gpu_computes_what_the_cpu_does(results, name):
     near = 1e-3 if settings.get("bf16") else 1e-5
     assert found["expected"] == pytest.approx(found["losses"], rel=near)
     assert found["difference"] <= 1e-5 * found["largest"]
+    assert found["coarse"] <= 2e-2 * found["largest"]
     assert len(found["waits"]) == 2
     for step in found["waits"]:
         assert sum(step.values()) <= most, step

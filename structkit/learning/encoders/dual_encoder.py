@@ -63,6 +63,7 @@ class DualEncoder(TrainingModule, Generic[B]):
     """
 
     settings: EncoderSettings
+    rounds = True  # but not the products of the loss
 
     def __init__(self, settings: EncoderSettings, encoder: Encoder, negatives: int) -> None:
         super().__init__(settings)

@@ -7,6 +7,7 @@ Tests: tests/learning/encoders/test_encoders.py.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
@@ -37,6 +38,8 @@ from structkit.learning.encoders.models import (
 from structkit.learning.encoders.packing import MODELS, Packed, pack
 from structkit.learning.encoders.poolings import (
     Tokens,
+    attention_mask,
+    by_tokens,
     is_pooling,
     pad,
     pool,
@@ -70,6 +73,7 @@ from structkit.structure.html.tags import TAG_TOKENS
 
 KEPT = ("include_prompt", "lower_case", "similarity", "dimensions")  # from start to end
 PIECE = 16  # texts that a CPU computes at a time
+GPU_PIECE = 8192  # padded tokens that a GPU computes at a time: enough to keep it busy
 
 
 def hidden_states_of(model: Any, tokens: Tokens, pooling: str) -> Tensor:
@@ -83,8 +87,11 @@ def hidden_states_of(model: Any, tokens: Tokens, pooling: str) -> Tensor:
         reader = model.get_encoder()
     else:
         reader = model
-    output = reader(input_ids=tokens.ids, attention_mask=tokens.mask)
-    hidden_states: Tensor = output.last_hidden_state
+    mask = attention_mask(model, tokens.mask, tokens.ids.shape[1])
+    # a decoder would keep the keys and values of all layers, for tokens that never follow
+    kept = "use_cache" in inspect.signature(reader.forward).parameters
+    cache = {"use_cache": False} if kept else {}
+    hidden_states: Tensor = reader(input_ids=tokens.ids, attention_mask=mask, **cache)[0]
     return hidden_states
 
 
@@ -202,24 +209,29 @@ class Encoder(TokenModel, TorchModel):
     def in_pieces(self, tokens: Tokens, compute: Callable[[Tensor, Tokens], Tensor]) -> Tensor:
         """What `compute(rows, piece)` makes of the texts, in their order, (batch, dim).
 
-        In pieces of about equal lengths a CPU computes little padding and stays in its cache.
+        In pieces of about equal lengths there is little padding, and a CPU stays in its cache.
         """
-        rows = tokens.mask.sum(1).argsort(stable=True)  # (batch,)
-        if self.device.type != "cpu" or len(rows) <= PIECE:
-            return compute(torch.arange(len(rows), device=self.device), tokens)
-        with self.packed.of_batch(tokens.ids) if self.packed else nullcontext():
+        rows = tokens.lengths.argsort(stable=True)  # (batch,)
+        if self.device.type == "cpu":
             pieces = torch.split(rows, PIECE)
+        else:
+            pieces = by_tokens(tokens.lengths, GPU_PIECE)
+        if len(pieces) == 1:
+            return compute(torch.arange(len(rows)), tokens)
+        with self.packed.of_batch(tokens.ids) if self.packed else nullcontext():
             computed = [compute(piece, tokens.shortened(piece)) for piece in pieces]
         return torch.cat(computed)[rows.argsort()]
 
     def pooled(self, hidden_states: Tensor, tokens: Tokens) -> Tensor:
         """The embeddings of given states, (batch, dim)."""
-        mask = tokens.mask
+        mask, decodes = tokens.mask, self.pooling == "first-decoder-token"
+        if not decodes and next(self.model.parameters()).dtype == torch.bfloat16:
+            hidden_states = hidden_states.float()  # for sums over long texts, and the head
         if self.pooling == "mcls":
             embeddings = pool_mcls(
                 hidden_states, mask, self.mcls_every, len(self.tokenizing.closing)
             )
-        elif self.pooling == "first-decoder-token":
+        elif decodes:
             embeddings = pool_first_decoder_token(self.model, hidden_states, mask)
         else:
             embeddings = pool(self.pooling, hidden_states, mask, tokens.counted)
@@ -227,8 +239,9 @@ class Encoder(TokenModel, TorchModel):
 
     def finish(self, pooled: Tensor) -> Tensor:
         """Pooled states after the head, and of length 1 if the model says so."""
-        embeddings: Tensor = pooled if self.head is None else self.head(pooled)
-        embeddings = embeddings.float()
+        if self.head is not None:
+            pooled = self.head(pooled.float() if pooled.dtype == torch.bfloat16 else pooled)
+        embeddings = pooled.float()
         return functional.normalize(embeddings, dim=-1) if self.normalize else embeddings
 
     def metadata(self) -> Record:

@@ -18,9 +18,9 @@ from typing import Protocol, TypeVar
 import torch
 from torch import Tensor, nn
 
-from structkit.learning.encoders.poolings import Tokens
+from structkit.learning.encoders.poolings import Tokens, by_tokens
 from structkit.learning.encoders.settings import EncoderSettings
-from structkit.learning.training.devices import gather_rows, total
+from structkit.learning.training.devices import exact_products, gather_rows, total
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,19 @@ class LocalTexts:
     total: int
 
     def chunks(self, size: int) -> Iterator[Tensor]:
-        """The places of the texts: at most `size` at a time, shortest first; 0: all at once."""
+        """The places of the texts: at most `size` at a time, shortest first; 0: all at once.
+
+        A GPU takes more of them where they are shorter than the longest: as many padded tokens.
+        """
         if self.tokens is None:
             return
-        if size:
-            yield from torch.split(self.tokens.mask.sum(1).argsort(stable=True), size)
+        lengths = self.tokens.lengths
+        if size and self.tokens.ids.device.type == "cpu":
+            yield from torch.split(lengths.argsort(stable=True), size)
+        elif size:
+            yield from by_tokens(lengths, size * int(lengths.max()))
         else:
-            yield torch.arange(len(self.tokens.ids), device=self.tokens.ids.device)
+            yield torch.arange(len(lengths))
 
 
 class Batch(Protocol):
@@ -104,11 +110,14 @@ class Random:
         self.device = device
         self.cpu = torch.get_rng_state()
         self.cuda = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
+        self.mps = torch.mps.get_rng_state() if device.type == "mps" else None
 
     def restore(self) -> None:
         torch.set_rng_state(self.cpu)
         if self.cuda is not None:
             torch.cuda.set_rng_state(self.cuda, self.device)
+        if self.mps is not None:
+            torch.mps.set_rng_state(self.mps)
 
 
 @dataclass(frozen=True)
@@ -130,10 +139,11 @@ def backward(module: Embedding[B], inputs: B) -> dict[str, float]:
     embeddings = {
         name: _all(module.width, pieces, name, each, device) for name, each in texts.items()
     }
-    # the scores are divided by a temperature: bfloat16 would be too coarse for them
-    loss, parts = module.objective(inputs, embeddings)
-    if loss.requires_grad:
-        loss.backward()  # type: ignore[no-untyped-call]
+    # the scores are divided by a temperature: bfloat16 or TF32 would be too coarse for them
+    with exact_products(device):
+        loss, parts = module.objective(inputs, embeddings)
+        if loss.requires_grad:
+            loss.backward()  # type: ignore[no-untyped-call]
     _through(module, inputs, pieces, embeddings, texts, device)
     return _numbers(module, loss, parts, pieces)
 

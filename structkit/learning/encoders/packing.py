@@ -52,7 +52,7 @@ class Packed:
         nothing else.
         """
         real = tokens.mask.bool()
-        lengths = tokens.mask.sum(1)  # (batch,)
+        lengths = tokens.lengths  # (batch,)
         hidden_states = self._embedded(tokens, real)  # (tokens, dim)
         runs = equal_lengths(lengths.tolist())
         *layers, last = self.model.encoder.layer

@@ -18,23 +18,30 @@ from torch import Tensor
 class Tokens:
     """A batch of token ids and its mask, both (batch, length); the mask is 1 on real tokens.
 
-    `counted` is 1 on the tokens that a pooling counts, where these are not all real ones.
+    `counted` is 1 on the tokens that a pooling counts, where these are not all real ones. `known`
+    is the real tokens of each text, (batch,), on the CPU.
     """
 
     ids: Tensor
     mask: Tensor
     counted: Tensor | None = None
+    known: Tensor | None = None
+
+    @property
+    def lengths(self) -> Tensor:
+        """The real tokens of each text, (batch,), on the CPU: reading them waits for no GPU."""
+        return self.mask.sum(1).cpu() if self.known is None else self.known
 
     def to(self, device: torch.device) -> Tokens:
         counted = None if self.counted is None else self.counted.to(device)
-        return Tokens(self.ids.to(device), self.mask.to(device), counted)
+        return Tokens(self.ids.to(device), self.mask.to(device), counted, self.lengths)
 
     def shortened(self, rows: Tensor) -> Tokens:
-        """Some rows, only as wide as their longest text."""
-        mask = self.mask[rows]
-        width = int(mask.sum(1).max())
-        counted = None if self.counted is None else self.counted[rows, :width]
-        return Tokens(self.ids[rows, :width], mask[:, :width], counted)
+        """Some rows, which are on the CPU, only as wide as their longest text."""
+        lengths = self.lengths[rows]
+        width, there = int(lengths.max()), rows.to(self.ids.device)
+        counted = None if self.counted is None else self.counted[there, :width]
+        return Tokens(self.ids[there, :width], self.mask[there, :width], counted, lengths)
 
 
 def pad(ids: Sequence[Sequence[int]], padding: int, skipped: Sequence[int] = ()) -> Tokens:
@@ -49,7 +56,43 @@ def pad(ids: Sequence[Sequence[int]], padding: int, skipped: Sequence[int] = ())
     counted = None
     if any(skipped):
         counted = mask * (torch.arange(width) >= torch.tensor(skipped)[:, None])
-    return Tokens(torch.tensor(rows), mask, counted)  # (batch, length) each
+    return Tokens(torch.tensor(rows), mask, counted, mask.sum(1))  # (batch, length) each
+
+
+def by_tokens(lengths: Tensor, budget: int) -> tuple[Tensor, ...]:
+    """The places of texts of these lengths, shortest first, in pieces of so many padded tokens.
+
+    A longer text is a piece by itself.
+
+    >>> [each.tolist() for each in by_tokens(torch.tensor([5, 1, 2, 9]), 6)]
+    [[1, 2], [0], [3]]
+    """
+    rows = lengths.argsort(stable=True)
+    sizes: list[int] = []
+    for length in lengths[rows].tolist():
+        if sizes and (sizes[-1] + 1) * length <= budget:
+            sizes[-1] += 1
+        else:
+            sizes.append(1)
+    return torch.split(rows, sizes)
+
+
+# to which a mask of all pairs of tokens means no more than one of tokens
+ANY_MASK = ("bert", "camembert", "roberta", "t5", "xlm-roberta")
+
+
+def attention_mask(model: Any, mask: Tensor, asking: int) -> Tensor:
+    """The mask for a model of transformers, in which `asking` tokens look at those of `mask`.
+
+    On a GPU it is of all pairs of tokens where the model takes these, (batch, 1, asking, length):
+    transformers would wait for the GPU to see whether there is any padding.
+    """
+    config = model.config
+    if mask.device.type == "cpu" or config.model_type not in ANY_MASK:
+        return mask
+    if config._attn_implementation != "sdpa":
+        return mask
+    return mask.bool()[:, None, None].expand(-1, 1, asking, -1)
 
 
 def decoder_states(model: Any, decoder_ids: Tensor, hidden_states: Tensor, mask: Tensor) -> Tensor:
@@ -57,7 +100,7 @@ def decoder_states(model: Any, decoder_ids: Tensor, hidden_states: Tensor, mask:
     output = model.get_decoder()(
         input_ids=decoder_ids,
         encoder_hidden_states=hidden_states,
-        encoder_attention_mask=mask,
+        encoder_attention_mask=attention_mask(model, mask, decoder_ids.shape[1]),
         use_cache=False,
     )
     result: Tensor = output.last_hidden_state

@@ -32,6 +32,7 @@ from structkit.learning.folders import spoiled
 from structkit.learning.training.devices import (
     chosen_device,
     fastest_matmul,
+    lacks_memory,
     matmul,
 )
 from structkit.learning.training.torch_model import TorchModel
@@ -51,9 +52,13 @@ class TorchEngine:
     name = "torch"
 
     def __init__(self, model: TorchModel, device: str | None, dtype: str) -> None:
-        self.model = model.to(chosen_device(device))
-        self.on_cpu = self.model.device.type == "cpu"
-        self.dtype = dtype
+        there = chosen_device(device)
+        self.on_cpu, self.dtype = there.type == "cpu", dtype
+        self.native = isinstance(model, Encoder) and dtype == "bf16" and not self.on_cpu
+        if self.native:
+            model.model.to(torch.bfloat16)  # before the move: the GPU never holds all in float32
+        self.model = model.to(there)
+        self.room = 1 << 62  # padded tokens that are known to fit into memory, at most
         self.batch_tokens = CPU_BATCH_TOKENS if self.on_cpu else GPU_BATCH_TOKENS
         self.precision: str | None = None
         self.truncation = model.truncation
@@ -70,10 +75,38 @@ class TorchEngine:
         return cls(model, device, dtype), metadata
 
     def embeddings(self, inputs: Sequence[Any]) -> Vectors:
-        """The embeddings of some inputs, computed together, (inputs, dim)."""
-        model, bf16 = self.model, self.dtype == "bf16"
+        """The embeddings of some inputs, computed together, (inputs, dim).
+
+        Where memory is too small, half of them are computed at a time. Errors: one is too large.
+        """
+        longest = max(1, *map(len, inputs))
+        size = min(len(inputs), max(1, self.room // longest))
+        while (embedded := self._in_parts(inputs, size)) is None:
+            if size == 1:
+                problem = f"there is not enough memory for a text of {longest:,} tokens"
+                raise UserError(problem, f"lower {flag('length')}, or use a smaller model")
+            size = -(-size // 2)
+            self.room = size * longest
+            say(f"there is not enough memory: {self.room:,} tokens are computed at a time")
+        return embedded
+
+    def _in_parts(self, inputs: Sequence[Any], size: int) -> Vectors | None:
+        """The embeddings, of so many inputs at a time; None where memory is too small."""
+        try:
+            parts = [inputs[at : at + size] for at in range(0, len(inputs), size)]
+            return np.concatenate([self._embed(part) for part in parts])
+        except (MemoryError, RuntimeError) as error:
+            if not lacks_memory(error):
+                raise
+        if self.model.device.type == "cuda":
+            torch.cuda.empty_cache()  # pieces of other sizes
+        return None
+
+    def _embed(self, inputs: Sequence[Any]) -> Vectors:
+        model, bf16 = self.model, self.dtype == "bf16" and not self.native
         if self.precision is None:  # the fastest here, found once
-            self.precision = fastest_matmul() if self.on_cpu else "highest"
+            rounds = "high" if isinstance(model, Encoder) else "highest"
+            self.precision = fastest_matmul() if self.on_cpu else rounds
             if bf16 and isinstance(model, Encoder):
                 # autocast would cast them for every batch: a sixth of the time
                 for part in model.modules():

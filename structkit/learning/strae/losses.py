@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from structkit.learning.training.autograd import BLOCK, workspace
+from structkit.learning.training.autograd import block_size, workspace
 
 KEPT = 256 << 20  # bytes of exponentials kept between two sweeps; beyond it they are recomputed
 SHORT = 1e-8  # shorter vectors are not scaled up to length 1
@@ -90,7 +90,7 @@ class Scores:
         self.up, self.down, self.scale, self.same = up, down, scale, same
         self.columns = (down * scale).T.contiguous()  # (E, nodes)
         nodes = len(up)
-        step = max(16, BLOCK // nodes)
+        step = max(16, block_size(up.device) // nodes)
         self.blocks = [slice(first, min(first + step, nodes)) for first in range(0, nodes, step)]
         self.keep = keep and nodes * nodes * up.element_size() <= KEPT
         self.memory = workspace(nodes * (nodes if self.keep else min(step, nodes)), up)

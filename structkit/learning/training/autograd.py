@@ -7,15 +7,16 @@ gradients together with the loss; dropout takes four draws of each random number
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-BLOCK = 400_000  # scores in a block: it stays in the cache
+BLOCK = 400_000  # scores in a block: it stays in a CPU's cache
+GPU_BLOCK = 16 * BLOCK  # a GPU has more to do at a time
 STEEP = 40.0  # the exponential of a smaller score neither overflows nor vanishes
 
 
@@ -55,7 +56,7 @@ class _CrossEntropy(torch.autograd.Function):
         to_columns = torch.zeros_like(columns)
         to_bias = torch.zeros_like(bias) if bias is not None and ctx.needs_input_grad[2] else None
         bound = _bound(vectors, table, bias)
-        parts = _parts(len(vectors), len(table))
+        parts = _parts(len(vectors), len(table), block_size(vectors.device))
         memory = workspace(parts[0].stop * len(table), vectors)
         for part in parts:
             rows = part.stop - part.start
@@ -98,13 +99,20 @@ class _CrossEntropy(torch.autograd.Function):
 
 
 def _bound(vectors: Tensor, table: Tensor, bias: Tensor | None) -> float:
-    """No score of the vocabulary is farther from 0 than this."""
+    """No score of the vocabulary is farther from 0 than this; a GPU is not waited for."""
+    if vectors.device.type != "cpu":
+        return math.inf
     longest = vectors.norm(dim=1).max() * table.norm(dim=1).max()
     return float(longest if bias is None else longest + bias.abs().max())
 
 
-def _parts(rows: int, words: int) -> list[slice]:
-    step = max(16, 10 * BLOCK // words)
+def block_size(device: torch.device) -> int:
+    """The scores in a block that a device computes fast."""
+    return BLOCK if device.type == "cpu" else GPU_BLOCK
+
+
+def _parts(rows: int, words: int, block: int) -> list[slice]:
+    step = max(16, 10 * block // words)
     return [slice(first, min(first + step, rows)) for first in range(0, rows, step)]
 
 
@@ -127,7 +135,7 @@ SPAN = 1 << 16  # the share that is dropped is rounded to 16 bits
 
 def draw_kept(shape: Sequence[int], dropout: float, device: torch.device) -> tuple[Tensor, float]:
     """Which numbers dropout keeps, of the given shape and 0 or 1 of 8 bits, and their factor."""
-    count = prod(shape)
+    count = math.prod(shape)
     bits = torch.empty(-(-count // 4), dtype=torch.int64, device=device)
     draws = bits.random_(-(1 << 63), None).view(torch.int16)[:count].view(*shape)
     dropped = min(round(dropout * SPAN), SPAN - 1)

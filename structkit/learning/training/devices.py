@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 import torch
@@ -29,7 +29,11 @@ ASKED = re.compile(r"[Tt]ried to allocate ([\d.]+ \w+)")
 
 def chosen_device(name: str | None = None) -> torch.device:
     """The device of that name, or the fastest one available."""
-    return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if name:
+        return torch.device(name)
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
 
 
 def check_gpus(count: int) -> None:
@@ -114,6 +118,11 @@ def matmul(precision: str) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
+def exact_products(device: torch.device) -> AbstractContextManager[None]:
+    """Have a GPU multiply float32 exactly, where elsewhere it may round to TF32."""
+    return nullcontext() if device.type == "cpu" else matmul("highest")
+
+
 T = TypeVar("T")
 
 
@@ -133,14 +142,16 @@ def started_by_torchrun() -> bool:
 
 
 def working_processes(count: int, batch: int) -> int:
-    """How many of `count` processes have work: a core and a record of the batch for each.
+    """How many of `count` processes have work: a GPU or core, and a record, for each.
 
     >>> working_processes(1, 32), working_processes(99, 1)
     (1, 1)
     """
-    processes = min(count, batch, cores())
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    processes = min(count, batch, gpus or cores())
     if processes < count:
-        reason = f"{batch:,} records in a batch, {cores()} cores"
+        reason = f"{batch:,} records in a batch, "
+        reason += f"{gpus} GPUs" if gpus else f"{cores()} cores"
         say(f"{flag('nproc', count)} becomes {processes}: {reason}")
     return processes
 
@@ -169,7 +180,8 @@ def total(value: float) -> float:
     """The sum of a number over all processes."""
     if ranks() == 1:
         return value
-    numbers = torch.tensor([value], dtype=torch.float64, device=chosen_device())
+    device = chosen_device() if torch.cuda.is_available() else None  # gloo adds up on the CPU
+    numbers = torch.tensor([value], dtype=torch.float64, device=device)
     distributed.all_reduce(numbers)
     return float(numbers.item())
 

@@ -155,9 +155,8 @@ def join(call: Callable[[], Any]) -> Any:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     if sys.platform == "linux" and os.environ["MASTER_ADDR"].startswith(LOOPBACK):
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # one machine, whatever its name
-    backend = "nccl" if torch.cuda.is_available() else "gloo"
     try:
-        distributed.init_process_group(backend, timeout=timedelta(hours=2))
+        distributed.init_process_group(**group_options())
         result = call()
         distributed.barrier()
         distributed.destroy_process_group()
@@ -172,7 +171,20 @@ def join(call: Callable[[], Any]) -> Any:
         ) from error
 
 
+def group_options() -> dict[str, Any]:
+    """How processes exchange numbers.
+
+    Gloo sees at once that another process has ended; NCCL only waits until the time is over.
+    """
+    if not torch.cuda.is_available():
+        return {"backend": "gloo", "timeout": timedelta(hours=2)}
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    return {"backend": "nccl", "timeout": timedelta(minutes=10), "device_id": device}
+
+
 def _by_others(error: BaseException) -> bool:
     """Whether an exchange between processes failed: then another one has ended."""
+    if isinstance(error, distributed.DistError):
+        return "ncclInvalidUsage" not in str(error)  # as where two processes have one GPU
     innermost = traceback.extract_tb(error.__traceback__)[-1].filename
     return Path(innermost).is_relative_to(Path(distributed.__file__).parent)

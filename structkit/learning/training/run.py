@@ -51,6 +51,7 @@ from structkit.records.stream import Rejects, Stream
 from structkit.version import __version__
 
 CARD, COMMAND_LINE = "README.md", Surface()
+OF_GPU = "a GPU adds gradients up in any order"
 SNIPPET = """With sentence-transformers:
 
 ```python
@@ -258,6 +259,7 @@ class Training:
                     trainer.log.write(target)
                 for message in truncation.messages():
                     say(message)
+        why = DIFFERENCE if chosen_device().type == "cpu" else OF_GPU
         return {
             "steps": trainer.step,
             "records": len(spool),
@@ -268,7 +270,7 @@ class Training:
             "truncated": {kind: truncation.truncated[kind] for kind in truncation.texts},
             "texts": dict(truncation.texts),
             "seconds_per_step": round(trainer.seconds, 4),
-            **({"bits": f"may differ in an equal run: {DIFFERENCE}"} if DIFFERENCE else {}),
+            **({"bits": f"may differ in an equal run: {why}"} if why else {}),
             "before": trainer.before,
         }
 

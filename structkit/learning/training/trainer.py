@@ -53,6 +53,7 @@ class TrainingModule(nn.Module):
     computes the gradients of its share of a batch, and the engine adds them up.
     """
 
+    rounds = False  # whether products on a GPU may round float32 to TF32, which is far faster
     seen = 0  # records that it learned from before the first step, each as often as it was read
 
     def __init__(self, settings: Method) -> None:
@@ -106,7 +107,8 @@ class Trainer:
     """One run of a module over a spool.
 
     All randomness of a step is keyed by its number, so that a resumed run needs no more than the
-    module's and the optimizer's state to continue bit for bit.
+    module's and the optimizer's state to continue: on a CPU bit for bit, on a GPU but for the
+    order in which gradients are added up.
     """
 
     def __init__(
@@ -151,7 +153,7 @@ class Trainer:
     def _matmul(self) -> str:
         """The precision of float32 products, the same in all processes."""
         if next(self.module.parameters()).device.type != "cpu":
-            return torch.get_float32_matmul_precision()
+            return "high" if self.module.rounds else "highest"
         medium = total(rank() == 0 and fastest_matmul() == "medium") > 0
         return "medium" if medium else "highest"
 
@@ -300,6 +302,7 @@ class HeldOut:
         vars(module.truncation).update(counted)  # held-out texts do not count as training texts
         sizes = list(map(len, self.batches))
         loss = sum(map(math.prod, zip(losses, sizes, strict=True))) / sum(sizes)
+        loss = total(loss if rank() == 0 else 0.0)  # all keep the same model
         self.losses.append(loss)
         if loss < self.best:
             self.best, self.best_step = loss, steps
