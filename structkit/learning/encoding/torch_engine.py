@@ -52,10 +52,13 @@ class TorchEngine:
     name = "torch"
 
     def __init__(self, model: TorchModel, device: str | None, dtype: str) -> None:
+        if dtype == "bf16" and not isinstance(model, Encoder):
+            say("only transformers compute in bfloat16; this model computes in float32")
+            dtype = "fp32"
         there = chosen_device(device)
         self.on_cpu, self.dtype = there.type == "cpu", dtype
-        self.native = isinstance(model, Encoder) and dtype == "bf16" and not self.on_cpu
-        if self.native:
+        self.native = dtype == "bf16" and not self.on_cpu
+        if isinstance(model, Encoder) and self.native:
             model.model.to(torch.bfloat16)  # before the move: the GPU never holds all in float32
         self.model = model.to(there)
         self.room = 1 << 62  # padded tokens that are known to fit into memory, at most
@@ -107,7 +110,7 @@ class TorchEngine:
         if self.precision is None:  # the fastest here, found once
             rounds = "high" if isinstance(model, Encoder) else "highest"
             self.precision = fastest_matmul() if self.on_cpu else rounds
-            if bf16 and isinstance(model, Encoder):
+            if bf16:
                 # autocast would cast them for every batch: a sixth of the time
                 for part in model.modules():
                     if type(part) is nn.Linear:

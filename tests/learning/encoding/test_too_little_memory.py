@@ -81,3 +81,9 @@ def test_other_faults_stay_what_they_are():
     with pytest.raises(RuntimeError, match="illegal memory access"):
         TorchEngine(model, "cpu", "fp32").embeddings(rows(4))
     assert [] == model.sizes
+
+
+def test_a_model_without_a_transformer_stays_exact(capsys):
+    engine = TorchEngine(Sums(room=100), "cpu", "bf16")
+    assert "fp32" == engine.dtype and "computes in float32" in capsys.readouterr().err
+    assert [[3 * 257.0]] == engine.embeddings([[257] * 3]).tolist()
