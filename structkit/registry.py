@@ -188,7 +188,7 @@ def takes(kind: type, flag: str) -> bool:
     return flag in {each.name for each in fields(kind)}
 
 
-def configured(
+def configure(
     kind: type[Configurable], name: str, flags: Mapping[str, Any], *, status: int = 2
 ) -> Configurable:
     """The plugin with these flags; one that it does not take, or that is missing, raises."""

@@ -115,8 +115,8 @@ class Conversion:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.source = FormatParts.named(settings.from_, settings.split)
-        self.target = FormatParts.named(settings.to, settings.split)
+        self.source = FormatParts.load(settings.from_, settings.split)
+        self.target = FormatParts.load(settings.to, settings.split)
         self.kind = f"part of {self.source.name} that {self.target.name} can hold"
         self.common = [
             name
@@ -135,7 +135,7 @@ class Conversion:
             parts = self._inside(files[0], part)
         else:
             if not part:
-                part, rows = self.source.opened(files, self.common)
+                part, rows = self.source.open(files, self.common)
                 if part not in self.common:
                     raise unknown(self.kind, part, self.common)
             parts = {part: list(files)}

@@ -24,7 +24,7 @@ BATCH = 256
 
 def usual_factor(settings: Settings) -> str:
     """right; balanced for ast and dom"""
-    return settings.configured.factor
+    return settings.parser_plugin.factor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,23 +62,23 @@ class Settings:
     seed: int = seed_setting()
 
     def __post_init__(self) -> None:
-        self.configured  # noqa: B018 a flag that the parser does not take is wrong usage
+        self.parser_plugin  # noqa: B018 a flag that the parser does not take is wrong usage
 
     @cached_property
-    def configured(self) -> plugin.Parser:
+    def parser_plugin(self) -> plugin.Parser:
         """The parser, with those flags that are set; one that it does not take raises."""
         kind: type[plugin.Parser] = registry.load("parser", self.parser)
         values = {name: getattr(self, name) for name in FLAGS}
         flags = {name: value for name, value in values.items() if value not in (None, False)}
         if registry.takes(kind, "seed"):
             flags["seed"] = self.seed
-        return registry.configured(kind, self.parser, flags)
+        return registry.configure(kind, self.parser, flags)
 
     def fields_of(self, record: Record) -> tuple[str, ...]:
         """The fields of a record to parse."""
         if self.field:
             return self.field
-        known = self.configured.fields
+        known = self.parser_plugin.fields
         return (next((name for name in known if name in record), known[0]),)
 
     def write_tree(self, tree: Tree) -> str:
@@ -106,7 +106,7 @@ def parse_trees(records: list[Record], settings: Settings) -> Iterator[Record | 
 
     of_records = [_texts(record, settings) for record in records]
     texts = [text for some in of_records if isinstance(some, dict) for text in some.values()]
-    trees = iter(all_trees(settings.configured, texts))
+    trees = iter(all_trees(settings.parser_plugin, texts))
     for record, some in zip(records, of_records, strict=True):
         if isinstance(some, UserError):
             yield some

@@ -254,7 +254,7 @@ class FormatParts:
     parts: Parts
 
     @classmethod
-    def named(cls, name: str | None, split: str) -> FormatParts:
+    def load(cls, name: str | None, split: str) -> FormatParts:
         """The format of a plugin; without a name our own, which holds everything."""
         if name is None:
             parts = {kind: Part((f"{kind}.jsonl",), dict, _all, as_is=True) for kind in OUR_PARTS}
@@ -280,20 +280,20 @@ class FormatParts:
             )
         return files_of
 
-    def opened(self, files: Sequence[str], known: Sequence[str]) -> tuple[str, RowReader]:
+    def open(self, files: Sequence[str], known: Sequence[str]) -> tuple[str, RowReader]:
         """The part that files hold, and its rows, not read before: of ours the first one tells it.
 
         Errors: of another format, `UserError` where the name tells none of the parts in `known`.
         """
         if self.name != OURS:
-            name = self._named(files, known)
+            name = self._part_of(files, known)
             return name, self.parts[name].rows(files)
         rows = self.parts[OUR_PARTS[0]].rows(files)  # all of ours are tables
         first = rows.first() if isinstance(rows, JsonRows) else {}
         kind = kind_of(first, _base(files))
         return kind if first or kind in known else known[0], rows  # an empty file may be any part
 
-    def _named(self, files: Sequence[str], known: Sequence[str]) -> str:
+    def _part_of(self, files: Sequence[str], known: Sequence[str]) -> str:
         """The part, one of `known`, that files hold: by name, or the only one."""
         base = _base(files)
         standard = {name: [*map(os.path.basename, self.parts[name].files)] for name in known}

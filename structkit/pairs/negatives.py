@@ -20,14 +20,14 @@ TextOf = Callable[[Record], str]
 
 
 class Corpus:
-    """The texts of the wanted documents of a file, by id, once all are wanted and it is read.
+    """The texts of the needed documents of a file, by id, once all are known and it is read.
 
     A document with an unusable text raises when it is asked for, with its place in the file.
     """
 
     def __init__(self, path: str, text: TextOf) -> None:
         self.path, self.text_of = path, text
-        self.wanted: set[str] = set()
+        self.needed: set[str] = set()
         self.texts: dict[str, str | UserError] = {}
 
     def read(self) -> None:
@@ -35,7 +35,7 @@ class Corpus:
         records = Records.read([self.path])
         for record in records:
             name = record["id"]
-            if name not in self.wanted:
+            if name not in self.needed:
                 continue
             if name in self.texts:
                 problem = UserError(f'document "{name}" occurs twice', "keep one")
@@ -89,7 +89,7 @@ class Judged:
             self.per_query = 1 if both else 0
             if not both:
                 say("the judgements hold no lower grades; the examples get no negatives")
-        self.corpus.wanted.update(*self.qrels.values())
+        self.corpus.needed.update(*self.qrels.values())
 
     def examples(self, query: Record) -> Iterator[Record]:
         """The examples of a query, one for each of its positives."""
@@ -162,7 +162,7 @@ class HardNegatives:
     def __post_init__(self) -> None:
         self.run = read_run(self.run_path)
         self.top = {query: ranking(scores)[: self.depth] for query, scores in self.run.items()}
-        self.corpus.wanted.update(*self.top.values())
+        self.corpus.needed.update(*self.top.values())
 
     def negatives(self, example: Record) -> Record:
         """The fields of an example with its negatives: texts, ids, ranks and scores."""

@@ -106,16 +106,16 @@ class Candidates:
 
 def read_some(
     files: Sequence[str],
-    wanted: Collection[str],
+    ids: Collection[str],
     kind: str,
     remedy: str,
     checked: Callable[[Record], Record] = lambda record: record,
 ) -> dict[str, Record]:
     """The records with these ids; others are skipped, a missing one raises."""
     records = Records.read(files)
-    rows = parse_each(records, lambda record: checked(record) if record["id"] in wanted else None)
+    rows = parse_each(records, lambda record: checked(record) if record["id"] in ids else None)
     kept = {identifier: record for identifier, record in rows if record is not None}
-    if lost := [identifier for identifier in wanted if identifier not in kept]:
+    if lost := [identifier for identifier in ids if identifier not in kept]:
         problem = UserError(f'has no {kind} "{lost[0]}", which is in the run', remedy)
         raise problem.at(records.lines.file)
     return kept
@@ -208,7 +208,7 @@ class Weights:
             kind: type[Ranker] = registry.load("ranker", name)
             own = {each: value for each, value in given.items() if registry.takes(kind, each)}
             taken |= own.keys()
-            ranker = registry.configured(kind, registry.canonical("ranker", name), own)
+            ranker = registry.configure(kind, registry.canonical("ranker", name), own)
             rankers.append((ranker, kind.weight if weight is None else weight))
         for name in given:
             if name not in taken:

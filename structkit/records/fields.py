@@ -95,7 +95,7 @@ def document_text(record: Record, field: str | None = None, *, paths: bool | Non
         text = text_field(record, field)
         if field in ("text", "description") and isinstance(record.get("title"), str):
             text = f"{record['title']} {text}"
-    return placed(text, record, field, paths)
+    return add_place(text, record, field, paths)
 
 
 def query_text(record: Record, field: str | None = None) -> str:
@@ -105,13 +105,13 @@ def query_text(record: Record, field: str | None = None) -> str:
     )
 
 
-def placed(text: str, record: Record, field: str, paths: bool | None = None) -> str:
+def add_place(text: str, record: Record, field: str, paths: bool | None = None) -> str:
     """The text of a field after its place in a file: with `paths`, or if None, for collected code.
 
     >>> chunk = {"path": "net/retry.py", "lines": [1, 1], "scope": "class Retry", "code": "pass"}
-    >>> placed("pass", chunk, "code")
+    >>> add_place("pass", chunk, "code")
     'net/retry.py retry class Retry pass'
-    >>> placed("pass", chunk, "code", paths=False)
+    >>> add_place("pass", chunk, "code", paths=False)
     'pass'
     """
     if paths is None:

@@ -247,7 +247,7 @@ def occurrences(text: str, terms: Set[str]) -> tuple[Span, ...]:
     >>> occurrences("maxRetries = retry", {"retries"})
     ((3, 10), (13, 18))
     """
-    plain, places = placed(text)
+    plain, places = normalize_in_place(text)
     spans: list[Span] = []
     for match in RUN.finditer(plain):
         first, last = match.span(1 if match[1] else 2)
@@ -267,10 +267,10 @@ def occurrences(text: str, terms: Set[str]) -> tuple[Span, ...]:
     return tuple(spans)
 
 
-def placed(text: str) -> tuple[str, list[Span]]:
+def normalize_in_place(text: str) -> tuple[str, list[Span]]:
     """A normalized text, and the place of each of its characters in the text.
 
-    >>> placed("ﬁx")
+    >>> normalize_in_place("ﬁx")
     ('fix', [(0, 1), (0, 1), (1, 2)])
     """
     if text.isascii():  # as most lines of code are

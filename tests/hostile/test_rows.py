@@ -195,7 +195,7 @@ def test_a_quote_that_is_never_closed_costs_no_memory(tmp_path):
 @given(st.data())
 def test_spoiled_files_of_other_tools(tmp_path, name, file, data):
     tool, name = name.split()
-    part = FormatParts.named(tool, "test").parts[name]
+    part = FormatParts.load(tool, "test").parts[name]
     good = (FORMATS / file).read_bytes()[:2_000]
     path = write(tmp_path / Path(file).name, data.draw(spoiled(good)))
     limit_bytes(data.draw(st.sampled_from([12, 200, MAXIMUM])))

@@ -34,7 +34,7 @@ def test_the_first_field_of_a_document_is_read(
     if earlier in SOURCES:
         assert "tea" == document_text(document, PairSettings())
     for name in ("beir", "pyserini"):
-        write = FormatParts.named(name, "test").parts["corpus"].write
+        write = FormatParts.load(name, "test").parts["corpus"].write
         assert write and "tea" in write(Fields(document)).values()
     assert earlier == text_name(document, Method.document_fields, "")
 
@@ -46,7 +46,7 @@ def test_the_first_field_of_a_query_is_read(
     query = {"id": "q", **({later: "wrong"} if later else {}), earlier: "tea"}
     assert ["1"] == searched(tmp_path, {"id": "1", "text": "tea"}, query)
     assert "tea" == query_text(query, PairSettings())
-    write = FormatParts.named("beir", "test").parts["queries"].write
+    write = FormatParts.load("beir", "test").parts["queries"].write
     assert write and "tea" in write(Fields(query)).values()
     assert earlier == text_name(query, Method.query_fields, "")
 

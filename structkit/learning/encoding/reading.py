@@ -16,7 +16,7 @@ from structkit.embeddings.vectors import EmbeddingRow, Vectors
 from structkit.errors import UserError, flag, missing
 from structkit.learning.training.spool import MAKERS, remedy_for
 from structkit.learning.training.tokens import Model
-from structkit.records.fields import HTML, placed, text_name
+from structkit.records.fields import HTML, add_place, text_name
 from structkit.records.jsonl import Record, text_field
 from structkit.structure.html.reader import Reader
 from structkit.structure.html.xpaths import parts
@@ -116,7 +116,7 @@ class TextReader:
     """Records to what is read of them; an unusable one raises while its place is known.
 
     `asked` are the fields that the user names, `known` the model's, of which the first counts.
-    `paths` is that of `placed`.
+    `paths` is that of `add_place`.
     """
 
     model: Model
@@ -152,7 +152,7 @@ class TextReader:
         if not names:
             maker = remedy_for(known[0]) if len(known) == 1 and known[0] in MAKERS else None
             names = [text_name(record, known, f"{maker}; or {hint}" if maker else hint)]
-        return [placed(read(record, name, hint), record, name, self.paths) for name in names]
+        return [add_place(read(record, name, hint), record, name, self.paths) for name in names]
 
     def _prepared(self, texts: Sequence[str]) -> list[Record]:
         prepared = []

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from structkit.errors import UserError
 from structkit.records.jsonl import Record
-from structkit.registry import Contract, canonical, configured, implied, load
+from structkit.registry import Contract, canonical, configure, implied, load
 from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.outline import Outline
 from structkit.structure.spans import Span
@@ -142,7 +142,7 @@ def language_named(
     flags = {name: value for name, value in flags.items() if value and value != "paper"}
     name = canonical("language", name)
     kind: type[Language] = load("language", name, status=status)
-    return configured(kind, name, flags, status=status)
+    return configure(kind, name, flags, status=status)
 
 
 def language_of(record: Record, given: str | None = None) -> Any:
