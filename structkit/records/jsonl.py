@@ -311,21 +311,20 @@ def accepted(
 
     With a `batch` it gets lists of so many records, of which it makes one result each, or an error.
     """
-    results: Iterator[Any] = _results(each, rows)
+
+    def refuse(error: UserError) -> None:
+        if error.status == 2 or (error.file and not error.line):
+            raise error  # wrong usage, or a file that cannot be read: no record is to blame
+        reject(Rejected(rows.place(error), rows.raw))
+
     if batch:
         assert isinstance(rows, Records)
-        results = rows.several(each, batch)
-    for result in results:
-        if not isinstance(result, UserError):
-            yield result
-        elif result.status == 2 or (result.file and not result.line):
-            raise result  # wrong usage, or a file that cannot be read: no record is to blame
-        else:
-            reject(Rejected(rows.place(result), rows.raw))
-
-
-def _results(each: Callable[[Any], Any], rows: RowReader) -> Iterator[Any]:
-    """What a function makes of each row, and the errors in their places."""
+        for result in rows.several(each, batch):
+            if isinstance(result, UserError):
+                refuse(result)
+            else:
+                yield result
+        return
     unread = True
     while unread:
         try:
@@ -337,7 +336,7 @@ def _results(each: Callable[[Any], Any], rows: RowReader) -> Iterator[Any]:
                     yield result
             unread = False
         except UserError as error:  # the row's, or of reading it: the next one follows
-            yield error
+            refuse(error)
 
 
 def raise_error(rejected: Rejected) -> None:
