@@ -3,6 +3,8 @@
 BLUiR (Saha et al., ASE 2013) searches parts of a report apart; BRTracer (Wong et al., ICSME 2014)
 adds the files of its stack traces, the innermost first. Here the best passage of a file for each
 part counts, also where these are several passages.
+
+Tests: tests/asking/test_report.py.
 """
 
 from __future__ import annotations

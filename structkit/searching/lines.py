@@ -1,4 +1,7 @@
-"""The lines of a document that a list shows: those that answer, or have most of a question."""
+"""The lines of a document that a list shows: those that answer, or have most of a question.
+
+Tests: tests/searching/test_questions.py, tests/asking/test_places.py.
+"""
 
 from __future__ import annotations
 

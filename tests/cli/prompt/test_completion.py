@@ -63,7 +63,7 @@ def test_commands_flags_and_choices_complete(completed):
     assert [*COMMANDS] == completed("")
     assert ["search", "select"] == completed("se")
     assert ["embeddings"] == completed("plot em")
-    assert ["--temperature"] == completed("train santa --te")
+    assert ["--temperature"] == completed("train santa --temp")
     assert ["dense", "bm25", "hybrid"] == completed("search x --method ")
     assert ["bert"] == completed("train seal --architecture b")
 
