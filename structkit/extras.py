@@ -28,7 +28,7 @@ EXTRAS = {
     "plot": (("matplotlib", "scikit-learn"), "pictures"),
     "ray": (("ray",), "record stages on many machines: {ray}"),
     "stanza": (("stanza",), "Stanza's parser"),
-    "tensorboard": (("tensorboard",), "curves of a training: train --log-file DIR"),
+    "tensorboard": (("tensorboard",), "curves of a training: {log_file}"),
     "warc": (("warcio",), "web archives in collect"),
 }
 

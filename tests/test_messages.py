@@ -13,13 +13,21 @@ from structkit.records.cluster import _portable
 
 ROOT = Path(structkit.__file__).parents[1]
 FLAG = re.compile(r"--[a-z]")
+ARGUMENT = re.compile(r"--[a-z-]+(=\S*)?")  # of another program: alone, where a message has words
 EXAMPLES = ("example", "usage")  # attributes of methods that are command lines
 
 
 def spelled_flags(tree):
-    """The constants that spell a flag, but docstrings and the command lines of examples."""
+    """The constants that spell a flag.
+
+    Docstrings, the command lines of examples and the arguments of another program are none.
+    """
     left_out = set()
     for node in ast.walk(tree):
+        if isinstance(node, ast.Tuple | ast.Call):
+            values = node.elts if isinstance(node, ast.Tuple) else node.args
+            texts = [each for each in values if isinstance(each, ast.Constant)]
+            left_out.update(each for each in texts if ARGUMENT.fullmatch(str(each.value)))
         if isinstance(node, ast.Expr):
             left_out.add(node.value)
         if isinstance(node, ast.keyword) and node.arg == "examples":
@@ -53,6 +61,10 @@ def test_only_surfaces_spell_flags():
         ('"""A docstring with --model."""', 0),
         ('Command(examples="structkit search --query x")', 0),
         ('Command(reads="with --query: text")', 1),
+        ('git(folder, "cat-file", "--batch")', 0),
+        ('LOG = ("log", "--no-merges", "--format=%H")', 0),
+        ('UserError(f"{name} --model")', 1),
+        ('REMEDY = ("--model names it",)', 1),
     ],
 )
 def test_a_flag_is_found_wherever_it_is_written(code, expected):

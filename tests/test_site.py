@@ -170,8 +170,8 @@ def test_each_recipe_is_told():
 
 
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
-# of pip, make, Claude Code and gh
-OTHERS = {"--editable", "--dry-run", "--extra-index-url", "--scope", "--json"}
+# of pip, make, Claude Code, gh and TensorBoard
+OTHERS = {"--editable", "--dry-run", "--extra-index-url", "--scope", "--json", "--logdir"}
 
 
 FOREIGN = Path("docs/scale-out.md")  # most of its flags are those of parallel, Slurm and split

@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from structkit import parse_trees
+from structkit.commands import parse_trees as command
 from structkit.errors import UserError
 from structkit.structure.trees.brackets import binarize, read, unescaped, write
 from structkit.structure.trees.tree import from_spans
@@ -150,10 +151,11 @@ CODE = "def f(a, b):\n    x = a + b * 3\n    return g(x, 'text of it')\n\n"
 def test_memory_is_some_bytes_for_each_character(parser, field, text, most):
     """20 MB of HTML, or 200,000 lines of code, stay below 1 GB."""
     small, large = ({"id": "1", "language": "python", field: text * n} for n in (1, 800))
-    list(parse_trees([small], parser=parser))  # what is loaded once
+    settings = command.Settings(parser=parser)
+    list(command.parse_trees([small], settings))  # what is loaded once
     tracemalloc.start()
     try:
-        [found] = parse_trees([large], parser=parser)
+        [found] = command.parse_trees([large], settings)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
