@@ -8,7 +8,7 @@ export SHELLOPTS := errexit:nounset:pipefail
 endif
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help install check test test-all test-processors coverage lint soak bench bench-check bench-readme docs man \
+.PHONY: help install check test test-all test-processors gpu-check coverage lint soak bench bench-check bench-readme docs man \
   dist release-check clean FORCE
 
 PYTHON ?= python3
@@ -62,6 +62,9 @@ test-processors: $(INSTALLED) ## The numerical tests with older processors' inst
 	$(OF_default) ATEN_CPU_CAPABILITY=default $(TESTS) $(NUMERICAL)
 	$(OF_avx2) ATEN_CPU_CAPABILITY=avx2 $(TESTS) $(NUMERICAL)
 	$(TESTS) $(NUMERICAL)
+
+gpu-check: $(INSTALLED) ## The tests of a real GPU; skipped without one
+	$(BIN)/python -m pytest -m gpu -rs tests/gpu
 
 coverage: $(INSTALLED) ## Which lines the tests run, in build/coverage: make coverage [WHICH=] (all tests)
 	$(TESTS) $(if $(filter undefined,$(origin WHICH)),,-m '$(WHICH)') \

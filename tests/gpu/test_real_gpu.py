@@ -1,0 +1,114 @@
+"""What only a real GPU shows: `make gpu-check`. Losses and embeddings are those of the CPU."""
+
+import itertools
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from structkit.learning.encoding.encoding import Encoding
+from structkit.learning.encoding.settings import EncodingSettings
+from tests.jsonl import read, write
+from tests.learning.encoders.small import bert_like
+from tests.learning.training.materials import train_on, write_pairs
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"),
+]
+CLOSE = 1e-3  # products round to TF32
+SETTINGS = {"size": "tiny", "vocabulary_size": 500, "batch_size": 5}
+METHODS = {
+    "contrastive": {"architecture": "bert"},
+    "santa": {},
+    "seal": {},
+}
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    write_pairs(tmp_path / "pairs.jsonl", count=20)
+    return tmp_path / "pairs.jsonl"
+
+
+def embeddings(folder, file, device, dtype="fp32"):
+    settings = EncodingSettings(
+        model=str(folder), field=("positive",), engine="torch", offline=True, dtype=dtype
+    )
+    encoding = Encoding(settings, device=device)
+    return np.concatenate([rows for _, rows in encoding.embedded(read(file))])
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_ten_steps_and_an_encoding(name, pairs, tmp_path):
+    train_on(pairs, name, tmp_path / "model", max_steps=10, **SETTINGS, **METHODS[name])
+    expected = embeddings(tmp_path / "model", pairs, "cpu")
+    scale = np.abs(expected).max()
+    for dtype, near in (("fp32", CLOSE), ("bf16", 2e-2)):
+        made = embeddings(tmp_path / "model", pairs, "cuda", dtype)
+        assert np.abs(made - expected).max() <= near * scale, dtype
+
+
+@pytest.fixture
+def start(tmp_path):
+    """The settings of a BERT that drops nothing, so that all ways to compute it give one loss."""
+    folder = tmp_path / "start"
+    bert_like("bert", folder)
+    config = json.loads((folder / "config.json").read_bytes())
+    config |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    (folder / "config.json").write_text(json.dumps(config))
+    return str(folder)
+
+
+@pytest.fixture
+def letters(tmp_path):
+    """Records that its tokenizer knows."""
+    return write(
+        tmp_path / "letters.jsonl",
+        *(
+            {"id": str(n), "query": f"{x} {y}", "positive": f"{y} {x} " * (n % 5 + 1)}
+            for n, (x, y) in enumerate(itertools.permutations("abcdefgh", 2))
+        ),
+    )
+
+
+def curve(folder):
+    return [line["loss"] for line in read(folder / "losses.jsonl")]
+
+
+@pytest.mark.parametrize("changes", [["--bf16"], ["--chunk-size=2"], ["--checkpointing"]], ids=str)
+def test_other_ways_to_compute_give_the_same_losses(changes, start, letters, tmp_path):
+    for folder, options in (("plain", []), ("other", changes)):
+        subprocess.run(command(letters, tmp_path / folder, start, *options), check=True)
+    near = 2e-2 if "--bf16" in changes else CLOSE
+    assert curve(tmp_path / "plain") == pytest.approx(curve(tmp_path / "other"), rel=near)
+
+
+def command(file, folder, start, *options):
+    words = ("train", "contrastive", str(file), "-o", str(folder), "--model", start)
+    words += ("--batch-size", "4", "--max-steps", "10", "--log-every", "1")
+    return [sys.executable, "-m", "structkit", *words, *options]
+
+
+def test_a_checkpoint_is_resumed(start, letters, tmp_path):
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    subprocess.run(command(letters, whole, start), check=True)
+    options = ("--save-every", "5", "--log-format", "json")
+    process = subprocess.Popen(command(letters, stopped, start, *options), stderr=subprocess.PIPE)
+    for line in process.stderr:
+        if line.startswith(b"{") and json.loads(line)["step"] == 6:
+            process.terminate()
+            break
+    process.communicate()
+    subprocess.run(command(letters, stopped, start, "--save-every", "5", "--resume"), check=True)
+    assert curve(whole) == pytest.approx(curve(stopped), rel=CLOSE)
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
+def test_two_gpus_train_as_one(start, letters, tmp_path):
+    for count in ("1", "2"):
+        subprocess.run(command(letters, tmp_path / count, start, "--nproc", count), check=True)
+    assert curve(tmp_path / "1") == pytest.approx(curve(tmp_path / "2"), rel=CLOSE)
