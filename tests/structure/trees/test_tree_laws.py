@@ -10,7 +10,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from structkit import parse_trees
 from structkit.commands import parse_trees as command
 from structkit.errors import UserError
 from structkit.structure.trees.brackets import binarize, read, unescaped, write
