@@ -98,7 +98,7 @@ class Records:
             except UserError as error:
                 places.append((self._at, self.raw))
                 faults.append(error)
-            results = [*each(records), *faults]
+            results = [*(each(records) if records else ()), *faults]
             for (self._at, self.raw), result in zip(places, results, strict=True):
                 yield result
             unread = bool(places) or self._turn()

@@ -126,7 +126,8 @@ def test_a_cache_of_a_folder_that_is_gone_is_told(findings, monkeypatch, tmp_pat
     (folder / "tea.md").unlink()
     folder.rmdir()
     told = findings()["cache of ask"]
-    assert ("gone", f"structkit ask --clear '{folder}'") == (told["state"], told["remedy"])
+    remedy = f"structkit.ask('{folder}', clear=True)"
+    assert ("gone", remedy) == (told["state"], told["remedy"])
     (removed,) = structkit.ask(folder, clear=True)
     assert f"{removed['bytes']:,} bytes of {folder}" == told["found"]
     assert "cache of ask" not in findings()

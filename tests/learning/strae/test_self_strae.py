@@ -89,9 +89,11 @@ def test_leaves_may_be_pieces(folders):
 
 
 def test_a_model_is_needed():
-    with pytest.raises(UserError, match="needs --model; make one with structkit train self-strae"):
+    with pytest.raises(
+        UserError, match=r"needs model; make one with structkit\.train\('self-strae'\)"
+    ):
         parse_trees([], parser="self-strae")
-    told = "--model no is not a model that makes trees; make one with"
+    told = "model='no' is not a model that makes trees; make one with"
     with pytest.raises(UserError, match=told):
         list(parse_trees([{"id": "1", "text": "a"}], parser="self-strae", model="no"))
 
