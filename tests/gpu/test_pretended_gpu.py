@@ -85,7 +85,7 @@ def results(tmp_path_factory):
     file = write(folder / "records.jsonl", *map(record, range(16)))
     cases = {name: (method, settings, file) for name, (method, settings, _) in CASES.items()}
     process = subprocess.run(
-        [sys.executable, "-m", "tests.gpu.compare", str(folder)],
+        [sys.executable, "-m", "tests.gpu.same_losses", str(folder)],
         input=json.dumps(cases),
         capture_output=True,
         text=True,

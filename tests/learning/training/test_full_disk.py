@@ -11,7 +11,7 @@ from structkit.embeddings.writing import ParquetFile, VectorFiles
 from structkit.errors import UserError
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train
-from structkit.learning.training.trainer import ENTRY, SLACK
+from structkit.learning.training.run_folder import ENTRY, SLACK
 from structkit.registry import load
 from tests.jsonl import write
 
