@@ -202,6 +202,5 @@ structkit collect src docs -o corpus.jsonl
 structkit collect src --unit function | structkit pair --on-error skip | structkit mask-entities
 structkit collect package.zip --unit sentence --on-error fail
 structkit collect --records functions.jsonl --chunk-chars 300
-structkit collect . --unit commit -g '!tests/' | structkit train contrastive --model minilm
 """,
 )

@@ -1,8 +1,8 @@
 """Train for three steps and encode, on the pretended GPU and on the CPU: a child process.
 
 `python -m tests.gpu.same_losses FOLDER` reads cases, `{name: [method, settings, file]}`, as JSON,
-and prints a JSON line for each: losses and embeddings of both, and what was counted. It runs with the
-library of guard.cpp loaded first.
+and prints a JSON line for each: losses and embeddings of both, and what was counted. It runs with
+the library of guard.cpp loaded first.
 """
 
 import json
