@@ -141,6 +141,5 @@ COMMAND = Command(
     examples="""
 structkit rerank run.jsonl --corpus functions.jsonl --queries functions.jsonl --for code -k 10
 structkit rerank run.jsonl --corpus functions.jsonl --queries functions.jsonl --ranker path-words=1
-structkit rerank run.jsonl --corpus c.jsonl --queries q.jsonl --ranker cross-encoder -m reranker
 """,
 )
