@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Method(TransformerSettings):
     """Settings of a cross-encoder. From scratch, it is a BERT."""
 
-    example: ClassVar[str] = "structkit train cross-encoder examples.jsonl -o models/reranker"
+    example: ClassVar[str] = "structkit train cross-encoder examples.jsonl -o models/cross-encoder"
     usage: ClassVar[str] = (
         "rerank run.jsonl --corpus docs.jsonl --queries queries.jsonl --ranker cross-encoder -m {}"
     )

@@ -97,4 +97,4 @@ def test_it_trains_scores_and_says_whether_it_helped(code):
     pages = [each for each in train + test if each["path"].endswith(".md")]
     assert 12 == len(pages) and not [each for each in pages if each["query"] in each["positive"]]
     again = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "" == again.stderr and done.stdout == again.stdout
+    assert "" == again.stderr and done.stdout.endswith(again.stdout)  # it trains once
