@@ -30,7 +30,7 @@ POWER = 5 / 7  # width of a 95 % interval × this: the difference found four tim
 PAGE_HEAD = """# Which claims of the papers held here
 
 A program derives every verdict on this page from the measured differences
-(`python -m experiments.claims`). Nobody types one.
+(`python -m experiments.claims`).
 
 - **✔ held**: the hypothesis is stated, its corrected p-value is below 0.05, and the whole 95 %
   interval is on the claim's side. The last column says where it was written after the run.

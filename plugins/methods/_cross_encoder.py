@@ -91,7 +91,7 @@ class CrossEncoderTraining(TrainingModule):
 
     def batch(self, records: list[Record], step: Step) -> Groups:
         """The pairs of this process's share of the records."""
-        groups = [self.group(records[at], records, step) for at in _places(len(records))]
+        groups = [self.group(each, records, step) for each in records[share(len(records))]]
         pairs = [pair for group in groups for pair in group]
         inputs = self.encoder.inputs(pairs) if pairs else []
         return Groups(inputs, list(map(len, groups)), len(records), round(total(len(pairs))))
@@ -144,12 +144,6 @@ class CrossEncoderTraining(TrainingModule):
 
     def metadata(self) -> dict[str, Any]:
         return {"lengths": {"pair": self.encoder.length}}
-
-
-def _places(records: int) -> range:
-    """The places of this process's records in a batch."""
-    own = share(records)
-    return range(own.start, own.stop)
 
 
 def build(

@@ -142,7 +142,7 @@ def _trimmed(rows: Sequence[Line]) -> list[Line]:
 
 
 def _weights(text: str, terms: Set[str]) -> Counter[str]:
-    """The weight of each terms word in a row: its length, or half for another with its stem.
+    """The weight of each asked word in a row: its length, or half for another with its stem.
 
     A long word is rarely there by chance.
     """

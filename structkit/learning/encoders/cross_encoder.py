@@ -30,8 +30,12 @@ from structkit.learning.encoders.models import (
     DAMAGE,
     PLAIN,
     SAFE,
+    add_padding,
     bert_config,
+    check_fast,
+    damage_explained,
     explain,
+    limit_lengths,
     positions,
     train_tokenizer,
 )
@@ -62,11 +66,8 @@ class CrossEncoder(nn.Module):
 
     def __init__(self, model: Any, tokenizer: Any, length: int, activation: nn.Module) -> None:
         super().__init__()
-        if not tokenizer.is_fast:
-            problem = "the model's tokenizer has no tokenizer.json"
-            raise UserError(problem, "convert it with transformers")
-        if tokenizer.pad_token_id is None:  # any masked token will do
-            tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
+        check_fast(tokenizer)
+        add_padding(tokenizer)
         if model.config.pad_token_id is None:  # by which decoders find the last token
             model.config.pad_token_id = tokenizer.pad_token_id
         self.model, self.tokenizer, self.activation = model, tokenizer, activation
@@ -142,10 +143,7 @@ def start_cross_encoder(folder: Path, *, length: int | None, activation: nn.Modu
     if length is None:
         natural = min(USUAL, natural_length(tokenizer, model.config))
         length = metadata.get("lengths", {}).get("document", natural)
-    most = positions(model)
-    if most and length > most:
-        named = flag("pair_length", length)
-        say(f"the model reads at most {most} tokens: {named} becomes {most}")
+    length = limit_lengths({"pair": length}, positions(model))["pair"]
     return after_first_pair(CrossEncoder(model, tokenizer, length, activation), folder)
 
 
@@ -193,7 +191,7 @@ def _load(folder: Path, *, new_head: bool) -> tuple[Any, Any, Record]:
         problem = f"the model {folder} is a table of token vectors, which reads no pairs"
         raise UserError(problem, "name an encoder such as BERT")
     check_model(place)
-    try:
+    with damage_explained(folder):
         config = AutoConfig.from_pretrained(place, **PLAIN)
         labels, config.num_labels = config.num_labels, 1
         if not new_head and labels != 1:
@@ -205,13 +203,6 @@ def _load(folder: Path, *, new_head: bool) -> tuple[Any, Any, Record]:
         tokenizer = AutoTokenizer.from_pretrained(place, **PLAIN)
         _check_weights(folder, model, loading, new_head=new_head)
         check_tokenizer(folder, tokenizer, model, typed=True)
-    except UserError:
-        raise
-    except Exception as error:
-        # tokenizers has no class of its own: it raises Exception itself
-        if not isinstance(error, DAMAGE) and type(error) is not Exception:
-            raise
-        raise explain(folder, error) from None
     if metadata.get("lower_case"):
         lower_case(tokenizer)
     return model.float(), tokenizer, metadata

@@ -29,8 +29,11 @@ from structkit.learning.encoders.heads import (
 from structkit.learning.encoders.models import (
     DAMAGE,
     Bag,
+    add_padding,
+    check_fast,
     end_with_eos,
     explain,
+    limit_lengths,
     load_pretrained,
     positions,
     without_tokens,
@@ -66,7 +69,6 @@ from structkit.learning.static import open_table
 from structkit.learning.training.method import LENGTH
 from structkit.learning.training.tokens import Chunk, Tokenizing, TokenModel
 from structkit.learning.training.torch_model import TorchModel
-from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 from structkit.structure.html.tags import TAG_TOKENS
@@ -122,9 +124,7 @@ class Encoder(TokenModel, TorchModel):
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        if not tokenizer.is_fast:
-            problem = "the model's tokenizer has no tokenizer.json"
-            raise UserError(problem, "convert it with transformers")
+        check_fast(tokenizer)
         self.model, self.tokenizer, self.head = model, tokenizer, head
         self.own = {
             name: metadata[name] for name in KEPT if metadata and metadata.get(name) is not None
@@ -140,7 +140,7 @@ class Encoder(TokenModel, TorchModel):
         most = positions(model)
         self.tokenizing = Tokenizing(
             backend,
-            _readable(lengths, most),
+            limit_lengths(lengths, most),
             prompts,
             mcls_every if pooling == "mcls" else None,
             plain=without_tokens(backend, TAG_TOKENS),
@@ -285,17 +285,6 @@ def check_cls(tokenizer: Any, pooling: str) -> None:
         )
 
 
-def _readable(lengths: dict[str, int], most: int | None) -> dict[str, int]:
-    """The lengths, limited to the model's positions."""
-    if not most:
-        return dict(lengths)
-    for kind, length in lengths.items():
-        if length > most:
-            named = flag(f"{kind}_length", length)
-            say(f"the model reads at most {most} tokens: {named} becomes {most}")
-    return {kind: min(length, most) for kind, length in lengths.items()}
-
-
 def save_encoder(encoder: Encoder, folder: Path) -> None:
     """Write the model, its tokenizer, and what sentence-transformers needs to load both.
 
@@ -309,8 +298,7 @@ def save_encoder(encoder: Encoder, folder: Path) -> None:
         write_about(folder, encoder.metadata(), versions)
         return
     tokenizer = encoder.tokenizer
-    if tokenizer.pad_token_id is None:  # GPT-2's; others pad with it, and any masked token will do
-        tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
+    add_padding(tokenizer)  # others pad with it
     encoder.model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     kinds = write_head(encoder.head, folder) if encoder.head else []

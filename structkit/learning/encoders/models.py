@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -56,6 +57,7 @@ from structkit.learning.encoders.pretrained import (
 from structkit.learning.folders import AGAIN, PICKLES, pickled
 from structkit.learning.static import Table, is_table
 from structkit.learning.training.method import ANY_LENGTH
+from structkit.progress import say
 from structkit.structure.sentinels import SENTINELS
 
 # what damaged folders have been seen to raise
@@ -87,15 +89,47 @@ def load_pretrained(folder: Path, *, decoder: bool = False, head: bool = False) 
         return load_bag(folder)
     check_model(folder)
     try:
-        return _load(folder, decoder, head)
+        with damage_explained(folder):
+            return _load(folder, decoder, head)
     except ImportError as error:
         problem = f"the model {folder} needs a package: {_line(error)}"
         raise UserError(problem, "install it") from None
+
+
+@contextmanager
+def damage_explained(folder: Path) -> Iterator[None]:
+    """Turn what damaged files raise while a folder is loaded into an error that names it."""
+    try:
+        yield
     except Exception as error:
         # tokenizers has no class of its own: it raises Exception itself
         if not isinstance(error, DAMAGE) and type(error) is not Exception:
             raise
         raise explain(folder, error) from None
+
+
+def check_fast(tokenizer: Any) -> None:
+    """Raise if a tokenizer has no tokenizer.json."""
+    if not tokenizer.is_fast:
+        problem = "the model's tokenizer has no tokenizer.json"
+        raise UserError(problem, "convert it with transformers")
+
+
+def add_padding(tokenizer: Any) -> None:
+    """Let a tokenizer without a padding token, as GPT-2's, pad with another; it is masked."""
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
+
+
+def limit_lengths(lengths: Mapping[str, int], most: int | None) -> dict[str, int]:
+    """Limit the lengths of kinds of texts to the positions of a model, and say which change."""
+    if not most:
+        return dict(lengths)
+    for kind, length in lengths.items():
+        if length > most:
+            named = flag(f"{kind}_length", length)
+            say(f"the model reads at most {most} tokens: {named} becomes {most}")
+    return {kind: min(length, most) for kind, length in lengths.items()}
 
 
 def _load(name: Path, decoder: bool, head: bool) -> tuple[Any, Any]:
