@@ -1,7 +1,7 @@
 """Composable command-line tools for structured text: mask, vary, parse, train, encode, search.
 
 In Python every command is a function of the same name and settings, `from structkit import search`;
-they raise `UserError` for what the user can mend. `load` keeps a model in memory.
+they raise `UserError` for what the user can fix. `load` keeps a model in memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def __getattr__(name: str) -> Any:
-    """A function of the Python interface, made of its command when it is first asked for."""
+    """Return a function of the Python interface, made from its command on first use."""
     if name not in __all__:
         raise AttributeError(f"module 'structkit' has no attribute {name!r}")
     if name in OTHERS:

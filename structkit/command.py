@@ -1,4 +1,4 @@
-"""Commands: what a command's file declares, and which commands there are.
+"""Commands: what a command's file declares, and the list of commands.
 
 Tests: tests/api/test_api.py.
 """
@@ -25,7 +25,7 @@ COMMANDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Declared:
-    """What a help page says besides flags: fields of records, and examples."""
+    """Declarations of a help page besides flags: fields of records, and examples."""
 
     reads: str = ""
     adds: str = ""
@@ -34,25 +34,24 @@ class Declared:
 
     @property
     def records(self) -> Mapping[str, str]:
-        """What is done with the fields of records, and their names."""
+        """Fields of records by their use: read, added, written."""
         rows = {"reads": self.reads, "adds": self.adds, "writes": self.writes}
         return {what: spelled(names) for what, names in rows.items() if names}
 
 
 @dataclass(frozen=True)
 class Command(Declared):
-    """What a command's file declares; the command line and Python are made of it.
+    """Declaration of a command, from which the command line and Python are made.
 
-    `work` is what Python calls with settings. The docstring of `settings` is the help. `also` are
-    settings that several commands share, and `main` is what the command line calls with one
-    instance of each class. Settings in `without` have no flag. `about` is the help where that
-    docstring is not.
+    `work` is the function that Python calls with settings. The docstring of `settings` is the help,
+    unless `about` is given. `also` are settings that several commands share; the command line calls
+    `main` with one instance of each class. Settings in `without` have no flag.
 
-    Of a command that turns records into records, `work` is a function of one record and settings,
-    with a `batch` of a list of so many records; or `stage` makes what it does of settings. Its
-    `main` may be left out. A record without an id gets its number, if `numbered`. The file in the
-    setting `instead` is read in place of records. Where Python may give texts in place of records,
-    `texts` says of the settings of which field they are.
+    If a command turns records into records, `work` is a function of one record and settings, or of
+    a list of `batch` records; or `stage` makes a stage from settings. `main` is then optional. If
+    `numbered`, a record without an id gets its number. The file in the setting `instead` replaces
+    the records. If Python may pass texts instead of records, `texts` returns the field that they
+    fill for given settings.
     """
 
     work: Callable[..., Any]
@@ -74,7 +73,7 @@ class Command(Declared):
 
     @property
     def help(self) -> str:
-        """What it does, as its help says it."""
+        """Text of its help page."""
         return self.about or inspect.cleandoc(self.settings.__doc__ or "")
 
 
@@ -88,7 +87,7 @@ class Group(Declared):
     below: Mapping[str, Command] = field(default_factory=dict)
 
     def names(self) -> Sequence[str]:
-        """The names of its commands."""
+        """Return the names of its commands."""
         return list(self.below)
 
     def command(self, name: str) -> Command | Group:
@@ -98,7 +97,7 @@ class Group(Declared):
         return self.below[name]
 
     def summary(self, name: str) -> str:
-        """What a command is for, in one line."""
+        """Return the purpose of a command in one line."""
         return self.below[name].help.partition("\n")[0]
 
     @property
@@ -109,10 +108,10 @@ class Group(Declared):
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Group):
-    """Commands below a command that is one for its users: its flags are those of all of them.
+    """Commands that users see as one command with the flags of all of them.
 
-    Without the setting `by` the command "" is meant, which needs the setting `otherwise`. What
-    `chooses` says comes before what the commands are for.
+    Without the setting `by`, the command "" is chosen, which needs the setting `otherwise`.
+    `chooses` begins the help of `by`; the commands' summaries follow.
     """
 
     by: str
@@ -157,7 +156,9 @@ class Choice(Group):
         return Command(work, settings, main, also=also, name=name, about=self.help, **said)
 
     def chosen(self, given: Any) -> tuple[Command, Any]:
-        """The command that settings choose, and those that it has. Errors: settings of others."""
+        """Return the command that settings choose, and its own settings. Errors: settings of other
+        commands.
+        """
         from structkit.settings import settings_of  # `import structkit` does without
 
         name = getattr(given, self.by) or ""
@@ -198,7 +199,7 @@ class Program(Group):
         return found
 
     def summary(self, name: str) -> str:
-        """The first line of a command's file, read without importing it."""
+        """Return the first line of a command's file without importing it."""
         path = Path(__file__).with_name("commands") / name.replace("-", "_")
         path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
         with path.open(encoding="utf-8") as file:
@@ -207,6 +208,6 @@ class Program(Group):
 
 @cache
 def command_of(name: str) -> Any:
-    """What the file of a command declares, imported now."""
+    """Import a command's file and return its declaration."""
     declared = import_module(f"structkit.commands.{name.replace('-', '_')}").COMMAND
     return declared.whole if isinstance(declared, Group) else declared

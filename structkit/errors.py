@@ -1,4 +1,4 @@
-"""The one exception for what the user can fix. Tests: tests/cli/test_remedies.py."""
+"""The one exception for errors that users can fix. Tests: tests/cli/test_remedies.py."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MEND = "fix the record, or leave it out"
 
 
 class Surface:
-    """How the command line spells what a message names: a setting, a file, and a command."""
+    """Spelling of settings, files and commands in messages of the command line."""
 
     progress = True  # whether it shows how far a command is
 
@@ -29,7 +29,7 @@ class Surface:
         return flag if value is None or value is True else f"{flag} {value}"
 
     def file(self, path: str) -> str:
-        """The name of a file."""
+        """Return the name of a file."""
         return "stdin" if path == "-" else path
 
     def command(self, name: str, arguments: Sequence[str], settings: dict[str, object]) -> str:
@@ -41,12 +41,12 @@ class Surface:
         return " ".join([f"structkit {name}", *words, *map(shlex.quote, arguments)])
 
     def leave_out(self, what: str) -> str:
-        """How a record with an error is left out."""
+        """Return the remedy that skips a record with an error."""
         return f"leave {what} out with {self.setting('on_error', 'skip')}"
 
 
 class Python(Surface):
-    """How Python spells it: `mask_ratio=2`, `structkit.mask_entities(mask_ratio=2)`."""
+    """Spelling of messages in Python: `mask_ratio=2`, `structkit.mask_entities(mask_ratio=2)`."""
 
     progress = False
 
@@ -82,14 +82,14 @@ def spelled_for(surface: Surface) -> Iterator[None]:
 
 
 def surface() -> Surface:
-    """What messages are spelled for now."""
+    """Return the surface that messages are spelled for."""
     return _surface.get()
 
 
 def flag(name: str, value: object = None, argument: str = "") -> str:
-    """A setting in a message, with its value if that is to blame: `--mask-ratio 2`.
+    """Return a setting for a message, with its value if that is wrong: `--mask-ratio 2`.
 
-    One that is no flag on the command line has the name of its `argument` there.
+    A setting that has no flag is named by its `argument`.
 
     >>> flag("mask_ratio", 2), flag("from_"), flag("k"), flag("normalize", False)
     ('--mask-ratio 2', '--from', '-k', '--no-normalize')
@@ -98,7 +98,7 @@ def flag(name: str, value: object = None, argument: str = "") -> str:
 
 
 def program(name: str, *arguments: str, **settings: object) -> str:
-    """A command in a message, with arguments and settings that it is called with.
+    """Return a command for a message, with its arguments and settings.
 
     >>> program("encode", "my file.jsonl", field=["title", "text"])
     "structkit encode --field title --field text 'my file.jsonl'"
@@ -121,7 +121,7 @@ class _Name(str):
 
 
 def spelled(text: str) -> str:
-    """A declared text, such as a line of help, with the settings that it names in braces.
+    """Return a declared text, such as a line of help, with the settings in braces spelled.
 
     >>> spelled("With {on_error:skip}: file for what {k} leaves out.")
     'With --on-error skip: file for what -k leaves out.'
@@ -130,7 +130,7 @@ def spelled(text: str) -> str:
 
 
 def leave_out(what: str = "the record") -> str:
-    """The remedy that leaves records with this error out.
+    """Return the remedy that skips records with this error.
 
     >>> leave_out()
     'leave the record out with --on-error skip'
@@ -139,7 +139,7 @@ def leave_out(what: str = "the record") -> str:
 
 
 class UserError(Exception):
-    """What the user can fix: where it is, what is wrong, and what to do about it.
+    """Error that the user can fix: its place, the problem and the remedy.
 
     `status` is the exit status: 1 for data and run errors, 2 for wrong usage.
 
@@ -156,7 +156,7 @@ class UserError(Exception):
         self.line = 0
 
     def at(self, file: str, line: int = 0) -> UserError:
-        """The same error with its place; a place that is already known is kept."""
+        """Return the same error with its place; a known place is kept."""
         if not self.file:
             self.file, self.line = _surface.get().file(file), line
         return self
@@ -180,7 +180,7 @@ def _rebuild(problem: str, remedy: str, status: int, file: str, line: int) -> Us
 
 
 def unknown(kind: str, name: str, known: Iterable[str], *, status: int = 2) -> UserError:
-    """The error for an unknown name: it lists the known ones.
+    """Return the error for an unknown name; it lists the known ones.
 
     >>> print(unknown("language", "pyhton", ["go", "python"]))
     no language 'pyhton'; did you mean 'python'? there are: go, python
@@ -193,9 +193,11 @@ def unknown(kind: str, name: str, known: Iterable[str], *, status: int = 2) -> U
 def missing(
     field: str, record: Iterable[str], remedy: str = "", *, what: str = "", named: bool = False
 ) -> UserError:
-    """The error for a field that a record lacks: what it has instead, or a better remedy.
+    """Return the error for a field that a record lacks; it lists the record's fields, or a better
+    remedy.
 
-    A field that the user `named`, or that has no better remedy, may be a similar one of the record.
+    If the user `named` the field, or there is no better remedy, it suggests a similar field of the
+    record.
 
     >>> print(missing("cod", {"id": "1", "code": "x"}))
     field "cod" is missing; did you mean 'code'? the record has: id, code
@@ -207,7 +209,7 @@ def missing(
 
 
 def guess(name: str, known: Iterable[str]) -> str:
-    """The beginning of a remedy that asks for the most similar of the known names, or nothing.
+    """Return the question for the most similar known name, which begins a remedy, or "".
 
     >>> guess("ndgc", ["nDCG", "RR"]), guess("x", ["nDCG", "RR"])
     ("did you mean 'nDCG'? ", '')
@@ -218,7 +220,7 @@ def guess(name: str, known: Iterable[str]) -> str:
 
 
 def spoken(number: float) -> str:
-    """A number as people write it.
+    """Return a number as people write it.
 
     >>> spoken(1_000_000), spoken(1e-6), spoken(0.5)
     ('1,000,000', '0.000001', '0.5')

@@ -1,4 +1,4 @@
-"""What structkit has besides itself: packages of named extras, imported when needed, and models.
+"""Optional parts of structkit: packages of extras, imported when needed, and models.
 
 Tests: tests/test_light.py.
 """
@@ -34,13 +34,13 @@ EXTRAS = {
 
 
 def usual_model() -> str:
-    """The model that gives the meaning where none is named: the user's own, or the built-in one."""
+    """Return the default model for semantic search: the user's own, or the built-in one."""
     own = data_folder(OWN_MODEL)
     return str(own) if own.exists() else BUILTIN
 
 
 def install(*packages: str) -> str:
-    """The command that installs packages.
+    """Return the command that installs packages.
 
     >>> install("onnx", "psycopg[binary]")
     "pip install onnx 'psycopg[binary]'"
@@ -49,7 +49,7 @@ def install(*packages: str) -> str:
 
 
 def missing(error: Exception) -> UserError | None:
-    """What tells that a light installation lacks the package; None for another error.
+    """Return the error for a package that a light installation lacks; None for another error.
 
     >>> print(missing(ModuleNotFoundError("No module named 'torch'", name="torch")))
     this needs the package torch; pip install torch transformers
@@ -60,7 +60,7 @@ def missing(error: Exception) -> UserError | None:
 
 
 def require(package: str, extra: str) -> ModuleType:
-    """The package, or the error that names the command which installs it.
+    """Return the package. Errors: `UserError` with the command that installs it.
 
     >>> require("json", "plot").__name__
     'json'

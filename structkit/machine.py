@@ -1,8 +1,8 @@
-"""The machine: where the user's own files are, and whether equal runs of torch get equal bits.
+"""The machine: where the user's files are, and whether equal runs of torch give equal bits.
 
-Folders are those of the XDG Base Directory Specification. Intel's MKL multiplies matrices for
-torch, and promises equal bits on its own processors. On others two equal products may differ in
-their last bits, but for its slower code that is the same everywhere.
+Folders follow the XDG Base Directory Specification. Intel's MKL multiplies matrices for torch, and
+promises equal bits on Intel processors. On others two equal products may differ in their last bits,
+unless its slower code is used, which is the same everywhere.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ REPEATABLE = ("", "GenuineIntel")  # no name: not an x86 processor, and so no MK
 
 
 def cache_folder(*names: str) -> Path:
-    """A folder of structkit's for what can be made again."""
+    """Return a folder of structkit for what can be made again."""
     return _folder("XDG_CACHE_HOME", Path(".cache"), names)
 
 
 def data_folder(*names: str) -> Path:
-    """A folder of structkit's for what the user keeps."""
+    """Return a folder of structkit for what the user keeps."""
     return _folder("XDG_DATA_HOME", Path(".local", "share"), names)
 
 
@@ -37,9 +37,9 @@ def _folder(variable: str, usual: Path, names: tuple[str, ...]) -> Path:
 
 
 def home() -> Path:
-    """The user's home folder; where there is none, a place that holds nothing.
+    """Return the user's home folder, or a place that holds nothing.
 
-    An empty HOME, as some services and `env HOME=` have it, is no name of the folder `/`.
+    An empty HOME, as some services and `env HOME=` set it, does not name the folder `/`.
     """
     given = os.environ.get("HOME", "")
     if not os.path.isabs(given):
@@ -59,9 +59,9 @@ def ignore_relative_folders() -> None:
 
 
 def move_torch_cache() -> None:
-    """Let torch keep what it compiles in the user's cache, not in a folder for temporary files.
+    """Let torch keep what it compiles in the user's cache, not in a temporary folder.
 
-    It makes the folder when it is imported: one that cannot be made stays where torch wants it.
+    Torch makes the folder when it is imported; if it cannot, torch's own default stays.
     """
     folder = cache_folder("torch")
     there = next(each for each in folder.parents if os.path.exists(each))

@@ -1,4 +1,4 @@
-"""Where paths lead: no command writes to what it reads, and no walk follows a link."""
+"""Paths: no command writes to what it reads, and no walk follows a link."""
 
 from __future__ import annotations
 
@@ -54,19 +54,19 @@ def keep_apart(
 
 
 class Named(str):
-    """The path of a file that has a name of its own, as what a program holds in memory has."""
+    """Path of a file with a name to show, for what a program holds in memory."""
 
     name: str
 
     def __new__(cls, path: str, name: str = "") -> Named:
-        """A path with the name to show for it."""
+        """Make a path with the name to show for it."""
         made = super().__new__(cls, path)
         made.name = name
         return made
 
 
 def names_of(files: Sequence[str], stdin: str = "-") -> list[str]:
-    """The names to show for files: without folders and endings, if they stay distinct.
+    """Return the names to show for files: without folders and endings, if they stay distinct.
 
     >>> names_of(["runs/bm25.jsonl.gz", "runs/santa.trec"])
     ['bm25', 'santa']
@@ -77,9 +77,9 @@ def names_of(files: Sequence[str], stdin: str = "-") -> list[str]:
 
 
 def descriptor_named(path: str) -> int | None:
-    """The number of this process's open file that a path names, as `/dev/stdout` does.
+    """Return the number of this process's open file that a path names, such as `/dev/stdout`.
 
-    Opened by that name, a file would begin anew, and what a shell wrote to it before would go.
+    Opening that name would begin the file anew and lose what a shell wrote to it before.
 
     >>> descriptor_named("/dev/stderr"), descriptor_named("/dev/fd/1"), descriptor_named("a/1")
     (2, 1, None)
@@ -112,7 +112,7 @@ def refuse_pipe(name: str, kind: str) -> None:
 
 
 def open_below(root: str, below: str, flags: int = os.O_RDONLY) -> int:
-    """The descriptor of a path from a folder, on which no link is followed. Errors: `OSError`."""
+    """Open a path below a folder without following links. Errors: `OSError`."""
     *folders, name = below.strip("/").split("/")
     outer = os.open(root, FOLDER)
     try:
@@ -126,7 +126,7 @@ def open_below(root: str, below: str, flags: int = os.O_RDONLY) -> int:
 
 
 def open_found(root: str, below: str) -> BinaryIO:
-    """A file that was found in a folder, at this path from it.
+    """Open a file that was found in a folder, at this path below it.
 
     Errors: `UserError` if it is not, or no longer, a regular file; `OSError` if it cannot be read.
     """
@@ -145,7 +145,7 @@ def open_found(root: str, below: str) -> BinaryIO:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a path leads, through links, and its device and inode number if it keeps something."""
+    """Target of a path, through links, with device and inode number if it stores data."""
 
     name: str
     flag: str = ""  # that names it, if it is written
@@ -155,7 +155,7 @@ class _Place:
 
     @classmethod
     def of(cls, name: str, flag: str = "") -> _Place:
-        """The place of a file, or for `-` of stdin, or of stdout where a flag is written to."""
+        """Return the place of a file; `-` is stdin, or stdout for a flag that is written."""
         standard = 1 if flag else 0
         name = "-" if flag and descriptor_named(name) == 1 else name
         path = os.path.realpath(("/dev/stdin", "/dev/stdout")[standard] if name == "-" else name)

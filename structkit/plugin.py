@@ -1,8 +1,8 @@
-"""What a plugin file provides: one class named after its kind, which extends that one here.
+"""Base class of each kind of plugin: a plugin file provides one class named after its kind.
 
 A file of languages/ has `class Language(plugin.Language)`. A class that takes flags is a frozen
-dataclass whose fields are these flags with their defaults; one without a default is required.
-Each class stands in the room that its signatures are about, which is imported when it is named.
+dataclass whose fields are these flags with their defaults; a field without a default is required.
+Each class lives in the room that its signatures need, which is imported on first use.
 
 Tests: tests/test_registry.py.
 """

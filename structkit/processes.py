@@ -36,10 +36,10 @@ OF_LIBRARY = {
 
 
 def limit_threads(count: int) -> None:
-    """Compute in this process, which is one of several, with so many threads of each library.
+    """Limit each library to `count` threads, in one of several processes.
 
-    Otherwise each process starts a thread for each processor: with two processes OpenBLAS takes 20
-    times as long as with one. What the user set stays.
+    Otherwise each process starts a thread per processor: with two processes OpenBLAS takes 20 times
+    as long as with one. Limits that the user set are kept.
     """
     said = {name for name, value in os.environ.items() if value and name.endswith("_NUM_THREADS")}
     for name in {"OMP_NUM_THREADS", "RAYON_NUM_THREADS"} - said:  # read by what is loaded later
@@ -57,21 +57,21 @@ def limit_threads(count: int) -> None:
 
 
 def exit_for(number: int) -> BaseException:
-    """What ends a program that got a signal: Ctrl-C, or an exit status of 128 and its number."""
+    """Return the exception for a signal: Ctrl-C, or an exit status of 128 and its number."""
     return KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)
 
 
 def handled_signals() -> list[signal.Signals]:
-    """The signals that end this program: nohup and a shell's `&` make it ignore some."""
+    """Return the signals that end this program; nohup and a shell's `&` make it ignore some."""
     return [each for each in ENDINGS if signal.getsignal(each) != signal.SIG_IGN]
 
 
 @contextmanager
 def raise_at_signals() -> Iterator[None]:
-    """Let a signal raise, so that what is open is cleaned up.
+    """Raise at signals, so that open files are cleaned up.
 
-    Meanwhile a second signal is ignored, so that no files are left over; where cleaning up takes
-    long, it ends the program at once.
+    Meanwhile a second signal is ignored, so that no files are left over; if cleaning up takes long,
+    it ends the program at once.
     """
     since = 0.0
 
@@ -109,9 +109,9 @@ Task = TypeVar("Task")
 
 @contextmanager
 def without_script() -> Iterator[None]:
-    """Within, processes that multiprocessing spawns do not run the user's script again.
+    """Keep processes that multiprocessing spawns from running the user's script again.
 
-    Otherwise a script would have to guard what it does by `if __name__ == "__main__":`.
+    Otherwise a script would need `if __name__ == "__main__":`.
     """
     script = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
@@ -122,17 +122,19 @@ def without_script() -> Iterator[None]:
 
 
 def in_child(work: Callable[[], T], seconds: float) -> T | None:
-    """The result of `work`; None if its process is killed, or takes more `seconds` of CPU time."""
+    """Return the result of `work`; None if its process is killed, or takes more `seconds` of CPU
+    time.
+    """
     child: Child[None, T] = Child(lambda _: work())
     with closing(child):
         return child.result(None, seconds)
 
 
 class Child(Generic[Task, T]):
-    """A process that does the same work on one task after the other, and that can be stopped.
+    """Process that does the same work on one task after the other, and that can be stopped.
 
-    It begins with the first task, and again after one that ended it: to fork for every task costs
-    a fifth of the time of reading files, since what both touch then is copied.
+    It starts with the first task, and again after a task ended it. Forking per task would cost a
+    fifth of the time of reading files, because pages that both processes touch are copied.
     """
 
     def __init__(self, work: Callable[[Task], T], *, threads: int | None = None) -> None:
@@ -146,7 +148,9 @@ class Child(Generic[Task, T]):
         return self._pipes is not None
 
     def result(self, task: Task, seconds: float = 0) -> T | None:
-        """What the work gives; None if its process is killed, or takes more CPU time (0: any)."""
+        """Return the result of a task; None if its process is killed, or takes more CPU time (0:
+        any).
+        """
         tasks, results = self._pipes or self.start()
         try:
             pickle.dump((task, seconds), tasks)
@@ -160,7 +164,9 @@ class Child(Generic[Task, T]):
         return result if done else self.work(task)
 
     def start(self) -> tuple[IO[bytes], IO[bytes]]:
-        """Begin: where there are threads, one may hold what the child would wait for."""
+        """Start the process and return its pipes; with other threads running, a fork could wait for
+        their locks.
+        """
         from multiprocessing.util import Finalize  # takes time that few programs need to pay
 
         ends = [os.pipe() for _ in range(2)]

@@ -33,7 +33,7 @@ def hush(quiet: bool = True) -> None:
 
 @contextmanager
 def hushed(quiet: bool) -> Iterator[None]:
-    """The same for a block of code; after it, as before."""
+    """Hush for a block of code, then restore the state before."""
     before = _hushed
     hush(quiet or before)
     try:
@@ -50,7 +50,7 @@ def colored(stream: int = 1) -> bool:
 
 @dataclass(frozen=True)
 class Position:
-    """How far a command is: records done, and the share of the input, where its size is known."""
+    """Progress of a command: records done, and the share of the input, if its size is known."""
 
     records: int
     done: float = 0.0
@@ -62,7 +62,7 @@ class Position:
 def progress(label: str, look: Callable[[], Position]) -> Iterator[None]:
     """Show what `look` returns, five times a second, while the block runs.
 
-    The work is not slowed down: a thread looks at its position from outside.
+    A thread reads the position from outside, so the work is not slowed down.
     """
     if not _shown():
         yield
@@ -99,7 +99,7 @@ def describe(label: str, now: Position, seconds: float) -> str:
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Say on a terminal what is being done, and wipe it away when it is done."""
+    """Show on a terminal what is being done, and erase it when it is done."""
     if not _shown():
         yield
         return
@@ -111,7 +111,7 @@ def waiting(what: str) -> Iterator[None]:
 
 
 def _write_over(line: str) -> None:
-    """Write a line over the one that stands there, no longer than the terminal is wide."""
+    """Overwrite the current line of the terminal, cut to its width."""
     try:
         width = os.get_terminal_size(2).columns
     except OSError:
@@ -124,7 +124,7 @@ LONG_WORD = re.compile(r"(\S{200})\S{100,}(\S{50})")
 
 
 def printable(text: str) -> str:
-    r"""A line whose control characters are escaped, so that a terminal does not obey them.
+    r"""Return a line with escaped control characters, so that a terminal does not obey them.
 
     >>> printable("tea\x1b[31m")
     'tea\\x1b[31m'
@@ -135,7 +135,7 @@ def printable(text: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things, in words.
+    """Return a number of things, in words.
 
     >>> counted(1, "file"), counted(1200, "file")
     ('1 file', '1,200 files')
@@ -150,7 +150,7 @@ def say(message: str) -> None:
 
 
 def announce(message: str) -> None:
-    """The same, where no bar shows what is being done: stderr is not a terminal."""
+    """Log a message when no progress bar is shown: stderr is not a terminal."""
     if surface().progress and not _watched():
         say(message)
 

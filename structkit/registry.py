@@ -27,12 +27,12 @@ KINDS = {
 
 
 class Contract(metaclass=ABCMeta):  # noqa: B024 each kind has methods of its own
-    """What a plugin file must define; the class of a kind extends this one, and is named so."""
+    """Contract of a plugin file; the class of each kind extends it and bears the kind's name."""
 
 
 @dataclass(frozen=True)
 class Signs:
-    """How a plugin is found: literals of its class, read without importing the file."""
+    """Signs of a plugin: literals of its class, read without importing the file."""
 
     aliases: tuple[str, ...] = ()
     """Other names."""
@@ -60,7 +60,7 @@ class Plugin:
     path: Path
 
     def summary(self) -> str:
-        """The first line of the file's docstring, read without importing the file."""
+        """Return the first line of the file's docstring without importing the file."""
         with tokenize.open(self.path) as file:
             for token in tokenize.generate_tokens(file.readline):
                 if token.type == tokenize.STRING:
@@ -86,7 +86,7 @@ class Plugin:
         return Signs()
 
     def load(self) -> Any:
-        """The class named after its kind, imported now; raises if it is missing or incomplete."""
+        """Import and return the class named after its kind. Errors: it is missing or incomplete."""
         module = import_module(f"{self.pack}.{KINDS[self.kind]}.{self.path.stem}")
         name = self.kind.capitalize()
         loaded = getattr(module, name, None)
@@ -119,12 +119,12 @@ def plugins() -> tuple[Plugin, ...]:
 
 
 def names(kind: str) -> list[str]:
-    """The names of all plugins of a kind."""
+    """Return the names of all plugins of a kind."""
     return sorted({plugin.name for plugin in plugins() if plugin.kind == kind})
 
 
 def find(kind: str, name: str, *, status: int = 2) -> Plugin:
-    """The plugin of that kind and name, in any case, or by an alias; a miss lists what exists."""
+    """Return the plugin with that name, in any case, or alias. Errors: a miss lists what exists."""
     named = _named(kind, name)
     if not named:
         raise unknown(kind, name, names(kind), status=status)
@@ -147,7 +147,7 @@ def _named(kind: str, name: str) -> list[Plugin]:
 
 
 def canonical(kind: str, name: str) -> str:
-    """The plugin's own name, given its name or an alias; an unknown one is returned as it is.
+    """Return a plugin's own name for a name or an alias; an unknown one is returned unchanged.
 
     >>> canonical("language", "JS"), canonical("language", "cobol")
     ('javascript', 'cobol')
@@ -157,7 +157,7 @@ def canonical(kind: str, name: str) -> str:
 
 
 def implied(kind: str, fields: Collection[str]) -> str | None:
-    """The first plugin of a kind whose `implied_by` are all among the fields of a record.
+    """Return the first plugin of a kind whose `implied_by` are all among a record's fields.
 
     >>> implied("language", {"id": "1", "html": "<p>x</p>"})
     'html'
@@ -176,7 +176,7 @@ def _implying(kind: str) -> list[tuple[str, tuple[str, ...]]]:
 
 @cache
 def load(kind: str, name: str, *, status: int = 2) -> Any:
-    """The class of the one plugin that is asked for, which is imported now."""
+    """Import and return the class of one plugin."""
     return find(kind, name, status=status).load()
 
 
@@ -191,7 +191,7 @@ def takes(kind: type, flag: str) -> bool:
 def configure(
     kind: type[Configurable], name: str, flags: Mapping[str, Any], *, status: int = 2
 ) -> Configurable:
-    """The plugin with these flags; one that it does not take, or that is missing, raises."""
+    """Return the plugin with these flags. Errors: one that it does not take, or that is missing."""
     known = {each.name: each for each in settings_of(kind)}
     plugin = f"the {kind.__name__.lower()} {name}"
     for given in flags:

@@ -7,7 +7,7 @@ import random
 
 
 def key(seed: int, *parts: str | int) -> int:
-    """A 64-bit number that depends on the seed and every part, and on nothing else.
+    """Return a 64-bit number that depends only on the seed and every part.
 
     >>> key(0, "a", "bc") != key(0, "ab", "c")
     True
@@ -17,7 +17,7 @@ def key(seed: int, *parts: str | int) -> int:
 
 
 def random_for(seed: int, *parts: str | int) -> random.Random:
-    """A random generator of its own for one record (and epoch, and purpose).
+    """Return a random generator for one record (and epoch, and purpose).
 
     >>> random_for(0, "doc-1").random() == random_for(0, "doc-1").random()
     True

@@ -41,7 +41,7 @@ class Setting:
 
     help: str = ""
     source: str = ""
-    """Where the default comes from."""
+    """Origin of the default."""
 
     choices: tuple[str, ...] = ()
     low: float | None = None
@@ -49,10 +49,10 @@ class Setting:
     """The bounds of a number."""
 
     usual: Any = ...
-    """What decides the default: a value, or a function of the other settings, such as a `By`."""
+    """Default that depends on other settings: a value, or a function such as a `By`."""
 
     later: str = ""
-    """What decides before that, in words: a record, or a model; until then the value is None."""
+    """Default in words that a record or a model decides later; until then the value is None."""
 
     group: str = ""
     """The heading under which the help lists it: a key of `GROUPS`, or a heading of its own."""
@@ -61,20 +61,20 @@ class Setting:
     """A second flag, such as `-o`."""
 
     argument: bool = False
-    """Whether it is an argument, not a flag."""
+    """True for an argument, False for a flag."""
 
     metavar: str = ""
-    """What stands for the value in the help."""
+    """Placeholder of the value in the help."""
 
     complete: str = ""
     """The kind of plugin whose names a shell offers."""
 
     reads: bool | str = False
     writes: bool | str = False
-    """Whether it is a file; a text is the value that is no file, "walks" allows a folder."""
+    """True for a file; a text is a value that is no file, "walks" allows a folder."""
 
     parse: Callable[[str], str] | None = None
-    """What reads the flag's text first."""
+    """Function that reads the flag's text first."""
 
     requires: tuple[str, ...] = ()
     """Settings of which it needs one."""
@@ -83,14 +83,14 @@ class Setting:
     """Settings that cannot be given with it."""
 
     remedy: Callable[[], str] = lambda: "name it"
-    """What helps where it is missing, as a message has it."""
+    """Remedy in the message of a missing value."""
 
     name: str = ""
     hint: Any = None
     """Its type."""
 
     written: str = ""
-    """Its type as the class has it."""
+    """Type as written in the class."""
 
     @property
     def types(self) -> tuple[Any, ...]:
@@ -124,8 +124,7 @@ class Setting:
     def described(self) -> str:
         """Its help with the source of its default, as the help shows it."""
         text = spelled(self.help).rstrip(".")
-        if ":" not in text.split(" ")[0]:  # what it belongs to is spelled as it is
-            text = text[:1].upper() + text[1:]
+        text = text[:1].upper() + text[1:]
         return f"{text} ({self.source})." if self.source else f"{text}."
 
     @property
@@ -138,7 +137,7 @@ class Setting:
         return ", otherwise ".join(parts + [shown(self.usual)] * (self.usual is not ...))
 
     def spelled(self, value: object = None) -> str:
-        """It in a message, with its value if that is to blame: `--mask-ratio 2`, `FILE`."""
+        """Return its name for a message, with a wrong value: `--mask-ratio 2`, `FILE`."""
         return flag(self.name, value, self.metavar if self.argument else "")
 
     def given(self, settings: Any) -> Any:
@@ -151,7 +150,7 @@ class Setting:
 
 
 def shown(value: Any) -> str:
-    """A default or a bound, as a help has it."""
+    """Return a default or a bound as the help shows it."""
     if isinstance(value, tuple):
         return " ".join(map(shown, value))
     if isinstance(value, bool):
@@ -197,7 +196,7 @@ class _Usual:
 
 
 def usual_of(settings: Any, usual: Any) -> Any:
-    """What a default comes to among other settings."""
+    """Return a default, computed from other settings if needed."""
     return usual(settings) if callable(usual) else usual
 
 
@@ -231,13 +230,13 @@ def setting(
 
 
 def seed_setting() -> Any:
-    """The seed of a command."""
-    return setting(0, "All randomness is keyed by it and the record's id.", group="run")
+    """Declare the seed of a command."""
+    return setting(0, "Seed of all randomness, together with the record's id.", group="run")
 
 
 def quiet_setting() -> Any:
     """Whether a command speaks."""
-    return setting(False, "Nothing on stderr but errors.", short="-q")
+    return setting(False, "Print only errors.", short="-q")
 
 
 def offline_setting() -> Any:
@@ -246,12 +245,12 @@ def offline_setting() -> Any:
 
 
 def file_setting(help: str, default: Any = None, *, metavar: str = "FILE", **more: Any) -> Any:
-    """A file that a command reads; several, where the default is a tuple."""
+    """Declare a file that a command reads; several, if the default is a tuple."""
     return setting(default, help, metavar=metavar, reads=True, **more)
 
 
 def settings_of(kind: Any) -> tuple[Setting, ...]:
-    """Return the settings of a class in their order, with what they inherit."""
+    """Return the settings of a class in their order, including inherited ones."""
     return _settings_of(kind)
 
 
@@ -262,7 +261,7 @@ def _settings_of(kind: Any) -> tuple[Setting, ...]:
 
 
 def _resolved(kind: Any, each: Field[Any], hint: Any) -> Setting:
-    """A field as a setting: what it does not say itself is as in the nearest class that does."""
+    """Return a field as a setting, completed from the nearest class that declares more."""
     along = [vars(base).get("__dataclass_fields__", {}).get(each.name) for base in kind.__mro__]
     said = [found.metadata["setting"] for found in along if found and "setting" in found.metadata]
     values = {"group": getattr(kind, "own_group", "common"), "choices": ()}
@@ -279,7 +278,7 @@ def _resolved(kind: Any, each: Field[Any], hint: Any) -> Setting:
 
 
 def _plain(each: Field[Any]) -> Setting:
-    """A field that is declared without `setting`."""
+    """Return the setting of a field that is declared without `setting`."""
     return Setting(... if each.default is MISSING else each.default)
 
 
@@ -297,7 +296,7 @@ Made = TypeVar("Made")
 
 
 def make(kind: type[Made], values: Mapping[str, Any]) -> Made:
-    """Settings of a class with these values, checked: wrong usage raises before any work is done.
+    """Make and check settings of a class, so that wrong usage raises before any work is done.
 
     Errors: `UserError` with status 2 for a value of another type, out of its bounds or choices, for
     a missing one, and for settings that do not go together.
@@ -317,7 +316,7 @@ def make(kind: type[Made], values: Mapping[str, Any]) -> Made:
 
 
 def convert(each: Setting, value: Any) -> Any:
-    """A value in the type of its setting: a path as text, a list as a tuple.
+    """Convert a value to the type of its setting: a path to text, a list to a tuple.
 
     Errors: `UserError` with status 2 for a value of another type.
     """
@@ -349,7 +348,7 @@ def _convert(each: Setting, value: Any) -> Any:
 
 
 def check(settings: Any) -> None:
-    """Raise for a setting out of its choices or bounds, or without what it requires."""
+    """Raise for a setting out of its choices or bounds, or without a setting that it requires."""
     for each in settings_of(type(settings)):
         _check_values(each, getattr(settings, each.name))
         _check_others(settings, each)
@@ -396,7 +395,7 @@ def range_of(low: float | None, high: float | None, kind: type = int) -> str:
 
 
 def flags_given(settings: Any, kind: type) -> list[str]:
-    """The settings of a class, or of one that it extends, that are given: as messages name them."""
+    """Return the given settings of a class, or of a base class, as messages name them."""
     values = ((each, each.given(settings)) for each in settings_of(kind))
     return [
         flag(each.name, False if value is False else None)
@@ -406,7 +405,7 @@ def flags_given(settings: Any, kind: type) -> list[str]:
 
 
 def _check_others(settings: Any, each: Setting) -> None:
-    """Raise if a setting is given without what it requires, or with what it excludes."""
+    """Raise if a setting is given without one that it requires, or with one that it excludes."""
     if not each.is_given(each.given(settings)):
         return
     known = {other.name: other for other in settings_of(type(settings))}
@@ -424,7 +423,7 @@ def _check_others(settings: Any, each: Setting) -> None:
 
 
 def parse(each: Setting, text: str) -> Any:
-    """The value that a flag's text stands for, in the setting's type if it is such a number."""
+    """Return the value of a flag's text, as a number if the setting is one."""
     text = each.parse(text) if each.parse else text
     for number in (int, float):
         if number in each.types_of_one:
@@ -436,7 +435,7 @@ def parse(each: Setting, text: str) -> Any:
 def files_of(
     settings: Iterable[Any], what: Literal["reads", "writes"]
 ) -> Iterator[tuple[str, str]]:
-    """The settings that are files, read or written: as messages name them, with paths."""
+    """Yield settings that are files, read or written: their names in messages, and paths."""
     for given in settings:
         for each in settings_of(type(given)):
             if no_file := getattr(each, what):

@@ -25,7 +25,7 @@ class Method(TreeSettings):
     embedding_size: int = setting(256, source=PAPER)
     channels: int = setting(
         128,
-        "rows of an embedding, which share one composition",
+        "channels of an embedding, which share one composition",
         PAPER,
         low=1,
         high=100_000,
@@ -33,7 +33,9 @@ class Method(TreeSettings):
     )
     batch_size: int = setting(512, source=PAPER)
     batch_tokens: int = setting(
-        65_536, "maximum leaves in one pass: a larger batch is cut, nodes are shared in each part"
+        65_536,
+        "maximum leaves in one pass; a larger batch is split, and only nodes of one part are "
+        "shared",
     )
 
     def untrained(self, words: int) -> Any:

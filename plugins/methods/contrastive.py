@@ -33,7 +33,7 @@ class Method(EncoderSettings):
 
     document_field: str = setting(
         "positive",
-        "field with the document; untagged: the raw text that html-variants writes",
+        "field with the document; `untagged` is the raw text that html-variants writes",
         group="texts",
     )
 

@@ -43,11 +43,14 @@ class Method(TransformerSettings):
         group="texts",
     )
     loss: Literal["cross-entropy", "binary"] = setting(
-        "cross-entropy", "compare a positive with its negatives, or judge each pair", group="loss"
+        "cross-entropy",
+        "compare a positive with its negatives (cross-entropy), or judge each pair (binary)",
+        group="loss",
     )
     activation: Literal["sigmoid", "identity"] = setting(
         "sigmoid",
-        "what makes a score of the model's output: sigmoid, 0 … 1; identity, as a teacher's",
+        "turn the model's output into a score: sigmoid gives 0 … 1, identity keeps it, as for "
+        "a teacher",
         group="model",
     )
     negatives_per_query: int | None = setting(
@@ -55,8 +58,10 @@ class Method(TransformerSettings):
         source="sentence-transformers",
         later="4, or as many as records have",
     )
-    chunk_size: int = setting(0, "pairs in memory at a time, for batches of any size; 0: all")
-    batch_size: int = setting(16, "queries in one step")
+    chunk_size: int = setting(
+        0, "pairs in memory at a time, so that batches of any size fit; 0: the whole batch"
+    )
+    batch_size: int = setting(16, "queries per step")
     learning_rate: float = setting(2e-5, source="sentence-transformers")
 
     def __post_init__(self) -> None:

@@ -44,10 +44,10 @@ class Method(WordSettings, PassSettings):
 
     example: ClassVar[str] = "structkit train fasttext sentences.jsonl -o models/fasttext"
 
-    learning_rate: float = setting(1e-3, "initial learning rate; it falls to 0", PAPER)
+    learning_rate: float = setting(1e-3, "initial learning rate; it decays to 0", PAPER)
     buckets: int = setting(
         2_000_000,
-        "rows that n-grams share, by their hash",
+        "rows that n-grams share by their hash",
         "fastText's default",
         low=1,
         high=10**9,

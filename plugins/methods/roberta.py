@@ -26,7 +26,7 @@ class Method(VocabularySettings):
 
     subwords: bool = setting(True, source="StrAE, section 5")
     epochs: int = setting(100, source=PAPER)
-    learning_rate: float = setting(5e-5, "highest learning rate of Adam", PAPER)
+    learning_rate: float = setting(5e-5, "peak learning rate of Adam", PAPER)
     warmup: float = setting(0.1, source=PAPER)
     schedule: str = setting("linear", source=PAPER)
 

@@ -66,7 +66,7 @@ class Method(EncoderSettings):
     )
     align_on: str = setting(
         "masked",
-        "document that queries are aligned with",
+        "field of the document that queries are aligned with",
         "released code",
         ("masked", "original"),
         group="loss",

@@ -49,7 +49,8 @@ class Method(EncoderSettings):
 
     stages: str = setting(
         "element,structure",
-        "element (EAL), structure (SAL), each for all epochs; joint: their sum",
+        "training stages: element (EAL), structure (SAL), each for all epochs; joint: the sum "
+        "of both losses",
         "SEAL, table 7",
         ORDERS,
     )
@@ -65,7 +66,7 @@ class Method(EncoderSettings):
         later="8, or as many as records have",
     )
     epochs: int = setting(2, "passes over the records in each stage", SECTION)
-    batch_size: int = setting(8, "records in one step, over all processes", SECTION)
+    batch_size: int = setting(8, "records per step, over all processes", SECTION)
     learning_rate: float = setting(1e-5, source=SECTION)
 
     def __post_init__(self) -> None:

@@ -40,29 +40,28 @@ class Method(plugin.Method):
 
     model: str | None = setting(
         None,
-        "distill this encoder, or make this table smaller: a local folder, a hub name, or minilm "
-        "(an extra); without it, random vectors",
+        "distill this encoder, or shrink this table: a local folder, a Hub name, or minilm "
+        "(an extra); without it, vectors start at random",
         group="common",
     )
     dimensions: int | None = setting(
         None,
-        "dimensions of a vector, the first principal components of an encoder's",
+        "dimensions of a vector: the first principal components of an encoder's vectors",
         later="256 (model2vec's), from scratch 512",
         low=1,
         high=65_536,
         group="model",
     )
-    saturating: bool = setting(
-        False, "a token that a text has n times counts √n times", group="model"
-    )
+    saturating: bool = setting(False, "count a token that occurs n times √n times", group="model")
     quantize: Literal["int8"] | None = setting(
         None,
-        "8-bit rows with a scale each, in half the bytes; not for sentence-transformers",
+        "store 8-bit rows with a scale each, in half the bytes; sentence-transformers cannot "
+        "load them",
         group="model",
     )
     vocabulary_size: int = setting(
         8_000,
-        "from scratch: tokens of a tokenizer trained on the records",
+        "vocabulary size of the tokenizer trained on the records (from scratch only)",
         low=400,
         high=1_000_000,
         group="model",

@@ -1,6 +1,6 @@
-"""The commands as functions over dicts: each calls what its command calls, and checks as it does.
+"""Commands as functions over dicts, with the same checks as on the command line.
 
 A DataFrame of pandas or polars is its rows, a dict each.
 
-`from structkit import NAME` finds them; each is imported when it is asked for.
+`from structkit import NAME` finds them; each is imported on first use.
 """

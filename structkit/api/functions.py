@@ -35,7 +35,7 @@ SEVERAL = 256  # dicts in a block: what a parser is given at a time
 
 
 def rows(given: Any) -> Any:
-    """What was given; a DataFrame of pandas or polars as its rows, a dict each."""
+    """Return what was given; of a DataFrame of pandas or polars its rows, a dict each."""
     if callable(dicts := getattr(given, "to_dicts", None)):  # polars
         return dicts()
     if hasattr(given, "columns") and callable(dicts := getattr(given, "to_dict", None)):
@@ -95,10 +95,10 @@ def _fits(record: Record) -> bool:
 
 
 class ParameterFiles:
-    """Files of what a program has in memory, while a command reads them.
+    """Temporary files for data in a program's memory, while a command reads them.
 
-    Messages name them after their parameters.
-    Their removal is arranged before there is one, so that Ctrl-C at any time leaves none.
+    Messages name them after their parameters. Their removal is arranged before they exist, so that
+    Ctrl-C at any time leaves none.
     """
 
     def __init__(self) -> None:
@@ -117,7 +117,9 @@ class ParameterFiles:
             raise
 
     def files(self, given: Mapping[str, Names | Rows] | Names | Rows, parameter: str) -> list[str]:
-        """The names that were given, or one of a new file with the records; of a dict each."""
+        """Return the given names, or the name of a new file with the given records; for a dict, one
+        each.
+        """
         if isinstance(given, Mapping):
             named = ((str(name), each) for name, each in given.items())
             return [Named(self.files(each, name)[0], name) for name, each in named]
@@ -150,10 +152,10 @@ def as_in_python(surface: Python | None = None) -> Iterator[None]:
 
 
 def function_of(name: str) -> Callable[..., Any]:
-    """The function `name` of the Python interface, made of what the command declares.
+    """Return the function `name` of the Python interface, made from the command's declaration.
 
-    Of a group, the first argument is the name of one of its commands. Settings are checked when it
-    is called, records when they are asked for.
+    A group takes the name of one of its commands first. Settings are checked when the function is
+    called, records when they are read.
     """
     declared = command_of(name.replace("_", "-"))
     known = [] if isinstance(declared, Group) else parameters(declared)
@@ -187,7 +189,7 @@ def function_of(name: str) -> Callable[..., Any]:
 def bind(
     name: str, declared: list[inspect.Parameter], given: tuple[Any, ...], values: dict[str, Any]
 ) -> dict[str, Any]:
-    """Arguments by parameter. Errors: one that there is not, or that is missing."""
+    """Return arguments by parameter. Errors: an unknown or a missing one."""
     try:
         return inspect.Signature(declared).bind(*given, **values).arguments
     except TypeError as error:
@@ -210,7 +212,7 @@ def reads_records(command: Command) -> bool:
 
 
 def kinds(command: Command) -> list[type]:
-    """The classes of its settings; files that are read and written are records here."""
+    """Return the classes of its settings; without those of files, which are records here."""
     files = (InputOptions, OutputOptions)
     return [command.settings, *(kind for kind in command.also if not issubclass(kind, files))]
 
@@ -255,14 +257,14 @@ TYPES = (
 
 
 def type_of_records(command: Command, default: object) -> Shown:
-    """The type of the records of a command."""
+    """Return the type of a command's records."""
     kind = "Rows" if is_stage(command) else "Files"
     several = " | Iterable[str]" if command.texts else ""
     return Shown(f"{kind}{several}{' | None' * (default is None)}")
 
 
 def type_of(command: Command, each: Setting) -> Shown:
-    """The type that a function takes for a setting of its command."""
+    """Return the type that a function takes for a setting of its command."""
     if each.name in PLACES or each.writes:
         shown = "Path | LoadedModel" if each.name == "model" and encodes(command) else "Path"
     elif each.reads:
@@ -289,7 +291,7 @@ def _keywords(command: Command, kind: type) -> list[Setting]:
 
 
 def _called(command: Command, given: dict[str, Any], inputs: ParameterFiles) -> Any:
-    """What the command returns; a generator keeps the files that it reads until it ends."""
+    """Return the command's result; a generator keeps the files that it reads until it ends."""
     records: Any = None
     if reads_records(command):  # a setting of others may be named so
         records = given.pop("records", None if is_stage(command) else ())
@@ -308,7 +310,7 @@ def _called(command: Command, given: dict[str, Any], inputs: ParameterFiles) -> 
 
 
 def _lines(command: Command, settings: Any, records: Any) -> Lines:
-    """The lines of records, or of the file that is read in their place."""
+    """Return the lines of records, or of the file that replaces them."""
     file = getattr(settings, command.instead) if command.instead else None
     if command.instead and (file is None) == (records is None):
         problem = f"the input is either records or {flag(command.instead)}"
@@ -321,7 +323,7 @@ def _lines(command: Command, settings: Any, records: Any) -> Lines:
 
 
 def _through(command: Command, settings: Any, lines: Lines) -> Iterator[Record]:
-    """What a command makes of records, once they are asked for."""
+    """Yield what a command makes of records, when they are read."""
     records = Records(lines, numbered=command.numbered)
     yield from stage_of(command, settings).results(records, raise_error)
 
@@ -340,13 +342,13 @@ def _settings(command: Command, kind: type, given: dict[str, Any], inputs: Param
 
 
 def named(given: dict[str, Any]) -> dict[str, Any]:
-    """Values of parameters, a loaded model as what commands take for its name."""
+    """Return values of parameters, with a loaded model as commands take it."""
     model = given.get("model")
     return {**given, "model": getattr(model, "as_setting", model)} if "model" in given else given
 
 
 def _each(records: Iterator[Record], stack: ExitStack, surface: Python) -> Iterator[Record]:
-    """The records, with errors as Python spells them; the stack is closed at the end."""
+    """Yield the records with errors as Python spells them, and close the stack at the end."""
     with stack:
         while True:
             with as_in_python(surface):  # not while the caller has the record

@@ -37,7 +37,7 @@ OF_TEXTS = ("records", "as_", "field", "length")
 
 @cache
 def of_encode(*names: str) -> list[inspect.Parameter]:
-    """Parameters of `structkit.encode`; what is not a keyword there is first here too."""
+    """Return parameters of `structkit.encode`; the model may be positional here."""
     known = {each.name: each for each in parameters(command_of("encode"))}
     model = known["model"].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return [{**known, "model": model}[name] for name in names]
@@ -52,7 +52,7 @@ class LoadedModel:
         self.as_setting.opened, self.as_setting.settings = self._opened, settings
 
     def __repr__(self) -> str:
-        """The call that loads it, and what it is then."""
+        """Return the call that loads it, and its state."""
         given = [
             f"{name}={value!r}" for name in OPENING if (value := self._changed(name)) is not None
         ]
@@ -66,10 +66,11 @@ class LoadedModel:
         return None if value == EncodingSettings.__dataclass_fields__[name].default else value
 
     def encode(self, *given: Any, **values: Any) -> Vectors:
-        """The embeddings of texts, or of records, in their order: float32, (texts, dimensions).
+        """Return the embeddings of texts, or of records, in their order: float32, (texts,
+        dimensions).
 
-        Nothing is written. The keywords are flags of `structkit encode --help`. Errors:
-        `UserError` for a record without its field; texts that were cut are counted on stderr.
+        Nothing is written. The keywords are flags of `structkit encode --help`. Errors: `UserError`
+        for a record without its field; cut texts are counted on stderr.
         """
         with as_in_python():
             chosen = bind("LoadedModel.encode", of_encode(*OF_TEXTS), given, values)
@@ -102,10 +103,10 @@ class LoadedModel:
 
 
 def load(*given: Any, **values: Any) -> LoadedModel:
-    """A model, loaded once: of a folder, of a hub's name, `minilm` or `builtin`.
+    """Load a model once: from a folder, by a name of the Hub, `minilm` or `builtin`.
 
-    The keywords are flags of `structkit encode --help`. Errors: `UserError` for a model that
-    is not there, that is damaged, or that a setting is not for.
+    The keywords are flags of `structkit encode --help`. Errors: `UserError` for a model that is
+    missing, damaged, or does not support a setting.
 
     >>> load("builtin").encode(["tea is hot", "ice is cold"]).shape
     (2, 256)

@@ -1,6 +1,6 @@
-"""What type checkers and editors see of `import structkit`: `python -m structkit.api.stubs`.
+"""Stub of `import structkit` for type checkers and editors: `python -m structkit.api.stubs`.
 
-It writes structkit/__init__.pyi: a function for each command, and one for each of a group.
+It writes structkit/__init__.pyi: a function for each command, and for each command of a group.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ def load(
 
 
 def stub() -> str:
-    """The text of the stub."""
+    """Return the text of the stub."""
     names = f"__all__ = {sorted(structkit.__all__)}\n"
     return "".join([HEAD, names, _loaded(), *_functions()])
 
 
 def _loaded() -> str:
-    """A model that is loaded once, with some of the settings of `encode`."""
+    """Return the stub of a loaded model, with some of the settings of `encode`."""
     texts, model = (_lines(of_encode(*names)) for names in (OF_TEXTS, OF_MODEL))
     return LOADED.format(texts="".join(f"    {each}" for each in texts), model="".join(model))
 
@@ -79,7 +79,7 @@ def _functions() -> Iterator[str]:
 
 
 def _function(name: str, command: Command, first: str = "") -> str:
-    """A function of a command, a parameter a line; `first` is one more before the others."""
+    """Return the stub of a command, one parameter a line; `first` comes before the others."""
     listed = "".join(_lines(parameters(command), first))
     start = "\n" if listed else ""
     of_work = inspect.signature(command.work).return_annotation

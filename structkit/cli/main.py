@@ -33,7 +33,7 @@ Completions = list[tuple[str, str]]  # each a name, and what it is
 
 
 def plugin_names(kind: str) -> Callable[[str], Completions]:
-    """What completes the name of a plugin of a kind, without importing it."""
+    """Return the completion of a kind's plugin names, which imports no plugin."""
 
     def complete(incomplete: str) -> Completions:
         return [
@@ -46,7 +46,7 @@ def plugin_names(kind: str) -> Callable[[str], Completions]:
 
 
 def brief(text: str) -> str:
-    """The beginning of a description, on one line: a shell takes each line for another word.
+    """Return the beginning of a description on one line, because a shell completes line by line.
 
     >>> brief("Words.") + brief("Stanza's parser: `pip install stanza` and its English models")
     "Words.Stanza's parser: `pip install stanza` and …"
@@ -65,22 +65,22 @@ class RawTexts:
     """
 
     def coerce(self, value: Any, **place: Any) -> Any:
-        """The text, or texts."""
+        """Return the text or texts unchanged."""
         return value
 
 
 class Page:
-    """The --help of a command: what records it reads and writes, then its flags, common ones first.
+    """The --help of a command: its records, then its flags, common ones first.
 
     A flag names its group as `rich_help_panel`; groups come in the order of the flags. Short pages
     have none.
     """
 
     records: Mapping[str, str] = {}
-    """The fields of records: what is done with them, and their names."""
+    """Fields of records by their use."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The arguments and flags, whose values are the texts that were given."""
+        """Return the arguments and flags, whose values are the given texts."""
         inherited: Any = super()
         parameters: list[Any] = inherited.get_params(ctx)
         for each in parameters:
@@ -88,7 +88,7 @@ class Page:
         return parameters
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        """The flags that complete what was typed."""
+        """Return the flags that complete the typed text."""
         inherited: Any = super()
         items = inherited.shell_complete(ctx, incomplete)
         for item in items:
@@ -107,7 +107,7 @@ class Page:
 
 
 def sections(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
-    """The headings of a command's page, with names and what they mean: arguments, flags …"""
+    """Return the headings of a command's page, each with names and meanings."""
     found: dict[str, list[tuple[str, str]]] = {"Arguments": []}
     found["Records"] = list(command.records.items())
     found[OPTIONS] = []
@@ -116,6 +116,8 @@ def sections(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
     for parameter in parameters:
         if row := parameter.get_help_record(ctx):
             argument = parameter.param_type_name == "argument"
+            if argument:  # typer writes `FILE <list[str]>`
+                row = (f"{parameter.metavar}{'…' * (parameter.nargs != 1)}", row[1])
             group = (grouped and getattr(parameter, "rich_help_panel", None)) or OPTIONS
             found.setdefault("Arguments" if argument else group, []).append(row)
     return found
@@ -130,7 +132,7 @@ class Flags(Page, TyperCommand):
 
 
 def command(declared: Command) -> Any:
-    """A command with one flag for each field of its settings, which are made and checked."""
+    """Return a command with one flag per setting, which makes and checks the settings."""
     kinds, without = (declared.settings, *declared.also), declared.without
     flags = {
         kind: [each for each in settings_of(kind) if each.name not in without] for kind in kinds
@@ -161,7 +163,7 @@ def command(declared: Command) -> Any:
 
 
 def _values(flags: Sequence[Setting], texts: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of settings by the texts that flags were given."""
+    """Return the values of settings from the texts of flags."""
     values = {}
     for each in flags:
         if (given := texts[each.name]) in (None, [], ()):
@@ -175,13 +177,13 @@ def _values(flags: Sequence[Setting], texts: Mapping[str, Any]) -> dict[str, Any
 
 
 def _place(group: str) -> int:
-    """Where a help lists a group: common flags first, those of runs last."""
+    """Return the position of a group in a help: common flags first, flags of runs last."""
     order = [*GROUPS]
     return order.index(group) if group in GROUPS else len(order) - 2
 
 
 def _parameter(each: Setting) -> inspect.Parameter:
-    """What typer makes a flag or an argument of: texts, which are read when all are there."""
+    """Return the parameter from which typer makes a flag or an argument; its value is a text."""
     either = bool in each.types
     more: dict[str, Any] = {
         "help": f"{each.described}{_default(each)}",
@@ -208,14 +210,14 @@ def _parameter(each: Setting) -> inspect.Parameter:
 
 
 def _metavar(each: Setting) -> str:
-    """What stands for the value: `<int>`, or its choices."""
+    """Return the placeholder of a value: `<int>`, or its choices."""
     if each.choices:
         return f"<{'|'.join(each.choices)}>"
     return f"<{each.types_of_one[0].__name__}>"
 
 
 def _default(each: Setting) -> str:
-    """The default of a setting and its bounds, as the help ends."""
+    """Return a setting's default and bounds, which end its help."""
     said = []
     if each.required:
         said.append("required")
@@ -227,7 +229,7 @@ def _default(each: Setting) -> str:
 
 
 def _completion(each: Setting) -> Callable[[str], Any] | None:
-    """What a shell completes: choices, or names of plugins."""
+    """Return the completion of a setting: its choices, or names of plugins."""
     if each.choices:
         return lambda incomplete: [name for name in each.choices if name.startswith(incomplete)]
     return plugin_names(each.complete) if each.complete else None
@@ -258,7 +260,7 @@ class Commands(Page, TyperGroup):
         return made
 
     def rows(self, ctx: Any) -> list[tuple[str, str]]:
-        """The commands and what they are for."""
+        """Return the commands with their summaries."""
         return [(name, self.group.summary(name)) for name in self.group.names()]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -267,7 +269,7 @@ class Commands(Page, TyperGroup):
             formatter.write_dl(self.rows(ctx))
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        """The commands or flags that complete what was typed."""
+        """Return the commands or flags that complete the typed text."""
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
         rows = [row for row in self.rows(ctx) if row[0].startswith(incomplete)]
@@ -278,7 +280,7 @@ class Commands(Page, TyperGroup):
 
 
 def version(given: bool) -> None:
-    """Print the version and end; `structkit doctor` has those of what results depend on."""
+    """Print the version and exit; `structkit doctor` prints the versions that results depend on."""
     if given:
         typer.echo(f"structkit {__version__}")
         raise typer.Exit
@@ -290,7 +292,7 @@ def _every(
         typer.Option("--version", is_eager=True, callback=version, help="Show version and exit."),
     ] = False,
 ) -> None:
-    """What all commands share."""
+    """Hold the options that all commands share."""
 
 
 app: Any = typer.main.get_group(
@@ -308,7 +310,7 @@ app.params.extend(get_install_completion_arguments())
 
 
 def main() -> NoReturn:
-    """Run the program, and turn what the user can fix into one line and an exit status."""
+    """Run the program, and turn errors that the user can fix into one line and an exit status."""
     _keep_closed()
     with raise_at_signals():
         status = _run()
@@ -364,7 +366,7 @@ NO_MEMORY = re.compile(
 
 
 def _lack(error: Exception) -> str:
-    """What is not there, with what helps; empty where the error is another one."""
+    """Return what is missing, with a remedy; "" for another error."""
     if isinstance(error, FileNotFoundError) and not error.filename:  # as os.getcwd raises it
         return "the current folder is gone; change to one that exists"
     if isinstance(error, ModuleNotFoundError):
@@ -381,7 +383,7 @@ def _lack(error: Exception) -> str:
 
 
 def _problem(error: Any) -> str:
-    """What is wrong with the flags, and the name that was probably meant."""
+    """Return the problem with the flags, and the name that was probably meant."""
     if similar := getattr(error, "possibilities", None):  # of a flag, the most similar first
         return f"{error.message.rstrip('.')}; did you mean {similar[0]}? "
     return f"{error.format_message().rstrip('.')}; "

@@ -12,7 +12,7 @@ from structkit.version import __version__
 
 
 def commands() -> Iterator[tuple[str, Any, Any]]:
-    """The name of each command, `structkit-plot-ranks`, the command, and its context."""
+    """Yield the name of each command, `structkit-plot-ranks`, the command, and its context."""
     waiting: list[tuple[Any, Any, str]] = [(app, None, "structkit")]
     while waiting:
         command, above, name = waiting.pop()
@@ -25,13 +25,13 @@ def commands() -> Iterator[tuple[str, Any, Any]]:
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """The name of each command, and its manual page."""
+    """Yield the name of each command and its manual page."""
     for name, command, context in commands():
         yield name, page(name, command, context)
 
 
 def page(name: str, command: Any, context: Any) -> str:
-    """A manual page in the macros of man(7)."""
+    """Return a manual page in the macros of man(7)."""
     summary = (command.help or "").partition("\n\n")[0]
     lines = [
         f'.TH "{escaped(name).upper()}" 1 "" "structkit {escaped(__version__)}"',
@@ -55,7 +55,7 @@ def page(name: str, command: Any, context: Any) -> str:
 
 
 def examples(command: Any) -> list[str]:
-    """The command lines at the end of a command's help."""
+    """Return the command lines at the end of a command's help."""
     lines = (command.epilog or "").partition("Examples:\n")[2].splitlines()
     return [line.strip() for line in lines]
 
@@ -68,7 +68,7 @@ def _definitions(heading: str, rows: list[tuple[str, str]]) -> list[str]:
 
 
 def escaped(text: str) -> str:
-    r"""A text as one line that troff prints as it is.
+    r"""Return a text as one line that troff prints unchanged.
 
     >>> print(escaped(".gz files\n  with --on-error"))
     \&.gz files with \-\-on\-error

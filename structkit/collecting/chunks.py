@@ -1,6 +1,6 @@
-"""Pieces of programs cut along their syntax tree: split what is large, merge what is small.
+"""Chunks of programs along their syntax tree: large nodes are split, small ones are merged.
 
-As cAST (arXiv 2506.15655), but in whole lines, so that each line of a file is in one piece.
+As cAST (arXiv 2506.15655), but in whole lines, so that each line of a file is in one chunk.
 
 Tests: tests/collecting/test_units.py.
 """
@@ -20,7 +20,9 @@ Fits = Callable[[LineSpan], bool]
 
 
 def room(lines: Sequence[str], maximum: int) -> Fits:
-    """What tells whether lines fit in a piece, by their characters, white space not counted."""
+    """Return a function that says whether lines fit in a chunk, by characters without white
+    space.
+    """
     sums = [0, *accumulate(len("".join(line.split())) for line in lines)]
     return lambda rows: sums[rows[1]] - sums[rows[0]] <= maximum
 
@@ -34,10 +36,10 @@ class _Lines:
 
 
 def cut(lines: Sequence[str], root: tree_sitter.Node | None, maximum: int) -> list[LineSpan]:
-    """Pieces of lines with at most `maximum` characters, unless a single line has more.
+    """Cut lines into chunks of at most `maximum` characters, unless a single line has more.
 
-    They are in order and hold every line that is not blank once. Without a tree, lines are cut
-    at blank ones.
+    Chunks are in order and hold every line that is not blank once. Without a tree, lines are cut at
+    blank ones.
     """
     fits = room(lines, maximum)
     if root is None:
@@ -51,7 +53,7 @@ def cut(lines: Sequence[str], root: tree_sitter.Node | None, maximum: int) -> li
 
 
 def _along_tree(whole: _Lines, fits: Fits) -> list[LineSpan]:
-    """Each node's pieces are merged with each other before they are merged with those around it."""
+    """Merge each node's chunks with each other before the chunks around it."""
     # groups that are still to be cut, and the pieces of those already cut
     stack = [(iter([whole]), list[LineSpan]())]
     while True:
@@ -72,7 +74,7 @@ def _along_tree(whole: _Lines, fits: Fits) -> list[LineSpan]:
 
 
 def _inner(group: _Lines) -> list[_Lines]:
-    """The groups of the first nodes below that begin on lines of their own; none if none do."""
+    """Return the groups of the first nodes below that begin on their own lines, if any."""
     nodes = group.nodes
     while any(node.child_count and not _leads(node) for node in nodes):
         nodes = [child for node in nodes for child in ([node] if _leads(node) else node.children)]
@@ -84,7 +86,7 @@ def _inner(group: _Lines) -> list[_Lines]:
 
 
 def _groups(rows: LineSpan, nodes: list[tree_sitter.Node]) -> list[_Lines]:
-    """Nodes in a row, in groups of whole lines: what belongs together is not cut."""
+    """Return consecutive nodes in groups of whole lines; related ones stay together."""
     first, end = rows
     groups = [_Lines((first, end))]
     before: tree_sitter.Node | None = None
@@ -102,7 +104,7 @@ def _groups(rows: LineSpan, nodes: list[tree_sitter.Node]) -> list[_Lines]:
 
 
 def _reach(node: tree_sitter.Node) -> int:
-    """The first line that a node, if it leads to what follows, no longer reaches."""
+    """Return the first line that a node, if it leads to what follows, no longer reaches."""
     # a blank line may follow a documentation comment
     lines = 3 if (node.text or b"").startswith(b"/**") else 2
     return last_row(node) + lines if _leads(node) else 0
@@ -124,14 +126,14 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[LineSpan]:
 
 
 def _lines(rows: LineSpan, fits: Fits) -> list[LineSpan]:
-    """Pieces with as many lines as there is room for."""
+    """Return chunks with as many lines as fit."""
     if fits(rows):
         return [rows]
     return _merge([(row, row + 1) for row in range(*rows)], fits)
 
 
 def _merge(pieces: list[LineSpan], fits: Fits) -> list[LineSpan]:
-    """Pieces merged with their neighbors while there is room."""
+    """Merge chunks with their neighbors while they fit."""
     merged: list[LineSpan] = []
     for piece in pieces:
         together = (merged[-1][0], piece[1]) if merged else piece
@@ -143,7 +145,7 @@ def _merge(pieces: list[LineSpan], fits: Fits) -> list[LineSpan]:
 
 
 def _trim(lines: Sequence[str], rows: LineSpan) -> LineSpan:
-    """The lines without blank ones at both ends."""
+    """Return the lines without blank ones at both ends."""
     first, end = rows
     while first < end and not lines[first].strip():
         first += 1

@@ -15,7 +15,7 @@ DEEPEST = 2  # lists in lists: methods of a class, but not their parameters
 
 @dataclass
 class Definition:
-    """One or more terms and what explains them: the number of its first tag, its places.
+    """Terms and their explanation: the number of its first tag, its places.
 
     `explained` is where the explanation starts; it is `end` if there is none.
     """
@@ -28,7 +28,8 @@ class Definition:
 
 
 def definitions(tags: Sequence[Tag], length: int) -> list[Definition]:
-    """Return the definitions of a document of so many characters, in order; a heading ends them.
+    """Return the definitions of a document of `length` characters, in order; a heading ends
+    them.
 
     >>> from structkit.structure.html.markup import tags
     >>> page = "<dl><dt>-v<dt>--verbose<dd>Say more.<dt>-q<dd>Say less.</dl>"

@@ -74,7 +74,7 @@ def is_wide(data: bytes, media: str = "") -> bool:
 
 
 def decode(data: bytes, language: str = "", media: str = "") -> str:
-    r"""The text of a file in a language, which a server may have sent with a content type.
+    r"""Decode a file in a language, which a server may have sent with a content type.
 
     A byte that is wrong in the encoding becomes U+FFFD. Sources: the Encoding standard for labels,
     the HTML standard for pages, each language's own rule for its files.
@@ -121,7 +121,7 @@ def _of_media(media: str) -> str | None:
 
 
 def _codec(label: str) -> str | None:
-    """The codec of a label, by the table of the Encoding standard."""
+    """Return the codec of a label, by the table of the Encoding standard."""
     found = webencodings.lookup(label)
     if not found or found.name == "replacement":
         return None
@@ -130,7 +130,7 @@ def _codec(label: str) -> str | None:
 
 
 def _programs_codec(label: str) -> str | None:
-    """The codec of a label in a program: Python's codecs have more names for the same."""
+    """Return the codec of a label in a program; Python's codecs have more names."""
     label = EMACS.sub("", label)
     try:
         name = codecs.lookup(label).name
@@ -142,7 +142,7 @@ def _programs_codec(label: str) -> str | None:
 
 
 def _prescan(head: bytes) -> str | None:
-    """What the first `<meta>` tag that knows an encoding declares (HTML, section 13.2.3.2)."""
+    """Return the encoding of the first `<meta>` tag that declares one (HTML, section 13.2.3.2)."""
     at, head = 0, head.replace(b"\v", b"_")  # which is no white space in HTML
     while match := MARKUP.search(head, at):
         if match[0] == b"<!--":
@@ -159,7 +159,7 @@ def _prescan(head: bytes) -> str | None:
 
 
 def _attributes(head: bytes, at: int) -> tuple[dict[bytes, bytes], int]:
-    """The attributes from a place in a tag on, each name's first one, and where they end."""
+    """Return the attributes of a tag from a place on, the first of each name, and their end."""
     attributes: dict[bytes, bytes] = {}
     while match := ATTRIBUTE.match(head, at):
         attributes.setdefault(match[1].lower(), match[2] or match[3] or match[4] or b"")
@@ -168,7 +168,7 @@ def _attributes(head: bytes, at: int) -> tuple[dict[bytes, bytes], int]:
 
 
 def _of_meta(attributes: dict[bytes, bytes]) -> str | None:
-    """The encoding that a `<meta>` tag declares; `charset` counts before a content type."""
+    """Return the encoding that a `<meta>` tag declares; `charset` counts before a content type."""
     if b"charset" in attributes:
         return _codec(attributes[b"charset"].decode("latin-1"))
     if attributes.get(b"http-equiv", b"").lower() != b"content-type":
@@ -178,7 +178,7 @@ def _of_meta(attributes: dict[bytes, bytes]) -> str | None:
 
 
 def _web(error: UnicodeError) -> tuple[str, int]:
-    """What stands for a wrong byte: U+FFFD, or in windows-125x, as on the web, a control."""
+    """Replace a wrong byte by U+FFFD or, in windows-125x, by a control character, as on the web."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     byte = error.object[error.start]
@@ -191,7 +191,7 @@ codecs.register_error(WEB, _web)
 
 
 def _guess(data: bytes, wrong: int) -> str:
-    """The codec of a text that declares none, with its first byte that is not UTF-8."""
+    """Return the codec of a text that declares none, with its first byte that is not UTF-8."""
     beyond = len(data.translate(None, ASCII))
     marks = data.decode("utf-8", "replace").count("\ufffd")
     if 3 * (marks - data.count("\ufffd".encode())) <= beyond:  # texts in others have 3 of 8
@@ -211,7 +211,7 @@ def _guess(data: bytes, wrong: int) -> str:
 
 
 def _pieces(sample: bytes) -> list[bytes]:
-    """A sample in a few pieces of about the same length, cut between characters."""
+    """Cut a sample between characters, into a few parts of about the same length."""
     number = min(PIECES, len(sample.translate(None, ASCII)) // PIECE)
     parts = SPACED.findall(sample)
     length = -(-len(parts) // max(number, 1))
@@ -219,7 +219,7 @@ def _pieces(sample: bytes) -> list[bytes]:
 
 
 def _guess_of_piece(piece: bytes) -> str:
-    """The most probable codec, if there is evidence for it."""
+    """Return the most probable codec, if there is evidence for it."""
     evidence = len(b"".join({*WORD.findall(piece)}).translate(None, ASCII))
     if evidence < EVIDENCE:
         return USUAL

@@ -79,7 +79,7 @@ def git(folder: str, *arguments: str, stdin: int, stderr: int) -> Iterator[Proce
 
 
 def commits(folder: str) -> Generator[Commit]:
-    """The commits that led to a folder's HEAD without merges, the newest first, one at a time.
+    """Yield the commits that led to a folder's HEAD without merges, newest first, one at a time.
 
     Errors: no repository, or a damaged one.
     """
@@ -109,7 +109,7 @@ def commits(folder: str) -> Generator[Commit]:
 
 
 def _words(stream: IO[bytes]) -> Iterator[bytes]:
-    """What stands between NULs, without the line breaks before it."""
+    """Yield the texts between NULs, without the line breaks before them."""
     rest = b""
     while block := stream.read(BLOCK):
         *whole, rest = (rest + block).split(b"\0")
@@ -127,7 +127,7 @@ class Blobs:
         self._asked, self._told, self.maximum = process.stdin, process.stdout, maximum
 
     def read(self, number: str) -> bytes:
-        """At most `maximum` bytes and one more of a blob; of none or a missing one, nothing."""
+        """Return a blob, cut to `maximum` bytes and one; empty if it is missing."""
         if not number.strip("0"):
             return b""
         self._asked.write(f"{number}\n".encode())
@@ -150,7 +150,7 @@ Task = tuple[Commit, int, list[tuple[str, bytes, bytes]]]
 def tasks(
     folder: str, takes: Callable[[str], bool], mine: Callable[[str], bool], maximum: int
 ) -> Generator[Task]:
-    """The commits of a folder with the contents of their files that `takes` chooses.
+    """Yield the commits of a folder with the contents of the files that `takes` chooses.
 
     `mine` chooses commits by their numbers.
     """
@@ -188,7 +188,7 @@ class CommitCollector:
         return Collected(1, b"".join(lines), [each for each in left_out if each.fault])
 
     def _functions(self, files: Sequence[tuple[str, bytes]]) -> tuple[list[Record], list[LeftOut]]:
-        """The functions in some files, and why others have none."""
+        """Return the functions in some files, and why others have none."""
         sources = [Source(os.path.join(self.root, path), data=data) for path, data in files if data]
         done = self.collector([*sources])
         return [orjson.loads(line) for line in done.output.splitlines()], done.left_out

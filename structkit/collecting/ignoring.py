@@ -1,7 +1,7 @@
-"""What ignore files say, as git reads them: gitignore(5), and its wildmatch byte by byte.
+"""Ignore files as git reads them: gitignore(5), and its wildmatch byte by byte.
 
-Of all patterns that match a file or a folder the last one counts. Folders are matched on the way
-down, and nothing in one that is ignored is looked at.
+The last pattern that matches a file or a folder counts. Folders are matched on the way down, and
+ignored folders are not searched.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class Pattern(NamedTuple):
 
     @property
     def is_ending(self) -> bool:
-        """Whether it is a star, and what a name has to end with."""
+        """Whether it is a star and a fixed ending of a name."""
         return not self.of_path and self.text[:1] == b"*" and not SPECIAL.search(self.text, 1)
 
     @classmethod
     def parse(cls, line: bytes) -> Pattern | None:
-        r"""The pattern in a line; None for a comment, and for one that matches no path.
+        r"""Return the pattern in a line; None for a comment, and for one that matches no path.
 
         >>> Pattern.parse(b"!/a*/")
         Pattern(ignores=False, folders=True, of_path=True, text=b'a*', regex=b'a[^/]*')
@@ -87,14 +87,16 @@ class Pattern(NamedTuple):
 
 
 def _trimmed(line: bytes) -> bytes:
-    """A line without the blanks at its end; one after a backslash stays."""
+    """Return a line without the blanks at its end; one after a backslash stays."""
     text = line.rstrip(b" ")
     slashes = len(text) - len(text.rstrip(b"\\"))
     return line[: len(text) + 1] if slashes % 2 else text
 
 
 def _tokens(text: bytes) -> list[bytes]:
-    """The tokens of a pattern; none if a bracket, or a backslash at its end, is left open."""
+    """Return the tokens of a pattern; none if a bracket, or a backslash at its end, is left
+    open.
+    """
     tokens, at = list[bytes](), 0
     special = SPECIAL.search(text)
     while at < len(text):
@@ -121,7 +123,7 @@ def _tokens(text: bytes) -> list[bytes]:
 
 
 def _stars(after: bytes) -> tuple[bytes, int]:
-    """The token of `**` at the start of a name, and how many characters after it belong to it."""
+    """Return the token of `**` at the start of a name, and the number of its further characters."""
     if after.startswith(b"/"):
         return FOLDERS, 1
     if after == rb"\/":
@@ -130,7 +132,7 @@ def _stars(after: bytes) -> tuple[bytes, int]:
 
 
 def _bracket(text: bytes, start: int) -> tuple[bytes, int]:
-    """The token of a bracket, and its width; empty if git does not understand it."""
+    """Return the token of a bracket, and its width; empty if git does not understand it."""
     negated = text[start + 1 : start + 2] in (b"!", b"^")
     at = first = start + 1 + negated
     regex = b"(?!/)[^" if negated else b"(?!/)["
@@ -149,10 +151,10 @@ def _bracket(text: bytes, start: int) -> tuple[bytes, int]:
 
 
 def _regex(tokens: Sequence[bytes]) -> bytes:
-    """A regular expression whose time is bounded by pattern times text.
+    """Return a regular expression whose time is bounded by pattern times text.
 
-    What a star matches is as short as can be and not tried again. Only what the last star of each
-    kind matches is: what follows it has to end where the text does.
+    A star matches as little as possible and is not tried again, except the last star of each kind,
+    after which the text has to end.
     """
     regex, runs = b"", _split(tokens, (FOLDERS, SOME_FOLDERS, ALL))
     for number, (gap, run) in enumerate(runs, 1):
@@ -167,7 +169,7 @@ def _regex(tokens: Sequence[bytes]) -> bytes:
 
 
 def _split(tokens: Sequence[bytes], at: Sequence[bytes]) -> list[tuple[bytes, list[bytes]]]:
-    """Runs of tokens, each with the separator in front of it."""
+    """Return runs of tokens, each with the separator in front of it."""
     runs: list[tuple[bytes, list[bytes]]] = [(b"", [])]
     for token in tokens:
         if token in at:
@@ -196,7 +198,7 @@ class _Texts:
                 self.wild.insert(0, (run, endings, regex))
 
     def last(self, text: bytes) -> int:
-        """The last run with a pattern that matches a text; -1 without one."""
+        """Return the last run with a pattern that matches a text; -1 without one."""
         found = self.literals.get(text, -1)
         for run, endings, regex in self.wild:
             if run <= found:
@@ -226,7 +228,7 @@ class Patterns:
 
     @classmethod
     def of(cls, lines: Iterable[bytes]) -> Patterns:
-        """The patterns in lines. Errors: `UserError` if matching them would take long."""
+        """Parse the patterns in lines. Errors: `UserError` if matching them would take long."""
         patterns, size = list[Pattern](), 0
         for line in dict.fromkeys(reversed(list(lines))):  # of equal ones the last one counts
             if pattern := Pattern.parse(line):
@@ -261,7 +263,9 @@ class Patterns:
 
     @classmethod
     def read(cls, root: str, below: str) -> Patterns:
-        """The patterns of a file. Errors: `OSError`, or `UserError` if it is not a regular one."""
+        """Read the patterns of a file. Errors: `OSError`, or `UserError` if it is not a regular
+        one.
+        """
         with open_found(root, below) as handle:
             data = handle.read(MAXIMUM + 1)
         if len(data) > MAXIMUM:
@@ -271,16 +275,18 @@ class Patterns:
 
 @dataclass(frozen=True)
 class Ignoring:
-    """The rules in a folder: patterns, each with its path from the folder of their file.
+    """Rules in a folder: patterns, each with its path from the folder of their file.
 
-    The first ones that match count: they are those of the innermost folder.
+    The first match counts: the innermost folder's rules come first.
     """
 
     rules: tuple[tuple[Patterns, bytes], ...] = ()
 
     @classmethod
     def above(cls, folder: str) -> tuple[Ignoring, Faults]:
-        """The rules that apply to a folder from outside it: up to the root of its repository."""
+        """Return the rules that apply to a folder from outside it, up to the root of its
+        repository.
+        """
         outside = [folder]
         while not os.path.lexists(os.path.join(outside[-1], GIT)):
             outside.append(os.path.dirname(outside[-1]))
@@ -295,7 +301,8 @@ class Ignoring:
         return ignoring, faults
 
     def within(self, root: str, below: str, names: Collection[str]) -> tuple[Ignoring, Faults]:
-        """These rules and those of the files in a folder; and which of these are not read, and why.
+        """Return these rules and those of the files in a folder, and the files that are not read,
+        with reasons.
 
         `below` is its path from `root`, with a slash at the end. At the root of a repository only
         its own rules apply.
@@ -320,7 +327,7 @@ class Ignoring:
         return Ignoring(rules), faults
 
     def inside(self, name: str) -> Ignoring:
-        """The same rules in a folder of this one."""
+        """Return the same rules in a folder of this one."""
         step = os.fsencode(name) + b"/"
         return Ignoring(tuple((patterns, prefix + step) for patterns, prefix in self.rules))
 
@@ -353,9 +360,9 @@ def file_filter(globs: Sequence[str]) -> Callable[[str], bool]:
 
 
 def git_folder(root: str) -> str:
-    """The folder with what git keeps of a repository; of a worktree `.git` is a file with its name.
+    """Return git's folder of a repository; in a worktree, `.git` is a file with its name.
 
-    Where that file leads nowhere, so does the folder.
+    If that file leads nowhere, so does the folder.
     """
     folder = os.path.join(root, GIT)
     if not os.path.isdir(folder):
@@ -365,7 +372,7 @@ def git_folder(root: str) -> str:
 
 
 def _line(folder: str, name: str) -> str:
-    """The first line of a file; empty if it cannot be read."""
+    """Return the first line of a file; empty if it cannot be read."""
     try:
         with open_found(folder, name) as handle:
             return os.fsdecode(handle.readline(LONGEST).rstrip(b"\r\n"))

@@ -1,4 +1,4 @@
-"""What a file holds: whether it is text, in which language, and who wrote it."""
+"""Kinds of files: whether a file is text, in which language, and who wrote it."""
 
 from __future__ import annotations
 
@@ -124,14 +124,14 @@ def is_binary(data: bytes, media: str = "") -> bool:
 
 @dataclass(frozen=True)
 class Kind:
-    """What a file holds: `name` is one of code, html, markdown and text."""
+    """Kind of a file's content: `name` is one of code, html, markdown and text."""
 
     name: str
     language: str
 
 
 def kind_of(path: str, text: str, media: str = "", given: str = "") -> Kind:
-    """The kind of a file: by a server's content type, its name, its text, or as `given`.
+    """Return the kind of a file: by a server's content type, its name, its text, or as `given`.
 
     >>> kind_of("a/b.py", ""), kind_of("run", "#!/usr/bin/env python3")
     (Kind(name='code', language='python'), Kind(name='code', language='python'))
@@ -157,7 +157,8 @@ def kind_of(path: str, text: str, media: str = "", given: str = "") -> Kind:
 
 
 def file_name(path: str) -> str:
-    """The name of a file; that in an address has no query, and no number of a repeated one.
+    """Return the name of a file; for an address without its query, and without a repeated one's
+    number.
 
     >>> file_name("a/b.py"), file_name("https://example.org/x.js?v=3~2"), file_name("http://a.go")
     ('b.py', 'x.js', '')
@@ -169,7 +170,7 @@ def file_name(path: str) -> str:
 
 @cache
 def _media_language(media: str) -> str | None:
-    """The language of a content type; None for one that says little, as `text/plain`.
+    """Return the language of a content type; None for a vague one such as `text/plain`.
 
     >>> list(map(_media_language, ("text/html; charset=x", "image/svg+xml", "text/plain")))
     ['html', 'xml', None]
@@ -182,19 +183,19 @@ def _media_language(media: str) -> str | None:
 
 @cache
 def _names() -> frozenset[str]:
-    """The whole names of files, without a dot: an ending alone is no name."""
+    """Return the whole names of files, without a dot: an ending alone is no name."""
     return frozenset(each for each in _endings() if len(each) > 4 and each != each.lower()) | NAMES
 
 
 @cache
 def _languages() -> list[tuple[str, Signs]]:
-    """The languages with a plugin, and what tells their files."""
+    """Return the languages with a plugin, and the signs of their files."""
     return [(plugin.name, plugin.signs) for plugin in plugins() if plugin.kind == "language"]
 
 
 @cache
 def _endings() -> dict[str, str]:
-    """The language of each extension and whole name; those of plugins count first."""
+    """Return the language of each extension and whole name; plugins take precedence."""
     languages = {ending: language for language, names in OTHERS.items() for ending in names.split()}
     languages |= {ending: MARKDOWN for ending in MARKDOWNS}
     return languages | {each: name for name, signs in _languages() for each in signs.extensions}
@@ -202,14 +203,14 @@ def _endings() -> dict[str, str]:
 
 @cache
 def _claims(ending: str) -> list[tuple[str, re.Pattern[str]]]:
-    """The languages that claim files with another one's extension, each by a pattern."""
+    """Return the languages that claim files with another one's extension, each by a pattern."""
     claims = [(name, signs.claims) for name, signs in _languages() if len(signs.claims) == 2]
     return [(name, re.compile(pattern)) for name, (own, pattern) in claims if own == ending]
 
 
 @cache
 def _interpreters() -> dict[str, str]:
-    """The language of each program that a first line may name."""
+    """Return the language of each program that a first line may name."""
     return PROGRAMS | {each: name for name, signs in _languages() for each in signs.interpreters}
 
 

@@ -51,14 +51,14 @@ class Text:
 
 @dataclass(frozen=True)
 class Notebook:
-    """The cells of a notebook, in order, and the language of its kernel; outputs are left out."""
+    """Cells of a notebook, in order and without outputs, and the language of its kernel."""
 
     cells: list[Cell]
     language: str
 
     @classmethod
     def read(cls, text: str) -> Notebook:
-        """The notebook in a text of nbformat 3 or 4; another text raises."""
+        """Read a notebook of nbformat 3 or 4. Errors: another text."""
         try:
             data = _decoder()(text)
             sheets = data.get("worksheets") or [data]
@@ -91,7 +91,7 @@ class Notebook:
         return text
 
     def program(self) -> Text:
-        """The code in the language of the kernel; IPython's magics are blank lines."""
+        """Return the code in the language of the kernel; IPython's magics become blank lines."""
         text = Text()
         for cell in self.cells:
             if cell.kind == "code" and not _cell_magic(cell):
@@ -101,7 +101,9 @@ class Notebook:
 
 
 def _decoder() -> Callable[[str], Any]:
-    """What reads JSON, and keeps where each string begins; in Python, as the C code cannot."""
+    """Return a JSON decoder that records where each string begins; it is Python, as the C code
+    cannot.
+    """
     decoder: Any = json.JSONDecoder(strict=False)
     scan = json.decoder.scanstring  # type: ignore[attr-defined]
 
@@ -124,7 +126,7 @@ class _Rows:
         self.text, self.at, self.row = text, 0, 1
 
     def of(self, at: int) -> int:
-        """The line of a place, from 1."""
+        """Return the line of a place, from 1."""
         self.row += self.text.count("\n", self.at, at)
         self.at = at
         return self.row
@@ -150,6 +152,6 @@ def _cell(data: dict[str, Any], rows: _Rows) -> Cell:
 
 
 def _cell_magic(cell: Cell) -> str:
-    """The language that the first line gives a cell, as in `%%bash`; empty if none."""
+    """Return the language that the first line gives a cell, as in `%%bash`; empty if none."""
     name = re.match(r"%%([\w!]+)", cell.lines[0])
     return "" if name is None or name[1] in SAME else name[1].replace("!", "bash")

@@ -65,7 +65,7 @@ def paths_to(headings: list[Heading]) -> list[list[str]]:
 
 
 def slug(text: str) -> str:
-    """A heading as an anchor, as GitHub makes it.
+    """Return a heading as an anchor, as GitHub makes it.
 
     >>> slug("What's new?")
     'whats-new'
@@ -103,14 +103,14 @@ class Part(NamedTuple):
 
 
 class Page:
-    """An HTML document; `xpaths` tells the elements of its sections, for half of the time."""
+    """HTML document; `xpaths` gives the elements of its sections, in half the time."""
 
     def __init__(self, text: str, *, xpaths: bool = True) -> None:
         self.html, self.xpaths = text, xpaths
         self._reader = Reader()
 
     def page(self) -> Record:
-        """The whole document; its title is that of its head, or its first heading."""
+        """Return the whole document; its title is in its head, or its first heading."""
         return {
             "lines": [1, self._line(len(self.html.rstrip()))],
             "title": self.title,
@@ -120,10 +120,10 @@ class Page:
         }
 
     def sections(self) -> Iterator[tuple[str, Record]]:
-        """The part before the first heading, and the parts from each heading to the next.
+        """Yield the part before the first heading, and the parts from each heading to the next.
 
-        Definitions are sections of their own if there are many in one: no word is lost, so there
-        may be several parts of a section before, between and behind them.
+        Many definitions in one section become sections of their own; no word is lost, so several
+        parts of a section may lie before, between and behind them.
         """
         paths = paths_to(self.headings)
         starts = [heading.start for heading in self.headings]
@@ -144,7 +144,7 @@ class Page:
                     yield part.anchor or name, record
 
     def _split(self, section: Part) -> Iterator[Part]:
-        """The parts of a section: its definitions, if they are long, and the rest."""
+        """Yield the parts of a section: its definitions, if they are long, and the rest."""
         waiting = [section]
         while waiting:
             part = waiting.pop()
@@ -171,11 +171,11 @@ class Page:
         return ""
 
     def rows(self) -> Iterator[tuple[str, Record]]:
-        """The rows of tables, without those of headers."""
+        """Yield the rows of tables, without header rows."""
         return rows_of(tables(self.html), self)
 
     def sentences(self) -> Iterator[Record]:
-        """The sentences of each paragraph, list item, cell …"""
+        """Yield the sentences of each paragraph, list item, cell …"""
         for part in self._parts:
             text = self._text(self.html[part.start : part.end])
             lines = self.lines_of(part.start, part.end)
@@ -217,12 +217,12 @@ class Page:
         return list(accumulate(map(len, self._parts_read), initial=0))
 
     def _span(self, start: int, end: int) -> Span:
-        """The numbers of the parts between two cuts, or the ends of the document."""
+        """Return the numbers of the parts between two cuts, or the ends of the document."""
         first = bisect_left(self._cuts, start) + 1 if start else 0
         return first, max(first, bisect_left(self._cuts, end) + 1)
 
     def _between(self, start: int, end: int) -> str:
-        """The text between two cuts, or the ends of the document."""
+        """Return the text between two cuts, or the ends of the document."""
         first, last = self._span(start, end)
         return " ".join(filter(None, self._parts_read[first:last]))
 
@@ -244,7 +244,7 @@ class Page:
         return Heading(int(tag.name[1]), text, tag.start, anchor)
 
     def _anchor_before(self, number: int) -> str:
-        """The anchor of a section, or an empty element, that the heading begins."""
+        """Return the anchor of a section, or an empty element, that the heading begins."""
         at = self._tags[number].start
         for tag in reversed(self._tags[max(0, number - 4) : number]):
             if self.html[tag.end : at].strip():
@@ -283,7 +283,7 @@ class Page:
         return bisect_right(self._line_ends, at - 1) + 1
 
     def lines_of(self, start: int, end: int) -> list[int]:
-        """The first and the last line of a piece of the document, from 1."""
+        """Return the first and the last line of a part of the document, from 1."""
         piece = self.html[start:end]
         start += len(piece) - len(piece.lstrip())
         return [self._line(start), self._line(start + len(piece.strip()))]
@@ -316,7 +316,7 @@ class Note:
         self._front = FrontMatter.of(text)
 
     def page(self) -> Record:
-        """The whole document; its title is that of the front matter, or its first heading."""
+        """Return the whole document; its title is in the front matter, or its first heading."""
         return {
             "lines": [1, len(self.text.rstrip().split("\n"))],
             "title": self.title,
@@ -325,7 +325,7 @@ class Note:
         }
 
     def sections(self) -> Iterator[tuple[str, Record]]:
-        """The part before the first heading, and the parts from each heading to the next."""
+        """Yield the part before the first heading, and the parts from each heading to the next."""
         starts = [heading.start for heading in self.headings]
         first = self._front.lines if self._front else 0
         paths = [[], *paths_to(self.headings)]
@@ -347,7 +347,7 @@ class Note:
             yield anchor, {**record, "anchor": anchor}
 
     def rows(self) -> Iterator[tuple[str, Record]]:
-        """The rows of tables, without those of headers."""
+        """Yield the rows of tables, without header rows."""
         found: list[Table] = []
         for token, inner in pairwise(self._tokens):
             if token.type == "table_open":
@@ -359,11 +359,11 @@ class Note:
         return rows_of(found, self)
 
     def lines_of(self, start: int, end: int) -> list[int]:
-        """The first and the last of some lines, from 1; `start` and `end` are from 0."""
+        """Return the first and the last of some lines, from 1; `start` and `end` are from 0."""
         return [start + 1, end]
 
     def sentences(self) -> Iterator[Record]:
-        """The sentences of paragraphs, headings, list items and cells, without markup."""
+        """Yield the sentences of paragraphs, headings, list items and cells, without markup."""
         rows = [0, 1]
         for token in self._tokens:
             rows = token.map or rows
@@ -396,7 +396,7 @@ class Note:
 
 
 def _visible(inline: Token) -> str:
-    """The visible text of inline tokens; words at two sides of a break are not one word."""
+    """Return the visible text of inline tokens; words at two sides of a break stay apart."""
     return "".join(map(_shown, inline.children or ()))
 
 

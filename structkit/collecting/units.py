@@ -58,7 +58,7 @@ Unit = tuple[str, Record]
 
 @dataclass(frozen=True)
 class Units:
-    """Which files are read, and what their texts are cut into: the flags of the command."""
+    """Files to read and units to cut their texts into: the flags of the command."""
 
     unit: str | None = None
     chunk_chars: int = 1_500
@@ -68,11 +68,11 @@ class Units:
     symbols: bool = False  # in chunks of code: the lines of each definition
 
     def of(self, kind: Kind) -> str:
-        """The unit that a file of a kind is cut into."""
+        """Return the unit that a file of a kind is cut into."""
         return self.unit or DEFAULTS[kind.name]
 
     def records(self, path: str, text: str, kind: Kind) -> Iterator[Record]:
-        """The records of a text, in order; none if it has no such unit."""
+        """Yield the records of a text, in order; none if it has no such unit."""
         rows: list[int] = []  # the line of the file of each line of the text, if they differ
         if kind.language == NOTEBOOK:
             text, kind, rows = self._notebook(text, kind)
@@ -97,7 +97,7 @@ class Units:
             }
 
     def _notebook(self, text: str, kind: Kind) -> tuple[str, Kind, list[int]]:
-        """The cells of a notebook as a text of a kind, and the line of the file of each line."""
+        """Return the cells of a notebook as a text of a kind, and the file's line of each line."""
         notebook = Notebook.read(text)
         if self.of(kind) == "function":
             found = notebook.program()
@@ -113,12 +113,12 @@ def _file(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
 
 
 def _lines_of(text: str) -> list[str]:
-    """The lines with their ends: a carriage return is one, too."""
+    """Return the lines with their ends; a carriage return is one, too."""
     return io.StringIO(text, newline="").readlines()
 
 
 def _functions(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
-    """The functions of a program in its order, each with its name for an id.
+    """Yield the functions of a program in its order, each with its name for an id.
 
     `code` is as in the file, with decorators and attributes; `docstring` is there if the program
     documents the function, inside it or in a comment before it.
@@ -163,7 +163,7 @@ def _chunks(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
 
 
 def _scope(definitions: list[Definition], row: int) -> str:
-    """What contains a line, in words, unless the line is its first."""
+    """Return the definitions around a line, in words, unless the line is their first."""
     around = [each for each in definitions if each.row < row <= each.end_row]
     return ", ".join(each.label for each in (*around[-1].outer, around[-1])) if around else ""
 
@@ -181,7 +181,9 @@ def _rows(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
 
 
 def _passages(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
-    """The sections of a page, and the rows of its tables: each short enough to be an answer."""
+    """Yield the sections of a page, and the rows of its tables: each short enough to be an
+    answer.
+    """
     page = Page(text, xpaths=units.xpaths)
     yield from page.sections()
     yield from page.rows()
@@ -208,7 +210,7 @@ def _plain_sentences(text: str) -> Iterator[Record]:
 
 
 def _program(text: str, kind: Kind) -> Program | None:
-    """The parsed text, if its language has trees."""
+    """Return the parsed text, if its language has trees."""
     outline = _outline(kind.language) if kind.name == CODE else None
     return outline.parse(text, text.encode("utf-8", "replace")) if outline else None
 
@@ -238,7 +240,7 @@ NAMES = tuple(sorted({unit for unit, _ in UNITS}))
 
 @dataclass
 class Collected:
-    """The result of some files: records as lines, in order, and what is left out."""
+    """Result of some files: records as lines, in order, and the skipped files."""
 
     files: int = 0
     output: bytes = b""
@@ -251,7 +253,7 @@ class Collected:
 
 
 def batches(files: Iterable[Found]) -> Iterator[list[Found]]:
-    """Some files at a time: many small ones, or a large one."""
+    """Yield some files at a time: many small ones, or a large one."""
     batch: list[Found] = []
     size = 0
     for each in files:
@@ -265,7 +267,7 @@ def batches(files: Iterable[Found]) -> Iterator[list[Found]]:
 
 
 class Collector:
-    """Gives the result of one batch after the other, whatever files do to what reads them."""
+    """Function that collects batches, even if a file crashes or stalls its reader."""
 
     def __init__(self, units: Units) -> None:
         self.units, self.child = units, Child(partial(_read_batch, units=units))
@@ -300,7 +302,7 @@ def _read_batch(batch: list[Found], units: Units) -> Collected:
 
 
 def _lines(source: Source, units: Units) -> list[bytes] | LeftOut:
-    """The lines of the records of a file, or why it has none."""
+    """Return the lines of a file's records, or why it has none."""
     path = source.path
     try:
         data = source.content(units.max_file_bytes)
@@ -326,7 +328,7 @@ def _lines(source: Source, units: Units) -> list[bytes] | LeftOut:
 
 
 def _text(data: bytes, source: Source) -> str:
-    """The text of a file, which its language may say how to read."""
+    """Decode a file, by its language's own rule if there is one."""
     if source.record is not None:  # which is text, whatever it declares
         return data.decode("utf-8-sig")
     ascii = data[:HEAD].decode("ascii", "replace")
@@ -335,7 +337,7 @@ def _text(data: bytes, source: Source) -> str:
 
 
 def _with_fields(unit: Record, source: Source) -> Record:
-    """A unit; of a record's text with its other fields, and its id also in `doc_id`."""
+    """Return a unit; if a record had its text, with its other fields, and its id in `doc_id`."""
     if (record := source.record) is None:
         return unit
     name = unit["id"].removeprefix(unit["path"])
@@ -343,7 +345,7 @@ def _with_fields(unit: Record, source: Source) -> Record:
 
 
 def files_of_records(paths: Sequence[str]) -> Iterator[Found]:
-    """A file for each record of JSONL files, in order, with the record's other fields.
+    """Yield a file for each record of JSONL files, in order, with the record's other fields.
 
     Its text is in `code`, `html` or `text`, its name in `path`.
     """

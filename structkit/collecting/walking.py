@@ -1,4 +1,4 @@
-"""Which files there are, in folders and archives, sorted by path; what is left out, and why.
+"""Files in folders and archives, sorted by path, and the reasons for skipped ones.
 
 Tests: tests/collecting/test_ignoring.py.
 """
@@ -69,9 +69,9 @@ class Source:
         return self.status.st_size if self.status else len(self.data or b"")
 
     def content(self, maximum: int) -> bytes:
-        """The bytes of the file; of one with more than the maximum, one byte more than that.
+        """Return the bytes of the file; of a larger one, `maximum` bytes and one.
 
-        Errors: `OSError`; `UserError` if it was found, and is no longer a regular file.
+        Errors: `OSError`; `UserError` if it is no longer a regular file.
         """
         if self.data is not None:
             return self.data
@@ -82,7 +82,7 @@ class Source:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A path of which no record is made; `fault` if something is wrong with it."""
+    """Skipped path; `fault` if something is wrong with it."""
 
     path: str
     problem: str
@@ -91,12 +91,12 @@ class LeftOut:
 
     @classmethod
     def because(cls, path: str, error: UserError) -> LeftOut:
-        """A path that is left out because of an error."""
+        """Return a path that is skipped because of an error."""
         return cls(path, error.problem, error.remedy, fault=True)
 
     @property
     def error(self) -> UserError:
-        """Why it is left out."""
+        """Error with the reason."""
         return UserError(self.problem, self.remedy).at(self.path)
 
 
@@ -104,7 +104,7 @@ Found = Source | LeftOut
 
 
 def readable_path(path: str) -> str:
-    r"""A path as text: bytes that are not UTF-8 are written as `\xff`, so that names differ.
+    r"""Return a path as text; bytes that are not UTF-8 become `\xff`, so that names differ.
 
     >>> readable_path(os.fsdecode(b"caf\xe9.py"))
     'caf\\xe9.py'
@@ -116,7 +116,7 @@ def glob_setting() -> Any:
     """Which files are chosen by their paths."""
     return setting(
         (),
-        "Only files that match, as in .gitignore; with !, all but these.",
+        "Read only files that match this pattern, as in .gitignore; !PATTERN excludes files.",
         short="-g",
         group="Files",
     )
@@ -124,10 +124,12 @@ def glob_setting() -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class WalkOptions:
-    """Which of the files found are read."""
+    """Settings of the files to read."""
 
-    max_file_bytes: int = setting(2_000_000, "Leave out larger files.", low=1, group="Files")
-    no_ignore: bool = setting(False, "Include what .gitignore and .ignore exclude.", group="Files")
+    max_file_bytes: int = setting(2_000_000, "Skip larger files.", low=1, group="Files")
+    no_ignore: bool = setting(
+        False, "Include files that .gitignore and .ignore exclude.", group="Files"
+    )
 
 
 @dataclass(frozen=True)
@@ -139,10 +141,11 @@ class Walk:
     globs: Sequence[str] = ()
 
     def sources(self, paths: Sequence[str]) -> Iterator[Found]:
-        """Every file under the paths, sorted by path, each once; `-` reads paths from stdin.
+        """Yield every file under the paths, sorted by path, each once; `-` reads paths from
+        stdin.
 
-        What a folder leaves out is read where it is named besides. Globs match the paths below the
-        one that was named, as those of `ask` do.
+        Files that a folder skips are read if they are named. Globs match the paths below the named
+        one, as in `ask`.
         """
         takes, files, matched = file_filter(self.globs), 0, 0
         roots = {os.path.normpath(path): path for path in _paths_meant(paths)}
@@ -203,7 +206,7 @@ class Walk:
                 yield found
 
     def _open(self, here: _Folder) -> list[_Entry]:
-        """What is in a folder, the first one last."""
+        """Return the entries of a folder, the first one last."""
         try:
             descriptor = open_below(here.root, here.below, FOLDER)
             try:
@@ -257,7 +260,7 @@ class _Folder:
     rules: Ignoring
 
     def inner(self, name: str) -> _Folder:
-        """A folder in it."""
+        """Return a folder in it."""
         shown, below = f"{self.shown}{name}/", f"{self.below}{name}/"
         return _Folder(shown, self.root, below, self.rules.inside(name))
 
@@ -274,12 +277,12 @@ def _entry_key(entry: os.DirEntry[str]) -> bytes:
 
 
 def _sort_key(name: str, folder: bool = False) -> bytes:
-    """The key that sorts whole paths: `a.py` before what is in the folder `a`."""
+    """Return the key that sorts whole paths: `a.py` before the files in the folder `a`."""
     return os.fsencode(name.rstrip("/") + "/" * folder)
 
 
 def _paths_meant(paths: Sequence[str]) -> Iterator[str]:
-    """The paths that are meant; a wrong name raises before any work is done."""
+    """Yield the paths of the command. Errors: a wrong name, before any work is done."""
     for path in paths:
         if path == "-":
             data = sys.stdin.buffer.read()
@@ -292,7 +295,7 @@ def _paths_meant(paths: Sequence[str]) -> Iterator[str]:
 
 
 def is_packed(path: str) -> bool:
-    """Whether a name is that of an archive, or of one compressed file.
+    """Return whether a name is an archive's, or a compressed file's.
 
     >>> is_packed("a.tar.gz"), is_packed("a.gz"), is_packed("a.py")
     (True, True, False)
@@ -309,7 +312,7 @@ class Member:
     special: bool
 
     def found(self, path: str, maximum: int) -> Found:
-        """Its content, of which one byte more than the maximum is read at the most."""
+        """Return its content, of which at most `maximum` bytes and one are read."""
         if any(part.startswith(".") for part in self.name.split("/")):
             return LeftOut(path, *HIDDEN)
         if self.special:
@@ -324,9 +327,9 @@ class Member:
 
 
 def archive_sources(shown: str, path: str, maximum: int) -> Iterator[Found]:
-    """All files of an archive, sorted by path; a compressed tar or WARC in its own order.
+    """Yield all files of an archive, sorted by path; a compressed tar or WARC in its own order.
 
-    What an archive holds was chosen when it was packed: ignore files in it do not count.
+    An archive's files were chosen when it was packed: its ignore files do not count.
     """
     name = path.lower()
     if name.endswith((*ZIP, *TAR)):
@@ -366,7 +369,7 @@ def _members(shown: str, members: Iterator[Member], maximum: int) -> Iterator[Fo
 
 
 def _pages(handle: IO[bytes] | gzip.GzipFile, maximum: int) -> Iterator[Found]:
-    """The responses of servers, each under its address."""
+    """Yield the responses of servers, each under its address."""
     times: dict[str, int] = {}
     for record in _web_records(handle):
         address = record.rec_headers.get_header("WARC-Target-URI") or "(no address)"
@@ -381,7 +384,9 @@ def _pages(handle: IO[bytes] | gzip.GzipFile, maximum: int) -> Iterator[Found]:
 
 
 def _content(record: Any) -> Any:
-    """The content of a record, decoded: `x-gzip` and `gzip, identity` are gzip (RFC 9110, 8.4)."""
+    """Return the content of a record, decoded: `x-gzip` and `gzip, identity` are gzip (RFC 9110,
+    8.4).
+    """
     reader = require("warcio.bufferedreaders", "warc").BufferedReader
     headers = record.http_headers
     coded = (headers and headers.get_header("Content-Encoding") or "").lower().split(",")
@@ -396,7 +401,7 @@ def _content(record: Any) -> Any:
 
 
 def _web_records(handle: IO[bytes] | gzip.GzipFile) -> Iterator[Any]:
-    """The records of a WARC that hold pages."""
+    """Yield the records of a WARC that hold pages."""
     failed = require("warcio.exceptions", "warc").ArchiveLoadFailed
     try:
         for record in require("warcio.archiveiterator", "warc").ArchiveIterator(handle):

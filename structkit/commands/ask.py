@@ -39,62 +39,63 @@ INSTEAD = ("questions", "like", "no_cache")  # what is not about caches
 class Settings(WalkOptions):
     """Answer questions about a folder with its passages: path, line and text.
 
-    All files are read the first time, and later only those that changed. A terminal gets a list,
-    a pipe JSONL: one line per answer, best first. An answer has a word of the question, or is
-    closer to its meaning than passages are to nonsense. Exit status 1 if there is none.
+    The first run reads all files, later runs only those that changed. A terminal gets a list, a
+    pipe JSONL with one line per answer, best first. An answer shares a word with the question, or
+    matches it better than random text. Exit status 1 means that there are no answers.
     """
 
     target: str = setting(
         ".",
-        "What to ask about: a folder, a file or an archive.",
+        "Folder, file or archive to ask about.",
         argument=True,
         metavar="FOLDER",
         reads=True,
     )
     questions: tuple[str, ...] = setting(
         (),
-        "What to ask: a question, or a whole bug report. Words without quotes are one question; of "
-        "quoted ones, each is one. Without any, or with -, each line of stdin is a question; a "
-        "report with code, a stack trace or paragraphs is one.",
+        "Question, or a whole bug report. Words without quotes form one question; each quoted "
+        "text is its own. Without any, or with -, each line of stdin is a question; a report "
+        "with code, a stack trace or paragraphs counts as one.",
         argument=True,
         metavar="QUESTION",
         parse=unicode,
     )
     like: str | None = setting(
         None,
-        "In place of a question: passages similar to the one with this line, by meaning and words.",
+        "Find passages similar to the one with this line, by meaning and words, instead of a "
+        "question.",
         metavar="FILE:LINE",
         excludes="questions",
     )
-    k: int = setting(10, "Answers to each question.", short="-k", low=1)
+    k: int = setting(10, "Answers per question.", short="-k", low=1)
     model: str | None = setting(
         None,
-        "What gives the meaning.",
-        later="structkit/ask-model in $XDG_DATA_HOME or ~/.local/share, if there is one, or "
-        "builtin, the table that ships",
+        "Embedding model for semantic search.",
+        later="structkit/ask-model in $XDG_DATA_HOME or ~/.local/share if it exists, otherwise "
+        "builtin, a table that ships",
         short="-m",
         reads=True,
     )
-    no_model: bool = setting(False, "Search by words alone.", excludes="model")
+    no_model: bool = setting(False, "Search by words alone, without a model.", excludes="model")
     engine: Engine = engine_setting()
     glob: tuple[str, ...] = glob_setting()
     cache: str | None = setting(
         None,
-        "Where to keep what was read.",
+        "Folder of the cache.",
         later="structkit/ask in $XDG_CACHE_HOME or ~/.cache",
         metavar="DIR",
         group="run",
     )
-    no_cache: bool = setting(False, "Read everything, keep nothing.", group="run")
+    no_cache: bool = setting(False, "Read all files anew and cache nothing.", group="run")
     list: bool = setting(
         False,
-        "In place of answers: the caches, of which folder, and their bytes.",
+        "List all caches with folder and size, instead of answering.",
         excludes=("target", *INSTEAD),
         group="run",
     )
     clear: bool = setting(
         False,
-        "In place of answers: remove the caches of FOLDER, which may be gone.",
+        "Remove the caches of FOLDER, which may no longer exist, instead of answering.",
         excludes=("list", *INSTEAD),
         group="run",
     )
@@ -116,11 +117,11 @@ Encodings = Callable[[str], "TextEncoding"]  # that of queries, or that of docum
 
 
 def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Record]:
-    """Records of the answers to each question, best first, in the order of the questions.
+    """Yield records of the answers to each question, best first, in the order of the questions.
 
     Each is a record of a run, with the `query` and the fields of its passage: `path`, `lines`,
-    `language` and more. A question without an answer is reported on stderr. With `list` or `clear`
-    they are of caches: `folder`, `exists`, `bytes`, `cache`.
+    `language` and more. A question without an answer is reported on stderr. With `list` or `clear`,
+    yield records of caches: `folder`, `exists`, `bytes`, `cache`.
     """
     if settings.folder and (settings.list or settings.clear):
         from structkit.asking.caches import caches, clear
@@ -179,7 +180,7 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
 def _records(
     query_id: str, question: str, best: Iterable[tuple[Hit, Record]], target: Target
 ) -> Iterator[Record]:
-    """Records of the answers to a question, best first."""
+    """Yield records of the answers to a question, best first."""
     for rank, (hit, record) in enumerate(best, 1):
         path = target.from_here(record["path"])
         doc_id = path + record["id"][len(record["path"]) :]
@@ -190,7 +191,7 @@ def _records(
 
 
 def _nothing(settings: Settings, question: str, by_meaning: bool) -> UserError:
-    """What to say where nothing was found."""
+    """Return the error for a question without answers."""
     if settings.like:
         return UserError(f"nothing is similar to {settings.like}", "name a longer passage")
     why = "none of its words is there"
@@ -199,7 +200,7 @@ def _nothing(settings: Settings, question: str, by_meaning: bool) -> UserError:
 
 
 def _encodings(settings: Settings) -> Encodings | None:
-    """What makes the encoding of queries, or of documents, with a model that reads texts."""
+    """Return a function that opens the model for queries or for documents."""
     model = settings.named_model
     if model is None:
         return None
@@ -211,18 +212,18 @@ def _encodings(settings: Settings) -> Encodings | None:
 
 @dataclass(frozen=True, kw_only=True)
 class ListOutput(OutputOptions):
-    """Where the answers go, and how much of each a list shows."""
+    """Settings of the output: its file, and how a list shows answers."""
 
     context: int = setting(
         1,
-        "In a list: lines on each side of the best one, moved to where something begins.",
+        "Context lines on each side of the best line, in a list; they start where a block begins.",
         short="-C",
         low=0,
         high=1000,
     )
     files: bool = setting(
         False,
-        "Only the paths of answers, each once, best first, one in a line.",
+        "Print only the paths of answers, each once, best first, one per line.",
         short="-l",
         excludes="context",
     )
@@ -253,14 +254,14 @@ def _main(settings: Settings, output: ListOutput) -> None:
 
 
 def _draw(caches: Iterable[Record], width: int | None) -> str:
-    """Caches as a table, the largest first."""
+    """Return caches as a table, the largest first."""
     rows = sorted(caches, key=lambda each: -each["bytes"])
     shown = ({**each, "is": "here" if each["exists"] else "gone"} for each in rows)
     return table(shown, ("bytes", "is", "folder"), width)
 
 
 def with_questions(settings: Settings) -> Settings:
-    """The settings with what the words of the command line name, and questions on stdin.
+    """Return settings completed from the words of the command line and the questions on stdin.
 
     A question alone is about the current folder. Words without quotes are one question. Without a
     question, or with `-`, each line of stdin is one.
@@ -293,9 +294,9 @@ COMMAND = Command(
     _main,
     also=(ListOutput,),
     writes="`query_id`, `query`, `doc_id`, `score`, `rank`, `line`, `path`, `language`, `lines`; "
-    "and what the passage has: `symbol`, `symbol_lines`, `quote`, `scope`, "
-    "`names`, `code`, `title`, `headings`, `xpath`, `text`; "
-    "with {list} and {clear} `folder`, `exists`, `bytes`, `cache`",
+    "if the passage has them: `symbol`, `symbol_lines`, `quote`, `scope`, `names`, "
+    "`code`, `title`, `headings`, `xpath`, `text`; with {list} and {clear}: `folder`, "
+    "`exists`, `bytes`, `cache`",
     examples="""
 structkit ask src "how is the area of a circle computed"
 structkit ask "where is a radius read" --glob '*.py' -k 3

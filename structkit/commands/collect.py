@@ -32,38 +32,37 @@ Unit = Literal[
 class Settings(WalkOptions):
     """Turn files into records: functions, chunks, pages, sections, rows, sentences, files.
 
-    Each has an `id` (path#unit), `path`, `language`, `lines` and the `hash` of its text. They are
-    sorted by path. Binary files, links, archives and compressed files in folders are left out,
-    and counted at the end.
+    Each record has an `id` (path#unit), `path`, `language`, `lines` and the `hash` of its text.
+    Records are sorted by path. Binary files, links, and archives and compressed files in folders
+    are skipped, and counted at the end.
     """
 
     paths: tuple[str, ...] = setting(
         ...,
-        "Folders, files, archives (.zip .whl .jar .tar.gz .warc …), compressed files "
-        "(.gz .bz2 .xz); - reads paths from stdin, separated by newlines or NUL.",
+        "Folders, files, archives (.zip .whl .jar .tar.gz .warc …) or compressed files (.gz "
+        ".bz2 .xz); - reads paths from stdin, separated by newlines or NUL.",
         argument=True,
         metavar="PATH",
         reads="walks",
     )
     records: bool = setting(
         False,
-        "PATHs are JSONL, each record a file: its text in `code`, `html` or `text`, its name in "
-        "`path`. Its parts get its other fields, and its id as `doc_id`.",
+        "Read PATHs as JSONL in which each record is a file: its text in `code`, `html` or "
+        "`text`, its name in `path`. Its parts get its other fields, and its id as `doc_id`.",
         excludes="no_ignore",
     )
     unit: Unit | None = setting(
         None,
-        "What each record holds. A row is of a table, with its headings and labels. A commit gives "
-        "a pair for each function that it changed: its message, and the function after it.",
-        later="a chunk of code, a page of HTML or Markdown, a sentence of other text",
+        "Unit of a record. A row belongs to a table and has its headings and labels. A commit "
+        "gives a pair for each function that it changed: its message, and the function after "
+        "it.",
+        later="chunk for code, page for HTML and Markdown, sentence for other text",
     )
-    chunk_chars: int = setting(
-        1_500, "Maximum of characters in a chunk, white space not counted.", low=1
-    )
+    chunk_chars: int = setting(1_500, "Maximum characters in a chunk, without white space.", low=1)
     glob: tuple[str, ...] = glob_setting()
     generated: bool = setting(False, "Include generated and minified code.", group="Files")
     shard: str | None = setting(
-        None, "Keep part I of N of the files, I from 0.", metavar="I/N", group="run"
+        None, "Keep part I of N of the files, counted from 0.", metavar="I/N", group="run"
     )
     workers: int = workers_setting()
 
@@ -72,11 +71,11 @@ class Settings(WalkOptions):
         file_filter(self.glob)
 
     def part(self) -> Shard | None:
-        """Which part of the files is wanted, if not all."""
+        """Return the part of the files to read, or None for all."""
         return None if self.shard is None else Shard.parse(self.shard)
 
     def files(self, outputs: Collection[str] = ()) -> Iterable[Found]:
-        """The wanted files, in their order, but none of the outputs."""
+        """Return the files to read, in their order, without the outputs."""
         if self.records:
             from structkit.collecting.units import files_of_records
 
@@ -93,16 +92,18 @@ class Settings(WalkOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Options(OutputOptions, ErrorOptions):
-    """Where a collection goes, and how it treats errors."""
+    """Settings of the output of a collection and of its errors."""
 
-    on_error: Literal["fail", "skip"] = setting("skip", "At a bad file: stop, or skip it.")
-    rejects: str | None = setting(None, "File for what is left out, and why.", writes=True)
+    on_error: Literal["fail", "skip"] = setting(
+        "skip", "What to do with a file that cannot be read."
+    )
+    rejects: str | None = setting(None, "File that lists what is skipped, and why.", writes=True)
 
 
 def collect(settings: Settings) -> Iterator[Record]:
-    """The records of files, folders and archives, in the order of their paths.
+    """Yield the records of files, folders and archives, in the order of their paths.
 
-    What the command leaves out and counts (binary files, links …) is left out; a file that cannot
+    Files that the command skips and counts (binary files, links …) are skipped; a file that cannot
     be read raises. With `records=True`, `paths` are JSONL files or dicts, each a file.
     """
     for done in parts(settings):
@@ -113,7 +114,7 @@ def collect(settings: Settings) -> Iterator[Record]:
 
 
 def parts(settings: Settings, outputs: Collection[str] = ()) -> Generator[Collected]:
-    """The records of some files at a time, as lines, with what is left out of these."""
+    """Yield batches of records as lines, with the files that each batch skips."""
     from structkit.collecting.units import Collector, Units, batches
 
     names = ("unit", "chunk_chars", "max_file_bytes", "generated")
@@ -131,7 +132,7 @@ def parts(settings: Settings, outputs: Collection[str] = ()) -> Generator[Collec
 
 
 def commit_parts(settings: Settings, units: Units) -> Generator[Collected]:
-    """The records of one commit after the other of each repository."""
+    """Yield the records of each repository, commit by commit."""
     # imports parsers
     from structkit.collecting.history import CommitCollector, tasks
     from structkit.collecting.units import Collector
@@ -154,7 +155,7 @@ def commit_parts(settings: Settings, units: Units) -> Generator[Collected]:
 
 
 def write(settings: Settings, options: Options) -> None:
-    """Collect into a file; a count of what is left out goes to stderr."""
+    """Collect into a file, and report the number of skipped files on stderr."""
     count = files = 0
     outputs = [path for path in (options.output, options.rejects) if path and path != "-"]
     results = parts(settings, outputs)
@@ -175,7 +176,7 @@ def write(settings: Settings, options: Options) -> None:
 
 
 class LeftOuts(Rejects):
-    """Files that are left out: counted by reason; one that is an error may end the command."""
+    """Skipped files, counted by reason; an unreadable one may end the command."""
 
     noun, verb, most = "path", "left out", 8
 

@@ -1,4 +1,4 @@
-"""Other tools' formats to records, and back."""
+"""Convert other tools' formats to records, and back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from structkit.settings import quiet_setting, setting
 class Settings:
     """Convert other tools' formats to records, and records to other tools' formats.
 
-    `structkit plugins` lists the formats. A table's name says if it is JSONL, .csv, .tsv, .parquet.
+    `structkit plugins` lists the formats. The name of a table gives its format: JSONL, .csv, .tsv,
+    .parquet.
     """
 
     files: tuple[str, ...] = setting(
@@ -51,11 +52,11 @@ class Settings:
     )
     part: str | None = setting(
         None,
-        "The part: corpus, queries, qrels, run, examples ….",
+        "Part to convert: corpus, queries, qrels, run, examples ….",
         later="inferred from name or content; all parts of a folder",
     )
-    split: str = setting("test", "The split in file names.")
-    strict: bool = setting(False, "A field that the target cannot hold is an error.")
+    split: str = setting("test", "Split in file names.")
+    strict: bool = setting(False, "Fail on a field that the target cannot hold.")
     output: str = setting(
         "-", "File to write, also .gz, or a folder for parts; - is stdout.", short="-o"
     )
@@ -84,7 +85,7 @@ class Job:
 
 
 class Losses:
-    """What the target cannot hold: how many records had each field."""
+    """Counts of the fields that the target cannot hold."""
 
     def __init__(self, where: str, strict: bool) -> None:
         self.where, self.strict = where, strict
@@ -125,7 +126,7 @@ class Conversion:
         ]
 
     def jobs(self) -> list[Job]:
-        """What is to be done, by the names of files and the parts that both formats have."""
+        """Return the jobs, from the names of files and the parts that both formats have."""
         files, part, rows = self.settings.files, self.settings.part, None
         if part and part not in self.common:
             raise unknown(self.kind, part, self.common)
@@ -155,7 +156,7 @@ class Conversion:
         return jobs
 
     def _inside(self, folder: str, chosen: str | None) -> dict[str, list[str]]:
-        """The parts of a folder that the target can hold; others are reported."""
+        """Return the parts of a folder that the target can hold, and report the others."""
         parts = self.source.inside(folder, chosen)
         fits = {name: each for name, each in parts.items() if name in self.common}
         if rest := ", ".join(name for name in parts if name not in fits):
@@ -208,7 +209,9 @@ class Conversion:
 
 
 def row_of(target: Part, records: list[Record], losses: Losses, number: int) -> Row:
-    """The row of one record, or of a group of them; fields that it cannot hold are counted."""
+    """Return the row of a record, or of a group of records, and count the fields that it cannot
+    hold.
+    """
     assert target.write
     left = [Fields(record) for record in records]
     for record in () if target.as_is else left:
@@ -245,7 +248,7 @@ COMMAND = Command(
     Settings,
     convert,
     also=(ErrorOptions,),
-    reads="what the formats hold: corpus, queries, judgements, runs, examples",
+    reads="records of the input format: corpus, queries, judgements, runs, examples",
     writes="corpus: `id`, `title`, `text`; queries: `id`, `text`; qrels: `query_id`, `doc_id`, "
     "`relevance`; run: `query_id`, `doc_id`, `score`, `rank`; examples: `query`, "
     "`positive`, `negatives`",

@@ -1,4 +1,4 @@
-"""What is installed, and what would make it faster or better."""
+"""Check the installation and suggest improvements."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COMPUTING = ("torch", "transformers", "tokenizers", "numpy", "faiss-cpu", "lxml"
 
 
 def version(package: str) -> str:
-    """The version of an installed package, empty if it is not.
+    """Return the version of an installed package, or "" if it is not installed.
 
     >>> version("no-such-package")
     ''
@@ -43,18 +43,18 @@ def version(package: str) -> str:
 
 @dataclass(frozen=True)
 class Settings:
-    """Look at packages, extras, folders, processor and GPU, and name remedies.
+    """Check packages, extras, folders, processor and GPU, and suggest remedies.
 
     A terminal gets a table, a pipe JSONL. The state is ok, missing, slow, differs (equal runs may
-    give other bits), or gone (a folder of which ask has a cache).
+    give other bits), or gone (the folder of a cache of `ask`).
     """
 
 
 def doctor(settings: Settings) -> Iterator[Record]:
-    """One record for each thing that was looked at: `part`, `state`, `found`, `remedy`.
+    """Yield one record per check: `part`, `state`, `found`, `remedy`.
 
     `state` is ok, missing (something would work with the remedy), slow (it would be faster),
-    differs (equal runs may give other bits), or gone (a folder of which `ask` has a cache).
+    differs (equal runs may give other bits), or gone (the folder of a cache of `ask`).
     """
     yield _finding("structkit", __version__)
     yield _finding("python", platform.python_version())
@@ -71,7 +71,7 @@ def doctor(settings: Settings) -> Iterator[Record]:
 
 
 def report(findings: Iterable[Record], width: int | None) -> str:
-    """The findings as a table: what was found, and the remedy where there is one."""
+    """Return the findings as a table, with remedies."""
     rows = (
         {**each, "found": "; ".join(filter(None, (each["found"], each["remedy"])))}
         for each in findings
@@ -80,14 +80,14 @@ def report(findings: Iterable[Record], width: int | None) -> str:
 
 
 def _finding(part: str, found: str, remedy: str = "", state: str = "missing") -> Record:
-    """A finding; what was found needs no remedy, unless its state is bad."""
+    """Return a finding; one that was found is ok, unless its state is bad."""
     if found and state == "missing":
         return {"part": part, "state": "ok", "found": found, "remedy": ""}
     return {"part": part, "state": state, "found": found, "remedy": remedy}
 
 
 def _extras() -> Iterator[Record]:
-    """The extras, with the versions of their packages if all are there."""
+    """Yield the extras, with the versions of their packages if all are installed."""
     for extra, (packages, use) in EXTRAS.items():
         found = {name: version(name) for name in (each.partition("[")[0] for each in packages)}
         there = ", ".join(f"{name} {each}" for name, each in found.items() if each)
@@ -96,7 +96,7 @@ def _extras() -> Iterator[Record]:
 
 
 def _gone() -> Iterator[Record]:
-    """The caches of folders that are not there any more."""
+    """Yield the caches of folders that no longer exist."""
     gone: dict[str, int] = {}
     for each in caches(cache_folder("ask")):
         if each["folder"] and not each["exists"]:
@@ -107,7 +107,7 @@ def _gone() -> Iterator[Record]:
 
 
 def _processor() -> str:
-    """The processor's cores and the instructions that matter for speed."""
+    """Return the processor's cores and the instructions that matter for speed."""
     path = Path(machine.CPUINFO)
     known = set(re.findall(r"\w+", path.read_text("utf-8"))) if path.exists() else set()
     flags = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if flag in known]
@@ -115,7 +115,7 @@ def _processor() -> str:
 
 
 def arithmetic(maker: str, difference: str) -> Record:
-    """What multiplies float32 matrices, and whether equal runs give equal bits."""
+    """Return how float32 matrices are multiplied, and whether equal runs give equal bits."""
     way = f"{maker or 'no x86'}: {machine.MODE} {os.environ.get(machine.MODE) or 'unset'}"
     if difference:
         why, _, remedy = difference.partition("; ")
@@ -125,7 +125,7 @@ def arithmetic(maker: str, difference: str) -> Record:
 
 
 def _gpu() -> Record:
-    """The graphics processors, and whether the installed torch can use them."""
+    """Return the GPUs, and whether the installed torch can use them."""
     tool, found = shutil.which("nvidia-smi"), ""
     if tool:
         options = ("query-gpu=name,memory.total", "format=csv,noheader")
@@ -140,9 +140,9 @@ def _gpu() -> Record:
 
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions(OutputOptions):
-    """Where the report goes, and whether it may tell of missing things."""
+    """Settings of the report: its file, and whether missing things are an error."""
 
-    strict: bool = setting(False, "Exit with status 1 if anything is missing, extras too.")
+    strict: bool = setting(False, "Exit with status 1 if anything is missing, including extras.")
 
 
 def _main(settings: Settings, options: ReportOptions) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Settings(EncodingSettings):
     """Turn texts into embeddings with a model: `id` and `embedding`, in input order.
 
-    A part has `doc_id` and its place: a chunk has `start`, `end` (characters) and `lines`, an
+    A part of a text has `doc_id` and its place: a chunk `start`, `end` (characters) and `lines`, an
     element `xpath`, `start`, `end` and `text`, a node `node`, `span` (words) and `text`.
     """
 
@@ -44,12 +44,17 @@ class Settings(EncodingSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class Target(Options):
-    """Where embeddings are written."""
+    """Settings of the file of embeddings."""
 
     output: str = setting(
-        "-", "NAME.npy (with ids and meta), .parquet, or JSONL.", short="-o", writes=True
+        "-",
+        "File to write: NAME.npy (with ids and metadata), .parquet, or JSONL.",
+        short="-o",
+        writes=True,
     )
-    resume: bool = setting(False, "NAME.npy: continue where a killed run stopped.", group="run")
+    resume: bool = setting(
+        False, "Continue where a killed run stopped (NAME.npy only).", group="run"
+    )
 
 
 def encode(settings: Settings) -> Stage:
@@ -75,7 +80,7 @@ def encode(settings: Settings) -> Stage:
 
 
 def open_encoding(settings: Settings) -> Encoding:
-    """The model, opened, here or in a cluster."""
+    """Open the model, here or in a cluster."""
     from structkit.learning.encoding.encoding import Encoding
 
     if settings.ray is None:
@@ -86,7 +91,7 @@ def open_encoding(settings: Settings) -> Encoding:
 
 
 def field_of_texts(settings: Settings) -> str:
-    """The field that a text without a record is: the first that is named, or the model's."""
+    """Return the field for texts without a record: the first that is named, or the model's."""
     from structkit.learning.folders import model_folder
     from structkit.learning.metadata import fields_of
 
@@ -147,11 +152,11 @@ def encode_to_file(
     resume: bool = False,
     source: str = "",
 ) -> Record:
-    """Write NAME.npy and the files beside it, or NAME.parquet; returns the metadata.
+    """Write NAME.npy and the files beside it, or NAME.parquet, and return the metadata.
 
     Files appear only when complete. `texts` is what `encoding.read` returns, `source` the file to
-    name in an error about all of them. Errors: an id with a line break is a `UserError`, and so
-    is no record at all.
+    name in an error about all of them. Errors: `UserError` for an id with a line break, and for no
+    records.
     """
     digest, texts = Digest(), iter(texts)
     with _open(path, encoding, resume=resume) as files:
@@ -187,7 +192,7 @@ def encode_to_file(
 
 
 def _open(path: str, encoding: Encoding, *, resume: bool) -> VectorFiles | ParquetFile:
-    """The output file of that name, opened."""
+    """Open the output file."""
     from structkit.embeddings.writing import ParquetFile, VectorFiles
 
     if path.endswith(".parquet"):
@@ -205,7 +210,7 @@ def _open(path: str, encoding: Encoding, *, resume: bool) -> VectorFiles | Parqu
 
 
 class Digest:
-    """How many texts went through, and a hash of all of them."""
+    """Number and hash of the texts read so far."""
 
     def __init__(self) -> None:
         self.records, self._hash = 0, hashlib.sha256()
@@ -218,12 +223,12 @@ class Digest:
                 self._hash.update(f"{len(text)} {text}".encode("utf-8", "surrogatepass"))
 
     def run(self) -> Record:
-        """What a run says of the texts so far."""
+        """Return the state of a run after the texts read so far."""
         return {"records": self.records, "sha256": self._hash.hexdigest()}
 
 
 def _check_read(digest: Digest, texts: Iterable[ReadRecord], state: Record, path: str) -> None:
-    """Read texts again of which a run says `state`. Errors: they are others."""
+    """Read again the texts of a run's `state`. Errors: the texts differ."""
     digest.add(texts)
     if digest.run() != {name: state[name] for name in digest.run()}:
         problem = "the records differ from those that the run began with"
@@ -238,10 +243,10 @@ COMMAND = Command(
     also=(Target,),
     stage=encode,
     texts=field_of_texts,
-    reads="`query` or `positive`, `code`, `tagged`, `text` …: the model says which, by {as_}",
+    reads="`query` or `positive`, `code`, `tagged`, `text` …, which the model and {as_} choose",
     writes=(
-        "`id`, `embedding`, and the fields of {keep}; of several fields: `FIELD_embedding`; "
-        "of a part: `doc_id`, and `start`, `end`, `lines`, `xpath`, `node`, `span`, `text`"
+        "`id`, `embedding`, and the fields of {keep}; for several fields: `FIELD_embedding`; "
+        "for a part: `doc_id`, and `start`, `end`, `lines`, `xpath`, `node`, `span`, `text`"
     ),
     examples="""
 structkit encode -m models/seal --as document variants.jsonl -o pages.npy

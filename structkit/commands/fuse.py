@@ -19,10 +19,10 @@ class Settings(RunSettings):
 
     method: Literal["rrf", "weighted", "merge"] = setting(
         "rrf",
-        "Reciprocal ranks, or a weighted sum of scaled scores; merge: runs of parts of a corpus, "
-        "whose scores stay.",
+        "Fusion method. rrf: reciprocal ranks; weighted: a weighted sum of scaled scores; "
+        "merge: runs of parts of a corpus, with their scores.",
     )
-    weight: tuple[float, ...] = setting((), "Weight of a run; give one for each.")
+    weight: tuple[float, ...] = setting((), "Weight of a run; give one per run.")
 
     def __post_init__(self) -> None:
         if self.weight and len(self.weight) != len(self.runs):

@@ -1,4 +1,4 @@
-"""Tagged, untagged and masked variants of HTML."""
+"""Make tagged, untagged and masked variants of HTML."""
 
 from __future__ import annotations
 
@@ -29,20 +29,22 @@ FIELDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Make variants of HTML documents: adds `tagged`, `untagged`, `masked`.
+    """Make variants of HTML documents: add `tagged`, `untagged` and `masked`.
 
     A record with `negatives` also gets `negatives_tagged`, `negatives_untagged` and
     `negatives_masked`.
     """
 
-    mask_ratio: float = setting(0.1, "Share of elements to mask; at least one.", low=0.0, high=1.0)
+    mask_ratio: float = setting(
+        0.1, "Share of elements to mask; at least one is masked.", low=0.0, high=1.0
+    )
     mask: Literal["tag", "content"] = setting(
         "tag", "Remove an element's tags (SEAL's paper), or its content too."
     )
     tags: str = setting(
         "structure",
-        "Tags to keep; may name sets: structure (headings, paragraphs, lists, tables, sections), "
-        "phrases (a, em, span …), all.",
+        "Tags to keep, by name or as sets: structure (headings, paragraphs, lists, tables, "
+        "sections), phrases (a, em, span …), all.",
         metavar="TAG,…",
     )
     field: str | None = setting(
@@ -58,7 +60,7 @@ class Settings:
 
     @cached_property
     def read(self) -> Callable[[str], Document]:
-        """What reads a document in its format, and keeps these tags."""
+        """Function that reads a document in its format and keeps these tags."""
         from structkit.structure.html.reader import Reader
 
         reader, convert = Reader(tag_names(self.tags)), CONVERTERS[self.from_]
@@ -96,7 +98,7 @@ def html_variants(record: Record, settings: Settings) -> Record:
 
 
 def _of_negatives(record: Record, settings: Settings) -> Record:
-    """The variants of the negatives of a record."""
+    """Return the variants of a record's negatives."""
     negatives = [settings.read(text) for text in _negatives(record)]
     for position, negative in enumerate(negatives):
         if not negative.text:
@@ -113,7 +115,7 @@ def _of_negatives(record: Record, settings: Settings) -> Record:
 
 
 def _mask(document: Document, settings: Settings, *key: str | int) -> str:
-    """The document with a share of its elements masked, drawn by the seed and a key."""
+    """Return the document with a share of its elements masked, drawn by the seed and a key."""
     rng = random_for(settings.seed, *key)
     return document.mask(settings.mask_ratio, rng, content=settings.mask == "content")
 

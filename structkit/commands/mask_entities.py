@@ -34,14 +34,14 @@ def usual_ratio(settings: Settings) -> float | None:
 class Settings:
     """Replace entities by sentinels, for a model to predict.
 
-    Entities are names in code, nouns that a product's title and description share, and terms that
-    query, title and body of an HTML document share.
+    Entities are names in code, nouns that the title and the description of a product share, and
+    terms that the query, the title and the body of an HTML document share.
     """
 
     language: str | None = setting(
         None,
-        "Language of all records, or an alias such as js or C++; records with `html`, or with "
-        "`title` and `description`, need none.",
+        "Language of all records, or an alias such as js or C++; not needed for records with "
+        "`html`, or with `title` and `description`.",
         later="the field `language`",
         complete="language",
     )
@@ -53,32 +53,32 @@ class Settings:
     )
     mask_ratio: float | None = setting(
         None,
-        "Share of distinct entities to mask, or of tokens for spans.",
+        "Share of distinct entities to mask, or of tokens with spans.",
         low=0.0,
         high=1.0,
         usual=usual_ratio,
     )
     max_entities: int = setting(
         99,
-        "Maximum of distinct entities to mask; T5 has sentinels for 99 and the closing one.",
+        "Maximum distinct entities to mask; T5 has sentinels for 99 and the closing one.",
         low=1,
         high=99,
     )
     strategy: Literal["entity", "span"] = setting(
-        "entity", "Entities (SANTA), or T5's random spans for the ablation.", excludes="profile"
+        "entity", "Mask entities (SANTA), or T5's random spans for an ablation.", excludes="profile"
     )
     profile: Literal["paper", "official"] = setting(
-        "paper", "What the paper says, or what SANTA's released code masks."
+        "paper", "Mask what the paper describes, or what SANTA's released code masks."
     )
-    types: bool = setting(False, "Code: mask names of types too.")
+    types: bool = setting(False, "Mask names of types too, in code.")
     tagger: Literal["rules", "nltk"] | None = setting(
         None,
-        "Products: rules (the same everywhere, needs no data), or nltk (the paper's, needs NLTK's "
-        "data).",
+        "Find nouns of products by rules (the same everywhere, without data), or with nltk "
+        "(as in the paper, needs NLTK's data).",
         later="rules, or nltk with {profile:official}",
     )
     keep_plain: bool = setting(
-        False, "Keep texts without entities as they are: to align, with nothing to predict."
+        False, "Keep texts without entities unchanged, for alignment without prediction."
     )
     seed: int = seed_setting()
 
@@ -92,7 +92,7 @@ class Settings:
         return self.mask_ratio != 1
 
     def language_named(self, name: str) -> Language:
-        """The language of that name, with the flags that it takes."""
+        """Return the language of that name, with its flags."""
         status = 2 if self.language else 1
         return language_named(
             name, types=self.types, tagger=self.tagger, profile=self.profile, status=status
@@ -166,7 +166,7 @@ COMMAND = Command(
     Settings,
     also=(WorkerOptions,),
     reads="`code` and `language`; `title` and `description`; `html`; or `positive`",
-    adds="`masked`, `target`, `entities`; what is not given: `language`",
+    adds="`masked`, `target`, `entities`; if it is missing: `language`",
     examples="""
 structkit mask-entities functions.jsonl -o masked.jsonl
 structkit mask-entities products.jsonl --on-error skip --rejects rejects.jsonl | head -n 1

@@ -1,4 +1,4 @@
-"""Let a coding agent ask about folders: a server of the Model Context Protocol."""
+"""Serve `ask` to coding agents over the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ ABOUT = "Find code and documentation by what it does. Ask before reading whole f
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Serve `ask` to a coding agent, by the Model Context Protocol over stdin and stdout.
+    """Serve `ask` to a coding agent over the Model Context Protocol, on stdin and stdout.
 
-    The agent starts the server, as its list of servers says, and calls two tools: `ask` answers a
-    question with passages, `like` finds passages similar to one. Paths begin where it was started.
+    The agent starts the server and calls two tools: `ask` answers a question with passages, `like`
+    finds passages similar to one. Paths are relative to the folder in which the server starts.
     """
 
     folders: tuple[str, ...] = setting(
-        (".",), "What to ask about.", argument=True, metavar="FOLDER", reads="walks"
+        (".",), "Folders to ask about.", argument=True, metavar="FOLDER", reads="walks"
     )
-    model: str | None = setting(None, "As in `ask`.", short="-m", reads=True)
+    model: str | None = setting(None, "Embedding model, as in `ask`.", short="-m", reads=True)
 
 
 class Arguments(Surface):
-    """How messages of `ask` name its settings: as an agent gives them to the tools."""
+    """Names of the settings of `ask` in messages, as an agent gives them to the tools."""
 
     def setting(self, name: str, value: object, argument: str = "") -> str:
         name = {"questions": "question", "like": "place"}.get(name, name)
@@ -45,7 +45,7 @@ class Arguments(Surface):
 
 @dataclass(frozen=True)
 class Tools:
-    """The tools of the server; their signatures and docstrings are what an agent reads."""
+    """Tools of the server; an agent reads their signatures and docstrings."""
 
     served: Sequence[str]
     model: str | None

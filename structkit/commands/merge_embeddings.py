@@ -17,7 +17,7 @@ OWN = ("count", "dim", "dtype", "run", "files")  # metadata that belong to one f
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Join NAME.npy files of one model in the order given; no id may be in two of them."""
+    """Join NAME.npy files of one model in the given order; their ids must differ."""
 
     files: tuple[str, ...] = setting(
         ..., "NAME.npy files of one model.", argument=True, metavar="FILES", reads=True
@@ -60,7 +60,7 @@ def merge_embeddings(settings: Settings) -> Record:
 
 
 def _common_meta(files: Sequence[str], metas: Sequence[Record]) -> Record:
-    """What the files say of their model and its settings. Errors: they differ."""
+    """Return the model and settings that the files share. Errors: they differ."""
     from structkit.embeddings.reading import differing
 
     for name, meta in zip(files, metas, strict=True):

@@ -32,9 +32,9 @@ LISTS = ("bullets", "product_bullet_point")  # a string is a list too, one item 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Make training examples: adds `query` and `positive`; a docstring is cut out of its code.
+    """Make training examples: add `query` and `positive`, and cut a docstring out of its code.
 
-    With --qrels, examples are made from judgements; with --negatives-from, they get `negatives`,
+    With --qrels, examples come from judgements; with --negatives-from, they get `negatives`,
     `negative_ids`, `negative_ranks` and `negative_scores`.
     """
 
@@ -46,23 +46,24 @@ class Settings:
     )
     positive_template: str | None = setting(
         None,
-        "Document made of fields: 'title : {{title}} text : {{description}}' (SANTA).",
+        "Template of the document, with fields: 'title : {{title}} text : {{description}}' "
+        "(SANTA).",
         metavar="TEXT",
     )
     qrels: str | None = file_setting(
-        "Judgements: the highest grade is positive, lower ones are negative.",
+        "Make examples from judgements: the highest grade is positive, lower ones are negative.",
         requires=("queries", "negatives_from"),
     )
     queries: str | None = file_setting(
-        "With {qrels}: file with the judged queries.", requires="corpus", group=JUDGED
+        "File with the judged queries, for {qrels}.", requires="corpus", group=JUDGED
     )
     corpus: str | None = file_setting(
-        "With {qrels} or {negatives_from}: file with the documents.",
+        "File with the documents, for {qrels} or {negatives_from}.",
         requires=("qrels", "negatives_from"),
         group=JUDGED,
     )
     negatives_from: str | None = file_setting(
-        "Draw hard negatives from this run, but none that {qrels} grade above 0.",
+        "Draw hard negatives from this run, except documents that {qrels} grade above 0.",
         metavar="RUN",
         requires="corpus",
     )
@@ -84,26 +85,27 @@ class Settings:
     )
     margin: float | None = setting(
         None,
-        "How much lower negatives must score than the positive.",
+        "Minimum difference between the scores of the positive and a negative.",
         requires="negatives_from",
         group=JUDGED,
     )
     relative_margin: float | None = setting(
         None,
-        "The same as a share of the positive's score; 0.05: below 95 % of it (NV-Retriever).",
+        "Minimum difference as a share of the positive's score; with 0.05, negatives score "
+        "below 95 % of it (NV-Retriever).",
         low=0.0,
         high=1.0,
         requires="negatives_from",
         group=JUDGED,
     )
     teacher: str | None = file_setting(
-        "Add `scores` of this reranked run, for train's {distill}; margins are of them, too.",
+        "Add `scores` of this reranked run, for {distill} of `train`; margins use them, too.",
         metavar="RUN",
         group=JUDGED,
     )
-    dedupe: bool = setting(False, "Drop examples with a query or document seen before.")
+    dedupe: bool = setting(False, "Drop examples whose query or document occurred before.")
     split: str | None = setting(
-        None, "Add `split`, drawn by id, without leaks.", metavar="NAME:SHARE,…"
+        None, "Add `split`, drawn by id without leaks between splits.", metavar="NAME:SHARE,…"
     )
     seed: int = seed_setting()
 
@@ -170,7 +172,7 @@ def _examples(
     hard: HardNegatives | None,
     teacher: Teacher | None,
 ) -> Iterator[Record]:
-    """The examples of a record or, where there are judgements, of a query."""
+    """Yield the examples of a record or, with judgements, of a query."""
     found = judged.examples(record) if judged else [{**record, **example(record, settings)}]
     for each in found:
         made = {**each, **hard.negatives(each)} if hard else each
@@ -194,7 +196,7 @@ def example(record: Record, settings: Settings) -> Record:
 
 
 def _kind(record: Record, settings: Settings) -> tuple[str, str]:
-    """The fields of a record with its query and its document."""
+    """Return the fields of a record that hold its query and its document."""
     if settings.query and settings.positive:
         return settings.query, settings.positive
     for side, name in ((1, settings.positive), (0, settings.query)):
@@ -209,13 +211,13 @@ def _kind(record: Record, settings: Settings) -> tuple[str, str]:
 
 
 def query_text(record: Record, settings: Settings) -> str:
-    """The text of a record that is a query."""
+    """Return the text of a record that is a query."""
     name = settings.query or text_name(record, QUERY, f"name one with {flag('query')}")
     return text_of(record, name, 0, "query")
 
 
 def document_text(record: Record, settings: Settings) -> str:
-    """The text of a record that is a document."""
+    """Return the text of a record that is a document."""
     if settings.positive_template is not None:
         return fill(settings.positive_template, record)
     name = settings.positive or text_name(record, SOURCES, f"name one with {flag('positive')}")
@@ -223,7 +225,7 @@ def document_text(record: Record, settings: Settings) -> str:
 
 
 def text_of(record: Record, field: str, seed: int, setting: str) -> str:
-    """The text in a field; of a list, one nonempty item drawn by `(seed, id)`."""
+    """Return the text in a field; from a list, one nonempty item drawn by `(seed, id)`."""
     value = record.get(field)
     another = f"name another with {flag(setting)}"
     if isinstance(value, str) and field in LISTS:
@@ -242,9 +244,9 @@ def text_of(record: Record, field: str, seed: int, setting: str) -> str:
 
 
 def fill(template: str, record: Record) -> str:
-    """The template filled with the record's fields; null is empty, a list is its items joined.
+    """Fill the template with the record's fields; null is empty, items of a list are joined.
 
-    A field that is missing, and fields that are all empty, raise.
+    Errors: a missing field, or only empty fields.
     """
     values = {name: _value(record, name) for name in FIELD.findall(template)}
     if not any(map(str.strip, values.values())):
@@ -300,7 +302,7 @@ def drop_repeated(records: Iterable[Record]) -> Iterator[Record]:
 
 
 def parse_split(text: str) -> list[tuple[str, float]]:
-    """The splits that `NAME:SHARE,NAME:SHARE` names; the shares sum to 1.
+    """Return the splits in `NAME:SHARE,NAME:SHARE`, whose shares sum to 1.
 
     >>> parse_split("train:0.9,dev:0.1")
     [('train', 0.9), ('dev', 0.1)]

@@ -29,11 +29,9 @@ def usual_factor(settings: Settings) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Parse texts: adds `tree`, one binary tree in Penn Treebank brackets."""
+    """Parse texts: add `tree`, one binary tree in Penn Treebank brackets."""
 
-    parser: str = setting(
-        "builtin", "Name of a parser; `structkit plugins` lists them.", complete="parser"
-    )
+    parser: str = setting("builtin", "Parser; `structkit plugins` lists them.", complete="parser")
     field: tuple[str, ...] = setting(
         (),
         "Field with the text; several give FIELD_tree each.",
@@ -47,17 +45,19 @@ class Settings:
     )
     binarize: bool = setting(True, "Make every node a pair or a word.")
     tokenized: bool = setting(
-        False, "The text is words separated by spaces; of a `tree`, its words."
+        False, "Take the text as words separated by spaces, or the words of a `tree`."
     )
-    url: str | None = setting(None, "corenlp: the server.", later="http://localhost:9000")
+    url: str | None = setting(
+        None, "URL of the server, for corenlp.", later="http://localhost:9000"
+    )
     model: str | None = setting(
         None,
-        "self-strae: the model folder; builtin: one of train span-parser.",
+        "Model folder for self-strae, or one of `train span-parser` for builtin.",
         short="-m",
         reads=True,
     )
     language: str | None = setting(
-        None, "ast: language of all records.", complete="language", later="their `language`"
+        None, "Language of all records, for ast.", complete="language", later="their `language`"
     )
     seed: int = seed_setting()
 
@@ -66,7 +66,7 @@ class Settings:
 
     @cached_property
     def parser_plugin(self) -> plugin.Parser:
-        """The parser, with those flags that are set; one that it does not take raises."""
+        """Parser with the flags that are set. Errors: a flag that it does not take."""
         kind: type[plugin.Parser] = registry.load("parser", self.parser)
         values = {name: getattr(self, name) for name in FLAGS}
         flags = {name: value for name, value in values.items() if value not in (None, False)}
@@ -75,14 +75,14 @@ class Settings:
         return registry.configure(kind, self.parser, flags)
 
     def fields_of(self, record: Record) -> tuple[str, ...]:
-        """The fields of a record to parse."""
+        """Return the fields of a record to parse."""
         if self.field:
             return self.field
         known = self.parser_plugin.fields
         return (next((name for name in known if name in record), known[0]),)
 
     def write_tree(self, tree: Tree) -> str:
-        """A tree as the record gets it."""
+        """Return a tree as the record holds it."""
         from structkit.structure.trees.brackets import binarize, lift_final, write
 
         if self.final_punct == "root":
@@ -115,7 +115,7 @@ def parse_trees(records: list[Record], settings: Settings) -> Iterator[Record | 
 
 
 def _texts(record: Record, settings: Settings) -> dict[str, plugin.Unparsed] | UserError:
-    """The text of each field of a record, with what a parser may need to know about it."""
+    """Return the text of each field, with what a parser may need to know about it."""
     from structkit.structure.trees.brackets import clean, escaped, read
 
     texts = {}
@@ -167,7 +167,7 @@ COMMAND = Command(
     also=(WorkerOptions,),
     batch=BATCH,
     reads="`text`; ast: `code`, `language`; dom: `html` or `content`; brackets: `tree`",
-    adds="`tree`; of several fields: `FIELD_tree`",
+    adds="`tree`; for several fields: `FIELD_tree`",
     examples="""
 structkit parse-trees sentences.jsonl -o trees.jsonl
 structkit parse-trees --parser ast functions.jsonl | head -n 1

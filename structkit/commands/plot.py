@@ -1,6 +1,6 @@
-"""Draw embeddings, ranking probabilities, losses, trees.
+"""Draw embeddings, ranking probabilities, losses or trees.
 
-The same data give the same bytes, and no color is needed to tell things apart.
+The same data give the same bytes, and no distinction depends on color.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LETTER, LEVEL = 0.085, 0.45  # inches of a letter, and of a level of a tree
 
 @dataclass(frozen=True, kw_only=True)
 class PictureSettings:
-    """Where a picture is written."""
+    """Settings of the picture's file."""
 
     output: str = setting(..., "Picture to write: .svg, .png or .pdf.", short="-o", writes=True)
     quiet: bool = quiet_setting()
@@ -53,7 +53,7 @@ class PictureSettings:
 
 
 def save(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> None:
-    """Write what is drawn on a new figure of a size in inches, whole or not at all."""
+    """Write a drawing on a new figure, whole or not at all; `size` is in inches."""
     matplotlib = require("matplotlib", "plot")
     figure_class = require("matplotlib.figure", "plot").Figure
     plain = {"svg.hashsalt": "structkit", "font.size": 10, "text.parse_math": False}
@@ -73,7 +73,7 @@ def looks(*kinds: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def names(files: Sequence[str]) -> list[str]:
-    """The names of files as they are drawn, without control characters."""
+    """Return the names of files as drawn, without control characters."""
     # a legend leaves out what starts with _
     return [re.sub("^_", " _", printable(name)) for name in names_of(files)]
 
@@ -85,10 +85,10 @@ class EmbeddingsSettings(PictureSettings):
     files: tuple[str, ...] = file_setting(
         "Embeddings: JSONL or .npy, one color per file.", ..., metavar="FILES", argument=True
     )
-    sample: int = setting(500, "Rows to draw of each file.", low=1)
+    sample: int = setting(500, "Rows to draw per file.", low=1)
     label: str | None = setting(
         None,
-        "Field whose value stands at each dot.",
+        "Field whose value labels each dot.",
         later=f"`id` if at most {FEW} are drawn",
         metavar="FIELD",
     )
@@ -96,11 +96,10 @@ class EmbeddingsSettings(PictureSettings):
 
 
 def embeddings(settings: EmbeddingsSettings) -> None:
-    """Draw the embeddings of files (queries, documents, …) in two dimensions, by t-SNE.
+    """Draw the embeddings of files (queries, documents, …) in two dimensions with t-SNE.
 
-    At most `sample` rows of each file are drawn, by seed; with `label`, that field of each row
-    stands at its dot. Source: van der Maaten, Hinton, 2008;
-    SANTA, fig. 4; SEAL, fig. 3.
+    At most `sample` rows of each file are drawn, by seed; the field `label` labels each dot.
+    Source: van der Maaten, Hinton, 2008; SANTA, fig. 4; SEAL, fig. 3.
     """
     named = names(settings.files)
     drawn = [sample(*each, settings) for each in zip(settings.files, named, strict=True)]
@@ -123,7 +122,7 @@ def embeddings(settings: EmbeddingsSettings) -> None:
 
 
 def sample(file: str, name: str, settings: EmbeddingsSettings) -> tuple[Floats, list[str]]:
-    """The rows of a file that are drawn, (rows, dimensions), by its name; and their labels."""
+    """Return the rows of a file to draw, (rows, dimensions), and their labels."""
     import numpy as np
 
     from structkit.embeddings.reading import read_embeddings
@@ -144,7 +143,7 @@ def sample(file: str, name: str, settings: EmbeddingsSettings) -> tuple[Floats, 
 
 
 def project(parts: Sequence[Floats], seed: int) -> list[Floats]:
-    """The points (rows, 2) of the rows of each part."""
+    """Return the points (rows, 2) of each part's rows."""
     import numpy as np
 
     if len({part.shape[1] for part in parts}) > 1:
@@ -172,22 +171,24 @@ class RanksSettings(PictureSettings):
     runs: tuple[str, ...] = file_setting(
         "Run files, JSONL or TREC.", ..., metavar="RUNS", argument=True
     )
-    qrels: str = setting(..., "Judgements, or `self`.", reads="self")
+    qrels: str = setting(
+        ..., "File of judgements, or `self`: the document with the query's own id.", reads="self"
+    )
     temperature: float | None = setting(
         None,
-        "Divides the scores.",
-        later="of each run what makes its relevant documents most probable",
+        "Temperature that divides the scores.",
+        later="per run, the one that makes its relevant documents most probable",
         low=1e-6,
         high=1e6,
     )
 
 
 def ranks(settings: RanksSettings) -> None:
-    """Draw how probable each query's relevant document is among those found, as a histogram.
+    """Draw a histogram of the probability of each query's relevant document among its hits.
 
-    The probability is the softmax of the scores of a query; a document that was not found has 0.
-    Scores of other models have other scales: without a `temperature`, each run has that which makes
-    its relevant documents most probable, and the legend tells it. Source: SANTA, fig. 3a.
+    The probability is the softmax of a query's scores; a document that was not found has 0. Models
+    scale scores differently: without a `temperature`, each run gets the one that makes its relevant
+    documents most probable, and the legend shows it. Source: SANTA, fig. 3a.
     """
     import numpy as np
 
@@ -226,7 +227,7 @@ class LossesSettings(PictureSettings):
 
 
 def losses(settings: LossesSettings) -> None:
-    """Draw the loss over the steps, from model folders or what `train --log-format json` wrote."""
+    """Draw the loss over the steps, from model folders or logs of `train --log-format json`."""
     from structkit.learning.training.log import LOSSES
 
     curves: dict[str, tuple[list[float], list[float]]] = {}
@@ -261,7 +262,7 @@ class TreesSettings(PictureSettings):
         "JSONL files, also .gz; stdin if none, or for -.", ("-",), argument=True
     )
     field: tuple[str, ...] = setting(
-        (), "Field with a tree; several are side by side.", later="all trees"
+        (), "Field with a tree; several are drawn side by side.", later="all trees"
     )
 
 
@@ -291,7 +292,7 @@ def trees(settings: TreesSettings) -> None:
 
 
 def trees_of(record: Record, fields: Sequence[str]) -> dict[str, Tree]:
-    """The trees of a record: of some fields, or of all that hold one."""
+    """Return the trees of a record, from some fields or from all that hold one."""
     from structkit.structure.trees.brackets import read
 
     named = fields or [each for each in record if each == "tree" or each.endswith("_tree")]
@@ -323,7 +324,8 @@ def draw_tree(axes: Any, title: str, tree: Tree, x: Floats, y: Floats) -> None:
 
 
 def places(tree: Tree) -> tuple[Floats, Floats]:
-    """The places of all nodes, (nodes,) each: words at height 0, a node above its highest child.
+    """Return x and y of all nodes, (nodes,) each: words at height 0, a node above its highest
+    child.
 
     >>> from structkit.structure.trees.brackets import read as read_tree
     >>> [each.tolist() for each in places(read_tree("(S (X a) (Y (X b) (X c)))"))]
@@ -343,7 +345,7 @@ def places(tree: Tree) -> tuple[Floats, Floats]:
 
 COMMAND = Group(
     name="plot",
-    help="Draw what the papers draw, to .svg, .png or .pdf (extra: plot).",
+    help="Draw figures as in the papers, as .svg, .png or .pdf (extra: plot).",
     below={
         "embeddings": Command(embeddings, EmbeddingsSettings, embeddings),
         "ranks": Command(ranks, RanksSettings, ranks),

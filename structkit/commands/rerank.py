@@ -1,4 +1,4 @@
-"""Rerank the hits of runs, or fit the weights of the rankers."""
+"""Rerank the hits of runs, or fit the weights of rankers."""
 
 from __future__ import annotations
 
@@ -19,41 +19,43 @@ OF_RANKERS = ("embeddings", "query_embeddings", "model", "document_field", "offl
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(RunSettings):
-    """Order the hits of runs by their scores, scaled to 0 … 1, plus what the rankers add."""
+    """Rerank the hits of runs by their scores, scaled to 0 … 1, plus the scores of rankers."""
 
-    corpus: tuple[str, ...] = file_setting("The records that were searched.", ...)
-    queries: tuple[str, ...] = file_setting("The queries that were asked.", ...)
+    corpus: tuple[str, ...] = file_setting("File with the searched records.", ...)
+    queries: tuple[str, ...] = file_setting("File with the queries.", ...)
     query_field: str | None = setting(
         None, "Field with a query's text.", later=f"the first of {', '.join(QUERY)}"
     )
     ranker: tuple[str, ...] = setting(
         (),
-        "A ranker to use; `structkit plugins` lists them. None is used unless named.",
+        "Ranker to use; `structkit plugins` lists them. Without it, none is used.",
         metavar="NAME[=WEIGHT]",
         complete="ranker",
         group=RANKERS,
     )
     for_: Literal["code", "pages"] | None = setting(
-        None, "A preset of rankers and weights.", excludes="weights", group=RANKERS
+        None, "Preset of rankers and weights.", excludes="weights", group=RANKERS
     )
-    weights: str | None = file_setting("Weights that rerank {fit} wrote.", group=RANKERS)
+    weights: str | None = file_setting("File of weights that rerank {fit} wrote.", group=RANKERS)
     embeddings: str | None = file_setting(
-        "maxsim: embeddings of the documents, .npy or JSONL.", group=RANKERS
+        "Embeddings of the documents, .npy or JSONL, for maxsim.", group=RANKERS
     )
-    query_embeddings: str | None = file_setting("maxsim: embeddings of the queries.", group=RANKERS)
+    query_embeddings: str | None = file_setting(
+        "Embeddings of the queries, for maxsim.", group=RANKERS
+    )
     model: str | None = setting(
         None,
-        "cross-encoder: model folder, or a hub name.",
+        "Model folder or Hub name, for cross-encoder.",
         short="-m",
         reads=True,
         group=RANKERS,
     )
     document_field: str | None = setting(
-        None, "cross-encoder: field with a document's text.", group=RANKERS
+        None, "Field with a document's text, for cross-encoder.", group=RANKERS
     )
     search_weight: float = setting(
         1.0,
-        "Weight of the run's own scores; 0: the rankers' alone.",
+        "Weight of the run's own scores; 0 uses only the rankers.",
         low=0.0,
         high=1e6,
         excludes="fit",
@@ -61,13 +63,13 @@ class Settings(RunSettings):
     )
     offline: bool = offline_setting()
     fit: str | None = file_setting(
-        "Instead of a run, write the weights of these rankers that fit judged queries.",
+        "Fit the weights of these rankers to judged queries and write them, instead of a run.",
         metavar="QRELS",
         group=FITTING,
     )
     folds: str | None = setting(
         None,
-        "{fit}: cross-validate over this field of the queries.",
+        "Field of the queries over whose values {fit} cross-validates.",
         later="ten parts",
         metavar="FIELD",
         requires="fit",
@@ -75,7 +77,7 @@ class Settings(RunSettings):
     )
     held_out: str | None = setting(
         None,
-        "{fit}: also write the run of each fold, with weights fitted to the others.",
+        "File for the runs of {fit}, in which each fold has weights fitted to the others.",
         metavar="FILE",
         requires="fit",
         writes=True,

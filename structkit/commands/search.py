@@ -60,7 +60,7 @@ class Settings(WordOptions, SearchOptions):
     queries: tuple[str, ...] = file_setting("File with the queries.", (), later="stdin")
     query: tuple[str, ...] = setting(
         (),
-        "A question, instead of {queries}; may be repeated. A terminal gets a list.",
+        "Question to search for, instead of {queries}; may be repeated. A terminal gets a list.",
         metavar="TEXT",
         parse=unicode,
         excludes="queries",
@@ -70,13 +70,13 @@ class Settings(WordOptions, SearchOptions):
     )
     method: Literal["dense", "bm25", "hybrid"] | None = setting(
         None,
-        "Similarity of embeddings, BM25 over texts, or both.",
-        later="bm25 for an index that it saved, otherwise dense",
+        "Search method: similarity of embeddings (dense), BM25 over texts, or both (hybrid).",
+        later="bm25 for a saved BM25 index, otherwise dense",
     )
     model: str | None = setting(
         None,
-        "Encode the queries, which are texts, with this model.",
-        later="none; of hybrid builtin",
+        "Encode the texts of queries with this model.",
+        later="none; builtin for hybrid",
         short="-m",
         reads=True,
     )
@@ -97,29 +97,29 @@ class Settings(WordOptions, SearchOptions):
     )
     backend: str | None = setting(
         None,
-        "What searches: exact, approximate, codes, pgvector.",
-        later="by {index}",
+        "Search backend: exact, approximate, codes, pgvector.",
+        later="chosen by {index}",
         complete="backend",
         group=INDEX,
     )
     texts: tuple[str, ...] = file_setting(
-        "hybrid: the records whose embeddings CORPUS holds, also for the list of {query}.",
+        "File with the records whose embeddings CORPUS holds, for hybrid and for the list of "
+        "{query}.",
         (),
         group=WORDS,
     )
 
 
 def search(settings: Settings, *, encoding: TextEncoding | None = None) -> Iterator[Record]:
-    """Run records: the k best documents of each query, best first, queries in input order.
+    """Yield run records: the k best documents of each query, best first, queries in input order.
 
-    `method` is by default `dense`, or `bm25` where the corpus is a folder that it saved. With
-    `dense`, corpus and queries hold embeddings, and the score is their inner product, or the
-    `similarity` that the model says; `model` encodes queries, and a corpus, that are texts. With
-    `bm25` both hold texts. `hybrid` does both: `texts` are the records of the corpus, unless it
-    holds texts itself, and scores are scaled to 0 … 1 and summed, those of embeddings weighted by
-    0.35, those of words by the rest. A question in `query` has its number as id, from 1. Equal
-    scores are ordered by descending document id.
-    Repeated ids raise.
+    `method` is by default `dense`, or `bm25` if the corpus is a folder of a BM25 index. With
+    `dense`, corpus and queries hold embeddings, and the score is their inner product or the model's
+    `similarity`; `model` encodes texts of queries and of a corpus. With `bm25` both hold texts.
+    `hybrid` does both: `texts` are the records of the corpus, unless it holds texts itself, and
+    scores are scaled to 0 … 1 and summed, embeddings with weight 0.35 and words with the rest. A
+    question in `query` has its number as id, from 1. Equal scores are ordered by descending
+    document id. Errors: repeated ids.
     """
     from structkit.scoring.runs import run_records
 
@@ -147,7 +147,7 @@ def search(settings: Settings, *, encoding: TextEncoding | None = None) -> Itera
 def _rankings(
     settings: Settings, method: str, queries: Records, encoding: TextEncoding | None
 ) -> Iterator[Ranked]:
-    """The rankings of the queries."""
+    """Yield the rankings of the queries."""
     from structkit.searching.hits import by_both, by_embeddings, by_words
 
     corpus, field, k = settings.corpus, settings.query_field, settings.k
@@ -166,7 +166,9 @@ def _rankings(
 
 
 def holds_texts(corpus: Sequence[str]) -> bool:
-    """Whether files hold records without embeddings; what can be read once is not looked into."""
+    """Return whether files hold records without embeddings, without opening what can be read only
+    once.
+    """
     file = corpus[0]
     if file.endswith((".npy", ".parquet")) or not os.path.isfile(file) or is_pipe(file):
         return False
@@ -176,7 +178,9 @@ def holds_texts(corpus: Sequence[str]) -> bool:
 
 @contextmanager
 def _with_embeddings(settings: Settings) -> Iterator[Settings]:
-    """The settings with a corpus of embeddings, made of its texts by the model of the queries."""
+    """Encode the texts of a corpus with the model of the queries, and yield settings with these
+    embeddings.
+    """
     from structkit.embeddings.writing import VectorFiles
     from structkit.learning.encoding.encoding import Encoding
 
@@ -230,7 +234,7 @@ def _check(settings: Settings, method: str, encoded: bool, encodes: bool) -> Non
 
 
 def _searcher(settings: Settings) -> Searcher:
-    """The corpus, opened by its backend."""
+    """Open the corpus with its backend."""
     backend, corpus = settings.backend or ("codes" if settings.rescore else None), settings.corpus
     if backend is None:
         indexed = settings.index != "flat" or (len(corpus) == 1 and os.path.isdir(corpus[0]))
@@ -242,7 +246,7 @@ def _searcher(settings: Settings) -> Searcher:
 
 
 def _encoding(settings: Settings) -> TextEncoding | None:
-    """What turns query texts into embeddings, or nothing where they are embeddings."""
+    """Return the encoding of the queries' texts, or None if they are embeddings."""
     if settings.model is None:
         return None
     from structkit.learning.encoding.encoding import Encoding

@@ -28,54 +28,54 @@ WRITTEN = re.compile(r"(.+?)(!=|!~|=|~)(.*)", re.DOTALL)
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Choose records, join them with others, and choose, rename and set their fields.
+    """Filter records, join them with others, and choose, rename and set their fields.
 
-    The flags are applied in the order of this list. Records without an id get none.
+    Flags apply in the order of this list. Records without an id get none.
     """
 
     where: tuple[str, ...] = setting(
         (),
-        "Choose records whose field is VALUE (FIELD!=VALUE: is not, FIELD~REGEX: matches, "
-        "FIELD!~REGEX: does not match); all must hold. In a list one item suffices; a.b is the "
-        "field b of the object a.",
+        "Keep records whose field is VALUE (FIELD!=VALUE: is not, FIELD~REGEX: matches, "
+        "FIELD!~REGEX: does not match); all conditions must hold. One item of a list "
+        "suffices; a.b is the field b of the object a.",
         metavar="FIELD=VALUE",
     )
     in_: tuple[str, ...] = setting(
-        (), "Choose records whose id occurs in this file.", metavar="FILE", reads=True
+        (), "Keep records whose id occurs in this file.", metavar="FILE", reads=True
     )
     not_in: tuple[str, ...] = setting(
-        (), "Choose records whose id does not occur in it.", metavar="FILE", reads=True
+        (), "Keep records whose id does not occur in this file.", metavar="FILE", reads=True
     )
     head: int | None = setting(
-        None, "Only the first N, then stop reading.", metavar="N", low=1, excludes="sample"
+        None, "Keep the first N records, then stop reading.", metavar="N", low=1, excludes="sample"
     )
     sample: int | None = setting(
         None,
-        "Only N, drawn by seed and id: the same ones in any order of the input.",
+        "Keep N records, drawn by seed and id: the same ones in any order of the input.",
         metavar="N",
         low=1,
     )
     join: tuple[str, ...] = setting(
         (),
-        "Add the fields that this file's record with the same id has and ours lacks.",
+        "Add missing fields from this file's record with the same id.",
         metavar="FILE",
         reads=True,
     )
     on: str | None = setting(
         None,
-        "{in_}, {not_in}, {join}: compare this field; OURS=THEIRS if it has another name in the "
-        "file.",
+        "Field that {in_}, {not_in} and {join} compare; OURS=THEIRS if the file has another "
+        "name for it.",
         later="id",
         metavar="FIELD",
         requires=("in_", "not_in", "join"),
     )
     strip: tuple[str, ...] = setting(
-        (), "Cut what matches out of the field's text.", metavar="FIELD=REGEX"
+        (), "Remove matches from the field's text.", metavar="FIELD=REGEX"
     )
-    fields: str | None = setting(None, "Keep these fields only, in this order.", metavar="FIELD,…")
-    rename: tuple[str, ...] = setting((), "Give a field another name.", metavar="OLD=NEW")
+    fields: str | None = setting(None, "Keep only these fields, in this order.", metavar="FIELD,…")
+    rename: tuple[str, ...] = setting((), "Rename a field.", metavar="OLD=NEW")
     set: tuple[str, ...] = setting(
-        (), "Give a field this text; FIELD:=JSON: this JSON value.", metavar="FIELD=TEXT"
+        (), "Set a field to this text; FIELD:=JSON sets it to a JSON value.", metavar="FIELD=TEXT"
     )
     seed: int = seed_setting()
 
@@ -84,20 +84,20 @@ class Settings:
         self.changes()
 
     def conditions(self) -> list[Condition]:
-        """What fields must hold."""
+        """Return the conditions that fields must meet."""
         return [Condition.parse(text) for text in self.where]
 
     def changes(self) -> Changes:
-        """What becomes of the fields."""
+        """Return the changes of fields."""
         return Changes(self.strip, self.fields, self.rename, self.set)
 
 
 def select(settings: Settings) -> Stage:
-    """The chosen records, joined and changed.
+    """Filter, join and change records.
 
-    `head` takes the first that pass, `sample` draws by (seed, id), the same records in any order
-    of the input; a record without an id is drawn by its content. The sample and the joined files
-    are held in memory.
+    `head` takes the first that pass, `sample` draws by (seed, id), the same records in any order of
+    the input; a record without an id is drawn by its content. The sample and the joined files are
+    held in memory.
 
     >>> selection = select(Settings(where=("kind!=title",)))
     >>> [[*selection.each({"id": "1", "kind": kind})] for kind in ("title", "lead")]
@@ -109,9 +109,9 @@ def select(settings: Settings) -> Stage:
 
 @dataclass(frozen=True)
 class Condition:
-    """What a field must hold: a text, a match of a regular expression, or neither.
+    """Condition on a field: equal to a text, or matching a regular expression, or neither.
 
-    A record without the field never passes; a list holds what any of its items is.
+    A record without the field never passes; a list passes if one of its items does.
     """
 
     field: str
@@ -120,7 +120,7 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str, name: str = "where") -> Condition:
-        """The condition that `FIELD=VALUE`, `FIELD!=VALUE`, `FIELD~REGEX` or `FIELD!~REGEX` is.
+        """Parse `FIELD=VALUE`, `FIELD!=VALUE`, `FIELD~REGEX` or `FIELD!~REGEX`.
 
         >>> Condition.parse("kind~^(lead|question)$").passes({"kind": "lead"})
         True
@@ -146,7 +146,7 @@ class Condition:
 
 
 def pattern_of(pattern: str, name: str) -> re.Pattern[str]:
-    """The regular expression in a setting."""
+    """Compile the regular expression in a setting."""
     try:
         return re.compile(pattern)
     except re.error as error:
@@ -187,7 +187,7 @@ class Changes:
         self.names = [*(name for name, _ in self.strip), *self.fields, *self.rename]
 
     def made(self, record: Record) -> Record:
-        """The changed record; the given one stays as it is."""
+        """Return the changed record; the given one is not modified."""
         for name, pattern in self.strip:
             if isinstance(text := record.get(name), str):
                 record = {**record, name: pattern.sub("", text)}
@@ -205,7 +205,7 @@ class Changes:
 
 
 def _sides(text: str, name: str, form: str) -> tuple[str, str]:
-    """The two sides of an equals sign; a name is not empty."""
+    """Return the two sides of an equals sign; a name is not empty."""
     left, sign, right = text.partition("=")
     if not left.rstrip(":") or not sign or (name == "rename" and not right):
         raise UserError(f"{flag(name, text)} is incomplete", f"write {form}", status=2)
@@ -213,7 +213,7 @@ def _sides(text: str, name: str, form: str) -> tuple[str, str]:
 
 
 def _value(name: str, text: str) -> tuple[str, Any]:
-    """A field and its value: text, or JSON where the name ends in a colon."""
+    """Return a field and its value: text, or JSON if the name ends in a colon."""
     if not name.endswith(":"):
         return name, text
     try:
@@ -228,10 +228,10 @@ def _value(name: str, text: str) -> tuple[str, Any]:
 
 @dataclass(frozen=True)
 class Partners:
-    """The records of another file, found by a field that ours has.
+    """Records of another file, found by a field of ours.
 
-    As a condition, a record passes that has a partner; unless `expected`, one that has none. One
-    without the field never passes.
+    As a condition, a record passes if it has a partner or, unless `expected`, if it has none. A
+    record without the field never passes.
 
     >>> partners = Partners("titles.jsonl", "doc_id", {"d1": {"id": "d1", "title": "Tea"}})
     >>> partners.join({"id": "q1", "doc_id": "d1"})
@@ -247,7 +247,9 @@ class Partners:
     def read(
         cls, path: str, on: str | None, *, whole: bool = True, expected: bool = True
     ) -> Partners:
-        """The records of a file (without `whole`, only their ids); `on`: a field or OURS=THEIRS."""
+        """Read the records of a file (without `whole`, only their ids); `on`: a field or
+        OURS=THEIRS.
+        """
         ours, _, theirs = (on or "id").partition("=")
         of_values: dict[str, Record] = {}
         records = Records(Lines([path]), numbered=False)
@@ -265,7 +267,7 @@ class Partners:
         return cls(path, ours, of_values, expected)
 
     def join(self, record: Record) -> Record | None:
-        """The record with the fields of its partner that it lacks; None without a partner."""
+        """Return the record with its partner's fields that it lacks; None without a partner."""
         name = identity(record, self.field)
         partner = None if name is None else self.records.get(name)
         if partner is None:
@@ -278,13 +280,13 @@ class Partners:
 
 
 def identity(record: Record, field: str) -> str | None:
-    """The value of a field as text, if it is a text or a number."""
+    """Return the value of a field as text, if it is a text or a number."""
     value = lookup(record, field)
     return plain(value) if isinstance(value, str | int | float) else None
 
 
 class Selection:
-    """Which records are chosen, and what becomes of them; it reports at the end what was odd."""
+    """Selection and change of records; reports at the end what was odd."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings, self.changes = settings, settings.changes()
@@ -300,13 +302,13 @@ class Selection:
         self._first: Record = {}
 
     def choose(self, record: Record) -> Iterator[Record]:
-        """The record, if it passes all conditions."""
+        """Yield the record, if it passes all conditions."""
         self._note(record)
         if all(condition.passes(record) for condition in self.conditions):
             yield record
 
     def change(self, records: Iterable[Record]) -> Iterator[Record]:
-        """So many of the chosen records, joined and changed; then reports what was odd."""
+        """Yield the sampled or first records, joined and changed, then report what was odd."""
         for record in self._limit(records):
             for partners in self.joins:
                 joined = partners.join(record)
@@ -335,7 +337,7 @@ class Selection:
         return records
 
     def _lot(self, record: Record) -> tuple[int, bytes]:
-        """The sort key of the draw; between records with the same id the content decides."""
+        """Return the sort key of the draw; records with the same id are drawn by content."""
         content = dump(record)
         name = identity(record, "id")
         drawn_by = content.decode() if name is None else name
@@ -358,7 +360,7 @@ COMMAND = Command(
     stage=select,
     numbered=False,
     reads="any; `id` for {in_}, {not_in}, {join}, {sample}",
-    writes="those that are left; with {join}, {rename}, {set}: new ones",
+    writes="the remaining fields; new ones with {join}, {rename}, {set}",
     examples="""
 structkit select functions.jsonl --where language=python --sample 2 --fields id,language
 structkit select pages.jsonl --head 3 -o few.jsonl

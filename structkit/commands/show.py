@@ -1,4 +1,4 @@
-"""Show a record to a person: entities, elements, trees, hits."""
+"""Show records in readable form: entities, elements, trees, hits."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ Part = tuple[set[str], Text]  # the fields that it shows
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(InputOptions):
-    """Show a record as its fields ask for: code with its entities, HTML as a tree with its masked
+    """Show records by their fields: code with its entities, HTML as a tree with its masked
     elements, parse trees, a hit with its place and its lines.
 
     A terminal gets colors, a pipe plain text.
     """
 
-    number: int = setting(1, "Show this many records.", short="-n", low=1)
+    number: int = setting(1, "Number of records to show.", short="-n", low=1)
 
 
 def show(settings: Settings, *, width: int | None = None, colors: bool = False) -> str:
-    """What the records of files hold, as text."""
+    """Return the records of files as text."""
     records = Records.read(settings.files)
     try:
         some = islice(records, settings.number)
@@ -72,10 +72,10 @@ def show(settings: Settings, *, width: int | None = None, colors: bool = False) 
 def draw_records(
     records: Iterable[Record], *, width: int | None = None, colors: bool = False
 ) -> str:
-    """What each record holds, as text: drawn where its fields have a structure, otherwise named.
+    """Return records as text: drawn if their fields have a structure, otherwise field by field.
 
-    Lines are not cut or folded without a `width`. Errors: `UserError` where there is no record, and
-    for what cannot be drawn.
+    Lines are not cut or folded without a `width`. Errors: `UserError` for no records, and for a
+    record that cannot be drawn.
     """
     shown = io.StringIO()
     console = Console(
@@ -111,7 +111,7 @@ def _record(record: Record, console: Console, width: int | None) -> Iterator[Tex
 
 
 def _title(record: Record) -> Part:
-    """What a record is about: its id, of a hit the question."""
+    """Return the title of a record: its id, or the question of a hit."""
     if HIT <= record.keys() and isinstance(record.get("query"), str):
         asked = Text.assemble((_line(record["query"]), "bold"), (f"  {record['query_id']}", "dim"))
         return {"id", "query", "query_id"}, asked
@@ -120,7 +120,7 @@ def _title(record: Record) -> Part:
 
 
 def _folded(text: Text, console: Console, width: int | None) -> Iterator[Text]:
-    """The lines of a text; one that is too long goes on below, further in."""
+    """Yield the lines of a text; a long line continues below, indented further."""
     for line in text.split("\n", allow_blank=True):
         hang = min(len(line.plain) - len(line.plain.lstrip()) + 2, (width or 0) // 2)
         drawn = line.plain.lstrip()[:1] in (*"├└│",)  # a branch is cut instead
@@ -133,7 +133,7 @@ def _folded(text: Text, console: Console, width: int | None) -> Iterator[Text]:
 
 
 def _fields(left: Record, most: int) -> Iterator[Text]:
-    """Fields by name, each with a line or at most so many, and each long text once."""
+    """Yield fields by name, each with at most `most` lines, and each long text once."""
     known: dict[str, str] = {}
     for name, value in left.items():
         base, _, end = name.rpartition("_")
@@ -154,14 +154,14 @@ def _fields(left: Record, most: int) -> Iterator[Text]:
 
 
 def _interval(record: Record, name: str) -> list[str]:
-    """A measure with the ends of its interval, if it has one."""
+    """Return a measure with the ends of its interval, if it has one."""
     found = (record.get(f"{name}{end}") for end in ("", "_low", "_high"))
     known = [f"{each:.3f}" for each in found if isinstance(each, float)]
     return [f"{known[0]} [{known[1]}, {known[2]}]"] if len(known) == 3 else []
 
 
 def _lines(value: object) -> list[str]:
-    """A value for people; of a long list of numbers, how many there are."""
+    """Return the lines of a value; of a long list of numbers, its length."""
     if isinstance(value, str):
         return [_line(line) for line in value.expandtabs(4).strip("\n").split("\n")]
     if isinstance(value, dict) and not _flat(value):
@@ -184,7 +184,7 @@ def _flat(value: Record) -> bool:
 
 
 def _line(value: object) -> str:
-    """A value on one line."""
+    """Return a value on one line."""
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, dict) and _flat(value):
@@ -220,12 +220,12 @@ def _unmasked(masked: str, entities: list[object]) -> str:
 
 
 def _visible(text: str) -> str:
-    """A text with its lines, its other control characters escaped."""
+    """Return a text with its lines, and other control characters escaped."""
     return "\n".join(map(printable, text.expandtabs(4).split("\n")))
 
 
 def _html(record: Record, width: int | None) -> Iterator[Part]:
-    """The elements of an HTML document; those that were masked are marked."""
+    """Yield the elements of an HTML document, with the masked ones marked."""
     from structkit.structure.trees.drawing import branches
 
     tagged, masked = record.get("tagged"), record.get("masked")
@@ -262,7 +262,7 @@ def _letters(*texts: object) -> str:
 
 
 def _hit(record: Record, width: int | None) -> Iterator[Part]:
-    """A hit: its rank, place, score, and the lines that answer."""
+    """Yield a hit: its rank, place, score, and the lines that answer."""
     if not record.keys() >= HIT:
         return
     from structkit.searching.listing import listing

@@ -6,7 +6,7 @@ BESIDE = (IDS, DOC_IDS, FIELDS, HASHES, SCALES, META)  # the endings of files be
 
 
 def files_beside(path: str) -> list[str]:
-    """The files that may be written with NAME.npy.
+    """Return the files that may be written with NAME.npy.
 
     >>> files_beside("v.npy")[:2], files_beside("v.jsonl")
     (['v.ids.txt', 'v.doc_ids.txt'], [])

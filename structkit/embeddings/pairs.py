@@ -1,4 +1,4 @@
-"""Pairs of embeddings with a gold score or label: what `encode --field A --field B` writes.
+"""Pairs of embeddings with a gold score or label, from `encode --field A --field B`.
 
 Tests: tests/embeddings/test_not_finite.py.
 """
@@ -37,17 +37,19 @@ class EmbeddingPairs:
         return len(self.records)
 
     def take(self, rows: Sequence[int]) -> EmbeddingPairs:
-        """Some of the pairs, in that order."""
+        """Return some of the pairs, in that order."""
         kept = [self.records[row] for row in rows]
         return EmbeddingPairs(self.left[[*rows]], self.right[[*rows]], kept, self.file)
 
     def scores(self) -> NDArray[np.float64]:
-        """The gold scores (pairs,). Errors: a score that is missing or not a finite number."""
+        """Return the gold scores (pairs,). Errors: a score that is missing or not a finite
+        number.
+        """
         # a silent conversion would hide a mistake: strings are ranked as text elsewhere
         return np.array([self._gold(record, "score", (int, float)) for record in self.records])
 
     def labels(self) -> list[str]:
-        """The gold labels (pairs,) as strings: `label`, or where there is none `score`.
+        """Return the gold labels (pairs,) as strings: `label`, otherwise `score`.
 
         Errors: one that is missing, or neither a name nor an integer.
         """
@@ -66,7 +68,7 @@ class EmbeddingPairs:
 
 
 def read_pairs(files: Sequence[str]) -> EmbeddingPairs:
-    """The pairs of JSONL files: two fields that end in `_embedding`, and the others.
+    """Read the pairs of JSONL files: two fields that end in `_embedding`, and the others.
 
     Errors: a record with fewer or more such fields, vectors of different dimensions, and files
     without records.

@@ -51,10 +51,10 @@ PIECES, PIECE = 256, 4096  # how many pieces of so many bytes stand for a file o
 
 @dataclass(frozen=True)
 class Embeddings:
-    """The rows of a corpus: the document of each, and the largest norm.
+    """Rows of a corpus: the document of each, and the largest norm.
 
-    `ids` are the rows' own ids (a chunk's, where a document has several), `fields` what was kept
-    with each row (empty unless asked for), `meta` what their files say of the model and the run.
+    `ids` are the rows' own ids (a chunk's, if a document has several), `fields` the kept fields of
+    each row (empty unless asked for), `meta` the files' metadata of the model and the run.
     """
 
     doc_ids: list[str]
@@ -78,7 +78,7 @@ class Embeddings:
         return self.meta.get("model_sha256")
 
     def take(self, rows: Numbers) -> Embeddings:
-        """Some of the rows, in that order."""
+        """Return some of the rows, in that order."""
         return replace(
             self,
             doc_ids=[self.doc_ids[row] for row in rows],
@@ -89,13 +89,14 @@ class Embeddings:
 
 
 def read_embeddings(files: Sequence[str], *, fields: bool = False, scan: bool = True) -> Embeddings:
-    """The embeddings of JSONL files together, or of matrices (`NAME.npy`, `NAME.parquet`) together.
+    """Read the embeddings of JSONL files together, or of matrices (`NAME.npy`, `NAME.parquet`)
+    together.
 
     A record is `{id, embedding}`, with `doc_id` if it is a chunk of a document. Beside `NAME.npy`
     (rows, dimensions) are `NAME.ids.txt`, one id per line, for chunks `NAME.doc_ids.txt`, and for
-    kept fields `NAME.fields.jsonl`. `fields` reads the other fields of rows. Repeated ids,
-    differing dimensions or models, NaN and an empty corpus raise. Without `scan`, rows of .npy
-    files are not read: their NaN and largest norm are unknown.
+    kept fields `NAME.fields.jsonl`. `fields` reads the other fields of rows. Without `scan`, rows
+    of .npy files are not read: their NaN and largest norm are unknown. Errors: repeated ids,
+    differing dimensions or models, NaN, an empty corpus.
     """
     if not any(name.endswith(MATRICES) for name in files):
         return read_records(Records.read(files), fields=fields)
@@ -110,7 +111,7 @@ def read_embeddings(files: Sequence[str], *, fields: bool = False, scan: bool = 
 
 @contextmanager
 def reading(path: str, again: str = AGAIN) -> Iterator[None]:
-    """Within, what cannot be read is a `UserError` with the path; `again` makes the file."""
+    """Raise a `UserError` with the path for what cannot be read; `again` makes the file."""
     try:
         yield
     except (OSError, ValueError) as error:
@@ -156,7 +157,7 @@ def same_model(model: str | None, other: str | None, file: str, other_file: str)
 
 
 def read_records(records: Records, *, fields: bool = False) -> Embeddings:
-    """The embeddings of records; an error has file and line."""
+    """Read the embeddings of records; an error has file and line."""
     values, dimensions = array("f"), 0
     doc_ids, ids, kept = list[str](), list[str](), list[Record]()
 
@@ -180,7 +181,7 @@ def read_records(records: Records, *, fields: bool = False) -> Embeddings:
 
 
 def vector(record: Record, name: str = "embedding", dimensions: int = 0) -> array[float]:
-    """An embedding in a record as float32; `dimensions`, where not 0, is what it must have."""
+    """Return an embedding of a record as float32; `dimensions`, if not 0, is the required size."""
     value = record.get(name)
     if type(value) is not list or not value or not NUMBERS.issuperset(map(type, value)):
         # NaN and infinity are written as null
@@ -214,10 +215,10 @@ def _document(record: Record) -> str:
 
 
 def read_matrix(path: str, *, fields: bool = False, scan: bool = True) -> Embeddings:
-    """The embeddings of `NAME.npy`, memory-mapped, with the ids in `NAME.ids.txt`.
+    """Read the embeddings of `NAME.npy`, memory-mapped, with the ids in `NAME.ids.txt`.
 
-    Integers are rows that `encode --quantize` wrote: `NAME.meta.json` says which. Without `scan`,
-    rows are not read yet: the largest norm is infinite.
+    Integers are rows that `encode --quantize` wrote, of the kind in `NAME.meta.json`. Without
+    `scan`, rows are not read yet: the largest norm is infinite.
     """
     try:
         vectors: Any = map_array(path)
@@ -268,10 +269,9 @@ def _scaled(stem: str, codes: Any) -> Int8Rows:
 
 
 def map_array(path: str) -> Any:
-    """The array in a .npy file, not read before it is used; never a pickle.
+    """Map the array in a .npy file, which is read on use; never a pickle.
 
-    Errors: `ValueError` with what NumPy says of a header that is damaged, or says what is not so;
-    `UserError` for a pipe.
+    Errors: `ValueError` for a damaged or false header, with NumPy's reason; `UserError` for a pipe.
     """
     refuse_pipe(path, "a .npy file")
     try:
@@ -287,7 +287,8 @@ def map_array(path: str) -> Any:
 
 
 def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
-    """The embeddings of `NAME.parquet`: a list of numbers in each row, all of the same length.
+    """Read the embeddings of `NAME.parquet`: a list of numbers in each row, all of the same
+    length.
 
     They are in the column `embedding`, or Pyserini's `vector`; other columns are `id`, for chunks
     `doc_id`, and kept fields.
@@ -322,7 +323,7 @@ def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
 
 
 def _numbers(column: Any, rows: int, path: str) -> Floats:
-    """A column of lists as a matrix (rows, dimensions)."""
+    """Return a column of lists as a matrix (rows, dimensions)."""
     compute = require("pyarrow.compute", "parquet")
     lists = str(column.type).startswith(("list", "fixed_size_list", "large_list"))
     lengths = compute.list_value_length(column).unique().to_pylist() if lists else []
@@ -335,7 +336,7 @@ def _numbers(column: Any, rows: int, path: str) -> Floats:
 
 
 def unique(ids: list[str], path: str) -> list[str]:
-    """The same ids; a repeated one raises with its line in the file."""
+    """Return the same ids. Errors: a repeated one, with its line in the file."""
     seen: set[str] = set()
     for number, identifier in enumerate(ids, 1):
         try:
@@ -346,14 +347,14 @@ def unique(ids: list[str], path: str) -> list[str]:
 
 
 def id_line(name: str, remedy: str = "change the id") -> str:
-    """The line of an id in a file of ids. Errors: an id with a line break."""
+    """Return the line of an id in a file of ids. Errors: an id with a line break."""
     if len(name.splitlines()) > 1 or name != name.strip("\r\n"):
         raise UserError(f"id {name!r} holds a line break", remedy)
     return f"{name}\n"
 
 
 def read_ids(path: str, rows: int, again: str = AGAIN) -> list[str]:
-    """The ids in a file, one per line, as many as there are embeddings; `again` makes the file."""
+    """Read the ids in a file, one per line, as many as embeddings; `again` makes the file."""
     remedy = f"write one id a line, or {again}"  # it is the last file of a run that was killed
     with reading(path, remedy), open(path, encoding="utf-8", newline="\n") as handle:
         lines = handle.read().removesuffix("\n").split("\n")
@@ -363,7 +364,7 @@ def read_ids(path: str, rows: int, again: str = AGAIN) -> list[str]:
 
 
 def read_fields(path: str, rows: int, again: str = AGAIN) -> list[Record]:
-    """The kept fields of embeddings, one JSON object per line."""
+    """Read the kept fields of embeddings, one JSON object per line."""
     with reading(path, again), open(path, "rb") as handle:
         records = [orjson.loads(line) for line in handle]
     if len(records) != rows or not all(type(record) is dict for record in records):
@@ -375,9 +376,9 @@ def read_fields(path: str, rows: int, again: str = AGAIN) -> list[Record]:
 def read_meta(
     path: str, rows: int, width: int, *, kind: str | None = None, again: str = AGAIN
 ) -> Record:
-    """What `meta.json` says of embeddings in an array of that shape: their number, model, and more.
+    """Read `meta.json` of embeddings in an array of that shape: their number, model, and more.
 
-    `kind` is that of codes: bits take fewer columns than they are dimensions.
+    `kind` is the kind of codes: bits take fewer columns than dimensions.
     """
     with reading(path, again), open(path, "rb") as handle:
         meta = orjson.loads(handle.read())
@@ -394,16 +395,16 @@ def read_meta(
 
 
 def read_hashes(path: str, embeddings: Embeddings) -> list[str]:
-    """The hash of what was read from the record of each row of NAME.npy."""
+    """Read the hash of the source of each row of NAME.npy."""
     hashes = read_ids(path.removesuffix(".npy") + HASHES, len(embeddings.ids))
     check_together(path, embeddings.meta, [HASHES])
     return hashes
 
 
 def fingerprint(handle: BufferedReader | BufferedRandom, ending: str) -> str:
-    """A hash of a file: of all that is text, and of pieces spread evenly over numbers.
+    """Return a hash of a file: of all text, or of parts spread evenly over numbers.
 
-    Those may be larger than memory, and those of another run differ nearly everywhere.
+    Numbers may be larger than memory, and another run's differ nearly everywhere.
     """
     handle.seek(0)
     if ending not in (".npy", SCALES):
@@ -417,9 +418,10 @@ def fingerprint(handle: BufferedReader | BufferedRandom, ending: str) -> str:
 
 
 def check_together(path: str, meta: Record, endings: Iterable[str]) -> None:
-    """Raise if a file beside `path` (NAME.npy) is not the one that the metadata was written with.
+    """Raise if a file beside `path` (NAME.npy) is not the one that the metadata was written
+    with.
 
-    Metadata that structkit did not write has no fingerprints.
+    Metadata of other programs has no fingerprints.
     """
     if "files" not in meta:
         return
@@ -434,7 +436,7 @@ def check_together(path: str, meta: Record, endings: Iterable[str]) -> None:
 
 
 def differing(run: Record, other: Record) -> list[str]:
-    """The settings in which two runs differ, of those that rows depend on.
+    """Return the settings on which rows depend and in which two runs differ.
 
     >>> differing({"dtype": "fp32", "keep": ["n"]}, {"dtype": "bf16", "side": "query"})
     ['dtype', 'side']

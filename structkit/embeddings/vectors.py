@@ -1,10 +1,10 @@
-"""Rows of vectors: floats, or codes of 8 bits or of 1 bit; in memory or mapped, of several files.
+"""Rows of vectors: floats, or codes of 8 bits or 1 bit; in memory or mapped, from several files.
 
-Codes are read as float32 when asked for. `int8`: a row's numbers are codes from -127 to 127 times
-the row's own scale, so that a row's bytes depend on it alone: not on other rows, shards or a
-sample. Scales have 16 bits of precision, codes 7: their products are exact, and rows that are read
-and written again stay as they are. `binary`: the signs, 8 to a byte (most significant bit first,
-1 for numbers above 0); a row is read as ±1/√dimensions, a vector of length 1.
+Codes are read as float32 on use. `int8`: a row's numbers are codes from -127 to 127 times the row's
+own scale, so that a row's bytes depend on it alone: not on other rows, shards or a sample. Scales
+have 16 bits of precision, codes 7: their products are exact, and rows that are read and written
+again do not change. `binary`: the signs, 8 to a byte (most significant bit first, 1 for numbers
+above 0); a row is read as ±1/√dimensions, a vector of length 1.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ TINY = 1e-30  # rows without a larger number are zeros; their squares are 0 in f
 
 @dataclass(frozen=True)
 class EmbeddingRow:
-    """The id of an embedding, for a part also that of its document, and its kept fields.
+    """Id of an embedding, with its document's id for a part, and its kept fields.
 
-    `hash` is of what was read from its record.
+    `hash` is of its record's source.
     """
 
     id: str
@@ -47,7 +47,7 @@ class EmbeddingRow:
 
     @property
     def document(self) -> str:
-        """The id of the document: its own, or for a part that of the document."""
+        """Id of the document: its own, or for a part the document's."""
         return self.id if self.doc_id is None else self.doc_id
 
 
@@ -64,11 +64,11 @@ class TextEncoding(Protocol):
     def embedded(
         self, records: Iterable[Record]
     ) -> Iterator[tuple[Sequence[EmbeddingRow], Vectors]]:
-        """The rows of some records at a time, and their embeddings."""
+        """Yield some rows at a time, and their embeddings."""
         ...
 
     def sizes(self, texts: Sequence[str]) -> list[int]:
-        """How many pieces each text is read as."""
+        """Return the number of tokens of each text."""
         ...
 
     def meta(self) -> Record:
@@ -92,12 +92,12 @@ class Int8Rows:
         return floats
 
     def take(self, rows: Numbers) -> Int8Rows:
-        """Some of the rows, in memory."""
+        """Return some of the rows, in memory."""
         return Int8Rows(self.codes[rows], self.scales[rows])
 
 
 class BinaryRows:
-    """Signs of so many dimensions, packed in (rows, bytes), which may be mapped, as floats."""
+    """Signs of dimensions, packed in (rows, bytes), which may be mapped, as floats."""
 
     def __init__(self, bits: NDArray[np.uint8], dimensions: int) -> None:
         self.bits = bits
@@ -115,7 +115,7 @@ class BinaryRows:
         return signs
 
     def take(self, rows: Numbers) -> BinaryRows:
-        """Some of the rows, in memory."""
+        """Return some of the rows, in memory."""
         return BinaryRows(self.bits[rows], self.shape[1])
 
 
@@ -135,7 +135,7 @@ class UnitRows:
         return np.divide(self.rows[rows], np.where(lengths == 0, 1, lengths), dtype=np.float32)
 
     def take(self, rows: Numbers) -> UnitRows:
-        """Some of the rows."""
+        """Return some of the rows."""
         return UnitRows(self.rows.take(rows), self.lengths[rows])
 
 
@@ -143,10 +143,10 @@ Coded: TypeAlias = Int8Rows | BinaryRows | UnitRows
 
 
 class Matrix:
-    """The rows of several matrices one after the other, read as float32 when asked for.
+    """Rows of several matrices in sequence, read as float32 on use.
 
-    `rows[slice]` and `rows[numbers]` are (n, dimensions). Matrices may be memory-mapped: only what
-    is asked for is read.
+    `rows[slice]` and `rows[numbers]` are (n, dimensions). Matrices may be memory-mapped: only the
+    requested rows are read.
     """
 
     def __init__(self, parts: Sequence[Floats | Coded]) -> None:
@@ -182,7 +182,7 @@ class Matrix:
         return vectors
 
     def take(self, rows: Numbers) -> Matrix:
-        """Some rows as a matrix in memory; nothing is copied if all are taken."""
+        """Return some rows as a matrix in memory; nothing is copied if all are taken."""
         steps = np.diff(rows)
         if len(rows) == len(self) and (steps == 1).all():
             return self
@@ -199,7 +199,7 @@ class Matrix:
 
 
 def unit(vectors: Any) -> Vectors:
-    """The rows scaled to length 1; a row of zeros stays.
+    """Return the rows scaled to length 1; a row of zeros stays.
 
     >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
@@ -225,13 +225,13 @@ def are_unit(rows: Matrix, within: float) -> bool:
 
 
 def blocks(rows: Matrix, size: int = BLOCK) -> Iterator[tuple[int, Vectors]]:
-    """The rows `size` at a time, each block with the number of its first row."""
+    """Yield `size` rows at a time, each block with the number of its first row."""
     for first in range(0, len(rows), size):
         yield first, rows[first : first + size]
 
 
 def largest_norm(rows: Matrix, path: str = "") -> float:
-    """The largest Euclidean norm of a row; one with NaN, infinity or an overflow in it raises."""
+    """Return the largest Euclidean norm of a row. Errors: NaN, infinity or an overflow."""
     largest = 0.0
     for first, block in blocks(rows):
         with np.errstate(over="ignore", invalid="ignore"):
@@ -245,7 +245,7 @@ def largest_norm(rows: Matrix, path: str = "") -> float:
 
 
 def columns(dimensions: int, kind: str | None) -> int:
-    """How many columns the array of rows of so many dimensions has.
+    """Return the number of columns of an array with these dimensions.
 
     >>> columns(384, "binary"), columns(10, "binary"), columns(384, "int8")
     (48, 2, 384)
@@ -254,7 +254,7 @@ def columns(dimensions: int, kind: str | None) -> int:
 
 
 def quantize(vectors: Vectors, kind: str) -> tuple[NDArray[Any], Vectors | None]:
-    """The codes of finite rows (rows, dimensions), and for `int8` their scales (rows,).
+    """Return the codes of finite rows (rows, dimensions), and for `int8` their scales (rows,).
 
     >>> codes, scales = quantize(np.array([[0.5, -1.0, 0.0], [0, 0, 0]], np.float32), "int8")
     >>> codes.tolist()
@@ -274,5 +274,5 @@ def quantize(vectors: Vectors, kind: str) -> tuple[NDArray[Any], Vectors | None]
 
 
 def pack_signs(vectors: Vectors) -> NDArray[np.uint8]:
-    """The signs of rows, (rows, dimensions / 8 rounded up); what is left of a byte is 0."""
+    """Return the signs of rows, (rows, dimensions / 8 rounded up); the rest of a byte is 0."""
     return np.packbits(vectors > 0, axis=1)

@@ -1,8 +1,9 @@
-"""Embeddings on disk, written as they come: NAME.npy with ids and metadata beside it, or Parquet.
+"""Embeddings on disk, written as they come: NAME.npy with ids and metadata beside it, or
+Parquet.
 
 Beside NAME.npy are NAME.ids.txt, NAME.meta.json, for chunks NAME.doc_ids.txt, for kept fields
-NAME.fields.jsonl, NAME.hashes.txt with the hash of what was read of each row's record, and for
-8-bit rows NAME.scales.f32.
+NAME.fields.jsonl, NAME.hashes.txt with the hash of each row's source, and for 8-bit rows
+NAME.scales.f32.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ JSONL = "write JSONL, or change the id"
 
 @contextmanager
 def writing(path: str) -> Iterator[None]:
-    """Within, what the system refuses to write is a `UserError` with the path."""
+    """Raise a `UserError` with the path if the system refuses to write."""
     try:
         yield
     except OSError as error:
@@ -56,11 +57,11 @@ class VectorFiles:
     """Files that appear together when all vectors are there; memory does not grow.
 
     With `chunks` the ids of documents are written too, with `fields` the fields of rows, with
-    `hashes` the hashes of what was read; `quantize` is `int8` or `binary`. `run` identifies the
+    `hashes` the hashes of their sources; `quantize` is `int8` or `binary`. `run` identifies the
     run: with `resume`, the files of an unfinished run with the same `run` are continued, `state` is
-    what its last `checkpoint` was given, and `complete` says that it has nothing left to do.
-    Errors: `UserError` where a file cannot be written, an id holds a line break, or the unfinished
-    files are another run's.
+    the argument of its last `checkpoint`, and `complete` is True if nothing is left to do. Errors:
+    `UserError` if a file cannot be written, an id holds a line break, or the unfinished files are
+    another run's.
     """
 
     def __init__(
@@ -126,12 +127,12 @@ class VectorFiles:
         return file
 
     def _name_files(self) -> None:
-        """Give the files their names; that of the ids, which all readers need, comes last."""
+        """Give the files their names; the ids, which all readers need, come last."""
         files = [self._files[each] for each in sorted(self._files, key=IDS.__eq__)]
         keep_together(files, [self._stem + ending for ending in self._others])
 
     def _is_finished(self) -> bool:
-        """Whether the complete files of a run are there; another run's raise."""
+        """Return whether the complete files of the run exist. Errors: another run's."""
         try:
             meta: Record = orjson.loads(Path(self._stem + META).read_bytes())
             known = {**meta, **meta["run"]}
@@ -159,7 +160,7 @@ class VectorFiles:
                 raise UserError(f"{problem}{self.run.get(key)!r}", remedy).at(self.path)
 
     def _last_entry(self) -> Record | None:
-        """The last whole entry of the journal; None where there is none to continue from."""
+        """Return the last whole entry of the journal, or None."""
         self._journal.seek(0)
         lines = self._journal.read().splitlines(keepends=True)
         entries = [orjson.loads(line) for line in lines if line.endswith(b"\n")]
@@ -250,12 +251,12 @@ PLACES = ("start", "end", "node", "lines", "span")  # the fields of a part's pla
 
 
 class ParquetFile:
-    """A file that appears when all rows are there; a window of rows is a row group.
+    """File that appears when all rows are there; a window of rows is a row group.
 
     A field's column is text, with other values as JSON; the numbers of a part are integers:
     `start`, `end`, `node`, and two each in `lines` and `span`. The metadata is in the schema under
-    `structkit`. It cannot be continued. Errors: `UserError` where the package is missing or the
-    file cannot be written.
+    `structkit`. It cannot be continued. Errors: `UserError` if the package is missing or the file
+    cannot be written.
     """
 
     state: Record | None = None
@@ -320,7 +321,7 @@ class ParquetFile:
 
 
 def as_text(value: object) -> str | None:
-    """A value of a text column.
+    """Return a value of a text column.
 
     >>> as_text("go"), as_text([1, 2]), as_text(None)
     ('go', '[1,2]', None)

@@ -32,14 +32,14 @@ FILES = {name: name for name in ON_HUB}
 
 
 def read_function(row: Fields) -> Record:
-    """A function, by whichever names its row has."""
+    """Read a function from a row with either set of names."""
     ours = {theirs: name for name, theirs in HUB.items()}
     record = Fields((ours.get(name, name), value) for name, value in row.items())
     return {"code": record.pop_field("code")} | record
 
 
 def function_row(record: Fields, names: Mapping[str, str]) -> Row:
-    """The row of a function: the fields that it has, under these names and in their order."""
+    """Return the row of a function: its fields under these names and in their order."""
     row = {names["code"]: record.pop_field("code")} | record.move(names)
     return {name: row[name] for name in names.values() if name in row}
 

@@ -1,4 +1,4 @@
-"""What other tools' formats are made of: parts, their files, and fields of records.
+"""Building blocks of other tools' formats: parts, their files, and fields of records.
 
 Tests: tests/formats/test_convert_laws.py.
 """
@@ -142,10 +142,10 @@ class Fields(dict[str, Any]):
 class Part:
     """One kind of content of a format.
 
-    `files` are its standard names in a folder, of which the first is written. `read` turns a row
-    into a record (or several, or none). `write` turns a record into a row and removes from it
-    what the row holds: what is left over is lost. A part without `read` or `write` cannot be read
-    or written. `form` is `table` (JSON lines; .csv, .tsv, .parquet by name), `tab`, `columns`,
+    `files` are its standard names in a folder; the first is written. `read` turns a row into a
+    record (or several, or none). `write` turns a record into a row and removes the fields that the
+    row holds; the remaining ones are lost. A part without `read` or `write` cannot be read or
+    written. `form` is `table` (JSON lines; .csv, .tsv, .parquet by name), `tab`, `columns`,
     `brackets` or `paragraphs`; `names` are its columns, with the types that Parquet needs. With
     `group`, `write` gets all adjacent records that have the same value there.
     """
@@ -159,12 +159,12 @@ class Part:
     as_is: bool = False  # nulls of rows stay, and a record without an id does not get its number
 
     def form_of(self, path: str) -> str:
-        """The form of a file: that of the part, or of a table, which its name may say."""
+        """Return the form of a file: the part's or, for a table, the one of its name."""
         ending = path.removesuffix(".gz").rpartition(".")[2].lower()
         return ending if self.form == "table" and ending in ENDINGS else self.form
 
     def rows(self, files: Sequence[str]) -> RowReader:
-        """The rows of files of this part."""
+        """Return the rows of files of this part."""
         match form := self.form_of(files[0] if files else ""):
             case "columns":
                 return ColumnRows(files, tuple(self.names))
@@ -177,7 +177,7 @@ class Part:
         return JsonRows(files)  # Parquet too: it is read as lines
 
     def output(self, path: str) -> RowOutput:
-        """A file for rows of this part."""
+        """Open a file for rows of this part."""
         match form := self.form_of(path):
             case "columns":
                 return column_output(path, tuple(self.names))
@@ -198,15 +198,17 @@ Parts: TypeAlias = "dict[str, Part]"
 
 
 class Format(registry.Contract):
-    """A file of formats/: what another tool reads and writes, for `convert`."""
+    """Contract of a file of formats/, another tool's format for `convert`."""
 
     @abstractmethod
     def parts(self, split: str) -> Parts:
-        """Its parts by name, the main one first: what its rows hold, and their files of a split."""
+        """Return its parts by name, the main one first: the content of their rows, and their files
+        of a split.
+        """
 
 
 def read_records(part: Part, row: Row) -> Iterator[Record]:
-    """The records that a row of a part holds."""
+    """Yield the records in a row of a part."""
     assert part.read
     if None in row.values() and not part.as_is:
         row = {name: value for name, value in row.items() if value is not None}
@@ -219,7 +221,7 @@ def read_records(part: Part, row: Row) -> Iterator[Record]:
 
 @dataclass(frozen=True)
 class Labels:
-    """Judgements in words besides numbers: what each label is worth."""
+    """Judgements in words besides numbers: the gain of each label."""
 
     gains: Mapping[str, int]
     words: Mapping[str, str] = field(default_factory=dict)
@@ -232,7 +234,7 @@ class Labels:
         return {"relevance": self.gains[label], "label": label}
 
     def pop_label(self, record: Fields) -> str:
-        """Take the label out of a judgement, or the one that its relevance has."""
+        """Remove and return the label of a judgement, or the label of its relevance."""
         label: str | None = record.pop_field("label", default=None)
         if label is not None:
             if record.get("relevance") == self.gains.get(label):
@@ -255,7 +257,7 @@ class FormatParts:
 
     @classmethod
     def load(cls, name: str | None, split: str) -> FormatParts:
-        """The format of a plugin; without a name our own, which holds everything."""
+        """Load the format of a plugin or, without a name, our own, which holds everything."""
         if name is None:
             parts = {kind: Part((f"{kind}.jsonl",), dict, _all, as_is=True) for kind in OUR_PARTS}
             return cls(OURS, parts)
@@ -263,7 +265,7 @@ class FormatParts:
         return cls(name, kind().parts(split))
 
     def inside(self, folder: str, chosen: str | None = None) -> dict[str, list[str]]:
-        """The parts that a folder has, or the chosen one, with their files."""
+        """Return the parts of a folder, or the chosen one, with their files."""
         files_of = {}
         for name, part in self.parts.items():
             if chosen in (None, name):
@@ -281,9 +283,10 @@ class FormatParts:
         return files_of
 
     def open(self, files: Sequence[str], known: Sequence[str]) -> tuple[str, RowReader]:
-        """The part that files hold, and its rows, not read before: of ours the first one tells it.
+        """Return the part that files hold, and its rows, unread; the first record of ours
+        decides.
 
-        Errors: of another format, `UserError` where the name tells none of the parts in `known`.
+        Errors: `UserError` if, in another format, the name matches none of the parts in `known`.
         """
         if self.name != OURS:
             name = self._part_of(files, known)
@@ -294,7 +297,7 @@ class FormatParts:
         return kind if first or kind in known else known[0], rows  # an empty file may be any part
 
     def _part_of(self, files: Sequence[str], known: Sequence[str]) -> str:
-        """The part, one of `known`, that files hold: by name, or the only one."""
+        """Return the part, one of `known`, that files hold: by name, or the only one."""
         base = _base(files)
         standard = {name: [*map(os.path.basename, self.parts[name].files)] for name in known}
         for name, names in standard.items():
@@ -316,12 +319,12 @@ def _all(record: Fields) -> Row:
 
 
 def _base(files: Sequence[str]) -> str:
-    """The name of the first file without its folder; - is stdin."""
+    """Return the name of the first file without its folder; - is stdin."""
     return os.path.basename(files[0]).removesuffix(".gz") if files else "-"
 
 
 def kind_of(first: Record, name: str) -> str:
-    """The kind of our own records, by the first one; where that is unclear, by their file's name.
+    """Return the kind of our own records, by the first one or, if unclear, by their file's name.
 
     A document and a query may have the same fields: `queries.jsonl` holds queries.
     """
@@ -335,7 +338,7 @@ def kind_of(first: Record, name: str) -> str:
 
 
 def _files(folder: Path, part: Part) -> list[str]:
-    """The files of a part in a folder: those of the first standard name that has some."""
+    """Return a part's files in a folder, under its first standard name that exists."""
     for standard in part.files:
         for name in (standard, f"{standard}.gz"):
             if paths := sorted(folder.glob(name)):
@@ -344,7 +347,7 @@ def _files(folder: Path, part: Part) -> list[str]:
 
 
 def _missing(folder: Path, name: str, part: Part) -> UserError:
-    """The error for a missing part, with what may be meant."""
+    """Return the error for a missing part, with a guess at the intended one."""
     standard = Path(part.files[0])
     others = sorted(path.name for path in (folder / standard.parent).glob(f"*{standard.suffix}"))
     another = f"{flag('split')} names another; there are: {', '.join(others)}"

@@ -36,7 +36,9 @@ class JsonRows(Records):
         return record
 
     def first(self) -> Row:
-        """The first good row of the first block, which iterating gives too; empty without one."""
+        """Return the first good row of the first block, which iterating yields again; empty without
+        one.
+        """
         block = next(self._blocks, None)
         if block is None:
             return {}
@@ -45,9 +47,9 @@ class JsonRows(Records):
 
 
 class _LineRows:
-    """Rows that are cut out of lines; `units` gives the first line and the bytes of each.
+    """Rows that are cut out of lines; `units` yields the first line and the bytes of each.
 
-    A row that is too long for memory ends the work: what follows it may be part of it.
+    A row that is too long for memory ends the work, because what follows may be part of it.
     """
 
     def __init__(self, files: Sequence[str] = ()) -> None:
@@ -111,7 +113,7 @@ class ColumnRows(_LineRows):
 
 
 class DelimitedRows(_LineRows):
-    """Cells separated by a delimiter under a header; empty cells are left out.
+    """Cells separated by a delimiter under a header, without empty cells.
 
     A cell in double quotes may hold the delimiter and line breaks.
     """
@@ -211,7 +213,7 @@ class ParagraphRows(_LineRows):
         return {"lines": text.rstrip("\r\n").split("\n")}
 
     def place(self, error: UserError) -> UserError:
-        """The error with its place; one without a file may have its line in the group."""
+        """Return the error with its place; one without a file may have its line in the group."""
         return error.at(self.lines.file, self._line + max(error.line - 1, 0))
 
 
@@ -228,7 +230,7 @@ class RowOutput(Output):
         self.write(self.encode(row))
 
     def finish(self) -> None:
-        """Write what is left."""
+        """Write the remaining rows."""
 
 
 def column_output(path: str, names: Sequence[str]) -> RowOutput:
@@ -273,7 +275,7 @@ def delimited_output(path: str, delimiter: str, names: Sequence[str] = ()) -> Ro
 
 
 class ParquetOutput(RowOutput):
-    """Rows of a Parquet file; the first ones tell the types of columns, unless `types` does."""
+    """Rows of a Parquet file; column types come from `types`, or from the first rows."""
 
     def __init__(self, path: str, types: Mapping[str, str]) -> None:
         self.arrow = require("pyarrow", "parquet")

@@ -1,4 +1,5 @@
-"""Negatives: what was judged lower than the answer, and what a run ranks high though it is none.
+"""Negatives: documents judged lower than the answer, or ranked high by a run without being
+answers.
 
 Tests: tests/pairs/test_pair_judged.py.
 """
@@ -50,7 +51,7 @@ class Corpus:
         return not isinstance(self.texts.get(doc_id), UserError)
 
     def text(self, doc_id: str, source: str) -> str:
-        """The text of a document that the file `source` names."""
+        """Return the text of a document that the file `source` names."""
         text = self.texts.get(doc_id)
         if text is None:
             names = input_name(source), input_name(self.path)
@@ -92,7 +93,7 @@ class Judged:
         self.corpus.needed.update(*self.qrels.values())
 
     def examples(self, query: Record) -> Iterator[Record]:
-        """The examples of a query, one for each of its positives."""
+        """Yield the examples of a query, one for each of its positives."""
         name = query["id"]
         self.seen.add(name)
         grades = self.qrels.get(name)
@@ -128,7 +129,7 @@ class Judged:
         }
 
     def all_known(self, examples: Iterable[Record]) -> Iterator[Record]:
-        """The same records; after the last one, a judged query that was not among them raises."""
+        """Yield the same records, then raise for a judged query that was not among them."""
         yield from examples
         for query_id in self.qrels:
             if query_id not in self.seen:
@@ -138,15 +139,15 @@ class Judged:
 
 @dataclass
 class HardNegatives:
-    """A run over a corpus, from which an example gets hard negatives.
+    """Run over a corpus, from which an example gets hard negatives.
 
-    Drawn by `(seed, id)` from the first `depth` documents of the run, in rank order. Left out are
-    the example's own document (`doc_id`, otherwise its id), documents judged above 0 for its query,
-    and those with the positive's text or an empty one. With a `margin`, negatives must score lower
-    than the positive by more than it, with a `relative_margin` of 0.05 lower than 0.95 times the
-    positive's score (NV-Retriever, arXiv 2407.15831), below zero than 1.05 times. The scores are
-    those of a `teacher`, where there is one, otherwise the run's. Source: SANTA, section 4 (one of
-    the top 100).
+    They are drawn by `(seed, id)` from the first `depth` documents of the run, in rank order,
+    without the example's own document (`doc_id`, otherwise its id), documents judged above 0 for
+    its query, and documents with the positive's text or an empty one. With a `margin`, negatives
+    must score lower than the positive by more than it, with a `relative_margin` of 0.05 lower than
+    0.95 times the positive's score (NV-Retriever, arXiv 2407.15831), below zero than 1.05 times.
+    The scores are the `teacher`'s, if there is one, otherwise the run's. Source: SANTA, section 4
+    (one of the top 100).
     """
 
     run_path: str
@@ -165,7 +166,7 @@ class HardNegatives:
         self.corpus.needed.update(*self.top.values())
 
     def negatives(self, example: Record) -> Record:
-        """The fields of an example with its negatives: texts, ids, ranks and scores."""
+        """Return the fields of an example with its negatives: texts, ids, ranks and scores."""
         query_id = str(example.get("query_id", example["id"]))
         if query_id not in self.run:
             remedy = "search with the same queries, their ids in `query_id` or `id`"
@@ -187,7 +188,7 @@ class HardNegatives:
         }
 
     def _candidates(self, example: Record, query_id: str) -> list[int]:
-        """The ranks, from 1, of the documents that may be negatives."""
+        """Return the ranks, from 1, of the documents that may be negatives."""
         own, positive = str(example.get("doc_id", example["id"])), example["positive"].split()
         limit = self._limit(query_id, own)
         grades = self.qrels.get(query_id, {})
@@ -202,14 +203,14 @@ class HardNegatives:
         ]
 
     def _limit(self, query_id: str, own: str) -> float | None:
-        """The score below which negatives are, if there is one."""
+        """Return the score that negatives must stay below, if there is one."""
         if self.margin is None and self.relative_margin is None:
             return None
         score = self._score(query_id, own)
         return min(score - (self.margin or 0.0), score - (self.relative_margin or 0.0) * abs(score))
 
     def _score(self, query_id: str, doc_id: str) -> float:
-        """The score of a document for a query, by the teacher or in the run."""
+        """Return the score of a document for a query, by the teacher or in the run."""
         if self.teacher:
             return self.teacher.score(query_id, doc_id)
         if doc_id not in self.run[query_id]:

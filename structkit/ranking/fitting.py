@@ -54,7 +54,9 @@ class JudgedHits:
     ideal: float  # the highest DCG
 
     def ndcg(self, weights: Floats) -> float:
-        """nDCG@10 of the hits in the order of these weights, as `score` has it of their run."""
+        """Return nDCG@10 of the hits in the order of these weights, as `score` computes it for
+        their run.
+        """
         scores = self.features @ weights
         order = _order(scores)
         scores = np.where(scores > 0, scores * self.repeats ** self._before(order), scores)
@@ -73,7 +75,9 @@ class JudgedHits:
 
 
 def _order(scores: Floats) -> Numbers:
-    """The places of the scores, highest first, as float32 of runs; equal ones as they stand."""
+    """Return the places of the scores, highest first, as float32 like runs; ties keep their
+    order.
+    """
     return np.argsort(-scores.astype(np.float32), kind="stable")
 
 
@@ -85,7 +89,9 @@ def judge(
     relevant: Sequence[Judgement],
     fold: str,
 ) -> JudgedHits:
-    """The features of the hits of a query, from search and rankers, and which are relevant."""
+    """Return the features of a query's hits, from search and rankers, and which hits are
+    relevant.
+    """
     candidates = candidates_of(hits, records)
     columns = [np.array([each.score for each in candidates])]
     columns += [ranker.scores(query, candidates) for ranker, _ in ranking.rankers]
@@ -105,7 +111,7 @@ def judge(
 
 
 def _met(candidate: Candidate, relevant: Sequence[Judgement]) -> set[int]:
-    """The numbers of the judgements of a hit, or of the document whose passage it is."""
+    """Return the numbers of the judgements that a hit, or its passage, meets."""
     try:
         passage = Passage.of(candidate.record)
     except UserError as error:
@@ -133,7 +139,9 @@ def mean(queries: Sequence[JudgedHits], weights: Floats) -> float:
 
 
 def best_weights(queries: Sequence[JudgedHits]) -> Floats:
-    """The weights (1 + rankers,) of the best mean that one change at a time finds, the first 1."""
+    """Return the weights (1 + rankers,), the first 1, with the best mean that single changes
+    find.
+    """
     weights = np.full(queries[0].features.shape[1], START)
     weights[0] = 1.0
     best = mean(queries, weights)
@@ -161,7 +169,7 @@ def fit(
     held_out: str | None,
     k: int,
 ) -> Record:
-    """The weights of these rankers with the best nDCG@10 on judged queries.
+    """Fit the weights of these rankers to the best nDCG@10 on judged queries.
 
     A hit is judged by its id, or as a passage as `score --passages` does: by its `doc_id`,
     otherwise path, and its lines; all relevant judgements have the same gain. `folds` is a field of
@@ -210,13 +218,13 @@ def fit(
 
 
 def _relevant(qrels: str) -> Targets:
-    """The judgements of each judged query that say relevant, the most relevant first."""
+    """Return the relevant judgements of each judged query, the most relevant first."""
     best_first = sorted(read_judgements(qrels), key=lambda each: -each.relevance)
     return targets(each for each in best_first if each.relevance > 0)
 
 
 def _fold(query: Record, field: str | None, place: int) -> str:
-    """What a query has in the field of the folds, or one of ten parts."""
+    """Return the fold of a query: its field's value, or one of ten parts."""
     if field is None:
         return f"part {place % 10}"
     value = lookup(query, field)

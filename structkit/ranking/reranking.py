@@ -1,4 +1,4 @@
-"""Reranking the hits of a query by their scores and those of rankers, which have weights.
+"""Reranking of a query's hits by their scores and the weighted scores of rankers.
 
 Tests: tests/ranking/test_rankers.py.
 """
@@ -56,9 +56,9 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class Ranker(Contract):
-    """A file of rankers/: one signal of how well a hit answers.
+    """Contract of a file of rankers/: one signal of a hit's relevance.
 
-    Its flags are those of `rerank`: embeddings, query_embeddings, model, document_field.
+    Its flags are among `rerank`'s: embeddings, query_embeddings, model, document_field.
     """
 
     weight: ClassVar[float] = 0.2
@@ -66,12 +66,12 @@ class Ranker(Contract):
 
     @abstractmethod
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
-        """A score for each hit of a query, (hits,): 0 … 1, or below 0 to demote it."""
+        """Return a score for each hit of a query, (hits,): 0 … 1, or below 0 to demote it."""
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """What to rank: the hits of each query, their records, and the queries."""
+    """Input of a reranking: the hits of each query, their records, and the queries."""
 
     run: Run
     records: dict[str, Record]
@@ -86,7 +86,7 @@ class Candidates:
         queries: Sequence[str],
         query_field: str | None = None,
     ) -> Candidates:
-        """The records of the hits and the queries of a run; a missing one raises."""
+        """Read the records of the hits and the queries of a run. Errors: a missing one."""
         documents = {doc_id for hits in run.values() for doc_id in hits}
         records = read_some(corpus, documents, "document", "name the corpus that was searched")
 
@@ -111,7 +111,7 @@ def read_some(
     remedy: str,
     checked: Callable[[Record], Record] = lambda record: record,
 ) -> dict[str, Record]:
-    """The records with these ids; others are skipped, a missing one raises."""
+    """Return the records with these ids. Errors: a missing one."""
     records = Records.read(files)
     rows = parse_each(records, lambda record: checked(record) if record["id"] in ids else None)
     kept = {identifier: record for identifier, record in rows if record is not None}
@@ -123,7 +123,7 @@ def read_some(
 
 @dataclass(frozen=True)
 class Ranking:
-    """How hits are ordered: rankers with their weights, and how hits of a group are treated.
+    """Order of hits: rankers with their weights, and the treatment of groups.
 
     Hits with the same value in the field `group` are a group. A hit's score is multiplied by
     `repeats` for each better one of its group; with 0 only the best is kept. `search` is the weight
@@ -136,12 +136,12 @@ class Ranking:
     search: float = 1.0
 
     def group_of(self, doc_id: str, record: Record) -> str:
-        """What the hits of a group have in common; a hit without the field is a group alone."""
+        """Return the group of a hit; a hit without the field is a group alone."""
         value = ABSENT if self.group is None else lookup(record, self.group)
         return f"id {doc_id}" if value is ABSENT else f"value {plain(value)}"
 
     def weighing(self, weights: Sequence[float]) -> Ranking:
-        """The same rankers with other weights."""
+        """Return the same rankers with other weights."""
         rankers = (
             (ranker, weight) for (ranker, _), weight in zip(self.rankers, weights, strict=True)
         )
@@ -149,7 +149,7 @@ class Ranking:
 
 
 def candidates_of(hits: Sequence[Hit], records: Mapping[str, Record]) -> list[Candidate]:
-    """The hits of a query, best first, their scores scaled to 0 … 1."""
+    """Return the hits of a query, best first, with their scores scaled to 0 … 1."""
     scores = min_max({hit.doc_id: hit.score for hit in hits})
     return [Candidate(doc_id, scores[doc_id], records[doc_id]) for doc_id in by_score(scores)]
 
@@ -157,7 +157,8 @@ def candidates_of(hits: Sequence[Hit], records: Mapping[str, Record]) -> list[Ca
 def rerank(
     query: Query, hits: Sequence[Hit], records: Mapping[str, Record], ranking: Ranking, k: int
 ) -> list[Hit]:
-    """The k best hits of a query by their scaled scores and what the rankers add, best first.
+    """Return the k best hits of a query by their scaled scores plus the rankers' scores, best
+    first.
 
     `records` has the corpus record of each hit, by id.
     """
@@ -195,14 +196,14 @@ def thin(scores: Scores, groups: Mapping[str, str], repeats: float) -> Scores:
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights of rankers by name, None for a ranker's own, and what else `Ranking` has."""
+    """Weights of rankers by name, None for a ranker's own, and the other fields of `Ranking`."""
 
     rankers: Mapping[str, float | None] = field(default_factory=dict)
     group: str | None = None
     repeats: float = 0.0
 
     def ranking(self, flags: Mapping[str, Any] | None = None) -> Ranking:
-        """The rankers, each with those flags that it takes."""
+        """Return the rankers, each with the flags that it takes."""
         given, rankers, taken = flags or {}, [], set[str]()
         for name, weight in self.rankers.items():
             kind: type[Ranker] = registry.load("ranker", name)
@@ -218,7 +219,7 @@ class Weights:
         return Ranking(tuple(rankers), self.group, self.repeats)
 
     def record(self) -> Record:
-        """The weights as `rerank --fit` writes them."""
+        """Return the weights as `rerank --fit` writes them."""
         return {"rankers": dict(self.rankers), "group": self.group, "repeats": self.repeats}
 
 
@@ -246,14 +247,14 @@ PRESETS = {
 def choose(
     preset: str | None = None, file: str | None = None, rankers: Sequence[str] = ()
 ) -> Weights:
-    """The weights of a preset or a file, changed by what is named besides: `NAME=WEIGHT`."""
+    """Return the weights of a preset or a file, changed by `NAME=WEIGHT`."""
     base = Weights() if preset is None else PRESETS[preset]
     base = base if file is None else read_weights(file)
     return replace(base, rankers={**base.rankers, **dict(map(weight_of, rankers))})
 
 
 def read_weights(file: str) -> Weights:
-    """The weights that `rerank --fit` wrote to a file."""
+    """Read the weights that `rerank --fit` wrote to a file."""
     try:
         with open(file, "rb") as lines:
             record = orjson.loads(lines.read())
@@ -272,7 +273,7 @@ def read_weights(file: str) -> Weights:
 
 
 def weight_of(text: str) -> tuple[str, float | None]:
-    """The name and the weight, if any, in `NAME` or `NAME=WEIGHT`.
+    """Return the name and the weight, if any, in `NAME` or `NAME=WEIGHT`.
 
     >>> weight_of("coherence=0.3"), weight_of("coherence")
     (('coherence', 0.3), ('coherence', None))

@@ -1,4 +1,4 @@
-"""Do the same work on tasks in a Ray cluster, which does again what it loses."""
+"""Work on tasks in a Ray cluster, which retries lost tasks."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class RayPool(Pool[T, R]):
         self.address = address
 
     def start(self) -> Executor:
-        """The cluster, with as many tasks under way as it has processors for."""
+        """Open the cluster; one task per processor is under way."""
         cluster = _Cluster(self.address, self.workers, self.work)
         self.workers, self.errors = cluster.processors, cluster.errors
         return cluster
 
     def result(self, future: Future[R]) -> R:
-        """What came of a task; an error of the work is raised as it was there."""
+        """Return the result of a task, or raise the error of its work."""
         try:
             return future.result()
         except self.errors.RayTaskError as error:
@@ -60,7 +60,7 @@ class RayWorkers(RayPool[Block, Outcome], Workers):
 
 
 class _Cluster(Executor):
-    """A Ray cluster that does one work: a running one, or one that is started here."""
+    """Ray cluster that does one work: a running one, or one started here."""
 
     def __init__(self, address: str, processors: int, work: Callable[[Any], Any]) -> None:
         # all is read when Ray is imported or started
@@ -107,12 +107,12 @@ class _Cluster(Executor):
             self.opened = opened.pop_all()
 
     def submit(self, _do: object, task: Any) -> Future[Any]:  # type: ignore[override]
-        """What will come of a task; the work is known."""
+        """Submit a task; the work is known."""
         done: Future[Any] = self.task.remote(task).future()
         return done
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Leave the cluster, which ends what this one had begun."""
+        """Leave the cluster, which ends the work begun here."""
         self.opened.close()
 
 
@@ -145,7 +145,7 @@ def _ask(address: str) -> None:
 
 
 def _portable(work: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The work as a function that processes on any machine can load."""
+    """Return the work as a function that processes on any machine can load."""
     version, most, spelling = __version__, maximum_bytes(), surface()
 
     def do(task: Any) -> Any:
@@ -159,7 +159,7 @@ def _portable(work: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def check_version(version: str) -> None:
-    """Raise, in a worker, if it has another version than the one that gives it work."""
+    """Raise, in a worker, if its version differs from the version that gives it work."""
     if version != __version__:
         raise UserError(
             f"a node of the cluster has structkit {__version__}, and not {version}",

@@ -31,7 +31,8 @@ SOURCES = tuple(name for name in DOCUMENT if name != "positive")
 
 
 def lookup(record: Record, field: str) -> object:
-    """The value of a field, or `ABSENT`; `a.b` is in the object `a`, and BEIR's `_id` is an id.
+    """Return the value of a field, or `ABSENT`; `a.b` is in the object `a`, and BEIR's `_id` is an
+    id.
 
     >>> lookup({"_id": "1", "meta": {"year": 2024}}, "meta.year")
     2024
@@ -49,7 +50,7 @@ def lookup(record: Record, field: str) -> object:
 
 
 def plain(value: object) -> str:
-    """A JSON value as it is written in a flag.
+    """Return a JSON value as written in a flag.
 
     >>> [plain(value) for value in ("x", 3, 0.5, True, None)]
     ['x', '3', '0.5', 'true', 'null']
@@ -60,15 +61,16 @@ def plain(value: object) -> str:
 
 
 def items(value: object) -> list[str]:
-    """The texts to compare with: the value's, or those of a list's items; an object has none."""
+    """Return the texts to compare with: a value, or the items of a list; an object has none."""
     values = value if isinstance(value, list) else [value]
     return [plain(item) for item in values if not isinstance(item, dict | list)]
 
 
 def text_name(record: Record, names: Sequence[str], remedy: str) -> str:
-    """The first of these fields that the record has; a field that is null is the last choice.
+    """Return the first of these fields that the record has; a field that is null is the last
+    choice.
 
-    Errors: `UserError` where it has none of them.
+    Errors: `UserError` if it has none of them.
 
     >>> text_name({"id": "1", "text": None, "html": "<p>x"}, DOCUMENT, "name one")
     'html'
@@ -83,7 +85,7 @@ def text_name(record: Record, names: Sequence[str], remedy: str) -> str:
 
 
 def document_text(record: Record, field: str | None = None, *, paths: bool | None = None) -> str:
-    """A document's text after its title, and after its place in a file (`placed`).
+    """Return a document's text after its title, and after its place in a file (`placed`).
 
     >>> document_text({"id": "1", "title": "Tea", "text": "It is green."})
     'Tea It is green.'
@@ -99,14 +101,15 @@ def document_text(record: Record, field: str | None = None, *, paths: bool | Non
 
 
 def query_text(record: Record, field: str | None = None) -> str:
-    """A query's text."""
+    """Return a query's text."""
     return text_field(
         record, field or text_name(record, QUERY, f"name one with {flag('query_field')}")
     )
 
 
 def add_place(text: str, record: Record, field: str, paths: bool | None = None) -> str:
-    """The text of a field after its place in a file: with `paths`, or if None, for collected code.
+    """Return a field's text after its place in a file: with `paths` or, if None, for collected
+    code.
 
     >>> chunk = {"path": "net/retry.py", "lines": [1, 1], "scope": "class Retry", "code": "pass"}
     >>> add_place("pass", chunk, "code")
@@ -121,7 +124,7 @@ def add_place(text: str, record: Record, field: str, paths: bool | None = None) 
 
 
 def _place(record: Record) -> str:
-    """A text's place as `collect` records it: path, file name, scope and names."""
+    """Return a text's place as `collect` records it: path, file name, scope and names."""
     path, scope, names = (record.get(field) for field in ("path", "scope", "names"))
     parts = [path, PurePosixPath(path).stem] if isinstance(path, str) else []
     if isinstance(scope, str):

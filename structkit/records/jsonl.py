@@ -37,7 +37,7 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str) -> Shard:
-        """The shard that `I/N` names.
+        """Parse a shard written as `I/N`.
 
         >>> Shard.parse("0/4")
         Shard(index=0, count=4)
@@ -71,7 +71,7 @@ class Records:
 
     @classmethod
     def read(cls, files: Sequence[str] = (), shard: Shard | None = None) -> Records:
-        """The records of files, or of stdin when none is given."""
+        """Read the records of files, or of stdin if none is given."""
         return cls(Lines(files), shard)
 
     def __iter__(self) -> Iterator[Record]:
@@ -80,11 +80,12 @@ class Records:
             yield from self._here()
 
     def several(self, each: Callable[[list[Record]], Iterable[T]], count: int) -> Iterator[T]:
-        """What a function makes of the records, which it gets several at a time: for each a result.
+        """Yield a function's result for each record; the function gets several records at a
+        time.
 
-        Each of its steps over several records costs less than the steps of one record after the
-        other: code and tables stay in the processor's cache. The error of a record that cannot be
-        read comes in its turn, as a result.
+        Each step over several records costs less than all steps record by record, because code and
+        tables stay in the processor's cache. The error of an unreadable record comes in its turn,
+        as a result.
         """
         unread = True
         while unread:
@@ -114,7 +115,7 @@ class Records:
         return block is not None
 
     def _here(self) -> Iterator[Record]:
-        """The records that are left in the block."""
+        """Yield the records that are left in the block."""
         block, shard, loads = self._block, self.shard, orjson.loads
         numbered, most = self.numbered, maximum_bytes()
         for line, self._at in self._rest:  # noqa: B020 the place stays known
@@ -158,7 +159,7 @@ class Records:
             raise self.place(not_json(error, line)) from None
 
     def _exact(self, record: Record, line: bytes) -> Record:
-        """A record with all digits of its numbers. Errors: it is too deep to be written."""
+        """Return a record with all digits of its numbers. Errors: it is too deep to be written."""
         if may_be_deep(line) and is_deep(record):
             raise self.place(too_deep())
         return json.loads(line) if may_be_rounded(line) else record
@@ -178,21 +179,21 @@ class Records:
         return self._block.file, self._block.line + self._at + 1
 
     def place(self, error: UserError) -> UserError:
-        """The error with the place of the last record."""
+        """Return the error with the place of the last record."""
         return error.at(*self.here)
 
 
 def add_new(identifier: str, seen: set[str]) -> None:
-    """Remember an id; one that was seen before raises."""
+    """Remember an id. Raise on duplicates."""
     if identifier in seen:
         raise UserError(f'id "{identifier}" is repeated', "give each record its own id")
     seen.add(identifier)
 
 
 def parse_each(records: Records, parse: Callable[[Record], T]) -> Iterator[tuple[str, T]]:
-    """The id of each record and what `parse` makes of it; an error has file and line.
+    """Yield the id of each record and the result of `parse`; an error has file and line.
 
-    A repeated id raises.
+    Errors: a repeated id.
     """
     seen: set[str] = set()
     try:
@@ -215,7 +216,7 @@ JSON_NAMES = {
 
 
 def json_kind(value: object) -> str:
-    """What a value is in JSON, for messages.
+    """Return the type of a value in JSON, for messages.
 
     >>> json_kind([]), json_kind(None)
     ('a JSON array', 'a JSON null')
@@ -234,7 +235,7 @@ def may_be_rounded(line: bytes) -> bool:
 
 
 def not_json(error: orjson.JSONDecodeError, line: bytes) -> UserError:
-    """What is wrong with a line that does not parse."""
+    """Return the error for a line that does not parse."""
     try:
         line.decode("utf-8")
     except UnicodeDecodeError as invalid:
@@ -246,15 +247,15 @@ def not_json(error: orjson.JSONDecodeError, line: bytes) -> UserError:
 
 
 def not_utf8(error: UnicodeDecodeError) -> UserError:
-    """The error for a line in another encoding."""
+    """Return the error for a line in another encoding."""
     problem = f"the line is not UTF-8 (byte {error.start + 1})"
     return UserError(problem, "unpack the file, or convert it with iconv -t utf-8")
 
 
 def text_field(record: Record, name: str, remedy: str = "", *, named: bool = False) -> str:
-    """The string in a field, or the error that says what is there instead.
+    """Return the string in a field. Errors: another type, or a missing field.
 
-    Of a field that the user `named`, a missing one is guessed.
+    If the user `named` the field, the error suggests a similar one.
     """
     value = record.get(name)
     if isinstance(value, str):
@@ -266,7 +267,7 @@ def text_field(record: Record, name: str, remedy: str = "", *, named: bool = Fal
 
 @dataclass(frozen=True)
 class Rejected:
-    """One record that was left out, and why."""
+    """Rejected record and its error."""
 
     error: UserError
     raw: bytes
@@ -300,16 +301,16 @@ class RowReader(Protocol):
     def __iter__(self) -> Iterator[Record]: ...
 
     def place(self, error: UserError) -> UserError:
-        """The error with the place of the last row."""
+        """Return the error with the place of the last row."""
         ...
 
 
 def accepted(
     each: Callable[[Any], Any], rows: RowReader, reject: Callable[[Rejected], None], batch: int = 0
 ) -> Iterator[Any]:
-    """What a function returns, or yields, of each row; where it raises, the row is rejected.
+    """Yield what a function returns, or yields, for each row; if it raises, reject the row.
 
-    With a `batch` it gets lists of so many records, of which it makes one result each, or an error.
+    With a `batch` it gets lists of so many records, and returns one result or error for each.
     """
 
     def refuse(error: UserError) -> None:
@@ -346,12 +347,12 @@ def raise_error(rejected: Rejected) -> None:
 
 @dataclass(frozen=True)
 class Stage:
-    """What a command makes of records: `each` of one record, `then` of all results.
+    """Stage of a command: `each` works on one record, `then` on all results.
 
-    `each` returns a result, or yields any number of them; where it raises, its record is rejected.
-    Several processes may share the records, so what must know all of them is `then`, which gets
+    `each` returns a result, or yields any number of them; if it raises, its record is rejected.
+    Several processes may share the records, so state over all of them belongs in `then`, which gets
     the results in order, in one process. With a `batch`, `each` gets lists of so many records, and
-    makes of each record one result, or the error that rejects it.
+    returns for each record one result, or the error that rejects it.
     """
 
     each: Callable[[Any], Any]
@@ -359,6 +360,6 @@ class Stage:
     batch: int = 0
 
     def results(self, records: Records, reject: Callable[[Rejected], None]) -> Iterator[Any]:
-        """What comes of records, in order."""
+        """Yield the results of records, in order."""
         found = accepted(self.each, records, reject, self.batch)
         return self.then(found) if self.then else found

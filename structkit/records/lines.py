@@ -37,10 +37,10 @@ COPY = "it is cut or damaged: copy it again"
 
 
 def maximum_bytes() -> int:
-    """The maximum of bytes of a line, in this process and in those that it starts.
+    """Return the maximum bytes of a line, in this process and in those that it starts.
 
-    What is longer is not held in memory, even where a small gzip file unpacks to it.
-    Errors: `UserError` with status 2 where the environment does not say a number.
+    A longer line is not held in memory, even if a small gzip file unpacks to it. Errors:
+    `UserError` with status 2 if the environment does not name a number.
     """
     text = os.environ.get(VARIABLE, str(MAXIMUM))
     if not text.isdecimal() or not 1 <= int(text) <= 2**40:
@@ -55,7 +55,7 @@ def limit_bytes(most: int) -> None:
 
 
 def too_long() -> UserError:
-    """The error for a line with more bytes.
+    """Return the error for a line with more bytes.
 
     >>> print(too_long().problem)
     the record has more than 64,000,000 bytes
@@ -67,7 +67,7 @@ def too_long() -> UserError:
 
 
 def too_deep() -> UserError:
-    """The error for a record that could be read, but not written.
+    """Return the error for a record that could be read, but not written.
 
     >>> print(too_deep())
     the record is nested more than 254 levels deep; fix the record, or leave it out
@@ -94,7 +94,7 @@ def is_deep(value: object) -> bool:
 
 
 def pieces(name: str, size: int = PIECE) -> Generator[bytes]:
-    """The content of a file or stdin (`-`), unpacked as its name or first bytes say."""
+    """Yield the content of a file or stdin (`-`), unpacked by its name or first bytes."""
     if name == "-" and os.isatty(0):
         say("reading stdin …")
     source = 0 if name == "-" else name
@@ -117,9 +117,9 @@ def pieces(name: str, size: int = PIECE) -> Generator[bytes]:
 
 
 def _parquet_lines(file: BinaryIO) -> Iterator[bytes]:
-    """The rows of a Parquet file as JSON objects, one per line; nulls are left out.
+    """Yield the rows of a Parquet file as JSON objects, one per line, without nulls.
 
-    A pipe is copied to a temporary file first: Parquet is read from its end.
+    A pipe is copied to a temporary file first, because Parquet is read from its end.
     """
     arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
     with tempfile.TemporaryFile("w+b", prefix="structkit-parquet-") as copy:
@@ -138,7 +138,7 @@ def _line(row: dict[str, Any]) -> bytes:
 
 
 def cannot_read(error: Exception) -> UserError:
-    """The error for an input that cannot be read or decompressed, with what helps."""
+    """Return the error for an input that cannot be read or decompressed, with a remedy."""
     if isinstance(error, IsADirectoryError):
         return UserError("is a folder", "name the files in it")
     if isinstance(error, gzip.BadGzipFile) and "Not a gzipped" in str(error):
@@ -149,7 +149,7 @@ def cannot_read(error: Exception) -> UserError:
 
 
 def input_name(name: str) -> str:
-    """A file's name as messages show it."""
+    """Return a file's name as messages show it."""
     return surface().file(name)
 
 
@@ -183,9 +183,10 @@ class Lines:
                 yield line
 
     def blocks(self, least: int = 1) -> Iterator[Block]:
-        """The same lines in blocks: what is available, but at least `least` bytes of a file.
+        """Yield the same lines in blocks: what is available, but at least `least` bytes of a
+        file.
 
-        A line that is too long is there with its first bytes, one more than a line may have.
+        A line that is too long is cut to one byte more than a line may have.
         """
         for name in self.files:
             self.file, self.line = input_name(name), 0
@@ -230,7 +231,7 @@ class Lines:
             raise fault
 
     def _counted(self, data: bytes) -> Iterator[Block]:
-        """A block, whose lines are counted after it was read, if its reader has not done so."""
+        """Yield a block; its lines are counted afterwards, unless its reader has done so."""
         block = Block(self.file, self.line, self.number, data)
         yield block
         if block.count is None:
@@ -247,7 +248,7 @@ class Block(Lines):
         self.files = [file]
 
     def lines(self) -> Iterator[bytes]:
-        """The lines, one at a time: a list of all would leave the processor's cache."""
+        """Return the lines, one at a time: a list of all would leave the processor's cache."""
         return io.BytesIO(self.data)
 
     def blocks(self, least: int = 1) -> Iterator[Block]:
@@ -260,7 +261,7 @@ def _cut(data: bytes, most: int) -> bytes:
 
 
 def total_bytes(files: Iterable[str]) -> int | None:
-    """The size of all files together, known if all are plain and named as uncompressed."""
+    """Return the size of all files together, known if all are plain and named as uncompressed."""
     total = 0
     for name in files:
         status = os.fstat(0) if name == "-" else os.stat(name)

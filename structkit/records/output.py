@@ -1,7 +1,8 @@
-"""Writing: records as JSONL, and files, sets of files and folders that appear whole or not at all.
+"""Writing: records as JSONL, and files, sets of files and folders that appear whole or not at
+all.
 
-What is written stands hidden beside its target until it is complete. It is created anew and no link
-is followed, whoever can write to the folder; what dead processes left is removed.
+Output is hidden beside its target until it is complete. It is created anew without following links,
+whoever can write to the folder; leftovers of dead processes are removed.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ NEW, OLD = "new", "old"  # the two folders where a folder is made
 
 
 def cannot_write(error: OSError, verb: str = "written", name: str = "output") -> UserError:
-    """The error for an output that the system refuses to write.
+    """Return the error for an output that the system refuses to write.
 
     >>> print(cannot_write(PermissionError(errno.EACCES, "Permission denied")))
     cannot be written: Permission denied; give -o a place that exists, has room and may be written
@@ -47,10 +48,10 @@ def cannot_write(error: OSError, verb: str = "written", name: str = "output") ->
 
 
 class WholeFile:
-    """A file that is written beside its target, and takes its name with `keep`.
+    """File that is written beside its target, and takes its name with `keep`.
 
-    `partial` is a name beside it that a later run can find; `size` continues what is there under
-    that name after so many bytes. Errors: `OSError`.
+    `partial` is a name beside it that a later run can find; `size` continues a file of that name
+    after so many bytes. Errors: `OSError`.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class WholeFile:
         self.handle.seek(0, os.SEEK_END)
 
     def close(self) -> None:
-        """Close the file where it is, even if what is buffered does not fit on the disk."""
+        """Close the file in place, even if buffered data does not fit on the disk."""
         with suppress(OSError):
             self.handle.close()
 
@@ -93,9 +94,9 @@ class WholeFile:
 
 @contextmanager
 def whole_file(target: Path) -> Iterator[IO[bytes]]:
-    """A file that appears once it is on the disk, in place of the one before it.
+    """Open a file that replaces an older one once it is complete on the disk.
 
-    Errors: `UserError` where it cannot be written, and the one before it stays.
+    Errors: `UserError` if it cannot be written; the older one then stays.
     """
     try:
         file = WholeFile(target)
@@ -142,9 +143,9 @@ def refuse_existing(folder: str, name: str) -> None:
 
 @contextmanager
 def whole_folder(folder: str | Path, name: str = "output") -> Iterator[Path]:
-    """An empty folder to fill; at the end it gets its name and replaces an older one.
+    """Open an empty folder to fill; at the end it gets its name and replaces an older one.
 
-    Errors: `UserError` that names the setting, where the system refuses; then nothing has changed.
+    Errors: `UserError` that names the setting, if the system refuses; then nothing has changed.
     """
     target = os.path.realpath(folder)
     partial = Path(partial_of(target))
@@ -161,7 +162,7 @@ def whole_folder(folder: str | Path, name: str = "output") -> Iterator[Path]:
 
 
 def replace_folder(new: str | Path, target: str | Path, old: str | Path) -> None:
-    """Give a complete folder its name; what had the name before is then at `old`."""
+    """Give a complete folder its name, and move the one that had the name before to `old`."""
     with suppress(FileNotFoundError):
         os.replace(target, old)
     try:
@@ -173,7 +174,9 @@ def replace_folder(new: str | Path, target: str | Path, old: str | Path) -> None
 
 
 def partial_of(target: str) -> str:
-    """The hidden name beside a target for this process; what dead ones left is removed."""
+    """Return the hidden name beside a target for this process, and remove those of dead
+    processes.
+    """
     start = beside(target, ".", OF_PROCESS).removesuffix(OF_PROCESS) + "."
     for left in glob.glob(f"{glob.escape(start)}*.partial"):
         number = left[len(start) :].removesuffix(".partial")
@@ -190,9 +193,9 @@ OF_PROCESS = ".4194304.partial"  # with the largest number that Linux gives a pr
 
 
 def beside(path: str | Path, start: str, end: str) -> str:
-    """A path in the same folder, whose name has a start and an end more.
+    """Return a path in the same folder, with a prefix and a suffix on its name.
 
-    A name that no file system would take is cut; a hash keeps it apart from others.
+    A name that no file system accepts is cut; a hash keeps it distinct.
 
     >>> beside("runs/bm25.jsonl", ".", ".partial")
     'runs/.bm25.jsonl.partial'
@@ -257,7 +260,7 @@ def alone(path: str | Path, problem: str, remedy: str) -> Iterator[None]:
 
 
 def system_error(error: BaseException) -> OSError | None:
-    """What the system refused; libraries written in Rust tell it in words.
+    """Return the error of the system, also from the text of an error of a Rust library.
 
     >>> system_error(ValueError("I/O error: No space left on device (os error 28)")).errno
     28
@@ -269,14 +272,14 @@ def system_error(error: BaseException) -> OSError | None:
 
 
 def append_to(path: str | Path) -> IO[bytes]:
-    """A file of this user's own, opened to append, without a buffer; a link is replaced."""
+    """Open a file of this user to append, without a buffer; a link is replaced."""
     if not own(path):
         remove(path)
     return os.fdopen(os.open(path, OPEN | os.O_CREAT | os.O_APPEND, 0o666), "ab+", 0)
 
 
 def own(path: str | Path) -> bool:
-    """Whether a path is a file, and no other name of one that stands elsewhere."""
+    """Return whether a path is a file without another name elsewhere."""
     try:
         status = os.lstat(path)
     except OSError:
@@ -285,7 +288,7 @@ def own(path: str | Path) -> bool:
 
 
 def remove(path: str | Path) -> None:
-    """Remove a file, a link (not what it points to) or a folder, if it is there."""
+    """Remove a file, a link (not its target) or a folder, if it exists."""
     if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path, ignore_errors=True)
         return
@@ -294,7 +297,7 @@ def remove(path: str | Path) -> None:
 
 
 def keep_mode(descriptor: int, target: str) -> None:
-    """Give what is written the mode of what it replaces; a new file has what umask gives."""
+    """Give a file the mode of the file that it replaces; a new file keeps the mode of umask."""
     with suppress(OSError):
         os.chmod(descriptor, stat.S_IMODE(os.stat(target).st_mode))
 
@@ -314,7 +317,7 @@ LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY
 
 
 def dump(record: Record) -> bytes:
-    r"""The line of a record.
+    r"""Return the line of a record.
 
     >>> dump({"id": "é", "number": 2**70})
     b'{"id":"\xc3\xa9","number":1180591620717411303424}\n'
@@ -329,7 +332,7 @@ def dump(record: Record) -> bytes:
 
 
 class Output:
-    """A file that appears whole or not at all, or stdout (`-`); `name` is that of its setting."""
+    """File that appears whole or not at all, or stdout (`-`); `name` is its setting's."""
 
     def __init__(self, path: str = "-", name: str = "output") -> None:
         self.path, self.name = path, name
@@ -339,7 +342,7 @@ class Output:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Say what helps where the system refuses to write; a closed pipe is no such case."""
+        """Raise with a remedy if the system refuses to write, except to a closed pipe."""
         try:
             yield
         except OSError as error:
@@ -377,7 +380,7 @@ class Output:
                 raise self._reported(error) from None
 
     def flush(self) -> None:
-        """Hand what was written to the system, so that a full disk is known now."""
+        """Hand written data to the system, so that a full disk is noticed now."""
         with self._writing():
             self.handle.flush()
 
@@ -415,7 +418,7 @@ def write_records(records: Iterable[Record], path: str = "-") -> None:
 
 
 def write_summary(record: Record) -> None:
-    """Write what a command says of its complete output to stdout, if that is open."""
+    """Write a command's summary of its complete output to stdout, if that is open."""
     if fcntl.fcntl(1, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY:
         write_records([record])
 

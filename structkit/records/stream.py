@@ -29,15 +29,15 @@ MOST_WORKERS = 256
 
 
 def number_of_workers(text: str) -> str:
-    """A number of processes; `auto` is that of the processors."""
+    """Return a number of processes; `auto` is the number of processors."""
     return str(min(cores(), MOST_WORKERS)) if text == "auto" else text
 
 
 def workers_setting() -> Any:
-    """The number of processes."""
+    """Declare the number of processes."""
     return setting(
         1,
-        "Processes; the output is the same. auto: one for each processor.",
+        "Number of processes; the output is the same. auto: one per processor.",
         low=1,
         high=MOST_WORKERS,
         metavar="N|auto",
@@ -47,7 +47,7 @@ def workers_setting() -> Any:
 
 
 def ray_address(text: str) -> str:
-    """The address of a Ray; another text raises.
+    """Return the address of a Ray cluster. Errors: another text.
 
     >>> ray_address("10.0.0.1:6379")
     '10.0.0.1:6379'
@@ -62,7 +62,7 @@ def ray_setting(*, excludes: str | tuple[str, ...] = ()) -> Any:
     """Where several machines do the work."""
     return setting(
         None,
-        "Do the work in Ray (an extra): HOST:PORT, auto, or local, which starts one here.",
+        "Run on a Ray cluster (an extra): HOST:PORT, auto, or local, which starts one here.",
         metavar="ADDRESS",
         parse=ray_address,
         excludes=excludes,
@@ -72,7 +72,7 @@ def ray_setting(*, excludes: str | tuple[str, ...] = ()) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
-    """Where a command writes, and whether it speaks."""
+    """Settings of a command's output and of its messages."""
 
     output: str = setting("-", "File to write, also .gz; - is stdout.", short="-o", writes=True)
     quiet: bool = quiet_setting()
@@ -80,7 +80,7 @@ class OutputOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class InputOptions:
-    """What a command reads."""
+    """Settings of a command's input."""
 
     files: tuple[str, ...] = setting(
         (),
@@ -93,14 +93,14 @@ class InputOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorOptions:
-    """What happens at a bad record."""
+    """Settings for invalid records."""
 
     on_error: Literal["fail", "skip"] = setting(
-        "fail", "At a bad record: stop, or skip it.", group="run"
+        "fail", "What to do with an invalid record.", group="run"
     )
     rejects: str | None = setting(
         None,
-        "With {on_error:skip}: file for skipped records.",
+        "File for skipped records, with {on_error:skip}.",
         group="run",
         writes=True,
         requires="on_error",
@@ -109,10 +109,13 @@ class ErrorOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Options(InputOptions, OutputOptions, ErrorOptions):
-    """Where a record-wise command reads and writes, and how it treats errors."""
+    """Settings of a record-wise command: its input, its output and its errors."""
 
     shard: str | None = setting(
-        None, "Keep every N-th line, from line I, counted from 0.", metavar="I/N", group="run"
+        None,
+        "Keep every N-th line, starting at line I, counted from 0.",
+        metavar="I/N",
+        group="run",
     )
 
 
@@ -125,7 +128,7 @@ class WorkerOptions(Options):
 
 
 class Rejects:
-    """Where rejected records go: an error, a file, or a count on stderr."""
+    """Destination of rejected records: an error, a file, or a count on stderr."""
 
     noun, verb = "record", "rejected"
     most = 3  # reasons to name
@@ -171,7 +174,7 @@ class Rejects:
 
 
 def stage_of(command: Command, settings: Any) -> Stage:
-    """What a command makes of records: its work is that on one, unless it opens a stage."""
+    """Return the stage of a command: the one that it opens, or its work on one record."""
     if command.stage:
         opened: Stage = command.stage(settings)
         return opened
@@ -192,7 +195,7 @@ def say_empty(files: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Stream:
-    """Where a record-wise command reads and writes, and how it treats errors."""
+    """Input, output and errors of a record-wise command."""
 
     files: Sequence[str] = ()
     output: str = "-"
@@ -209,7 +212,7 @@ class Stream:
 
     @classmethod
     def of(cls, options: Options, settings: Any, **others: Any) -> Stream:
-        """The stream that options name; what the settings read is not written."""
+        """Return the stream of options; files that the settings read are never written."""
         own = {each.name for each in fields(cls)}
         given = {name: value for name, value in vars(options).items() if name in own}
         given["shard"] = None if options.shard is None else Shard.parse(options.shard)
@@ -232,9 +235,9 @@ class Stream:
     def reading(
         self, label: str, rejects: Rejects | None = None
     ) -> Iterator[tuple[Records, Callable[[Rejected], None]]]:
-        """The records and what takes rejected ones, while progress is shown.
+        """Yield the records and the function that takes rejected ones, while progress is shown.
 
-        A stage takes both: `stage.results(records, reject)`. Work that goes on after reading gives
+        A stage takes both: `stage.results(records, reject)`. Work that goes on after reading passes
         `rejects`, whose file appears when that work is done.
         """
         lines = Lines(self.files)

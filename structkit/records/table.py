@@ -12,7 +12,7 @@ from structkit.records.output import Output, write_records
 
 
 def table(records: Iterable[Record], names: Sequence[str], width: int | None = None) -> str:
-    """A table of some fields, with a header; the last column is folded into the width.
+    """Return a table of some fields, with a header; the last column is folded to the width.
 
     >>> print(table([{"kind": "language", "name": "go"}], ("kind", "name")))
     kind      name

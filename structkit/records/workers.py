@@ -32,15 +32,15 @@ class Pool(Generic[T, R]):
         self.work = work
 
     def start(self) -> Executor:
-        """What does the work on tasks."""
+        """Open the executor of the tasks."""
         return _Children(self.workers, self.work)
 
     def result(self, future: Future[R]) -> R:
-        """What came of a task, once it is done."""
+        """Return the result of a task, once it is done."""
         return future.result()
 
     def results(self, tasks: Iterator[T]) -> Generator[R]:
-        """What the workers made of each task, in order; few tasks are under way at a time."""
+        """Yield the workers' result of each task, in order; few tasks are under way at a time."""
         waiting: deque[Future[R]] = deque()
         with self.start() as pool:
             for future in self._futures(pool, tasks):
@@ -77,7 +77,7 @@ class _Children(ThreadPoolExecutor):
             self.free.put(each)
 
     def submit(self, _do: object, task: Any) -> Future[Any]:  # type: ignore[override]
-        """What will come of a task; the work is known."""
+        """Submit a task; the work is known."""
         return super().submit(self._result, task)
 
     def _result(self, task: Any) -> Any:
@@ -103,7 +103,7 @@ BLOCK = 1 << 18  # bytes that a worker gets at a time
 
 @dataclass
 class Outcome:
-    """What a worker made of a block."""
+    """Result of a worker for a block."""
 
     output: bytes
     count: int
@@ -120,7 +120,9 @@ class Workers(Pool[Block, Outcome]):
     def lines(
         self, records: Records, reject: Callable[[Rejected], None]
     ) -> Iterator[Iterator[bytes]]:
-        """The lines of what the stage makes of `records`, which counts them, some at a time."""
+        """Yield the lines of the stage's results for `records`, which counts them, some at a
+        time.
+        """
         with closing(self.results(records.lines.blocks(BLOCK))) as results:
             yield self._outputs(results, records, reject)
 
@@ -135,7 +137,7 @@ class Workers(Pool[Block, Outcome]):
 
 
 def _work(block: Block, stage: Stage, shard: Shard | None, skip: bool) -> Outcome:
-    """What the stage makes of a block."""
+    """Return the outcome of the stage for a block."""
     records = Records(block, shard)
     parts: list[bytes] = []
     errors: list[Rejected] = []

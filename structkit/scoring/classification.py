@@ -29,7 +29,8 @@ HELD_OUT = 0.1  # share of the training pairs that chooses the epoch
 
 
 def features(left: Tensor, right: Tensor) -> Tensor:
-    """The classifier's input for pairs: both sides, their distance and product, (pairs, 4 dim).
+    """Return the classifier's input for pairs: both sides, their distance and product, (pairs, 4
+    dim).
 
     Source: Wang et al. 2019, GLUE, whose setup StrAE follows (section 3): [u; v; |u - v|; u * v].
 
@@ -40,7 +41,7 @@ def features(left: Tensor, right: Tensor) -> Tensor:
 
 
 def halves(pairs: EmbeddingPairs) -> tuple[EmbeddingPairs, EmbeddingPairs]:
-    """The pairs to learn from and those to test."""
+    """Return the training pairs and the test pairs."""
     learning = [record.get("split") == TRAIN for record in pairs.records]
     if all(learning) or not any(learning):
         which = "for training" if all(learning) else 'to test: none has "split": "train"'
@@ -75,7 +76,7 @@ def right_answers(train: EmbeddingPairs, test: EmbeddingPairs, seed: int) -> NDA
 def classify(
     train: tuple[Tensor, Sequence[int]], test: tuple[Tensor, Sequence[int]], seeds: Sequence[int]
 ) -> NDArray[np.bool_]:
-    """Which of the test pairs are classified correctly, (seeds, pairs).
+    """Return which test pairs are classified correctly, (seeds, pairs).
 
     Features are standardized with mean and deviation of the training pairs, so that the norm of a
     model's embeddings does not matter; a tenth of the training pairs chooses the epoch, as GLUE

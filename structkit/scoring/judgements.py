@@ -42,7 +42,9 @@ class Passage(NamedTuple):
 
     @classmethod
     def of(cls, record: Record) -> Passage | None:
-        """The passage that a record is, by its `doc_id`, otherwise `path`, and `lines`, if any."""
+        """Return the passage of a record, by its `doc_id`, otherwise `path`, and `lines`, if
+        any.
+        """
         doc_id = record.get("doc_id", record.get("path"))
         if not isinstance(doc_id, str):
             return None
@@ -78,7 +80,7 @@ def targets(judgements: Iterable[Judgement]) -> Targets:
 
 
 def read_passages(files: Sequence[str]) -> dict[str, Passage]:
-    """The documents of passages, as `Passage.of` their records, by id.
+    """Read the documents of passages by id, as `Passage.of` their records.
 
     Errors: a record without a document, an id that occurs twice.
     """
@@ -92,10 +94,10 @@ def read_passages(files: Sequence[str]) -> dict[str, Passage]:
 
 
 class Judgements:
-    """Judgements of the documents that are ranked, or of those whose passages are.
+    """Judgements of the ranked documents, or of the documents of ranked passages.
 
-    `path` is a file, or "self": each query judges the document with its own id, those of the files
-    `queries` or, without these, of the run. `passages` are files.
+    `path` is a file, or "self": each query judges the document with its own id; the queries are
+    those of the files `queries` or, without these, the run's. `passages` are files.
     """
 
     def __init__(
@@ -116,7 +118,7 @@ class Judgements:
             self.qrels = read_qrels(path, known)
 
     def of(self, run: Run) -> tuple[Run, Qrels]:
-        """The run and its judgements, over the same documents."""
+        """Return the run and its judgements, over the same documents."""
         query_ids = self.query_ids or run
         if self.files:
             of_own = {each: [Judgement(each, each, 1)] for each in query_ids}
@@ -131,9 +133,9 @@ class Judgements:
         return run, qrels
 
     def _of_passages(self, run: Run, targets: Targets) -> tuple[Run, Qrels]:
-        """The run with each judged document in place of the first passage that gains it.
+        """Return the run with each judged document in place of its first passage that gains.
 
-        Ranks do not change: further passages of a document keep theirs, and gain nothing. Where a
+        Ranks do not change: further passages of a document keep theirs, and gain nothing. If a
         passage meets several judgements, the best one counts.
         """
         met: Run = {}
@@ -169,7 +171,7 @@ class Judgements:
 
 
 def _names(judgements: Sequence[Judgement]) -> dict[Judgement, str]:
-    """A name for each judgement: its document, with its lines if that name is taken."""
+    """Return a name for each judgement: its document, with its lines if that name is taken."""
     taken: set[str] = set()
     names: dict[Judgement, str] = {}
     for one in judgements:

@@ -35,7 +35,8 @@ Values = NDArray[np.float64]
 
 
 def measure(name: str) -> ir_measures.Measure:
-    """The measure of a name as in ir_measures, in any case; MRR is RR, HitRate is Success.
+    """Return the measure of a name as in ir_measures, in any case; MRR is RR, HitRate is
+    Success.
 
     >>> [str(measure(name)) for name in ("ndcg@10", "MRR@100", "MRR", "HitRate@5")]
     ['nDCG@10', 'RR@100', 'RR', 'Success@5']
@@ -65,7 +66,7 @@ def measure(name: str) -> ir_measures.Measure:
 
 
 def _as_supported(measure: ir_measures.Measure) -> ir_measures.Measure:
-    """The measure, or the one of trec_eval that gives its values."""
+    """Return the measure, or the one of trec_eval with the same values."""
     return _with_trec_eval(measure) or measure
 
 
@@ -97,7 +98,7 @@ class Evaluation:
         return len(self.lost)
 
     def part(self, rows: Sequence[int]) -> Evaluation:
-        """The same for some of the queries, without the count of unjudged ones."""
+        """Return the evaluation of some queries, without the count of unjudged ones."""
         query_ids = [self.query_ids[row] for row in rows]
         values, lost = self.values[rows], self.lost.intersection(query_ids)
         return replace(self, query_ids=query_ids, values=values, lost=lost, unjudged=0)
@@ -112,7 +113,7 @@ def interval(values: Values, seed: int = 0) -> tuple[Values, Values]:
 
 
 def macro(parts: Sequence[Values], seed: int = 0) -> tuple[Values, Values, Values]:
-    """The mean of the means of the parts, (columns,), and the ends of its 95 % interval.
+    """Return the mean of the means of the parts, (columns,), and the ends of its 95 % interval.
 
     The parts, (rows, columns) each, have the same weight, however many rows they have; rows are
     drawn within their part.
@@ -131,10 +132,10 @@ def macro(parts: Sequence[Values], seed: int = 0) -> tuple[Values, Values, Value
 
 
 def evaluate(run: Run, qrels: Qrels, names: Sequence[str]) -> Evaluation:
-    """The values of the measures for every judged query.
+    """Return the values of the measures for every judged query.
 
-    A judged query that the run lacks counts 0. A run that shares no query with the judgements
-    raises: the ids do not match.
+    A judged query that the run lacks counts 0. Errors: the run shares no query with the judgements,
+    so the ids do not match.
     """
     measures = [measure(name) for name in names]
     query_ids = list(qrels)
@@ -155,7 +156,7 @@ def evaluate(run: Run, qrels: Qrels, names: Sequence[str]) -> Evaluation:
 def _columns(
     measures: Iterable[ir_measures.Measure], qrels: Qrels, run: Run
 ) -> Iterator[tuple[ir_measures.Measure, Values]]:
-    """The values of each measure for the queries of both, in the order of the judgements."""
+    """Yield the values of each measure for the queries of both, in the order of the judgements."""
     query_ids = [query_id for query_id in qrels if query_id in run]
     own: dict[ir_measures.Measure, ir_measures.Measure] = {}
     for measure in measures:
@@ -178,7 +179,7 @@ def _columns(
 def _of_trec_eval(
     measures: set[ir_measures.Measure], qrels: Qrels, run: Run, query_ids: Sequence[str]
 ) -> dict[ir_measures.Measure, Values]:
-    """The values of measures that trec_eval has."""
+    """Return the values of measures that trec_eval supports."""
     run = {query_id: for_trec_eval(documents) for query_id, documents in run.items()}
     # ir_measures may compute a measure together with others, by the gains or documents of these
     alike: dict[str, set[ir_measures.Measure]] = {}
@@ -201,10 +202,10 @@ def _of_trec_eval(
 def _with_trec_eval(
     measure: ir_measures.Measure, qrels: Qrels | None = None
 ) -> ir_measures.Measure | None:
-    """The measure of trec_eval that gives the values of one, if there is one.
+    """Return the measure of trec_eval that gives the values of one, if it exists.
 
-    Of RR@k, which it lacks, it is RR; of exponential gains, nDCG with these. Source of the gains:
-    Burges et al. 2005. Errors: judgements with grades too high for them.
+    For RR@k, which it lacks, that is RR; for exponential gains, nDCG with these. Source of the
+    gains: Burges et al. 2005. Errors: judgements with grades too high for them.
     """
     params = dict(measure.params)
     if measure.NAME == "RR":
@@ -222,14 +223,16 @@ def _with_trec_eval(
 
 
 def _other_provider(measure: ir_measures.Measure) -> Any:
-    """What computes a measure that trec_eval lacks, if it is installed."""
+    """Return the provider of a measure that trec_eval lacks, if it is installed."""
     return next(
         (each for each in PROVIDERS if each.supports(measure) and each.is_available()), None
     )
 
 
 def _with_others(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Values:
-    """The values of a measure that another program computes, by ranks; ids are numbers to it."""
+    """Return the values of a measure that another program computes, by ranks; ids are numbers to
+    it.
+    """
     rows = {query_id: str(row) for row, query_id in enumerate(qrels) if query_id in run}
     documents: dict[str, str] = {}
 
@@ -251,7 +254,7 @@ def _with_others(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Values
 
 
 def _judged(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Values:
-    """The share of judged documents among the first ones, or among all without a cutoff."""
+    """Return the share of judged documents among the first ones, or among all without a cutoff."""
     shares = []
     for query_id, judged in qrels.items():
         if query_id in run:
@@ -286,9 +289,10 @@ def compare(ours: Values, theirs: Values, seed: int = 0) -> dict[str, float]:
 
 
 def randomization(differences: Values, seed: int = 0) -> float:
-    """The share of random signs under which the mean is at least as far from 0 as observed.
+    """Return the share of random signs under which the mean is at least as far from 0 as
+    observed.
 
-    All 2^n signs are tried where these are not more than `PERMUTATIONS`; then the share is exact.
+    If at most `PERMUTATIONS` signs exist, all 2^n are tried and the share is exact.
 
     >>> randomization(np.array([1.0, 2.0, 3.0]))  # +++ and ---, of 8
     0.25
@@ -311,7 +315,7 @@ def randomization(differences: Values, seed: int = 0) -> float:
 
 
 def student(differences: Values) -> float:
-    """The p value of Student's paired test; differences that are all equal have no spread.
+    """Return the p value of Student's paired test; equal differences have no spread.
 
     >>> round(student(np.array([1.0, 2.0, 3.0])), 4)  # t = 2 / (1 / sqrt(3)), two degrees
     0.0742

@@ -1,4 +1,4 @@
-"""How probable a run makes the relevant documents of its queries.
+"""Probabilities of the relevant documents in a run.
 
 Tests: tests/commands/test_plot.py.
 """
@@ -15,7 +15,7 @@ from structkit.scoring.runs import Run
 
 
 def probabilities(run: Run, qrels: Qrels, temperature: float = 1.0) -> Floats:
-    """The highest softmax probability of a relevant document, for each judged query.
+    """Return the highest softmax probability of a relevant document, for each judged query.
 
     >>> import math
     >>> run = {"q": {"a": math.log(3.0), "b": 0.0}}
@@ -28,7 +28,8 @@ def probabilities(run: Run, qrels: Qrels, temperature: float = 1.0) -> Floats:
 
 
 def _below(documents: Mapping[str, float], judged: Mapping[str, int]) -> Floats:
-    """How far each score is above that of the best relevant document, infinitely if none is there.
+    """Return how far each score is above the best relevant document's, infinite if none was
+    found.
 
     A document that is infinitely far above it makes its probability 0.
     """
@@ -39,10 +40,10 @@ def _below(documents: Mapping[str, float], judged: Mapping[str, int]) -> Floats:
 
 
 def fitted_temperature(run: Run, qrels: Qrels) -> float:
-    """The temperature with which the relevant documents that were found are most probable.
+    """Return the temperature that makes the found relevant documents most probable.
 
-    Of 49 from a thousandth to a thousand times the scores' mean deviation. Source: Guo et al.,
-    ICML 2017, temperature scaling.
+    It is one of 49 from a thousandth to a thousand times the scores' mean deviation. Source: Guo et
+    al., ICML 2017, temperature scaling.
 
     >>> run = {f"q{n}": {"a": 0.2, "b": 0.1} for n in range(5)}
     >>> qrels = {f"q{n}": {"a" if n else "b": 1} for n in range(5)}  # a is right in 4 of 5

@@ -41,7 +41,7 @@ HIGHEST = 10**6  # trec_eval keeps a count for every grade up to the highest
 
 
 class Judgement(NamedTuple):
-    """How relevant a document, or some of its lines, is to a query."""
+    """Relevance of a document, or of some of its lines, to a query."""
 
     query_id: str
     doc_id: str
@@ -50,7 +50,7 @@ class Judgement(NamedTuple):
 
 
 def read_qrels(path: str, gains: Gains | None = None) -> Qrels:
-    """The judgements of whole documents in a file, as `read_judgements` reads it."""
+    """Read the judgements of whole documents in a file, as `read_judgements` does."""
     with PlacedLines(path) as rows:
         qrels = _by_query(rows, gains)
         if not qrels:
@@ -71,12 +71,13 @@ def _judged_row(line: bytes, field: str) -> Row:
 
 
 def read_judgements(path: str, gains: Gains | None = None) -> Iterator[Judgement]:
-    """The judgements in a file: JSONL records, TREC's four columns or BEIR's three under a header.
+    """Yield the judgements in a file: JSONL records, TREC's four columns or BEIR's three under a
+    header.
 
-    With `gains`, the field `label` of JSONL records says what a document is worth, and
-    `relevance` is not read. JSONL records may judge only the lines `start_line` to `end_line`.
-    A label without a gain, a document that is judged twice for a query, a relevance that is not a
-    whole number and an empty file raise with their place.
+    With `gains`, the field `label` of JSONL records gives the relevance, and `relevance` is not
+    read. JSONL records may judge only the lines `start_line` to `end_line`. Errors, with their
+    place: a label without a gain, a document judged twice for a query, a relevance that is not a
+    whole number, an empty file.
     """
     seen: set[tuple[str, str, LineRange | None]] = set()
     with PlacedLines(path) as rows:
@@ -95,7 +96,7 @@ def _none() -> UserError:
 
 
 def _rows(rows: PlacedLines, gains: Gains | None) -> Iterator[Row]:
-    """The rows, from whatever the file holds."""
+    """Return the rows of the file, in either form."""
     if rows.first.startswith(b"{"):
         return _gained(rows, gains) if gains else (json_row(line, "relevance") for line in rows)
     if gains and rows.first:
@@ -140,10 +141,10 @@ def _relevance(relevance: float | str) -> int:
 
 
 def parse_gains(text: str) -> Gains:
-    """The gain of each label, of a preset or of `LABEL=VALUE,…`, as whole numbers.
+    """Return the gain of each label, from a preset or `LABEL=VALUE,…`, as whole numbers.
 
-    trec_eval takes only whole ones. All are multiplied by the least number that makes them whole:
-    nDCG is a quotient of sums of gains and stays the same.
+    trec_eval accepts only whole ones. All are multiplied by the smallest number that makes them
+    whole: nDCG is a quotient of sums of gains and stays the same.
 
     >>> parse_gains("esci-documented")
     {'E': 100, 'S': 10, 'C': 1, 'I': 0}

@@ -1,6 +1,6 @@
-"""Runs: what was found for each query. Reading, ordering and writing them.
+"""Runs: reading, ordering and writing the hits of each query.
 
-And the rows of files of runs and judgements, JSON lines or columns, with the place of each.
+Also the rows of files of runs and judgements, JSON lines or columns, with the place of each.
 
 Tests: tests/commands/test_score.py.
 """
@@ -37,12 +37,11 @@ class Hit(NamedTuple):
 
 
 def read_run(path: str, *, for_columns: bool = False) -> Run:
-    """The run in a file: JSONL records or TREC's six columns, recognized by content.
+    """Read the run in a file: JSONL records or TREC's six columns, recognized by content.
 
     Ranks are not read: scores decide, as in trec_eval, which also ignores further columns and lines
-    that start with #. A document that is ranked twice for a query, a score that is not a finite
-    number and an empty file raise with their place; `for_columns`, also an id that a column cannot
-    hold.
+    that start with #. Errors, with their place: a document ranked twice for a query, a score that
+    is not a finite number, an empty file, and, `for_columns`, an id that a column cannot hold.
     """
     collecting = gc.isenabled()
     gc.disable()  # millions of objects without a cycle: looking for one takes half the time
@@ -66,7 +65,7 @@ def _read(rows: PlacedLines, for_columns: bool) -> Run:
 
 
 def trec_rows(lines: Iterable[bytes]) -> Iterator[Row]:
-    """The rows of the lines of a TREC run."""
+    """Yield the rows of the lines of a TREC run."""
     for query_id, doc_id, score, record in column_rows(
         lines, 6, 2, 4, f"{TREC}, or JSONL", more=True
     ):
@@ -129,7 +128,8 @@ def write_run(records: Iterable[Record], path: str = "-", format: str | None = N
 
 
 def trec_line(record: Record) -> bytes:
-    r"""A line of a TREC run; the score keeps all its digits, since six of them create ties.
+    r"""Return a line of a TREC run; the score keeps all its digits, since six of them create
+    ties.
 
     >>> trec_line({"query_id": "q", "doc_id": "d", "score": 0.123456789, "rank": 1})
     b'q Q0 d 1 0.123456789 structkit\n'
@@ -139,7 +139,7 @@ def trec_line(record: Record) -> bytes:
 
 
 def _fitting(row: Row) -> Row:
-    """The row itself. Errors: an id that a column cannot hold."""
+    """Return the row itself. Errors: an id that a column cannot hold."""
     for identifier in row[:2]:
         if len(identifier.split()) != 1:
             problem = f'id "{identifier}" is empty or holds a space, which TREC columns cannot'
@@ -182,7 +182,7 @@ class PlacedLines:
         return chain.from_iterable(map(self.of_block, self.blocks))
 
     def of_block(self, block: Block) -> Iterator[bytes]:
-        """The lines of one block of the file."""
+        """Yield the lines of one block of the file."""
         for self.line, line in enumerate(block.lines(), block.line + 1):  # noqa: B020 its place
             if self.is_text(line):
                 yield line
@@ -202,11 +202,11 @@ def values_by_query(
     read: Callable[[bytes, str], Row],
     highest: float = inf,
 ) -> dict[str, dict[str, Any]]:
-    """A field's value of JSON records for each query and document. Errors: one has two.
+    """Return a field's value of JSON records for each query and document. Errors: one has two.
 
-    `read` is for a line that is not simple, such as a value of other `kinds`, or one beyond the
-    `highest`. Simple lines are read here, with no call for a line but the parser's: a generator for
-    each step would take a quarter of the time.
+    `read` is for a line that is not simple, such as a value of other `kinds`, or beyond the
+    `highest`. Simple lines are read here, with no call per line except the parser's: a generator
+    per step would take a quarter of the time.
     """
     found: dict[str, dict[str, Any]] = {}
     query, documents, loads = None, dict[str, Any](), orjson.loads
@@ -233,7 +233,7 @@ def values_by_query(
 
 
 def by_query(rows: Iterable[Row], what: str) -> dict[str, dict[str, Any]]:
-    """The value of rows for each query and document. Errors: one has two."""
+    """Return the value of rows for each query and document. Errors: one has two."""
     found: dict[str, dict[str, Any]] = {}
     for query_id, doc_id, value, _ in rows:
         documents = found.setdefault(query_id, {})
@@ -244,7 +244,7 @@ def by_query(rows: Iterable[Row], what: str) -> dict[str, dict[str, Any]]:
 
 
 def twice(query_id: str, doc_id: str, what: str) -> UserError:
-    """The error for a document that a file has twice for a query."""
+    """Return the error for a document that a file has twice for a query."""
     problem = f'document "{doc_id}" is {what} twice for query "{query_id}"'
     return UserError(problem, "keep one of them")
 
@@ -289,7 +289,7 @@ def column_rows(
     *,
     more: bool = False,
 ) -> Iterator[Row]:
-    """The rows of lines of so many columns, or `more`, the first of them the query's.
+    """Yield the rows of lines of `count` columns, or `more`; the first column is the query.
 
     `form` is a remedy. Without a separator, columns are TREC's, whose lines may be comments.
     """
@@ -303,7 +303,7 @@ def column_rows(
 
 
 def columns(line: bytes, separator: str | None = None) -> list[str]:
-    """The columns of a line of text; without a separator, at white space of ASCII."""
+    """Return the columns of a line of text; without a separator, split at white space of ASCII."""
     try:
         text = line.decode("utf-8")
         if separator or line.isascii():

@@ -1,4 +1,4 @@
-"""How well cosine similarities follow gold scores; alignment and uniformity of embeddings.
+"""Agreement of cosine similarities with gold scores; alignment and uniformity of embeddings.
 
 Tests: tests/scoring/test_score_tasks.py.
 """
@@ -20,7 +20,7 @@ CELLS = 4_000_000  # cells of a resampled or pairwise matrix held at a time
 
 
 def cosines(left: Any, right: Any) -> Values:
-    """The cosine similarity of each pair of rows (pairs,); 0 where a side is all zeros.
+    """Return the cosine similarity of each pair of rows (pairs,); 0 if a side is all zeros.
 
     >>> cosines(np.array([[1.0, 0.0], [3.0, 4.0]]), np.array([[0.0, 2.0], [6.0, 8.0]])).tolist()
     [0.0, 1.0]
@@ -61,14 +61,15 @@ def correlation(similarities: Values, gold: Values, seed: int = 0) -> tuple[floa
 
 
 def ends(draws: Values) -> tuple[float, float]:
-    """The ends of the 95 % interval of a statistic's draws; those that are NaN do not count."""
+    """Return the ends of the 95 % interval of a statistic's draws, without NaN."""
     outside = (1 - CONFIDENCE) / 2
     low, high = np.nanquantile(draws, [outside, 1 - outside])
     return float(low), float(high)
 
 
 def bootstrap(count: int, statistic: Callable[[Numbers], Values], seed: int = 0) -> Values:
-    """A statistic on draws of `count` pairs with replacement, (resamples,), the same every time.
+    """Return a statistic on draws of `count` pairs with replacement, (resamples,), always the
+    same.
 
     `statistic` takes the drawn rows (draws, count) and returns (draws,).
     """
@@ -82,7 +83,8 @@ def bootstrap(count: int, statistic: Callable[[Numbers], Values], seed: int = 0)
 
 
 def alignment(left: Any, right: Any) -> float:
-    """The mean squared distance of positive pairs on the unit sphere: 0 is best, 4 is worst.
+    """Return the mean squared distance of positive pairs on the unit sphere: 0 is best, 4 is
+    worst.
 
     Source: Wang and Isola 2020 (arXiv 2005.10242), alpha = 2.
 
@@ -94,9 +96,9 @@ def alignment(left: Any, right: Any) -> float:
 
 
 def uniformity(vectors: Any) -> float:
-    """The log of the mean of exp(-2 |x - y|²) over all pairs of rows on the unit sphere.
+    """Return the log of the mean of exp(-2 |x - y|²) over all pairs of rows on the unit sphere.
 
-    0 where all are equal, lower where they are spread out. Source: as `alignment`, t = 2.
+    It is 0 if all are equal, and lower if they are spread out. Source: as `alignment`, t = 2.
 
     >>> uniformity(np.array([[1.0, 0.0], [-1.0, 0.0]]))
     -8.0

@@ -23,7 +23,7 @@ Results = dict[str, tuple[float, Values]]
 
 
 def summary(name: str, seeded: Sequence[Results]) -> Record:
-    """The means of a model's seeds on each task, their deviations and intervals."""
+    """Return the means of a model's seeds on each task, their deviations and intervals."""
     row: Record = {"run": name, "seeds": len(seeded)}
     for task, (value, draws) in _mean(seeded).items():
         row[task] = value
@@ -34,7 +34,7 @@ def summary(name: str, seeded: Sequence[Results]) -> Record:
 
 
 def _mean(seeded: Sequence[Results]) -> Results:
-    """The mean of the values of each task, and of their draws."""
+    """Return the mean of the values of each task, and of their draws."""
     found: Results = {}
     for task in seeded[0]:
         values, draws = zip(*(each[task] for each in seeded), strict=True)
@@ -45,7 +45,7 @@ def _mean(seeded: Sequence[Results]) -> Results:
 def compare(
     names: Record, seeded: Sequence[Results], others: Sequence[Results]
 ) -> Iterator[Record]:
-    """The differences on the same draws of pairs; p: twice the share of draws across 0."""
+    """Yield the differences on the same draws of pairs; p: twice the share of draws across 0."""
     theirs = _mean(others)
     for task, (value, draws) in _mean(seeded).items():
         other, other_draws = theirs[task]
@@ -66,7 +66,9 @@ def compare(
 
 
 def read_results(path: str, seed: int) -> tuple[Results, Results]:
-    """The results of a file's tasks, and of the most frequent label where a classifier learns."""
+    """Return the results of a file's tasks, and of the most frequent label if a classifier
+    learns.
+    """
     pairs = read_pairs([path])
     rows: dict[str, list[int]] = {}
     for row, record in enumerate(pairs.records):

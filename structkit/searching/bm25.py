@@ -50,7 +50,7 @@ class BM25:
     def of(
         cls, doc_ids: list[str], texts: Iterable[str], options: WordOptions | None = None
     ) -> Self:
-        """The index of texts, which are read once and not kept.
+        """Return the index of texts, which are read once and not kept.
 
         Errors: a corpus without any word.
         """
@@ -72,7 +72,9 @@ class BM25:
         return places(self.doc_ids)
 
     def search(self, query: str, k: int) -> list[tuple[str, float]]:
-        """The k best documents that share a word with the query, with their scores, best first."""
+        """Return the k best documents that share a word with the query, with their scores, best
+        first.
+        """
         total = np.zeros(len(self.doc_ids), np.float32)
         for word in words(query):
             if word in self.words:
@@ -100,7 +102,7 @@ class BM25:
 
     @classmethod
     def open(cls, folder: str) -> Self:
-        """The index that `save` wrote, its numbers mapped from the files.
+        """Open the index that `save` wrote, with its numbers mapped from the files.
 
         Errors: a folder that holds none, or a damaged one.
         """
@@ -132,7 +134,7 @@ def _fingerprint(path: Path) -> str:
 
 
 def given(options: WordOptions) -> Record:
-    """The options that are not left to their defaults."""
+    """Return the options that differ from their defaults."""
     values = {each.name: getattr(options, each.name) for each in fields(WordOptions)}
     return {name: value for name, value in values.items() if value is not None}
 
@@ -140,7 +142,8 @@ def given(options: WordOptions) -> Record:
 def lexical_index(
     corpus: Sequence[str], options: WordOptions, *, save_index: str | None = None
 ) -> BM25:
-    """The index of texts in files, or of a saved folder; `save_index` keeps it, replacing an older.
+    """Return the index of texts in files, or of a saved folder; `save_index` saves it, replacing an
+    older.
 
     Errors: a folder that was built with other options.
     """

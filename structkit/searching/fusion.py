@@ -35,7 +35,7 @@ def by_query(
 def weighted_sum(
     rankings: Iterable[Scores], weights: Iterable[float], points: Callable[[Scores], Scores]
 ) -> Scores:
-    """The sum of each document's weighted points, 0 where a ranking lacks it.
+    """Return the sum of each document's weighted points, 0 if a ranking lacks it.
 
     It does not depend on the order of the rankings: equal points tie.
     """
@@ -47,7 +47,7 @@ def weighted_sum(
 
 
 def _sum(parts: Sequence[float]) -> float:
-    """The sum, rounded once; infinite where it is beyond floats."""
+    """Return the sum, rounded once; infinite if it is beyond floats."""
     try:
         return math.fsum(parts)
     except (OverflowError, ValueError):
@@ -55,7 +55,7 @@ def _sum(parts: Sequence[float]) -> float:
 
 
 def best_scores(rankings: Iterable[Scores]) -> Scores:
-    """The score of each document itself, the best where several rankings have it.
+    """Return the best score of each document over several rankings.
 
     >>> best_scores([{"a": 1.0, "b": 0.5}, {"b": 2.0}])
     {'a': 1.0, 'b': 2.0}
@@ -68,7 +68,7 @@ def best_scores(rankings: Iterable[Scores]) -> Scores:
 
 
 def hybrid(dense: Sequence[Hit], lexical: Sequence[Hit], k: int, share: float) -> list[Hit]:
-    """The k best of two rankings of one query by scaled scores, best first.
+    """Return the k best of two rankings of one query by scaled scores, best first.
 
     `share` (0 … 1) is the weight of the embeddings; the words have the rest.
 
@@ -83,13 +83,15 @@ def hybrid(dense: Sequence[Hit], lexical: Sequence[Hit], k: int, share: float) -
 
 
 def rounded(scores: Scores) -> Scores:
-    """Computed scores, rounded to float32: equal ones tie though their sums were rounded apart."""
+    """Return scores rounded to float32, so that equal ones tie despite different rounding of
+    sums.
+    """
     with np.errstate(over="ignore"):
         return {doc_id: float(np.float32(score)) for doc_id, score in scores.items()}
 
 
 def top_hits(scores: Scores, k: int) -> list[Hit]:
-    """The k best of some documents, best first. Errors: an infinite score."""
+    """Return the k best of some documents, best first. Errors: an infinite score."""
     best = [Hit(doc_id, scores[doc_id]) for doc_id in ranking(scores)[:k]]
     if not all(math.isfinite(hit.score) for hit in best):
         raise UserError("the scores are beyond floats", f"lower {flag('weight')}")
@@ -106,7 +108,7 @@ def reciprocal_ranks(documents: Scores) -> Scores:
 
 
 def min_max(documents: Scores) -> Scores:
-    """The scores of one query, scaled linearly to 0 … 1.
+    """Return the scores of one query, scaled linearly to 0 … 1.
 
     >>> min_max({"a": 2.0, "b": 4.0, "c": 3.0})
     {'a': 0.0, 'b': 1.0, 'c': 0.5}

@@ -1,4 +1,4 @@
-"""What a search backend takes and returns; the hits of queries by embeddings, words or both."""
+"""Contract of a search backend; the hits of queries by embeddings, words or both."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Searcher(ABC):
 
     @abstractmethod
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
-        """At most k hits for each of some queries (queries, dimensions), best first."""
+        """Return at most k hits for each query (queries, dimensions), best first."""
 
     def close(self) -> None:  # noqa: B027 most have nothing to close
         """Finish after the last query."""
@@ -75,11 +75,11 @@ class Backend(Contract):
 
     @abstractmethod
     def open(self, corpus: Sequence[str], options: SearchOptions) -> Searcher:
-        """The corpus in these files, ready to be searched; an option it cannot follow raises."""
+        """Open the corpus in these files for search. Errors: an option that the backend lacks."""
 
 
 def check_options(options: SearchOptions, backend: str, *taken: str) -> None:
-    """Raise for options that a backend does not take; filters are what `read_corpus` follows."""
+    """Raise for options that a backend does not take; `read_corpus` applies filters."""
     known = [flag(name) for name in (*taken, "filter")]
     if others := [name for name in flags_given(options, SearchOptions) if name not in known]:
         problem = f"{flag('backend', backend)} takes no {', '.join(others)}"
@@ -102,7 +102,7 @@ def check_similarity(options: SearchOptions, backend: str, *, unit: bool) -> Non
 
 
 def read_corpus(files: Sequence[str], options: SearchOptions, *, scan: bool = True) -> Embeddings:
-    """The embeddings of a corpus that pass the filters; `scan` as for `read_embeddings`.
+    """Return the embeddings of a corpus that pass the filters; `scan` as for `read_embeddings`.
 
     Errors: a field that no row has, and filters that no row passes.
     """
@@ -138,7 +138,7 @@ def passes(record: Record, conditions: Iterable[tuple[str, str]]) -> bool:
 
 
 def row_record(corpus: Embeddings, row: int) -> Record:
-    """What a hit says of the row by which it was found: its id and kept fields."""
+    """Return the record of the row that found a hit: its id and kept fields."""
     return {"id": corpus.ids[row], **(corpus.fields[row] if corpus.fields else {})}
 
 
@@ -150,7 +150,7 @@ class RowSearcher(Searcher):
 
     @abstractmethod
     def find(self, queries: Vectors, rows: int) -> list[list[Hit]]:
-        """At most so many rows for each query, best first."""
+        """Return at most `rows` rows for each query, best first."""
 
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
         k = min(k, self.documents)
@@ -169,10 +169,10 @@ class RowSearcher(Searcher):
 
 
 class Approximate(RowSearcher):
-    """An index of rows as faiss has it.
+    """Index of rows in faiss.
 
     `index.search(queries, rows)` gives scores and numbers of the best rows, best first, number -1
-    where it found fewer.
+    if it found fewer.
     """
 
     def __init__(self, index: Any, corpus: Embeddings, options: SearchOptions) -> None:
@@ -200,7 +200,7 @@ class Approximate(RowSearcher):
 def by_embeddings(
     searcher: Searcher, queries: Records, k: int, encoding: TextEncoding | None
 ) -> Iterator[Ranked]:
-    """The k best documents of each query; `encoding` is of queries in texts."""
+    """Yield the k best documents of each query; `encoding` encodes queries that are texts."""
     if queries.lines.files[0].endswith(MATRICES):
         batches = _from_matrices(searcher, queries)
     elif encoding:
@@ -270,7 +270,7 @@ def _same_dimensions(dimensions: int, searcher: Searcher, file: str) -> None:
 
 
 def by_words(index: BM25, queries: Records, field: str | None, k: int) -> Iterator[Ranked]:
-    """The k best documents of each query by BM25; `field` has its text."""
+    """Yield the k best documents of each query by BM25; `field` has its text."""
     for query_id, text in parse_each(queries, lambda record: query_text(record, field)):
         yield query_id, [Hit(*hit) for hit in index.search(text, k)]
 
@@ -284,7 +284,7 @@ def by_both(
     field: str | None,
     files: str,
 ) -> Iterator[Ranked]:
-    """What words and embeddings find: at least `DEPTH` hits of each, for a reliable sum."""
+    """Yield the hits of words and embeddings: at least `DEPTH` of each, for a reliable sum."""
     text_of: dict[str, str] = {}  # of the queries that are being encoded
     known = frozenset(index.doc_ids)
 

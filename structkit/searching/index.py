@@ -1,14 +1,15 @@
 """Exact search: the best documents by a similarity, without the whole score matrix in memory.
 
-The similarity is the inner product, or another of `PAIRWISE`; cosine is that of rows of length 1.
+The similarity is the inner product, or another of `PAIRWISE`; cosine is the inner product of rows
+of length 1.
 
-Equal scores are ordered by descending document id everywhere in structkit, because that is how
-trec_eval reads a run.
+Equal scores are ordered by descending document id everywhere in structkit, because trec_eval reads
+a run so.
 
-A fast float32 product finds the documents that can be among the best; a float64 product decides
+A fast float32 product finds the candidates for the best documents; a float64 product decides
 between them. BLAS rounds by the shape of its operands, so that equal documents get unequal float32
-scores at different places of a matrix; the score that counts does not depend on place, block or
-machine. Source of the error bound: Higham, Accuracy and Stability of Numerical Algorithms, 3.1.
+scores at different places of a matrix; the final score does not depend on place, block or machine.
+Source of the error bound: Higham, Accuracy and Stability of Numerical Algorithms, 3.1.
 
 Tests: tests/commands/test_search.py.
 """
@@ -41,7 +42,7 @@ PAIRS = 256  # pairs that are scored in float64 together: they stay in the cache
 
 
 def places(doc_ids: Sequence[str]) -> Numbers:
-    """The place of each document among equal scores: 0 for the last id in string order.
+    """Return the place of each document among equal scores: 0 for the last id in string order.
 
     >>> places(["b", "a", "c"]).tolist()
     [1, 2, 0]
@@ -53,7 +54,7 @@ def places(doc_ids: Sequence[str]) -> Numbers:
 
 
 def best(scores: Vectors, place: Numbers, k: int) -> Numbers:
-    """The numbers of the k best of some documents, best first; equal scores go by place.
+    """Return the numbers of the k best of some documents, best first; equal scores go by place.
 
     >>> best(np.array([1, 2, 1, 1], np.float32), places(["a", "b", "c", "d"]), 2).tolist()
     [1, 3]
@@ -66,7 +67,8 @@ def best(scores: Vectors, place: Numbers, k: int) -> Numbers:
 
 
 def number_documents(doc_ids: Sequence[str]) -> tuple[list[str], Numbers]:
-    """The documents in the order of their first rows, and each row's document number, (rows,).
+    """Return the documents in the order of their first rows, and each row's document number,
+    (rows,).
 
     >>> number_documents(["b", "a", "b"])
     (['b', 'a'], array([0, 1, 0]))
@@ -117,7 +119,7 @@ class Index:
         return candidates.ranked()
 
     def compare(self, queries: Vectors, block: Vectors) -> Vectors:
-        """The scores of queries and rows, (queries, rows), not exact yet."""
+        """Return the scores of queries and rows, (queries, rows), not exact yet."""
         if self.similarity not in DISTANCES:
             return queries @ block.T
         from scipy.spatial.distance import cdist  # only for distances: it takes 0.2 s
@@ -126,7 +128,7 @@ class Index:
         return (-distances).astype(np.float32)
 
     def best_rows(self, queries: Vectors, documents: Numbers) -> Numbers:
-        """The row of the corpus by which each document (queries, k) was found, (queries, k).
+        """Return the row of the corpus that found each document (queries, k), (queries, k).
 
         Of equally good rows, the first.
         """
@@ -153,10 +155,10 @@ class Index:
 
 
 class Shortlist:
-    """What may be among the k best documents of each query so far.
+    """Candidates for the k best documents of each query so far.
 
-    Float32 scores decide what may be, since a true score costs as much as twenty of these; only
-    where very many tie, and at the end, do true scores decide.
+    Float32 scores choose them, because a true score costs as much as twenty of these; true scores
+    decide only if very many tie, and at the end.
     """
 
     def __init__(self, index: Index, queries: Floats, slack: Floats, k: int) -> None:
@@ -182,7 +184,7 @@ class Shortlist:
             self._drop()
 
     def _drop(self) -> None:
-        """Leave out what is not among the k best by far."""
+        """Drop candidates that are far from the k best."""
         query, document, scores = (np.concatenate(part) for part in zip(*self.pairs, strict=True))
         order = np.lexsort((-scores, query))
         last = order[self._ranks(query[order]) == self.k - 1]
@@ -202,11 +204,15 @@ class Shortlist:
         self.pairs = [(query[kept], document[kept], scores[kept])]
 
     def _ranks(self, query: Numbers) -> Numbers:
-        """The rank of each pair among those of its query, of pairs in the order of queries."""
+        """Return the rank of each pair among the pairs of its query, for pairs in the order of
+        queries.
+        """
         return np.arange(len(query)) - np.searchsorted(query, np.arange(len(self.least)))[query]
 
     def _scores(self, query: Numbers, document: Numbers) -> Vectors:
-        """The true scores of pairs, rounded once: the same for equal vectors at any place."""
+        """Return the true scores of pairs, rounded once: the same for equal vectors at any
+        place.
+        """
         maxima = [np.empty(0, np.float32)]
         starts, vectors = self.index.starts, self.index.vectors
         for first in range(0, len(query), PAIRS):

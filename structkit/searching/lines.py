@@ -1,4 +1,4 @@
-"""The lines of a document that a list shows: those that answer, or have most of a question.
+"""The lines of a document that a list shows: the answer, or the best match of a question.
 
 Tests: tests/searching/test_questions.py, tests/asking/test_places.py.
 """
@@ -33,16 +33,16 @@ class Line(NamedTuple):
 
 
 def text_of(record: Record) -> tuple[str, str]:
-    """The field with the text of a document, and the text; empty if it has none."""
+    """Return the field with the text of a document, and the text; empty if it has none."""
     field = next((name for name in DOCUMENT if isinstance(record.get(name), str)), "")
     return field, record.get(field, "")
 
 
 def best_rows(record: Record, question: str, maximum: int, width: int) -> list[Line]:
-    r"""At most so many lines of a document, those that have most of the question's words.
+    r"""Return at most `maximum` lines of a document that match the question best.
 
-    Of an answer of `ask` it is those around its `line`, or from its `quote` on. Lines of prose are
-    folded to the width. They have numbers if the text is that of the file.
+    For an answer of `ask` these are lines around its `line`, or from its `quote` on. Lines of prose
+    are folded to the width. They have numbers if the text is the file's.
 
     >>> record = {"code": "import re\n\ndef wait():\n    retry_later()", "lines": [1, 4]}
     >>> [(row.number, row.text, row.spans) for row in best_rows(record, "when to retry?", 1, 80)]
@@ -67,7 +67,7 @@ def best_rows(record: Record, question: str, maximum: int, width: int) -> list[L
 
 
 def first_line(record: Record) -> int | None:
-    """The number of the first line of a document's text, if the text is as in its file."""
+    """Return the number of the first line of a document's text, if the text is as in its file."""
     field, text = text_of(record)
     lines = record.get("lines")
     if not (isinstance(lines, list) and len(lines) == 2 and all(type(n) is int for n in lines)):
@@ -92,9 +92,10 @@ def begins(rows: Sequence[str], at: int) -> bool:
 
 
 def _of_symbol(rows: Sequence[Line], best: int, maximum: int, record: Record) -> list[Line]:
-    """So many rows with the best one: the signature of its symbol, and from where something begins.
+    """Return `maximum` rows with the best one: the signature of its symbol, and the block around
+    it.
 
-    Where nothing begins nearby, as many rows stand before the best one as after it.
+    If no block begins nearby, as many rows come before the best one as after it.
     """
     signature, top = _signature(rows, record)
     if top is not None and best - maximum < top <= best:
@@ -109,7 +110,7 @@ def _of_symbol(rows: Sequence[Line], best: int, maximum: int, record: Record) ->
 
 
 def _signature(rows: Sequence[Line], record: Record) -> tuple[int | None, int | None]:
-    """The rows that name the symbol of an answer, and with which its comments begin, if there."""
+    """Return the rows that name the symbol of an answer and begin its comments, if present."""
     name, lines, first = record.get("symbol"), record.get("symbol_lines"), rows[0].number
     if not isinstance(name, str) or not isinstance(lines, list) or first is None:
         return None, None
@@ -120,13 +121,15 @@ def _signature(rows: Sequence[Line], record: Record) -> tuple[int | None, int | 
 
 
 def _best(rows: Sequence[Line], terms: Set[str]) -> int:
-    """The first row that matches most of the question."""
+    """Return the first row that matches the question best."""
     weights = [_weights(row.text, terms).total() for row in rows]
     return max(range(len(rows)), key=lambda number: (weights[number], -number), default=0)
 
 
 def _around(rows: Sequence[Line], begin: int, maximum: int) -> list[Line]:
-    """So many rows from one on, without blank ones at both ends; earlier ones at the end."""
+    """Return `maximum` rows from one on, without blank ones at both ends; earlier ones at the
+    end.
+    """
     first = max(0, min(begin, len(rows) - maximum))
     return _trimmed(rows[first : first + maximum])
 
@@ -142,7 +145,8 @@ def _trimmed(rows: Sequence[Line]) -> list[Line]:
 
 
 def _weights(text: str, terms: Set[str]) -> Counter[str]:
-    """The weight of each asked word in a row: its length, or half for another with its stem.
+    """Return the weight of each asked word in a row: its length, or half for another with its
+    stem.
 
     A long word is rarely there by chance.
     """
@@ -159,7 +163,7 @@ def _weights(text: str, terms: Set[str]) -> Counter[str]:
 
 
 def _without_margin(rows: Sequence[Line], terms: Set[str]) -> list[Line]:
-    """The rows without the white space with which all of them begin."""
+    """Return the rows without their common indentation."""
     texts = textwrap.dedent("\n".join(row.text for row in rows)).split("\n") if rows else []
     return [
         Line(row.number, text, occurrences(text, terms))

@@ -1,4 +1,4 @@
-"""Hits as a list for people: what, where, and the lines that answer, for a terminal.
+"""Hits as a list for people: document, place and best lines, for a terminal.
 
 Tests: tests/searching/test_questions.py.
 """
@@ -50,10 +50,10 @@ def listing(
     width: int | None,
     rows: int = 3,
 ) -> str:
-    """Run records as a list: rank, place and score, and under them the best lines.
+    """Return run records as a list: rank, place and score, and under them the best lines.
 
-    `questions` are texts by query id, `documents` records by id: for a missing one, what the hit
-    has. At most `rows` lines of each are shown.
+    `questions` are texts by query id, `documents` records by id; a missing one is replaced by the
+    hit. At most `rows` lines of each are shown.
     """
     width = max(width or 80, NARROWEST)
     shown = io.StringIO()
@@ -80,9 +80,10 @@ def listing(
 def _head(
     hit: Record, document: Record, question: str, best: Sequence[Line], width: int
 ) -> Iterator[Text]:
-    """Rank, place and label, with the score at the right end; a long label has its own line.
+    """Yield rank, place and label, with the score at the right end; a long label has its own
+    line.
 
-    What is still too long lacks its beginning: a name ends with what it names.
+    A label that is still too long loses its beginning: the end of a name is specific.
     """
     score, rank = f" {hit['score']:.3f}", f"{hit['rank']:>{RANK - 2}}  "
     place, label = _place(hit, document, best), printable(_label(document, question))
@@ -98,7 +99,7 @@ def _head(
 
 
 def _ending(text: Text, width: int) -> Text:
-    """A text, or as much of its end as there is room for."""
+    """Return a text, or as much of its end as fits."""
     return text if len(text) <= width else Text("…", text.style).append(text[1 - width :])
 
 
@@ -114,7 +115,7 @@ def _place(hit: Record, document: Record, best: Sequence[Line]) -> Text:
 
 
 def _address(path: str, anchor: object) -> str | None:
-    """What a terminal opens when the path is clicked: the section, if it has an anchor."""
+    """Return the address that a terminal opens for a path: the section, if it has an anchor."""
     if not os.path.exists(path):
         return None
     address = Path(os.path.abspath(path)).as_uri()
@@ -123,7 +124,7 @@ def _address(path: str, anchor: object) -> str | None:
 
 
 def _label(document: Record, question: str) -> str:
-    """What a document is in its file: the symbol around its line, its headings, or its names."""
+    """Return a document's label: the symbol around its line, its headings, or its names."""
     if headings := document.get("headings"):
         return " > ".join(map(str, headings))
     if "line" in document:  # an answer of `ask`
@@ -149,7 +150,7 @@ def _body(best: Sequence[Line], width: int) -> Iterable[Text]:
 
 
 def _mark(row: Line, width: int) -> Text:
-    """A line with the wanted words marked; of a long line the part with the first of them."""
+    """Return a line with the asked words marked; of a long line the part with the first of them."""
     text = Text(printable(row.text))
     if len(text) == len(row.text):  # otherwise escapes have moved the places
         for start, end in row.spans:

@@ -1,4 +1,4 @@
-"""What is asked, and how a corpus is searched: by its embeddings, its words, or both.
+"""Settings of questions, and of search by embeddings, words or both.
 
 Tests: tests/searching/test_approximate.py.
 """
@@ -31,43 +31,48 @@ PARAMETERS = re.compile(r"(?:(?:^|,)\w+=[1-9]\d{0,8}(?:\.\d+)?)+")  # faiss take
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
-    """How a corpus of embeddings is searched; a backend refuses options that it lacks."""
+    """Settings of search by embeddings; a backend refuses options that it lacks."""
 
     index: str = setting(
         "flat",
-        "Kind: flat (exact), hnsw, ivf, int8 or binary (codes first, then vectors), or a factory "
-        "string of faiss.",
+        "Kind of index: flat (exact), hnsw, ivf, int8 or binary (codes first, then vectors), "
+        "or a factory string of faiss.",
         group=INDEX,
     )
     parameters: str | None = setting(
         None,
-        "Of the index, as faiss has them: nprobe=16, efSearch=256.",
+        "Parameters of faiss: nprobe=16, efSearch=256.",
         group=INDEX,
     )
     save_index: str | None = setting(
-        None, "Save the index; DIR can then be CORPUS.", metavar="DIR", writes=True, group=INDEX
+        None,
+        "Save the index to DIR, which can then be CORPUS.",
+        metavar="DIR",
+        writes=True,
+        group=INDEX,
     )
     rescore: tuple[str, ...] = setting(
         (),
-        "CORPUS holds codes of encode {quantize}: order its best by these vectors.",
+        "Rescore the best candidates by these vectors, if CORPUS holds codes of encode {quantize}.",
         metavar="FLOATS.npy",
         reads=True,
         group=INDEX,
     )
     filter: tuple[str, ...] = setting(
-        (), "Search only rows with this value; all must hold.", metavar="FIELD=VALUE", group=INDEX
+        (),
+        "Search only rows whose field has this value; all conditions must hold.",
+        metavar="FIELD=VALUE",
+        group=INDEX,
     )
     similarity: Literal["cosine", "dot", "euclidean", "manhattan"] | None = setting(
         None,
-        "How embeddings are compared, distances as negative scores.",
-        later="as the model of {model} says, otherwise dot",
+        "Similarity of embeddings; distances become negative scores.",
+        later="the one of {model}, otherwise dot",
         group=INDEX,
     )
-    explain: bool = setting(
-        False, "Add `best`: the row by which a document was found.", group=INDEX
-    )
+    explain: bool = setting(False, "Add `best`, the row that found the document.", group=INDEX)
     database_url: str | None = setting(
-        None, "pgvector: postgresql://USER@HOST/DATABASE.", group=POSTGRES
+        None, "URL for pgvector: postgresql://USER@HOST/DATABASE.", group=POSTGRES
     )
 
     def __post_init__(self) -> None:
@@ -88,7 +93,7 @@ class SearchOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class WordOptions:
-    """How the words of a corpus are read and weighted; an index that was saved has its own."""
+    """Settings of search by words; a saved index has its own."""
 
     document_field: str | None = setting(
         None,
@@ -98,7 +103,7 @@ class WordOptions:
     )
     k1: float | None = setting(
         None,
-        "Saturation of term frequency.",
+        "Saturation of term frequency in BM25.",
         low=0.0,
         high=1000.0,
         group=WORDS,
@@ -106,7 +111,7 @@ class WordOptions:
     )
     b: float | None = setting(
         None,
-        "Length normalization.",
+        "Length normalization in BM25.",
         short="-b",
         low=0.0,
         high=1.0,
@@ -117,25 +122,25 @@ class WordOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings:
-    """Which runs are read, and how much of a ranking is written."""
+    """Settings of the runs to read, and of the length of rankings."""
 
     runs: tuple[str, ...] = file_setting(
-        "Run files, JSONL or TREC; several count together.", ..., metavar="RUNS", argument=True
+        "Run files, JSONL or TREC; several may be given.", ..., metavar="RUNS", argument=True
     )
     k: int = setting(100, "Documents per query.", short="-k", low=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOutput(OutputOptions):
-    """Where a run is written, and how."""
+    """Settings of the file of a run and of its format."""
 
     format: Literal["jsonl", "trec"] | None = setting(
-        None, "JSONL, or TREC's six columns.", later="jsonl"
+        None, "Output format: JSONL, or TREC's six columns.", later="jsonl"
     )
 
 
 def is_saved(folder: str) -> bool:
-    """Whether a folder holds an index for BM25, or one that is damaged."""
+    """Return whether a folder holds an index for BM25, even a damaged one."""
     return os.path.lexists(os.path.join(folder, WORD_LIST))
 
 
@@ -154,7 +159,8 @@ def method_of(corpus: Sequence[str], method: str | None = None) -> str:
 def question_records(
     questions: Sequence[str], files: Sequence[str], *, encoded: bool, texts: bool
 ) -> Records:
-    """Questions as records with their numbers as ids; without any, the records of files.
+    """Return questions as records with their numbers as ids or, if there are none, the records of
+    files.
 
     A question is a text: it is searched as `texts`, or `encoded`.
     """
@@ -172,7 +178,7 @@ def question_records(
 
 
 def unicode(text: str) -> str:
-    """A text of the command line; bytes that are not UTF-8 are replaced."""
+    """Return a text of the command line; bytes that are not UTF-8 are replaced."""
     return os.fsencode(text).decode("utf-8", "replace")
 
 

@@ -1,4 +1,4 @@
-"""How well passages of pages answer: by their own words, and by those of their pages.
+"""Scores of the passages of pages, by their own words and by their pages' words.
 
 Tests: tests/searching/test_postings.py.
 """
@@ -20,11 +20,11 @@ BEST = 3  # passages of a page: 1, 3, 5 and 10 gave nDCG@10 0.807, 0.811, 0.799 
 def page_scores(
     counts: Counts, lengths: Counts, pages: Numbers
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Scores of passages, and which are among the best of their pages, (passages,) each.
+    """Return scores of passages, and which are among the best of their pages, (passages,) each.
 
-    `counts` tells how often each word that was asked for is in each passage, (passages, words);
-    `pages` has the number of each one's page. A score, 0 … 1, is the mean of three: BM25 of the
-    page, of the passage, and of the page's best passages.
+    `counts` has the count of each asked word in each passage, (passages, words); `pages` the number
+    of each one's page. A score, 0 … 1, is the mean of three: BM25 of the page, of the passage, and
+    of the page's best passages.
     """
     number = pages.max() + 1
     of_pages = np.zeros((number, counts.shape[1]))

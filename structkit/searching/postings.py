@@ -1,6 +1,6 @@
-"""The words of documents, counted, and their BM25 as Lucene computes it.
+"""Counts of the words of documents, and their BM25 as Lucene computes it.
 
-`search` computes all scores of a corpus once, `ask` those of a question's words, whose statistics
+`search` computes all scores of a corpus once, `ask` only a question's words, whose statistics
 follow each change of a file. Sources: Robertson et al. 1994; Kamphuis et al. 2020.
 """
 
@@ -28,7 +28,7 @@ STEP = 1 << 20  # postings that are scored together
 
 
 def rarity(documents: int, having: int) -> float:
-    """How much a word counts (idf) that so many of the documents have.
+    """Return the weight (idf) of a word that `having` of the documents have.
 
     >>> round(rarity(3, 1), 4)
     0.9808
@@ -40,7 +40,7 @@ def rarity(documents: int, having: int) -> float:
 def saturation(
     counts: Counts | Floats, lengths: Counts | Floats, mean: float, k1: float = K1, b: float = B
 ) -> Floats:
-    """What a word's count in a document counts, by the document's length and the mean of all.
+    """Return the saturated count of a word in a document, by its length and the mean of all.
 
     >>> saturation(np.array([2]), np.array([3]), 2.0).round(4)
     array([0.4923])
@@ -50,7 +50,7 @@ def saturation(
 
 
 class WordList:
-    r"""Words, each once, in one piece: a question looks for few of them.
+    r"""Words, each once, in one string, since a question looks up few of them.
 
     >>> some = WordList.of(["tea", "milk", "milky"])
     >>> list(some), some.place("milk"), some.place("mil"), list(some.beginning("mil"))
@@ -62,19 +62,19 @@ class WordList:
 
     @classmethod
     def of(cls, words: Iterable[str]) -> Self:
-        """The list of some words."""
+        """Return the list of some words."""
         return cls("\n".join(["", *words, ""]).encode())
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.data.decode().split("\n")[1:-1])
 
     def place(self, word: str) -> int | None:
-        """The number of a word."""
+        """Return the number of a word."""
         at = self.data.find(f"\n{word}\n".encode())
         return None if at < 0 else self.data.count(b"\n", 0, at)
 
     def beginning(self, start: str) -> Iterator[tuple[int, str]]:
-        """The numbers and the words that begin so."""
+        """Yield the numbers and the words that begin with `start`."""
         prefix, place, last = f"\n{start}".encode(), 0, 0
         at = self.data.find(prefix)
         while at >= 0:
@@ -86,7 +86,7 @@ class WordList:
 
 @dataclass(frozen=True)
 class Postings:
-    """How often each word is in each document: word by word, documents in their order.
+    """Counts of each word in each document: word by word, documents in their order.
 
     The postings of the n-th word are `documents[starts[n] : starts[n + 1]]` and their `counts`.
     """
@@ -101,7 +101,7 @@ class Postings:
     def of(
         cls, names: Sequence[str], lengths: Counts, word: Numbers, document: Counts, counts: Counts
     ) -> Self:
-        """Postings without words that no document has any more, as a few sorted runs of them."""
+        """Merge a few sorted runs of postings, without words that no document has any more."""
         order = np.argsort(word.astype(np.int64) << 32 | document, kind="stable")
         sizes = np.bincount(word, minlength=len(names))
         used = np.flatnonzero(sizes)
@@ -232,7 +232,7 @@ class WordCounts:
 
     @property
     def arrays(self) -> tuple[array[int], ...]:
-        """What was counted, besides the words themselves."""
+        """All counts, without the words themselves."""
         return self.lengths, self.sizes, self.words, self.counts
 
     def columns(self, documents: Counts) -> tuple[Numbers, Counts, Counts]:

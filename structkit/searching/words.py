@@ -68,7 +68,8 @@ UNSEEN = re.compile(f"[{IGNORED}]")
 
 
 def words(text: str) -> list[str]:
-    """The case-folded words of code or prose but stopwords; an identifier also in its parts.
+    """Return the case-folded words of code or prose without stopwords; an identifier also in its
+    parts.
 
     Parts end at underscores and within camelCase. Chinese, Japanese and Korean have pairs of
     characters.
@@ -82,16 +83,16 @@ def words(text: str) -> list[str]:
 
 
 def normalize(text: str) -> str:
-    """A text in one form (NFKC), without unseen characters.
+    """Return a text in one form (NFKC), without unseen characters.
 
-    >>> normalize("ﬁle cafe\u0301 Ｐｙｔｈｏｎ co\u00adoperate")
+    >>> normalize("ﬁle café Ｐｙｔｈｏｎ co­operate")
     'file café Python cooperate'
     """
     return text if text.isascii() else unicodedata.normalize("NFKC", UNSEEN.sub("", text))
 
 
 def fold(word: str) -> str:
-    """A word of a normalized text without its case.
+    """Return a word of a normalized text without its case.
 
     >>> fold("STRASSE") == fold("Straße")
     True
@@ -100,7 +101,8 @@ def fold(word: str) -> str:
 
 
 def tokens(text: str, *, document: bool = False) -> list[str]:
-    """The words of a text, with their case; of a run without spaces, its pairs of characters.
+    """Return the words of a text, with their case; of a run without spaces, its pairs of
+    characters.
 
     A `document` has the single characters too, for a query of one. Source: Nie and Ren 1999,
     "Chinese information retrieval: using characters or words?"
@@ -126,7 +128,7 @@ def tokens(text: str, *, document: bool = False) -> list[str]:
 
 @lru_cache(maxsize=1 << 17)
 def word_and_parts(word: str) -> tuple[str, ...]:
-    """A word without its case and then its parts, if it has several; without stopwords."""
+    """Return a word without its case and then its parts, if it has several; without stopwords."""
     folded = fold(word)
     parts = []
     if folded != word or "_" in word:
@@ -136,7 +138,7 @@ def word_and_parts(word: str) -> tuple[str, ...]:
 
 
 def question_words(question: str) -> list[str]:
-    """The words of a question that an answer may have, each once.
+    """Return the words of a question that an answer may have, each once.
 
     >>> question_words("How does the HTTPClient retry?")
     ['httpclient', 'http', 'client', 'retry']
@@ -160,7 +162,7 @@ def same_stem(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def name_parts(name: str) -> tuple[str, ...]:
-    """The case-folded words that a name is made of, each once.
+    """Return the case-folded words of a name, each once.
 
     >>> name_parts("src/HTTPClient_pool.py")
     ('src', 'http', 'client', 'pool', 'py')
@@ -170,7 +172,7 @@ def name_parts(name: str) -> tuple[str, ...]:
 
 
 def query_parts(query: str) -> tuple[str, ...]:
-    """The words of a query that may occur in names.
+    """Return the words of a query that may occur in names.
 
     >>> query_parts("how does the HTTPClient retry")
     ('http', 'client', 'retry')
@@ -194,7 +196,7 @@ def alike(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def file_and_folders(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The words of a file's name, and those of its folders.
+    """Return the words of a file's name, and of its folders.
 
     >>> file_and_folders("src/http_client/retry.test.ts")
     (('retry', 'test'), ('src', 'http', 'client'))
@@ -209,7 +211,7 @@ def file_and_folders(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def symbols(query: str) -> list[list[str]]:
-    """The symbols that a query writes, each by its qualifiers and its name.
+    """Return the symbols in a query, each as its qualifiers and its name.
 
     A single word is one; among several, those that are qualified or written like an identifier.
 
@@ -223,12 +225,13 @@ def symbols(query: str) -> list[list[str]]:
 
 
 def plain_name(name: str) -> str:
-    """A name without its style: `foo_bar`, `fooBar` and `FooBar` are `foobar`."""
+    """Return a name without its style: `foo_bar`, `fooBar` and `FooBar` are `foobar`."""
     return "".join(name_parts(name))
 
 
 def shared_words(terms: Sequence[str], name: str) -> float:
-    """The geometric mean of two shares: of the query in the name, and of the name in the query.
+    """Return the geometric mean of two shares: of the query in the name, and of the name in the
+    query.
 
     >>> shared_words(["open", "a", "retry", "pool"], "Client.openPools")
     0.7071067811865476
@@ -268,7 +271,7 @@ def occurrences(text: str, terms: Set[str]) -> tuple[Span, ...]:
 
 
 def normalize_in_place(text: str) -> tuple[str, list[Span]]:
-    """A normalized text, and the place of each of its characters in the text.
+    """Return a normalized text, and the place of each of its characters in the text.
 
     >>> normalize_in_place("ﬁx")
     ('fix', [(0, 1), (0, 1), (1, 2)])

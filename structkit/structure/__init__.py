@@ -1,1 +1,1 @@
-"""What text is made of: code, HTML, trees. May import records and below."""
+"""The structure of text: code, HTML, trees. May import records and below."""

@@ -1,4 +1,4 @@
-"""Common English words with their Penn Treebank tags, above all those of closed classes.
+"""Common English words with their Penn Treebank tags, mainly of closed classes.
 
 Tests: tests/structure/trees/test_trees.py.
 """
@@ -55,4 +55,4 @@ TAGS = {word: tag for tag, words in _CLASSES.items() for word in words.split()}
 STOPWORDS = frozenset(
     word for word, tag in TAGS.items() if tag not in ("NN", "JJ", "CD", "VB", "VBN")
 )
-"""Words that occur in every text and tell nothing about one."""
+"""Words that occur in every text and characterize none."""

@@ -27,7 +27,7 @@ LONGEST = 15  # characters of an abbreviation
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
-    r"""Where the sentences of a text are: those of each paragraph or list item.
+    r"""Yield the places of sentences, in each paragraph or list item.
 
     >>> text = "Dr. No met J. Smith.  He said why, e.g. so.\n\n- one\n- two"
     >>> [text[start:end] for start, end in sentences(text)]
@@ -57,7 +57,7 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _with_words(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """A stretch without white space around it, if it has any words."""
+    """Yield a range without white space around it, if it has any words."""
     piece = text[start:end]
     start += len(piece) - len(piece.lstrip())
     piece = piece.strip()

@@ -20,7 +20,7 @@ SENTINEL = re.compile(r"<extra_id_(\d+)>")
 
 
 class Masked(NamedTuple):
-    """A text with its entities replaced, what a model should predict, and the entities."""
+    """Text with its entities replaced, the text that a model should predict, and the entities."""
 
     masked: str
     target: str
@@ -79,7 +79,7 @@ def mask_spans(text: str, spans: Sequence[Span]) -> Masked:
 
 
 def target(entities: Sequence[str]) -> str:
-    """What the decoder should write: every sentinel with its entity, then a closing sentinel.
+    """Return the decoder's text: every sentinel with its entity, then a closing sentinel.
 
     >>> target(["a", "b"])
     '<extra_id_0> a <extra_id_1> b <extra_id_2>'
@@ -89,7 +89,7 @@ def target(entities: Sequence[str]) -> str:
 
 
 def unmask(masked: str, entities: Sequence[str]) -> str:
-    """The text that was masked.
+    """Return the text that was masked.
 
     >>> unmask("<extra_id_0> = <extra_id_1> + <extra_id_0>", ["a", "b"])
     'a = b + a'
@@ -104,7 +104,7 @@ def refuse_sentinels(text: str) -> None:
 
 
 def draw(entities: Sequence[str], ratio: float, rng: random.Random) -> set[str]:
-    """A share of the distinct entities: max(1, ⌊ratio·n + 0.5⌋) of them.
+    """Draw a share of the distinct entities: max(1, ⌊ratio·n + 0.5⌋) of them.
 
     >>> draw(["a", "b"], 0.5, random.Random(0)) <= {"a", "b"}
     True
@@ -150,6 +150,6 @@ def random_spans(
 
 
 def _pieces(total: int, count: int, rng: random.Random) -> list[int]:
-    """`total` cut into `count` random pieces of at least one."""
+    """Split `total` into `count` random numbers of at least one."""
     cuts = [0, *sorted(rng.sample(range(1, total), count - 1)), total]
     return [end - start for start, end in zip(cuts, cuts[1:], strict=False)]

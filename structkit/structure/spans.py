@@ -30,7 +30,7 @@ def from_bytes(text: str, data: bytes, spans: list[Span]) -> list[Span]:
 
 
 def spans_outside(spans: list[Span], holes: list[Span]) -> list[Span]:
-    """The spans that are not in one of the holes; holes are in order of their start.
+    """Return the spans that are not in one of the holes; holes are in order of their start.
 
     >>> spans_outside([(0, 1), (2, 3), (4, 5)], [(2, 4)])
     [(0, 1), (4, 5)]

@@ -10,7 +10,7 @@ COMMAND = Choice(
     help=runs.COMMAND.help,
     by="task",
     otherwise="qrels",
-    chooses="Instead of {qrels}, pairs of embeddings, or trees",
+    chooses="Score pairs of embeddings, or trees, instead of {qrels}",
     below={
         "": runs.COMMAND,
         "similarity": similarity.COMMAND,
@@ -21,7 +21,7 @@ COMMAND = Choice(
     },
     reads="`query_id`, `doc_id`, `score`; judgements: `query_id`, `doc_id`, `relevance` or "
     "`label`; with {task}: `embedding` of both, `score` or `label`, or `tree`",
-    writes="`run`, `queries`, `missing`, `unjudged`, and of each measure `MEASURE`, "
+    writes="`run`, `queries`, `missing`, `unjudged`, and for each measure `MEASURE`, "
     "`MEASURE_low`, `MEASURE_high`",
     examples="""
 structkit score dense.jsonl bm25.jsonl --qrels self --measures 'nDCG@10 RR@10'

@@ -1,4 +1,4 @@
-"""Score what a classifier learns of pairs of embeddings.
+"""Score classifiers trained on pairs of embeddings.
 
 Tests: tests/scoring/test_score_tasks.py.
 """
@@ -14,7 +14,7 @@ from structkit.records.lines import input_name
 
 
 def classification(settings: Scored) -> Iterator[Record]:
-    """One record for each file: accuracy x 100 of its test pairs, mean and deviation over seeds.
+    """Yield one record per file: accuracy x 100 of its test pairs, mean and deviation over seeds.
 
     Classifiers learn from the pairs whose `split` is `train`. The standard deviation is over the
     seeds (n - 1), `majority` is the accuracy of always choosing the most frequent label.

@@ -38,19 +38,20 @@ class Settings(Compared):
 
     qrels: str | None = setting(
         None,
-        "Judgements: JSONL, TREC or BEIR; `self`: the document with the query's own id.",
+        "File of judgements (JSONL, TREC or BEIR), or `self`: the document with the query's "
+        "own id.",
         reads="self",
         remedy=lambda: f"give {flag('qrels', 'self')} or a file of judgements",
     )
     measures: tuple[str, ...] = setting(
         DEFAULT,
-        "Names as in ir_measures, with parameters as in AP(rel=2), also MRR and HitRate@k; several "
-        "are separated by blanks. Of equal scores the later id is first, also in RR@k, as in "
-        "trec_eval.",
+        "Measures separated by spaces, named as in ir_measures, with parameters as in "
+        "AP(rel=2), or MRR and HitRate@k. Among equal scores the later id comes first, also "
+        "in RR@k, as in trec_eval.",
         metavar="NAMES",
     )
     queries: tuple[str, ...] = file_setting(
-        "With {qrels:self}: the queries that count.", (), group=JUDGED
+        "File with the queries that count, for {qrels:self}.", (), group=JUDGED
     )
     gains: str | None = setting(
         None,
@@ -63,34 +64,34 @@ class Settings(Compared):
     )
     per_query: bool = setting(
         False,
-        "One record for each run and query.",
+        "Write one record per run and query.",
         excludes=("by", "compare"),
         group=JUDGED,
     )
     compare: tuple[str, ...] = file_setting("", (), metavar="RUN", excludes="by")
     by: str | None = setting(
         None,
-        "One record for each value of this field.",
+        "Write one record per value of this field.",
         metavar="FIELD",
         requires="by_records",
         group=JUDGED,
     )
     by_records: tuple[str, ...] = file_setting(
-        "With {by}: file with the field, for queries or for documents.",
+        "File with the field of {by}, for queries or for documents.",
         (),
         requires="by",
         group=JUDGED,
     )
     mean: bool = setting(
         False,
-        "With {by}: the mean over its values, equally weighted.",
+        "Average over the values of {by}, equally weighted.",
         requires="by",
         group=JUDGED,
     )
     passages: tuple[str, ...] = file_setting(
-        "Runs rank parts of the judged documents, and this file has them: their `doc_id` or "
-        "`path`, their `lines`. A document ranks where the first of its parts does that overlaps "
-        "the judged `start_line` to `end_line`; further ones bring nothing.",
+        "File of the parts that the runs rank, with `doc_id` or `path`, and `lines`. A judged "
+        "document ranks where its first part ranks that overlaps `start_line` to `end_line`; "
+        "later ones are ignored.",
         (),
         group=JUDGED,
     )
@@ -107,17 +108,16 @@ class Settings(Compared):
 
 
 def runs(settings: Settings) -> Iterator[Record]:
-    """One record for each run: measures averaged over all judged queries, with 95 % intervals.
+    """Yield one record per run: measures averaged over all judged queries, with 95 % intervals.
 
     A judged query that a run lacks counts 0 and is counted as `missing`; queries without judgements
     do not count and are `unjudged`. The interval of a measure is in `MEASURE_low` and
-    `MEASURE_high`. With `per_query`: one record for each run and judged query. With `qrels` `self`,
-    the judged queries are the run's, or those of the records in the files `queries`. To measures
-    other than nDCG a document with a gain above 0 is relevant.
-    With `compare`: one record for each run, each other one of these and each measure, with paired
-    tests. With `by`: one record for each run and value of that field, which the files `by_records`
-    have for queries or for the documents that answer them; and with `mean` one for each run.
-    `passages` are records of what the runs rank, where the judgements are of the documents that
+    `MEASURE_high`. With `per_query`: one record per run and judged query. With `qrels` `self`, the
+    judged queries are the run's, or the records in the files `queries`. For measures other than
+    nDCG, a document with a gain above 0 is relevant. With `compare`: one record per run, compared
+    run and measure, with paired tests. With `by`: one record per run and value of that field, which
+    the files `by_records` have for queries or for the documents that answer them; with `mean`, one
+    per run. `passages` are records of the ranked parts, if judgements are of the documents that
     contain them.
     """
     from structkit.scoring.judgements import Judgements
@@ -147,7 +147,7 @@ def runs(settings: Settings) -> Iterator[Record]:
 
 
 def _measures(measures: Sequence[str]) -> list[str]:
-    """The measures, each once; an unknown one is refused before anything is read."""
+    """Return the measures, each once. Errors: an unknown one, before anything is read."""
     from structkit.scoring.measures import measure
 
     split = (name for each in measures for name in BETWEEN.split(each) if name)
@@ -171,7 +171,7 @@ def _evaluate(path: str, judgements: Judgements, measures: Sequence[str]) -> Eva
 
 
 def _summary(evaluation: Evaluation, seed: int, parts: Sequence[Evaluation] = ()) -> Record:
-    """Counts, means and intervals; with `parts`, the mean over these, equally weighted."""
+    """Return counts, means and intervals; with `parts`, the mean over these, equally weighted."""
     from structkit.scoring.measures import macro
 
     means, low, high = macro([part.values for part in parts or [evaluation]], seed)
@@ -237,7 +237,7 @@ def _per_query(run: str, evaluation: Evaluation) -> Iterator[Record]:
 
 
 def read_values(files: Sequence[str], field: str) -> FieldValues:
-    """The value of a field for each id. Errors: a field that no record has."""
+    """Return the value of a field for each id. Errors: a field that no record has."""
     values: FieldValues = {}
     known: set[str] = set()
     for record in Records.read(files):
@@ -250,7 +250,8 @@ def read_values(files: Sequence[str], field: str) -> FieldValues:
 
 
 def groups_of(query_ids: Sequence[str], qrels: Qrels, values: FieldValues) -> list[str]:
-    """The group of each query: its own value, or that of the first of its best documents.
+    """Return the group of each query: its own value, or the value of the first of its best
+    documents.
 
     >>> groups_of(["q", "r"], {"q": {"d": 1, "e": 2}, "r": {"f": 1}}, {"d": "go", "e": "php"})
     ['php', 'none']
@@ -265,7 +266,7 @@ def groups_of(query_ids: Sequence[str], qrels: Qrels, values: FieldValues) -> li
 
 
 def order(groups: Sequence[str]) -> list[str]:
-    """The groups in the order of a table: numbers by size, then names.
+    """Return the groups in the order of a table: numbers by size, then names.
 
     >>> order(["b", "10", "9", "a", "b"])
     ['9', '10', 'a', 'b']

@@ -1,4 +1,4 @@
-"""What all tasks of `score` share: the files that are scored, and where scores are written.
+"""Settings and output that all tasks of `score` share.
 
 Tests: tests/commands/test_score.py.
 """
@@ -22,7 +22,7 @@ JUDGED = "With {qrels}"
 
 
 def by_name(runs: Sequence[str]) -> dict[str, str]:
-    """Runs by the names to print for them.
+    """Return runs by their printed names.
 
     >>> by_name(["runs/bm25.jsonl.gz", "-"])
     {'bm25': 'runs/bm25.jsonl.gz', 'run': '-'}
@@ -53,7 +53,7 @@ class Compared(Scored):
     """Files that are scored alone, or beside others."""
 
     compare: tuple[str, ...] = file_setting(
-        "Paired tests of every run against this one; suite: of every model on each task.",
+        "Test every run against this one, in pairs; for suite, every model on each task.",
         (),
         metavar="RUN",
         group=JUDGED,
@@ -62,19 +62,19 @@ class Compared(Scored):
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions(OutputOptions):
-    """Where scores are written, and as what."""
+    """Settings of the output of scores and of its format."""
 
-    markdown: bool = setting(False, "A table for a README.")
+    markdown: bool = setting(False, "Write a Markdown table.")
     fail_below: tuple[str, ...] = setting(
         (),
-        "Exit with status 1 if a record's value is lower, for CI.",
+        "Exit with status 1 if a record's value is lower (for CI).",
         metavar="MEASURE=VALUE",
         parse=lambda text: "=".join(map(str, limit_of(text))),
     )
 
 
 def limit_of(text: str) -> tuple[str, float]:
-    """The measure and its lowest value in `MEASURE=VALUE`.
+    """Return the measure and its lowest value in `MEASURE=VALUE`.
 
     >>> limit_of("P(rel=2)@1=0.5")
     ('P(rel=2)@1', 0.5)
@@ -111,7 +111,7 @@ def check_limit(records: Sequence[Record], name: str, lowest: float) -> None:
 def task(
     work: Callable[[Any], Iterator[Record]], settings: type[Scored], about: str = ""
 ) -> Command:
-    """The command of a task, whose scores are written."""
+    """Return the command of a task, which writes its scores."""
     return Command(work, settings, partial(_write, work), also=(TableOptions,), about=about)
 
 

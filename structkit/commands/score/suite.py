@@ -14,18 +14,17 @@ from structkit.records.lines import input_name
 
 
 def suite(settings: Compared) -> Iterator[Record]:
-    """One record for each model: its value on every task, and their mean, `Score`.
+    """Yield one record per model: its value on every task, and their mean, `Score`.
 
-    Each file holds pairs of all tasks: their field `task` names the task. Where `split` is `train`
-    for some of its pairs, its value is the accuracy x 100 of classifiers that learn from these to
+    Each file holds pairs of all tasks: their field `task` names the task. If `split` is `train` for
+    some pairs of a task, its value is the accuracy x 100 of classifiers that learn from these to
     predict the `label` (or `score`) of the others; otherwise Spearman x 100 of cosines and `score`.
     Names that differ only after an `@`, such as `strae@0` and `strae@1`, are one model, trained
     with several seeds: it gets means, and the deviation over the seeds (n - 1) in `TASK_deviation`.
     `TASK_low` and `TASK_high` are the ends of the 95 % interval over the test pairs, drawn with
-    replacement. Where classifiers learn, a last record, `majority`, has the accuracy of always
-    choosing the most frequent label of the test pairs. With `compare`: one record for each other
-    model, each of these and each task, with the difference on the same draws. Source: StrAE,
-    table 3.
+    replacement. If classifiers learn, a last record, `majority`, has the accuracy of always
+    choosing the most frequent label of the test pairs. With `compare`: one record per other model,
+    compared model and task, with the difference on the same draws. Source: StrAE, table 3.
     """
     from structkit.scoring.suite import MAJORITY, Results, compare, read_results, summary
 

@@ -28,7 +28,7 @@ class Column(NamedTuple):
 
 
 def pad(columns: Sequence[Column]) -> list[tuple[str, ...]]:
-    """The lines of a table: cells as wide as their columns."""
+    """Return the lines of a table, with cells as wide as their columns."""
     cells = [
         [cell.rjust(each.width) if each.to_right else cell.ljust(each.width) for cell in each.cells]
         for each in columns
@@ -37,7 +37,7 @@ def pad(columns: Sequence[Column]) -> list[tuple[str, ...]]:
 
 
 def markdown_text(text: str) -> str:
-    r"""A text in a line of Markdown, or a cell of its tables: nothing in it means more than itself.
+    r"""Escape a text for a line of Markdown or a cell of its tables.
 
     >>> print(markdown_text("a|b\n<i>"))
     a\|b &lt;i&gt;

@@ -31,10 +31,10 @@ Span = tuple[int, int]  # first word, end
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Scored):
-    """F1 x 100 of trees with those of {gold}."""
+    """F1 x 100 of trees against those of {gold}."""
 
     gold: str | None = file_setting(
-        "Records with the right `tree`, by `id`.", group="With {task:trees}"
+        "File of records with the gold `tree`, matched by `id`.", group="With {task:trees}"
     )
 
     def __post_init__(self) -> None:
@@ -44,7 +44,7 @@ class Settings(Scored):
 
 
 def plain_spans(tree: Tree) -> set[Span]:
-    """The spans of a tree as it is, without punctuation: of the other words, two or more.
+    """Return the spans of two or more words of a tree, without punctuation.
 
     The span of the whole sentence is left out: all trees have it.
 
@@ -59,7 +59,7 @@ def plain_spans(tree: Tree) -> set[Span]:
 
 
 def binarized_spans(tree: Tree) -> set[Span]:
-    """The spans of a tree that is binarized to the right, with punctuation."""
+    """Return the spans of a tree that is binarized to the right, with punctuation."""
     from structkit.structure.trees.brackets import binarize
 
     return _inner(binarize(tree), [*range(len(tree.words) + 1)])
@@ -74,7 +74,7 @@ def _inner(tree: Tree, places: list[int]) -> set[Span]:
 def agreement(
     pairs: Iterable[tuple[Tree | None, Tree]], spans: Callable[[Tree], set[Span]]
 ) -> Counts:
-    """The spans that found and gold trees have in common, found and gold, (pairs, 3)."""
+    """Count common, found and gold spans, (pairs, 3)."""
     import numpy as np
 
     of_pairs = ((spans(found) if found else set(), spans(gold)) for found, gold in pairs)
@@ -83,7 +83,7 @@ def agreement(
 
 
 def f1(counts: Counts) -> Values:
-    """The harmonic mean of precision and recall x 100 of summed counts (…, 3); 100 without spans.
+    """Return F1 x 100 of summed counts (…, 3); 100 without spans.
 
     >>> from structkit.structure.trees.brackets import read
     >>> gold = read("(S (NP the (A old cat)) (VP sleeps well) .)")
@@ -132,7 +132,7 @@ def trees(settings: Settings) -> Iterator[Record]:
 
 
 def _trees(path: str) -> dict[str, Tree]:
-    """The cleaned trees of a file by id."""
+    """Return the cleaned trees of a file by id."""
     from structkit.structure.trees.brackets import clean, read
 
     def tree(record: Record) -> Tree:

@@ -41,18 +41,22 @@ class StartSettings:
 
     model: str | None = setting(
         None,
-        "start from this model: a local folder, a hub name, or minilm (an extra); without it, "
-        "from scratch",
+        "start from this model: a local folder, a Hub name, or minilm (an extra); without it, "
+        "train from scratch",
         group="common",
     )
     size: str = setting(
         "mini",
-        "size of the model from scratch",
+        "size of a model from scratch",
         choices=("tiny", "mini", "wide", "small"),
         group="model",
     )
     vocabulary_size: int = setting(
-        8000, "tokens of a tokenizer trained on the records", low=400, high=1_000_000, group="model"
+        8000,
+        "vocabulary size of a tokenizer trained on the records",
+        low=400,
+        high=1_000_000,
+        group="model",
     )
     negatives_per_query: int | None = setting(
         None,
@@ -69,16 +73,16 @@ class ModelSettings(StartSettings):
     """What an encoder is, how it reads a text, and how embeddings are compared."""
 
     architecture: str = setting(
-        "t5", "kind of model from scratch", choices=("t5", "bert"), group="model"
+        "t5", "architecture of a model from scratch", choices=("t5", "bert"), group="model"
     )
     tag_tokens: bool | None = setting(
         None, "make each structure tag one token", group="model", later="only in seal from scratch"
     )
     pooling: str | None = model_setting(
-        "how token states become one embedding", "", POOLINGS, usual="mean", group="model"
+        "pooling of token states into one embedding", "", POOLINGS, usual="mean", group="model"
     )
     mcls_every: int | None = model_setting(
-        "mcls: tokens after each CLS token",
+        "tokens after each CLS token, for mcls",
         "SEAL, MCLS",
         low=1,
         high=LENGTH,
@@ -88,9 +92,11 @@ class ModelSettings(StartSettings):
     normalize: bool | None = model_setting(
         "scale embeddings to length 1", usual=True, group="model"
     )
-    query_prompt: str | None = model_setting("text put before each query", usual="", group="texts")
+    query_prompt: str | None = model_setting(
+        "text to add before each query", usual="", group="texts"
+    )
     document_prompt: str | None = model_setting(
-        "text put before each document", usual="", group="texts"
+        "text to add before each document", usual="", group="texts"
     )
     query_length: int | None = model_setting(
         "maximum tokens of a query", low=2, high=LENGTH, usual=64, group="texts"
@@ -99,7 +105,7 @@ class ModelSettings(StartSettings):
         "maximum tokens of a document", low=2, high=LENGTH, usual=256, group="texts"
     )
     temperature: float | None = model_setting(
-        "divides the scores of the contrastive loss",
+        "temperature that divides the scores of the contrastive loss",
         low=1e-6,
         high=1e6,
         usual=COSINES,
@@ -108,16 +114,16 @@ class ModelSettings(StartSettings):
     symmetric: bool = setting(False, "add the loss from documents to queries", group="loss")
     matryoshka: str | None = setting(
         None,
-        "64,128,256: sum the loss over so many first numbers of embeddings",
+        "sum the loss over these prefixes of embeddings, as 64,128,256",
         "arXiv 2205.13147",
         group="loss",
     )
     distill: Literal["kl", "margin-mse"] | None = setting(
-        None, "learn a teacher's `scores` of positive and negatives, too", group="loss"
+        None, "also learn a teacher's `scores` of positive and negatives", group="loss"
     )
     distill_weight: float = setting(
         1.0,
-        "weight of the difference from the teacher",
+        "weight of the distillation loss",
         low=0.0,
         high=1e6,
         requires="distill",
@@ -125,7 +131,7 @@ class ModelSettings(StartSettings):
     )
     teacher_temperature: float = setting(
         1.0,
-        "kl: divides the teacher's scores",
+        "temperature that divides the teacher's scores, for kl",
         low=1e-6,
         high=1e6,
         requires="distill",
@@ -160,7 +166,8 @@ class ChunkSettings(GradientSettings):
     bf16: bool = setting(False, "compute in bfloat16 where it is safe", group="speed")
     chunk_size: int = setting(
         0,
-        "texts in memory at a time, for batches of any size, computed twice; 0: all",
+        "texts in memory at a time, so that batches of any size fit; each is computed twice; "
+        "0: the whole batch",
         "gradient caching, arXiv 2101.06983",
         low=0,
         high=1_000_000,

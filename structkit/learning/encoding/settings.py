@@ -27,8 +27,8 @@ def engine_setting() -> Any:
     """What computes a model."""
     return setting(
         "auto",
-        "What computes it: torch, or an extra for encoders: onnx, openvino; auto: the first of "
-        "these two that is there and computes the same.",
+        "Inference engine: torch, or for encoders an extra: onnx, openvino; auto: the first "
+        "of these two that is installed and gives the same result, otherwise torch.",
         group="speed",
     )
 
@@ -50,56 +50,58 @@ class EncodingSettings:
 
     model: str = setting(
         ...,
-        "Model folder, hub name, builtin (a small table that ships), or minilm (an extra).",
+        "Model folder, Hub name, builtin (a small table that ships), or minilm (an extra).",
         short="-m",
         reads=True,
     )
-    as_: Literal["query", "document"] = setting("document", "Which side the texts are.")
+    as_: Literal["query", "document"] = setting(
+        "document", "Encode the texts as queries or as documents."
+    )
     field: tuple[str, ...] = setting(
-        (), "Field with the text. Several give FIELD_embedding.", later="the model's"
+        (), "Field with the text; several give FIELD_embedding each.", later="the model's"
     )
     keep: tuple[str, ...] = setting((), "Field to copy to the output; may be repeated.")
-    length: int | None = setting(
-        None, "Maximum of tokens of a text.", low=1, later="as many as in training"
-    )
+    length: int | None = setting(None, "Maximum tokens of a text.", low=1, later="as in training")
     chunk: int | None = setting(
         None,
-        "An embedding for each N tokens of a text.",
+        "Write an embedding for each N tokens of a text.",
         low=1,
         metavar="N",
         excludes=("elements", "nodes"),
         group=PARTS,
     )
     elements: bool = setting(
-        False, "An embedding for each element of HTML.", excludes="nodes", group=PARTS
+        False, "Write an embedding for each element of HTML.", excludes="nodes", group=PARTS
     )
     nodes: Literal["words", "phrases", "all"] | None = setting(
-        None, "Tree models: an embedding for each such node.", group=PARTS
+        None, "Write an embedding for each such node (tree models).", group=PARTS
     )
     pooling: str | None = setting(
-        None, "Another pooling than the model was trained with.", group=EMBEDDINGS
+        None, "Pooling to use instead of the one in training.", group=EMBEDDINGS
     )
     normalize: bool | None = setting(
-        None, "Scale to length 1.", group=EMBEDDINGS, later="as the model does"
+        None, "Scale embeddings to length 1.", group=EMBEDDINGS, later="as the model does"
     )
     dimensions: int | None = setting(
         None,
-        "Keep the first N numbers (Matryoshka models); scaled again if the model scales.",
+        "Keep the first N numbers (Matryoshka models), scaled again if the model scales.",
         low=1,
         metavar="N",
         group=EMBEDDINGS,
     )
-    dtype: Literal["fp32", "bf16"] = setting("fp32", "Precision.", group=EMBEDDINGS)
+    dtype: Literal["fp32", "bf16"] = setting(
+        "fp32", "Precision of the computation.", group=EMBEDDINGS
+    )
     quantize: Literal["int8", "binary"] | None = setting(
         None,
-        "NAME.npy: numbers of 8 bits and a scale for each row, or signs of 1 bit.",
+        "Store numbers of 8 bits with a scale per row, or signs of 1 bit (NAME.npy only).",
         group=EMBEDDINGS,
     )
     engine: Engine = engine_setting()
     offline: bool = offline_setting()
     reuse: str | None = setting(
         None,
-        "Copy the embeddings of unchanged texts; may be the output file.",
+        "Copy the embeddings of unchanged texts from this file, which may be the output.",
         metavar="OLD.npy",
         group="run",
     )

@@ -55,12 +55,16 @@ class WordSettings:
     )
     final_punct: str = setting(
         "keep",
-        "punctuation at the end of a text, in training and encoding",
+        "keep or drop the punctuation at the end of a text, in training and encoding",
         choices=("keep", "drop"),
         group="texts",
     )
     max_length: int | None = setting(
-        None, "maximum words of a record: more are an error", low=1, high=10**9, group="texts"
+        None,
+        "maximum words of a record; longer records are an error",
+        low=1,
+        high=10**9,
+        group="texts",
     )
 
     def prepare(self, record: Record) -> Record:
@@ -110,19 +114,19 @@ class VocabularySettings(WordSettings, GradientSettings):
     parts: ClassVar[str] = ""  # the attribute that says into how many parts an embedding is cut
 
     vocabulary_size: int = setting(
-        25_000, "{subwords}: maximum pieces", low=400, high=1_000_000, group="model"
+        25_000, "maximum subwords, with {subwords}", low=400, high=1_000_000, group="model"
     )
-    subwords: bool = setting(False, "byte-pair pieces instead of words", group="model")
+    subwords: bool = setting(False, "use byte-pair subwords instead of words", group="model")
     batch_size: int = setting(128, source=PAPER)
     batch_tokens: int = setting(
         16_384,
-        "maximum leaves in one pass, and of a record: a larger batch is split, its gradients "
-        "added up",
+        "maximum leaves in one pass, and of a record; a larger batch is split and its "
+        "gradients are summed",
         low=1,
         high=10**9,
         group="speed",
     )
-    learning_rate: float = setting(1e-3, "highest learning rate of Adam", PAPER)
+    learning_rate: float = setting(1e-3, "peak learning rate of Adam", PAPER)
     schedule: str = setting("constant")
     warmup: float = setting(0.0)
     max_grad_norm: float = setting(0.0)
@@ -183,17 +187,18 @@ class TreeSettings(VocabularySettings):
     # 43.6 against 32.5 with it, StrAE 46.9 against 44.5; fastText 20.4 against 21.6
     final_punct: str = setting(
         "drop",
-        "punctuation at the end of a text, in training and encoding: it is nearest to the root",
+        "keep or drop the punctuation at the end of a text, which is nearest to the root, in "
+        "training and encoding",
     )
     init_embeddings: str | None = setting(
         None,
-        "word vectors to start from: NAME.npy with NAME.ids.txt, text as of GloVe, or the folder "
-        "of a static model",
+        "word vectors to start from: NAME.npy with NAME.ids.txt, text in GloVe's format, or "
+        "the folder of a static model",
         group="model",
         excludes="subwords",
     )
     freeze_embeddings: bool = setting(
-        False, "learn only composition, not the embeddings", group="model"
+        False, "train only composition, not the embeddings", group="model"
     )
 
     @property
@@ -214,16 +219,17 @@ class NodeSettings(TreeSettings):
 
     objective: str = setting(
         "contrastive",
-        "contrastive over all nodes, ce: cross-entropy of the leaves, both: the mean of ce and "
-        "contrastive over inner nodes, or pairs: contrastive between the roots of `query` and "
-        "`positive`, which records have instead",
+        "loss: contrastive over all nodes; ce, cross-entropy of the leaves; both, the mean of "
+        "ce and contrastive over inner nodes; or pairs, contrastive between the roots of "
+        "`query` and `positive`, which records then need",
         "StrAE, section 2.1; both: arXiv 2404.01860",
         ("contrastive", "ce", "both", PAIRS),
         group="loss",
     )
     pooling: str = setting(
         ROOT,
-        "of {objective:pairs}: a text is its root, or the mean of its words, without composition",
+        "embedding of a text with {objective:pairs}: its root, or the mean of its words "
+        "without composition",
         choices=POOLINGS,
         group="loss",
         requires="objective",
@@ -233,16 +239,22 @@ class NodeSettings(TreeSettings):
     )
     # up to a score of 40 no exponential overflows or vanishes
     temperature: float = setting(
-        0.2, "divides cosines in the contrastive loss", PAPER, low=0.025, high=1e6, group="loss"
+        0.2,
+        "temperature that divides cosines in the contrastive loss",
+        PAPER,
+        low=0.025,
+        high=1e6,
+        group="loss",
     )
     mask_duplicates: bool = setting(
         False,
-        "nodes over the same words, or pairs with such a text, are not negatives of each other",
+        "never use nodes over the same words, or pairs with the same text, as negatives of "
+        "each other",
         group="loss",
     )
     head: str = setting(
         "tied",
-        "table with which ce scores words: the embeddings, or a separate one with a bias",
+        "output table of ce: the embeddings, or a separate one with a bias",
         "StrAE, table 1",
         ("tied", "untied"),
         group="loss",
@@ -315,7 +327,7 @@ class Channels:
 
     channels: int = setting(
         10,
-        "rows of an embedding; composition sees one at a time",
+        "channels of an embedding; composition sees one at a time",
         "StrAE, section 2",
         low=1,
         high=100_000,
@@ -323,7 +335,7 @@ class Channels:
     )
     composition_init: str = setting(
         "uniform",
-        "start of composition: random, as in the released code, or a scaled sum",
+        "initialization of composition: random, as in the released code, or a scaled sum",
         choices=("uniform", "sum"),
         group="model",
     )

@@ -66,7 +66,7 @@ class Method(Contract):
 
     seed: int = setting(
         0,
-        "seed of parameters, order, dropout and draws",
+        "seed of initialization, order, dropout and sampling",
         low=-(2**63),
         high=2**63 - 1,
         group="common",
@@ -141,7 +141,7 @@ class PassSettings(Method):
 
     epochs: int = setting(1, "passes over the records", low=1, high=1_000_000, group="common")
     learning_rate: float = setting(
-        5e-5, "highest learning rate of AdamW", low=0.0, high=1.0, group="common"
+        5e-5, "peak learning rate of AdamW", low=0.0, high=1.0, group="common"
     )
 
 
@@ -149,19 +149,23 @@ class PassSettings(Method):
 class GradientSettings(PassSettings):
     """The settings of a training by gradient steps, one for each batch."""
 
-    batch_size: int = setting(32, "records in one step", low=1, high=1_000_000, group="common")
+    batch_size: int = setting(32, "records per step", low=1, high=1_000_000, group="common")
     warmup: float = setting(
-        0.1, "share of the steps in which the learning rate rises", low=0, high=1, group="schedule"
+        0.1,
+        "share of the steps in which the learning rate warms up",
+        low=0,
+        high=1,
+        group="schedule",
     )
     schedule: str = setting(
         "linear",
-        "the learning rate after the warm-up",
+        "learning rate after the warm-up",
         "",
         ("linear", "constant"),
         group="schedule",
     )
     max_grad_norm: float = setting(
-        1.0, "scale gradients down to this norm; 0: never", low=0.0, high=1e6, group="schedule"
+        1.0, "clip gradients to this norm; 0: never", low=0.0, high=1e6, group="schedule"
     )
     max_steps: int | None = setting(
         None,
@@ -173,8 +177,8 @@ class GradientSettings(PassSettings):
 
     validate: str | None = setting(
         None,
-        "held-out records, measured every 500 steps, or each epoch if that is sooner: the model "
-        "with the lowest loss on them is kept",
+        "held-out records, evaluated every 500 steps or each epoch, whichever is sooner; the "
+        "model with the lowest loss on them is kept",
         group="schedule",
     )
 
@@ -214,7 +218,7 @@ class RunOptions(ErrorOptions):
         None, "model folder to write", group="common", short="-o", later="models/METHOD"
     )
     overwrite: bool = setting(
-        False, "replace the model folder, and discard a stopped run", group="run", excludes="resume"
+        False, "replace the model folder and discard a stopped run", group="run", excludes="resume"
     )
     resume: bool = setting(False, "continue a stopped run", group="run")
     save_every: int = setting(
@@ -222,7 +226,11 @@ class RunOptions(ErrorOptions):
     )
     log_every: int = setting(10, "steps between log lines", low=1, high=10**12, group="run")
     log_format: str = setting(
-        "text", "json: a line per log step on stderr", "", ("text", "json"), group="run"
+        "text",
+        "log format on stderr; json writes a line per log step",
+        "",
+        ("text", "json"),
+        group="run",
     )
     log_file: str | None = setting(
         None,
@@ -232,14 +240,14 @@ class RunOptions(ErrorOptions):
     )
     nproc: int = setting(
         1,
-        "processes, or GPUs, that share each batch: the same result as with one, sooner; of "
-        "several machines: torchrun",
+        "processes or GPUs that share each batch; the result is the same; use torchrun for "
+        "several machines",
         low=1,
         high=1024,
         group="speed",
     )
     offline: bool = offline_setting()
-    quiet: bool = setting(False, "nothing on stderr but errors", group="run", short="-q")
+    quiet: bool = setting(False, "print only errors", group="run", short="-q")
 
     def __post_init__(self) -> None:
         check(self)

@@ -1,4 +1,4 @@
-"""What JavaScript and TypeScript share: leaves that are names, lexical rules, and definitions.
+"""JavaScript and TypeScript: their common name leaves, lexical rules, and definitions.
 
 Tests: tests/structure/code/test_languages.py.
 """
@@ -68,7 +68,7 @@ AROUND = frozenset(
 
 
 def functions(grammar: Grammar, field: str) -> tuple[str, ...]:
-    """The nodes that may be functions with a name; a field of a class is of that kind."""
+    """Return the nodes that may be named functions; `field` is the kind of a class's fields."""
     kinds = " ".join(f"({kind})" for kind in (*CLOSURES, *WRAPPED) if kind in grammar.kinds)
     return (
         *("function_declaration", "generator_function_declaration", "method_definition"),

@@ -26,7 +26,7 @@ BARE, CLASS = (b"", b""), (b"class A {", b"\n}")
 
 
 def line_feeds(data: bytes) -> bytes:
-    r"""The text with a line feed for each carriage return alone, which ends a line too.
+    r"""Return the text with a line feed for each carriage return alone, which ends a line too.
 
     >>> line_feeds(b"a\rb\r\nc")
     b'a\nb\r\nc'
@@ -35,7 +35,7 @@ def line_feeds(data: bytes) -> bytes:
 
 
 def parse(parser: tree_sitter.Parser, data: bytes, limit: float = LIMIT) -> tree_sitter.Tree:
-    """The tree of UTF-8 text; a text that takes longer than the limit raises."""
+    """Parse UTF-8 text. Errors: it takes longer than the limit."""
     data = line_feeds(data)
     if len(data) < SHORT:
         return parser.parse(data)
@@ -66,7 +66,7 @@ def _too_slow(limit: float) -> UserError:
 
 
 def blank_out(pattern: re.Pattern[bytes] | None, data: bytes) -> bytes:
-    """Text with spaces for what a pattern finds: each place stays, lines end where they did.
+    """Replace matches of a pattern by spaces, so that places and line ends stay.
 
     >>> blank_out(re.compile(rb"(?<=class )API"), b"class API A {")
     b'class     A {'
@@ -77,17 +77,17 @@ def blank_out(pattern: re.Pattern[bytes] | None, data: bytes) -> bytes:
 
 
 class Grammar:
-    """A language's grammar, as the `language()` of a grammar package gives it: where names are.
+    """Grammar of a language, as the `language()` of a grammar package gives it: where names are.
 
-    `take` are the kinds of leaves that are names, `skip` kinds of nodes that hold none, named or
-    literal; one that the grammar lacks is a bug. With types, `type_names` are taken too; without,
-    `types` are skipped: a kind, a kind under a parent (`annotation>identifier`), a field of one
-    (`parameter.type`). `never` are words that the grammar takes for names; `reserved` words are
-    left out where code does not parse. `member` is a pattern for the start of a class member: with
-    one, code that does not parse is read inside a class too. `lexical` tells where strings and
-    comments are in code that does not parse: nothing is taken there, whatever the tree says.
-    `blank` is what the grammar does not understand, such as macros: code that does not parse is
-    read without it.
+    `take` are the kinds of leaves that are names, `skip` kinds of nodes without names, named or
+    literal; a kind that the grammar lacks is a bug. With types, `type_names` are taken too;
+    without, `types` are skipped: a kind, a kind under a parent (`annotation>identifier`), a field
+    of one (`parameter.type`). `never` are words that the grammar mistakes for names; `reserved`
+    words are skipped in code that does not parse. `member` is a pattern for the start of a class
+    member: with one, code that does not parse is read inside a class too. `lexical` finds strings
+    and comments in code that does not parse: nothing is taken there, whatever the tree. `blank` is
+    text that the grammar does not understand, such as macros: code that does not parse is read
+    without it.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class Grammar:
         return set[int]().union(*(self.kinds[name] for name in names))
 
     def _actions(self, skip: Iterable[int], under: Iterable[int], take: Iterable[int]) -> list[int]:
-        """What to do with a node of a kind, at the kind's number."""
+        """Return the action at a node of each kind, by the kind's number."""
         kinds = range(self.language.node_kind_count)
         actions = [ENTER] * (ERROR + 1)
         # unnamed nodes have no parts
@@ -166,10 +166,10 @@ class Grammar:
         return spans
 
     def _parse(self, text: str, data: bytes) -> tuple[tree_sitter.Tree, int]:
-        """The tree of a text, and where the text starts in it.
+        """Return the tree of a text, and where the text starts in it.
 
-        The first reading without an error counts: as it is, or inside a class. What looks like
-        a class member is read inside a class first, so that clean code is parsed once. If both
+        The first reading without an error counts: as it is, or inside a class. A text that looks
+        like a class member is read inside a class first, so that clean code is parsed once. If both
         have errors, the one tried first counts.
         """
         if self.member is None:

@@ -1,4 +1,4 @@
-"""Languages: what a file of languages/ provides, code by its grammar, and languages by name."""
+"""Languages: the contract of a file of languages/, code by its grammar, and languages by name."""
 
 from __future__ import annotations
 
@@ -21,16 +21,15 @@ from structkit.structure.spans import Span
 
 @dataclass(frozen=True)
 class Language(Contract):
-    """A file of languages/: where the entities of a text are.
+    """Contract of a file of languages/: the entities of a text.
 
-    Its flags are those of `mask-entities`: types, tagger, profile. Code with a tree-sitter
-    grammar extends `CodeLanguage`, which gives the rest.
-    `aliases`, `implied_by`, `extensions`, `claims` and `interpreters` are literals, read without
-    an import.
+    Its flags are among `mask-entities`': types, tagger, profile. Code with a tree-sitter grammar
+    extends `CodeLanguage`, which provides the rest. `aliases`, `implied_by`, `extensions`, `claims`
+    and `interpreters` are literals, read without an import.
     """
 
     fields: ClassVar[tuple[str, ...]] = ("code",)
-    """Where the text is: in the first of these fields that a record has."""
+    """Fields of the text; the first one that a record has counts."""
 
     aliases: ClassVar[tuple[str, ...]] = ()
     """Its other names, in lower case."""
@@ -48,18 +47,18 @@ class Language(Contract):
     """The programs that the first line of such a file may name, after `#!`."""
 
     outline: ClassVar[Outline | None] = None
-    """What its trees call functions and classes, for `collect`; None: it has no trees."""
+    """Names of functions and classes in its trees, for `collect`; None: it has no trees."""
 
     @abstractmethod
     def entities(self, text: str, record: Record) -> list[Span]:
         """Every occurrence of an entity in a text of a record, in order, without overlaps."""
 
     def draw(self, names: Sequence[str], rng: Random) -> set[str] | None:
-        """The entities to mask, of all occurrences, where `profile` draws some; None: all."""
+        """Return the entities to mask, of all occurrences, if `profile` draws some; None: all."""
         return None
 
     def docstring(self, text: str) -> Span | None:
-        """The docstring inside a function's text, which `pair` takes as query and cuts out."""
+        """Return the docstring inside a function's text, which `pair` cuts out as the query."""
         return None
 
 
@@ -82,14 +81,14 @@ class CodeLanguage(Language):
 
 @dataclass(frozen=True)
 class ReleasedLanguage(CodeLanguage):
-    """A language that SANTA's released code masks: with `--profile official`, as it does.
+    """Language that SANTA's released code masks; `--profile official` masks as it does.
 
     Reproduced: Python's names by the tokenizer, all of them; elsewhere the leaves whose kind is
     exactly `identifier` (PHP: `name`, without reserved words), a string being one leaf; of these,
     occurrences are sampled, 0.5 in Java, Go and Ruby, 0.1 in JavaScript, and every occurrence of a
     sampled name is masked; in PHP names are drawn until half of all occurrences are covered; at
-    most 99 names. Products: proper nouns of the description, and words that are proper nouns in
-    the title.
+    most 99 names. Products: proper nouns of the description, and words that are proper nouns in the
+    title.
 
     Not reproduced, because they are bugs: everything after a comment is lost (Python: after the
     first `#`); sentinels are paired by position between two lists and shift; the text is made of
@@ -107,11 +106,11 @@ class ReleasedLanguage(CodeLanguage):
         return self.released_names(text) if self.profile == "official" else self.names(text)
 
     def released_names(self, text: str) -> list[Span]:
-        """Every occurrence of what the released code takes for a name."""
+        """Return every occurrence of a name in the released code's sense."""
         return _identifiers(self.grammar).leaves(text)
 
     def draw(self, names: Sequence[str], rng: Random) -> set[str] | None:
-        """The names of a sample of the occurrences."""
+        """Return the names of a sample of the occurrences."""
         if self.share == 1.0 or not names:
             return None
         return set(rng.sample(names, max(1, int(self.share * (len(names) - 1)))))
@@ -119,7 +118,7 @@ class ReleasedLanguage(CodeLanguage):
 
 @cache
 def _identifiers(grammar: Grammar) -> Grammar:
-    """The grammar that takes the leaves whose kind is exactly `identifier` or `name`."""
+    """Return the grammar that takes the leaves whose kind is exactly `identifier` or `name`."""
     return Grammar(
         grammar.pointer,
         take=grammar.kinds.keys() & {"identifier", "name"},
@@ -137,7 +136,9 @@ def language_named(
     profile: str = "paper",
     status: int = 2,
 ) -> Language:
-    """The language of that name or alias; one that does not take a flag raises with `status`."""
+    """Return the language with that name or alias. Errors, with `status`: a flag that it does not
+    take.
+    """
     flags = {"types": types, "tagger": tagger, "profile": profile}
     flags = {name: value for name, value in flags.items() if value and value != "paper"}
     name = canonical("language", name)
@@ -146,7 +147,7 @@ def language_named(
 
 
 def language_of(record: Record, given: str | None = None) -> Any:
-    """The language of a record: the one that is given, its own, or one that its fields imply.
+    """Return the language of a record: the given one, its own, or one that its fields imply.
 
     >>> language_of({"title": "Tea", "description": "Green tea."})
     'product'
@@ -158,7 +159,7 @@ def language_of(record: Record, given: str | None = None) -> Any:
 
 
 def check_spans(spans: list[Span], text: str, language: Language) -> list[Span]:
-    """The spans, if a language may give them for this text; a bug of its plugin raises."""
+    """Return the spans after checking them against the text; a bug of the plugin raises."""
     places = [*chain.from_iterable(spans)]
     ordered = places == sorted(places) and not any(map(eq, places[::2], places[1::2]))
     if spans and not (ordered and 0 <= places[0] and places[-1] <= len(text)):
@@ -169,7 +170,7 @@ def check_spans(spans: list[Span], text: str, language: Language) -> list[Span]:
 
 
 def without_docstring(code: str, record: Record) -> str:
-    """The code without the docstring of its function: a document must not contain its query."""
+    """Return the code without its function's docstring: a document must not contain its query."""
     name = record.get("language")
     if not isinstance(name, str):
         return code
@@ -186,7 +187,8 @@ def without_docstring(code: str, record: Record) -> str:
 
 
 def cut(text: str, span: Span) -> str:
-    r"""The text without a statement: its whole lines, or itself and the semicolon after it.
+    r"""Return the text without a statement: its whole lines, or itself and the semicolon after
+    it.
 
     >>> cut("def f():\n    'doc'\n    return 1", (13, 18))
     'def f():\n    return 1'

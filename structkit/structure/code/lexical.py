@@ -1,4 +1,4 @@
-"""Where strings and comments are, by a language's lexical rules alone: for code with errors."""
+"""Strings and comments by a language's lexical rules alone, for code with errors."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ FLAGS = re.DOTALL | re.MULTILINE
 
 @dataclass(frozen=True)
 class Form:
-    """One form of strings or comments; patterns are those of `re`, with DOTALL and MULTILINE.
+    """One form of strings or comments; patterns are for `re`, with DOTALL and MULTILINE.
 
     `{0}` in `end` and `nest` is the first group of `start`, as matched in the text; in `end` an
-    opening bracket becomes the closing one. A form without its end goes to the end of the text.
+    opening bracket becomes the closing one. A form without its end extends to the end of the text.
     """
 
     start: str
@@ -32,29 +32,29 @@ class Form:
 
 
 def quoted(sign: str, *, before: str = "", code: str = "", line: bool = True) -> Form:
-    """A string between two identical quotes, in which a backslash escapes the next character."""
+    """Return the form of a string between two equal quotes, in which a backslash escapes."""
     end = f"{sign}|(?=\\n)" if line else sign
     return Form(before + sign, end, code=code, line=line)
 
 
 def until_line(start: str, end: str = r"$", escape: str = NEVER) -> Form:
-    """A comment up to the end of its line."""
+    """Return the form of a comment up to the end of its line."""
     return Form(start, end, escape)
 
 
 def block(start: str = r"/\*", end: str = r"\*/", nest: str = "") -> Form:
-    """A comment with an end of its own."""
+    """Return the form of a comment with its own end."""
     return Form(start, end, escape=NEVER, nest=nest)
 
 
 def whole(pattern: str) -> Form:
-    """What one pattern describes from start to end."""
+    """Return the form of one pattern from start to end."""
     return Form(pattern, r"(?:)", escape=NEVER)
 
 
 @dataclass
 class _Open:
-    """A string that is being read: what may come next in it, and how much is to be closed."""
+    """String that is being read: its possible continuations, and the number of open ends."""
 
     form: Form
     next: re.Pattern[str]
@@ -64,7 +64,7 @@ class _Open:
 
 @dataclass(frozen=True)
 class Lexical:
-    """The forms of a language; `plain` are patterns of what looks like a start but is not."""
+    """Forms of a language; `plain` are patterns that look like a start but are not."""
 
     forms: tuple[Form, ...]
     plain: tuple[str, ...] = ()
@@ -114,7 +114,7 @@ class Lexical:
         return holes
 
     def _opened(self, match: re.Match[str]) -> _Open:
-        """The string that begins with a match."""
+        """Return the string that begins with a match."""
         name = match.lastgroup or ""
         form = self.forms[int(name.removeprefix("form"))]
         number = match.re.groupindex[name]
@@ -123,7 +123,7 @@ class Lexical:
 
     @staticmethod
     def _in_string(inside: _Open, kind: str, around: list[_Open]) -> tuple[_Open | None, bool]:
-        """The string that is read next, if any, and whether this one is closed."""
+        """Return the string that is read next, if any, and whether this one is closed."""
         if kind == "nest":
             inside.nested += 1
         elif kind == "code":
@@ -138,7 +138,7 @@ class Lexical:
 
     @staticmethod
     def _brace(sign: str, around: list[_Open]) -> _Open | None:
-        """The string that continues after a brace, if the brace closes its code."""
+        """Return the string that continues after a brace, if the brace closes its code."""
         if sign == "}" and not around[-1].braces:
             return around.pop()
         around[-1].braces += 1 if sign == "{" else -1
@@ -147,7 +147,7 @@ class Lexical:
 
 @lru_cache(1024)
 def _inside(form: Form, group: str) -> re.Pattern[str]:
-    """What may come next in a string of a form that began with a group."""
+    """Return the pattern of what may follow in a string of a form that began with a group."""
     end = form.end.replace("{0}", re.escape(MIRROR.get(group, group)))
     nest = form.nest.replace("{0}", re.escape(group)) if group in MIRROR or group == "" else ""
     parts = {"escape": form.escape, "code": form.code, "nest": nest, "end": end}
@@ -156,7 +156,7 @@ def _inside(form: Form, group: str) -> re.Pattern[str]:
 
 
 def c_lexical(*strings: Form) -> Lexical:
-    """The comments, directives and strings of C, with these strings added."""
+    """Return the comments, directives and strings of C, with these strings added."""
     before = r"(?:(?<!\w)(?:u8|[uUL]))?"
     return Lexical(
         (

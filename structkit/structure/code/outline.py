@@ -1,4 +1,4 @@
-"""The definitions of a program: its functions with their documentation, and what holds them."""
+"""Definitions of a program: its functions with their documentation, and their containers."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ Leading = tuple[list[tree_sitter.Node], tree_sitter.Node | None]
 
 @dataclass(frozen=True)
 class Definition:
-    """A function, or what holds functions: its place, its name, and what contains it.
+    """Function, or container of functions: its place, its name, and its own container.
 
-    `whole` is the node with what belongs to it: decorators, `export`; `start` is the first byte,
-    attributes included. Rows count from 0, `end_row` is the last one.
-    `owner` is the type of a method that is defined outside it.
+    `whole` is the node with its decorators or `export`; `start` is the first byte, attributes
+    included. Rows count from 0, `end_row` is the last one. `owner` is the type of a method that is
+    defined outside it.
     """
 
     node: tree_sitter.Node
@@ -69,7 +69,7 @@ class Definition:
 
     @property
     def outer(self) -> list[Definition]:
-        """What contains it, the outermost first."""
+        """Its containers, outermost first."""
         outer, parent = list[Definition](), self.parent
         while parent and len(outer) < DEEPEST:
             outer.append(parent)
@@ -78,13 +78,13 @@ class Definition:
 
     @property
     def scope(self) -> str:
-        """What contains it, in words: `class A, function f`."""
+        """Its containers, in words: `class A, function f`."""
         words = [each.label for each in self.outer]
         return ", ".join([*words, self.owner] if self.owner else words)
 
     @property
     def label(self) -> str:
-        """Its kind and name, as in the scope of what it contains."""
+        """Its kind and name, as in the scope of its contents."""
         return f"{self.kind} {self.owner}.{self.name}" if self.owner else f"{self.kind} {self.name}"
 
     @property
@@ -99,23 +99,23 @@ class Definition:
 
     @property
     def signature(self) -> int:
-        """The row on which it is named, after what leads to it."""
+        """Row of its name, after attributes and decorators."""
         return max(self.row, self.node.start_point.row)
 
     @property
     def path(self) -> str:
-        """Its name after those of all that contain it: `A.f`."""
+        """Its name after the names of its containers: `A.f`."""
         names = [part for each in (*self.outer, self) for part in (each.owner, each.name) if part]
         return ".".join(names)
 
 
 @dataclass(frozen=True)
 class DocComments:
-    """How a language documents a function: the rule of the language's own tool.
+    """Documentation of functions in a language, by the rule of the language's own tool.
 
-    Comments stand before the function and what leads to it, or `inside` finds a string in it.
-    `gap` is what may stand between: nothing; `blank` lines; or `any`thing that is no code. Of
-    block comments the last one counts, of lines the last run; with `every`, all of them.
+    Comments precede the function and its attributes, or `inside` finds a string in it. `gap` is
+    what may come between: nothing; `blank` lines; or `any`thing that is no code. Of block comments
+    the last one counts, of lines the last run; with `every`, all of them.
     """
 
     begin: str = ""  # a pattern: how such a comment begins
@@ -130,7 +130,9 @@ class DocComments:
     inside: Callable[[tree_sitter.Node], str] | None = None
 
     def of(self, definition: Definition) -> str:
-        """The documentation of a function, without comment markers; empty if there is none."""
+        """Return the documentation of a function, without comment markers; empty if there is
+        none.
+        """
         if self.inside:
             return self.inside(definition.node)
         (trivia, end), row = definition.leading, definition.whole.start_point.row
@@ -147,7 +149,7 @@ class DocComments:
         return comment_text(re.sub(self.hidden, "", text) if self.hidden else text, xml=self.xml)
 
     def leading(self, node: tree_sitter.Node) -> Leading:
-        """The comments and attributes before a node."""
+        """Return the comments and attributes before a node."""
         trivia: list[tree_sitter.Node] = []
         for other in _before(node):
             if not (_is_comment(other) or other.type in LEADS or other.type in self.between):
@@ -160,9 +162,9 @@ class DocComments:
         return trivia, None
 
     def first(self, leading: list[tree_sitter.Node], node: tree_sitter.Node) -> tree_sitter.Node:
-        """The node with which the code of a definition begins: an attribute, or itself.
+        """Return the node with which the code of a definition begins: an attribute, or itself.
 
-        Where attributes and documentation mix, those after the documentation are part of it.
+        If attributes and documentation mix, attributes after the documentation are part of it.
         """
         for each in leading:
             begin = self.begin if _is_comment(each) else self.attribute
@@ -172,7 +174,7 @@ class DocComments:
         return node
 
     def _chosen(self, trivia: list[tree_sitter.Node], row: int) -> Iterator[str]:
-        """The texts of those that document what begins on a row, the nearest first."""
+        """Yield the texts of comments that document what begins on a row, nearest first."""
         found = False
         for other in trivia:
             if last_row(other) + 1 < row and (not self.gap or found and self.gap == "blank"):
@@ -200,7 +202,7 @@ class DocComments:
     def _overload(
         self, end: tree_sitter.Node | None, node: tree_sitter.Node
     ) -> tree_sitter.Node | None:
-        """The signature of the same function that ends there."""
+        """Return the signature of the same function that ends there."""
         whole = end.prev_sibling if end and end.type == ";" else end
         inner = whole.named_children[-1] if whole and whole.type == "export_statement" else whole
         if inner is None or inner.type not in self.overloads:
@@ -211,9 +213,9 @@ class DocComments:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Code as its grammar reads it, in which everything has its place.
+    """Code as its grammar reads it, with every character in its place.
 
-    `names` are those of functions that a macro defines, each at its place in `data`.
+    `names` are names of functions that a macro defines, each at its place in `data`.
     """
 
     data: bytes
@@ -222,7 +224,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Outline:
-    """What a language's trees call its definitions; each language's file declares one.
+    """Definitions in a language's trees; each language's file declares one.
 
     `functions` and `scopes` are nodes as in a query of tree-sitter, without their parentheses.
     """
@@ -244,7 +246,7 @@ class Outline:
     members: frozenset[str] = frozenset()
 
     def parse(self, text: str, data: bytes) -> Program:
-        """The program in a text, whose bytes are `data`."""
+        """Parse a text, whose bytes are `data`."""
         second = self.other is not None and re.search(self.other[0], text) is not None
         grammar = self.other[1] if self.other and second else self.grammar
         plain = line_feeds(data)
@@ -287,7 +289,7 @@ class Program:
         return definitions
 
     def doc_comment(self, definition: Definition) -> str:
-        """The documentation of a function; empty if there is none."""
+        """Return the documentation of a function; empty if there is none."""
         return self.outline.comments.of(definition)
 
     def _nodes(self) -> list[tuple[tree_sitter.Node, bool]]:
@@ -298,7 +300,7 @@ class Program:
         return sorted(nodes, key=lambda pair: (pair[0].start_byte, -pair[0].end_byte, pair[1]))
 
     def _name(self, node: tree_sitter.Node, is_function: bool) -> tuple[str, str]:
-        """The type that a method is defined for outside it, if any, and the name."""
+        """Return the type that a method is defined for outside it, if any, and the name."""
         field = self.outline.names.get(node.type, "name")
         named = node.child_by_field_name(field) or _child(node, field)
         while named is not None and named.type.endswith("_declarator"):
@@ -338,7 +340,7 @@ class Program:
         return " ".join(text.split())[:LONGEST]
 
     def _follows_text(self, place: int) -> bool:
-        """Whether the line before that of a place has some: siblings take long to look up."""
+        """Return whether the line before a place has text; looking up siblings takes long."""
         end = max(self.data.rfind(b"\n", 0, place), 0)
         return bool(self.data[self.data.rfind(b"\n", 0, end) + 1 : end].strip())
 
@@ -392,13 +394,13 @@ def _leads(node: tree_sitter.Node) -> bool:
 
 
 def last_row(node: tree_sitter.Node) -> int:
-    """The last line of a node; one that ends with the line is not on the next one."""
+    """Return the last line of a node; one that ends with the line is not on the next one."""
     end = node.end_point
     return end.row - (end.column == 0 and end.row > node.start_point.row)
 
 
 def owner_and_name(text: str) -> tuple[str, str]:
-    """The type in front of a method's name, and the name.
+    """Return the type in front of a method's name, and the name.
 
     >>> owner_and_name("Foo::bar"), owner_and_name("Foo.prototype.bar"), owner_and_name("bar")
     (('Foo', 'bar'), ('Foo', 'bar'), ('', 'bar'))
@@ -438,7 +440,9 @@ def _end_of_name(node: tree_sitter.Node) -> int:
 
 
 def _before(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    """What stands before a node, the nearest first; before its parent, if that begins with it."""
+    """Yield the nodes before a node, nearest first, then those before a parent that begins with
+    it.
+    """
     while parent := node.parent:
         other = node.prev_sibling
         if other is None or _begins(other, parent):
@@ -459,13 +463,13 @@ def _is_comment(node: tree_sitter.Node) -> bool:
 
 
 def _text(node: tree_sitter.Node) -> str:
-    """The text of a node; a line ends with a line feed."""
+    """Return the text of a node, with line feeds."""
     text = (node.text or b"").decode("utf-8", "replace")
     return text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
 
 
 def comment_text(comment: str, *, xml: bool = False) -> str:
-    r"""The text of a comment without its markers.
+    r"""Return the text of a comment without its markers.
 
     >>> comment_text("/**\n * Adds.\n * @param x one\n */")
     'Adds.\n@param x one'

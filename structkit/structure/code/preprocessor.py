@@ -1,8 +1,9 @@
-"""C and C++ as their compiler reads them: without macros, and with one branch of each conditional.
+"""C and C++ as their compiler reads them: without macros, and with one branch of each
+conditional.
 
-A grammar does not know what a macro stands for. It takes `Q_OBJECT` before `public:` for a type,
-and loses a function that opens in `#if` and in `#else`. What stands in the way is blanked by its
-position alone: every other character stays at its place, and so do the lines.
+A grammar does not know the meaning of a macro. It mistakes `Q_OBJECT` before `public:` for a type,
+and loses a function that opens in `#if` and in `#else`. Such macros are blanked by their position
+alone: every other character and line stays at its place.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ DEAD = re.compile(rb"[\s(]*(?:0|false|FALSE)\b[\s)]*\Z")
 
 
 def _nested(opening: bytes, closing: bytes, other: bytes) -> bytes:
-    """A pattern of brackets that hold others of their kind, six deep."""
+    """Return a pattern of brackets that nest six deep."""
     inside = other
     for _ in range(6):
         inside = rb"%b(?:%b%b%b%b)*+" % (other, opening, inside, closing, other)
@@ -136,7 +137,7 @@ def _put(data: bytearray, edit: Edit) -> None:
 
 
 def _before(code: bytes, at: int) -> bytes:
-    """The word or sign before a place; empty at the start."""
+    """Return the word or sign before a place; empty at the start."""
     length = 64
     while True:
         some = code[max(0, at - length) : at].rstrip()
@@ -148,7 +149,7 @@ def _before(code: bytes, at: int) -> bytes:
 
 
 def _macros(code: bytes) -> Iterator[Edit]:
-    """What to put in place of each macro that stands where the language has nothing."""
+    """Yield the replacement of each macro at a place where the language has nothing."""
     last, before = 0, b""
     reader = _Reader(code)
     for match in MACRO.finditer(code):
@@ -167,14 +168,14 @@ def _macros(code: bytes) -> Iterator[Edit]:
 
 
 class _Reader:
-    """Which macros stand where neither C nor C++ has a name, by what is before and after them."""
+    """Finder of macros where neither C nor C++ has a name, by the text before and after them."""
 
     def __init__(self, code: bytes) -> None:
         self.code = code
         self._classes: set[bytes] | None = None
 
     def instead(self, macro: re.Match[bytes], end: int, before: bytes) -> bytes | None:
-        """What to write in place of a macro: nothing, a type, a function; None: it stays."""
+        """Return the replacement of a macro: nothing, a type, a function; None: it stays."""
         code = self.code
         following = NEXT.match(code, end)
         after = following[1] if following else b""
@@ -212,7 +213,7 @@ class _Reader:
         return None
 
     def _ends_a_head(self, after: bytes, end: int, last: Container[bytes] = AFTER_FUNCTION) -> bool:
-        """Whether what follows comes after parameters; more macros may be between."""
+        """Return whether the next text follows parameters; more macros may be between."""
         for _ in range(8):
             if after and after in last:
                 return True
@@ -234,12 +235,12 @@ class _Reader:
         return re.search(rb"[^=!<>]=[^=]|\b(?:return|case|if|while)\b|\?", some) is not None
 
     def _function(self, macro: re.Match[bytes]) -> bytes | None:
-        """A function of its own in place of a macro with a body, unless it is a constructor."""
+        """Return a function in place of a macro with a body, unless it is a constructor."""
         name = macro[0]
         return None if name in self.classes else b"T ".ljust(len(name), b"f") + b"("
 
     def _named_by_arguments(self, macro: re.Match[bytes], end: int, typed: bool) -> bytes | None:
-        """A function's name in place of `MACRO(name)`, if parameters and a body follow."""
+        """Return a function's name in place of `MACRO(name)`, if parameters and a body follow."""
         parameters = ARGUMENTS.match(self.code, end)
         following = NEXT.match(self.code, parameters.end()) if parameters else None
         if not parameters or not following:
@@ -260,7 +261,7 @@ class _Reader:
     def _before_word(
         self, after: bytes, end: int, has_arguments: bool, begins: bool, typed: bool
     ) -> bytes | None:
-        """Of several words in a row the last is a name and one a type: what is more is a macro."""
+        """Blank macros in a row of words: the last word is a name, and one is a type."""
         if after == b"operator":
             following = NEXT.match(self.code, self.code.find(after, end) + len(after))
             conversion = following is not None and following[1][:1].isalpha()
@@ -287,7 +288,9 @@ class _Reader:
         return None
 
     def _after_name(self, at: int) -> tuple[bytes, int]:
-        """The sign after a name with its template's arguments, and its place; `word`: a name."""
+        """Return the sign after a name with its template's arguments, and its place; `word`: a
+        name.
+        """
         pointer = False
         for _ in range(3):
             name = NAME.match(self.code, at)
@@ -334,7 +337,7 @@ def _is_name(word: bytes) -> bool:
 
 
 def defined_name(macro: bytes, arguments: bytes) -> tuple[str, str]:
-    """The suite, if any, and the name of what a macro with such arguments and a body defines.
+    """Return the suite, if any, and the name that a macro with arguments and a body defines.
 
     >>> defined_name(b"TEST_F", b"Suite, Name"), defined_name(b"UNUSED", b"static int f(int x)")
     (('Suite', 'Name'), ('', 'f'))
@@ -355,7 +358,7 @@ def defined_name(macro: bytes, arguments: bytes) -> tuple[str, str]:
 
 @dataclass
 class _Conditional:
-    """A conditional that is being read: its directives, and what is wrong with its branches."""
+    """Conditional that is being read: its directives, and the faults of its branches."""
 
     before: bytes  # the sign before it
     directives: list[re.Match[bytes]] = field(default_factory=list)
@@ -410,7 +413,7 @@ class _Conditional:
         return 1 if self.dead and len(self.nets) > 1 else 0
 
     def unread(self) -> Iterator[tuple[int, int]]:
-        """What is not read: a dead branch; if the branches are not whole, all but one."""
+        """Yield the parts to skip: a dead branch; if the branches are not whole, all but one."""
         for index, directive in enumerate(self.directives):
             if not self.whole:
                 yield directive.span()
@@ -424,7 +427,9 @@ NO_BRACES = bytes(sign for sign in range(256) if sign not in b"{}")
 
 
 def _dropped(code: bytes, directives: list[re.Match[bytes]]) -> Iterator[tuple[int, int]]:
-    """The directives and branches that a grammar cannot read: `code` is without directives."""
+    """Yield the directives and branches that a grammar cannot read: `code` is without
+    directives.
+    """
     open_: list[_Conditional] = []
     ended: list[_Conditional] = []
     at, last, fresh = 0, b"", False

@@ -22,7 +22,7 @@ Element = tuple[int, int]
 
 
 def tokens_of(tagged: str) -> list[str]:
-    """The tags and texts of a tagged text.
+    """Return the tags and texts of a tagged text.
 
     >>> tokens_of("<p>a <b>c</b></p>")
     ['<p>', 'a ', '<b>', 'c', '</b>', '</p>']
@@ -38,7 +38,7 @@ def tokens_of(tagged: str) -> list[str]:
 
 
 def untag(tagged: str) -> str:
-    """The text of a tagged text: a block tag becomes a space, an inline tag nothing.
+    """Return the text of a tagged text: a block tag becomes a space, an inline tag nothing.
 
     >>> untag("<h1>A &amp; B</h1><p>w<b>or</b>d</p>")
     'A & B word'
@@ -53,14 +53,14 @@ def untag(tagged: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """The text with `&lt;`, `&gt;` and `&amp;` decoded once."""
+    """Return the text with `&lt;`, `&gt;` and `&amp;` decoded once."""
     if "&" not in text:
         return text
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
 def count(elements: int, ratio: float) -> int:
-    """How many elements a share is: rounded, at least one.
+    """Return the number of elements of a share: rounded, at least one.
 
     >>> [count(elements, 0.1) for elements in (0, 1, 14, 15, 100)]
     [0, 1, 1, 2, 10]
@@ -76,7 +76,8 @@ def mask(
     *,
     content: bool = False,
 ) -> str:
-    """The tokens joined, without the two tags of a share of the elements, or without all of them.
+    """Return the tokens joined, without the two tags of a share of the elements, or without their
+    content too.
 
     A block tag leaves a space where words would be glued otherwise. Source: SEAL, section 3.3.
     """
@@ -88,7 +89,7 @@ def mask(
 
 
 def _without(tokens: Sequence[str], removed: Sequence[int]) -> list[str]:
-    """The tokens without some tags."""
+    """Return the tokens without some tags."""
     result = list(tokens)
     gone = set(removed)
     before = last = -1  # `before` is the last token before that is not empty
@@ -134,7 +135,7 @@ class Entry(NamedTuple):
 
 
 def outline(tagged: str, masked: str = "") -> list[Entry]:
-    """The elements and texts of a document in order, without closing tags.
+    """Return the elements and texts of a document in order, without closing tags.
 
     An element is masked if its two tags are missing in `masked`, which has the same text.
 
@@ -161,7 +162,9 @@ def outline(tagged: str, masked: str = "") -> list[Entry]:
 
 
 def _starts(tokens: Sequence[str]) -> dict[int, tuple[str, int]]:
-    """The start tags by their numbers: each tag, and how much text is before it, without blanks."""
+    """Return the start tags by their numbers: each tag, and the length of text before it, without
+    blanks.
+    """
     starts: dict[int, tuple[str, int]] = {}
     characters = 0
     for number, token in enumerate(tokens):

@@ -31,7 +31,7 @@ LARGE = 20_000  # characters: deeply nested YAML takes quadratic time
 
 @dataclass(frozen=True)
 class FrontMatter:
-    """What precedes a document: its title, empty if it has none; where it ends; its lines."""
+    """Front matter of a document: its title, empty if it has none; its end; its lines."""
 
     title: str
     end: int
@@ -39,7 +39,7 @@ class FrontMatter:
 
     @classmethod
     def of(cls, text: str) -> FrontMatter | None:
-        r"""The front matter of a text in Markdown; other text between lines is no front matter.
+        r"""Return the front matter of a text in Markdown; other text between lines is none.
 
         >>> FrontMatter.of("---\ntitle: 'Tea: hot'  # draft\n---\nText")
         FrontMatter(title='Tea: hot', end=35, lines=3)
@@ -51,7 +51,7 @@ class FrontMatter:
 
 
 def _yaml_title(text: str) -> str | None:
-    """The title in YAML; None if the text is no mapping."""
+    """Return the title in YAML; None if the text is no mapping."""
     import yaml  # 15 ms, and most texts have no front matter
 
     depth, key, title = 0, None, ""
@@ -78,7 +78,7 @@ def _yaml_title(text: str) -> str | None:
 
 
 def _toml_title(text: str) -> str:
-    """The title in TOML."""
+    """Return the title in TOML."""
     try:
         title = tomllib.loads(text).get("title", "")
     except (tomllib.TOMLDecodeError, RecursionError):
@@ -107,7 +107,7 @@ def _parser() -> MarkdownIt:
 
 
 def from_markdown(text: str) -> str:
-    r"""The HTML of a text in Markdown; HTML in it stays.
+    r"""Return the HTML of a text in Markdown; HTML in it stays.
 
     >>> from_markdown("# Tea & *milk*")
     '<h1>Tea &amp; <em>milk</em></h1>\n'
@@ -117,7 +117,7 @@ def from_markdown(text: str) -> str:
 
 
 def tokens(text: str) -> list[Token]:
-    r"""The blocks of a text in Markdown below its front matter, each with its lines.
+    r"""Return the blocks of a text in Markdown below its front matter, each with its lines.
 
     >>> [(token.type, token.map) for token in tokens("a\n\n# b") if token.map][0]
     ('paragraph_open', [0, 1])

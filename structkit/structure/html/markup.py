@@ -56,7 +56,7 @@ CAPITAL = re.compile("</[A-Z]")
 
 
 class Tag(NamedTuple):
-    """One piece of markup; `name` is `p`, `/p`, or nothing for a comment or a script's content."""
+    """Tag, comment or script content; `name` is `p`, `/p`, or empty if it is no tag."""
 
     name: str
     start: int
@@ -64,10 +64,10 @@ class Tag(NamedTuple):
 
 
 def visible_text(text: str) -> str:
-    """The text with every character of its markup made a space: all the rest stays where it is.
+    """Replace every character of a text's markup by a space, so that the rest keeps its place.
 
     Markup is tags, comments, the content of scripts and styles, and character references; a
-    reference to a letter becomes underscores, so that its word is not taken for a shorter one.
+    reference to a letter becomes underscores, so that its word is not mistaken for a shorter one.
 
     >>> visible_text('<a href="x">caf&eacute;</a> &amp; bar')
     '            caf________           bar'
@@ -108,11 +108,12 @@ def content(text: str, name: str) -> Span | None:
 
 
 def tags(text: str, *, closing: bool = False) -> Iterator[Tag]:
-    """Every tag, comment and declaration, as a browser's tokenizer tells them from text.
+    """Yield every tag, comment and declaration, as a browser's tokenizer separates them from
+    text.
 
-    Source: the HTML standard, section 13.2.5. A tag that never ends takes the rest of the text.
-    The content of `<template>`, which is no part of the document, is one nameless piece, as that of
-    `<script>` is. With `closing`, `<script/>` has no content, as libxml2 and XHTML read it.
+    Source: the HTML standard, section 13.2.5. A tag that never ends takes the rest of the text. The
+    content of `<template>`, which is no part of the document, is one nameless tag, like the content
+    of `<script>`. With `closing`, `<script/>` has no content, as libxml2 and XHTML read it.
 
     >>> [tag.name for tag in tags("1 < 2 <b title='>'>x</b><!-- <i> --><script>'<p>'</script>")]
     ['b', '/b', '', 'script', '', '/script']
@@ -140,7 +141,7 @@ def tags(text: str, *, closing: bool = False) -> Iterator[Tag]:
 
 
 def repair(html: str) -> str:
-    """The text changed so that libxml2 reads it as the HTML standard says.
+    """Change the text so that libxml2 reads it as the HTML standard says.
 
     Line ends become one character, null characters go. The tag of a block separates words also
     where libxml2 drops it. CDATA sections in SVG and MathML become text.
@@ -164,7 +165,7 @@ def _joint(tag: re.Match[str]) -> str:
 
 
 def _repaired(html: str) -> Iterator[str]:
-    """The pieces of a text, with repaired tags, and without what is no part of the document."""
+    """Yield a text in parts, with repaired tags, and without what is no part of the document."""
     at = 0
     heading = before = ""  # the heading that is open, the tag before
     for tag in tags(html):
@@ -189,7 +190,7 @@ def _repaired(html: str) -> Iterator[str]:
 
 
 def _without_sections(html: str) -> str:
-    """The text with its CDATA sections in SVG and MathML as text."""
+    """Return the text with its CDATA sections in SVG and MathML as text."""
     parts = []
     at = depth = 0
     for tag in tags(html):
@@ -208,7 +209,7 @@ def _without_sections(html: str) -> str:
 
 
 def escape(text: str) -> str:
-    """The text with references for the three characters that mean markup.
+    """Return the text with references for the three characters of markup.
 
     >>> escape("1 < 2 &amp; 3 > 2")
     '1 &lt; 2 &amp;amp; 3 &gt; 2'

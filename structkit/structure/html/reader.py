@@ -1,7 +1,7 @@
 """HTML to variants: structure tags without attributes, text alone, elements to mask.
 
-The events of a parser, texts and tags that matter, become a document in one pass. No tree is built:
-libxml2's are at most 2,048 deep, and what is deeper is dropped.
+The events of a parser, relevant texts and tags, become a document in one pass. No tree is built:
+libxml2's are at most 2,048 deep and lose deeper nodes.
 """
 
 from __future__ import annotations
@@ -93,12 +93,12 @@ class Reader:
         self._parser = etree.HTMLParser(target=self._target, huge_tree=True, encoding="utf-8")
 
     def read(self, html: str) -> Document:
-        """The document in a text, whatever encoding it declares."""
+        """Read the document in a text, whatever encoding it declares."""
         builder = self._build(html)
         return Document(builder.tokens, builder.elements, "".join(builder.texts)[1:])
 
     def texts(self, html: str, cuts: Sequence[int]) -> list[str]:
-        """The text of a document in parts, which are cut in front of tags of blocks, or behind.
+        """Return the text of a document in parts, cut before or after tags of blocks.
 
         `cuts` are in order. A part is empty if its tag is no tag to the parser, or is not shown.
 
@@ -124,7 +124,7 @@ class Reader:
 
 
 class _Target:
-    """Takes what the parser of lxml calls; functions in a closure are its fastest way to Python."""
+    """Target of lxml's parser; functions in a closure are its fastest way to Python."""
 
     def __init__(
         self,
@@ -151,14 +151,14 @@ class _Target:
 
 
 def parse(html: str, parser: Any) -> Any:
-    """What a parser's target makes of a text, whatever the text declares to be encoded in."""
+    """Return the result of a parser's target for a text, whatever encoding the text declares."""
     # UTF-8 cannot hold half of a surrogate pair
     return etree.fromstring(HEAD + repair(html).encode("utf-8", "replace"), parser)
 
 
 @cache
 def closed_by(names: tuple[str, ...]) -> dict[str, frozenset[str]]:
-    """For each tag, those of the others that its start tag ends.
+    """Return for each tag the others that its start tag ends.
 
     Written text obeys these rules, so that it is read as it was written. The parser itself is
     asked, because its versions differ.
@@ -174,7 +174,7 @@ def closed_by(names: tuple[str, ...]) -> dict[str, frozenset[str]]:
 
 @cache
 def left_open() -> dict[str, frozenset[str]]:
-    """For each tag, what its start tag ends in the standard, and the parser leaves open.
+    """Return for each tag what its start tag ends in the standard, and the parser leaves open.
 
     >>> left_open()["section"]
     frozenset({'p'})
@@ -187,7 +187,7 @@ def left_open() -> dict[str, frozenset[str]]:
 
 
 def _closed(of: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """The pairs of tags of which the second ends the first."""
+    """Yield the pairs of tags of which the second ends the first."""
     pairs = dict.fromkeys(of)
     text = "".join(f"<{a}><{b}>{a} {b}</{b}></{a}>" for a, b in pairs)
     parser = etree.HTMLParser(huge_tree=True, encoding="utf-8")
@@ -198,10 +198,10 @@ def _closed(of: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 class Builder:
-    """Takes the events of one document.
+    """Builder of a document from its events.
 
-    `tokens` are its tags and texts, `elements` the places among them of elements with text of their
-    own, `texts` the pieces of its plain text, each after a space, if one separates it.
+    `tokens` are its tags and texts, `elements` the places among them of elements with their own
+    text, `texts` the parts of its plain text, each after a space, if one separates it.
     """
 
     def __init__(self) -> None:
@@ -303,7 +303,9 @@ class Builder:
         return []
 
     def _write_space(self) -> None:
-        """Write what separates a text from the last one, where no block's tag does."""
+        """Write the separator between a text and the last one, unless a block's tag separates
+        them.
+        """
         if self.pre:
             self.tokens.append(self.space)
         elif not self.fresh:
@@ -330,7 +332,7 @@ class Builder:
             self.space = " "
 
     def _close_outer(self) -> bool:
-        """Close what the pending tags end; returns whether one of these is a block's.
+        """Close what the pending tags end, and return whether a block's tag is among it.
 
         They end an element only now if the kept tags between them turned out to be empty.
         """
@@ -381,7 +383,7 @@ class Builder:
         self.pre -= kind.name == "pre"
 
     def _end_open(self, kind: Kind) -> None:
-        """End what is open that a start tag ends, and the parser leaves open."""
+        """End open tags that a start tag ends, and the parser leaves open."""
         while (inner := self.pending[-1][1] if self.pending else self.stack[-1][0]) is not None:
             if inner.name not in kind.ends:
                 return

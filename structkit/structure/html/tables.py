@@ -1,4 +1,4 @@
-"""Tables: what each row says, with the labels of its columns."""
+"""Tables: the text of each row, with the labels of its columns."""
 
 from __future__ import annotations
 
@@ -47,10 +47,11 @@ class Table(NamedTuple):
     rows: list[Row]
 
     def texts(self) -> Iterator[tuple[int, str]]:
-        """The number of each row with data, from 1, and its cells, each after its column's label.
+        """Yield the number of each row with data, from 1, and its cells, each after its column's
+        label.
 
-        The first rows of headers label the columns; a header of all columns is part of the
-        caption. A cell of several rows is in the text of each.
+        The first rows of headers label the columns; a header of all columns is part of the caption.
+        A cell of several rows is in the text of each.
 
         >>> year = Cell("Year", header=True), Cell("Winner", header=True)
         >>> rows = year, (Cell("1999", rows=2), Cell("Ann")), (Cell("Bo"),)
@@ -95,7 +96,7 @@ def _labelled(label: str, text: str) -> str:
 
 
 def _grid(rows: Sequence[Row]) -> Iterator[list[tuple[int, Cell]]]:
-    """The cells of each row, with the columns that they begin in, those from rows above too."""
+    """Yield the cells of each row, with the columns that they begin in, also from rows above."""
     hanging: dict[int, Cell] = {}
     for row in rows:
         placed = dict(hanging)
@@ -115,7 +116,7 @@ def _grid(rows: Sequence[Row]) -> Iterator[list[tuple[int, Cell]]]:
 
 
 def _brief(text: str) -> str:
-    """The words of a text that are within the bound."""
+    """Return the words of a text that fit the bound."""
     return text if len(text) <= REPEATED else text[:REPEATED].rpartition(" ")[0] or text[:REPEATED]
 
 
@@ -124,7 +125,7 @@ def _columns(column: int, cell: Cell) -> range:
 
 
 def tables(html: str) -> list[Table]:
-    """The tables of a document, in its order; one in a cell of another is not in that one's text.
+    """Return the tables of a document, in its order; the text of a table excludes nested tables.
 
     >>> page = "<table><caption>Teas<tr><th>Name<th>Cups<tr><td>Oolong<td>2</table>"
     >>> [table] = tables(page)
@@ -173,7 +174,7 @@ def tables(html: str) -> list[Table]:
 
 
 def _without(html: str, start: int, end: int, holes: list[tuple[int, int]]) -> str:
-    """A part of a text without some parts of it, which are in order."""
+    """Return a part of a text without some parts of it, which are in order."""
     starts, ends = [start, *(hole[1] for hole in holes)], [*(hole[0] for hole in holes), end]
     return " ".join(html[a:b] for a, b in zip(starts, ends, strict=True))
 

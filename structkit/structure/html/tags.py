@@ -1,4 +1,4 @@
-"""What the tags of HTML are: which separate words, which hide their text, which are structure.
+"""Tags of HTML: which separate words, which hide their text, which are structure.
 
 Tests: tests/structure/html/test_html_laws.py.
 """
@@ -74,7 +74,7 @@ SETS = {
 
 
 def tag_names(names: str) -> tuple[str, ...]:
-    """The tags that a list names, which may also name sets: `structure`, `phrases`, `all`.
+    """Return the tags in a list, which may also name sets: `structure`, `phrases`, `all`.
 
     >>> tag_names("h1, P")
     ('h1', 'p')

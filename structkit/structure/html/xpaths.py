@@ -1,6 +1,6 @@
 """HTML by element: the XPath and the characters of each paragraph, list item, table row.
 
-lxml tells what a parser makes of a document, but not where: a comment in front of every tag does,
+lxml gives the elements of a document, but not their places: a comment in front of every tag does,
 and changes nothing else.
 """
 
@@ -34,11 +34,12 @@ class Excerpt(NamedTuple):
 
 
 def parts(html: str) -> list[Excerpt]:
-    """The parts of a document, in its order: all of its visible text, each word in one of them.
+    """Return the parts of a document, in its order: all of its visible text, each word in one of
+    them.
 
-    A part is a block (paragraph, heading, cell …) with all tags inside of it, where no other block
-    is among these; a list item, table row, figure or definition of at most 1,000 characters; and
-    text between blocks, as a part of the element that holds it. XPaths are those of lxml's tree.
+    A part is a block (paragraph, heading, cell …) with all tags inside it, if no other block is
+    among these; a list item, table row, figure or definition of at most 1,000 characters; and text
+    between blocks, as a part of the element that holds it. XPaths are as in lxml's tree.
 
     >>> html = "<h1>Tea</h1><ul><li><p>green</p><p>hot</p></ul>so <b>much</b><p>for tea"
     >>> for part in parts(html):
@@ -52,7 +53,7 @@ def parts(html: str) -> list[Excerpt]:
 
 
 def walk(html: str) -> Walk:
-    """The elements of a document, and the places of its blocks, both in its order."""
+    """Return the elements of a document, and the places of its blocks, both in its order."""
     html = html.replace("\0", " ")  # it would end the text
     in_order = list(tags(html, closing=True))
     pieces, at = [], 0
@@ -71,7 +72,7 @@ def walk(html: str) -> Walk:
 
 
 class _Element(NamedTuple):
-    """An element: its parent, its place among those of its name and among all, its children."""
+    """Element: its parent, its place among siblings of its name and among all, its children."""
 
     name: str
     parent: int
@@ -96,7 +97,7 @@ class _Block:
 
 
 class Walk:
-    """Takes what lxml's parser calls: `elements`, each after its parent, and `blocks`."""
+    """Target of lxml's parser: `elements`, each after its parent, and `blocks`."""
 
     def __init__(self, html: str, tags: list[Tag]) -> None:
         self.html = html
@@ -115,7 +116,7 @@ class Walk:
             self._see(int(text[1:]))
 
     def _see(self, number: int) -> None:
-        """The parser has come to a tag."""
+        """Move on to a tag that the parser has reached."""
         number = min(number, len(self.tags) - 1)
         if number > self.number:
             self.tag, self.number, self.fresh = self.tags[number], number, True
@@ -182,7 +183,7 @@ class Walk:
         return self
 
     def xpath(self, element: int) -> str:
-        """The path from the document, as lxml's `getpath` writes it."""
+        """Return the path from the document, as lxml's `getpath` writes it."""
         steps = []
         while element:
             name, parent, place, among, _ = self.elements[element]
@@ -197,7 +198,7 @@ class Walk:
 
 
 def _choose(walked: Walk) -> list[Excerpt]:
-    """The parts, top down: a block as a whole, or what is in it."""
+    """Return the parts, top down: a block as a whole, or its contents."""
     parts: list[Excerpt] = []
     waiting: list[tuple[int, int | tuple[int, int]]] = [(0, 0)]
     while waiting:

@@ -28,7 +28,7 @@ SIGNS = str.maketrans(ESCAPES)
 
 
 def read(text: str) -> Tree:
-    """The one tree in a text.
+    """Return the one tree in a text.
 
     >>> tree = read("(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)))")
     >>> tree.words, tree.labels, tree.spans().tolist()[:2]
@@ -92,7 +92,7 @@ def read_all(text: str) -> Iterator[Tree]:
 
 
 def unescaped(word: str) -> str:
-    """A word as it is in the text, with the escapes of brackets decoded.
+    """Return a word as in the text, with the escapes of brackets decoded.
 
     >>> unescaped("f-LRB-x-RRB-")
     'f(x)'
@@ -104,7 +104,8 @@ def unescaped(word: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """A word or a label for brackets, the inverse of `unescaped`. Errors: it holds a space.
+    """Return a word or a label for brackets, the inverse of `unescaped`. Errors: it holds a
+    space.
 
     >>> escaped("f(x)")
     'f-LRB-x-RRB-'
@@ -119,7 +120,7 @@ def escaped(text: str) -> str:
 
 
 def write(tree: Tree) -> str:
-    """A tree in brackets on one line; a node without a label is an X, spaces in labels are a `_`.
+    """Return a tree in brackets on one line; a missing label is X, spaces in labels are `_`.
 
     >>> write(from_spans(["f(x)", "is", "one"], [(1, 3)]))
     '(X (X f-LRB-x-RRB-) (X (X is) (X one)))'
@@ -143,9 +144,10 @@ def write(tree: Tree) -> str:
 
 
 def clean(tree: Tree) -> Tree:
-    """The tree without traces, nodes that they leave empty, function tags, and top labels.
+    """Return the tree without traces, nodes that they leave empty, function tags, and top
+    labels.
 
-    Errors: `UserError` where nothing is left.
+    Errors: `UserError` if nothing is left.
 
     >>> write(clean(read("(ROOT (S (NP-SBJ-1 (PRP I)) (VP (VBP go) (NP (-NONE- *))) (. .)))")))
     '(S (NP (PRP I)) (VP (VBP go)) (. .))'
@@ -176,11 +178,12 @@ def clean(tree: Tree) -> Tree:
 
 
 def binarize(tree: Tree, factor: str = "right") -> Tree:
-    """The binary tree: chains of single children become one node, long nodes are split in two.
+    """Return the binary tree: chains of single children become one node, long nodes are split in
+    two.
 
     n words give n leaves and n - 1 inner nodes. `right` keeps the first child and puts the others
-    into a new node, `left` the last one, `balanced` cuts in the middle. Labels and shape are those
-    of NLTK's collapse_unary (tags and root included) and chomsky_normal_form with horzMarkov 0.
+    into a new node, `left` the last one, `balanced` cuts in the middle. Labels and shape are as in
+    NLTK's collapse_unary (tags and root included) and chomsky_normal_form with horzMarkov 0.
 
     >>> write(binarize(read("(S (A a) (B b) (C (D c)))")))
     '(S (A a) (S|<> (B b) (C+D c)))'
@@ -226,10 +229,10 @@ def before_final_punct(words: Sequence[str]) -> int:
 
 
 def lift_final(tree: Tree) -> Tree:
-    """The tree with its final punctuation attached to the root, mark by mark.
+    """Return the tree with its final punctuation attached to the root, mark by mark.
 
-    Binarizing to the right would put a final period into the verb phrase. Nodes that are left
-    empty are dropped with their labels.
+    Binarizing to the right would put a final period into the verb phrase. Nodes that become empty
+    are dropped with their labels.
 
     >>> write(binarize(lift_final(read("(S (NP I) (VP go) (. .))"))))
     '(S (S|<> (NP I) (VP go)) (. .))'
@@ -257,10 +260,11 @@ def lift_final(tree: Tree) -> Tree:
 
 
 def leaves_of(text: str) -> tuple[str, ...] | None:
-    """The words of a tree as `text_or_tree` writes it; None where the text is not such a tree.
+    """Return the words of a tree as `text_or_tree` writes it; None if the text is not such a
+    tree.
 
-    All its nodes are X. Anything else in brackets is text, which loses no word:
-    `(Laughs (quietly now) again)` could be a tree of two words with labels before them.
+    All its nodes are X. Anything else in brackets is text, which loses no word: `(Laughs (quietly
+    now) again)` could be a tree of two words with labels before them.
 
     >>> leaves_of("(X (X he) (X laughs))"), leaves_of("(he (laughs out))")
     (('he', 'laughs'), None)
@@ -275,7 +279,8 @@ def leaves_of(text: str) -> tuple[str, ...] | None:
 
 
 def text_or_tree(record: Record, name: str, remedy: str = "") -> str:
-    """The text in a field; of `tree` or `FIELD_tree`, the tree in the form of `leaves_of`.
+    """Return the text in a field; for `tree` or `FIELD_tree`, the tree in the form of
+    `leaves_of`.
 
     >>> text_or_tree({"tree": "(S the cat)"}, "tree")
     '(X (X the) (X cat))'

@@ -8,7 +8,7 @@ from structkit.structure.trees.tree import Tree
 
 
 def branches(depths: Sequence[int]) -> list[str]:
-    """What stands before each node of a tree, whose depths are given in preorder.
+    """Return the branches before each node of a tree, whose depths are in preorder.
 
     >>> for branch, name in zip(branches([0, 1, 2, 1]), "abcd"): print(branch + name)
     a
@@ -28,7 +28,7 @@ def branches(depths: Sequence[int]) -> list[str]:
 
 
 def preorder(tree: Tree) -> Iterator[tuple[int, int]]:
-    """The nodes of a tree with their depths, each before what is below it."""
+    """Yield the nodes of a tree with their depths, each before the nodes below it."""
     waiting = [(0, 0)]
     while waiting:
         node, depth = waiting.pop()
@@ -37,7 +37,7 @@ def preorder(tree: Tree) -> Iterator[tuple[int, int]]:
 
 
 def lines(tree: Tree) -> list[str]:
-    r"""A tree as text; a node without a label is a dot, as is each where all labels are `X`.
+    r"""Return a tree as text; a missing label is a dot, as are all if every label is `X`.
 
     >>> from structkit.structure.trees.brackets import read
     >>> print("\n".join(lines(read("(S (NP (DT the) (NN cat)) (VBD slept))"))))
@@ -59,7 +59,7 @@ def lines(tree: Tree) -> list[str]:
 
 
 def name(tree: Tree, node: int, *, labelled: bool = True) -> str:
-    """The label of a node, and its word if it is a leaf."""
+    """Return the label of a node, and its word if it is a leaf."""
     label = tree.labels[node] if labelled else ""
     if tree.word[node] < 0:
         return label or "·"

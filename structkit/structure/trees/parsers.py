@@ -1,4 +1,4 @@
-"""Parsers: what a file of parsers/ provides, and the trees of many texts.
+"""Parsers: the contract of a file of parsers/, and the trees of many texts.
 
 Tests: tests/structure/trees/test_trees.py.
 """
@@ -16,7 +16,7 @@ from structkit.structure.trees.tree import BadSpans, Tree
 
 
 class Unparsed(NamedTuple):
-    """A text to parse, with what a parser may need to know about it."""
+    """Text to parse, with what a parser may need to know about it."""
 
     text: str
     key: str = ""  # what its randomness is keyed by
@@ -26,27 +26,27 @@ class Unparsed(NamedTuple):
 
 @dataclass(frozen=True)
 class Parser(Contract):
-    """A file of parsers/: the trees of texts.
+    """Contract of a file of parsers/: the trees of texts.
 
-    Its flags are those of `parse-trees`: tokenized, seed, url, model, language.
+    Its flags are among `parse-trees`': tokenized, seed, url, model, language.
     """
 
     fields: ClassVar[tuple[str, ...]] = ("text",)
-    """Where the text is: in the first of these fields that a record has."""
+    """Fields of the text; the first one that a record has counts."""
 
     factor: ClassVar[str] = "right"
-    """How nodes of more than two children are cut: `right`, `left` or `balanced`."""
+    """Split of nodes with more than two children: `right`, `left` or `balanced`."""
 
     @abstractmethod
     def trees(self, texts: Iterable[Unparsed]) -> Iterator[Tree | UserError]:
-        """A tree for each text in order, or the error that rejects the text.
+        """Yield a tree for each text in order, or the error that rejects the text.
 
         It is called for a few hundred texts at a time: keep what is costly to load.
         """
 
 
 def all_trees(parser: Parser, texts: Sequence[Unparsed]) -> list[Tree | UserError]:
-    """A tree for each text in order, or the error that takes its place.
+    """Return a tree for each text in order, or the error that takes its place.
 
     A parser that raises is asked again, text by text, from the first one without a tree.
     """

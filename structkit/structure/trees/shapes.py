@@ -23,15 +23,15 @@ class ShapeParser(Parser):
 
     @staticmethod
     def shape(words: Sequence[str]) -> Tree:
-        """The tree over words."""
+        """Return the tree over words."""
         raise NotImplementedError
 
     def tree(self, words: Sequence[str], key: str) -> Tree:
-        """The tree over the words of the text with this key."""
+        """Return the tree over the words of the text with this key."""
         return self.shape(words)
 
     def trees(self, texts: Iterable[Unparsed]) -> Iterator[Tree]:
-        """The tree of each text."""
+        """Yield the tree of each text."""
         for each in texts:
             yield self.tree(words_of(each.text, tokenized=self.tokenized), each.key)
 
@@ -91,7 +91,7 @@ def _tree(words: Sequence[str], depths: Callable[[int], list[int]]) -> Tree:
 
 @lru_cache(512)
 def _shape(count: int, depths: Callable[[int], list[int]]) -> Tree:
-    """A tree over so many words, whose leaves have these depths."""
+    """Return a tree over `count` words, whose leaves have these depths."""
     tree = from_depths([""] * count, depths(count))
     for array in (tree.first, tree.count, tree.word):
         array.flags.writeable = False  # many trees share them

@@ -44,7 +44,7 @@ class Tree:
         return not np.any(self.count & ~2)
 
     def spans(self) -> Ints:
-        """First word and end (nodes, 2) of what each node covers, half-open."""
+        """Return first word and end (nodes, 2) of each node, half-open."""
         spans = np.empty((len(self.first), 2), np.int32)
         first, last = self.first.tolist(), (self.first + self.count - 1).tolist()
         starts, ends = self.word.tolist(), (self.word + 1).tolist()
@@ -55,18 +55,18 @@ class Tree:
         return spans
 
     def children(self, node: int) -> range:
-        """The numbers of a node's children."""
+        """Return the numbers of a node's children."""
         first = int(self.first[node])
         return range(first, first + int(self.count[node]))
 
 
 def no_words() -> UserError:
-    """The error for a text without words: a tree has at least one."""
+    """Return the error for a text without words: a tree has at least one."""
     return UserError("there are no words to make a tree of", "leave the record out")
 
 
 def grow(root: Item, expand: Callable[[Item], tuple[str, str | None, Sequence[Item]]]) -> Tree:
-    """The tree that grows from a root: `expand` gives label, word (at a leaf) and children."""
+    """Grow a tree from a root: `expand` returns label, word (at a leaf) and children."""
     items, open_depths = [root], [0]
     labels: list[str] = []
     words: list[str] = []
@@ -84,7 +84,7 @@ def grow(root: Item, expand: Callable[[Item], tuple[str, str | None, Sequence[It
 
 
 def from_preorder(words: Sequence[str], labels: Sequence[str], depths: array[int]) -> Tree:
-    """The tree whose labels and depths are given in preorder: arrays alone, for long documents."""
+    """Return the tree whose labels and depths are in preorder: only arrays, for long documents."""
     depth = np.asarray(depths)
     nodes = len(depth)
     order = depth.argsort(kind="stable")  # number, breadth-first, to place in preorder
@@ -108,10 +108,10 @@ def from_spans(
     spans: Sequence[tuple[int, int]] | Ints,
     labels: Sequence[str] | None = None,
 ) -> Tree:
-    """The tree with these nodes above its words; the whole is always one of them.
+    """Return the tree with these nodes above its words; the whole is always one of them.
 
     Spans of one word are that word's leaf; of equal spans the last one gives the label. Errors:
-    `BadSpans` where two spans cross, or one is empty or outside the words.
+    `BadSpans` if two spans cross, or one is empty or outside the words.
 
     >>> from_spans(["a", "b", "c"], [(1, 3)]).spans().tolist()
     [[0, 3], [0, 1], [1, 3], [1, 2], [2, 3]]
@@ -149,7 +149,7 @@ def _depths(starts: Ints, ends: Ints) -> array[int]:
 
 
 def from_depths(words: Sequence[str], depths: Sequence[int]) -> Tree:
-    """The binary tree whose leaves have these depths, which determine it.
+    """Return the binary tree whose leaves have these depths, which determine it.
 
     >>> from_depths(["a", "b", "c"], [2, 2, 1]).spans().tolist()
     [[0, 3], [0, 2], [2, 3], [0, 1], [1, 2]]

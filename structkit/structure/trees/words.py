@@ -1,8 +1,8 @@
-"""The words of English text as in the Penn Treebank, and whether words are those of a text.
+"""Words of English text as in the Penn Treebank, and the check of words against a text.
 
-The rules are those of NLTK 3.10's `NLTKWordTokenizer` (https://www.nltk.org, Apache-2.0), in its
-order, with the same words. They are copied because `import nltk` takes longer than all the rest of
-a parser's start, and because NLTK gives up on a text when a busy machine is slow to split it.
+The rules are copied from NLTK 3.10's `NLTKWordTokenizer` (https://www.nltk.org, Apache-2.0), in its
+order, with the same words. `import nltk` takes longer than the rest of a parser's start, and NLTK
+gives up on a text when a busy machine is slow to split it.
 
 Tests: tests/structure/trees/test_trees.py.
 """
@@ -60,7 +60,7 @@ _AFTER += [(re.compile(rule, re.IGNORECASE), r" \1 \2 ") for rule in _CONTRACTIO
 
 
 def tokenize(text: str) -> list[str]:
-    """The words of a text, its punctuation, and quotes as `` and ''.
+    """Return the words of a text, its punctuation, and quotes as `` and ''.
 
     >>> tokenize('They cannot say "no".')
     ['They', 'can', 'not', 'say', '``', 'no', "''", '.']
@@ -74,7 +74,7 @@ def tokenize(text: str) -> list[str]:
 
 
 def words_of(text: str, *, tokenized: bool = False) -> list[str]:
-    """The words of a text, punctuation included.
+    """Return the words of a text, punctuation included.
 
     A text that is `tokenized` has white space between all its words. The Treebank's escapes of
     brackets are decoded; quotes are the Treebank's, `` and ''.
@@ -93,7 +93,7 @@ def words_of(text: str, *, tokenized: bool = False) -> list[str]:
 
 
 def same(words: Sequence[str], text: str) -> bool:
-    r"""Whether words are those of a text, letter by letter: white space and quotes may differ.
+    r"""Return whether words match a text letter by letter; white space and quotes may differ.
 
     >>> same(["``", "f(x)", "''", "'"], '"f (x)"\''), same(["a"], "a b")
     (True, False)
@@ -102,7 +102,7 @@ def same(words: Sequence[str], text: str) -> bool:
 
 
 def check_same(words: Sequence[str], text: str) -> None:
-    """Raise if the words of a tree are not those of a text."""
+    """Raise if the words of a tree differ from a text's."""
     if not same(words, text):
         raise UserError(
             "the words of the tree are not those of the text",
