@@ -87,7 +87,7 @@ class Backend(plugin.Backend):
     """A faiss index, built now or saved earlier."""
 
     def open(self, corpus: Sequence[str], options: SearchOptions) -> Approximate:
-        """The index of a corpus in JSONL or .npy files, or the one in a folder."""
+        """Open the index of a corpus in JSONL or .npy files, or the index in a folder."""
         check_options(options, "approximate", *TAKEN)
         if len(corpus) == 1 and os.path.isdir(corpus[0]):
             index, embeddings = read_index(Path(corpus[0]), options)
@@ -107,14 +107,14 @@ class Backend(plugin.Backend):
 
 
 def build(vectors: Matrix, name: str) -> Any:
-    """A trained and filled faiss index for inner products.
+    """Build a trained and filled faiss index for inner products.
 
     `hnsw` is HNSW32. `ivf` has about 2 √n clusters; with many rows it first compares 4-bit codes of
     pairs of numbers, many at a time (Andre et al. 2017, "Accelerated Nearest Neighbor Search with
-    Quick ADC"), then the vectors of the best ten times k rows. Both search enough for a high
-    recall (efSearch 128; a 12th of the clusters); `--parameters` changes that. `int8` and `binary`
-    compare codes of 8 bits, or of 1 bit, a number (RaBitQ, Gao and Long 2024, arXiv 2405.12497),
-    and then the vectors of the best rows.
+    Quick ADC"), then the vectors of the best ten times k rows. Both search enough for a high recall
+    (efSearch 128; a 12th of the clusters); `--parameters` changes that. `int8` and `binary` compare
+    codes of 8 bits, or of 1 bit, a number (RaBitQ, Gao and Long 2024, arXiv 2405.12497), and then
+    the vectors of the best rows.
     """
     rows, dimensions = vectors.shape
     clusters = max(1, min(int(2 * math.sqrt(rows)), rows // SAMPLE or 1))
@@ -156,7 +156,7 @@ def build(vectors: Matrix, name: str) -> Any:
 
 @contextmanager
 def comparing_all(index: Any) -> Iterator[Any]:
-    """An index that compares all rows, if this one allows that."""
+    """Let an index compare all rows, if it can."""
     graph = faiss.downcast_index(index)
     clusters = next((each for each in parts(index) if isinstance(each, faiss.IndexIVF)), None)
     storage = faiss.downcast_index(graph.storage) if isinstance(graph, faiss.IndexHNSW) else None
@@ -173,9 +173,9 @@ def comparing_all(index: Any) -> Iterator[Any]:
 
 
 def without_warnings(index: Any) -> list[Any]:
-    """Let an index be trained on few rows; faiss would write about each clustering itself.
+    """Let an index be trained on few rows without faiss's own message for each clustering.
 
-    What is returned must be kept until it is trained.
+    Keep the returned objects until it is trained.
     """
     kept = []
     for part in parts(index):
@@ -189,7 +189,7 @@ def without_warnings(index: Any) -> list[Any]:
 
 
 def parts(index: Any) -> Iterator[Any]:
-    """An index of faiss, and what it is made of: indexes, quantizers, transforms."""
+    """Yield an index of faiss, and its parts: indexes, quantizers, transforms."""
     left = [index]
     while left:
         part = left.pop()
@@ -203,7 +203,7 @@ def parts(index: Any) -> Iterator[Any]:
 
 
 def sample(vectors: Matrix, maximum: int) -> Vectors:
-    """At most so many rows, spread evenly."""
+    """Return at most `maximum` rows, spread evenly."""
     numbers = np.linspace(0, len(vectors) - 1, min(maximum, len(vectors))).astype(np.int64)
     return np.ascontiguousarray(vectors[numbers])
 
@@ -249,7 +249,7 @@ def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: str) ->
 
 
 def read_index(folder: Path, options: SearchOptions) -> tuple[Any, Embeddings]:
-    """A saved index of structkit, or a faiss folder of Pyserini (`index` and `docid`).
+    """Read a saved index of structkit, or a faiss folder of Pyserini (`index` and `docid`).
 
     The vectors of its rows are only in the index.
     """
@@ -275,7 +275,7 @@ def read_index(folder: Path, options: SearchOptions) -> tuple[Any, Embeddings]:
 
 
 def _rows(folder: Path, rows: int, dimensions: int, again: str) -> Embeddings:
-    """What is known of an index's rows, with vectors of zeros, which take no memory."""
+    """Return the metadata of an index's rows, with vectors of zeros, which take no memory."""
     doc_ids = read_ids(str(folder / "docid"), rows, again)
     zeros = np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (rows, dimensions), (0, 0))
     meta_path, names, kept = (folder / name for name in ("meta.json", "ids.txt", "fields.jsonl"))
@@ -289,6 +289,6 @@ def _rows(folder: Path, rows: int, dimensions: int, again: str) -> Embeddings:
 
 
 def message_of(error: Exception) -> str:
-    """The message of faiss, without the place in its source."""
+    """Return the message of faiss, without the place in its source."""
     text = str(error).strip()
     return text.partition(".cpp:")[2].partition(": ")[2] or text

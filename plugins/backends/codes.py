@@ -45,7 +45,7 @@ FACTOR = "k_factor_rf"  # as faiss calls it
 
 
 class Candidates:
-    """What an index of faiss does, over mapped rows: `factor` times as many candidates as rows.
+    """Index over mapped rows like one of faiss: `factor` times as many candidates as rows.
 
     Equal scores are ordered by descending document id.
     """
@@ -60,7 +60,7 @@ class Candidates:
         self.place = places(vectors.doc_ids)
 
     def count(self, rows: int) -> int:
-        """How many candidates there are for so many rows."""
+        """Return the number of candidates for `rows` rows."""
         return min(len(self.codes.ids), math.ceil(rows * self.factor))
 
     def search(self, queries: Vectors, rows: int) -> tuple[Vectors, Numbers]:
@@ -82,7 +82,7 @@ class Candidates:
         return scores, numbers
 
     def _nearest(self, queries: Vectors, most: int) -> Numbers:
-        """The rows at the smallest Hamming distances, (queries, most)."""
+        """Return the rows at the smallest Hamming distances, (queries, most)."""
         signs = pack_signs(queries)
         distances, numbers, start = [], [], 0
         for bits in self.bits:
@@ -118,7 +118,7 @@ class Backend(plugin.Backend):
     """Rows of encode --quantize: codes first, then the vectors of --rescore, or their own."""
 
     def open(self, corpus: Sequence[str], options: SearchOptions) -> Codes:
-        """The corpus in .npy files of codes. Errors: `UserError` with file and line."""
+        """Open the corpus in .npy files of codes. Errors: `UserError` with file and line."""
         check_options(options, "codes", "explain", "parameters", "rescore", "similarity")
         name, _, factor = (options.parameters or f"{FACTOR}=0").partition("=")
         if name != FACTOR or "," in factor:

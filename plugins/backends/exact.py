@@ -17,7 +17,7 @@ class Backend(plugin.Backend):
     """Compares every document."""
 
     def open(self, corpus: Sequence[str], options: SearchOptions) -> Exact:
-        """The corpus in JSONL or .npy files. Errors: `UserError` with file and line."""
+        """Open the corpus in JSONL or .npy files. Errors: `UserError` with file and line."""
         check_options(options, "exact", "explain", "similarity")
         return Exact(read_corpus(corpus, options), options)
 

@@ -36,7 +36,7 @@ class Backend(plugin.Backend):
     """A table of a PostgreSQL database with pgvector."""
 
     def open(self, corpus: Sequence[str], options: SearchOptions) -> PgVector:
-        """The table of a corpus; its files are loaded unless that was done before.
+        """Open the table of a corpus, and load its files if that was not done before.
 
         The name of a loaded table is a corpus too.
         """
@@ -72,7 +72,7 @@ class Backend(plugin.Backend):
 
 
 class PgVector(RowSearcher):
-    """A table of embeddings, whose comment says what it holds, so that it is not loaded twice."""
+    """Table of embeddings; its comment records its content, so that it is not loaded twice."""
 
     def __init__(self, connection: Any, name: str, options: SearchOptions) -> None:
         self.connection, self.name, self.options = connection, name, options
@@ -113,7 +113,7 @@ class PgVector(RowSearcher):
             self.build_index(min(MEMORY, 64 + graph))
 
     def _from_files(self, files: Sequence[str], known: Record | None) -> Record:
-        """What the table of a corpus holds, after its files are loaded if necessary."""
+        """Return the content of a corpus's table, after loading its files if necessary."""
         corpus = read_embeddings(files, fields=True)
         check_rows(corpus, files[0])
         ids = orjson.dumps([corpus.ids, corpus.doc_ids, corpus.model, corpus.fields])
@@ -164,7 +164,7 @@ class PgVector(RowSearcher):
         refuse_filters(self.options, {key for (key,) in self.connection.execute(keys)}, self.name)
 
     def build_index(self, memory: int) -> None:
-        """Build the HNSW index if it is missing, in so many MiB of memory."""
+        """Build the HNSW index if it is missing, in `memory` MiB."""
         if self.dimensions > INDEXED:
             raise UserError(
                 f"pgvector indexes at most {INDEXED} dimensions, not {self.dimensions}",
@@ -245,7 +245,7 @@ def check_rows(corpus: Embeddings, file: str) -> None:
 
 
 def planner_settings(rows: int, *, exact: bool) -> list[str]:
-    """The settings of a transaction that searches this many rows."""
+    """Return the settings of a transaction that searches this many rows."""
     if exact:
         return ["SET LOCAL enable_indexscan = off", "SET LOCAL enable_bitmapscan = off"]
     return [
@@ -255,7 +255,7 @@ def planner_settings(rows: int, *, exact: bool) -> list[str]:
 
 
 def binary_rows(corpus: Embeddings) -> Iterator[tuple[int, str, str, bytes, bytes]]:
-    """The rows of a corpus; jsonb is its version and its text.
+    """Yield the rows of a corpus; jsonb is its version and its text.
 
     A vector is its dimensions and a zero as 16-bit integers, and its numbers, all big-endian.
     Source: pgvector's vector_recv.
@@ -268,7 +268,7 @@ def binary_rows(corpus: Embeddings) -> Iterator[tuple[int, str, str, bytes, byte
 
 
 def default_table(files: Sequence[str]) -> str:
-    """The name of a table for a file.
+    """Return the name of a table for a file.
 
     >>> default_table(["runs/Corpus-1.npy"])
     'structkit_corpus_1'

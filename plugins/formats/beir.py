@@ -22,7 +22,7 @@ class Format(plugin.Format):
 
 
 def read_document(row: Fields) -> Record:
-    """A document; an empty title is dropped."""
+    """Return a document; an empty title is dropped."""
     title = row.pop_field("title", default="")
     text = row.pop_field("text")
     named = {"title": title} if title else {}
@@ -30,30 +30,30 @@ def read_document(row: Fields) -> Record:
 
 
 def write_document(record: Fields) -> Row:
-    """A row of the corpus; the text is from any of the fields for documents."""
+    """Return a row of the corpus; the text is from any of the fields for documents."""
     row = {"_id": record.pop_id("id"), "title": record.pop_field("title", default="")}
     return row | {"text": record.pop_field(*DOCUMENT)} | metadata(record)
 
 
 def read_query(row: Fields) -> Record:
-    """A query."""
+    """Return a query."""
     query = row.pop_field("text")
     return {**row.move({"id": "id"}), "query": query, **row}
 
 
 def write_query(record: Fields) -> Row:
-    """A row of the queries."""
+    """Return a row of the queries."""
     return {"_id": record.pop_id("id"), "text": record.pop_field(*QUERY)} | metadata(record)
 
 
 def metadata(record: Fields) -> Row:
-    """The metadata that BEIR keeps with a text."""
+    """Return the metadata that BEIR keeps with a text."""
     kept = record.pop_field("metadata", kind=dict, default=None)
     return {} if kept is None else {"metadata": kept}
 
 
 def read_judgement(row: Fields) -> Record:
-    """A judgement."""
+    """Return a judgement."""
     return {
         "query_id": row.pop_field("query-id"),
         "doc_id": row.pop_field("corpus-id"),
@@ -63,7 +63,7 @@ def read_judgement(row: Fields) -> Record:
 
 
 def write_judgement(record: Fields) -> Row:
-    """A row of the qrels."""
+    """Return a row of the qrels."""
     return {
         "query-id": record.pop_id("query_id"),
         "corpus-id": record.pop_id("doc_id"),

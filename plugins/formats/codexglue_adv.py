@@ -27,20 +27,20 @@ class Format(plugin.Format):
 
 
 def read_function(row: Fields) -> Record:
-    """A function; its `idx` is the id."""
+    """Return a function; its `idx` is the id."""
     function = Fields((TEST.get(name, name), value) for name, value in row.items())
     code = function.pop_field("code")
     return {"id": function.pop_id("idx"), "code": code, **function}
 
 
 def write_function(record: Fields) -> Row:
-    """A row of training or development data: its id becomes `idx` and is a whole number."""
+    """Return a row of training or development data: its id becomes `idx` and is a whole number."""
     idx = record.pop_whole("id")
     return {"idx": idx, **function_row(record, FILES)}
 
 
 def read_query(row: Fields) -> Record:
-    """The documentation of a function: its `url` is the query's id in predictions."""
+    """Return the documentation of a function: its `url` is the query's id in predictions."""
     tokens = row.pop_field("docstring_tokens", kind=list, default=None)
     text = row.pop_field("docstring", default=None)
     if text is None and tokens is None:
@@ -52,12 +52,12 @@ def read_query(row: Fields) -> Record:
 
 
 def read_judgement(row: Fields) -> Record:
-    """The function that a query belongs to."""
+    """Return the function that a query belongs to."""
     return {"query_id": row.pop_field("url"), "doc_id": row.pop_id("idx"), "relevance": 1}
 
 
 def read_prediction(row: Fields) -> list[Record]:
-    """The answers to a query, best first; scores are made from ranks."""
+    """Return the answers to a query, best first; scores are made from ranks."""
     url, answers = row.pop_field("url"), row.pop_field("answers", kind=list)
     return [
         {"query_id": url, "doc_id": str(idx), "score": 1 / rank, "rank": rank}
@@ -66,7 +66,7 @@ def read_prediction(row: Fields) -> list[Record]:
 
 
 def write_prediction(*records: Fields) -> Row:
-    """The answers to a query; only their order counts."""
+    """Return the answers to a query; only their order counts."""
     ranked = sorted(records, key=lambda record: record.get("rank", 0))
     url = records[0].pop_id("query_id")
     for record in records:

@@ -23,7 +23,7 @@ class Format(plugin.Format):
 
 
 def read_sentence(row: Fields) -> Record:
-    """A sentence: `id`, `text` and other comments, and a list for each column that is used.
+    """Return a sentence: `id`, `text` and other comments, and a list for each used column.
 
     `word_ids` are there if they are not 1, 2, 3 …: for multiword tokens and empty nodes.
     """
@@ -52,13 +52,15 @@ def read_sentence(row: Fields) -> Record:
 
 
 def value_of(comment: str, name: str) -> str:
-    """What a comment `name = value` says; empty for others."""
+    """Return the value of a comment `name = value`; empty for others."""
     start, equals, value = comment.partition("=")
     return value.strip() if equals and start.strip() == name else ""
 
 
 def _other_comments(comments: list[str]) -> list[str]:
-    """The comments after the first ones, which say id and text; all if these stand elsewhere."""
+    """Return the comments after the first ones, which hold id and text, or all if those come
+    later.
+    """
     rest = list(comments)
     for name in NAMED:
         if rest and value_of(rest[0], name):
@@ -67,7 +69,7 @@ def _other_comments(comments: list[str]) -> list[str]:
 
 
 def checked(cells: list[str], number: int) -> list[str]:
-    """The ten cells of a word. Errors: `UserError` with its line in the sentence."""
+    """Return the ten cells of a word. Errors: `UserError` with its line in the sentence."""
     if len(cells) != len(COLUMNS):
         raise UserError(
             f"a line of the sentence has {len(cells)} columns, not {len(COLUMNS)}",
@@ -80,12 +82,12 @@ def checked(cells: list[str], number: int) -> list[str]:
 
 
 def on_a_line(text: str) -> str:
-    """The text without line breaks."""
+    """Return the text without line breaks."""
     return re.sub(r"\s*[\r\n]\s*", " ", text).strip()
 
 
 def write_sentence(record: Fields) -> Row:
-    """A sentence."""
+    """Return a sentence."""
     comments = record.pop_texts("comments")
     start = 0
     for name, field in NAMED.items():

@@ -53,7 +53,7 @@ class Format(plugin.Format):
 
 
 def read_id(row: Fields) -> str:
-    """The id of a product: the same product_id is another product in another locale."""
+    """Return the id of a product: the same product_id is another product in another locale."""
     locale, product_id = row.pop_field("product_locale"), row.pop_id("product_id")
     return f"{locale}:{product_id}"
 
@@ -67,7 +67,7 @@ def write_id(record: Fields, name: str) -> Row:
 
 
 def read_product(row: Fields) -> Record:
-    """A product; the lines of its bullet points are `bullets`."""
+    """Return a product; the lines of its bullet points are `bullets`."""
     record = {"id": read_id(row), "language": "product", **row.move(FIELDS)}
     if bullets := row.pop_field("product_bullet_point", default=""):
         record["bullets"] = bullets.split("\n")
@@ -75,7 +75,7 @@ def read_product(row: Fields) -> Record:
 
 
 def write_product(record: Fields) -> Row:
-    """A row of the products."""
+    """Return a row of the products."""
     row = write_id(record, "id") | {"product_title": record.pop_field("title", default=None)}
     for theirs, ours in FIELDS.items():
         row[theirs] = row.get(theirs) or record.pop_field(ours, default=None)
@@ -97,7 +97,7 @@ class Examples:
         self.seen: set[str] = set()
 
     def read(self, row: Fields) -> Record:
-        """A judgement; its query stays beside it."""
+        """Return a judgement with its query."""
         return {
             **({"id": row.pop_text("example_id")} if "example_id" in row else {}),
             "query_id": row.pop_text("query_id"),
@@ -108,7 +108,7 @@ class Examples:
         }
 
     def read_query(self, row: Fields) -> list[Record]:
-        """A query, at its first judgement."""
+        """Return a query, at its first judgement."""
         query_id = row.pop_text("query_id")
         if query_id in self.seen:
             return []
@@ -122,7 +122,7 @@ class Examples:
         ]
 
     def write(self, record: Fields) -> Row:
-        """A row of the examples: a judgement that has its query."""
+        """Return a row of the examples: a judgement that has its query."""
         row = write_id(record, "doc_id") | {"query_id": record.pop_whole("query_id")}
         row |= {"query": record.pop_field("query"), "esci_label": self.labels.pop_label(record)}
         if "id" in record:

@@ -18,7 +18,9 @@ class Format(plugin.Format):
 
 
 def read_example(row: Fields) -> Record:
-    """An example; with several positives, `positive` is the first and `positives` are all."""
+    """Return an example; with several positives, `positive` is the first and `positives` are
+    all.
+    """
     query, positives, negatives = row.pop_field("query"), row.pop_texts("pos"), row.pop_texts("neg")
     if not positives:
         raise UserError('field "pos" is missing or empty', "give at least one positive")
@@ -31,7 +33,7 @@ def read_example(row: Fields) -> Record:
 
 
 def write_example(record: Fields) -> Row:
-    """A row; there may be no negatives."""
+    """Return a row, with or without negatives."""
     positive = record.pop_field("positive")
     return {
         "query": record.pop_field("query"),

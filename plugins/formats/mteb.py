@@ -28,7 +28,7 @@ class Results:
         self.written = False
 
     def write(self, record: Fields) -> Row:
-        """The scores of a run; the field `task` names the task, by default the run."""
+        """Return the scores of a run; the field `task` names the task, by default the run."""
         if self.written:
             raise UserError(
                 "a result file holds one task", "convert the record of each run separately"

@@ -17,13 +17,13 @@ class Format(plugin.Format):
 
 
 def read_tree(row: Fields) -> Record:
-    """A tree as it is, on one line; traces, function tags and the empty top stay."""
+    """Return a tree unchanged, on one line, with traces, function tags and the empty top."""
     read(row["tree"])
     return row
 
 
 def write_tree(record: Fields) -> Row:
-    """A tree; one that cannot be read again raises."""
+    """Return a tree. Errors: it cannot be read again."""
     tree = " ".join(record.pop_field("tree").split())
     read(tree)
     return {"tree": tree}

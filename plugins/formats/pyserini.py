@@ -19,26 +19,28 @@ class Format(plugin.Format):
 
 
 def read_document(row: Fields) -> Record:
-    """A document."""
+    """Return a document."""
     return {"id": row.pop_id("id"), "text": row.pop_field("contents"), **row}
 
 
 def write_document(record: Fields) -> Row:
-    """A row; a title becomes the first line of the contents, as in Pyserini's own corpora."""
+    """Return a row; a title becomes the first line of the contents, as in Pyserini's own
+    corpora.
+    """
     identifier, title = record.pop_id("id"), record.pop_field("title", default="")
     text = record.pop_field(*DOCUMENT)
     return {"id": identifier, "contents": f"{title}\n{text}" if title else text}
 
 
 def read_embedding(row: Fields) -> Record:
-    """An embedding with its text, where there is one."""
+    """Return an embedding with its text, if there is one."""
     record = {"id": row.pop_id("id"), "embedding": row.pop_field("vector", "embedding", kind=list)}
     text = row.pop_field("contents", default="")
     return record | ({"text": text} if text else {}) | row
 
 
 def write_embedding(record: Fields) -> Row:
-    """A row of an index of vectors."""
+    """Return a row of an index of vectors."""
     return {
         "id": record.pop_id("id"),
         "contents": record.pop_field(*DOCUMENT, default=""),

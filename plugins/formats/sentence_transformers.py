@@ -19,7 +19,7 @@ class Format(plugin.Format):
 
 
 def read_example(row: Fields) -> Record:
-    """An example: query, positive and negatives are the columns in their order."""
+    """Return an example: query, positive and negatives are the columns in their order."""
     label = labels(row)
     query, positive, *negatives = texts(row)
     example: Record = {"query": query, "positive": positive}
@@ -44,7 +44,7 @@ def labels(row: Fields) -> Record:
 
 
 def texts(row: Fields) -> list[str]:
-    """The columns with texts, in order."""
+    """Return the columns with texts, in order."""
     columns = {name: value for name, value in row.items() if name != "id"}
     for name, value in columns.items():
         if not isinstance(value, str):

@@ -15,12 +15,12 @@ class Format(plugin.Format):
 
 
 def read_document(row: Fields) -> Record:
-    """An HTML document with its query."""
+    """Return an HTML document with its query."""
     return {"html": row.pop_field("content"), "query": row.pop_field("query"), **row}
 
 
 def write_document(record: Fields) -> Row:
-    """A row: query and content, nothing else."""
+    """Return a row: query and content, nothing else."""
     return {
         "query": record.pop_field("query"),
         "content": record.pop_field("html", "content", "positive"),

@@ -25,7 +25,8 @@ class Format(plugin.Format):
 
 
 def read_example(row: Fields) -> Record:
-    """An example; with several positives, `positive` is the first and `positives` are all.
+    """Return an example; with several positives, `positive` is the first and `positives` are
+    all.
 
     A passage's text has its title before it, as Tevatron trains on it; titles are kept as well.
     Rows of version 2 only name documents: `positive_ids`, `negative_ids` and no texts.
@@ -66,7 +67,7 @@ def passages(objects: list[Any], side: str) -> Record:
 
 
 def write_example(record: Fields) -> Row:
-    """A row with passages; without texts, one with the ids of documents (version 2)."""
+    """Return a row with passages; without texts, one with the ids of documents (version 2)."""
     query_id = record.pop_id("query_id" if "query_id" in record else "id")
     if record.get("id") == query_id:
         del record["id"]
@@ -87,7 +88,7 @@ def write_example(record: Fields) -> Row:
 
 
 def written(record: Fields, texts: list[str], side: str, query_id: str) -> list[Row]:
-    """The passages of one side; without an id, one is named by query, side and place."""
+    """Return the passages of one side; without an id, one is named by query, side and place."""
     ids = record.pop_texts(f"{side}_ids")
     ids = ids or [f"{query_id}-{side}-{place}" for place in range(len(texts))]
     titles = record.pop_texts(f"{side}_titles") or [""] * len(texts)
@@ -105,21 +106,21 @@ def written(record: Fields, texts: list[str], side: str, query_id: str) -> list[
 
 
 def read_document(row: Fields) -> Record:
-    """A document."""
+    """Return a document."""
     record = {"id": row.pop_id("docid"), "text": row.pop_field("document_text", "text")}
     title = row.pop_field("title", default="")
     return record | ({"title": title} if title else {}) | row
 
 
 def write_document(record: Fields) -> Row:
-    """A row of the corpus, as version 2 names its fields."""
+    """Return a row of the corpus, as version 2 names its fields."""
     row = {"docid": record.pop_id("id"), "document_text": record.pop_field(*DOCUMENT)}
     title = record.pop_field("title", default="")
     return row | ({"title": title} if title else {})
 
 
 def read_query(row: Fields) -> Record:
-    """A query."""
+    """Return a query."""
     record = {"id": row.pop_id("query_id"), "query": row.pop_field("query", "query_text")}
     if row.get("query_text") == record["query"]:
         del row["query_text"]
@@ -127,6 +128,6 @@ def read_query(row: Fields) -> Record:
 
 
 def write_query(record: Fields) -> Row:
-    """A row of the queries, with the text under the names of both versions."""
+    """Return a row of the queries, with the text under the names of both versions."""
     text = record.pop_field(*QUERY)
     return {"query_id": record.pop_id("id"), "query": text, "query_text": text}

@@ -23,7 +23,7 @@ class Format(plugin.Format):
 
 
 def read_hit(row: Fields) -> Record:
-    """A line of a run; the tag is kept unless it is ours."""
+    """Return a line of a run; the tag is kept unless it is ours."""
     record = {
         "query_id": row["query_id"],
         "doc_id": row["doc_id"],
@@ -34,7 +34,7 @@ def read_hit(row: Fields) -> Record:
 
 
 def write_hit(record: Fields) -> Row:
-    """A line of a run; the score has all its digits, since six of them create ties."""
+    """Return a line of a run; the score has all its digits, since six of them create ties."""
     Fields(record).pop_number("score")
     score = record.pop_text("score")
     return {
@@ -48,7 +48,7 @@ def write_hit(record: Fields) -> Row:
 
 
 def read_judgement(row: Fields) -> Record:
-    """A judgement; the second column is kept unless it is 0."""
+    """Return a judgement; the second column is kept unless it is 0."""
     record = {
         "query_id": row["query_id"],
         "doc_id": row["doc_id"],
@@ -58,7 +58,7 @@ def read_judgement(row: Fields) -> Record:
 
 
 def write_judgement(record: Fields) -> Row:
-    """A line of qrels."""
+    """Return a line of qrels."""
     return {
         "query_id": record.pop_id("query_id"),
         "iteration": record.pop_field("iteration", default="0"),

@@ -35,12 +35,12 @@ class Format(plugin.Format):
 
 
 def read_product(row: Fields) -> Record:
-    """A product; columns without a name of ours keep theirs."""
+    """Return a product; columns without a name of ours keep theirs."""
     return {"id": row.pop_field("product_id"), "language": "product", **row.move(PRODUCT), **row}
 
 
 def write_product(record: Fields) -> Row:
-    """A row of the products; empty cells where a field is missing."""
+    """Return a row of the products; missing fields are empty cells."""
     if record.get("language") == "product":
         del record["language"]
     row = {"product_id": record.pop_id("id"), "product_name": record.pop_field("title")}
@@ -48,18 +48,18 @@ def write_product(record: Fields) -> Row:
 
 
 def read_query(row: Fields) -> Record:
-    """A query."""
+    """Return a query."""
     return {"id": row.pop_field("query_id"), "query": row.pop_field("query"), **row}
 
 
 def write_query(record: Fields) -> Row:
-    """A row of the queries."""
+    """Return a row of the queries."""
     row = {"query_id": record.pop_id("id"), "query": record.pop_field("query", "text")}
     return row | record.move({"query_class": "query_class"})
 
 
 def read_label(row: Fields) -> Record:
-    """A judgement."""
+    """Return a judgement."""
     return {
         **row.move({"id": "id"}),
         "query_id": row.pop_field("query_id"),
@@ -70,7 +70,7 @@ def read_label(row: Fields) -> Record:
 
 
 def write_label(record: Fields) -> Row:
-    """A row of the judgements."""
+    """Return a row of the judgements."""
     return {
         "id": record.pop_id("id"),
         "query_id": record.pop_id("query_id"),

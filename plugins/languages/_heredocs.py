@@ -14,7 +14,7 @@ PRINTABLE = re.compile(r"[!-~]")
 
 
 def plain_heredocs(text: str) -> str:
-    r"""The text with blanks for those heredocs that hold others; each place stays.
+    r"""Return the text with blanks for heredocs that hold others; each place stays.
 
     >>> plain_heredocs("f <<~A\n #{<<~B}\n  b\n B\nA\ng")
     'f <<~A\n        \n   \n  \nA\ng'
@@ -38,7 +38,7 @@ def plain_heredocs(text: str) -> str:
 def _body(
     lines: list[str], row: int, start: re.Match[str], last: dict[str, int]
 ) -> tuple[int, bool]:
-    """The row on which a heredoc ends, 0 if none, and whether others are inside."""
+    """Return the row on which a heredoc ends, 0 if none, and whether others are inside."""
     if last.get(start["label"], 0) < row:
         return 0, False
     open_, braces, nested = [start], [0], False
@@ -57,7 +57,7 @@ def _body(
 
 
 def _inside(line: str, braces: list[int], number: int, last: dict[str, int]) -> list[re.Match[str]]:
-    """The heredocs that begin in the interpolations of a line; counts their open braces."""
+    """Return the heredocs that begin in the interpolations of a line, and count its open braces."""
     inner = list[re.Match[str]]()
     for token in INSIDE.finditer(line):
         if token["brace"] == "#{" or (token["brace"] and braces[-1]):

@@ -44,7 +44,7 @@ class Language(plugin.Language):
 
 
 def terms(text: str) -> set[str]:
-    """The words of a text, case-folded, without stopwords and numbers.
+    """Return the words of a text, case-folded, without stopwords and numbers.
 
     >>> sorted(terms("The Tea of 1984"))
     ['tea']
@@ -54,7 +54,7 @@ def terms(text: str) -> set[str]:
 
 
 def _title(record: Record, text: str, plain: str) -> tuple[str, Span]:
-    """The title, and where the text repeats it before its body."""
+    """Return the title, and where the text repeats it before its body."""
     if record.get("title") is not None:
         return text_field(record, "title"), content(text, "title") or (0, 0)
     for name in ("title", "h1"):

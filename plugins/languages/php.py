@@ -1,11 +1,11 @@
 """PHP: names of variables, functions, methods, properties, constants, namespaces and labels.
 
 The `$` of a variable stays outside the entity: `$x`, the property `->x` and the argument `x:` are
-one name. `$this` is a keyword. Types are names where only a type can be: declared types, `new
-Foo`, `instanceof Foo`, `class Foo extends Bar`, traits, `#[Foo]`; in `Foo::bar()` and in imports,
-`Foo` is a name like any other. HTML holds no names: what begins with `<` is a file, and so is what
-has a tag, `<?php` or `?>`, after text that does not look like code. All other text is code; bare
-methods are read as they would be inside a class.
+one name. `$this` is a keyword. Types are names where only a type can be: declared types, `new Foo`,
+`instanceof Foo`, `class Foo extends Bar`, traits, `#[Foo]`; in `Foo::bar()` and in imports, `Foo`
+is an ordinary name. HTML holds no names: a text is a file if it begins with `<`, or has a tag,
+`<?php` or `?>` after text that does not look like code. All other text is code; bare methods are
+read as if inside a class.
 """
 
 from __future__ import annotations

@@ -26,12 +26,12 @@ PROPER = frozenset(("NNP", "NNPS"))
 
 @dataclass(frozen=True)
 class Language(plugin.Language):
-    """Every occurrence of a noun or proper noun of the text that is also a word of the title.
+    """Nouns and proper nouns of the text that are also words of the title, every occurrence.
 
-    Words are compared case-folded; one that is a noun somewhere in the text counts everywhere.
-    HTML in the text stays untouched. `tags` of the record, a list of [word, tag] for the words of
-    the text, replace the `tagger`: `rules` (the default) or `nltk`. `profile="official"` takes
-    proper nouns, and words that are proper nouns in the title. Source: SANTA, appendix A.3.
+    Words are compared case-folded; one that is a noun somewhere in the text counts everywhere. HTML
+    in the text stays untouched. `tags` of the record, a list of [word, tag] for the words of the
+    text, replace the `tagger`: `rules` (the default) or `nltk`. `profile="official"` takes proper
+    nouns, and words that are proper nouns in the title. Source: SANTA, appendix A.3.
 
     >>> record = {"title": "USB Cable"}
     >>> Language().entities("A <b>cable</b> with usb plug", record)
@@ -63,7 +63,7 @@ class Language(plugin.Language):
 def common(
     text: str, words: Sequence[Span], tags: Sequence[str], title: str, tagger: str
 ) -> list[Span]:
-    """The words that are nouns in the text and occur in the title."""
+    """Return the words that are nouns in the text and occur in the title."""
     wanted = {title[start:end].casefold() for start, end in tokens(title)}
     nouns = {text[start:end] for (start, end), tag in zip(words, tags, strict=True) if tag in NOUNS}
     nouns = {noun for noun in nouns if noun.casefold() in wanted and any(map(str.isalpha, noun))}
@@ -73,7 +73,7 @@ def common(
 def official(
     text: str, words: Sequence[Span], tags: Sequence[str], title: str, tagger: str
 ) -> list[Span]:
-    """The words that are proper nouns in the text, or are proper nouns in the title."""
+    """Return the words that are proper nouns in the text, or are proper nouns in the title."""
     names = [title[start:end] for start, end in tokens(title)]
     tagged = zip(names, tag(names, tagger), strict=True)
     wanted = {name.lower() for name, tag in tagged if tag in PROPER}
@@ -90,9 +90,9 @@ OPENING = re.compile(r'(?<![^\s([{<])"')
 
 
 def tokens(text: str) -> list[Span]:
-    """The words and signs of a text by NLTK's word tokenizer, without its markup.
+    """Return the words and signs of a text by NLTK's word tokenizer, without its markup.
 
-    The tokenizer takes a text for one sentence: a period after a word is cut off here.
+    The tokenizer treats a text as one sentence: a period after a word is cut off here.
 
     >>> [text[start:end] for text in ["<b>It's</b> 5.5 in. Buy!"] for start, end in tokens(text)]
     ['It', "'s", '5.5', 'in', '.', 'Buy', '!']
@@ -115,7 +115,7 @@ QUOTES = str.maketrans({'"': "”", "’": "'"})
 
 
 def tag(words: Sequence[str], tagger: str) -> list[str]:
-    """The Penn Treebank tag of each word.
+    """Return the Penn Treebank tag of each word.
 
     >>> tag(["The", "cable", "is", "washable"], "rules")
     ['DT', 'NN', 'VBZ', 'JJ']
@@ -204,7 +204,7 @@ def supplied(tags: Any, text: str) -> tuple[list[Span], list[str]]:
 
 
 def _find(text: str, word: str, at: int) -> Span:
-    """Where a word is, and how long it is there; quotes and brackets also in Treebank form."""
+    """Return the place and length of a word; quotes and brackets also in Treebank form."""
     forms = [word, '"', "“", "”"] if word in ("``", "''") else [unescaped(word)]
     places = [(text.find(form, at), len(form)) for form in forms]
     return min((each for each in places if each[0] >= 0), default=(-1, 0))

@@ -42,7 +42,7 @@ DEFINITIONS = ("decorated_definition", "function_definition", "class_definition"
 
 
 def docstring(definition: tree_sitter.Node) -> tuple[tree_sitter.Node, str] | None:
-    """The string that a function or class begins with, and its value."""
+    """Return the string that a function or class begins with, and its value."""
     body = definition.child_by_field_name("body")
     statements = (each for each in (body.named_children if body else ()) if each.type != "comment")
     first = next(statements, None)
@@ -54,7 +54,7 @@ def docstring(definition: tree_sitter.Node) -> tuple[tree_sitter.Node, str] | No
 
 
 def _value(string: tree_sitter.Node) -> str | None:
-    """The value of an expression as Python reads it, if it is a string."""
+    """Return the value of an expression as Python reads it, if it is a string."""
     text = (string.text or b"").decode("utf-8", "replace")
     if string.type == "string" and (match := PLAIN.fullmatch(text)):
         return match[2]
@@ -118,7 +118,7 @@ class Language(ReleasedLanguage):
 
 
 def _first_definition(node: tree_sitter.Node) -> tree_sitter.Node | None:
-    """The function or class that a module begins with, decorated or not."""
+    """Return the function or class that a module begins with, decorated or not."""
     while node.type not in ("function_definition", "class_definition"):
         statements = [child for child in node.named_children if child.type != "comment"]
         inner = [child for child in statements if child.type in DEFINITIONS] or statements[:1]

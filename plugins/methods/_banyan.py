@@ -1,9 +1,9 @@
 """Banyan's model: diagonal composition and decomposition over entangled trees, and its training.
 
 Entangled trees are the nodes of a batch, where equal tokens are one leaf and equal pairs one node.
-Each node is composed once, and decomposed to the mean of what all its parents give it. Nodes
-are numbered by height, over which loops run: leaves first, then pairs of leaves, and so on.
-Source: Opper and Siddharth 2025, "Banyan" (https://arxiv.org/abs/2407.17771), section 3.
+Each node is composed once, and decomposed to the mean over all its parents. Nodes are numbered by
+height, over which loops run: leaves first, then pairs of leaves, and so on. Source: Opper and
+Siddharth 2025, "Banyan" (https://arxiv.org/abs/2407.17771), section 3.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LEFT, RIGHT, START = -0x61C8864680B583EB, 0x3243F6A8885A308D, 0x2B7E151628AED2A7
 
 
 def pair_keys(left: Tensor, right: Tensor) -> Tensor:
-    """The keys of nodes whose children have these keys, (n,): equal only for equal pairs."""
+    """Return the keys of nodes whose children have these keys, (n,): equal only for equal pairs."""
     mixed = (left * LEFT) ^ (right * RIGHT + START)  # multiplied modulo 2^64
     mixed = (mixed ^ (mixed >> 31)) * RIGHT
     return mixed ^ (mixed >> 29)
@@ -39,7 +39,7 @@ def pair_keys(left: Tensor, right: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Entangled:
-    """The distinct nodes of a batch, by height: U nodes, I of which have children."""
+    """Distinct nodes of a batch, by height: U nodes, I of which have children."""
 
     ids: Tensor  # (leaves,) the words at the leaves, which are the first nodes
     keys: Tensor  # (U,)
@@ -53,7 +53,7 @@ class Entangled:
 
     @classmethod
     def of(cls, batch: TreeBatch, *, separate: bool = False) -> Entangled:
-        """The nodes of a batch, or with `separate` those of each sentence by itself."""
+        """Return the nodes of a batch, or with `separate` the nodes of each sentence by itself."""
         device, trees = batch.device, batch.sentences
         keys = torch.zeros(batch.nodes, dtype=torch.int64, device=device)
         ids, heights, place = keys.clone(), keys.clone(), keys.clone()
@@ -147,7 +147,7 @@ class Upward(torch.autograd.Function):
 
 
 def compose_pairs(left: Tensor, right: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
-    """The parents (n, E) of nodes: left · a + right · b + c.
+    """Return the parents (n, E) of nodes: left · a + right · b + c.
 
     >>> compose_pairs(*torch.tensor([[[1.0]], [[2.0]], [[3.0]], [[4.0]], [[0.5]]]))
     tensor([[11.5000]])
@@ -158,7 +158,7 @@ def compose_pairs(left: Tensor, right: Tensor, a: Tensor, b: Tensor, c: Tensor) 
 class Downward(torch.autograd.Function):
     """All nodes (U, E) from the upward roots: (parent · p + s, parent · q + t), times the noise.
 
-    `noise` is (I, 2, E). A node with several parents is the mean of what they give it.
+    `noise` is (I, 2, E). A node with several parents is the mean of their contributions.
     """
 
     @staticmethod
@@ -220,7 +220,7 @@ class BanyanTraining(TreeTraining):
     model: Banyan
 
     def losses(self, sentences: list[Sentence]) -> dict[str, Tensor]:
-        """The mean over the distinct tokens of one portion."""
+        """Return the mean over the distinct tokens of one portion."""
         _, graph, _, down = self.model.entangle(sentences)
         tokens, head = len(graph.ids), self.model.head
         weights = down.new_full((tokens,), 1 / tokens)
@@ -251,19 +251,22 @@ class Banyan(NodeModel):
         self.head = nn.Linear(size, words)
 
     def composition(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The factors of left and right child and the bias, for whole embeddings, (E,) each."""
+        """Return the factors of left and right child and the bias, for whole embeddings, (E,)
+        each.
+        """
         left, right = self.compose.sigmoid().repeat(1, self.channels)
         return left, right, self.compose_bias.repeat(self.channels)
 
     def decomposition(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """The factors and the biases that make left and right child, (E,) each."""
+        """Return the factors and the biases that make left and right child, (E,) each."""
         factors = self.decompose.sigmoid().repeat(1, self.channels)
         return *factors, *self.decompose_bias.repeat(1, self.channels)
 
     def entangle(
         self, sentences: Sequence[Sentence], *, separate: bool = False
     ) -> tuple[TreeBatch, Entangled, Tensor, Tensor]:
-        """The trees of sentences, their distinct nodes, and these up and down, (U, E) each.
+        """Return the trees of sentences, their distinct nodes, and these up and down, (U, E)
+        each.
 
         Each node has one dropout mask. With `separate`, sentences share no nodes.
         """
@@ -294,7 +297,7 @@ class Banyan(NodeModel):
         of_leaves: Tensor | None = None,
         noise: Tensor | None = None,
     ) -> list[Sentence]:
-        """The sentences with the trees of greedy merging, of leaves and nodes with this noise."""
+        """Return the sentences with trees by greedy merging of leaves and nodes with this noise."""
         factors = self.composition()
         text = torch.from_numpy(np.concatenate([each.ids for each in sentences]).astype(np.int64))
         keys = pair_keys(text, torch.zeros_like(text)).to(self.embedding.device)
@@ -310,7 +313,9 @@ class Banyan(NodeModel):
 
 
 def _rows(keys: Tensor, noise: Tensor) -> Tensor:
-    """The row of noise (rows, E) of each node: by its key, so that merging knows it beforehand."""
+    """Return the row of noise (rows, E) of each node, by its key, which merging knows
+    beforehand.
+    """
     return keys.remainder(len(noise))
 
 

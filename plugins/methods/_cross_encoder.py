@@ -1,4 +1,4 @@
-"""The training of a cross-encoder: which pairs a batch has, their losses, in pieces that fit."""
+"""The training of a cross-encoder: the pairs of a batch, their losses, in chunks that fit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NEGATIVES = 4  # of a query, where no setting says so
 
 
 class PairSettings(Protocol):
-    """How pairs are read and judged; source: the method `cross-encoder`."""
+    """Settings of pairs and their loss; source: the method `cross-encoder`."""
 
     @property
     def pair_length(self) -> int | None: ...
@@ -55,7 +55,7 @@ class Groups:
     pairs: int
 
     def chunks(self, size: int) -> Iterator[tuple[list[Encoding], list[int]]]:
-        """The pairs of whole queries, at most `size` where one query has no more; 0: all."""
+        """Yield the pairs of whole queries, at most `size` unless one query has more; 0: all."""
         first = 0
         some = list[int]()
         for count in self.sizes:
@@ -90,16 +90,17 @@ class CrossEncoderTraining(TrainingModule):
         self.truncation = encoder.truncation
 
     def batch(self, records: list[Record], step: Step) -> Groups:
-        """The pairs of this process's share of the records."""
+        """Return the pairs of this process's share of the records."""
         groups = [self.group(each, records, step) for each in records[share(len(records))]]
         pairs = [pair for group in groups for pair in group]
         inputs = self.encoder.inputs(pairs) if pairs else []
         return Groups(inputs, list(map(len, groups)), len(records), round(total(len(pairs))))
 
     def group(self, record: Record, records: Sequence[Record], step: Step) -> list[Pair]:
-        """A query with its positive, then with the negatives that are drawn in this epoch.
+        """Return a query with its positive, then with the negatives that are drawn in this
+        epoch.
 
-        Without negatives of its own, they are positives of other queries of the batch.
+        If it has no negatives, they are positives of other queries of the batch.
         """
         texts, count = record.get("negatives", []), self.negatives
         if not texts or not count:
@@ -123,7 +124,9 @@ class CrossEncoderTraining(TrainingModule):
         return {"loss": total(loss)}
 
     def objective(self, logits: Tensor, sizes: Sequence[int], batch: Groups) -> Tensor:
-        """What some queries add to the loss of a batch; `logits` are those of their pairs."""
+        """Return the contribution of some queries to the loss of a batch; `logits` are their
+        pairs'.
+        """
         first = torch.tensor([0, *sizes[:-1]], device=logits.device).cumsum(0)  # (queries,)
         if self.binary:
             labels = torch.zeros_like(logits).index_fill(0, first, 1.0)
@@ -149,7 +152,7 @@ class CrossEncoderTraining(TrainingModule):
 def build(
     settings: TransformerSettings, spool: Spool, *, pairs: PairSettings
 ) -> CrossEncoderTraining:
-    """The training of a new cross-encoder, or of the start model. Errors: no negatives."""
+    """Return the training of a new cross-encoder, or of the start model. Errors: no negatives."""
     binary, wanted = pairs.loss == "binary", settings.negatives_per_query
     negatives = negatives_of(settings, spool, NEGATIVES) if spool.most_negatives or binary else 0
     if binary and not negatives:

@@ -1,4 +1,4 @@
-"""fastText's word vectors: a word is the mean of its own row and those of its character n-grams.
+"""fastText's word vectors: a word is the mean of its own row and its character n-grams' rows.
 
 Source: Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information"
 (https://aclanthology.org/Q17-1010).
@@ -32,7 +32,7 @@ class Reading(Protocol):
         """The number of all buckets."""
 
     def prepared(self, text: str) -> Record:
-        """The words of a text."""
+        """Return the words of a text."""
 
 
 class WordVectors(TorchModel):
@@ -62,7 +62,9 @@ class WordVectors(TorchModel):
         return self.table.device
 
     def rows(self, word: str) -> list[int]:
-        """The rows whose mean is the word's vector: its own, if it has one, and its n-grams'."""
+        """Return the rows whose mean is the word's vector: its own, if it has one, and its
+        n-grams'.
+        """
         rows = self._rows.get(word)
         if rows is None:
             known = self._bucket
@@ -80,7 +82,7 @@ class WordVectors(TorchModel):
         return self.settings.prepared(text)
 
     def bag(self, words: Sequence[str]) -> list[list[int]]:
-        """The rows of those words that have some."""
+        """Return the rows of the words that have some."""
         of_words = [rows for word in words if (rows := self.rows(word.lower()))]
         self.coverage.add("words", len(words), len(words) - len(of_words))
         return of_words
@@ -98,7 +100,7 @@ class WordVectors(TorchModel):
         return rows_, weights_, starts_
 
     def embed(self, batch: tuple[Tensor, Tensor, Tensor]) -> Tensor:
-        """The embeddings (texts, dim); a text without a known word is all zeros."""
+        """Return the embeddings (texts, dim); a text without a known word is all zeros."""
         rows, weights, offsets = batch
         return functional.embedding_bag(
             rows, self.table, offsets, mode="sum", per_sample_weights=weights.to(self.table)
@@ -112,7 +114,7 @@ class WordVectors(TorchModel):
 
     @classmethod
     def load(cls, settings: Reading, folder: Path) -> Self:
-        """What `save` wrote. Errors: `UserError` if a file is missing or damaged."""
+        """Load what `save` wrote. Errors: `UserError` if a file is missing or damaged."""
         words, stored = Vocabulary.load(folder).words, read_weights(folder)
         table, buckets = stored.get("table"), stored.get("buckets")
         if (

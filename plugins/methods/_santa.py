@@ -1,7 +1,7 @@
-"""SANTA's losses and its model: what a batch is, entity prediction, alignment.
+"""SANTA's losses and its model: batches, entity prediction, alignment.
 
 An encoder-decoder writes masked entities; an encoder alone predicts their tokens in place (source:
-SEAL's baseline SANTA, section 4.1), and CLS takes the place of the decoder's first token.
+SEAL's baseline SANTA, section 4.1), and CLS replaces the decoder's first token.
 """
 
 from __future__ import annotations
@@ -79,25 +79,27 @@ class HeadOutput(NamedTuple):
 
 
 class EntityHead(nn.Module):
-    """What predicts the entities of masked documents."""
+    """Head that predicts the entities of masked documents."""
 
     @abstractmethod
     def batch(self, records: list[Record], tokenize: Tokenize, *, predict: bool) -> MaskedBatch:
-        """The masked documents of a batch, with labels where `predict` is set."""
+        """Return the masked documents of a batch, with labels if `predict` is set."""
 
     @abstractmethod
     def labels_of(self, labels: Any, rows: Tensor, length: int) -> Any:
-        """The labels of some rows, whose documents are `length` tokens long."""
+        """Return the labels of some rows, whose documents are `length` tokens long."""
 
     @abstractmethod
     def output(
         self, encoder: Encoder, hidden_states: Tensor, tokens: Tokens, labels: Any
     ) -> HeadOutput:
-        """The embeddings and predictions of hidden states (rows, length, dim)."""
+        """Return the embeddings and predictions of hidden states (rows, length, dim)."""
 
     @abstractmethod
     def loss(self, encoder: Encoder, hidden_states: Tensor, labels: Tensor) -> Tensor:
-        """The sum of the cross-entropies of labels (tokens,) at hidden states (tokens, dim)."""
+        """Return the sum of the cross-entropies of labels (tokens,) at hidden states (tokens,
+        dim).
+        """
 
 
 class DecoderHead(EntityHead):
@@ -213,7 +215,8 @@ class PredictionHead(nn.Module):
         nn.init.zeros_(self.dense.bias)
 
     def loss(self, hidden_states: Tensor, table: Tensor, labels: Tensor) -> Tensor:
-        """The sum of the cross-entropies of hidden states (tokens, dim) for labels (tokens,).
+        """Return the sum of the cross-entropies of hidden states (tokens, dim) for labels
+        (tokens,).
 
         The scores of the vocabulary, (tokens, vocabulary), exist some rows at a time.
         """
@@ -228,7 +231,7 @@ class PredictionHead(nn.Module):
 
 
 def overlapping(offsets: Sequence[Span], spans: Sequence[Span]) -> list[int]:
-    """The places of the tokens that overlap a span; both are in order.
+    """Return the places of the tokens that overlap a span; both are in order.
 
     >>> overlapping([(0, 0), (0, 3), (4, 5), (5, 7), (7, 9)], [(4, 6), (8, 9)])
     [2, 3, 4]
@@ -243,7 +246,7 @@ def overlapping(offsets: Sequence[Span], spans: Sequence[Span]) -> list[int]:
 
 
 def entities_of(target: str) -> list[str]:
-    """The entities of a target, in the order of their sentinels.
+    """Return the entities of a target, in the order of their sentinels.
 
     >>> entities_of("<extra_id_0> add <extra_id_1> a b <extra_id_2>")
     ['add', 'a b']
@@ -252,7 +255,7 @@ def entities_of(target: str) -> list[str]:
 
 
 def restore(masked: str, target: str) -> tuple[str, list[Span]]:
-    """The text before masking, and where its entities are.
+    """Return the text before masking, and the places of its entities.
 
     Errors: a sentinel without an entity is a `UserError`.
 
@@ -277,7 +280,7 @@ def restore(masked: str, target: str) -> tuple[str, list[Span]]:
 
 @dataclass(frozen=True)
 class Inputs:
-    """A batch: what losses need of masked documents, originals, negatives and queries."""
+    """Batch: the losses' inputs of masked documents, originals, negatives and queries."""
 
     texts: dict[str, LocalTexts]  # of (batch, length) each, negatives (batch * n, length)
     masked: MaskedBatch | None
@@ -321,7 +324,7 @@ class Santa(DualEncoder[Inputs]):
         return Inputs(texts, masked, exclude, self.present(negatives), teacher)
 
     def field(self, records: list[Record], name: str, kind: str) -> LocalTexts:
-        """The share of a field that this process takes."""
+        """Return this process's share of a field."""
         return self.part([record[name] for record in records], len(records), kind)
 
     def embedded(self, inputs: Inputs, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
@@ -371,7 +374,7 @@ def reads_masked(losses: Losses) -> bool:
 
 
 def build(settings: EncoderSettings, spool: Spool, *, losses: Losses) -> Santa:
-    """The training that the settings ask for, with or without a decoder."""
+    """Return the training for the settings, with or without a decoder."""
     negatives = negatives_of(settings, spool) if losses.alignment_weight else 0
     if losses.alignment_weight:
         check_contrast(spool, settings, negatives)
@@ -392,7 +395,7 @@ def build(settings: EncoderSettings, spool: Spool, *, losses: Losses) -> Santa:
 
 
 def encoder_only(settings: EncoderSettings) -> bool:
-    """Whether the model has no decoder; one that cannot be loaded counts as having one."""
+    """Return whether the model has no decoder; one that cannot be loaded counts as having one."""
     if settings.model is None:
         return settings.architecture == "bert"
     try:
@@ -403,7 +406,7 @@ def encoder_only(settings: EncoderSettings) -> bool:
 
 
 def check_tokens(tokenizer: Any, in_place: bool) -> None:
-    """Raise if the tokenizer has no token that stands for an entity, or would cut it in pieces."""
+    """Raise if the tokenizer has no token for an entity, or would split it."""
     if in_place:
         there, what, model = tokenizer.mask_token_id is not None, "mask token", "BERT-like model"
     else:
@@ -417,7 +420,7 @@ def check_tokens(tokenizer: Any, in_place: bool) -> None:
 
 
 def prediction_head(start: str | None, losses: Losses, model: Any) -> PredictionHead:
-    """The head for a model: the one in its start model if that is a BERT, otherwise a new one."""
+    """Return the head for a model: its start model's if that is a BERT, otherwise a new one."""
     head = PredictionHead(model.config.hidden_size, model.get_input_embeddings())
     if not start or not losses.entity_weight:
         return head
@@ -438,7 +441,7 @@ def prediction_head(start: str | None, losses: Losses, model: Any) -> Prediction
 
 
 def _transformer(name: str) -> Path:
-    """The folder of the model itself."""
+    """Return the folder of the model itself."""
     folder = model_folder(name, offline=True)
     place: Path = own_metadata(folder).get("transformer", folder)
     return place

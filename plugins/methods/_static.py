@@ -38,7 +38,7 @@ UNUSED = "[unused"  # BERT's tokens that no text has
 
 
 class TableSettings(Protocol):
-    """The settings of which a table is made; source: the method `static`."""
+    """Settings of a table; source: the method `static`."""
 
     @property
     def model(self) -> str | None: ...
@@ -72,7 +72,9 @@ class Distilled(TrainingModule):
 
 
 def distill(settings: TableSettings, spool: Spool) -> Table:
-    """The embedding of each token, as a text by itself, by an encoder; of a table, its own."""
+    """Return the embedding of each token, as a text by itself, by an encoder; of a table, its
+    own.
+    """
     encoder, _ = open_model(str(settings.model), offline=True, normalize=False)
     if isinstance(encoder, StaticEncoder):
         return smaller(settings, spool, encoder.table)
@@ -104,7 +106,7 @@ def distill(settings: TableSettings, spool: Spool) -> Table:
 
 
 def smaller(settings: TableSettings, spool: Spool, table: Table) -> Table:
-    """The table without tokens that the records, if there are any, do not have.
+    """Return the table without tokens that the records, if there are any, do not have.
 
     Single characters stay: any word is made of them.
     """
@@ -123,7 +125,9 @@ def smaller(settings: TableSettings, spool: Spool, table: Table) -> Table:
 
 
 def with_tokens(tokenizer: Tokenizer, used: set[int]) -> tuple[list[int], Tokenizer]:
-    """The numbers of these tokens, single characters and the unknown token, and their tokenizer."""
+    """Return the numbers of these tokens, single characters and the unknown token, and their
+    tokenizer.
+    """
     content = json.loads(tokenizer.to_str())
     model = content["model"]
     if model["type"] not in ("WordPiece", "WordLevel"):
@@ -147,7 +151,7 @@ def with_tokens(tokenizer: Tokenizer, used: set[int]) -> tuple[list[int], Tokeni
 
 
 def pieces(tokenizer: Tokenizer, word: str) -> list[int]:
-    """The tokens of a word in the tokenizer's own spelling."""
+    """Return the tokens of a word in the tokenizer's own spelling."""
     numbers: list[int] = [token.id for token in tokenizer.model.tokenize(word)]
     return numbers
 
@@ -174,7 +178,8 @@ def from_scratch(settings: TableSettings, spool: Spool) -> Table:
 
 
 def components(vectors: Vectors, dimensions: int) -> Vectors:
-    """The vectors (tokens, dim) along their first principal components, (tokens, dimensions).
+    """Return the vectors (tokens, dim) along their first principal components, (tokens,
+    dimensions).
 
     >>> line = np.array([[0, 0], [1, 1], [3, 3]], np.float32)
     >>> np.abs(np.diff(components(line, 1)[:, 0]) / 2**0.5).round(6).tolist()
@@ -187,7 +192,7 @@ def components(vectors: Vectors, dimensions: int) -> Vectors:
 
 
 def zipf_weights(tokens: int) -> Vectors:
-    """The weight a / (a + p) of tokens in order of falling frequency p, which is by Zipf's law.
+    """Return the weight a / (a + p) of tokens by falling frequency p, which follows Zipf's law.
 
     Source: Arora et al. 2017, eq. 3, as in model2vec.
 
@@ -201,16 +206,16 @@ def zipf_weights(tokens: int) -> Vectors:
 
 
 def roots_of_idf(texts: int, having: NDArray[np.int64]) -> Vectors:
-    """√idf of tokens that `having` of the texts contain, so that products of two get idf.
+    """Return √idf of tokens that `having` of the texts contain, so that products of two get idf.
 
-    The inverse document frequency is that of Lucene's BM25, which is never negative.
+    The inverse document frequency is Lucene's for BM25, which is never negative.
     """
     roots: Vectors = np.sqrt(np.log1p((texts - having + 0.5) / (having + 0.5))).astype(np.float32)
     return roots
 
 
 def common_words(tokenizer: Tokenizer, texts: Iterable[str]) -> list[str]:
-    """The words of texts that occur often and are not tokens yet, by frequency."""
+    """Return the words of texts that occur often and are not tokens yet, by frequency."""
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(split(tokenizer, text))
@@ -224,7 +229,9 @@ def common_words(tokenizer: Tokenizer, texts: Iterable[str]) -> list[str]:
 
 
 def split(tokenizer: Tokenizer, text: str) -> list[str]:
-    """The words of a text before they are split into tokens, as normalized by the tokenizer."""
+    """Return the words of a text before they are split into tokens, as normalized by the
+    tokenizer.
+    """
     if tokenizer.normalizer is not None:
         text = tokenizer.normalizer.normalize_str(text)
     if tokenizer.pre_tokenizer is None:
@@ -233,16 +240,16 @@ def split(tokenizer: Tokenizer, text: str) -> list[str]:
 
 
 def plain(tokenizer: Tokenizer) -> Tokenizer:
-    """The same tokenizer without special tokens, padding and truncation."""
+    """Return the same tokenizer without special tokens, padding and truncation."""
     content = json.loads(tokenizer.to_str())
     content |= {"post_processor": None, "padding": None, "truncation": None}
     return Tokenizer.from_str(json.dumps(content))
 
 
 def with_words(tokenizer: Tokenizer, words: Sequence[str]) -> Tokenizer:
-    """The same tokenizer, to which these words, as it normalizes them, are one token each.
+    """Return the same tokenizer, with one token for each of these words as it normalizes them.
 
-    Their ids follow the existing ones. Errors: ids that do not follow one another.
+    Their ids follow the existing ones. Errors: ids that are not consecutive.
     """
     content = json.loads(tokenizer.to_str())
     model, first = content["model"], tokenizer.get_vocab_size()

@@ -1,4 +1,4 @@
-"""A cross-encoder: query and document are read as one text, which gives one score, for rerank.
+"""A cross-encoder for `rerank`: it reads query and document as one text and gives one score.
 
     cross-entropy = - log( exp(s(q, d+)) / sum over d in {d+} and N of exp(s(q, d)) ), mean over q
     binary        = - log sigmoid(s(q, d+)) and - log(1 - sigmoid(s(q, d))), mean over all pairs

@@ -69,7 +69,7 @@ class Method(WordSettings, PassSettings):
         return FastTextTraining(self, model, seen=len(spool) * self.epochs)
 
     def arguments(self, file: str) -> dict[str, Any]:
-        """These settings by the library's names."""
+        """Return these settings by the library's names."""
         return {
             "input": file,
             "seed": key(self.seed, "fasttext") % (1 << 31),
@@ -92,9 +92,10 @@ class Method(WordSettings, PassSettings):
 
 
 def learn(arguments: dict[str, Any]) -> LearnedRows:
-    """The rows that the library learns; `arguments` are its own settings (`input`, `lr` …).
+    """Return the rows that the library learns; `arguments` are its own settings (`input`, `lr`
+    …).
 
-    Errors: `UserError` with what the library says, for example that no word is frequent enough.
+    Errors: `UserError` with the library's message, for example that no word is frequent enough.
     """
     command = [sys.executable, "-m", __name__]
     done = subprocess.run(
@@ -116,9 +117,9 @@ def learn(arguments: dict[str, Any]) -> LearnedRows:
 
 
 def main() -> None:
-    """Learn in this process, by the arguments on stdin, and write the rows, or what is wrong.
+    """Learn in this process, by the arguments on stdin, and write the rows or the error.
 
-    Linux ends it when the one that started it is killed; others have no such call.
+    Linux ends it when its parent process is killed; other systems have no such call.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.platform == "linux":
@@ -132,7 +133,7 @@ def main() -> None:
 
 
 def train_library(arguments: dict[str, Any]) -> Any:
-    """The library's own model, trained in this process."""
+    """Return the library's own model, trained in this process."""
     chosen = library.args()
     fixed = {
         "model": library.model_name.skipgram,
@@ -152,7 +153,7 @@ def train_library(arguments: dict[str, Any]) -> Any:
 
 
 def reached_rows(model: Any, buckets: int) -> LearnedRows:
-    """The rows of the library's model that a word of its vocabulary uses."""
+    """Return the rows of the library's model that a word of its vocabulary uses."""
     words = model.getVocab("ignore")[0]
     numbers = sorted({number for word in words for number in buckets_of(word, buckets)})
     table = np.asarray(model.getInputMatrix())  # (words + all buckets, dim)

@@ -1,4 +1,4 @@
-"""SANTA: alignment of queries with documents, and prediction of masked entities, by one T5.
+"""SANTA: one T5 that aligns queries with documents and predicts masked entities.
 
     loss      = alignment_weight * alignment + entity_weight * entity                      (eq. 4)
     alignment = - log( exp(q . d+ / t) / sum over d in D of exp(q . d / t) ), mean over q  (eq. 5)
@@ -31,7 +31,7 @@ CODE = "SANTA's released code"
 
 
 def usual_temperature(settings: Method) -> float:
-    """1, or 0.05 where embeddings have length 1"""
+    """1, or 0.05 if embeddings have length 1"""
     return COSINES if settings.normalize else 1.0
 
 

@@ -1,4 +1,4 @@
-"""SEAL: queries aligned with documents with masked elements, then with and without tags.
+"""SEAL: queries aligned with documents, first with masked elements, then with and without tags.
 
     contrast(q, V) = - log( exp(q . v+ / t) / sum over v in V of exp(q . v / t) ), mean over q
     element   (EAL) = contrast(q, masked)                                                  (eq. 4)
@@ -78,7 +78,7 @@ class Method(EncoderSettings):
         return tuple(self.stages.split(","))
 
     def prepare(self, record: Record) -> Record:
-        """The fields of a record that are used. Errors: negatives without all their variants."""
+        """Return the used fields of a record. Errors: negatives without all their variants."""
         if "query" not in record:
             raise UserError(
                 'field "query" is missing',

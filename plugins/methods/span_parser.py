@@ -38,7 +38,8 @@ class Method(GradientSettings):
     max_grad_norm: float = setting(5.0)
 
     def prepare(self, record: Record) -> Record:
-        """The words of a record's tree, and its spans of two words or more except the whole.
+        """Return the words of a record's tree, and its spans of two words or more except the
+        whole.
 
         Sentences side by side under one ROOT stay one text, and each is a span.
         """

@@ -1,4 +1,4 @@
-"""A table of token vectors, whose mean embeds a text: any encoder, distilled; read without torch.
+"""Static embeddings: a table of token vectors, distilled from any encoder; needs no torch.
 
 Records, if any: texts, as `encode` reads them; their words are added to the vocabulary. Without
 --model the vectors are random, to be trained by contrastive. With --model TABLE the table is made

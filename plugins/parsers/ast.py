@@ -20,7 +20,7 @@ from structkit.structure.trees.tree import Ints, Tree, from_spans
 
 @dataclass(frozen=True)
 class Parser(plugin.Parser):
-    """The syntax tree of code; `language` is that of all texts, None: each has its own.
+    """Syntax trees of code; `language` is the language of all texts, None: each has its own.
 
     >>> from structkit.structure.trees.brackets import write
     >>> trees = Parser("python").trees([plugin.Unparsed("x = f(1)")])
@@ -34,7 +34,7 @@ class Parser(plugin.Parser):
     language: str | None = None
 
     def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree | UserError]:
-        """The tree of each text in its language."""
+        """Yield the tree of each text in its language."""
         for each in texts:
             try:
                 yield code_tree(grammar(self.language or each.language), each.text)
@@ -43,7 +43,9 @@ class Parser(plugin.Parser):
 
 
 def grammar(language: object) -> Grammar:
-    """The grammar of a language. Errors: no language, one that does not exist or has none."""
+    """Return the grammar of a language. Errors: no language, an unknown one, or one without a
+    grammar.
+    """
     if not isinstance(language, str):
         raise UserError('field "language" is missing', f"name it with {flag('language')}")
     known = language_named(language, status=1)
@@ -53,11 +55,11 @@ def grammar(language: object) -> Grammar:
 
 
 def code_tree(grammar: Grammar, text: str) -> Tree:
-    """The tree of a text; what does not parse is under `ERROR`. Errors: no words, too slow.
+    """Return the tree of a text; parts that do not parse are under `ERROR`. Errors: no words, too
+    slow.
 
-    Words are the grammar's tokens, strings and comments cut at their white space: joined, they
-    are the text without its white space (and with plain brackets, where it has the Treebank's
-    escapes).
+    Words are the grammar's tokens, with strings and comments split at white space: joined, they are
+    the text without its white space (and with plain brackets instead of the Treebank's escapes).
     """
     data = text.encode("utf-8")
     shift = 0
@@ -97,7 +99,7 @@ def _nodes(tree: tree_sitter.Tree, low: int, high: int) -> tuple[Ints, list[str]
 
 
 def _words(data: bytes, cuts: Ints) -> tuple[list[str], Ints]:
-    """The words between white space and cuts, and how many are before each cut."""
+    """Return the words between white space and cuts, and the number of words before each cut."""
     words: list[str] = []
     known: dict[str, str] = {}  # each word once, however often it occurs
     before = np.empty(len(cuts), np.int32)

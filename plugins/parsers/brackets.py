@@ -17,7 +17,7 @@ class Parser(plugin.Parser):
     fields = ("tree",)
 
     def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree | UserError]:
-        """The tree of each text; an error if its words are not those of the sentence."""
+        """Yield the tree of each text, or an error if its words differ from the sentence's."""
         for each in texts:
             try:
                 tree = clean(read(each.text))

@@ -1,6 +1,6 @@
 """A constituency parser that ships with structkit: no download, no Java; or your own.
 
-Its weights are from `structkit train span-parser`, as are those of `--model`.
+`structkit train span-parser` made its weights, and makes a folder for `--model`.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ SHIPPED = Path(__file__).parent / "weights"
 
 @dataclass(frozen=True)
 class Parser(plugin.Parser):
-    """Constituents by a span parser: the one that ships, or that of `model`."""
+    """Constituents by a span parser: the one that ships, or the one in `model`."""
 
     model: str | None = None
     tokenized: bool = False
 
     def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree]:
-        """The tree of each text."""
+        """Yield the tree of each text."""
         parser = open_parser(Path(self.model) if self.model else SHIPPED)
         return parser.trees([words_of(each.text, tokenized=self.tokenized) for each in texts])
 
 
 @lru_cache(maxsize=2)
 def open_parser(folder: Path) -> SpanParser:
-    """The parser in a model folder. Errors: `UserError` where it holds no span parser."""
+    """Open the parser in a model folder. Errors: `UserError` if it holds no span parser."""
     metadata = read_metadata(folder) if has_metadata(folder) else {}
     if metadata.get("method") != METHOD:
         problem = f"{flag('model', str(folder))} is not a model of a parser"

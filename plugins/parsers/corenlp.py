@@ -22,10 +22,9 @@ MODELS = "start a CoreNLP server with the English models"
 
 @dataclass(frozen=True)
 class Parser(plugin.Parser):
-    """The trees of a CoreNLP server, which takes each text for one sentence.
+    """Trees of a CoreNLP server, which parses each text as one sentence.
 
-    A sentence is a request, nearly all of which is parsing, and one that fails costs no other its
-    tree.
+    A sentence is a request, whose time is nearly all parsing; a failed one costs no other its tree.
 
     Source: recordings of a server's answers; the options of its `parse` annotator.
     """
@@ -41,9 +40,9 @@ class Parser(plugin.Parser):
             raise UserError(problem, "write http://HOST:PORT", status=2)
 
     def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree | UserError]:
-        """The tree of each text.
+        """Yield the tree of each text.
 
-        Errors: the server is not up, does not answer in time, or its answer makes no sense.
+        Errors: the server is down, does not answer in time, or gives an invalid answer.
         """
         for each in texts:
             line = " ".join(each.text.split())
@@ -87,9 +86,9 @@ class Parser(plugin.Parser):
 
 
 def tree_of(body: bytes, line: str) -> Tree | UserError:
-    """The tree in an answer, or the error that rejects the text.
+    """Return the tree in an answer, or the error that rejects the text.
 
-    Errors: the answer is not one of a CoreNLP server.
+    Errors: the answer is not from a CoreNLP server.
     """
     try:
         sentences: list[Mapping[str, Any]] = json.loads(body)["sentences"]
@@ -112,7 +111,7 @@ def tree_of(body: bytes, line: str) -> Tree | UserError:
 
 
 def _original_words(tokens: Any) -> tuple[str, ...]:
-    """The tokens as in the text, brackets decoded; none if the answer lacks them."""
+    """Return the tokens as in the text, brackets decoded; none if the answer lacks them."""
     try:
         # a token may hold a space, a leaf may not
         words = [unescaped("".join(str(each["originalText"]).split())) for each in tokens]

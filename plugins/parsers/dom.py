@@ -20,7 +20,7 @@ from structkit.structure.trees.words import words_of
 
 @dataclass(frozen=True)
 class Parser(plugin.Parser):
-    """The tree of a document's elements; scripts and styles are left out.
+    """Tree of a document's elements, without scripts and styles.
 
     >>> from structkit.structure.trees.brackets import write
     >>> trees = Parser().trees([plugin.Unparsed("<h1>Tea</h1><p>is <b>very hot</b>")])
@@ -34,7 +34,7 @@ class Parser(plugin.Parser):
     tokenized: bool = False
 
     def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree | UserError]:
-        """The tree of each document."""
+        """Yield the tree of each document."""
         for each in texts:
             target = _Target(self.tokenized)
             parser = etree.HTMLParser(target=target, huge_tree=True, encoding="utf-8")
@@ -46,7 +46,7 @@ class Parser(plugin.Parser):
 
 
 class _Target:
-    """Takes what lxml's parser calls; unlike lxml's trees, it has no depth limit."""
+    """Target of lxml's parser; unlike lxml's trees, it has no depth limit."""
 
     def __init__(self, tokenized: bool) -> None:
         self.tokenized = tokenized
@@ -80,7 +80,7 @@ class _Target:
         return self
 
     def tree(self) -> Tree:
-        """The tree of the elements; of those with the same words the innermost one counts."""
+        """Return the tree of the elements; of elements with the same words the innermost counts."""
         spans = np.asarray(self.spans).reshape(-1, 2)[::-1]
         return from_spans(self.words, spans, self.tags[::-1])
 

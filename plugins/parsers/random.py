@@ -17,5 +17,5 @@ class Parser(ShapeParser):
     seed: int = 0
 
     def tree(self, words: Sequence[str], key: str) -> Tree:
-        """The tree over these words."""
+        """Return the tree over these words."""
         return random(words, random_for(self.seed, key, "tree"))

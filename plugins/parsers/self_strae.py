@@ -1,6 +1,6 @@
 """Trees induced by a trained model, by merging the most similar neighbors; needs --model.
 
-Leaves are the words of the text, or the pieces of a model with subwords.
+Leaves are the words of the text, or its subwords if the model uses them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from structkit.structure.trees.words import words_of
 
 
 def remedy() -> str:
-    """What makes a model."""
+    """Return the remedy that makes a model."""
     return f"make one with {program('train', 'self-strae')}"
 
 
@@ -36,7 +36,7 @@ class Parser(plugin.Parser):
     tokenized: bool = False
 
     def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree]:
-        """The tree of each text."""
+        """Yield the tree of each text."""
         encoder = open_encoder(Path(self.model))
         sentences = [words_of(each.text, tokenized=self.tokenized) for each in texts]
         if not all(sentences):
@@ -47,7 +47,7 @@ class Parser(plugin.Parser):
 
 @lru_cache(maxsize=2)
 def open_encoder(folder: Path) -> TreeEncoder:
-    """The model in a folder. Errors: `UserError` if it holds no model that makes trees."""
+    """Open the model in a folder. Errors: `UserError` if it holds no model that makes trees."""
     metadata = read_metadata(folder) if has_metadata(folder) else {}
     method = registry.load("method", metadata["method"]) if metadata else None
     if not method or not issubclass(method, TreeSettings) or "tree" in method.needs:

@@ -22,7 +22,7 @@ class Parser(plugin.Parser):
     tokenized: bool = False
 
     def trees(self, texts: Iterable[plugin.Unparsed]) -> Iterator[Tree]:
-        """The tree of each text. Errors: the package or its models are missing."""
+        """Yield the tree of each text. Errors: the package or its models are missing."""
         words = [words_of(each.text, tokenized=self.tokenized) for each in texts]
         for sentence in _pipeline()(words).sentences:
             yield clean(read(str(sentence.constituency)))

@@ -38,7 +38,7 @@ class Ranker(plugin.Ranker):
     offline: bool = False
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
-        """The score of each hit, of which those of similar lengths are computed together."""
+        """Return the score of each hit; hits of similar lengths are computed together."""
         encoder, cut_before = self.encoder, self.encoder.truncation.truncated["pair"]
         texts = [document_text(hit.record, self.document_field) for hit in hits]
         inputs = encoder.inputs([(query.text, text) for text in texts])

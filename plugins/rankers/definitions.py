@@ -17,12 +17,12 @@ ELSEWHERE = 2 / 3  # the value of a definition in a file, or in a class, of anot
 
 
 class Ranker(plugin.Ranker):
-    """Whether a hit defines a symbol of the query, and whether its file is named after it."""
+    """Definitions: a hit that defines a symbol of the query, or whose file is named after it."""
 
     weight: ClassVar[float] = 1.0
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
-        """0 … 1 for each hit; at most 0.5 if the query has more words than the symbol."""
+        """Return 0 … 1 for each hit; at most 0.5 if the query has more words than the symbol."""
         wanted = symbols(query.text)
         most = 1.0 if len(query.text.split()) == 1 else 0.5
         return np.array(

@@ -18,7 +18,7 @@ from structkit.records.lines import input_name
 
 
 def encoded(what: str, **settings: str) -> str:
-    """What helps where embeddings are not named."""
+    """Return the remedy for missing embeddings."""
     return f"name the {what} as encoded by {program('encode', **settings)}"
 
 
@@ -67,7 +67,7 @@ class RowsOfTexts:
             self.places.setdefault(doc_id, []).append(place)
 
     def of(self, identifier: str, kind: str) -> Floats:
-        """The rows of one text, (rows, dimensions)."""
+        """Return the rows of one text, (rows, dimensions)."""
         if identifier not in self.places:
             problem = f'{kind} "{identifier}" of the run has no row'
             raise UserError(problem, "encode what was searched").at(self.file)

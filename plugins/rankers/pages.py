@@ -17,10 +17,10 @@ from structkit.searching.words import question_words
 
 
 class Ranker(plugin.Ranker):
-    """The mean BM25 of a page, of its hit, and of its three best hits.
+    """Mean BM25 of a page, of its hit, and of its three best hits.
 
-    A page is what was found of it; a word counts by how few of these pages have it. Words with the
-    same stem are the same.
+    A page is all of its hits; a word counts more if fewer of these pages have it. Words with the
+    same stem are equal.
     """
 
     weight: ClassVar[float] = 3.0

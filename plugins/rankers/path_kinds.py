@@ -22,7 +22,7 @@ VERSION = re.compile(r"v(\d{1,4})", re.IGNORECASE)
 
 
 class Kind:
-    """Files told by the names of their folders, by words of their own, or by endings."""
+    """Kind of files, recognized by names of folders, by words of their names, or by endings."""
 
     def __init__(self, folders: str, words: str = "", endings: tuple[str, ...] = ()) -> None:
         """Names in lower case, separated by blanks; `words` begin or end a file's name."""
@@ -34,7 +34,7 @@ class Kind:
         return not (self.folders | self.words).isdisjoint(asked)
 
     def holds(self, path: str) -> bool:
-        """Whether a path is that of such a file."""
+        """Return whether a path belongs to such a file."""
         place = PurePosixPath(path)
         name = name_parts(place.stem)
         return (
@@ -67,7 +67,7 @@ KINDS = (
 
 
 class Ranker(plugin.Ranker):
-    """Files of kinds that seldom answer, told by their paths; of several kinds, once for each."""
+    """Files of kinds that rarely answer, recognized by their paths; each kind demotes once."""
 
     weight: ClassVar[float] = 1.0
 
@@ -81,7 +81,7 @@ class Ranker(plugin.Ranker):
 
 
 def headers_of_sources(paths: Collection[str], asked: Collection[str]) -> set[str]:
-    """Headers of C and C++ of which the paths have a source file of the same name."""
+    """Return headers of C and C++ whose source file of the same name is among the paths."""
     if not {"header", "headers"}.isdisjoint(asked):
         return set()
     files = [(path, PurePosixPath(path)) for path in paths]
@@ -104,7 +104,7 @@ def older_versions(paths: Collection[str], asked: Collection[str]) -> set[str]:
 
 
 def versions(path: str) -> Iterator[tuple[PurePosixPath, int]]:
-    """The folders of a path that hold versions, and the version of each.
+    """Yield the folders of a path that hold versions, and the version of each.
 
     >>> [(str(folder), number) for folder, number in versions("api/v2/pool/v1.py")]
     [('api', 2)]

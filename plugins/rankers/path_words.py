@@ -16,10 +16,11 @@ FOLDERS = 0.5  # the weight of a word in a folder's name
 
 
 class Ranker(plugin.Ranker):
-    """How much of the query is in the path, and how much of the file's name in the query.
+    """Overlap of the path with the query: the share of the query in the path, and of the file's
+    name in the query.
 
     The score is the geometric mean of both. A word of the query counts more if fewer of the hits'
-    files have it: a word in the names of all files tells nothing.
+    files have it: a word in the names of all files carries no information.
     """
 
     weight: ClassVar[float] = 1.5
@@ -57,7 +58,7 @@ def matches(wanted: Sequence[str], path: str) -> list[float]:
 
 
 def share_of_name(wanted: Sequence[str], path: str) -> float:
-    """The share of the file's name that is in the query; a folder's name counts half."""
+    """Return the share of the file's name that is in the query; a folder's name counts half."""
     name, folders = file_and_folders(path)
     if share := sum(any(alike(word, other) for word in wanted) for other in name):
         return share / len(name)
