@@ -8,11 +8,12 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import secrets
 import sqlite3
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -31,6 +32,8 @@ FORMAT = 11  # of the cache: with another number it is another cache
 LONG = 90 * 24 * 3600  # seconds after which a cache that nobody uses is removed
 FILES, TEXTS, PARTS = "files", "texts", "parts"
 FOLDER = "folder"  # the part that says what the cache is of
+STAMP = "stamp"  # the part that is another one after each change
+REMEMBERED = 256 << 20  # bytes of caches of which a process keeps in memory what it read last
 SCHEMA = "".join(
     f"CREATE TABLE IF NOT EXISTS {table} (name TEXT PRIMARY KEY, data BLOB);"
     for table in (FILES, TEXTS, PARTS)
@@ -89,7 +92,35 @@ def open_store(place: Path | None) -> Iterator[Store]:
         closing(sqlite3.connect(place or ":memory:", isolation_level=None)) as connection,
     ):
         connection.executescript(SCHEMA)
-        yield Store(connection)
+        store = Store(connection)
+        if place is None:
+            yield store
+            return
+        kept = _memories.pop(place, None)  # so that another thread has another one
+        if kept and kept.stamp == store.part(STAMP):
+            store.memory = kept
+        yield store
+        store.memory.stamp, store.memory.size = store.part(STAMP), place.stat().st_size
+        _remember(place, store.memory)
+
+
+class Memory(dict[str, Any]):
+    """What this process has read of a cache, for its next question."""
+
+    stamp: bytes | None = None
+    size = 0  # bytes of the cache
+
+
+_memories: dict[Path, Memory] = {}  # of caches, the last used is the last
+
+
+def _remember(place: Path, memory: Memory) -> None:
+    """Keep what was read of a cache, and forget others, the oldest first, if all are large."""
+    _memories[place] = memory
+    for each in list(_memories):
+        if each == place or sum(one.size for one in list(_memories.values())) <= REMEMBERED:
+            break
+        _memories.pop(each, None)
 
 
 # not filelock: its import alone takes a twentieth of an answer
@@ -134,12 +165,15 @@ class Store:
     """The files, their passages and what is made from these."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+        self._connection, self.memory = connection, Memory()
 
-    def changing(self) -> AbstractContextManager[object]:
+    @contextmanager
+    def changing(self) -> Iterator[None]:
         """Make all changes of the block, or none."""
         self._connection.execute("BEGIN IMMEDIATE")
-        return self._connection
+        with self._connection:
+            self.put_parts({STAMP: secrets.token_bytes(8)})
+            yield
 
     def files(self) -> dict[str, File]:
         """The known files, by path."""
@@ -165,9 +199,13 @@ class Store:
         """The passages of a file with these numbers."""
         return records_in(self.compressed(path), numbers)
 
+    def part(self, name: str) -> bytes | None:
+        """Return the data with a name; None if there is none."""
+        return self._one(PARTS, name)
+
     def parts(self, names: Iterable[str]) -> dict[str, bytes] | None:
         """Data by name; None if any is missing."""
-        kept = {name: self._one(PARTS, name) for name in names}
+        kept = {name: self.part(name) for name in names}
         whole = {name: data for name, data in kept.items() if data is not None}
         return whole if len(whole) == len(kept) else None
 

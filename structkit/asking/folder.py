@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import time
 import zlib
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import accumulate, groupby
@@ -22,8 +24,9 @@ import orjson
 from numpy.typing import NDArray
 
 from structkit.asking.cache import File, Store
+from structkit.collecting.ignoring import GIT
 from structkit.collecting.kinds import MARKDOWNS
-from structkit.collecting.walking import Found, LeftOut, Source, Walk
+from structkit.collecting.walking import Found, Source, Walk
 from structkit.embeddings.vectors import Numbers
 from structkit.errors import UserError, program
 from structkit.processes import cores
@@ -40,6 +43,11 @@ LARGE = 4 << 20  # bytes from which several processes are worth starting
 PROCESSES = 8
 ESTIMATED, LONG = 2.0, 10.0  # seconds after which a first read says how long it takes, if so long
 PAGES = (".html", ".htm", ".xhtml", *(f".{each}" for each in MARKDOWNS))
+
+# in a process: looking through files that takes less CPU time is done for each question; more is
+# done in this share of the time, and no answer is older than a second
+QUICK, SHARE, OLDEST = 0.005, 0.05, 0.9
+TICK = 2 * 10**9  # nanoseconds within which a file system may give two changes the same time
 
 WIDTH = 8  # of the name of a type
 ARRAYS = ("lengths", "starts", "documents", "counts")
@@ -75,40 +83,74 @@ class Target:
 
 @dataclass
 class FileChanges:
-    """Unchanged files, files that may have changed with their states, and removed ones."""
+    """Unchanged files, files that may have changed with their states, and removed ones.
+
+    `sources` are all of them.
+    """
 
     same: dict[str, File] = field(default_factory=dict)
     pending: list[tuple[Source, str]] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
     faults: list[UserError] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
 
     @classmethod
     def of(cls, target: Target, walk: Walk, known: Mapping[str, File]) -> FileChanges:
         """The files of a target, compared with what is known of them."""
         changes = cls(gone={*known})
         for each in walk.sources([target.real]):
-            path = target.within(each.path)
-            if isinstance(each, LeftOut):
-                if each.fault:
-                    changes.faults.append(each.error)
-                continue
-            state = state_of(each)
-            changes.gone.discard(path)
-            file = known.get(path)
-            if file and state and file.state == state:
-                changes.same[path] = file
-            else:
-                changes.pending.append((replace(each, path=path), state))
+            if isinstance(each, Source):
+                changes.compare(replace(each, path=target.within(each.path)), known)
+            elif each.fault:
+                changes.faults.append(each.error)
         return changes
 
+    @classmethod
+    def again(cls, seen: Seen) -> FileChanges | None:
+        """Return the changes of the files that were seen; None if there may be others."""
+        changes = cls()
+        if not seen.settled or any(state != state_at(at) for at, state in seen.places.items()):
+            return None
+        for source in seen.sources:
+            file = seen.files.get(source.path)
+            if file and file.state and file.state == state_at(source.file):
+                changes.same[source.path] = file
+            else:
+                with suppress(OSError):  # a file that is gone changed its folder, too
+                    status = os.lstat(source.file)
+                    changes.compare(replace(source, status=status), seen.files)
+        changes.sources = seen.sources
+        return changes
 
-def state_of(source: Source) -> str:
+    def compare(self, source: Source, known: Mapping[str, File]) -> None:
+        """Add a file, compared with what is known of it."""
+        state, file = state_of(source.status), known.get(source.path)
+        self.sources.append(source)
+        self.gone.discard(source.path)
+        if file and state and file.state == state:
+            self.same[source.path] = file
+        else:
+            self.pending.append((source, state))
+
+
+def state_at(place: str) -> str:
+    """Return the state of a file or folder; empty if there is none."""
+    try:
+        return state_of(os.lstat(place), place)
+    except OSError:
+        return ""
+
+
+def state_of(status: os.stat_result | None, place: str = "") -> str:
     """What changes when a file is written to; a file in an archive has only its content.
 
     A second writing that keeps the size changes nothing within a tick of the file system's clock.
+    In a folder it is what comes and goes; in git's own, no more than the folder itself counts.
     """
-    if (status := source.status) is None:
+    if status is None:
         return ""
+    if place.endswith(f"/{GIT}") and stat.S_ISDIR(status.st_mode):
+        return f"{status.st_dev} {status.st_ino}"
     times = f"{status.st_mtime_ns} {status.st_ctime_ns}"
     return f"{status.st_size} {times} {status.st_dev} {status.st_ino}"
 
@@ -216,6 +258,28 @@ class PassageIndex:
         return PassageIndex(files, Postings.of(list(added.number), lengths, *columns))
 
 
+def pause(cost: float) -> float:
+    """Return for how many seconds files are not looked at again, by the seconds that it takes.
+
+    >>> pause(0.001), pause(0.02), pause(3.0)
+    (0.0, 0.4, 0.9)
+    """
+    return 0.0 if cost < QUICK else min(OLDEST, cost / SHARE)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a process saw of a target: its files, those with passages, and what is wrong."""
+
+    files: dict[str, File]
+    index: PassageIndex
+    sources: list[Source]
+    faults: Sequence[UserError]
+    places: dict[str, str]  # the states of folders and ignore files, which say what there is
+    settled: bool  # whether these change with whatever comes
+    until: float  # when it is looked at again, by the clock
+
+
 @dataclass
 class Folder:
     """The files with passages, and their words; `store` has the records."""
@@ -247,16 +311,15 @@ class Folder:
 
     @classmethod
     def read(cls, store: Store, target: Target, walk: Walk) -> Folder:
-        """The folder as it is now; what changed since the last time is kept in the store."""
-        kept = PassageIndex.read(store)
-        known, index = store.files() if kept else {}, kept or PassageIndex.empty()
-        changes = FileChanges.of(target, walk, known)
-        if changes.pending or changes.gone:
-            with store.changing():
-                index = _read(store, changes, index, walk.options.max_file_bytes, first=not known)
-                index.keep(store)
-        _report(changes.faults)
-        return cls(store, index)
+        """The folder as it is now; what changed since the last time is kept in the store.
+
+        A process that looked through many files may do so again only a while later.
+        """
+        seen: Seen | None = store.memory.get(target.real)
+        if not (seen and time.monotonic() < seen.until):
+            seen = store.memory[target.real] = _look(store, target, walk, seen)
+        _report(seen.faults)
+        return cls(store, seen.index)
 
     def records(self, passages: Iterable[int]) -> dict[int, Record]:
         """The records of passages by their number."""
@@ -269,6 +332,32 @@ class Folder:
             records = self.store.records(self.files[file].path, within)
             chosen.update(zip(numbers, records, strict=True))
         return chosen
+
+
+def _look(store: Store, target: Target, walk: Walk, before: Seen | None) -> Seen:
+    """Return what is there now; keep what changed in the store."""
+    start, took, now = time.monotonic(), time.thread_time(), time.time_ns()
+    kept = None if before else PassageIndex.read(store)
+    files = before.files if before else store.files() if kept else {}
+    index = before.index if before else kept or PassageIndex.empty()
+    if before and (changes := FileChanges.again(before)):
+        places, settled = before.places, True
+    else:
+        walk = replace(walk, places={})
+        changes = FileChanges.of(target, walk, files)
+        found = (walk.places or {}).items()
+        places = {at: state_of(status, at) for at, status in found}
+        settled = all(status.st_ctime_ns < now - TICK for _, status in found if status)
+    cost = time.thread_time() - took
+    if changes.pending or changes.gone:
+        with store.changing():
+            known, maximum = bool(files), walk.options.max_file_bytes
+            store.memory.clear()  # what was seen of other targets, too
+            files, index = _read(store, changes, index, maximum, first=not known)
+            index.keep(store)
+    settled = settled and not changes.faults
+    until = start + pause(cost)
+    return Seen(files, index, changes.sources, changes.faults, places, settled, until)
 
 
 def _indexed(file: File) -> IndexedFile:
@@ -287,8 +376,8 @@ def estimate(taken: float, done: int, size: int) -> str:
 
 def _read(
     store: Store, changes: FileChanges, index: PassageIndex, maximum: int, *, first: bool
-) -> PassageIndex:
-    """The index of all files, with those that changed read again; told if it is the first."""
+) -> tuple[dict[str, File], PassageIndex]:
+    """All files, with those that changed read again, and their index; told if it is the first."""
     start, done, told = time.monotonic(), 0, not first
     sizes = {source.path: source.size for source, _ in changes.pending}
     size, read_bytes = sum(sizes.values()), 0
@@ -317,7 +406,7 @@ def _read(
         texts = f"{counted(len(files), 'file')}, {counted(passages, 'passage')}"
         say(f"read {texts}, in {seconds:.1f} s{more}")
     indexed = sorted(_indexed(file) for file in files.values() if file.passages)
-    return index.update(indexed, read, counts)
+    return files, index.update(indexed, read, counts)
 
 
 @dataclass

@@ -24,6 +24,7 @@ MAXIMUM = 1_000_000  # bytes of an ignore file
 WILD = 100_000  # bytes of its patterns that need a regular expression
 LONGEST = 4096  # bytes of a path that a system opens
 
+Note = Callable[[str], object]
 Faults = dict[str, UserError]  # why a file is not read
 
 SPECIAL = re.compile(rb"[*?[\\]")
@@ -283,24 +284,31 @@ class Ignoring:
     rules: tuple[tuple[Patterns, bytes], ...] = ()
 
     @classmethod
-    def above(cls, folder: str) -> tuple[Ignoring, Faults]:
+    def above(cls, folder: str, note: Note = lambda place: None) -> tuple[Ignoring, Faults]:
         """Return the rules that apply to a folder from outside it, up to the root of its
         repository.
+
+        `note` gets each place that decides this before it is looked at.
         """
         outside = [folder]
+        note(os.path.join(folder, GIT))
         while not os.path.lexists(os.path.join(outside[-1], GIT)):
             outside.append(os.path.dirname(outside[-1]))
+            for name in (GIT, *IGNORE_FILES):
+                note(os.path.join(outside[-1], name))
             if outside[-1] == outside[-2]:  # there is no repository
                 return cls(), {}
         ignoring, faults = cls(), Faults()
         for inner, outer in reversed(list(pairwise(outside))):
             names = [name for name in (GIT, *IGNORE_FILES) if os.path.lexists(f"{outer}/{name}")]
-            ignoring, more = ignoring.within(outer, "", names)
+            ignoring, more = ignoring.within(outer, "", names, note)
             faults |= {os.path.join(outer, name): error for name, error in more.items()}
             ignoring = ignoring.inside(os.path.basename(inner))
         return ignoring, faults
 
-    def within(self, root: str, below: str, names: Collection[str]) -> tuple[Ignoring, Faults]:
+    def within(
+        self, root: str, below: str, names: Collection[str], note: Note = lambda place: None
+    ) -> tuple[Ignoring, Faults]:
         """Return these rules and those of the files in a folder, and the files that are not read,
         with reasons.
 
@@ -313,6 +321,7 @@ class Ignoring:
             rules = ()
             files = {EXCLUDE: (git_folder(os.path.join(root, below)), "info/exclude"), **files}
         for name, place in files.items():
+            note(os.path.join(*place))
             try:
                 patterns = Patterns.read(*place)
             except FileNotFoundError:

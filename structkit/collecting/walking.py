@@ -134,11 +134,16 @@ class WalkOptions:
 
 @dataclass(frozen=True)
 class Walk:
-    """A way through folders; `outputs` are the files that are written, as real paths."""
+    """A way through folders; `outputs` are the files that are written, as real paths.
+
+    `places` gets what decides which files there are, each as it was before it was read: folders,
+    ignore files, and where there may be one outside; None for what is not there.
+    """
 
     options: WalkOptions
     outputs: frozenset[str] = frozenset()
     globs: Sequence[str] = ()
+    places: dict[str, os.stat_result | None] | None = None
 
     def sources(self, paths: Sequence[str]) -> Iterator[Found]:
         """Yield every file under the paths, sorted by path, each once; `-` reads paths from
@@ -193,7 +198,7 @@ class Walk:
         real = os.path.realpath(path)
         rules = Ignoring()
         if not self.options.no_ignore:
-            rules, faults = Ignoring.above(real)
+            rules, faults = Ignoring.above(real, self._note)
             yield from (LeftOut.because(readable_path(file), faults[file]) for file in faults)
         prefix = "" if shown == "." else shown.rstrip("/") + "/"
         root = real.rstrip("/") + "/"
@@ -210,6 +215,8 @@ class Walk:
         try:
             descriptor = open_below(here.root, here.below, FOLDER)
             try:
+                if self.places is not None:
+                    self.places[f"{here.root}{here.below}".rstrip("/")] = os.fstat(descriptor)
                 with os.scandir(descriptor) as found:
                     entries = sorted(found, key=_entry_key, reverse=True)
             finally:
@@ -219,11 +226,19 @@ class Walk:
         if self.options.no_ignore:
             return [(here, entry) for entry in entries]
         names = {entry.name for entry in entries if entry.name == GIT or not _is_folder(entry)}
-        rules, faults = here.rules.within(here.root, here.below, names)
+        rules, faults = here.rules.within(here.root, here.below, names, self._note)
         here = replace(here, rules=rules)
         left = [LeftOut.because(readable_path(here.shown + name), faults[name]) for name in faults]
         read = [entry for entry in entries if entry.name not in faults]
         return [*((here, entry) for entry in read), *((here, each) for each in left)]
+
+    def _note(self, place: str) -> None:
+        """Note how a place is, or that there is none."""
+        if self.places is not None:
+            try:
+                self.places[place] = os.lstat(place)
+            except OSError:
+                self.places[place] = None
 
     def _entry(self, here: _Folder, entry: os.DirEntry[str] | LeftOut) -> Found | list[_Entry]:
         if isinstance(entry, LeftOut):

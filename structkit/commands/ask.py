@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -28,8 +29,8 @@ from structkit.settings import files_of, setting
 
 if TYPE_CHECKING:
     from structkit.asking.cache import Store
-    from structkit.asking.folder import Target
-    from structkit.embeddings.vectors import TextEncoding
+    from structkit.asking.folder import Folder, Target
+    from structkit.asking.meaning import Meaning
     from structkit.scoring.runs import Hit
 
 INSTEAD = ("questions", "like", "no_cache")  # what is not about caches
@@ -113,10 +114,7 @@ class Settings(WalkOptions):
         return self.model if self.model or self.no_model else usual_model()
 
 
-Encodings = Callable[[str], "TextEncoding"]  # that of queries, or that of documents
-
-
-def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Record]:
+def ask(settings: Settings) -> Iterator[Record]:
     """Yield records of the answers to each question, best first, in the order of the questions.
 
     Each is a record of a run, with the `query` and the fields of its passage: `path`, `lines`,
@@ -147,18 +145,16 @@ def ask(settings: Settings, *, encoding: Encodings | None = None) -> Iterator[Re
     place = cache_file(settings.folder, target.real, read_as) if settings.folder else None
     # a cache inside the folder is not one of its files
     walk = Walk(settings, frozenset(map(os.path.realpath, files_of_cache(place) if place else ())))
-    encoding = encoding or _encodings(settings)
 
     def work(store: Store) -> list[Record]:
         folder = Folder.read(store, target, walk)
         if not len(folder):
             problem = UserError("holds no searchable text", "name another folder")
             raise problem.at(settings.target)
-        meaning = None
-        if encoding:
-            from structkit.asking.meaning import Meaning
+        with _meaning(settings, folder) as meaning:
+            return found_in(folder, meaning)
 
-            meaning = Meaning(folder, encoding)
+    def found_in(folder: Folder, meaning: Meaning | None) -> list[Record]:
         # the search itself has the scores of pages
         weights = replace(choose("pages"), rankers={}) if folder.is_of_pages else choose("code")
         ranking, k, globs = weights.ranking(), settings.k, settings.glob
@@ -199,15 +195,18 @@ def _nothing(settings: Settings, question: str, by_meaning: bool) -> UserError:
     return UserError(f'nothing answers "{question}": {why}', "ask in other words")
 
 
-def _encodings(settings: Settings) -> Encodings | None:
-    """Return a function that opens the model for queries or for documents."""
-    model = settings.named_model
-    if model is None:
-        return None
-    from structkit.learning.encoding.encoding import Encoding
+@contextmanager
+def _meaning(settings: Settings, folder: Folder) -> Iterator[Meaning | None]:
+    """Yield the meaning of questions and passages, by a model that reads texts."""
+    if settings.named_model is None:
+        yield None
+        return
+    from structkit.asking.meaning import Meaning
+    from structkit.learning.encoding.encoding import idle_encodings
 
-    reads = EncodingSettings(model=model, field=("text",), engine=settings.engine)
-    return lambda side: Encoding(replace(reads, as_="query" if side == "query" else "document"))
+    reads = EncodingSettings(model=settings.named_model, field=("text",), engine=settings.engine)
+    with idle_encodings(reads) as encoding:
+        yield Meaning(folder, encoding)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,8 @@ Tests: tests/commands/test_encode.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -30,7 +32,7 @@ from structkit.learning.encoding.reading import (
     windows,
 )
 from structkit.learning.encoding.settings import FIELDS, OPENING, EncodingSettings, Opened
-from structkit.learning.folders import content_hash, spoiled
+from structkit.learning.folders import content_hash, model_folder, spoiled
 from structkit.learning.static import StaticEncoder, normalized
 from structkit.learning.training.tokens import Model
 from structkit.progress import say
@@ -272,6 +274,45 @@ class Encoding:
             "mcls_every": self.metadata.get("mcls_every"),
             "hashes": 1,
         }
+
+
+@contextmanager
+def idle_encodings(settings: EncodingSettings) -> Iterator[Callable[[str], Encoding]]:
+    """Yield a function that gives the encoding of a side; an earlier block may have opened it.
+
+    No two threads have the same one, and what was opened is as it is on disk now.
+    """
+    if isinstance(settings.model, Opened):
+        yield lambda side: Encoding(of_side(settings, side))
+        return
+    folder = model_folder(settings.model, offline=settings.offline)
+    states = ((each, each.stat()) for each in sorted(folder.rglob("*")) if each.exists())
+    key = settings, *((name, of.st_size, of.st_mtime_ns, of.st_ino) for name, of in states)
+    used: list[Encoding] = []
+
+    def encoding(side: str) -> Encoding:
+        if not used:
+            kept = _idle.pop(key) if key in _idle else None
+            used.append(kept or Encoding(of_side(settings, "query")))
+        (queries,) = used
+        opened = queries.engine, queries.metadata
+        return queries if side == "query" else Encoding(of_side(settings, side), opened=opened)
+
+    yield encoding
+    for each in used:
+        each.truncation.drain()
+        _idle[key] = each
+    for oldest in [*_idle][:-IDLE]:
+        _idle.pop(oldest, None)
+
+
+def of_side(settings: EncodingSettings, side: str) -> EncodingSettings:
+    """Return the settings for queries, or for documents."""
+    return replace(settings, as_="query" if side == "query" else "document")
+
+
+IDLE = 2  # models that wait for the next question
+_idle: dict[Any, Encoding] = {}
 
 
 def _check_parts(model: Model, settings: EncodingSettings) -> None:

@@ -1,0 +1,187 @@
+"""What a process keeps between questions: answers are those of no memory, at most a second old."""
+
+import os
+import shutil
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import structkit
+from structkit.asking import cache as caches
+from structkit.asking import folder as folders
+from structkit.learning.encoding import encoding as encodings
+
+ROUNDS = "def rounds(number):\n    '''How a number is rounded.'''\n    return number\n"
+QUESTION = "rounded number"
+
+
+def answering(found):
+    """The paths of answers with a word of the question; few passages say little about chance."""
+    return [each["path"] for each in found if "round" in (each.get("code") or each["text"])]
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    """A folder whose times are trusted at once, and which is looked at for each question."""
+    monkeypatch.setattr(folders, "TICK", 0)
+    tree = tmp_path / "tree"
+    (tree / "in").mkdir(parents=True)
+    (tree / "in/rounds.py").write_text(ROUNDS)
+    (tree / "notes.md").write_text("# Notes\n\nTea is hot.\n")
+    (tree / ".gitignore").write_text("*.log\n")
+    (tree / ".git/info").mkdir(parents=True)
+    return tree
+
+
+@pytest.fixture
+def paths(tmp_path):
+    """What answers now: over the memory, which is what it is without any."""
+
+    def paths(tree):
+        warm, cold = (
+            list(structkit.ask(tree, [QUESTION], **kept))
+            for kept in ({"cache": tmp_path / "cache"}, {"no_cache": True})
+        )
+        assert cold == warm
+        return [path.removeprefix(f"{tree}/") for path in answering(warm)]
+
+    return paths
+
+
+def seen_of(tree, tmp_path):
+    (memory,) = (each for place, each in caches._memories.items() if tmp_path in place.parents)
+    return memory[str(tree)]
+
+
+def write(name, text=ROUNDS):
+    return lambda tree: (tree / name).write_text(text)
+
+
+def moved(tree):
+    tree.rename(tree.with_name("other"))
+    shutil.copytree(tree.with_name("other"), tree)
+    (tree / "in/rounds.py").unlink()
+
+
+CHANGES = {
+    "changed": (write("notes.md", "# Numbers\n\nHow a number is rounded.\n"), ["notes.md"]),
+    "added": (write("in/more.py", ROUNDS.replace("rounds", "up")), ["in/more.py"]),
+    "deleted": (lambda tree: (tree / "in/rounds.py").unlink(), None),
+    "emptied": (write("in/rounds.py", ""), None),
+    "ignored": (write(".gitignore", "in/\n"), None),
+    "ignored-inside": (write("in/.ignore", "*.py\n"), None),
+    "excluded": (write(".git/info/exclude", "rounds.py\n"), None),
+    "folder-added": (
+        lambda tree: ((tree / "x").mkdir(), write("x/rounds.py", ROUNDS + ROUNDS)(tree)),
+        ["x/rounds.py"],
+    ),
+    "folder-renamed": (lambda tree: (tree / "in").rename(tree / "out"), ["out/rounds.py"]),
+    "moved": (moved, None),
+    "linked": (
+        lambda tree: (
+            (tree / "in").rename(tree.parent / "in"),
+            (tree / "in").symlink_to(tree.parent / "in"),
+        ),
+        None,
+    ),
+    "unreadable": (lambda tree: (tree / "in/rounds.py").write_bytes(b"\0"), None),
+}
+
+
+@pytest.mark.parametrize(("change", "expected"), CHANGES.values(), ids=CHANGES)
+def test_the_next_answer_follows_a_change(tree, paths, tmp_path, change, expected):
+    assert ["in/rounds.py"] == paths(tree)
+    assert ["in/rounds.py"] == paths(tree)
+    assert seen_of(tree, tmp_path).settled
+    change(tree)
+    if expected is None:
+        assert "in/rounds.py" not in paths(tree)
+    else:
+        assert set(expected) <= set(paths(tree))
+
+
+def test_ignore_files_outside_count(tree, paths):
+    assert ["rounds.py"] == paths(tree / "in")
+    (tree / ".gitignore").write_text("rounds.py\n")
+    with pytest.raises(structkit.UserError, match="holds no searchable text"):
+        paths(tree / "in")
+
+
+def test_no_answer_is_older_than_a_second(tree, tmp_path, monkeypatch):
+    monkeypatch.setattr(folders, "QUICK", 0.0)
+    monkeypatch.setattr(folders, "SHARE", 1e-9)  # looking costs as in a large folder
+
+    def found():
+        return answering(structkit.ask(tree, [QUESTION], cache=tmp_path / "cache"))
+
+    assert [str(tree / "in/rounds.py")] == found()
+    (tree / "in/rounds.py").unlink()
+    (tree / "up.py").write_text(ROUNDS)
+    changed = time.monotonic()
+    while found() != [str(tree / "up.py")]:
+        assert time.monotonic() < changed + 1
+
+
+def test_folders_in_turn_keep_their_answers(tree, paths, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(tree, other)
+    (other / "in/rounds.py").rename(other / "number.py")
+    for _ in range(2):
+        assert ["in/rounds.py"] == paths(tree)
+        assert ["number.py"] == paths(other)
+    (other / "number.py").rename(other / "digit.py")
+    assert [["in/rounds.py"], ["digit.py"]] == [paths(tree), paths(other)]
+
+
+def test_another_process_may_change_the_cache(tree, paths, tmp_path):
+    assert ["in/rounds.py"] == paths(tree)
+    (tree / "in/rounds.py").rename(tree / "up.py")
+    if (child := os.fork()) == 0:
+        os._exit(int(["up.py"] != paths(tree)))
+    assert 0 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert ["up.py"] == paths(tree)
+    list(structkit.ask(tree, clear=True, cache=tmp_path / "cache"))
+    assert ["up.py"] == paths(tree)
+
+
+def test_threads_ask_at_the_same_time(tree, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(tree, other)
+    start = threading.Barrier(4)
+
+    def answers(asked):
+        start.wait()
+        return [
+            answering(structkit.ask(asked, [QUESTION], cache=tmp_path / "cache")) for _ in range(3)
+        ]
+
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(answers, [tree, other, tree, other]))
+    one, two = str(tree / "in/rounds.py"), str(other / "in/rounds.py")
+    assert 2 * [3 * [[one]], 3 * [[two]]] == found
+
+
+def test_memory_is_bounded(tree, paths, tmp_path, monkeypatch):
+    monkeypatch.setattr(caches, "REMEMBERED", 1)
+    for number in range(3):
+        shutil.copytree(tree, tmp_path / str(number))
+        assert ["in/rounds.py"] == paths(tmp_path / str(number))
+    assert 1 == len(caches._memories)
+    assert len(encodings._idle) <= encodings.IDLE
+
+
+def test_a_model_that_changed_is_read_again(tree, tmp_path):
+    shutil.copytree(encodings.model_folder("builtin"), tmp_path / "table")
+
+    def hash_of_model():
+        kept = {"cache": tmp_path / "cache", "model": tmp_path / "table"}
+        assert 1 == len(answering(structkit.ask(tree, [QUESTION], **kept)))
+        return list(encodings._idle.values())[-1].model_sha256
+
+    before = hash_of_model()
+    assert before == hash_of_model()
+    weights = tmp_path / "table/model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\0")  # a scale
+    assert before != hash_of_model()
