@@ -1,1 +1,1 @@
-"""What models do: folders, training, encoders, StrAE, the span parser, tables, encoding."""
+"""Models: folders, training, encoders, StrAE, the span parser, tables, encoding."""

@@ -39,10 +39,11 @@ PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 
 @cache
 def model_folder(name: str, *, offline: bool = False) -> Path:
-    """The folder of a model: `name` itself, the built-in one, or where a hub model was downloaded.
+    """Return the folder of a model: `name` itself, the built-in one, or a download from the Hub.
 
-    Only what cannot be a path is looked up on the hub, once; if the hub does not answer within
-    seconds, or must not be asked, an earlier download is used. Errors: `UserError` without any.
+    Only a name that cannot be a path is looked up on the Hub, once; if the Hub does not answer
+    within seconds, or must not be asked, an earlier download is used. Errors: `UserError` without
+    any.
     """
     folder = Path(name)
     try:
@@ -100,7 +101,9 @@ def _download(name: str) -> Path:
 
 
 def pickled(model: str, file: str) -> UserError:
-    """The error for a model whose weights are in a file that could run any code when opened."""
+    """Return the error for a model whose weights are in a file that could run any code when
+    opened.
+    """
     return UserError(
         f"the model {model} holds its weights as a pickle ({file}), which may run code",
         "write them as model.safetensors (save_pretrained of transformers does)",
@@ -118,7 +121,7 @@ def _reason(error: Exception) -> str:
 
 
 def content_hash(folder: Path) -> str:
-    """The sha256 of a model folder's weights and metadata, for the metadata of its embeddings."""
+    """Return the sha256 of a model folder's weights and metadata, for its embeddings' metadata."""
     digest = hashlib.sha256()
     for file in sorted(folder.glob("*.safetensors")) + sorted(folder.glob("*.json")):
         digest.update(file.name.encode())
@@ -133,7 +136,7 @@ def content_hash(folder: Path) -> str:
 def json_of(file: Path) -> Any:
     """Return the content of a JSON file; None if there is none.
 
-    Errors: `UserError` for what is no regular file (a pipe would wait for ever), or no JSON.
+    Errors: `UserError` if it is no regular file (a pipe would wait forever), or no JSON.
     """
     try:
         # opening a pipe for reading waits for a writer, unless it is opened so
@@ -176,7 +179,7 @@ def write_weights(folder: Path, weights: Mapping[str, NDArray[Any]]) -> None:
 
 
 def read_weights(folder: Path) -> dict[str, NDArray[Any]]:
-    """The weights by name. Errors: `UserError` where the file is missing, cut or damaged."""
+    """Read the weights by name. Errors: `UserError` if the file is missing, cut or damaged."""
     file = folder / WEIGHTS
     try:
         weights: dict[str, NDArray[Any]] = load_file(file)
@@ -189,7 +192,9 @@ def read_weights(folder: Path) -> dict[str, NDArray[Any]]:
 
 
 def spoiled(folder: Path, record_id: str = "") -> UserError:
-    """The error for a model that gives no finite embeddings: of a record, where one is named."""
+    """Return the error for a model that gives no finite embeddings, for a record if one is
+    named.
+    """
     of_record = f' of the record "{record_id}"' if record_id else ""
     problem = f"the model's embeddings{of_record} hold NaN or infinity"
     remedy = f"train the model again, with a lower {flag('learning_rate')}"

@@ -1,7 +1,7 @@
 """The metadata of a model folder: structkit's own, or that of sentence-transformers.
 
 Folders of sentence-transformers are read as that library reads them, or refused in one line.
-`modules.json` names the modules: a Transformer, its Pooling, and what comes after, Dense and
+`modules.json` names the modules: a Transformer, its Pooling, and later modules, Dense and
 Normalize. Source: sentence-transformers 6.2, `base/modules` and `sentence_transformer/modules`.
 
 Tests: tests/learning/test_sentence_folders.py.
@@ -73,7 +73,7 @@ KEYWORDS = (
 
 
 class Poolings(tuple[str, ...]):
-    """Names of poolings; those of tokens may be joined by +.
+    """Names of poolings; poolings of tokens may be joined by +.
 
     >>> "cls+max" in POOLINGS, "mcls" in POOLINGS, "cls+mcls" in POOLINGS
     (True, True, False)
@@ -90,16 +90,16 @@ POOLINGS = Poolings((*POOLING_NAMES, "first-decoder-token", "mcls"))
 
 
 def has_metadata(folder: Path) -> bool:
-    """Whether there is a `structkit.json`, readable or not: `read_metadata` says what is wrong."""
+    """Return whether there is a `structkit.json`; `read_metadata` reports a damaged one."""
     return os.path.lexists(folder / METADATA)
 
 
 def own_metadata(folder: Path, *, pooling: str | None = None) -> Record:
-    """Pooling, normalization, prompts, lengths … that a model folder states, if any.
+    """Return pooling, normalization, prompts, lengths … that a model folder states, if any.
 
-    `head` is what comes after the pooling: kinds and folders of modules. For a folder of
+    `head` are the modules after the pooling: kinds and folders. For a folder of
     sentence-transformers, `transformer` is the folder of the model itself; its pooling is ignored
-    where `pooling` is given. Errors: `UserError` for what cannot be reproduced.
+    if `pooling` is given. Errors: `UserError` for settings that cannot be reproduced.
     """
     if has_metadata(folder):
         metadata = read_metadata(folder)
@@ -111,9 +111,9 @@ def own_metadata(folder: Path, *, pooling: str | None = None) -> Record:
 
 
 def read_metadata(folder: Path) -> Record:
-    """The content of `structkit.json`, with each field checked.
+    """Read `structkit.json`, with each field checked.
 
-    Errors: `UserError` where it is damaged, or newer than this structkit.
+    Errors: `UserError` if it is damaged, or newer than this structkit.
     """
     file = folder / METADATA
     metadata = json_of(file)
@@ -128,7 +128,7 @@ def read_metadata(folder: Path) -> Record:
 
 
 def _check(metadata: Any) -> None:
-    """Raise if a field is missing or is not what `write_metadata` writes."""
+    """Raise if a field is missing or is not as `write_metadata` writes it."""
     if not isinstance(metadata, dict):
         raise damaged("is not a JSON object")
     check_fields(metadata, {"format": is_count, "method": _text})
@@ -150,7 +150,7 @@ def fields_of(folder: Path, side: str) -> list[str]:
 
 
 def plain_metadata(pooling: str) -> Record:
-    """The metadata of a model that structkit did not train."""
+    """Return the metadata of a model that structkit did not train."""
     return {
         "method": "",
         "pooling": pooling,
@@ -185,7 +185,7 @@ def _names(value: Any) -> bool:
 
 
 def are_lengths(value: Any) -> bool:
-    """Whether a value is the most tokens of queries and of documents."""
+    """Return whether a value holds the maximum tokens of queries and of documents."""
     return (
         isinstance(value, dict)
         and {"query", "document"} <= value.keys()
@@ -212,11 +212,11 @@ OF_MODELS: dict[str, Callable[[Any], bool]] = {
 
 
 def sentence_metadata(folder: Path, pooling: str | None) -> Record:
-    """Return what a folder says of itself; nothing if it has no `modules.json`.
+    """Return the metadata in a folder; nothing if it has no `modules.json`.
 
-    `transformer` is the folder of the model itself, `head` the kinds and folders of what comes
-    after the pooling. `lengths` is missing where the tokenizer and the model decide. The pooling is
-    ignored where another is given. Errors: `UserError` for what cannot be reproduced.
+    `transformer` is the folder of the model itself, `head` the kinds and folders of the modules
+    after the pooling. `lengths` is missing if the tokenizer and the model decide. The pooling is
+    ignored if another is given. Errors: `UserError` for settings that cannot be reproduced.
     """
     modules = json_of(folder / "modules.json")
     if not modules:
@@ -262,7 +262,7 @@ def head_modules(folder: Path) -> list[tuple[str, Path]]:
 
 
 def _kind(folder: Path, type_: str) -> str:
-    """The name of a module; one of another library, or of a kind unknown here, raises."""
+    """Return the name of a module. Errors: one of another library, or of an unknown kind."""
     home, _, kind = type_.rpartition(".")
     known = ("Transformer", "Pooling", "Dense", "Normalize", TABLE)
     if kind not in known or not type_.startswith(LIBRARY):
@@ -279,7 +279,9 @@ def _refused(folder: Path, problem: str) -> UserError:
 
 
 def _inside(folder: Path, path: str) -> Path:
-    """A folder that a file of a model names; one that is not in the model's own folder raises."""
+    """Return a folder that a file of a model names. Errors: it is outside the model's own
+    folder.
+    """
     place = folder / path
     if not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(folder)):
         raise damaged(f"names a folder outside the model's: {path!r:.80}", folder / "modules.json")
@@ -310,7 +312,7 @@ def _pooling(folder: Path, said: Any, other: str | None) -> Record:
 
 
 def _settings(place: Path) -> Record:
-    """The settings of a Transformer: of the first of several files that holds some."""
+    """Return the settings of a Transformer, from the first of several files that holds some."""
     every = (json_of(place / name) for name in SETTINGS)
     said: Any = next(filter(None, every), {})
     if not isinstance(said, dict):
@@ -319,11 +321,11 @@ def _settings(place: Path) -> Record:
 
 
 def cross_encoder_metadata(folder: Path, *, encoder: bool = False) -> Record:
-    """Return what the folder of a cross-encoder says of itself, or of an encoder that becomes one.
+    """Return the metadata in the folder of a cross-encoder, or of an encoder that becomes one.
 
-    `transformer` is the folder of the model itself, `activation` the name of what makes a score of
-    its output, `lengths` and `lower_case` how it reads texts. Errors: `UserError` for what cannot
-    be reproduced.
+    `transformer` is the folder of the model itself, `activation` the name of the function that
+    makes a score of its output, `lengths` and `lower_case` how it reads texts. Errors: `UserError`
+    for settings that cannot be reproduced.
     """
     try:
         return _cross_encoder_metadata(folder, encoder)
@@ -360,7 +362,7 @@ def _cross_encoder_metadata(folder: Path, encoder: bool) -> Record:
 def _reading(
     folder: Path, said: Record, usual: Mapping[str, str] = PLAIN, text: Record = TEXT
 ) -> Record:
-    """The lengths and the case of texts. Errors: settings that structkit does not follow."""
+    """Return the lengths and the case of texts. Errors: settings that structkit does not follow."""
     strange = [f"{key} {said[key]}" for key in usual if said.get(key, usual[key]) != usual[key]]
     strange += [key for key in ("query_expansion", "processing_kwargs") if said.get(key)]
     inputs = said.get("modality_config") or {"text": text}
@@ -409,6 +411,6 @@ def _about(folder: Path) -> Record:
 
 
 def _first(prompts: Record, names: Iterable[str], default: str) -> str:
-    """The prompt of a side: its own, an empty one included, or the default."""
+    """Return the prompt of a side: its own, an empty one included, or the default."""
     own = (prompts[name] for name in names if prompts.get(name) is not None)
     return next(own, default)

@@ -1,7 +1,7 @@
-"""Tables of token vectors, whose mean embeds a text: a tokenizer and NumPy are all that it needs.
+"""Tables of token vectors, whose mean embeds a text: they need only a tokenizer and NumPy.
 
-No torch is imported here: it is for programs that start often. Folders are as those of model2vec
-and sentence-transformers.
+No torch is imported here, for programs that start often. Folders are as in model2vec and
+sentence-transformers.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Table:
         return self.rows[:]
 
     def means(self, inputs: Sequence[Sequence[int]]) -> Vectors:
-        """The means of texts' tokens, (texts, dim); zeros for a text without tokens."""
+        """Return the means of texts' tokens, (texts, dim); zeros for a text without tokens."""
         few = sum(map(len, inputs)) < FEW  # as of lines: all vectors would take longer
         means = np.zeros((len(inputs), self.rows.shape[1]), np.float32)
         for text, ids in enumerate(inputs):  # one by one stays in the processor's cache
@@ -69,7 +69,7 @@ class Table:
         return means
 
     def vectors(self, ids: Numbers, few: bool) -> Vectors:
-        """The vectors of tokens (tokens, dim), of `few` without those of all others."""
+        """Return the vectors of tokens (tokens, dim), of `few` without computing all others."""
         return self.rows[ids] if few else self.floats.take(ids, axis=0)
 
     def write(self, folder: Path, *, normalize: bool, quantize: str | None = None) -> None:
@@ -108,7 +108,9 @@ class Table:
 
     @classmethod
     def read(cls, folder: Path) -> Table:
-        """The table in a folder. Errors: a file that is missing, damaged, or from another table."""
+        """Read the table in a folder. Errors: a file that is missing, damaged, or from another
+        table.
+        """
         if not is_table(folder):
             raise damaged("is missing, or describes a model other than a table", folder / CONFIG)
         tokenizer = _tokenizer(folder / TOKENIZER)
@@ -152,7 +154,9 @@ def _names(file: Path) -> set[str]:
 
 
 def _rows(file: Path) -> Vectors | Int8Rows:
-    """The vectors by token; model2vec may store weights and row numbers of tokens separately."""
+    """Return the vectors by token; model2vec may store weights and row numbers of tokens
+    separately.
+    """
     stored = read_weights(file.parent)
     name = next((name for name in ("embeddings", "embedding.weight") if name in stored), None)
     if name is None or stored[name].ndim != 2:
@@ -188,7 +192,8 @@ class StaticEncoder(TokenModel):
 
 
 def open_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] | None:
-    """The table in a model folder and its metadata, overridden by `changes`; None if it holds none.
+    """Open the table in a model folder with its metadata, overridden by `changes`; None if it holds
+    none.
 
     Errors: `UserError` for a pooling that is not the mean.
     """
@@ -215,7 +220,8 @@ def open_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] | 
 
 
 def static_word_vectors(folder: Path, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
-    """The vectors of words in a table's folder (words, dim), and which of them it has, (words,).
+    """Return the vectors of words in a table's folder (words, dim), and which of them it has,
+    (words,).
 
     A word's vector is the mean of its tokens'; a word without a known token has none. Errors: a
     folder without a table, or without any of the words.

@@ -1,7 +1,7 @@
-"""A cross-encoder: a model that reads a query and a document as one text, and gives one score.
+"""Cross-encoders: a model that reads a query and a document as one text and gives one score.
 
-It is a sequence classifier of transformers with one label. Its folder is read as sentence-
-transformers 6.2 reads that of a `CrossEncoder`, and is written so that all versions load it.
+It is a sequence classifier of transformers with one label. Its folder is read as
+sentence-transformers 6.2 reads a `CrossEncoder`, and is written so that all versions load it.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ Pair = tuple[str, str]  # a query and a document
 
 
 class CrossEncoder(nn.Module):
-    """A classifier with one label, its tokenizer, and how its output becomes a score.
+    """Classifier with one label, its tokenizer, and the activation that makes a score.
 
-    `length` is the most tokens of a pair: of one that is longer, the longer text is cut.
+    `length` is the maximum tokens of a pair; the longer text of a pair is cut first.
     """
 
     def __init__(self, model: Any, tokenizer: Any, length: int, activation: nn.Module) -> None:
@@ -91,7 +91,7 @@ class CrossEncoder(nn.Module):
         return encodings
 
     def batch(self, inputs: Sequence[Encoding]) -> dict[str, Tensor]:
-        """Some inputs, padded as the model's tokenizer does, on the model's device."""
+        """Return some inputs, padded as the model's tokenizer does, on the model's device."""
         rows = [{"input_ids": each.ids, "token_type_ids": each.type_ids} for each in inputs]
         padded = self.tokenizer.pad({name: [row[name] for row in rows] for name in rows[0]})
         known = {*self.tokenizer.model_input_names, "attention_mask"} & self._takes.keys()
@@ -99,7 +99,7 @@ class CrossEncoder(nn.Module):
         return {name: each.to(self.device) for name, each in tensors.items()}
 
     def logits(self, inputs: Sequence[Encoding]) -> Tensor:
-        """The model's outputs, (inputs,), of which pieces of about equal lengths are computed."""
+        """Return the model's outputs, (inputs,), computed in chunks of about equal lengths."""
         size = PIECE if self.device.type == "cpu" else len(inputs)
         order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]))
         outputs = [
@@ -110,13 +110,13 @@ class CrossEncoder(nn.Module):
         return logits[torch.tensor(order, device=self.device).argsort()]
 
     def scores(self, inputs: Sequence[Encoding]) -> Vectors:
-        """The score of each input, (inputs,)."""
+        """Return the score of each input, (inputs,)."""
         with torch.inference_mode():
             scores: Vectors = self.activation(self.logits(inputs)).cpu().numpy()
         return scores
 
     def save(self, folder: Path) -> None:
-        """Write the model, its tokenizer, and what names the activation in each version."""
+        """Write the model, its tokenizer, and the name of the activation for each version."""
         kind = type(self.activation)
         named = f"{kind.__module__}.{kind.__name__}"
         self.tokenizer.model_max_length = self.length
@@ -178,7 +178,7 @@ def spoiled_scores(model: str) -> UserError:
 
 
 def _load(folder: Path, *, new_head: bool) -> tuple[Any, Any, Record]:
-    """The classifier and the tokenizer of a folder, and what it says of itself."""
+    """Return the classifier and the tokenizer of a folder, and its metadata."""
     if new_head and has_metadata(folder):  # ours, whose modules may be unknown elsewhere
         metadata: Record = {
             "transformer": folder,

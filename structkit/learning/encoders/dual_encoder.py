@@ -92,7 +92,7 @@ class DualEncoder(TrainingModule, Generic[B]):
     def part(
         self, texts: Sequence[str | None], records: int, kind: str, field: str = ""
     ) -> LocalTexts:
-        """The texts of a batch for this process, tokenized.
+        """Return the texts of a batch for this process, tokenized.
 
         Each record has equally many places, of which some may hold no text.
         """
@@ -114,7 +114,7 @@ class DualEncoder(TrainingModule, Generic[B]):
     def negative_texts(
         self, record: Record, step: Step, name: str, drawn: str = ""
     ) -> list[str | None]:
-        """A record's drawn negatives in a field, and None for each that it lacks.
+        """Return a record's drawn negatives in a field, and None for each that it lacks.
 
         `drawn` is the field by which they are drawn, if it is another.
         """
@@ -131,17 +131,21 @@ class DualEncoder(TrainingModule, Generic[B]):
         return draw.sample(range(there), min(there, self.negatives))
 
     def excluded(self, records: list[Record], documents: Sequence[str | None]) -> Tensor | None:
-        """The false negatives of a batch, and what is no document, on the model's device."""
+        """Return the false negatives of a batch, and places without a document, on the model's
+        device.
+        """
         exclude = duplicates([record["query"] for record in records], documents)
         return None if exclude is None else exclude.to(self.encoder.device)
 
     def present(self, documents: Sequence[str | None]) -> Tensor | None:
-        """The places that hold a document, (batch * group,); None if all do."""
+        """Return the places that hold a document, (batch * group,); None if all do."""
         there = [text is not None for text in documents]
         return None if all(there) else torch.tensor(there, device=self.encoder.device)
 
     def teacher(self, records: list[Record], step: Step, name: str = "negatives") -> Tensor | None:
-        """A teacher's scores of each record's positive and drawn negatives, (batch, group)."""
+        """Return a teacher's scores of each record's positive and drawn negatives, (batch,
+        group).
+        """
         if self.settings.distill is None:
             return None
         scores = []
@@ -151,10 +155,10 @@ class DualEncoder(TrainingModule, Generic[B]):
         return rows_of(scores, 1 + self.negatives).to(self.encoder.device)
 
     def contrast(self, queries: Tensor, documents: Tensor, inputs: B) -> Tensor:
-        """The contrastive loss of embeddings, with this training's settings.
+        """Return the contrastive loss of embeddings, with this training's settings.
 
-        It is the sum over their first numbers, where the settings name some, and each has its
-        difference from a teacher.
+        With `matryoshka`, it is the sum over the prefixes of embeddings, each with its difference
+        from a teacher.
         """
         widths = self.settings.prefixes
         if not widths:
@@ -192,12 +196,14 @@ class DualEncoder(TrainingModule, Generic[B]):
     def objective(
         self, inputs: B, embeddings: dict[str, Tensor]
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The loss over all embeddings of a batch, by the names of its texts, and its parts."""
+        """Return the loss over all embeddings of a batch, by the names of its texts, and its
+        parts.
+        """
         documents = spread(embeddings["document"], inputs.present)
         return self.contrast(embeddings["query"], documents, inputs), {}
 
     def weights(self) -> dict[str, float]:
-        """The losses that texts have by themselves, and the weight of each."""
+        """Return the losses of texts by themselves, and the weight of each."""
         return {}
 
     def backward(self, inputs: B) -> dict[str, float]:
@@ -220,12 +226,12 @@ def info_nce(
     exclude: Tensor | None = None,
     symmetric: bool = False,
 ) -> Tensor:
-    """The mean over queries of -log softmax of the positive's score among all documents.
+    """Return the mean over queries of -log softmax of the positive's score among all documents.
 
-    `queries` is (batch, dim), `documents` (batch * group, dim) with the positive of query i at
-    i * group; `exclude` (batch, batch * group) is true where a document is a false negative.
-    `symmetric` averages with the loss of the positives among all queries.
-    Source: van den Oord et al. 2018, eq. 4; SANTA eq. 5.
+    `queries` is (batch, dim), `documents` (batch * group, dim) with the positive of query i at i *
+    group; `exclude` (batch, batch * group) is true where a document is a false negative.
+    `symmetric` averages with the loss of the positives among all queries. Source: van den Oord et
+    al. 2018, eq. 4; SANTA eq. 5.
 
     >>> eye = torch.eye(2)
     >>> round(info_nce(eye, eye, temperature=1.0).item(), 6)  # log(1 + exp(-1))
@@ -275,7 +281,8 @@ def duplicates(queries: Sequence[Hashable], documents: Sequence[Hashable]) -> Te
 
 
 def negatives_of(settings: StartSettings, spool: Spool, usual: int = 1) -> int:
-    """How many negatives each query gets: the setting, or the usual number where records have any.
+    """Return the number of negatives per query: the setting, or the usual one if records have
+    any.
 
     A record with fewer uses what it has. Errors: `UserError` if no record has so many.
     """
@@ -325,7 +332,8 @@ def build_encoder(
     lengths: dict[str, int] | None = None,
     tags: bool = False,
 ) -> Encoder:
-    """The encoder that a training starts from: `settings.model`, or a new one from scratch.
+    """Return the encoder that a training starts from: `settings.model`, or a new one from
+    scratch.
 
     The settings come from `complete`. `tags`: a tokenizer from scratch makes each structure tag one
     token, unless the settings say otherwise.

@@ -79,9 +79,9 @@ GPU_PIECE = 8192  # padded tokens that a GPU computes at a time: enough to keep 
 
 
 def hidden_states_of(model: Any, tokens: Tokens, pooling: str) -> Tensor:
-    """The states that a pooling reads, (batch, length, dim): the encoder's last ones.
+    """Return the states that a pooling reads, (batch, length, dim): the encoder's last ones.
 
-    Of a BART, these are the decoder's, as in sentence-transformers.
+    For a BART, these are the decoder's, as in sentence-transformers.
     """
     if of_decoder(model, pooling):
         reader = model.base_model
@@ -103,11 +103,11 @@ def of_decoder(model: Any, pooling: str) -> bool:
 
 
 class Encoder(TokenModel, TorchModel):
-    """A model from texts to embeddings.
+    """Model from texts to embeddings.
 
-    `lengths` holds the most tokens of each kind of text: query, document, and what a method adds;
-    `prompts` what goes before a query or a document. Errors: `UserError` where the tokenizer lacks
-    the token that the pooling needs.
+    `lengths` holds the maximum tokens of each kind of text: query, document, and a method's own;
+    `prompts` the text before a query or a document. Errors: `UserError` if the tokenizer lacks the
+    token that the pooling needs.
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class Encoder(TokenModel, TorchModel):
         return self.batch(self.inputs(texts, kind))
 
     def batch(self, inputs: Sequence[Sequence[int] | Chunk]) -> Tokens:
-        """Some inputs, padded, on the model's device."""
+        """Return some inputs, padded, on the model's device."""
         ids = [each.ids if isinstance(each, Chunk) else each for each in inputs]
         skipped = [each.skipped if isinstance(each, Chunk) else 0 for each in inputs]
         return pad(ids, self.tokenizing.padding, skipped).to(self.device)
@@ -191,7 +191,9 @@ class Encoder(TokenModel, TorchModel):
         return self.in_pieces(tokens, embedded)
 
     def hidden_states(self, tokens: Tokens, *, first: bool = False) -> Tensor:
-        """The last states, (batch, length, dim); `first` needs only those of the first tokens."""
+        """Return the last states, (batch, length, dim); `first` needs only the first tokens'
+        states.
+        """
         if self.packed:
             return self.packed.hidden_states(tokens, first=first)
         return hidden_states_of(self.model, tokens, self.pooling)
@@ -207,9 +209,9 @@ class Encoder(TokenModel, TorchModel):
         return pack(self.model) if type(self.model).__name__ in MODELS else None
 
     def in_pieces(self, tokens: Tokens, compute: Callable[[Tensor, Tokens], Tensor]) -> Tensor:
-        """What `compute(rows, piece)` makes of the texts, in their order, (batch, dim).
+        """Return `compute(rows, piece)` for the texts, in their order, (batch, dim).
 
-        In pieces of about equal lengths there is little padding, and a CPU stays in its cache.
+        Chunks of about equal lengths have little padding, and keep a CPU in its cache.
         """
         rows = tokens.lengths.argsort(stable=True)  # (batch,)
         if self.device.type == "cpu":
@@ -223,7 +225,7 @@ class Encoder(TokenModel, TorchModel):
         return torch.cat(computed)[rows.argsort()]
 
     def pooled(self, hidden_states: Tensor, tokens: Tokens) -> Tensor:
-        """The embeddings of given states, (batch, dim)."""
+        """Return the embeddings of given states, (batch, dim)."""
         mask, decodes = tokens.mask, self.pooling == "first-decoder-token"
         if not decodes and next(self.model.parameters()).dtype == torch.bfloat16:
             hidden_states = hidden_states.float()  # for sums over long texts, and the head
@@ -245,7 +247,7 @@ class Encoder(TokenModel, TorchModel):
         return functional.normalize(embeddings, dim=-1) if self.normalize else embeddings
 
     def metadata(self) -> Record:
-        """What a model folder must say to load the encoder as it is."""
+        """Return the metadata with which a model folder loads the encoder unchanged."""
         return {
             "pooling": self.pooling,
             "mcls_every": self.mcls_every,
@@ -257,7 +259,9 @@ class Encoder(TokenModel, TorchModel):
 
 
 def after_first_text(encoder: Encoder, folder: Path) -> Encoder:
-    """The encoder of a folder, after a first text, so that damaged files raise here."""
+    """Return the encoder of a folder after it read a first text, so that damaged files raise
+    here.
+    """
     try:
         with torch.inference_mode():
             encoder.embed(encoder.tokens(["a"], "query"))
@@ -357,7 +361,7 @@ def write_about(folder: Path, metadata: Record, versions: Record) -> None:
 
 
 def load_encoder(folder: Path, metadata: Record) -> Encoder:
-    """The encoder that `save_encoder` wrote, with the poolings and lengths of its metadata."""
+    """Load the encoder that `save_encoder` wrote, with the poolings and lengths of its metadata."""
     pooling, head = metadata["pooling"], head_modules(folder)
     model, tokenizer = load_pretrained(folder, decoder=pooling == "first-decoder-token")
     if pooling in ("cls", "mcls"):
@@ -366,11 +370,11 @@ def load_encoder(folder: Path, metadata: Record) -> Encoder:
 
 
 def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any, Record]:
-    """The trained model in a folder, ready to encode, and its metadata.
+    """Return the trained model in a folder, ready to encode, and its metadata.
 
-    A plain Hugging Face folder or hub name works as well, and a sentence-transformers one with its
-    own pooling, normalization, length and prompts. `changes` override what the model says, unless
-    they are None. Errors: `UserError` that names the file and the remedy.
+    A plain Hugging Face folder or Hub name works as well, and a sentence-transformers one with its
+    own pooling, normalization, length and prompts. `changes` override the model's own settings,
+    unless they are None. Errors: `UserError` that names the file and the remedy.
     """
     changes = {key: value for key, value in changes.items() if value is not None}
     if changes.get("pooling", "mean") not in POOLINGS:
@@ -391,7 +395,7 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
 
 
 def _of_others(folder: Path, changes: Record) -> tuple[Encoder, Record]:
-    """The encoder of a folder that structkit did not write, and its metadata."""
+    """Return the encoder of a folder that structkit did not write, and its metadata."""
     own = own_metadata(folder, pooling=changes.get("pooling"))
     place, head = own.pop("transformer", folder), own.pop("head", ())
     decoder = changes.get("pooling") == "first-decoder-token"
@@ -424,7 +428,9 @@ def _encoder(
 
 
 def fitting_pooling(model: Any, tokenizer: Any) -> str:
-    """The pooling for a model that states none: cls where possible, or mean, or last-token."""
+    """Return the pooling for a model that states none: cls where possible, or mean, or
+    last-token.
+    """
     if tokenizer.cls_token_id is not None:
         return "cls"
     return "mean" if model.config.is_encoder_decoder else "last-token"

@@ -1,11 +1,11 @@
-"""Gradients of a loss over a whole batch, with only a piece of it in memory at a time.
+"""Gradients of a loss over a whole batch, with only a chunk of it in memory at a time.
 
 First all texts are embedded without a graph; the loss over all embeddings gives each of them its
-gradient; then the texts are embedded again piece by piece, with the same random numbers, and
-their embeddings' gradients are passed on to the parameters. The last piece, of the longest
-documents, has its graph from the start: this takes no more memory than later, and saves a pass.
-Source: Gao et al. 2021, "Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup"
-(arXiv 2101.06983), section 3.
+gradient; then the texts are embedded again chunk by chunk, with the same random numbers, and their
+embeddings' gradients are passed on to the parameters. The last chunk, of the longest documents, has
+its graph from the start: this takes no more memory than later, and saves a pass. Source: Gao et al.
+2021, "Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup" (arXiv 2101.06983),
+section 3.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ class LocalTexts:
     total: int
 
     def chunks(self, size: int) -> Iterator[Tensor]:
-        """The places of the texts: at most `size` at a time, shortest first; 0: all at once.
+        """Yield the places of the texts: at most `size` at a time, shortest first; 0: all at
+        once.
 
-        A GPU takes more of them where they are shorter than the longest: as many padded tokens.
+        A GPU takes more of them if they are shorter than the longest: as many padded tokens.
         """
         if self.tokens is None:
             return
@@ -48,7 +49,7 @@ class LocalTexts:
 
 
 class Batch(Protocol):
-    """What a batch must have."""
+    """Contract of a batch."""
 
     @property
     def texts(self) -> dict[str, LocalTexts]:
@@ -57,7 +58,7 @@ class Batch(Protocol):
 
     @property
     def exclude(self) -> Tensor | None:
-        """Which documents are not negatives of which queries, (queries, documents)."""
+        """Documents that are not negatives of queries, (queries, documents)."""
         ...
 
     @property
@@ -76,7 +77,7 @@ B_contra = TypeVar("B_contra", bound=Batch, contravariant=True)
 
 
 class Embedding(Protocol[B_contra]):
-    """What a module must have whose gradients are computed here."""
+    """Contract of a module whose gradients are computed here."""
 
     settings: EncoderSettings
     width: int  # of an embedding
@@ -93,11 +94,11 @@ class Embedding(Protocol[B_contra]):
     def objective(
         self, inputs: B_contra, embeddings: dict[str, Tensor]
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The loss over the embeddings of all processes, and its parts for the log."""
+        """Return the loss over the embeddings of all processes, and its parts for the log."""
         ...
 
     def weights(self) -> dict[str, float]:
-        """The losses that `embedded` may return, and the weight of each in the sum."""
+        """Return the losses that `embedded` may return, and the weight of each in the sum."""
         ...
 
     def parameters(self) -> Iterator[nn.Parameter]: ...
@@ -155,7 +156,9 @@ def _autocast(module: Embedding[B], device: torch.device) -> torch.autocast:
 def _pieces(
     module: Embedding[B], inputs: B, texts: dict[str, LocalTexts], device: torch.device
 ) -> Iterator[_Piece]:
-    """All texts of this process, embedded: with a graph, or in chunks of which the last has one."""
+    """Yield all texts of this process, embedded: with a graph, or in chunks of which the last has
+    one.
+    """
     size = module.settings.chunk_size
     places = [(name, rows) for name, each in texts.items() for rows in each.chunks(size)]
     for number, (name, rows) in enumerate(places, 1):
@@ -169,7 +172,7 @@ def _pieces(
 def _all(
     width: int, pieces: list[_Piece], name: str, texts: LocalTexts, device: torch.device
 ) -> Tensor:
-    """The embeddings of all processes, (total, width), detached from their graphs."""
+    """Return the embeddings of all processes, (total, width), detached from their graphs."""
     own = [piece for piece in pieces if piece.name == name]
     count = sum(len(piece.rows) for piece in own)
     embeddings = torch.empty(count, width, device=device)
@@ -217,7 +220,7 @@ def _backward(outputs: list[Tensor], gradients: list[Tensor | None]) -> None:
 def _numbers(
     module: Embedding[B], loss: Tensor, parts: dict[str, Tensor], pieces: list[_Piece]
 ) -> dict[str, float]:
-    """The loss of the batch and its parts, the same in all processes."""
+    """Return the loss of the batch and its parts, the same in all processes."""
     sums: Counter[str] = Counter()
     for piece in pieces:
         sums.update({name: part.item() for name, part in piece.losses.items()})

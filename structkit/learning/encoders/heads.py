@@ -65,7 +65,7 @@ class Dense(nn.Module):
 
     @classmethod
     def read(cls, folder: Path) -> Dense:
-        """Return the module in a folder. Errors: a file that is damaged, or what it cannot do."""
+        """Read the module in a folder. Errors: a damaged file, or an unsupported module."""
         check_regular(folder)
         config = json_of(folder / CONFIG)
         try:
@@ -92,7 +92,7 @@ class Dense(nn.Module):
 
 
 def _weights(folder: Path) -> dict[str, Tensor]:
-    """The weights of a module. Errors: they are a pickle, damaged, or not finite."""
+    """Read the weights of a module. Errors: they are a pickle, damaged, or not finite."""
     file = folder / WEIGHTS
     if not file.exists():
         if old := sorted(each.name for each in folder.glob("*") if each.suffix in PICKLES):

@@ -76,10 +76,10 @@ logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
 
 
 def load_pretrained(folder: Path, *, decoder: bool = False, head: bool = False) -> tuple[Any, Any]:
-    """The model and tokenizer of a folder.
+    """Load the model and tokenizer of a folder.
 
     `decoder` keeps the decoder of an encoder-decoder model, `head` also the layer that predicts
-    tokens. Errors: `UserError` that names the folder, or the file in it that is missing or damaged.
+    tokens. Errors: `UserError` that names the folder, or the missing or damaged file in it.
     """
     if is_table(folder):
         if decoder or head:
@@ -98,7 +98,7 @@ def load_pretrained(folder: Path, *, decoder: bool = False, head: bool = False) 
 
 @contextmanager
 def damage_explained(folder: Path) -> Iterator[None]:
-    """Turn what damaged files raise while a folder is loaded into an error that names it."""
+    """Turn the errors of damaged files, while a folder is loaded, into one that names it."""
     try:
         yield
     except Exception as error:
@@ -191,7 +191,7 @@ def recompute_layers(model: Any) -> None:
 
 
 def explain(folder: Path, error: Exception) -> UserError:
-    """What an error of transformers on this folder means."""
+    """Return the error that explains an error of transformers on this folder."""
     if "trust_remote_code" in str(error):
         return UserError(
             f"the model {folder} is made by code of its own, which structkit never runs",
@@ -206,7 +206,7 @@ def explain(folder: Path, error: Exception) -> UserError:
 
 
 def _line(error: Exception) -> str:
-    """The first line of a message, cut short."""
+    """Return the first line of a message, cut short."""
     return str(error).strip().partition("\n")[0][:200] or type(error).__name__
 
 
@@ -224,13 +224,13 @@ def train_tokenizer(
     cls: bool = False,
     whole: Sequence[str] = (),
 ) -> PreTrainedTokenizerFast:
-    """A byte-level BPE tokenizer of at most `size` tokens, to which no text is unknown.
+    """Train a byte-level BPE tokenizer of at most `size` tokens, to which no text is unknown.
 
-    Runs of whitespace become one space, as in T5's own tokenizer. Words are
-    lowercased; `fooBar`, `HTTPServer` and `foo_bar` are cut into words. Sentinels are kept, and
-    the strings of `whole` (structure tags) are one token each. `cls` starts every text with a
-    CLS token. A special token's name in a text is ordinary text. With `words_alike` a word is the
-    same tokens after punctuation or a digit as after a space: `.retry(` has the token of `retry`.
+    Runs of whitespace become one space, as in T5's own tokenizer. Words are lowercased; `fooBar`,
+    `HTTPServer` and `foo_bar` are split into words. Sentinels are kept, and the strings of `whole`
+    (structure tags) are one token each. `cls` starts every text with a CLS token. A special token's
+    name in a text is ordinary text. With `words_alike` a word is the same tokens after punctuation
+    or a digit as after a space: `.retry(` has the token of `retry`.
     """
     kept = [*SENTINELS, *dict.fromkeys(whole)]
     tokenizer = Tokenizer(models.BPE(unk_token=UNKNOWN))
@@ -289,7 +289,7 @@ def _normalizer(words_alike: bool) -> normalizers.Normalizer:
 
 
 def _without(names: Sequence[str], texts: Iterable[str]) -> Iterable[str]:
-    """The texts without these names, so that no merges are learned from their letters."""
+    """Return the texts without these names, so that no merges are learned from their letters."""
     pattern = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))))
     return (pattern.sub(" ", text) for text in texts)
 
@@ -314,7 +314,7 @@ def end_with_eos(tokenizer: Any) -> None:
 
 
 def without_tokens(tokenizer: Tokenizer, names: Sequence[str]) -> Tokenizer:
-    """A tokenizer that reads these tokens in a text as plain text; itself if it has none."""
+    """Return a tokenizer that reads these tokens in a text as plain text; itself if it has none."""
     content = json.loads(tokenizer.to_str())
     named = [token for token in content["added_tokens"] if token["content"] in names]
     if not named:
@@ -347,7 +347,7 @@ def new_model(
     decoder: bool = False,
     head: bool = False,
 ) -> Any:
-    """An untrained model whose parameters depend only on torch's seed."""
+    """Return an untrained model whose parameters depend only on torch's seed."""
     if architecture == "bert":
         return BertModel(bert_config(size, tokenizer), add_pooling_layer=False)
     width, inner, heads, layers, decoder_layers = SIZES[size]
@@ -373,7 +373,7 @@ def new_model(
 
 
 def bert_config(size: str, tokenizer: PreTrainedTokenizerFast, **more: Any) -> BertConfig:
-    """The configuration of a BERT from scratch."""
+    """Return the configuration of a BERT from scratch."""
     width, inner, heads, layers, _ = SIZES[size]
     return BertConfig(
         vocab_size=len(tokenizer),
@@ -391,7 +391,7 @@ TABLES = ("position_embeddings", "embed_positions", "wpe")  # of positions, by t
 
 
 def positions(model: Any) -> int | None:
-    """The most tokens that a model can read, None where its positions have no limit.
+    """Return the maximum tokens that a model can read, None if its positions have no limit.
 
     Its configuration says so, and the table of its position embeddings, less the rows before the
     first token's, which many kinds of models leave to the padding.
@@ -444,7 +444,7 @@ class Bag(nn.Module):
         self.embedding = _embedding(torch.cat([old, added]))
 
     def table(self, tokenizer: PreTrainedTokenizerFast) -> Table:
-        """The table as it is now."""
+        """Return the table as it is now."""
         rows = self.embedding.weight.detach().float().cpu().numpy()
         return Table(rows, tokenizer.backend_tokenizer, self.saturating)
 
@@ -466,7 +466,7 @@ def repetitions(ids: Tensor, mask: Tensor) -> Tensor:
 
 
 def load_bag(folder: Path) -> tuple[Bag, PreTrainedTokenizerFast]:
-    """The table in a folder, for training, and its tokenizer as one of transformers."""
+    """Load the table in a folder, for training, and its tokenizer as one of transformers."""
     table = Table.read(folder)
     tokenizer = table.tokenizer
     # no special tokens around a text, and none within it

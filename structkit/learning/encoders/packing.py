@@ -34,9 +34,9 @@ class Packed:
 
     @contextmanager
     def of_batch(self, ids: Tensor) -> Iterator[None]:
-        """Within, texts of these tokens find their rows of the word embeddings looked up already.
+        """Look up the word embeddings of a batch's tokens once, for all chunks of texts.
 
-        The gradient of each look-up is as large as the whole table: one is enough for all pieces.
+        The gradient of each look-up is as large as the whole table.
         """
         used = torch.unique(ids)
         self.rows = used, self.model.embeddings.word_embeddings(used)
@@ -46,10 +46,9 @@ class Packed:
             self.rows = None
 
     def hidden_states(self, tokens: Tokens, *, first: bool = False) -> Tensor:
-        """The last states of the encoder, (batch, length, dim); 0 on padding.
+        """Return the last states of the encoder, (batch, length, dim); 0 on padding.
 
-        With `first` only those of the first tokens, (batch, 1, dim): the last layer computes
-        nothing else.
+        With `first` only the first tokens', (batch, 1, dim): the last layer computes nothing else.
         """
         real = tokens.mask.bool()
         lengths = tokens.lengths  # (batch,)
@@ -84,7 +83,7 @@ class Packed:
         return drop(own.LayerNorm(hidden_states), own.dropout)
 
     def _kept(self, layer: Any, *inputs: Any) -> Tensor:
-        """The states after a layer, of which only the inputs are kept if the model says so."""
+        """Return the states after a layer, and keep only its inputs if the model says so."""
         if self.recomputes and torch.is_grad_enabled():
             after: Tensor = checkpoint(self._layer, layer, *inputs, use_reentrant=False)
             return after
@@ -106,7 +105,9 @@ class Packed:
         runs: list[tuple[int, int]],
         firsts: Tensor | None = None,
     ) -> Tensor:
-        """The states after a layer, (tokens, dim), or only those at `firsts`, (texts, dim)."""
+        """Return the states after a layer, (tokens, dim), or only those at `firsts`, (texts,
+        dim).
+        """
         chosen = hidden_states if firsts is None else hidden_states[firsts]
         seen = self._attended(layer.attention.self, chosen, hidden_states, runs)
         chosen = add_and_normalize(layer.attention.output, seen, chosen)
@@ -118,7 +119,7 @@ class Packed:
         return self._narrowed(layer, wide, chosen)
 
     def _narrowed(self, layer: Any, wide: Tensor, hidden_states: Tensor) -> Tensor:
-        """The end of a layer: its activation, and the map back to the size of a state."""
+        """Return the end of a layer: its activation, and the map back to the size of a state."""
         return add_and_normalize(
             layer.output, layer.intermediate.intermediate_act_fn(wide), hidden_states
         )
@@ -126,7 +127,7 @@ class Packed:
     def _attended(
         self, own: Any, chosen: Tensor, hidden_states: Tensor, runs: list[tuple[int, int]]
     ) -> Tensor:
-        """The attention output of the chosen tokens, all or the first of each text."""
+        """Return the attention output of the chosen tokens, all or the first of each text."""
         queries = own.query(chosen).split(
             [
                 count if len(chosen) < len(hidden_states) else length * count
@@ -190,7 +191,9 @@ class Attention(torch.autograd.Function):
 
 
 def _parts(pairs: Tensor) -> tuple[slice, ...]:
-    """The texts whose pairs of tokens, (texts, heads, asked, length), are computed at a time."""
+    """Return the texts whose pairs of tokens, (texts, heads, asked, length), are computed
+    together.
+    """
     step = max(1, BLOCK // pairs[0].numel()) if pairs.device.type == "cpu" else len(pairs)
     return tuple(slice(first, first + step) for first in range(0, len(pairs), step))
 
@@ -201,10 +204,11 @@ def _weights(query: Tensor, key: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def add_and_normalize(output: Any, inputs: Tensor, hidden_states: Tensor) -> Tensor:
-    """The end of a half layer: a linear map of the inputs, dropout, the states added, the norm.
+    """Return the end of a half layer: a linear map of the inputs, dropout, the states added, the
+    norm.
 
-    In inference the product is added to the states in place: neither the bias nor the sum costs a
-    pass of its own.
+    In inference the product is added to the states in place: neither the bias nor the sum costs its
+    own pass.
     """
     dense = output.dense
     if torch.is_grad_enabled() or output.training or torch.is_autocast_enabled(inputs.device.type):
@@ -216,7 +220,7 @@ def add_and_normalize(output: Any, inputs: Tensor, hidden_states: Tensor) -> Ten
 
 
 def pack(model: Any) -> Packed | None:
-    """The model, of one of `MODELS`, packed; None if its states are not as expected.
+    """Return the model, of one of `MODELS`, packed; None if its states are not as expected.
 
     Both ways compute a small sample, and no state may differ by more than `ERROR`.
     """
@@ -240,7 +244,7 @@ def pack(model: Any) -> Packed | None:
 
 
 def equal_lengths(lengths: list[int]) -> list[tuple[int, int]]:
-    """Runs of equal lengths, and how many texts each has.
+    """Return runs of equal lengths, and the number of texts in each.
 
     >>> equal_lengths([5, 5, 2])
     [(5, 2), (2, 1)]

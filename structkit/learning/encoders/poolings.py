@@ -1,7 +1,7 @@
-"""Batches of tokens, and poolings: how the states of a text's tokens become one embedding.
+"""Batches of tokens, and poolings of the states of a text's tokens into one embedding.
 
 Poolings are traced for an ONNX graph: there `len` of a tensor is a constant of the example, while
-`shape` is that of each batch. Tests: tests/learning/encoders/test_encoders.py.
+`shape` belongs to each batch. Tests: tests/learning/encoders/test_encoders.py.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Tokens:
         return Tokens(self.ids.to(device), self.mask.to(device), counted, self.lengths)
 
     def shortened(self, rows: Tensor) -> Tokens:
-        """Some rows, which are on the CPU, only as wide as their longest text."""
+        """Return some rows, which are on the CPU, only as wide as their longest text."""
         lengths = self.lengths[rows]
         width, there = int(lengths.max()), rows.to(self.ids.device)
         counted = None if self.counted is None else self.counted[there, :width]
@@ -60,9 +60,10 @@ def pad(ids: Sequence[Sequence[int]], padding: int, skipped: Sequence[int] = ())
 
 
 def by_tokens(lengths: Tensor, budget: int) -> tuple[Tensor, ...]:
-    """The places of texts of these lengths, shortest first, in pieces of so many padded tokens.
+    """Return the places of texts of these lengths, shortest first, in chunks of `budget` padded
+    tokens.
 
-    A longer text is a piece by itself.
+    A longer text is a chunk by itself.
 
     >>> [each.tolist() for each in by_tokens(torch.tensor([5, 1, 2, 9]), 6)]
     [[1, 2], [0], [3]]
@@ -82,9 +83,10 @@ ANY_MASK = ("bert", "camembert", "roberta", "t5", "xlm-roberta")
 
 
 def attention_mask(model: Any, mask: Tensor, asking: int) -> Tensor:
-    """The mask for a model of transformers, in which `asking` tokens look at those of `mask`.
+    """Return the mask for a model of transformers, in which `asking` tokens attend to those of
+    `mask`.
 
-    On a GPU it is of all pairs of tokens where the model takes these, (batch, 1, asking, length):
+    On a GPU it covers all pairs of tokens if the model accepts these, (batch, 1, asking, length):
     transformers would wait for the GPU to see whether there is any padding.
     """
     config = model.config
@@ -96,7 +98,9 @@ def attention_mask(model: Any, mask: Tensor, asking: int) -> Tensor:
 
 
 def decoder_states(model: Any, decoder_ids: Tensor, hidden_states: Tensor, mask: Tensor) -> Tensor:
-    """The last states of the decoder, after its final layer norm, (batch, target length, dim)."""
+    """Return the last states of the decoder, after its final layer norm, (batch, target length,
+    dim).
+    """
     output = model.get_decoder()(
         input_ids=decoder_ids,
         encoder_hidden_states=hidden_states,
@@ -168,13 +172,14 @@ def pool_last_token(hidden_states: Tensor, mask: Tensor) -> Tensor:
 
 
 def pool_first_decoder_token(model: Any, hidden_states: Tensor, mask: Tensor) -> Tensor:
-    """The decoder's state for its start token (SANTA, eq. 1)."""
+    """Return the decoder's state for its start token (SANTA, eq. 1)."""
     start = mask.new_full((mask.shape[0], 1), model.config.decoder_start_token_id)
     return decoder_states(model, start, hidden_states, mask)[:, 0]
 
 
 def pool_mcls(hidden_states: Tensor, mask: Tensor, every: int, closing: int) -> Tensor:
-    """The mean state of the CLS tokens: the first token, and one after each `every` others.
+    """Return the mean state of the CLS tokens: the first token, and one after each `every`
+    others.
 
     `closing` special tokens end a text; none of them is a CLS token. Source: SEAL, MCLS.
 
@@ -214,7 +219,7 @@ def pool(names: str, hidden_states: Tensor, mask: Tensor, counted: Tensor | None
 
 
 def is_pooling(names: str) -> bool:
-    """Return whether a name is that of poolings of tokens, one or several joined by +.
+    """Return whether a name is one or several poolings of tokens, joined by +.
 
     >>> is_pooling("mean"), is_pooling("cls+max"), is_pooling("mcls"), is_pooling("mean+")
     (True, True, False, False)

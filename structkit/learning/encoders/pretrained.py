@@ -64,7 +64,7 @@ def check_model(folder: Path) -> None:
 
 
 def _tensor_names(file: Path) -> list[str]:
-    """The names of the weights in a file; of a damaged one, none."""
+    """Return the names of the weights in a file; none if it is damaged."""
     try:
         with safe_open(file, "pt") as weights:
             return list(weights.keys())
@@ -112,7 +112,7 @@ def reads_with_decoder(config: Any) -> bool:
 
 
 def natural_length(tokenizer: Any, config: Any) -> int:
-    """Return the most tokens of a text where nothing else says so, as sentence-transformers does.
+    """Return the default maximum tokens of a text, as sentence-transformers computes it.
 
     It is the smaller of `model_max_length` of the tokenizer and `max_position_embeddings`.
     """

@@ -37,7 +37,7 @@ def model_setting(help: str = "", *more: Any, **others: Any) -> Any:
 
 @dataclass(frozen=True)
 class StartSettings:
-    """What a transformer starts from, and how many negatives a query has."""
+    """Settings of the start of a transformer, and of the number of negatives per query."""
 
     model: str | None = setting(
         None,
@@ -70,7 +70,9 @@ class StartSettings:
 
 @dataclass(frozen=True)
 class ModelSettings(StartSettings):
-    """What an encoder is, how it reads a text, and how embeddings are compared."""
+    """Settings of an encoder: its architecture, its reading of texts, and its comparison of
+    embeddings.
+    """
 
     architecture: str = setting(
         "t5", "architecture of a model from scratch", choices=("t5", "bert"), group="model"
@@ -140,7 +142,7 @@ class ModelSettings(StartSettings):
 
     @property
     def prefixes(self) -> tuple[int, ...]:
-        """The numbers of `matryoshka`. Errors: one that is repeated, 0, or no number."""
+        """Numbers of `matryoshka`. Errors: one that is repeated, 0, or no number."""
         if self.matryoshka is None:
             return ()
         numbers = self.matryoshka.split(",")
@@ -153,7 +155,7 @@ class ModelSettings(StartSettings):
         return widths
 
     def taught(self, record: Record, kept: Record, negatives: str = "negatives") -> Record:
-        """What is kept of a record, with the teacher's scores where they are learned."""
+        """Return the kept fields of a record, with the teacher's scores if they are learned."""
         if self.distill is None:
             return kept
         return {**kept, "scores": teacher_scores(record, len(kept.get(negatives, ())))}
@@ -161,7 +163,7 @@ class ModelSettings(StartSettings):
 
 @dataclass(frozen=True)
 class ChunkSettings(GradientSettings):
-    """How a batch of any size fits into memory."""
+    """Settings by which a batch of any size fits into memory."""
 
     bf16: bool = setting(False, "compute in bfloat16 where it is safe", group="speed")
     chunk_size: int = setting(
@@ -193,7 +195,7 @@ class TransformerSettings(ChunkSettings, StartSettings):
 
 @dataclass(frozen=True)
 class EncoderSettings(ChunkSettings, ModelSettings):
-    """The settings of all encoders; in the help, those of the model come first."""
+    """Settings of all encoders; in the help, the model's come first."""
 
     @property
     def start(self) -> str | None:
@@ -207,7 +209,7 @@ class EncoderSettings(ChunkSettings, ModelSettings):
         return self.taught(record, super().prepare(record))
 
     def complete(self) -> Self:
-        """These settings; what is open is as in the start model, or usual."""
+        """Return these settings, completed from the start model, or with usual values."""
         if not self.model:
             return self.fill_in({})
         own = own_metadata(model_folder(self.model, offline=True), pooling=self.pooling)
@@ -224,7 +226,9 @@ class EncoderSettings(ChunkSettings, ModelSettings):
         return self.fill_in(own)
 
     def fill_in(self, own: Record) -> Self:
-        """These settings; what is open is as in the start model's metadata `own`, or usual."""
+        """Return these settings, completed from the start model's metadata `own`, or with usual
+        values.
+        """
         settings = self
         for each in settings_of(type(self)):
             if each.usual is not ... and getattr(self, each.name) is None:

@@ -1,4 +1,4 @@
-"""What an encoder learns from a teacher: its scores of a query's positive and negatives.
+"""Distillation from a teacher: its scores of a query's positive and negatives.
 
 Tests: tests/learning/encoders/test_teachers.py.
 """
@@ -22,13 +22,13 @@ def distill(
     temperature: float,
     teacher_temperature: float,
 ) -> Tensor:
-    """Return how far a query's scores of its own documents are from a teacher's.
+    """Return the difference of a query's scores of its own documents from a teacher's.
 
     `queries` is (batch, dim), `documents` (batch * group, dim), the positive first in each group,
-    `teacher` (batch, group), NaN where there is no document. `kl`: the divergence of the softmax
-    of scores / temperature from that of the teacher's, mean over queries (Lin et al. 2020, arXiv
-    2010.11386). `margin-mse`: the squared differences of the margins between positive and
-    negatives, mean over negatives (Hofstätter et al. 2020, arXiv 2010.02666).
+    `teacher` (batch, group), NaN where there is no document. `kl`: the divergence of the softmax of
+    scores / temperature from the teacher's, mean over queries (Lin et al. 2020, arXiv 2010.11386).
+    `margin-mse`: the squared differences of the margins between positive and negatives, mean over
+    negatives (Hofstätter et al. 2020, arXiv 2010.02666).
 
     >>> eye, plain = torch.eye(2), {"temperature": 1, "teacher_temperature": 1}
     >>> distill("margin-mse", eye[:1], eye, torch.tensor([[3.0, 1.0]]), **plain)

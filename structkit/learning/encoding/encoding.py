@@ -81,11 +81,11 @@ class Encoding:
 
     @property
     def first_field(self) -> str:
-        """The field that is read first: the one that is named, or the model's."""
+        """Field that is read first: the named one, or the model's."""
         return [*self.settings.field, *self.reader.known][0]
 
     def read(self, record: Record) -> ReadRecord:
-        """What is read of a record: the step that may fail, and skip the record."""
+        """Read a record, which may fail and then skips the record."""
         return self.reader.read(record)
 
     def embeddings(self, texts: Iterable[ReadRecord]) -> Iterator[Record]:
@@ -121,13 +121,13 @@ class Encoding:
                 yield {"id": record.id, **named, **record.kept}
 
     def embedded(self, records: Iterable[Record]) -> Iterator[Embedded]:
-        """The embeddings of records, some at a time."""
+        """Yield the embeddings of records, some at a time."""
         return self.windows(map(self.read, records))
 
     def windows(
         self, texts: Iterable[ReadRecord], before: Callable[[Window], None] | None = None
     ) -> Iterator[Embedded]:
-        """The rows of a window of `texts`, and their embeddings (rows, dim).
+        """Yield the rows of a window of `texts`, and their embeddings (rows, dim).
 
         Before them, `before` gets the window itself.
         """
@@ -139,11 +139,11 @@ class Encoding:
                 yield rows, embeddings
 
     def embed_here(self, several: Iterator[Window]) -> Iterator[tuple[Window, Embedded]]:
-        """Windows, each with what it becomes."""
+        """Return windows, each with its embeddings."""
         return ((window, self.window(window)) for window in several)
 
     def window(self, window: Window) -> Embedded:
-        """The rows of some records, and their embeddings (rows, dim)."""
+        """Return the rows of some records, and their embeddings (rows, dim)."""
         embed = {
             "": self._whole,
             "chunk": self._chunks,
@@ -201,25 +201,26 @@ class Encoding:
         return rows, np.array(vectors, np.float32)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """The embeddings of some texts in their order, (texts, dim).
+        """Return the embeddings of some texts in their order, (texts, dim).
 
-        A text is computed once, however often it is among them; one that comes in a later call is
-        computed again, so that memory does not grow with the corpus.
+        Equal texts are computed once per call; a later call computes them again, so that memory
+        does not grow with the corpus.
         """
         places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
         embeddings = self.embed_inputs(self.encoder.inputs(list(places), self.settings.as_))
         return embeddings[[places[text] for text in texts]]  # (texts, dim)
 
     def sizes(self, texts: Sequence[str]) -> list[int]:
-        """How many pieces each text is read as."""
+        """Return the number of tokens of each text."""
         return list(map(len, self.encoder.inputs(texts, self.settings.as_)))
 
     def embed_inputs(self, inputs: Sequence[Any]) -> Vectors:
-        """The embeddings of inputs in their order, (inputs, dim)."""
+        """Return the embeddings of inputs in their order, (inputs, dim)."""
         return self.finish(embed_in_batches(self.engine, inputs, self.engine.batch_tokens))
 
     def finish(self, embeddings: Any) -> Vectors:
-        """A model's embeddings (inputs, dim), cut to `dimensions`, of length 1 if asked for.
+        """Return a model's embeddings (inputs, dim), cut to `dimensions`, of length 1 if asked
+        for.
 
         A model that cuts by itself does not scale again, as in sentence-transformers.
         """
@@ -246,7 +247,7 @@ class Encoding:
         return content_hash(self.folder)
 
     def meta(self) -> Record:
-        """What NAME.meta.json beside the vectors says."""
+        """Return the content of NAME.meta.json beside the vectors."""
         settings = self.settings
         return {
             "model": settings.model,
@@ -264,7 +265,7 @@ class Encoding:
         }
 
     def run(self) -> Record:
-        """What determines the vectors: an unfinished run continues only with the same."""
+        """Return what determines the vectors: an unfinished run continues only with the same."""
         return {
             **self.meta(),
             "fields": list(self.settings.field),
@@ -316,7 +317,7 @@ _idle: dict[Any, Encoding] = {}
 
 
 def _check_parts(model: Model, settings: EncodingSettings) -> None:
-    """Raise for a length, or parts of texts, of which the model has no embeddings."""
+    """Raise for a length, or parts of texts, for which the model has no embeddings."""
     for name in ("length", "chunk"):
         if getattr(settings, name) and "chunk" not in model.parts:
             problem = f"{flag(name)} is for models that read tokens"
@@ -327,7 +328,7 @@ def _check_parts(model: Model, settings: EncodingSettings) -> None:
 
 
 def embed_in_batches(engine: Engine, inputs: Sequence[Any], batch_tokens: int) -> Vectors:
-    """The embeddings of inputs in their order, (inputs, dim).
+    """Return the embeddings of inputs in their order, (inputs, dim).
 
     Inputs of similar lengths are computed together, with at most `batch_tokens` padded tokens.
     """
@@ -344,7 +345,7 @@ def embed_in_batches(engine: Engine, inputs: Sequence[Any], batch_tokens: int) -
 
 
 def batches_of(lengths: Sequence[int], budget: int) -> Iterator[range]:
-    """Cut falling lengths into runs whose padded size fits the budget, at least one each.
+    """Yield runs of falling lengths whose padded size fits the budget, at least one each.
 
     >>> list(batches_of([5, 4, 2, 2], 8))
     [range(0, 1), range(1, 3), range(3, 4)]
@@ -357,7 +358,7 @@ def batches_of(lengths: Sequence[int], budget: int) -> Iterator[range]:
 
 
 def _opened(settings: EncodingSettings) -> tuple[Engine, Record] | None:
-    """A model that is open already. Errors: a setting that it was opened without."""
+    """Return a model that is open already. Errors: a setting that it was opened without."""
     if not isinstance(model := settings.model, Opened):
         return None
     for name in OPENING:
@@ -380,10 +381,10 @@ def check_finite(owners: Sequence[str], embeddings: Vectors, folder: Path) -> No
 
 
 class EarlierEmbeddings:
-    """The rows of NAME.npy by the hash of what was read of their record.
+    """Rows of NAME.npy by the hash of their record's source.
 
-    It has none if `run`, what this run says of itself, has another model or other settings.
-    Errors: `UserError` if the file holds no hashes, or those of another run.
+    It has none if `run`, the identity of this run, has another model or other settings. Errors:
+    `UserError` if the file holds no hashes, or another run's.
     """
 
     def __init__(self, path: str, run: Record, part: str) -> None:
@@ -404,7 +405,7 @@ class EarlierEmbeddings:
         self.records = self.reused = 0
 
     def _rows_by_hash(self) -> dict[str, range]:
-        """The rows of the first record with each hash."""
+        """Return the rows of the first record with each hash."""
         hashes, doc_ids = read_hashes(self.path, self.old), self.old.doc_ids
         of_hash: dict[str, range] = {}
         for (hash_, _), rows in groupby(
@@ -417,7 +418,7 @@ class EarlierEmbeddings:
     def complete(
         self, window: Sequence[ReadRecord], embed: Callable[[Sequence[ReadRecord]], Embedded]
     ) -> Embedded:
-        """The rows of some records: known ones, and what `embed` makes of the others."""
+        """Return the rows of some records: known ones, and the result of `embed` for the others."""
         others = [record for record in window if record.hash not in self.rows]
         self.records += len(window)
         self.reused += len(window) - len(others)
@@ -439,7 +440,7 @@ class EarlierEmbeddings:
         return rows, self._vectors(np.array(chosen, np.int64), vectors)
 
     def _copies(self, record: ReadRecord) -> list[EmbeddingRow]:
-        """The rows of an unchanged record, under its own id and with its kept fields."""
+        """Return the rows of an unchanged record, under its own id and with its kept fields."""
         if not self.part:
             return [record.row()]
         copies = []

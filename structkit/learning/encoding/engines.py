@@ -1,7 +1,7 @@
-"""What computes a model: torch, or for encoders ONNX Runtime or OpenVINO.
+"""Inference engines: torch, or for encoders ONNX Runtime or OpenVINO.
 
 These start faster and run faster. The first time, torch exports the encoder into the user's cache;
-where the export computes sample texts as torch does, it computes that model from then on. No clock
+if the export agrees with torch on sample texts, it computes that model from then on. Timing never
 decides, so that equal runs have equal bits. Tests: tests/learning/encoding/test_exported.py.
 """
 
@@ -37,9 +37,9 @@ GPUS = ("nvidia[0-9]*", "kfd")
 
 
 class Engine(Protocol):
-    """What computes the embeddings of a model's inputs; `len()` of an input is its cost.
+    """Inference engine of a model's inputs; `len()` of an input is its cost.
 
-    `batch_tokens` is the size of a batch that is fastest, `precision` that of matrix products: the
+    `batch_tokens` is the fastest size of a batch, `precision` the precision of matrix products: the
     fastest one that is exact enough, once known.
     """
 
@@ -55,7 +55,7 @@ class Engine(Protocol):
         ...
 
     def embeddings(self, inputs: Sequence[Any]) -> NDArray[np.float32]:
-        """The embeddings of some inputs, computed together, (inputs, dim)."""
+        """Return the embeddings of some inputs, computed together, (inputs, dim)."""
         ...
 
 
@@ -76,7 +76,7 @@ def open_engine(
     device: str | None = None,
     runtimes: Sequence[Runtime] = RUNTIMES,
 ) -> tuple[Engine, Record]:
-    """What computes the model of these settings, with the model in it, and the model's metadata."""
+    """Open the engine for the model of these settings, and return it with the model's metadata."""
     runtime, changes = choose_runtime(settings, device, runtimes), settings.changes
     folder = model_folder(settings.model, offline=settings.offline)
     given = {name: value for name, value in changes.items() if value is not None}
@@ -107,10 +107,10 @@ def open_engine(
 def choose_runtime(
     settings: EncodingSettings, device: str | None, runtimes: Sequence[Runtime]
 ) -> Runtime | None:
-    """What may compute the model instead of torch.
+    """Return the runtime that may compute the model instead of torch.
 
-    For `auto` an installed one, where there is no GPU. Errors: the engine that is named is not
-    installed, or lacks the precision.
+    For `auto` an installed one, without a GPU. Errors: the named engine is not installed, or lacks
+    the precision.
     """
     engine, dtype = settings.engine, settings.dtype
     if engine == "torch" or engine == "auto" and not (device == "cpu" or no_gpu()):
@@ -129,7 +129,7 @@ def choose_runtime(
 
 
 def _open(runtime: Runtime, made: Export, folder: Path) -> tuple[Engine, Record] | None:
-    """The model in its export; None where this does not compute here what it should."""
+    """Open the model in its export; None if it does not agree with torch here."""
     try:
         encoder = ExportedEncoder(runtime, *made)
         agrees = made[1]["agrees"] and encoder.agrees()

@@ -44,26 +44,27 @@ def threads() -> int:
 class Onnx:
     """ONNX Runtime, in float32.
 
-    `package` is what a runtime needs, `extra` what installs it, `agreement` the lowest cosine at
-    which an embedding counts as the same as torch's in float32, `graph` the file that it writes.
+    `package` is the package of a runtime, `extra` the extra that installs it, `agreement` the
+    lowest cosine at which an embedding counts as equal to torch's in float32, `graph` the file that
+    it writes.
     """
 
     name, package, extra, dtype, agreement = "onnx", "onnxruntime", "onnx", "fp32", 0.99999
     graph = "embeddings.onnx"
 
     def version(self) -> str:
-        """The version of the library: what one has written may not suit another.
+        """Return the version of the library; files of one version may not suit another.
 
         Errors: the extra is not installed.
         """
         return str(onnxruntime().__version__)
 
     def write(self, graph: Path, place: Path) -> None:
-        """Write what it computes of an ONNX graph into a folder."""
+        """Write its optimized form of an ONNX graph into a folder."""
         session(graph, optimized=place / self.graph)
 
     def open(self, place: Path) -> Compute:
-        """What it has written, ready to compute."""
+        """Open what it has written, ready to compute."""
         run = session(place / self.graph).run
 
         def compute(inputs: dict[str, NDArray[np.int64]]) -> NDArray[np.float32]:
@@ -75,7 +76,7 @@ class Onnx:
 
 
 def session(graph: Path, *, optimized: Path | None = None) -> Any:
-    """A graph, ready to run; with `optimized`, a graph that is optimized now and written there."""
+    """Open a graph, ready to run; with `optimized`, optimize it now and write it there."""
     runtime = onnxruntime()
     runtime.set_default_logger_severity(4)  # it also raises what it logs
     options = runtime.SessionOptions()
@@ -154,10 +155,10 @@ def openvino() -> Any:
 
 @contextmanager
 def without_telemetry() -> Iterator[None]:
-    """Imports that tell nobody.
+    """Import without telemetry.
 
-    OpenVINO's converter, which is not used here, tells its makers of each import, by a package of
-    its own. What is None here cannot be imported, and it then does without.
+    OpenVINO's converter, which is not used here, reports each import to its makers by a separate
+    package. A module that is None here cannot be imported, and the converter then does without.
     """
     absent = [name for name in TELLING if name not in sys.modules]
     sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
@@ -202,7 +203,7 @@ class ExportedEncoder(TokenModel):
         return self
 
     def embeddings(self, inputs: Sequence[Sequence[int] | Chunk]) -> NDArray[np.float32]:
-        """The embeddings of some inputs, computed together, (inputs, dim)."""
+        """Return the embeddings of some inputs, computed together, (inputs, dim)."""
         ids = [each.ids if isinstance(each, Chunk) else each for each in inputs]
         lengths = np.array([len(row) for row in ids])
         mask = np.arange(lengths.max()) < lengths[:, None]  # (inputs, length)
@@ -216,7 +217,7 @@ class ExportedEncoder(TokenModel):
         return self.compute(computed)
 
     def agreement(self) -> float:
-        """The lowest cosine between its embeddings of sample texts and those of torch."""
+        """Return the lowest cosine between its embeddings of sample texts and torch's."""
         embeddings = self.embeddings(self.inputs(SAMPLE, "document"))
         self.truncation.drain()
         cosines = (embeddings * self.sample).sum(1) / (
@@ -225,15 +226,15 @@ class ExportedEncoder(TokenModel):
         return float(np.nan_to_num(cosines).min())
 
     def agrees(self) -> bool:
-        """Whether it computes here what torch computed when the encoder was exported."""
+        """Return whether it agrees here with torch's results at the time of the export."""
         runtime = self.runtime
         return self.version == runtime.version() and self.agreement() >= runtime.agreement
 
 
 def find_export(model: Path, changes: Mapping[str, Any], runtime: Runtime) -> Export | None:
-    """The export of a model folder with these changes for a runtime.
+    """Find the export of a model folder with these changes for a runtime.
 
-    None where there is none, or where the model has changed since.
+    None if there is none, or if the model has changed since.
     """
     place = _place(model, changes, runtime)
     try:
@@ -246,7 +247,7 @@ def find_export(model: Path, changes: Mapping[str, Any], runtime: Runtime) -> Ex
 
 @contextmanager
 def new_export(model: Path, changes: Mapping[str, Any], runtime: Runtime) -> Iterator[Export]:
-    """A folder for an export, and the notes on it; it takes its place when it is complete.
+    """Open a folder for an export, and its notes; it takes its place when it is complete.
 
     Exports of models that no longer exist are removed.
     """
@@ -266,9 +267,10 @@ def _place(model: Path, changes: Mapping[str, Any], runtime: Runtime) -> Path:
 
 
 def _signature(model: Path) -> str:
-    """A hash that changes with any file of a model folder, and with the version of structkit.
+    """Return a hash that changes with any file of a model folder, and with the version of
+    structkit.
 
-    The files are not read: the inode number and the times of a file tell that it was written.
+    The files are not read: a write changes a file's inode number or times.
     """
     digest = hashlib.sha256(__version__.encode())
     for file in sorted(file for file in model.rglob("*") if file.is_file()):

@@ -21,16 +21,16 @@ Counts = dict[str, Counter[str]]  # of texts that were truncated, of words that 
 
 
 def encoding_over(address: str, settings: EncodingSettings) -> Encoding:
-    """An encoding whose windows are embedded in a cluster, by processors."""
+    """Return an encoding whose windows are embedded in a cluster, by processors."""
     encoding = Encoding(settings, device="cpu")
     encoding.spread = spread_over(address, encoding)
     return encoding
 
 
 def spread_over(address: str, encoding: Encoding) -> Spread:
-    """What embeds windows in a cluster, as `encoding` does.
+    """Return a function that embeds windows in a cluster, as `encoding` does.
 
-    The first is embedded here: thereby engine and precision are chosen, for all.
+    The first is embedded here, which chooses engine and precision for all.
     """
 
     def spread(several: Iterator[Window]) -> Iterator[tuple[Window, Embedded]]:
@@ -64,7 +64,7 @@ class Remote:
 
     @classmethod
     def of(cls, encoding: Encoding) -> Remote:
-        """What computes as `encoding` does here."""
+        """Return the task that computes as `encoding` does here."""
         settings, engine = encoding.settings, encoding.engine
         model = settings.model
         chosen: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""What `encode` reads of records: texts and their elements, kept fields, in windows.
+"""Reading of records for `encode`: texts and their elements, kept fields, in windows.
 
 Tests: tests/commands/test_encode.py.
 """
@@ -49,7 +49,7 @@ class ReadRecord:
         return EmbeddingRow(self.id, fields=self.kept, hash=self.hash)
 
     def part(self, number: int | str, place: Mapping[str, Any]) -> EmbeddingRow:
-        """The row of a part, with its place."""
+        """Return the row of a part, with its place."""
         fields = {**self.kept, **place}
         return EmbeddingRow(f"{self.id}#{number}", self.id, fields, self.hash)
 
@@ -65,7 +65,8 @@ class Elements:
         self.tagged, self._reader = tagged, Reader()
 
     def of(self, html: str) -> tuple[list[str], list[Record]]:
-        """What is read of each element, and its `xpath`, `start`, `end`, and `text`, cut short.
+        """Return the text of each element, and its `xpath`, `start`, `end`, and `text`, cut
+        short.
 
         Errors: a document without text.
         """
@@ -81,7 +82,7 @@ class Elements:
 
 
 def excerpt(text: str) -> str:
-    """The beginning of a text, for people.
+    """Return the beginning of a text, for people.
 
     >>> excerpt("a b"), excerpt("word " * 100)[-10:], len(excerpt("word " * 100))
     ('a b', 'ord word …', 196)
@@ -92,7 +93,7 @@ def excerpt(text: str) -> str:
 
 
 def lines_of(text: str) -> Callable[[int, int], list[int]]:
-    r"""A function from characters, `start` and `end`, to the first and last line, from 1.
+    r"""Return a function from characters, `start` and `end`, to the first and last line, from 1.
 
     White space at either end does not count.
 
@@ -113,10 +114,10 @@ def lines_of(text: str) -> Callable[[int, int], list[int]]:
 
 @dataclass(frozen=True)
 class TextReader:
-    """Records to what is read of them; an unusable one raises while its place is known.
+    """Reader of records; an unusable one raises while its place is known.
 
     `asked` are the fields that the user names, `known` the model's, of which the first counts.
-    `paths` is that of `add_place`.
+    `paths` is as in `add_place`.
     """
 
     model: Model
@@ -127,7 +128,7 @@ class TextReader:
     paths: bool | None = False
 
     def read(self, record: Record) -> ReadRecord:
-        """What is read of a record; with elements, their texts."""
+        """Read a record; with elements, their texts."""
         kept = self._kept(record)
         texts = self.texts(record)
         prepared = self._prepared(texts)
@@ -143,7 +144,9 @@ class TextReader:
         return {name: record[name] for name in self.keep}
 
     def texts(self, record: Record) -> list[str]:
-        """The record's texts: of the fields asked for, or of the first one the model knows."""
+        """Return the record's texts: of the fields asked for, or of the first one the model
+        knows.
+        """
         hint = f"name the text's field with {flag('field')}"
         if self.elements:
             hint = f"{flag('elements')} takes HTML: name its field with {flag('field')}"
@@ -172,7 +175,7 @@ Spread: TypeAlias = "Callable[[Iterator[Window]], Iterator[tuple[Window, Embedde
 
 
 def windows(texts: Iterable[ReadRecord], maximum: int) -> Iterator[Window]:
-    """Records that an encoding has read, in windows that are held in memory."""
+    """Yield records that an encoding has read, in windows that are held in memory."""
     window, rows, characters = Window(), 0, 0
     for record in texts:
         window.append(record)

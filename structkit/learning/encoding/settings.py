@@ -1,4 +1,4 @@
-"""Which model reads which texts, and what of a text has an embedding.
+"""Settings of the model, of the texts that it reads, and of the parts that get an embedding.
 
 Tests: tests/commands/test_encode.py.
 """
@@ -24,7 +24,7 @@ Engine = Literal["auto", "torch", "onnx", "openvino"]
 
 
 def engine_setting() -> Any:
-    """What computes a model."""
+    """Declare the inference engine."""
     return setting(
         "auto",
         "Inference engine: torch, or for encoders an extra: onnx, openvino; auto: the first "
@@ -34,7 +34,7 @@ def engine_setting() -> Any:
 
 
 class Opened(str):
-    """The name of a model that is open already, with what computes it and how it was opened."""
+    """Name of a model that is open already, with its engine and the settings of its opening."""
 
     opened: tuple[Any, Record]
     settings: EncodingSettings
@@ -42,10 +42,10 @@ class Opened(str):
 
 @dataclass(frozen=True, kw_only=True)
 class EncodingSettings:
-    """A model, the texts that it reads, and what an embedding is of.
+    """Settings of a model, of the texts that it reads, and of the parts that get an embedding.
 
-    `as_` chooses the length, the prompt and the default field. `quantize` is how embeddings are
-    stored in .npy files.
+    `as_` chooses the length, the prompt and the default field. `quantize` is the form of embeddings
+    in .npy files.
     """
 
     model: str = setting(
@@ -108,12 +108,14 @@ class EncodingSettings:
 
     @property
     def part(self) -> str:
-        """What of a text has an embedding: `chunk`, `elements`, `nodes`, or empty: the whole."""
+        """Part of a text that gets an embedding: `chunk`, `elements`, `nodes`, or empty: the
+        whole.
+        """
         return next((name for name in FIELDS if getattr(self, name)), "")
 
     @property
     def changes(self) -> dict[str, Any]:
-        """What overrides the model's own settings, where it is not None."""
+        """Overrides of the model's own settings, where not None."""
         return {"pooling": self.pooling, "normalize": self.normalize}
 
     def __post_init__(self) -> None:

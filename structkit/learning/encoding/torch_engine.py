@@ -70,7 +70,7 @@ class TorchEngine:
     def open(
         cls, name: str, device: str | None, dtype: str, *, offline: bool, **changes: Any
     ) -> tuple[TorchEngine, Record]:
-        """The model of a folder, and its metadata."""
+        """Open the model of a folder, and return it with its metadata."""
         model, metadata = open_model(name, offline=offline, **changes)
         if not isinstance(model, TorchModel):  # a parser is none
             problem = f"a model of train {metadata['method']} gives no embeddings"
@@ -78,9 +78,9 @@ class TorchEngine:
         return cls(model, device, dtype), metadata
 
     def embeddings(self, inputs: Sequence[Any]) -> Vectors:
-        """The embeddings of some inputs, computed together, (inputs, dim).
+        """Return the embeddings of some inputs, computed together, (inputs, dim).
 
-        Where memory is too small, half of them are computed at a time. Errors: one is too large.
+        If memory is too small, half of them are computed at a time. Errors: one is too large.
         """
         longest = max(1, *map(len, inputs))
         size = min(len(inputs), max(1, self.room // longest))
@@ -94,7 +94,7 @@ class TorchEngine:
         return embedded
 
     def _in_parts(self, inputs: Sequence[Any], size: int) -> Vectors | None:
-        """The embeddings, of so many inputs at a time; None where memory is too small."""
+        """Return the embeddings, of `size` inputs at a time; None if memory is too small."""
         try:
             parts = [inputs[at : at + size] for at in range(0, len(inputs), size)]
             return np.concatenate([self._embed(part) for part in parts])
@@ -220,7 +220,9 @@ def write_graph(encoder: Encoder, file: Path) -> None:
 
 
 def _agreement(runtime: Runtime, place: Path, notes: Record) -> float:
-    """The lowest cosine of an export's embeddings to torch's. Errors: it does not run here."""
+    """Return the lowest cosine of an export's embeddings to torch's. Errors: it does not run
+    here.
+    """
     try:
         return ExportedEncoder(runtime, place, notes).agreement()
     except Exception as error:  # runtimes have no class of their own for what a processor lacks

@@ -16,13 +16,14 @@ ENDS = (frozenset((".", "!", "?")), frozenset((";", ":", "--", "—", "–")), f
 
 
 def best_spans(scores: NDArray[np.float32]) -> list[tuple[int, int]]:
-    """The nested spans with the largest sum of positive scores, outer ones before inner ones.
+    """Return the nested spans with the largest sum of positive scores, outer ones before inner
+    ones.
 
     `scores` is (n + 1, n + 1), the score of words i to j (half-open) in row i and column j; spans
     of one word and the whole are left out, as every tree has them. It is CKY, but row by row: the
-    best of words i to j is the best of i + 1 to j, where no span begins at i, or the best of i to k
-    and of k to j for a positive span i to k, so that time goes with the number of positive scores.
-    Equal sums: the tree with fewer and shorter spans at the left.
+    best of words i to j is the best of i + 1 to j, if no span begins at i, or the best of i to k
+    and of k to j for a positive span i to k, so that time grows with the number of positive scores.
+    Ties go to the tree with fewer and shorter spans at the left.
     """
     last = len(scores) - 1
     best = np.zeros((last + 1, last + 1))

@@ -34,7 +34,8 @@ LONGEST_SHAPE = 6
 
 @lru_cache(100_000)
 def features(word: str) -> tuple[str, str, str, str]:
-    """The lower-cased word with its digits made 0, its last 2 and 3 letters, and its shape.
+    """Return the lower-cased word with its digits made 0, its last 2 and 3 letters, and its
+    shape.
 
     >>> features("Nottingham-1888")
     ('nottingham-0000', '00', '000', 'Xx-d')
@@ -88,7 +89,9 @@ class Features:
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[str]], minimum: int = MINIMUM) -> Self:
-        """The tables of a corpus: what occurs at least `minimum` times, most frequent first."""
+        """Return the tables of a corpus: features with `minimum` occurrences, most frequent
+        first.
+        """
         words: Counter[str] = Counter()
         for sentence in sentences:
             words.update(sentence)
@@ -108,7 +111,7 @@ class Features:
         return [len(self.tables[kind]) for kind in KINDS]
 
     def numbers(self, words: Sequence[str]) -> NDArray[np.int32]:
-        """The rows (4, words + 2) of a text and its two ends."""
+        """Return the rows (4, words + 2) of a text and its two ends."""
         named = zip(*map(features, words), strict=True)
         rows = [
             [START, *(known.get(name, UNKNOWN) for name in names), END]
@@ -134,7 +137,7 @@ class Features:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """What `save` wrote. Errors: `UserError` where the file is missing or damaged."""
+        """Load what `save` wrote. Errors: `UserError` if the file is missing or damaged."""
         try:
             names = orjson.loads((folder / FILE).read_bytes())
             tables = {kind: [*SPECIAL, *names[kind]] for kind in KINDS}

@@ -33,16 +33,17 @@ class SpanParser:
         self.scores, self.features = Scores(weights), features
 
     def trees(self, sentences: Sequence[Sequence[str]]) -> Iterator[Tree]:
-        """The tree of each sentence, in order; an inner node is a constituent of two or more words.
+        """Return the tree of each sentence, in order; an inner node is a constituent of two or more
+        words.
 
         All are parsed at once; a sentence's tree does not depend on the others.
         """
         return map(from_spans, sentences, self.spans(sentences))
 
     def spans(self, sentences: Sequence[Sequence[str]]) -> list[list[tuple[int, int]]]:
-        """The spans of each sentence, without those of one word and the whole.
+        """Return the spans of each sentence, without single words and the whole.
 
-        A sentence of too many words is parsed in pieces that become spans of their own.
+        A sentence of too many words is parsed in parts, each of which becomes a span.
         """
         spans_of: list[list[tuple[int, int]]] = [[] for _ in sentences]
         waiting: list[Piece] = []
@@ -79,7 +80,7 @@ class SpanParser:
 
     @classmethod
     def load(cls, folder: Path) -> SpanParser:
-        """What `save` wrote. Errors: `UserError` if a file is missing or damaged."""
+        """Load what `save` wrote. Errors: `UserError` if a file is missing or damaged."""
         features, weights = Features.load(folder), read_weights(folder)
         try:
             parser = cls(weights, features)
@@ -106,7 +107,7 @@ class Scores:
         ]
 
     def fenceposts(self, numbers: NDArray[np.int64], lengths: NDArray[np.int64]) -> Vectors:
-        """The places between words (texts, words + 1, span), as the span layer sees them.
+        """Return the places between words (texts, words + 1, span), as the span layer sees them.
 
         `numbers` is (texts, 4, words + 2), the longest text first; `lengths` (texts,) is the number
         of words of each, ends included. Values after the end of a text are meaningless.
@@ -124,7 +125,9 @@ class Scores:
         return places
 
     def table(self, places: Vectors) -> Vectors:
-        """The scores (words + 1, words + 1) of one text, a block of rows at a time."""
+        """Return the scores (words + 1, words + 1) of one text, computed a block of rows at a
+        time.
+        """
         count, width = places.shape
         scores = np.zeros((count, count), np.float32)
         rows = max(1, SPAN_NUMBERS // (count * width))
@@ -153,9 +156,10 @@ class _Lstm:
         self.bias = (weights[f"{name}bias_ih_l0"] + weights[f"{name}bias_hh_l0"]) * half
 
     def states(self, words: Vectors, active: Sequence[int], *, turned: bool = False) -> Vectors:
-        """The states (words, texts, hidden) after each word (words, texts, columns), in order.
+        """Return the states (words, texts, hidden) after each word (words, texts, columns), in
+        order.
 
-        `active` is how many texts have a word at each place; `turned` reads from the ends.
+        `active` is the number of texts with a word at each place; `turned` reads from the ends.
         """
         size, steps = self.hidden, range(len(words))
         gates = words @ self.inputs + self.bias  # (words, texts, 4 * hidden)

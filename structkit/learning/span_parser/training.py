@@ -60,7 +60,8 @@ class SpanScorer(nn.Module):
         self.dropout = nn.Dropout(sizes.dropout)
 
     def states(self, numbers: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """The states (texts, words + 2, hidden) after each word, read forward and backward.
+        """Return the states (texts, words + 2, hidden) after each word, read forward and
+        backward.
 
         `numbers` (texts, 4, words + 2) are the rows of the words' features.
         """
@@ -75,18 +76,18 @@ class SpanScorer(nn.Module):
         return forward, backward
 
     def fenceposts(self, numbers: Tensor, lengths: Tensor) -> Tensor:
-        """The places between words (texts, words + 1, span), as the span layer sees them.
+        """Return the places between words (texts, words + 1, span), as the span layer sees them.
 
-        `lengths` (texts,) is the number of words of each, ends included.
-        A span's features are a difference of two places: their product with the weights is made
-        here, once per place instead of once per span.
+        `lengths` (texts,) is the number of words of each, ends included. A span's features are a
+        difference of two places: their product with the weights is made here, once per place
+        instead of once per span.
         """
         forward, backward = self.states(numbers, lengths)
         places = torch.cat([forward[:, :-1], -backward[:, 1:]], dim=-1)
         return functional.linear(places, self.project.weight)
 
     def logits(self, left: Tensor, right: Tensor) -> Tensor:
-        """The scores of spans between two places (…, span) each: (…)."""
+        """Return the scores of spans between two places (…, span) each: (…)."""
         hidden = torch.relu(right - left + self.project.bias)
         return functional.linear(hidden, self.score.weight, self.score.bias)[..., 0]
 
@@ -96,9 +97,9 @@ class SpanScorer(nn.Module):
 
 
 def reverse(states: Tensor, lengths: Tensor) -> Tensor:
-    """The states (texts, words, columns) of each text from its last word to its first.
+    """Return the states (texts, words, columns) of each text from its last word to its first.
 
-    Padding after a text stays where it is.
+    Padding after a text stays in place.
     """
     steps = torch.arange(states.shape[1], device=states.device)
     back = lengths[:, None] - 1 - steps
@@ -107,7 +108,7 @@ def reverse(states: Tensor, lengths: Tensor) -> Tensor:
 
 
 def hide_words(numbers: Tensor, rarity: Tensor) -> Tensor:
-    """The rows (texts, 4, words) with rare words hidden at random: they become the unknown one."""
+    """Return the rows (texts, 4, words) with rare words replaced at random by the unknown one."""
     words = numbers[:, 0]
     hide = torch.rand(words.shape, device=words.device) < rarity[words]
     return torch.cat([words.masked_fill(hide, UNKNOWN)[:, None], numbers[:, 1:]], dim=1)
@@ -131,10 +132,11 @@ class SpanTraining(TrainingModule):
         self.register_buffer("rarity", rarity, persistent=False)
 
     def batch(self, records: list[Record], step: Step) -> Inputs:
-        """Rows (texts, 4, words + 2), lengths (texts,); of spans: places, whether gold, weight.
+        """Return rows (texts, 4, words + 2), lengths (texts,); of spans: places, whether gold,
+        weight.
 
         Places are numbered through the texts of the batch, as if their fenceposts were one table.
-        Most spans are not constituents: a share of those is drawn, and weighted to count for all.
+        Few spans are constituents: a share of the others is drawn, and weighted to count for all.
         """
         texts = [part for record in records for part in parts(record)]
         texts.sort(key=lambda text: len(text[0]))
@@ -166,7 +168,9 @@ class SpanTraining(TrainingModule):
         )
 
     def places(self, numbers: Tensor, lengths: Tensor) -> Tensor:
-        """The fenceposts (texts * places, span) of all texts, in groups of similar lengths."""
+        """Return the fenceposts (texts * places, span) of all texts, in groups of similar
+        lengths.
+        """
         longest = numbers.shape[2]
         groups = []
         for rows, some in zip(
@@ -178,7 +182,7 @@ class SpanTraining(TrainingModule):
         return torch.cat(groups).flatten(0, 1)
 
     def loss(self, inputs: Inputs) -> tuple[Tensor, dict[str, Tensor]]:
-        """The summed cross-entropy of all spans, per word."""
+        """Return the summed cross-entropy of all spans, per word."""
         numbers, lengths, left, right, gold, weight = inputs
         if self.training:
             numbers = hide_words(numbers, self.rarity)  # type: ignore[arg-type]
@@ -205,7 +209,7 @@ def _candidates(words: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def parts(record: Record) -> list[tuple[list[str], list[tuple[int, int]]]]:
-    """The words and spans of a record, split as parsing will split a text that is too long."""
+    """Return the words and spans of a record, split as parsing splits a text that is too long."""
     cut = []
     for start, end in pieces(record["words"]):
         inside = [

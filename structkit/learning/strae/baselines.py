@@ -44,7 +44,7 @@ class TreeBaseline(NodeModel):
     def up_and_down(
         self, batch: TreeBatch, leaves: Tensor, dropout: float
     ) -> tuple[Tensor, Tensor]:
-        """Upward and downward embeddings of all nodes, from those of `batch.leaves`."""
+        """Return upward and downward embeddings of all nodes, from those of `batch.leaves`."""
         raise NotImplementedError
 
 
@@ -132,7 +132,7 @@ class TreeLSTM(TreeBaseline):
 
 
 def lstm_state(gates: Tensor, kept: Tensor | None = None) -> Tensor:
-    """Hidden state and cell (…, 2E) of the gates i, o, u (…, 3E) and what is kept of cells (…, E).
+    """Return hidden state and cell (…, 2E) from the gates i, o, u (…, 3E) and kept cells (…, E).
 
     >>> lstm_state(torch.zeros(1, 3)).tolist()  # i = o = 1/2, u = 0
     [[0.0, 0.0]]
@@ -145,7 +145,7 @@ def lstm_state(gates: Tensor, kept: Tensor | None = None) -> Tensor:
 
 
 def drop_hidden(states: Tensor, dropout: float) -> Tensor:
-    """States with dropout on what others see of them, the hidden half; cells stay whole."""
+    """Return states with dropout on the hidden half, which others see; cells stay whole."""
     if not dropout:
         return states
     hidden, cells = states.chunk(2, dim=-1)
@@ -153,10 +153,10 @@ def drop_hidden(states: Tensor, dropout: float) -> Tensor:
 
 
 def levels(batch: TreeBatch) -> Iterator[tuple[slice, Tensor, Tensor, int]]:
-    """All depths of a batch, from the roots down, each with leaves and inner nodes.
+    """Yield all depths of a batch, from the roots down, each with leaves and inner nodes.
 
     Which of `batch.leaves` are at this depth; the places of its inner nodes among its nodes; the
-    order (nodes,) that brings leaves, then inner nodes, into that of the nodes; and where it ends.
+    order (nodes,) that brings leaves, then inner nodes, into the nodes' order; and the end.
     """
     first, last, leaf = 0, batch.sentences, 0
     for start, end in [*batch.levels, (0, 0)]:
@@ -168,7 +168,7 @@ def levels(batch: TreeBatch) -> Iterator[tuple[slice, Tensor, Tensor, int]]:
 
 
 def upward(batch: TreeBatch, leaves: Tensor, compose: Callable[[Tensor], Tensor]) -> Tensor:
-    """The states of all nodes (nodes, S), from those of `batch.leaves` (leaves, S).
+    """Return the states of all nodes (nodes, S), from those of `batch.leaves` (leaves, S).
 
     `compose` makes parents (n, S) from their children (n, 2, S), left and right.
     """
@@ -186,7 +186,7 @@ def upward(batch: TreeBatch, leaves: Tensor, compose: Callable[[Tensor], Tensor]
 def downward(
     batch: TreeBatch, roots: Tensor, decompose: Callable[[Tensor, slice], Tensor]
 ) -> Tensor:
-    """The states of all nodes (nodes, S), from those of the roots (sentences, S).
+    """Return the states of all nodes (nodes, S), from the roots' (sentences, S).
 
     `decompose` makes children (n, 2, S), left and right, from their parents (n, S); it also gets
     the slice of these children in the batch.

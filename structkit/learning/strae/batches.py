@@ -57,7 +57,7 @@ class TreeBatch:
 
     @classmethod
     def of(cls, sentences: Sequence[Sentence], device: torch.device | str = "cpu") -> TreeBatch:
-        """The batch of sentences that all have trees."""
+        """Return the batch of sentences that all have trees."""
         ids = np.concatenate([sentence.ids for sentence in sentences])
         depths = np.concatenate([sentence.depths for sentence in sentences])
         assert len(ids) == len(depths), "a sentence without a tree"
@@ -125,10 +125,10 @@ class TreeBatch:
 
 
 def _levels(depths: Ints) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """First leaf and width of all nodes of a depth, for every depth from the deepest to 0.
+    """Yield first leaf and width of all nodes of a depth, for every depth from the deepest to 0.
 
-    Of nodes in text order, those of the greatest depth are pairs of siblings: each pair becomes
-    its parent, one level higher, and so on until only roots are left.
+    Of nodes in text order, those of the greatest depth are pairs of siblings: each pair becomes its
+    parent, one level higher, and so on until only roots are left.
     """
     depths = depths.copy()
     start = np.arange(len(depths), dtype=np.int64)

@@ -20,7 +20,8 @@ SHORT = 1e-8  # shorter vectors are not scaled up to length 1
 
 
 def contrastive_loss(up: Tensor, down: Tensor, scale: float, same: Tensor | None = None) -> Tensor:
-    """The mean over nodes of -log softmax of a node's own score, over its row and its column.
+    """Return the mean over nodes of -log softmax of a node's own score, over its row and its
+    column.
 
     `up` and `down` are (nodes, E); scores are cosines times `scale`, 1 / temperature. Nodes with
     equal numbers in `same` (nodes,) are not negatives of each other. Source: StrAE, eq. 2.
@@ -96,7 +97,7 @@ class Scores:
         self.memory = workspace(nodes * (nodes if self.keep else min(step, nodes)), up)
 
     def block(self, rows: slice) -> Tensor:
-        """The exponentials of the scores of some rows, (rows, nodes)."""
+        """Return the exponentials of the scores of some rows, (rows, nodes)."""
         scores = torch.mm(self.up[rows], self.columns, out=self.place(rows)).exp_()
         if self.same is not None:
             excluded = self.same[rows, None] == self.same  # (rows, nodes)
@@ -106,13 +107,15 @@ class Scores:
         return scores
 
     def place(self, rows: slice) -> Tensor:
-        """The memory for a block, (rows, nodes): its own place if all are kept."""
+        """Return the memory for a block, (rows, nodes): its own place if all are kept."""
         nodes = len(self.up)
         first = rows.start * nodes if self.keep else 0
         return self.memory[first : first + (rows.stop - rows.start) * nodes].view(-1, nodes)
 
     def log_sums(self) -> tuple[Tensor, Tensor]:
-        """The logarithms of the sums of exponentials, along rows and along columns, (nodes,)."""
+        """Return the logarithms of the sums of exponentials, along rows and along columns,
+        (nodes,).
+        """
         rows, columns = torch.empty_like(self.up[:, 0]), torch.zeros_like(self.up[:, 0])
         for part in self.blocks:
             block = self.block(part)
@@ -121,7 +124,7 @@ class Scores:
         return rows.log(), columns.log()
 
     def gradients(self, rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
-        """The gradients of the loss with respect to `up` and `down`, (nodes, E) each."""
+        """Return the gradients of the loss with respect to `up` and `down`, (nodes, E) each."""
         share = self.scale / (2 * len(self.up))
         up, down = torch.empty_like(self.up), self.up.T * (-2 * share)  # (nodes, E), (E, nodes)
         by_row, by_column = share * (-rows).exp()[:, None], share * (-columns).exp()

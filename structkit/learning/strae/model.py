@@ -1,9 +1,10 @@
 """StrAE: embeddings composed up a tree and decomposed down again, by two small linear maps.
 
 An embedding of E numbers is `channels` rows of E / channels columns; both maps see one row at a
-time and are shared by all. Self-StrAE's trees are made by merging the most similar neighbors, again
-and again. Source: Opper et al. 2023, "StrAE: Autoencoding for Pre-Trained Embeddings using Explicit
-Structure" (https://aclanthology.org/2023.emnlp-main.469), table 1; appendix B, algorithm 1.
+time and are shared by all. Self-StrAE's trees are made by merging the most similar neighbors
+repeatedly. Source: Opper et al. 2023, "StrAE: Autoencoding for Pre-Trained Embeddings using
+Explicit Structure" (https://aclanthology.org/2023.emnlp-main.469), table 1; appendix B, algorithm
+1.
 
 Tests: tests/learning/strae/test_strae.py.
 """
@@ -38,7 +39,7 @@ class StrAE(NodeModel):
 
     Composition takes 2N² + N parameters, decomposition 2N² + 2N, for rows of N columns. Both start
     at random, or so that a parent is the sum of its children, over √2, and a child its parent, over
-    √2. `settings` are those of a method with `Channels`.
+    √2. `settings` belong to a method with `Channels`.
     """
 
     learning, encoding = staticmethod(strae_training), TreeEncoder
@@ -70,7 +71,7 @@ class StrAE(NodeModel):
         return self._composed(sentences)[1][: len(sentences)]
 
     def _composed(self, sentences: Sequence[Sentence]) -> tuple[TreeBatch, Tensor]:
-        """The trees of sentences, and the upward embeddings of all nodes."""
+        """Return the trees of sentences, and the upward embeddings of all nodes."""
         leaves = self.embed_text(sentences)
         if (noise := self.noise(leaves.shape, 0)) is not None:
             leaves = leaves * noise
@@ -83,7 +84,7 @@ class StrAE(NodeModel):
         return batch, self.upward(batch, leaves[batch.places], noise)
 
     def make_trees(self, sentences: Sequence[Sentence]) -> list[Sentence]:
-        """The sentences with the trees of greedy merging."""
+        """Return the sentences with the trees of greedy merging."""
         return self._merge(sentences, self.embed_text(sentences))
 
     def _merge(
@@ -101,7 +102,7 @@ class StrAE(NodeModel):
         return merge(sentences, leaves, torch.arange(len(leaves), device=leaves.device), compose)
 
     def upward(self, batch: TreeBatch, leaves: Tensor, noise: Tensor | None = None) -> Tensor:
-        """The upward embeddings of all nodes, (nodes, E).
+        """Return the upward embeddings of all nodes, (nodes, E).
 
         `leaves` are the embeddings of leaves; compositions are multiplied by `noise` (inner, E).
         """
@@ -110,7 +111,7 @@ class StrAE(NodeModel):
         return embeddings
 
     def downward(self, batch: TreeBatch, roots: Tensor, noise: Tensor | None = None) -> Tensor:
-        """The downward embeddings of all nodes, (nodes, E), from those of the roots.
+        """Return the downward embeddings of all nodes, (nodes, E), from the roots'.
 
         Decompositions are multiplied by `noise` (inner, 2E): left child, right child.
         """
@@ -125,7 +126,8 @@ class StrAE(NodeModel):
         return torch.cat(parts), self.compose.bias.repeat(self.channels)
 
     def _diagonal(self, weight: Tensor) -> Tensor:
-        """A map of rows (out, in) as one of whole embeddings, (E, E), to multiply from the right.
+        """Return a map of rows (out, in) as one of whole embeddings, (E, E), to multiply from the
+        right.
 
         Ten times the work, and yet faster than many products of ten columns.
         """
@@ -219,7 +221,7 @@ class _Downward(torch.autograd.Function):
 def merge(
     sentences: Sequence[Sentence], leaves: Tensor, keys: Tensor, compose: Composing
 ) -> list[Sentence]:
-    """The sentences with the trees that greedy merging gives them, in all at once.
+    """Return the sentences with the trees of greedy merging, in all at once.
 
     `leaves` (leaves, E) are the embeddings in the order of the text, sentence after sentence;
     `keys` (leaves,) are whole numbers by which `compose` identifies them.
@@ -239,9 +241,9 @@ def merge(
 
 
 class _Frontier:
-    """What is left to merge: for each sentence a row of slots, linked to their neighbors.
+    """Nodes left to merge: for each sentence a row of slots, linked to their neighbors.
 
-    A merge puts the new node into the slot of its left child; that of the right child is dead. The
+    A merge puts the new node into the slot of its left child; the right child's slot is dead. The
     first slot of a row and the one after the sentence are walls, which are similar to nothing.
     """
 
@@ -295,7 +297,7 @@ class _Frontier:
 
 
 def _depths(lengths: NDArray[np.int64], merges: Sequence[tuple[Tensor, Tensor]]) -> Ints:
-    """The depth of every leaf, (sentences, longest), from the merges in their order."""
+    """Return the depth of every leaf, (sentences, longest), from the merges in their order."""
     depths = np.zeros((len(lengths), int(lengths[0])), np.int32)
     if not merges:
         return depths

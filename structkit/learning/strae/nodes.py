@@ -53,14 +53,14 @@ class TreeEncoder(VocabularyEncoder):
         return list(self.settings.numbers(self.vocabulary, map(self.prepared, texts)))
 
     def batch(self, inputs: Sequence[Sentence]) -> Sequence[Sentence]:
-        """Some inputs, as `embed` takes them: trees are laid out there."""
+        """Return some inputs, as `embed` takes them: trees are laid out there."""
         return inputs
 
     def embed(self, batch: Sequence[Sentence]) -> Tensor:
-        """The upward embeddings of the roots, or the means of the leaves, (texts, E).
+        """Return the upward embeddings of the roots, or the means of the leaves, (texts, E).
 
-        Where composition grows with each level of a deep tree, a root that is too large to
-        compute its cosines in float32 is divided by its largest number.
+        If composition grows with each level of a deep tree, a root that is too large to compute its
+        cosines in float32 is divided by its largest number.
         """
         if self.pooling == "mean":
             ids = torch.from_numpy(np.concatenate([text.ids for text in batch])).to(self.device)
@@ -80,7 +80,7 @@ class TreeEncoder(VocabularyEncoder):
         return roots.index_put((chosen,), scaled)
 
     def trees(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
-        """The trees that the model induces over words, or over their pieces."""
+        """Return the trees that the model induces over words, or over their subwords."""
         settings, vocabulary = self.settings, self.vocabulary
         records = ({"words": settings.kept_words(words)} for words in sentences)
         inputs = settings.numbers(vocabulary, records)
@@ -105,10 +105,10 @@ class TreeEncoder(VocabularyEncoder):
         *,
         finish: Callable[[Vectors], Vectors] = lambda vectors: vectors,
     ) -> Iterator[list[Record]]:
-        """The nodes of each text, in its order.
+        """Yield the nodes of each text, in its order.
 
         They are numbered breadth first from the root, 0; spans are half-open, in words; phrases
-        have two words or more, the whole text among them; `embedding` is the upward one.
+        have two words or more, including the whole text; `embedding` is the upward one.
         """
         for part in portions([self._leaves(record) for record in records], batch_tokens):
             with torch.inference_mode():
@@ -132,7 +132,7 @@ class TreeEncoder(VocabularyEncoder):
                 yield chosen
 
     def _leaves(self, record: Record) -> Leaves:
-        """A prepared text."""
+        """Return the leaves of a prepared text."""
         ids = self.vocabulary.ids(record["words"])
         pieces = [self.vocabulary.text(number) for word in ids for number in word]
         (sentence,) = Sentences([split_words(ids, record.get("depths", ()))])
@@ -141,7 +141,7 @@ class TreeEncoder(VocabularyEncoder):
 
 @dataclass(frozen=True)
 class Leaves:
-    """The words of a text, and how many leaves each of them has: one, or its pieces."""
+    """Words of a text, and the number of leaves of each: one, or its subwords."""
 
     words: list[str]
     counts: list[int]
@@ -157,10 +157,11 @@ class Leaves:
         return np.cumsum([0, *self.counts])
 
     def node(self, start: int, end: int) -> tuple[int, int, str, str]:
-        """The node over leaves `start` to `end`: its span in words, its text, and its kind.
+        """Return the node over leaves `start` to `end`: its span in words, its text, and its
+        kind.
 
         A node over part of a word, in trees of subwords, is neither a word nor a phrase: its span
-        is that of the words that it touches, its text that of its pieces.
+        covers the words that it touches, its text is its subwords.
 
         >>> leaves = Leaves(["The", "cats"], [1, 2], ["the", "cat", "s"], None)
         >>> leaves.node(0, 3), leaves.node(1, 3), leaves.node(2, 3)

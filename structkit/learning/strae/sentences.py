@@ -50,7 +50,8 @@ class Sentences(Sequence[Sentence]):
 
 
 def leaf_depths(tree: Tree) -> list[int]:
-    """The depth of every leaf of a binary tree, left to right; a tree of one word has [0].
+    """Return the depth of every leaf of a binary tree, left to right; a tree of one word has
+    [0].
 
     Errors: `UserError` for a node that does not have exactly two children.
     """
@@ -71,7 +72,8 @@ def leaf_depths(tree: Tree) -> list[int]:
 
 
 def without_last(depths: Sequence[int], count: int) -> list[int]:
-    """The depths of a binary tree's leaves without the last `count`: siblings take their places.
+    """Return the depths of a binary tree's leaves without the last `count`; siblings take their
+    places.
 
     >>> without_last([1, 2, 2], 1), without_last([2, 2, 2, 2], 1), without_last([2, 2, 1], 2)
     ([1, 1], [2, 2, 1], [0])
@@ -92,7 +94,7 @@ def without_last(depths: Sequence[int], count: int) -> list[int]:
 
 
 def portions(sentences: Sequence[Measured], maximum: int) -> list[list[Measured]]:
-    """A batch split, in order, into portions of `maximum` leaves, at least one sentence each.
+    """Split a batch, in order, into portions of `maximum` leaves, at least one sentence each.
 
     >>> one = Sentence(np.zeros(3, np.int32), np.array([1, 2, 2], np.int32))
     >>> [len(part) for part in portions([one, one, one], 6)]
@@ -112,7 +114,8 @@ def portions(sentences: Sequence[Measured], maximum: int) -> list[list[Measured]
 def split_words(
     ids: Sequence[Sequence[int]], depths: Sequence[int]
 ) -> tuple[list[int], Sequence[int]]:
-    """The ids of all words, and their depths; a word of several pieces is a balanced subtree.
+    """Return the ids of all words, and their depths; a word of several subwords is a balanced
+    subtree.
 
     Without depths there is no tree.
 
@@ -128,7 +131,8 @@ def split_words(
 
 @cache
 def balanced(pieces: int) -> tuple[int, ...]:
-    """The depths of the leaves of a tree over this many pieces, the longer half at the left.
+    """Return the depths of the leaves of a tree over this many subwords, the longer half at the
+    left.
 
     >>> balanced(5)
     (3, 3, 2, 2, 2)

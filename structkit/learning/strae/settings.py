@@ -34,9 +34,9 @@ SIDES = ("query", "positive")  # of a pair
 
 @dataclass(frozen=True)
 class WordSettings:
-    """What all these methods share: records are texts, `text` or the leaves of `tree`.
+    """Settings that all these methods share: records are texts, `text` or the leaves of `tree`.
 
-    It comes before the settings of a training among the classes of a method.
+    Among a method's base classes it comes before the settings of a training.
     """
 
     records: ClassVar[str] = "`text`, or `tree`, whose leaves are the words"
@@ -68,11 +68,11 @@ class WordSettings:
     )
 
     def prepare(self, record: Record) -> Record:
-        """The words of a record to learn from. Errors: none at all, too few or too many."""
+        """Return the words of a record to learn from. Errors: none at all, too few or too many."""
         return {"id": record["id"], **self.fitting(self.read(record))}
 
     def fitting(self, found: Record) -> Record:
-        """What was read, if it has as many words as a text to learn from."""
+        """Return what was read, if it has a valid number of words for training."""
         words, most = len(found["words"]), self.longest
         if words < self.shortest:
             problem = f"there are fewer than {self.shortest} words: {words}"
@@ -85,13 +85,13 @@ class WordSettings:
         return found
 
     def read(self, record: Record) -> Record:
-        """The words of a record."""
+        """Return the words of a record."""
         if "text" in record or "tree" not in record:
             return self.prepared(text_field(record, "text", "give texts to learn from"))
         return {"words": self.kept_words(read_tree(text_field(record, "tree")).words)}
 
     def prepared(self, text: str) -> Record:
-        """The words of a text: its leaves, where it is a tree in brackets."""
+        """Return the words of a text, or its leaves if it is a tree in brackets."""
         leaves = leaves_of(text)
         return {"words": self.kept_words(words_of(text) if leaves is None else leaves)}
 
@@ -147,18 +147,18 @@ class VocabularySettings(WordSettings, GradientSettings):
         return self.max_length or self.batch_tokens
 
     def numbers(self, vocabulary: Vocabulary, records: Iterable[Record]) -> Sentences:
-        """Prepared records as ids, and where they have trees the depths of the leaves."""
+        """Return prepared records as ids, with the depths of the leaves if they have trees."""
         return Sentences(
             split_words(vocabulary.ids(each["words"]), each.get("depths", ())) for each in records
         )
 
     def texts(self, records: Iterable[Record]) -> Iterable[Record]:
-        """The words of prepared records, and what else was read: one text of each."""
+        """Return the words of prepared records, and their other data: one text each."""
         return records
 
     @abstractmethod
     def untrained(self, words: int) -> Any:
-        """A model with random parameters, by the seed: a `VocabularyModel`."""
+        """Return a model with random parameters, by the seed: a `VocabularyModel`."""
 
     def build(self, spool: Spool) -> Any:
         vocabulary = Vocabulary.of(
@@ -181,7 +181,7 @@ class VocabularySettings(WordSettings, GradientSettings):
 
 @dataclass(frozen=True)
 class TreeSettings(VocabularySettings):
-    """The nodes of trees have embeddings that are composed from those of words."""
+    """Settings of methods whose nodes compose their embeddings from words."""
 
     # after 600 steps of 64 Wikipedia sentences, the mean of STS 12, 16, B and SICK R: Self-StrAE
     # 43.6 against 32.5 with it, StrAE 46.9 against 44.5; fastText 20.4 against 21.6
@@ -213,7 +213,7 @@ class TreeSettings(VocabularySettings):
 
 @dataclass(frozen=True)
 class NodeSettings(TreeSettings):
-    """StrAE's objectives over nodes, each of which has an upward and a downward embedding."""
+    """Settings of StrAE's objectives over nodes, each with an upward and a downward embedding."""
 
     ce_mean: ClassVar[str] = "sentence"  # cross-entropy is a mean per sentence (eq. 1), or "token"
 
@@ -270,13 +270,13 @@ class NodeSettings(TreeSettings):
             )
 
     def prepare(self, record: Record) -> Record:
-        """The words of a record's text, or of both texts of a pair."""
+        """Return the words of a record's text, or of both texts of a pair."""
         if self.objective != PAIRS:
             return super().prepare(record)
         return {"id": record["id"], "texts": [self.of_pair(record, name) for name in SIDES]}
 
     def of_pair(self, record: Record, name: str) -> Record:
-        """The words of the text in this field. Errors: they name it."""
+        """Return the words of the text in this field. Errors: they name it."""
         remedy = f"add the other text of the pair with {program('select')} {flag('join')}"
         text = text_field(record, name, remedy)
         try:
@@ -285,7 +285,9 @@ class NodeSettings(TreeSettings):
             raise UserError(f'field "{name}": {error.problem}', error.remedy) from None
 
     def texts(self, records: Iterable[Record]) -> Iterable[Record]:
-        """The texts of prepared records; of pairs, the query and then the positive of each."""
+        """Return the texts of prepared records; of pairs, the query and then the positive of
+        each.
+        """
         if self.objective != PAIRS:
             return records
         return (text for record in records for text in record["texts"])
@@ -306,7 +308,9 @@ class GivenTrees(VocabularySettings):
     document_fields: ClassVar[tuple[str, ...]] = ("tree",)
 
     def read(self, record: Record) -> Record:
-        """The words and the tree of a record. Errors: no binary tree, or not that of its `text`."""
+        """Return the words and the tree of a record. Errors: no binary tree, or not its
+        `text`'s.
+        """
         tree = read_tree(text_field(record, "tree", remedy_for("tree")))
         if isinstance(text := record.get("text"), str):
             check_same(tree.words, text)
@@ -315,7 +319,7 @@ class GivenTrees(VocabularySettings):
         return {"words": words, "depths": depths}
 
     def prepared(self, text: str) -> Record:
-        """The words and the tree of a text, which is a tree in brackets."""
+        """Return the words and the tree of a text, which is a tree in brackets."""
         return self.read({"tree": text})
 
 

@@ -11,7 +11,7 @@ SHORTEST, LONGEST = 3, 6  # characters of an n-gram (fastText's default)
 
 
 def ngrams(word: str) -> Iterator[str]:
-    """The n-grams of `<word>`, with its ends marked; an end mark alone is not one.
+    """Yield the n-grams of `<word>`, with its ends marked; an end mark alone is not one.
 
     >>> list(ngrams("cat"))
     ['<ca', '<cat', '<cat>', 'cat', 'cat>', 'at>']
@@ -23,7 +23,7 @@ def ngrams(word: str) -> Iterator[str]:
 
 
 def buckets_of(word: str, buckets: int) -> list[int]:
-    """The buckets of a word's n-grams."""
+    """Return the buckets of a word's n-grams."""
     return [fnv(gram) % buckets for gram in ngrams(word)]
 
 

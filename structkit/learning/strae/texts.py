@@ -45,7 +45,7 @@ class TextBatch:
 
 @dataclass(frozen=True)
 class TextIds:
-    """The ids of a text, and whether they are pieces of one word."""
+    """Ids of a text, and whether they are subwords of one word."""
 
     ids: Ints
     word: bool = False
@@ -68,7 +68,7 @@ class TextTraining(VocabularyTraining):
     model: TextModel
 
     def in_portions(self, sentences: list[Sentence]) -> list[TextBatch]:
-        """A batch in portions, sorted by length, so that there is little padding."""
+        """Split a batch into portions, sorted by length, so that there is little padding."""
         texts = sorted((TextIds(sentence.ids) for sentence in sentences), key=len)
         size = self.settings.batch_tokens
         return [pad(portion, self.device) for portion in portions(texts, size)]
@@ -107,11 +107,11 @@ class TextEncoder(VocabularyEncoder):
         return numbered
 
     def batch(self, inputs: Sequence[TextIds]) -> TextBatch:
-        """Some inputs, padded."""
+        """Return some inputs, padded."""
         return pad(inputs, self.device)
 
     def embed(self, batch: TextBatch) -> Tensor:
-        """The embeddings of texts, (texts, E)."""
+        """Return the embeddings of texts, (texts, E)."""
         return self.model.embed(batch)
 
 
@@ -121,11 +121,11 @@ class TextModel(VocabularyModel):
     learning, encoding = TextTraining, TextEncoder
 
     def predictions(self, batch: TextBatch) -> tuple[Tensor, Tensor, Tensor | None]:
-        """What is predicted: vectors (tokens, E), their ids (tokens,), and the head's bias."""
+        """Return the predictions: vectors (tokens, E), their ids (tokens,), and the head's bias."""
         raise NotImplementedError
 
     def embed(self, batch: TextBatch) -> Tensor:
-        """The embeddings of texts, (texts, E).
+        """Return the embeddings of texts, (texts, E).
 
         A text of one id is that id's row of the table: there is no context (StrAE, section 5).
         """
@@ -134,16 +134,16 @@ class TextModel(VocabularyModel):
         return torch.where((batch.lengths == 1)[:, None], rows, in_context)
 
     def texts(self, batch: TextBatch) -> Tensor:
-        """The embeddings of texts of any length, (texts, E)."""
+        """Return the embeddings of texts of any length, (texts, E)."""
         raise NotImplementedError
 
 
 class BiLSTM(TextModel):
-    """An LSTM in both directions; linear maps, one for each, make E numbers from both last states.
+    """LSTM in both directions; linear maps, one for each, make E numbers from both last states.
 
-    The paper does not say what it learns; here each token is predicted from the state of what
-    comes before it and the state of what comes after it, by the same map. Without the embeddings
-    2 · 4 · (2E² + 2E) + 2 (E² + E) parameters: 181,800 at E = 100, as published.
+    The paper does not name the objective; here each token is predicted from the state before it and
+    the state after it, by the same map. Without the embeddings 2 · 4 · (2E² + 2E) + 2 (E² + E)
+    parameters: 181,800 at E = 100, as published.
     """
 
     dropout = 0.2  # on embeddings and on what is predicted from (StrAE, appendix A)
@@ -156,7 +156,9 @@ class BiLSTM(TextModel):
         self.before, self.after = nn.Linear(size, size), nn.Linear(size, size)
 
     def states(self, batch: TextBatch) -> tuple[Tensor, Tensor]:
-        """The states after each token, forward and backward, (texts, length, E); 0 on padding."""
+        """Return the states after each token, forward and backward, (texts, length, E); 0 on
+        padding.
+        """
         vectors = functional.embedding(batch.ids, self.embedding)
         vectors = functional.dropout(vectors, self.dropout, self.training)
         lengths = batch.lengths.cpu()
@@ -183,12 +185,12 @@ class BiLSTM(TextModel):
 
 
 class RoBERTa(TextModel):
-    """A transformer that predicts masked tokens, with relative positions in keys and queries.
+    """Transformer that predicts masked tokens, with relative positions in keys and queries.
 
     Without embeddings and head a layer has 4 (E² + E) + 2EF + F + E + 4E parameters: six layers
     with E = 100 and F = 3072 have the published 3,950,232, and no other F gives them. There are no
-    tokens for the ends of a text. A text's embedding is the mean of its last states; that of one
-    word in several pieces the mean of layers 0 to 2 (StrAE, section 5).
+    tokens for the ends of a text. A text's embedding is the mean of its last states; for one word
+    in several subwords, the mean of layers 0 to 2 (StrAE, section 5).
     """
 
     dropout = 0.1  # in all layers (Liu et al. 2019)
@@ -205,7 +207,7 @@ class RoBERTa(TextModel):
         self.bias = nn.Parameter(torch.zeros(words))
 
     def states(self, batch: TextBatch) -> list[Tensor]:
-        """The embeddings and the states after each layer, (texts, length, E) each."""
+        """Return the embeddings and the states after each layer, (texts, length, E) each."""
         dropout = self.dropout if self.training else 0.0
         vectors = functional.embedding(batch.ids, self.embedding)
         states = [functional.dropout(self.norm(vectors), dropout)]
@@ -252,7 +254,7 @@ class Layer(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, states: Tensor, real: Tensor, dropout: float) -> Tensor:
-        """New states (texts, length, E); no token attends to padding."""
+        """Return new states (texts, length, E); no token attends to padding."""
         seen = self.output(self.attend(states, real, dropout))
         states = self.attention_norm(states + functional.dropout(seen, dropout))
         inner = self.narrow(functional.gelu(self.widen(states)))
@@ -260,7 +262,7 @@ class Layer(nn.Module):
         return after
 
     def attend(self, states: Tensor, real: Tensor, dropout: float) -> Tensor:
-        """The attention output of each token, all heads concatenated, (texts, length, E).
+        """Return the attention output of each token, all heads concatenated, (texts, length, E).
 
         A score is (q · k + q · r + k · r) / √d, where r is the embedding of the distance from the
         key to the query (Huang et al. 2020, arXiv 2009.13658, method 4).

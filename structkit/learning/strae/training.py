@@ -48,7 +48,7 @@ BothWays = tuple[TreeBatch, Tensor, Tensor]
 
 
 class VocabularyModel(nn.Module):
-    """A table of embeddings, and what a subclass makes of them; random, by the settings' seed."""
+    """Table of embeddings and a subclass's model over it; random, by the settings' seed."""
 
     learning: ClassVar[Callable[..., VocabularyTraining]]  # how it is trained
     encoding: ClassVar[type[VocabularyEncoder]]  # how `encode` reads it
@@ -93,7 +93,7 @@ class VocabularyTraining(TrainingModule):
         return self.in_portions([self.sentences[index] for index in step.indices])
 
     def in_portions(self, sentences: list[Sentence]) -> Any:
-        """A batch in portions that fit in memory."""
+        """Split a batch into portions that fit in memory."""
         return portions(sentences, self.settings.batch_tokens)
 
     def optimizer(self) -> torch.optim.Optimizer:
@@ -137,18 +137,19 @@ class NodeModel(VocabularyModel):
     head: nn.Linear | None  # scores words, unless their embeddings do
 
     def both_ways(self, sentences: Sequence[Sentence]) -> BothWays:
-        """The trees of sentences, and all upward and downward embeddings, (nodes, E) each.
+        """Return the trees of sentences, and all upward and downward embeddings, (nodes, E)
+        each.
 
-        The model makes those that the sentences lack. Dropout is for training only.
+        The model makes trees that the sentences lack. Dropout is for training only.
         """
         raise NotImplementedError
 
     def roots(self, sentences: Sequence[Sentence]) -> Tensor:
-        """The upward embeddings of whole sentences, (sentences, E)."""
+        """Return the upward embeddings of whole sentences, (sentences, E)."""
         return self.both_ways(sentences)[1][: len(sentences)]
 
     def make_trees(self, sentences: Sequence[Sentence]) -> list[Sentence]:
-        """The sentences with the trees that the model makes itself."""
+        """Return the sentences with the trees that the model makes itself."""
         raise NotImplementedError
 
     def noise(self, shape: Sequence[int], which: int) -> Tensor | None:
@@ -162,7 +163,7 @@ class NodeModel(VocabularyModel):
         return kept.to(self.embedding.dtype).mul_(factor)
 
     def embed_text(self, sentences: Sequence[Sentence]) -> Tensor:
-        """The embeddings of all leaves in the order of the text, (leaves, E)."""
+        """Return the embeddings of all leaves in the order of the text, (leaves, E)."""
         text = torch.from_numpy(np.concatenate([sentence.ids for sentence in sentences]))
         return functional.embedding(text.to(self.embedding.device), self.embedding)
 
@@ -186,15 +187,15 @@ class TreeTraining(VocabularyTraining):
             start(model.embedding, path, vocabulary.words)
 
     def losses(self, portion: list[Any]) -> dict[str, Tensor]:
-        """The parts of the objective, each a mean over one portion."""
+        """Return the parts of the objective, each a mean over one portion."""
         raise NotImplementedError
 
     def counts(self, portion: list[Any]) -> dict[str, int]:
-        """The number of terms in the mean of each part of the objective."""
+        """Return the number of terms in the mean of each part of the objective."""
         raise NotImplementedError
 
     def shared_losses(self, inputs: list[list[Any]]) -> Iterator[dict[str, Tensor]]:
-        """The parts of the objective, portion by portion; they sum up to those of the batch."""
+        """Yield the parts of the objective, portion by portion; they sum up to the batch's."""
         counts = [self.counts(portion) for portion in inputs]
         for portion, count in zip(inputs, counts, strict=True):
             yield {
@@ -220,7 +221,7 @@ class StraeTraining(TreeTraining):
     settings: NodeSettings
 
     def losses(self, sentences: list[Sentence]) -> dict[str, Tensor]:
-        """The parts of the objective, each a mean over one portion."""
+        """Return the parts of the objective, each a mean over one portion."""
         batch, up, down = self.model.both_ways(sentences)
         parts = {}
         if self.settings.objective != "ce":
@@ -253,7 +254,7 @@ class StraeTraining(TreeTraining):
         return vocabulary_loss(down[batch.leaves], table, bias, batch.ids, weights)
 
     def counts(self, sentences: list[Sentence]) -> dict[str, int]:
-        """The number of terms in the mean of each part of the objective."""
+        """Return the number of terms in the mean of each part of the objective."""
         lengths = [len(sentence) for sentence in sentences]
         inner, leaves = sum(lengths) - len(lengths), sum(lengths)
         single = lengths.count(1)
@@ -275,7 +276,7 @@ class Pair:
 
 
 class PairTraining(TreeTraining):
-    """Training on pairs: those of a portion are each other's negatives, in both directions."""
+    """Training on pairs: the pairs of a portion are each other's negatives, in both directions."""
 
     settings: NodeSettings
 
@@ -284,19 +285,19 @@ class PairTraining(TreeTraining):
         return self.in_portions([self.sentences[place] for place in places])
 
     def in_portions(self, sentences: list[Sentence]) -> Any:
-        """A batch, a query and its positive in turn, in portions of pairs."""
+        """Split a batch, a query and its positive in turn, into portions of pairs."""
         pairs = [Pair(*both) for both in zip(sentences[::2], sentences[1::2], strict=True)]
         return portions(pairs, self.settings.batch_tokens)
 
     def losses(self, pairs: list[Pair]) -> dict[str, Tensor]:
-        """Equation 2 with the embeddings of queries and positives for those of nodes."""
+        """Return the loss of equation 2 with queries and positives instead of nodes."""
         texts = [each.query for each in pairs] + [each.positive for each in pairs]
         queries, positives = self.embeddings(texts).chunk(2)  # (pairs, E) each
         same = linked(pairs).to(self.device) if self.settings.mask_duplicates else None
         return {"pairs": contrastive_loss(queries, positives, 1 / self.settings.temperature, same)}
 
     def embeddings(self, texts: list[Sentence]) -> Tensor:
-        """The roots of texts, or the means of their words, (texts, E)."""
+        """Return the roots of texts, or the means of their words, (texts, E)."""
         if self.settings.pooling == ROOT:
             return self.model.roots(texts)
         words = self.model.embed_text(texts)  # (words, E)
@@ -306,7 +307,7 @@ class PairTraining(TreeTraining):
         return torch.segment_reduce(words, "mean", lengths=lengths)
 
     def counts(self, pairs: list[Pair]) -> dict[str, int]:
-        """The number of pairs."""
+        """Return the number of pairs."""
         return {"pairs": len(pairs)}
 
     def metadata(self) -> dict[str, Any]:
@@ -314,7 +315,7 @@ class PairTraining(TreeTraining):
 
 
 def linked(pairs: Sequence[Pair]) -> Tensor:
-    """A number for every pair, equal for pairs with the same query or positive, (pairs,).
+    """Return a number for every pair, equal for pairs with the same query or positive, (pairs,).
 
     >>> one, other = (Sentence(np.array([word], np.int32), None) for word in (1, 2))
     >>> linked([Pair(one, other), Pair(other, one), Pair(other, other)]).tolist()
@@ -330,7 +331,7 @@ def linked(pairs: Sequence[Pair]) -> Tensor:
 
 
 def strae_training(settings: NodeSettings, *others: Any) -> TreeTraining:
-    """The training for the objective of a method: of pairs, or of the nodes of each text."""
+    """Return the training for a method's objective: on pairs, or on the nodes of each text."""
     return (PairTraining if settings.objective == PAIRS else StraeTraining)(settings, *others)
 
 
@@ -356,7 +357,7 @@ def start(embedding: nn.Parameter, path: str, words: Sequence[str]) -> None:
 
 
 def word_vectors(path: str, words: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """The vectors of words (words, dimensions), and which of them the file has, (words,).
+    """Return the vectors of words (words, dimensions), and which of them the file has, (words,).
 
     A file is `NAME.npy` with its words in `NAME.ids.txt`, Parquet or JSONL, as `encode` writes
     them; any other is text as written by GloVe, word2vec and fastText. Errors: `UserError` for a

@@ -1,10 +1,10 @@
-"""The words or subwords of a corpus as numbers: for models that learn their own embeddings.
+"""Words or subwords of a corpus as numbers, for models that learn their own embeddings.
 
-How to use it: `Vocabulary.of(sentences, …)` counts the words of sentences (sequences of words);
+`Vocabulary.of(sentences, …)` counts the words of sentences (sequences of words);
 `vocabulary.ids(words)` gives for each word the list of its ids: one for a word vocabulary, one or
-more pieces with subwords; `len(vocabulary)` is the number of rows of an embedding table. Id 0 is
-the unknown word: it stands for words too rare to have a row of their own, so that it is trained.
-`save` and `load` keep it in a model folder. `coverage` counts words, and those that are unknown.
+more with subwords; `len(vocabulary)` is the number of rows of an embedding table. Id 0 is the
+unknown word: it stands for words too rare for their own row, so that it is trained. `save` and
+`load` keep it in a model folder. `coverage` counts words and unknown ones.
 
 Tests: tests/learning/strae/test_init_embeddings.py.
 """
@@ -29,10 +29,10 @@ START = "▁"  # the first piece of a word begins with it
 
 
 class Coverage(Truncation):
-    """Counts of words that were looked up and of those that are unknown, as messages.
+    """Counts of words that were looked up and of unknown ones, as messages.
 
-    `fate` says what becomes of unknown words. The counts are not part of a checkpoint: a resumed
-    training reads all its records again.
+    `fate` describes the treatment of unknown words. The counts are not part of a checkpoint: a
+    resumed training reads all its records again.
     """
 
     def __init__(self, fate: str = "are not in the vocabulary and share one embedding") -> None:
@@ -64,7 +64,7 @@ class Coverage(Truncation):
 
 
 class Vocabulary:
-    """Lower-case words with a row each, or the pieces of a byte-pair encoding trained on them."""
+    """Lower-case words with a row each, or subwords of a byte-pair encoding trained on them."""
 
     def __init__(self, words: Sequence[str], bpe: Any = None) -> None:
         self.words, self.bpe = list(words), bpe
@@ -81,9 +81,10 @@ class Vocabulary:
         size: int = 25_000,
         minimum_count: int = 2,
     ) -> Vocabulary:
-        """The words that occur `minimum_count` times, most frequent first, or `size` pieces.
+        """Return the words that occur `minimum_count` times, most frequent first, or `size`
+        subwords.
 
-        Errors: `UserError` where no word is left.
+        Errors: `UserError` if no word is left.
         """
         counts: Counter[str] = Counter()
         for sentence in sentences:
@@ -101,7 +102,7 @@ class Vocabulary:
 
     @classmethod
     def of_pieces(cls, bpe: Any) -> Vocabulary:
-        """The pieces of a byte-pair encoding."""
+        """Return the subwords of a byte-pair encoding."""
         numbers = bpe.get_vocab()
         return cls(sorted(numbers, key=numbers.__getitem__), bpe)
 
@@ -109,7 +110,7 @@ class Vocabulary:
         return len(self.words)
 
     def ids(self, words: Sequence[str]) -> list[list[int]]:
-        """The ids of each word: one, or those of its pieces; at least one."""
+        """Return the ids of each word: one, or its subwords'; at least one."""
         words = [word.lower() for word in words]
         if self.bpe is not None:
             return self._ids_of_pieces(words)
@@ -128,7 +129,9 @@ class Vocabulary:
         return ids_of
 
     def surfaces(self, words: Sequence[str]) -> list[str]:
-        """The leaves of a sentence as in its text: words, or the letters of their pieces."""
+        """Return the leaves of a sentence as in its text: words, or the letters of their
+        subwords.
+        """
         if self.bpe is None:
             return list(words)
         surfaces: list[str] = []
@@ -144,7 +147,7 @@ class Vocabulary:
         return surfaces
 
     def text(self, number: int) -> str:
-        """The word or piece of an id, as people read it."""
+        """Return the word or subword of an id, as people read it."""
         return self.words[number].removeprefix(START)
 
     def save(self, folder: Path) -> None:
@@ -158,7 +161,7 @@ class Vocabulary:
 
     @classmethod
     def load(cls, folder: Path) -> Vocabulary:
-        """What `save` wrote. Errors: `UserError` if a file is missing or damaged."""
+        """Load what `save` wrote. Errors: `UserError` if a file is missing or damaged."""
         try:
             content = orjson.loads((folder / WORDS).read_bytes())
             if not content["subwords"]:
@@ -170,10 +173,10 @@ class Vocabulary:
 
 
 def train_pieces(counts: Counter[str], size: int) -> Any:
-    """A byte-pair encoding of at most `size` pieces, learned from words and their counts.
+    """Train a byte-pair encoding of at most `size` subwords on words and their counts.
 
-    Pieces consist of characters, the thousand most frequent ones, so that people can read a tree
-    whose leaves are pieces; other characters are unknown.
+    Subwords consist of characters, the thousand most frequent ones, so that people can read a tree
+    whose leaves are subwords; other characters are unknown.
     """
     bpe: Any = Tokenizer(models.BPE(unk_token=UNKNOWN, fuse_unk=True))
     bpe.normalizer = normalizers.NFC()
