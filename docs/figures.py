@@ -86,8 +86,8 @@ def quantized() -> None:
     for cells in rows((REPORTS / "tables/quantized.md").read_text("utf-8")):
         recall = float(cells["recall@10"])
         found.append((cells["rows"].replace("`", ""), (recall, recall, recall), ABOVE))
-        sizes.append(cells["bytes a vector"])
-    costing(found, "recall@10", sizes, "bytes a vector")
+        sizes.append(cells["bytes per vector"])
+    costing(found, "recall@10", sizes, "bytes per vector")
 
 
 def costing(found: Sequence[Row], value: str, costs: Sequence[str], unit: str) -> None:

@@ -102,7 +102,8 @@ def main(files: list[str], rounds: int = 3) -> None:
         found = read_embeddings([corpus])
         print(f"{len(found.ids):,} rows of {found.dimensions} numbers, {len(queries):,} queries, ")
         print(f"{machine()['processor']}, one thread\n")
-        print(f"| rows | bytes a vector | … to rescore | recall@{K} | queries/s | to open, s |")
+        print(f"| rows | bytes per vector | bytes to rescore | recall@{K} ", end="")
+        print("| queries per CPU second | seconds to open |")
         print("|---|---:|---:|---:|---:|---:|", flush=True)
         truth: list[set[str]] = []
         for way in ways(corpus, folder):

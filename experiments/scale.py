@@ -29,7 +29,7 @@ from tests.benchmarks.table import machine
 HEADING = re.compile(r"(?=<h2[ >])")
 K = 10
 HEAD = """
-| stage | of | CPU seconds | for one | a second, by the clock | memory | bytes for one |
+| stage | items | CPU seconds | CPU per item | items/s (wall) | memory | bytes per item |
 |---|---:|---:|---:|---:|---:|---:|"""
 
 

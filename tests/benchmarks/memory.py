@@ -86,7 +86,7 @@ def peak(stage: str, times: int, folder: Path, files: dict[str, str]) -> int:
 
 def main(*names: str) -> None:
     grown = []
-    print("| command | records | peak | ten times as many | |\n|---|---:|---:|---:|---:|")
+    print("| command | records | peak | peak at ten times | ratio |\n|---|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         files = {
