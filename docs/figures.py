@@ -28,6 +28,30 @@ ABOVE, BELOW, OPEN = "#2a9d5c", "#d1495b", "#8a8a8a"
 VERDICTS = {HELD: ABOVE, NOT_HELD: BELOW, CANNOT_TELL: OPEN}
 # a name, a value with the ends of its interval (NaN: none), and the color
 Row = tuple[str, tuple[float, float, float], str]
+PEERS = {
+    "ask": "structkit ask",
+    "published: semble_hybrid": "semble",
+    "published: coderankembed_hybrid": "CodeRankEmbed with BM25",
+    "published: bm25_raw": "BM25",
+    "ripgrep": "ripgrep, whole files",
+}
+SYSTEMS = {
+    "ask": "ask",
+    "ask-words": "ask, without the table",
+    "ask-minilm": "ask, MiniLM instead of the table",
+    "ask-without-related": "ask, without related words",
+    "ask-without-rankers": "ask, without rankers",
+    "ask-words-without-related": "ask, without table and related words",
+    "ask-words-without-rankers": "ask, without table and rankers",
+    "ask-words-alone": "ask, BM25 alone",
+    "semble": "semble with our table",
+    "ripgrep": "ripgrep, whole files",
+    "published: bm25_raw": "BM25 (published)",
+    "published: bm25_ranked": "BM25, reranked (published)",
+    "published: coderankembed": "CodeRankEmbed (published)",
+    "published: coderankembed_hybrid": "CodeRankEmbed with BM25 (published)",
+    "published: semble_hybrid": "semble (published)",
+}
 FAMILY = {
     "strae-c": "StrAE, constituency",
     "self-strae": "Self-StrAE",
@@ -75,9 +99,24 @@ def ask() -> None:
     for cells in rows((REPORTS / "tables/repositories-peers.md").read_text("utf-8")):
         value, *ends = map(float, re.findall(r"[\d.]+", cells["mean"]))
         low, high = ends or (value, value)
-        found.append((cells["system"], (value, low, high), ABOVE))
+        found.append((SYSTEMS[cells["system"]], (value, low, high), ABOVE))
         seconds.append(cells["index s"])
     costing(found, "nDCG@10", seconds, "CPU seconds of the index")
+
+
+def front() -> None:
+    """Draw nDCG@10 of `ask` and four others as bars: the figure of the front page."""
+    table = (REPORTS / "tables/repositories-peers.md").read_text("utf-8")
+    measured = {cells["system"]: float(cells["mean"].split()[0]) for cells in rows(table)}
+    values = [measured[system] for system in PEERS]
+    _, axis = pyplot.subplots(figsize=(6, 1.9))
+    colors = [ABOVE, *[OPEN] * (len(PEERS) - 1)]
+    bars = axis.barh(range(len(PEERS)), values, color=colors, height=0.7)
+    axis.bar_label(bars, fmt="%.3f", padding=4, fontsize=8)
+    axis.set_yticks(range(len(PEERS)), PEERS.values())
+    axis.invert_yaxis()
+    axis.set_xlim(0, 1)
+    axis.set_xlabel("nDCG@10")
 
 
 def quantized() -> None:
@@ -163,6 +202,7 @@ STYLE = {
 }
 FIGURES: dict[str, Callable[[], None]] = {
     **{f"claims-{paper.lower()}": partial(claims, paper) for paper in ("SANTA", "SEAL", "StrAE")},
+    "front": front,
     "ask": ask,
     "quantized": quantized,
     "tasks": tasks,

@@ -10,6 +10,7 @@ import inspect
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
+from importlib.metadata import version
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -32,7 +33,8 @@ Row = tuple[str, str]
 
 
 def on_config(config: Any) -> Any:
-    """Name the pages of commands and methods in the navigation."""
+    """Add the pages of commands and methods to the navigation, and the version to the footer."""
+    config["copyright"] = f"structkit {version('structkit-retrieval')}, Apache-2.0"
     reference = next(part["Reference"] for part in config["nav"] if "Reference" in part)
     reference[:0] = [
         {
