@@ -7,17 +7,19 @@ import os
 import pty
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import requests
 from rich.console import Console
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME
 from rich.text import Text
 
 COMMANDS = {
-    "terminal": 'structkit ask fixtures/collect/src "how is the area of a circle computed" -k 3',
+    "terminal": 'structkit ask requests "how often is a failed connection retried" -k 2',
     "show": "structkit mask-entities fixtures/code/test.jsonl | structkit show",
 }
 PICTURES = {"light": DEFAULT_TERMINAL_THEME, "dark": SVG_EXPORT_THEME}
@@ -25,8 +27,14 @@ WIDTH = 88
 
 
 def session(name: str) -> str:
-    """A command, and what it prints at a terminal, with its colors."""
+    """Return a command and what it prints at a terminal, with its colors.
+
+    It runs beside the source of requests, a package that readers know.
+    """
     with tempfile.TemporaryDirectory() as places:
+        kept = shutil.ignore_patterns("__pycache__")
+        for folder in (Path("fixtures"), Path(requests.__file__).parent):
+            shutil.copytree(folder, Path(places, folder.name), ignore=kept)
         plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
         own = {"XDG_CACHE_HOME": places, "XDG_DATA_HOME": places, "TERM": "xterm-256color"}
         reading, writing = pty.openpty()
@@ -34,6 +42,7 @@ def session(name: str) -> str:
         command = ["bash", "-c", f'structkit() {{ {program} "$@"; }}\n{COMMANDS[name]}']
         done = subprocess.Popen(
             command,
+            cwd=places,
             stdout=writing,
             stderr=subprocess.DEVNULL,
             env={**plain, **own, "COLUMNS": str(WIDTH)},
