@@ -1,0 +1,125 @@
+"""Tables of counts: parameters of models, shapes of trees, entities in data.
+
+    python -m experiments.counts parameters MODELS.jsonl [-o TABLE.md]
+    python -m experiments.counts shapes TREES.jsonl … [-o TABLE.md]
+    python -m experiments.counts entities SET.jsonl … [-o TABLE.md]
+
+`parameters` reads what `structkit train` writes, of untrained models with the vocabulary of their
+embeddings; `shapes` reads trees, a row for each file; `entities` reads what `mask-entities` writes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from structkit.scoring.measures import interval
+from structkit.structure.trees.brackets import read
+from structkit.structure.trees.tree import Tree
+from tests.jsonl import read as records
+
+SENTINEL = re.compile(r"<extra_id_\d+>")
+WORD = re.compile(r"\w+")
+TOKEN = re.compile(r"\w+|[^\w\s]")
+# StrAE, table 5, and what a difference comes from
+PUBLISHED = {
+    "strae": (430, ""),
+    "self-strae": (430, ""),
+    "iornn": (40_400, ""),
+    "tree-lstm": (260_600, "the paper counts the cell that goes up for both ways"),
+    "bi-lstm": (181_800, ""),
+    "roberta": (3_950_232, "the paper leaves out the head and the embeddings of distances"),
+}
+
+
+def shape(tree: Tree) -> tuple[int, int, float]:
+    """Words, depth in edges, and the share of inner nodes with fewer words left than right.
+
+    >>> shape(read("(S (A a) (B (C b) (D c)))"))
+    (3, 2, 0.5)
+    """
+    starts, ends = tree.spans().T
+    sizes = ends - starts
+    depth = np.zeros(len(sizes), int)
+    inner = np.flatnonzero(tree.count)  # parents before children
+    fewer = 0
+    for node in inner:
+        children = tree.children(int(node))
+        depth[children] = depth[node] + 1
+        fewer += bool(sizes[children[0]] < sizes[children[-1]])
+    return len(tree.words), int(depth.max()), fewer / len(inner)
+
+
+def shapes(files: Sequence[Path]) -> list[str]:
+    """Rows of mean words, depth and share of right branches, with 95 % intervals."""
+    lines = ["| trees | sentences | words | depth | fewer words left |", "|---|---:|---:|---:|---:|"]
+    for file in files:
+        trees = [read(each["tree"]) for each in records(file)]
+        found = np.array([shape(tree) for tree in trees if len(tree.words) > 1])
+        low, high = interval(found)
+        words, depth, right = (
+            f"{mean:.{digits}f} [{first:.{digits}f}, {last:.{digits}f}]"
+            for mean, first, last, digits in zip(
+                found.mean(axis=0), low, high, (1, 1, 3), strict=True
+            )
+        )
+        lines.append(f"| {file.stem} | {len(found):,} | {words} | {depth} | {right} |")
+    return lines
+
+
+def entities(files: Sequence[Path]) -> list[str]:
+    """Rows of records, entities of each, and their share of words and of tokens."""
+    lines = [
+        "| data | records | entities a record | share of words | share of words and marks |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for file in files:
+        some = records(file)
+        distinct = sum(len(each["entities"]) for each in some)
+        found = words = tokens = 0
+        for each in some:
+            rest, count = SENTINEL.subn(" ", each["masked"])
+            found += count
+            words += count + len(WORD.findall(rest))
+            tokens += count + len(TOKEN.findall(rest))
+        shares = f"{found / words:.1%} | {found / tokens:.1%}"
+        lines.append(f"| {file.stem} | {len(some):,} | {distinct / len(some):.1f} | {shares} |")
+    return lines
+
+
+def parameters(files: Sequence[Path]) -> list[str]:
+    """Rows of the parameters of each method beside the published ones."""
+    lines = [
+        "| method | all parameters | without embeddings | published | difference |",
+        "|---|---:|---:|---:|---|",
+    ]
+    for each in (each for file in files for each in records(file)):
+        published, why = PUBLISHED[each["method"]]
+        rest = each["parameters"] - each["embeddings"]
+        counts = f"{each['parameters']:,} | {rest:,} | {published:,}"
+        lines.append(f"| {each['method']} | {counts} | {why if rest != published else 'none'} |")
+    return lines
+
+
+TABLES: dict[str, Callable[[Sequence[Path]], list[str]]] = {
+    "parameters": parameters,
+    "shapes": shapes,
+    "entities": entities,
+}
+
+
+def main() -> None:
+    flags = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    flags.add_argument("table", choices=TABLES)
+    flags.add_argument("files", nargs="+", type=Path)
+    flags.add_argument("-o", dest="output", type=Path, required=True)
+    asked = flags.parse_args()
+    asked.output.write_text("\n".join(TABLES[asked.table](asked.files)) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
