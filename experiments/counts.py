@@ -1,21 +1,22 @@
 """Tables of counts: parameters of models, shapes of trees, entities in data.
 
-    python -m experiments.counts parameters MODELS.jsonl [-o TABLE.md]
-    python -m experiments.counts shapes TREES.jsonl … [-o TABLE.md]
-    python -m experiments.counts entities SET.jsonl … [-o TABLE.md]
+    python -m experiments.counts parameters METHOD.model … -o TABLE.md
+    python -m experiments.counts shapes TREES.jsonl … -o TABLE.md
+    python -m experiments.counts entities SET.jsonl … -o TABLE.md
 
-`parameters` reads what `structkit train` writes, of untrained models with the vocabulary of their
-embeddings; `shapes` reads trees, a row for each file; `entities` reads what `mask-entities` writes.
+A row for each file: models of StrAE's family, trees, or what `mask-entities` writes.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from safetensors import safe_open
 
 from structkit.scoring.measures import interval
 from structkit.structure.trees.brackets import read
@@ -25,14 +26,17 @@ from tests.jsonl import read as records
 SENTINEL = re.compile(r"<extra_id_\d+>")
 WORD = re.compile(r"\w+")
 TOKEN = re.compile(r"\w+|[^\w\s]")
-# StrAE, table 5, and what a difference comes from
+# the paper counts neither embeddings, of distances too, nor the head
+COUNTED = re.compile(r"(?!embedding$).*(?<!\.distance)")
+LAYERS = {"roberta": "layers."}
+# StrAE, table 5, and where a difference comes from
 PUBLISHED = {
     "strae": (430, ""),
     "self-strae": (430, ""),
     "iornn": (40_400, ""),
-    "tree-lstm": (260_600, "the paper counts the cell that goes up for both ways"),
+    "tree-lstm": (260_600, "the paper counts the upward cell for both directions"),
     "bi-lstm": (181_800, ""),
-    "roberta": (3_950_232, "the paper leaves out the head and the embeddings of distances"),
+    "roberta": (3_950_232, ""),
 }
 
 
@@ -91,17 +95,20 @@ def entities(files: Sequence[Path]) -> list[str]:
     return lines
 
 
-def parameters(files: Sequence[Path]) -> list[str]:
-    """Rows of the parameters of each method beside the published ones."""
-    lines = [
-        "| method | all parameters | without embeddings | published | difference |",
-        "|---|---:|---:|---:|---|",
-    ]
-    for each in (each for file in files for each in records(file)):
-        published, why = PUBLISHED[each["method"]]
-        rest = each["parameters"] - each["embeddings"]
-        counts = f"{each['parameters']:,} | {rest:,} | {published:,}"
-        lines.append(f"| {each['method']} | {counts} | {why if rest != published else 'none'} |")
+def parameters(folders: Sequence[Path]) -> list[str]:
+    """Rows of the parameters of models beside the published ones."""
+    lines = ["| method | parameters | published | difference |", "|---|---:|---:|---|"]
+    for folder in folders:
+        with safe_open(folder / "model.safetensors", "np") as weights:
+            counted = [
+                name
+                for name in weights.keys()  # noqa: SIM118, it is no mapping
+                if COUNTED.fullmatch(name) and name.startswith(LAYERS.get(folder.stem, ""))
+            ]
+            found = sum(math.prod(weights.get_slice(name).get_shape()) for name in counted)
+        published, why = PUBLISHED[folder.stem]
+        why = "none" if found == published else why
+        lines.append(f"| {folder.stem} | {found:,} | {published:,} | {why} |")
     return lines
 
 

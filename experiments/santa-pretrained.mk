@@ -193,6 +193,8 @@ CODE_HYPOTHESES := sda:start:pooled sda:start:adv sda:start:cosqa $(SETS:%=sda:b
   unlabelled-sda:sda:pooled unlabelled-sda:again:pooled \
   masked-0.1:spans:pooled masked-0.1:spans:adv $(foreach each,masked original,$(each)-0.1:$(each)-0:renamed $(each)-1:$(each)-0:renamed) \
   packages:start:pooled $(LANGUAGES:%=packages:start:%) packages:bm25:pooled packages:packages-plain:pooled
+# stated on 2026-11-26, after both runs: without labels, alignment and SANTA are as good as with labels
+CODE_HYPOTHESES += packages-plain:original-0:pooled packages:original-0:pooled
 $(CODE)/report.json: $(SETS:%=$(CODE)/values-%.jsonl)
 	$(GATHER) $^ --title '$(CODE_TITLE)' \
 	  --against start $(CODE_BM25) $(filter sda again masked-0 original-0 spans packages-plain,$(CODE_SYSTEMS)) --stated $(CODE_HYPOTHESES) \

@@ -1,6 +1,6 @@
 # Tables 3, 4 and 7 of StrAE's paper at a scale of minutes: StrAE, IORNN and Tree-LSTM with both objectives over three
-# kinds of trees, beside those of OVER_TEXT (self-strae bi-lstm fasttext roberta). All read the same sentences equally
-# often. Score is the mean of the seven tasks of similarity: the paper sees no difference in MRPC and RTE.
+# kinds of trees, beside those of OVER_TEXT (self-strae bi-lstm fasttext roberta). All read the same sentences of 5 to 12
+# words equally often. Score is the mean of the seven tasks of similarity: the paper sees no difference in MRPC and RTE.
 #   METHOD-OBJECTIVE[-SHAPE]-RATE   objective c or ce; without a shape, constituency trees
 # Rates are chosen by a pilot: constituency trees, one seed, on one half of each task's pairs (as in tree-tuned.mk).
 # Each grid has steps of four and goes on where its best rate is an end. The other half of the pairs is in the table.
@@ -8,15 +8,19 @@
 
 MODELLED_SENTENCES := 4000
 TREE_MODELS := $(STRAE)/models
-OF_MODELS = SENTENCES=$(MODELLED_SENTENCES) PASSES=2 BATCH=32 TASKS='$(filter-out mrpc% rte%,$(TASKS))'
+OF_MODELS = SENTENCES=$(MODELLED_SENTENCES) PASSES=2 BATCH=32 WIKITEXT=runs/strae-models/short.jsonl TASKS='$(filter-out mrpc% rte%,$(TASKS))'
 
 strae-models: $(INSTALLED) ## Three models over trees, two objectives, three shapes: make strae-models DATA=../shared/data SEEDS=0
 	@test -d '$(DATA)/strae_eval' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory STRAE=runs/strae-models $(OF_MODELS) runs/strae-models/models/pilot.md runs/strae-models/models/models.md
 	@tail -n +1 runs/strae-models/models/pilot.md runs/strae-models/models/models.md
 
+runs/strae-models/short.jsonl: $(DATA)/wikitext/wiki_sentences_train.jsonl.gz
+	@mkdir -p $(@D)
+	$(STRUCTKIT) select $< --where 'text~^(\S+ ){4,11}\S+$$' -o $@
+
 OVER_TREES := strae iornn tree-lstm
-OVER_TEXT := self-strae fasttext
+OVER_TEXT := self-strae
 # what the pilot tries
 PILOTED := $(filter $(addsuffix -c%,$(OVER_TREES)) $(OVER_TEXT:%=%-0%),$(foreach rate,0_002 0_008 0_032,$(foreach each,$(OVER_TREES),$(each)-c-$(rate) $(each)-ce-$(rate)) self-strae-$(rate)) \
   $(patsubst %,bi-lstm-%,0_000125 0_0005 0_002) $(patsubst %,fasttext-%,0_125 0_5) $(patsubst %,roberta-%,0_0005 0_002))
@@ -60,12 +64,16 @@ $(foreach each,$(OVER_TEXT),$(foreach rate,$(patsubst $(each)-%,%,$(filter $(eac
 $(foreach each,$(OVER_TREES),$(call strae-model,models/$(each)-untrained,$(each),constituency,$(if \
   $(findstring strae,$(each)),$(SUM),$(FAST)) --max-steps 0))
 
-$(TREE_MODELS)/first/%.jsonl: $(TREE_MODELS)/%.jsonl
-	@mkdir -p $(@D)
-	$(call HALF,02468)
-$(TREE_MODELS)/second/%.jsonl: $(TREE_MODELS)/%.jsonl
-	@mkdir -p $(@D)
-	$(call HALF,13579)
+# the two halves of each task's pairs, for the models of a folder
+define halves
+$(1)/first/%.jsonl: $(1)/%.jsonl
+	@mkdir -p $$(@D)
+	$$(call HALF,02468)
+$(1)/second/%.jsonl: $(1)/%.jsonl
+	@mkdir -p $$(@D)
+	$$(call HALF,13579)
+endef
+$(eval $(call halves,$(TREE_MODELS)))
 
 $(TREE_MODELS)/first/systems $(TREE_MODELS)/pilot.md: $(PILOTED:%=$(TREE_MODELS)/first/%@$(ONE_SEED).jsonl)
 $(TREE_MODELS)/pilot.md: $(TREE_MODELS)/first/systems
@@ -90,7 +98,7 @@ $(TREE_MODELS)/compared.jsonl: $(TREE_MODELS)/second/systems $(MODELLED_RUNS)
 	$(SUITE) $(LISTED) -o $@ $(addprefix --compare ,$(foreach name,$(MODELLED_AGAINST),$(filter $(TREE_MODELS)/second/$(name)@%,$^)))
 $(TREE_MODELS)/report.json: $(TREE_MODELS)/scores.jsonl $(TREE_MODELS)/compared.jsonl
 	$(TELL) gather $^ --suite --stated $(MODELLED_HYPOTHESES) --folder $(TREE_MODELS) -o $@ \
-	  --data $(WIKITEXT) $(foreach each,$(TASKS),$(DATA)/strae_eval/$(firstword $(subst =, ,$(each))).jsonl.gz) \
+	  --data $(DATA)/wikitext/wiki_sentences_train.jsonl.gz $(foreach each,$(TASKS),$(DATA)/strae_eval/$(firstword $(subst =, ,$(each))).jsonl.gz) \
 	  --title 'Models over trees: two objectives, three kinds of trees' \
 	  --command 'make strae-models DATA=../shared/data SEEDS="$(SEEDS)" OVER_TEXT="$(OVER_TEXT)"'
 $(TREE_MODELS)/models.md: $(TREE_MODELS)/report.json

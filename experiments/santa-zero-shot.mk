@@ -1,0 +1,19 @@
+# SANTA without labels beside fine-tuning on labelled pairs (tables 2 and 3): what two reports kept, nothing is trained.
+#   packages, packages-plain   SANTA and alignment alone, on 8,508 functions of packages and their documentation
+#   original-0, masked-0       alignment on 5,400 labelled pairs, of original and of masked code
+.PHONY: santa-zero-shot report-code-zero-shot
+
+ZERO_SHOT := runs/santa-zero-shot
+santa-zero-shot: $(INSTALLED) ## Without labels beside fine-tuned: make santa-zero-shot DATA=../shared/data/codesearch
+	@test -f '$(DATA)/dev.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+	$(BIN)/python -m experiments.kept --folder $(ZERO_SHOT) experiments/reports/code-unlabelled.json=start,packages,packages-plain \
+	  experiments/reports/code-weights.json=original-0,masked-0
+	$(TELL) gather $(patsubst %,$(ZERO_SHOT)/values-%.jsonl,$(LANGUAGES) adv) --against start original-0 masked-0 \
+	  --title 'SANTA without labels beside fine-tuning: MiniLM, RR@100' --stated $(CODE_HYPOTHESES) \
+	  --pool pooled $(LANGUAGES) --command 'make $@ DATA=../shared/data/codesearch' --folder $(ZERO_SHOT) \
+	  --data $(DATA)/dev.jsonl.gz $(DATA)/dev_adv_python.jsonl.gz -o $(ZERO_SHOT)/report.json
+	$(TELL) show $(ZERO_SHOT)/report.json
+
+report-code-zero-shot:
+	@$(MAKE) --no-print-directory santa-zero-shot DATA='$(DATA)/codesearch' ZERO_SHOT=runs/report/zero-shot
+	$(TELL) check experiments/reports/code-zero-shot.json runs/report/zero-shot/report.json
