@@ -55,6 +55,7 @@ class Difference:
     high: float
     p: float | None = None  # corrected; none where the hypothesis was not stated
     matters: float = MATTERS_ELSE
+    over_queries: float | None = None  # of several sets, the mean weighted by their queries
 
     def __str__(self) -> str:
         digits = 1 if self.matters >= 1 else 3
@@ -86,6 +87,11 @@ def content() -> Any:
     return yaml.safe_load(CLAIMS.read_text("utf-8"))
 
 
+def scales() -> dict[str, str]:
+    """What each paper trains, in a sentence."""
+    return {group["paper"]: group.get("scale", "") for group in content()["papers"]}
+
+
 def claims() -> Iterator[tuple[str, list[Claim]]]:
     """Yield the claims of each paper."""
     for group in content()["papers"]:
@@ -114,7 +120,15 @@ def difference(name: str, system: str, against: str, on: str) -> Difference:
     if best["system"] != system:
         value, low, high = (-each for each in ends)
         ends = [value, high, low]
-    return Difference(*ends, best.get("p_holm"), MATTERS.get(on, MATTERS_ELSE))
+    flipped = -1 if best["system"] != system else 1
+    mean = flipped * best["over_queries"] if best.get("over_queries") is not None else None
+    return Difference(*ends, best.get("p_holm"), MATTERS.get(on, MATTERS_ELSE), mean)
+
+
+def last_loss(name: str, model: str, loss: str) -> float:
+    """Where a loss of a report's training ended."""
+    found = next(each for each in report(name)["trainings"] if each["model"] == model)
+    return round(float(found["losses"][loss][1]), 1)
 
 
 def doubt(claim: Claim) -> str:
@@ -127,6 +141,8 @@ def doubt(claim: Claim) -> str:
         return claim.missing or claim.confounded
     if isinstance(claim.learned, dict):
         task, loss, unigram = (claim.learned[key] for key in ("task", "loss", "unigram"))
+        if isinstance(loss, list):
+            loss = last_loss(*loss)
         if loss >= unigram:
             return f"{task} was not learned: its loss ends at {loss}, a unigram model has {unigram}"
     elif claim.learned:
@@ -218,12 +234,15 @@ def page() -> str:
         lines = [
             f"## {paper if paper != 'Ours' else 'Questions of ours'}",
             "",
+            *([scale, ""] if (scale := scales()[paper]) else []),
             "| claim | verdict | difference | detectable | tested with | why |",
             "|---|---|---:|---:|---|---|",
         ]
         for claim in some:
             result, why, found = judged(claim)
             others = [f"{label}: {difference(*names)}" for label, names in claim.also.items()]
+            if found and found.over_queries is not None:
+                others.insert(0, f"mean over queries: {found.over_queries:.3f}")
             numbers = (str(found), found.detectable) if found else ("", "")
             source = f"{claim.setting} (`{REPORTS / claim.test[0]}.json`)" if claim.test else ""
             cells = [claim.claim, MARKS[result], *numbers, source, "; ".join([why, *others])]

@@ -60,7 +60,10 @@ def shape(tree: Tree) -> tuple[int, int, float]:
 
 def shapes(files: Sequence[Path]) -> list[str]:
     """Rows of mean words, depth and share of right branches, with 95 % intervals."""
-    lines = ["| trees | sentences | words | depth | fewer words left |", "|---|---:|---:|---:|---:|"]
+    lines = [
+        "| trees | sentences | words | depth | fewer words left |",
+        "|---|---:|---:|---:|---:|",
+    ]
     for file in files:
         trees = [read(each["tree"]) for each in records(file)]
         found = np.array([shape(tree) for tree in trees if len(tree.words) > 1])

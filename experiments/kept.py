@@ -1,19 +1,74 @@
-"""Systems of several reports side by side: the values of each query that the reports kept.
+"""The values of each query that a report keeps beside it, as NAME.values.jsonl.gz.
 
     python -m experiments.kept --folder FOLDER REPORT.json=SYSTEM,SYSTEM …
 
-It writes FOLDER/values-SET.jsonl for each set of queries that all reports have, which
-`python -m experiments.report gather` reads.
+puts systems of several reports side by side: FOLDER/values-SET.jsonl for each set of queries that
+all of them have, which `python -m experiments.report gather` reads.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import orjson
 
-from experiments.report import kept
+Record = dict[str, Any]
+
+
+def name_of(run: str) -> str:
+    """A system and its seed; runs of the same name are told apart by their folders.
+
+    >>> name_of("raw@0"), name_of("runs/code/sda@1/go")
+    ('raw@0', 'sda@1')
+    """
+    return Path(run).parent.name if "/" in run else run
+
+
+def beside(table: Path) -> Path:
+    """Where a table's values of each query are."""
+    return table.with_suffix(".values.jsonl.gz")
+
+
+def by_run(scored: Sequence[Record]) -> dict[str, list[Record]]:
+    """The values of each query, by system and seed."""
+    found: dict[str, list[Record]] = {}
+    for record in scored:
+        found.setdefault(name := name_of(record["run"]), []).append(record | {"run": name})
+    return found
+
+
+def keep(sets: Mapping[str, Sequence[Record]], table: Path) -> None:
+    """Write the values of each query, a line for each set and run."""
+    lines = []
+    for name, scored in sets.items():
+        for run, values in by_run(scored).items():
+            columns = {key: [each[key] for each in values] for key in values[0] if key != "run"}
+            lines.append(orjson.dumps({"set": name, "run": run, **columns}) + b"\n")
+    beside(table).write_bytes(gzip.compress(b"".join(lines), mtime=0))
+
+
+def kept(table: Path) -> dict[str, list[Record]]:
+    """The values of each query of a table that was made before, by set."""
+    found: dict[str, list[Record]] = {}
+    for line in gzip.decompress(beside(table).read_bytes()).splitlines():
+        columns = orjson.loads(line)
+        rows, run = found.setdefault(columns.pop("set"), []), columns.pop("run")
+        for row in zip(*columns.values(), strict=True):
+            rows.append({"run": run, **dict(zip(columns, row, strict=True))})
+    return found
+
+
+def join(sets: Mapping[str, list[Record]], table: Path) -> dict[str, list[Record]]:
+    """The values of a table's runs too, where they were not made again."""
+    before = kept(table)
+    return {
+        name: [each for run in (by_run(before[name]) | by_run(scored)).values() for each in run]
+        for name, scored in sets.items()
+    }
 
 
 def main() -> None:

@@ -33,12 +33,12 @@ from typing import Any
 import numpy as np
 import orjson
 
+from experiments.kept import Record, by_run, join, keep, kept, name_of
 from experiments.pooling import pooled
 from structkit.commands.score.table import Column, pad, table
 from structkit.scoring.measures import Values, compare, interval
 from tests.jsonl import read as records
 
-Record = dict[str, Any]
 TESTED = ("difference", "difference_low", "difference_high", "p_randomization")
 ENDS = ("_low", "_high", "_deviation")  # of a measure, in a row
 P_VALUES = ("p_randomization", "p_bootstrap", "p_normal")
@@ -115,58 +115,6 @@ class Systems:
     def _before(system: str, other: str, against: Sequence[str]) -> bool:
         """Whether the pair was compared already, the other way round."""
         return list(against).index(system) < list(against).index(other)
-
-
-def name_of(run: str) -> str:
-    """A system and its seed; runs of the same name are told apart by their folders.
-
-    >>> name_of("raw@0"), name_of("runs/code/sda@1/go")
-    ('raw@0', 'sda@1')
-    """
-    return Path(run).parent.name if "/" in run else run
-
-
-def beside(table: Path) -> Path:
-    """Where a table's values of each query are."""
-    return table.with_suffix(".values.jsonl.gz")
-
-
-def by_run(scored: Sequence[Record]) -> dict[str, list[Record]]:
-    """The values of each query, by system and seed."""
-    found: dict[str, list[Record]] = {}
-    for record in scored:
-        found.setdefault(name := name_of(record["run"]), []).append(record | {"run": name})
-    return found
-
-
-def keep(sets: Mapping[str, Sequence[Record]], table: Path) -> None:
-    """Write the values of each query, a line for each set and run."""
-    lines = []
-    for name, scored in sets.items():
-        for run, values in by_run(scored).items():
-            columns = {key: [each[key] for each in values] for key in values[0] if key != "run"}
-            lines.append(orjson.dumps({"set": name, "run": run, **columns}) + b"\n")
-    beside(table).write_bytes(gzip.compress(b"".join(lines), mtime=0))
-
-
-def kept(table: Path) -> dict[str, list[Record]]:
-    """The values of each query of a table that was made before, by set."""
-    found: dict[str, list[Record]] = {}
-    for line in gzip.decompress(beside(table).read_bytes()).splitlines():
-        columns = orjson.loads(line)
-        rows, run = found.setdefault(columns.pop("set"), []), columns.pop("run")
-        for row in zip(*columns.values(), strict=True):
-            rows.append({"run": run, **dict(zip(columns, row, strict=True))})
-    return found
-
-
-def join(sets: Mapping[str, list[Record]], table: Path) -> dict[str, list[Record]]:
-    """The values of a table's runs too, where they were not made again."""
-    before = kept(table)
-    return {
-        name: [each for run in (by_run(before[name]) | by_run(scored)).values() for each in run]
-        for name, scored in sets.items()
-    }
 
 
 def holm(values: Sequence[float]) -> list[float]:
@@ -258,6 +206,7 @@ def gather(args: argparse.Namespace) -> None:
         {
             "model": model,
             **{name: records(path)[0][name] for name in ("records", "steps", "seconds")},
+            **losses(records(path)[0]),
         }
         for model, path in zip(models, trained, strict=True)
     ]
@@ -278,6 +227,20 @@ def gather(args: argparse.Namespace) -> None:
     content["trainings"] = trainings
     options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
     args.output.write_bytes(orjson.dumps(content, option=options))
+
+
+def losses(trained: Mapping[str, Any]) -> Record:
+    """The losses of a training's first and last steps, where it took any.
+
+    >>> losses({"losses": {"loss": {"first": 7.0, "last": 6.5, "mean": 6.7}}})
+    {'losses': {'loss': [7.0, 6.5]}}
+    >>> losses({"losses": {}})
+    {}
+    """
+    found = {
+        name: [each["first"], each["last"]] for name, each in trained.get("losses", {}).items()
+    }
+    return {"losses": found} if found else {}
 
 
 def suite_rows(scored: Sequence[Record]) -> tuple[list[Record], list[Record]]:

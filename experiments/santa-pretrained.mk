@@ -188,16 +188,15 @@ CODE_COMMAND = make santa-code DATA=../shared/data/codesearch MODEL=$(MODEL) COD
 # stated on 2026-11-23 before the first run: entity prediction helps where names carry nothing. Of packages, as of the
 # weights: they lift the model in each language, above BM25 over all, and entity prediction adds. Stated on 2026-11-25,
 # before the first run of spans with three seeds: entities are better masked, over the languages and where names differ
-CODE_HYPOTHESES := sda:start:pooled sda:start:adv sda:start:cosqa $(SETS:%=sda:bm25:%) mep:start:pooled \
+CODE_HYPOTHESES = sda:start:pooled sda:start:adv sda:start:cosqa $(SETS:%=sda:bm25:%) mep:start:pooled \
   santa:sda:pooled santa:sda:adv spans:sda:pooled hard:again:pooled unlabelled:start:pooled \
   unlabelled-sda:sda:pooled unlabelled-sda:again:pooled \
   masked-0.1:spans:pooled masked-0.1:spans:adv $(foreach each,masked original,$(each)-0.1:$(each)-0:renamed $(each)-1:$(each)-0:renamed) \
-  packages:start:pooled $(LANGUAGES:%=packages:start:%) packages:bm25:pooled packages:packages-plain:pooled
-# stated on 2026-11-26, after both runs: without labels, alignment and SANTA are as good as with labels
-CODE_HYPOTHESES += packages-plain:original-0:pooled packages:original-0:pooled
+  packages:start:pooled $(LANGUAGES:%=packages:start:%) packages:bm25:pooled packages:packages-plain:pooled \
+  $(ZERO_SHOT_HYPOTHESES) $(BATCHED_HYPOTHESES) $(DECODER_HYPOTHESES)
 $(CODE)/report.json: $(SETS:%=$(CODE)/values-%.jsonl)
 	$(GATHER) $^ --title '$(CODE_TITLE)' \
-	  --against start $(CODE_BM25) $(filter sda again masked-0 original-0 spans packages-plain,$(CODE_SYSTEMS)) --stated $(CODE_HYPOTHESES) \
+	  --against start $(CODE_BM25) $(filter sda again masked-0 original-0 spans packages-plain $(DECODER_AGAINST) batch-16 batch-16-longer,$(CODE_SYSTEMS)) --stated $(CODE_HYPOTHESES) \
 	  --pool pooled $(LANGUAGES) --pool renamed $(LANGUAGES:%=renamed-%) \
 	  --command '$(CODE_COMMAND)' --folder $(CODE) -o $@ --data $(DATA)/train.jsonl.gz $(DATA)/dev.jsonl.gz \
 	  $(if $(filter adv,$(SETS)),$(DATA)/dev_adv_python.jsonl.gz) $(if $(filter cosqa,$(SETS)),$(COSQA)/corpus.jsonl.gz)

@@ -33,7 +33,7 @@ MATCHED := --epochs 3
 ORDERS := element structure joint structure-element element-structure
 SEAL_SYSTEMS := raw matched $(ORDERS) santa mcls
 # `make seal-tables`: shares of the elements masked (hundredths), tags, and lengths
-SHARES := 00 05 20 30
+SHARES := 00 05 20 30 50
 TAG_SETS := headings all
 # MiniLM reads 512 tokens: a longer one needs an encoder with more positions
 LENGTHS := 128 384
@@ -186,6 +186,8 @@ SEAL_HYPOTHESES := element-structure-untagged:raw-untagged element-structure-unt
 SEAL_HYPOTHESES += $(OTHER_SYSTEMS:%=%-untagged:element-structure-untagged)
 # stated on 2026-11-25, before the run with both: EAL is above SAL, in as many steps (SAL reads twice as much)
 SEAL_HYPOTHESES += element-untagged:structure-untagged
+# stated on 2026-11-26, before a run with both: EAL -> SAL is above both losses at once
+SEAL_HYPOTHESES += joint-untagged:element-structure-untagged
 SEAL_TITLE = HTML pages: SEAL $(if $(filter $(OTHER_SYSTEMS),$(SEAL_SYSTEMS)),with other masks and tags: $(filter $(OTHER_SYSTEMS),$(SEAL_SYSTEMS)),and its controls)$(if $(TITLES),,; pages without titles)
 $(SEAL)/report.json: $(SEAL)/values.jsonl
 	$(GATHER) $< --title '$(SEAL_TITLE)' --against $(SEAL_CONTROLS) --stated $(SEAL_HYPOTHESES) \

@@ -56,6 +56,7 @@ def test_what_was_withdrawn_is_said_nowhere():
 
 STATED = {"products": "BULLET"} | {f"strae-{name}": name.upper() for name in ("structure", "tuned")}
 STATED |= {"strae-starts": "START", "strae-pairs": "PAIRED", "strae-paraphrases": "PARAPHRASE"}
+STATED |= {"strae-models": "MODELLED", "strae-scale": "SCALED", "code-zero-shot": "ZERO_SHOT"}
 STATED |= {"table-alignment": "TABULAR", "seal-power": "POWER"}
 
 

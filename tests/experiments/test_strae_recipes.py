@@ -87,6 +87,49 @@ def test_settings_are_chosen_on_other_pairs_than_they_are_told_of(data, tmp_path
             assert "/first/" not in command and "/second/strae-" in command
 
 
+def test_models_over_trees_read_the_same_sentences_and_differ_in_one_thing(data, tmp_path):
+    folder = tmp_path / "models"
+    variables = f"STRAE={tmp_path}", f"DATA={data}", "SEEDS=0", "BATCH=32", "PASSES=2"
+    tried = trained(dry(f"{folder}/pilot.md", *variables))
+    commands = dry(f"{folder}/models.md", *variables)
+    told = {name: each for name, each in trained(commands).items() if "untrained" not in name}
+    shapes = [name for name in told if "branching" in name or "balanced" in name]
+    assert 12 == len(shapes) and {*told} - {*shapes} < {*tried}
+    for name, command in (tried | told).items():
+        method, rate = re.match(r"(.+?)(?:-ce?)?(?:-right.*|-balanced)?-(0_\d+)@0", name).groups()
+        assert f" train {method} " in command
+        assert rate.replace("_", ".") == last(command, "--learning-rate")
+        assert ("2", "32") == (last(command, "--epochs"), last(command, "--batch-size"))
+        objective = "ce" if "-ce-" in name else "contrastive"
+        assert method == "self-strae" or objective == last(command, "--objective")
+    for name in shapes:
+        method, shape, rate = re.match(r"(.+-ce?)-(right-branching|balanced)-(.+)", name).groups()
+        assert f"/train-{shape}.jsonl " in told[name]
+        assert "/train-constituency.jsonl " in told[f"{method}-{rate}"]
+    scored = [command for command in commands if " score --task " in command]
+    assert scored and all("/first/" not in command for command in scored)
+
+
+def test_at_scale_a_pilot_on_other_pairs_chooses_each_rate(data, tmp_path):
+    folder = tmp_path / "scaled"
+    variables = f"DATA={data}", f"STRAE={tmp_path}", "SEEDS=0 1", "PASSES=15"
+    commands = dry(f"{folder}/table.md", *variables)
+    trainings = trained(commands)
+    methods = ("strae", "self-strae", "fasttext")
+    named = {f"{name}@{seed}" for name in (*methods, "untrained") for seed in (0, 1)}
+    assert named == {*trainings}
+    for method in methods:
+        assert f"/scaled/{method}.rate)" in last(
+            trainings[f"{method}@1"], r"--learning-rate \$\(cat"
+        )
+        pilot = dry(f"{folder}/{method}.rate", *variables)
+        assert 3 == len(trained(pilot))
+        [scored] = [command for command in pilot if " score --task suite " in command]
+        assert "/second/" not in scored and "/first/" in scored
+    [scored, compared] = [each for each in commands if " score --task suite " in each]
+    assert "/first/" not in scored and "/second/untrained-words@1.jsonl" in compared
+
+
 @pytest.mark.parametrize(("kind", "parser"), [("code", "ast"), ("html", "dom")])
 def test_the_own_structure_stands_beside_others_over_the_same_words(kind, parser, tmp_path):
     variables = f"STRUCTURE={tmp_path}", "STRUCTURE_SEEDS=0 1", "DATA=data"

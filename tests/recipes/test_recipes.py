@@ -12,7 +12,8 @@ import pytest
 from conftest import completed
 
 from experiments.installed import licensed
-from experiments.report import REPORTS, keep
+from experiments.kept import keep
+from experiments.report import REPORTS
 from tests.dry_runs import dry, flag, touched, trained
 from tests.jsonl import write
 
