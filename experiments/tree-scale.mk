@@ -16,9 +16,9 @@ strae-scale: $(INSTALLED) ## StrAE and fastText at 216,247 sentences × 15 passe
 	@tail -n +1 $(PILOT)/scaled/*.rate runs/strae-scale/scaled/table.md
 
 SCALED := $(STRAE)/scaled
-RATES_strae := 0_001 0_004 0_016
-RATES_self-strae := $(RATES_strae)
-RATES_fasttext := 0_05 0_2 0_5
+SCALED_RATES_strae := 0_001 0_004 0_016
+SCALED_RATES_self-strae := $(SCALED_RATES_strae)
+SCALED_RATES_fasttext := 0_05 0_2 0_5
 STRAE_ROWS := $(SCALED)/rows
 STRAE_TRAINED := $(SCALED)/trained
 SCALED_READS_strae := constituency
@@ -29,17 +29,22 @@ SCALED_FLAGS_self-strae = $(SUM)
 SCALED_FLAGS_fasttext = --final-punct $(FINAL_PUNCT) --epochs $(PASSES) --buckets 200000
 # a model: its name, method and rate
 scaled-model = $(eval $(call strae-model,scaled/$(1),$(2),$(SCALED_READS_$(2)),$(SCALED_FLAGS_$(2)) --learning-rate $(3)))
-$(foreach each,$(SCALED_METHODS),$(foreach rate,$(RATES_$(each)),$(call scaled-model,$(each)-$(rate),$(each),$(subst _,.,$(rate)))) \
+$(foreach each,$(SCALED_METHODS),$(foreach rate,$(SCALED_RATES_$(each)),$(call scaled-model,$(each)-$(rate),$(each),$(subst _,.,$(rate)))) \
   $(call scaled-model,$(each),$(each),$$$$(cat $(PILOT)/scaled/$(each).rate)))
 $(call strae-words,scaled/strae,constituency)
 $(call strae-words,scaled/self-strae)
 $(call strae-model,scaled/untrained,self-strae,text,$(SUM) --max-steps 0)
 $(call strae-words,scaled/untrained)
 
-$(eval $(call halves,$(SCALED)))
+$(SCALED)/first/%.jsonl: $(SCALED)/%.jsonl
+	@mkdir -p $(@D)
+	$(call HALF,02468)
+$(SCALED)/second/%.jsonl: $(SCALED)/%.jsonl
+	@mkdir -p $(@D)
+	$(call HALF,13579)
 # the rate with the highest Score
 define scaled-rate
-$(SCALED)/$(1).rate: $(RATES_$(1):%=$(SCALED)/first/$(1)-%@0.jsonl)
+$(SCALED)/$(1).rate: $(SCALED_RATES_$(1):%=$(SCALED)/first/$(1)-%@0.jsonl)
 	$$(SUITE) $$^ -o $$@.tried
 	sed -nE 's/.*"run":"[^"]*-([0-9_]+)(@0)?".*"Score":([0-9.-]+).*/\3 \1/p' $$@.tried | sort -g -r | head -n 1 \
 	  | cut -d ' ' -f 2 | tr _ . > $$@
