@@ -22,7 +22,7 @@ COUNTED_PARSERS := right-branching balanced random builtin
 $(COUNTED_PARSERS:%=$(COUNTED)/%.jsonl): $(COUNTED)/%.jsonl:
 	@mkdir -p $(@D)
 	$(PARSE) $* --tokenized $(DATA)/trees/gum_dev.jsonl.gz -o $@
-$(COUNTED)/self-strae-trained.jsonl: $(TREE_MODELS)/self-strae@0.model
+$(COUNTED)/self-strae-trained.jsonl: $(STRAE)/models/self-strae@0.model
 	$(PARSE) self-strae --model $< --tokenized $(DATA)/trees/gum_dev.jsonl.gz -o $@
 $(COUNTED)/shapes.md: $(patsubst %,$(COUNTED)/%.jsonl,$(COUNTED_PARSERS) self-strae-trained)
 	$(COUNT) shapes $^ -o $@
