@@ -6,13 +6,12 @@ COUNT := $(BIN)/python -m experiments.counts
 COUNTED_MODELS := strae self-strae iornn tree-lstm bi-lstm roberta
 counts: $(INSTALLED) ## Parameters, shapes of trees, entities: make counts DATA=../shared/data
 	@test -d '$(DATA)/trees' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
-	@$(MAKE) --no-print-directory STRAE=runs/strae-models $(OF_MODELS) \
-	  $(COUNTED)/parameters.md $(COUNTED)/shapes.md $(COUNTED)/entities.md
+	@$(MAKE) --no-print-directory $(COUNTED)/parameters.md $(COUNTED)/shapes.md $(COUNTED)/entities.md
 	@tail -n +1 $(COUNTED)/*.md
 
 $(COUNTED)/sentences.jsonl:
 	@mkdir -p $(@D)
-	$(STRUCTKIT) parse-trees -q --parser balanced --field text fixtures/trees/train.jsonl -o $@
+	$(PARSE) balanced --field text fixtures/sentences/train.jsonl -o $@
 $(COUNTED_MODELS:%=$(COUNTED)/%.model): $(COUNTED)/%.model: $(COUNTED)/sentences.jsonl
 	$(STRUCTKIT) train $* -q $< -o $@ --max-steps 0
 $(COUNTED)/parameters.md: $(COUNTED_MODELS:%=$(COUNTED)/%.model)
@@ -22,7 +21,14 @@ COUNTED_PARSERS := right-branching balanced random builtin
 $(COUNTED_PARSERS:%=$(COUNTED)/%.jsonl): $(COUNTED)/%.jsonl:
 	@mkdir -p $(@D)
 	$(PARSE) $* --tokenized $(DATA)/trees/gum_dev.jsonl.gz -o $@
-$(COUNTED)/self-strae-trained.jsonl: $(STRAE)/models/self-strae@0.model
+# Self-StrAE, trained on 4,000 sentences of 5 to 12 words in two passes
+$(COUNTED)/sentences-of-wikipedia.jsonl: $(DATA)/wikitext/wiki_sentences_train.jsonl.gz
+	@mkdir -p $(@D)
+	$(STRUCTKIT) select -q $< --where 'text~^(\S+ ){4,11}\S+$$' --head 4000 -o $@
+$(COUNTED)/self-strae-trained.model: $(COUNTED)/sentences-of-wikipedia.jsonl
+	OMP_NUM_THREADS=1 $(STRUCTKIT) train self-strae -q $< -o $@ --epochs 2 --batch-size 32 --learning-rate 4e-3 \
+	  --schedule linear --composition-init sum
+$(COUNTED)/self-strae-trained.jsonl: $(COUNTED)/self-strae-trained.model
 	$(PARSE) self-strae --model $< --tokenized $(DATA)/trees/gum_dev.jsonl.gz -o $@
 $(COUNTED)/shapes.md: $(patsubst %,$(COUNTED)/%.jsonl,$(COUNTED_PARSERS) self-strae-trained)
 	$(COUNT) shapes $^ -o $@
