@@ -46,7 +46,7 @@ $(TREE_MODELS)/rate-$(1): $(TREE_MODELS)/tried/$(1)@$(3).model
 $(TREE_MODELS)/tried/$(1)@$(3).model: $(STRAE)/piloted-$(2).jsonl $(STRAE)/held-$(2).jsonl
 	@mkdir -p $$(@D)
 	OMP_NUM_THREADS=1 $$(STRUCTKIT) train $(call kind-of,$(1)) $$< -o $$@ -q --seed 0 $(call starts-as,$(1)) --epochs 1 \
-	  --learning-rate $(3) --validate $$(word 2,$$^) > $$@.json
+	  --learning-rate $(3) --overwrite --validate $$(word 2,$$^) > $$@.json
 endef
 $(foreach each,$(WITH_OBJECTIVE),$(foreach rate,$(MODELLED_RATES),$(eval $(call modelled-tried,$(each),constituency,$(rate)))))
 $(foreach each,$(OVER_TEXT),$(foreach rate,$(or $(TRIED_$(each)),$(MODELLED_RATES)),$(eval $(call modelled-tried,$(each),text,$(rate)))))
