@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import orjson
 import pytest
 
 from experiments.claims import (
@@ -134,3 +135,19 @@ def test_random_effects_are_dersimonian_and_lairds():
     assert found["difference_high"] - found["difference"] == pytest.approx(
         1.96 / sum(weights) ** 0.5
     )
+
+
+def test_the_mean_over_queries_stands_beside_the_random_effects_mean():
+    there = difference("code", "sda", "start", "pooled")
+    assert there.over_queries == -difference("code", "start", "sda", "pooled").over_queries
+    assert 0.0925 == pytest.approx(there.over_queries, abs=1e-4)
+    assert difference("seal", "raw-tagged", "matched-tagged", "nDCG@10").over_queries is None
+
+
+def test_a_loss_is_read_from_the_training_of_a_report(tmp_path, monkeypatch):
+    trained = {"model": "iornn-ce@0", "losses": {"loss": [8.1, 4.95]}}
+    (tmp_path / "trees.json").write_bytes(orjson.dumps({"trainings": [trained]}))
+    monkeypatch.setattr("experiments.claims.REPORTS", tmp_path)
+    learned = {"task": "cross-entropy", "loss": ["trees", "iornn-ce@0", "loss"], "unigram": 5.6}
+    assert "" == doubt(Claim("a", learned=learned))
+    assert "5.0, a unigram" in doubt(Claim("a", learned=learned | {"unigram": 4.0}))

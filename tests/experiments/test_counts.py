@@ -1,0 +1,61 @@
+"""What the papers count: shares by hand, and values of reports side by side."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments import counts, kept
+from tests.jsonl import read, write
+
+SCRIPTS = {"counts": counts, "kept": kept}
+
+
+def ran(script, monkeypatch, *words):
+    """Run a script of experiments with these words."""
+    monkeypatch.setattr(sys, "argv", [script, *map(str, words)])
+    SCRIPTS[script].main()
+
+
+def test_an_entity_is_counted_wherever_it_stands(tmp_path, monkeypatch):
+    """`def f(a): return a`: f, a, a are entities, beside two keywords and three marks."""
+    masked = "def <extra_id_0>(<extra_id_1>): return <extra_id_1>"
+    write(tmp_path / "python.jsonl", {"id": "1", "masked": masked, "entities": ["f", "a"]})
+    ran("counts", monkeypatch, "entities", tmp_path / "python.jsonl", "-o", tmp_path / "t.md")
+    assert "| python | 1 | 2.0 | 60.0% | 37.5% | 28.6% |" in (tmp_path / "t.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("tree", "expected"),
+    [
+        ("(S (A a) (S (B b) (S (C c) (D d))))", "4.0 [4.0, 4.0] | 3.0 [3.0, 3.0] | 100.0% |"),
+        ("(S (S (S (A a) (B b)) (C c)) (D d))", "4.0 [4.0, 4.0] | 3.0 [3.0, 3.0] | 0.0% |"),
+        # nodes of equal parts count for neither side
+        (
+            "(S (S (A a) (S (B b) (C c))) (S (S (D d) (E e)) (F f)))",
+            "6.0 [6.0, 6.0] | 3.0 [3.0, 3.0] | 50.0% |",
+        ),
+    ],
+)
+def test_depth_is_in_edges_and_the_longer_side_counts(tree, expected, tmp_path, monkeypatch):
+    write(tmp_path / "trees.jsonl", {"id": "1", "tree": tree}, {"id": "2", "tree": "(S a)"})
+    ran("counts", monkeypatch, "shapes", tmp_path / "trees.jsonl", "-o", tmp_path / "t.md")
+    assert f"| trees | 1 | {expected}" in (tmp_path / "t.md").read_text()
+
+
+def test_systems_of_two_reports_stand_side_by_side(tmp_path, monkeypatch):
+    def values(**runs):
+        return [
+            {"run": run, "query_id": name, "RR@100": value}
+            for run, found in runs.items()
+            for name, value in zip("qr", found, strict=True)
+        ]
+
+    first = {"go": values(start=[0.1, 0.2], **{"sda@0": [0.3, 0.4]}), "php": values(start=[1, 1])}
+    kept.keep(first, tmp_path / "a.json")
+    kept.keep({"go": values(other=[0.5, 0.6], left=[0.0, 0.0])}, tmp_path / "b.json")
+    words = f"{tmp_path}/a.json=sda", f"{tmp_path}/b.json=other", "--folder", tmp_path / "both"
+    ran("kept", monkeypatch, *words)
+    assert ["values-go.jsonl"] == [path.name for path in Path(tmp_path / "both").iterdir()]
+    found = read(tmp_path / "both/values-go.jsonl")
+    assert found == values(**{"sda@0": [0.3, 0.4]}, other=[0.5, 0.6])
