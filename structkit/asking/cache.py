@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
+from structkit.collecting.walking import readable_path
 from structkit.errors import flag
 from structkit.progress import say, waiting
 from structkit.records.jsonl import Record
@@ -38,6 +39,7 @@ SCHEMA = "".join(
     f"CREATE TABLE IF NOT EXISTS {table} (name TEXT PRIMARY KEY, data BLOB);"
     for table in (FILES, TEXTS, PARTS)
 )
+BELOW = f"FROM {FILES} WHERE substr(name, 1, length(?1)) = ?1"  # whose path begins so
 
 
 def cache_file(folder: Path, target: str, settings: Mapping[str, Any]) -> Path:
@@ -48,6 +50,46 @@ def cache_file(folder: Path, target: str, settings: Mapping[str, Any]) -> Path:
     # file names may not be valid Unicode
     name = hashlib.blake2b(ascii(key).encode(), digest_size=12).hexdigest()
     return folder / f"{name}.sqlite"
+
+
+def nearest_cache(folder: Path, target: str, settings: Mapping[str, Any]) -> tuple[str, Path]:
+    """Return what the cache to use for a target is of, and its file.
+
+    It is the target's own, or that of the nearest folder around it which has read files of it.
+    """
+    own = cache_file(folder, target, settings)
+    if os.path.isdir(target) and not own.exists():
+        for outer in map(str, Path(target).parents):
+            place = cache_file(folder, outer, settings)
+            if place.exists() and _has_files(place, folder_within(outer, target)):
+                return outer, place
+    return target, own
+
+
+def folder_within(outer: str, target: str) -> str:
+    """Return the path of a folder in one around it, with a slash at its end; empty in itself.
+
+    >>> folder_within("/", "/src/net"), folder_within("/src", "/src")
+    ('src/net/', '')
+    """
+    inner, around = (readable_path(each.rstrip("/") + "/") for each in (target, outer))
+    return inner.removeprefix(around)
+
+
+def _has_files(place: Path, below: str) -> bool:
+    """Return whether a cache can be used, and has files in a folder."""
+    try:
+        with closing(open_existing(place)) as connection:
+            found = connection.execute(f"SELECT 1 {BELOW} LIMIT 1", (below,)).fetchone()
+            return os.access(place, os.W_OK) and found is not None
+    except sqlite3.Error:
+        return False
+
+
+def open_existing(place: Path) -> sqlite3.Connection:
+    """Connect to a cache that exists. Errors: `sqlite3.Error`."""
+    # no other mode: what a killed process left is taken back
+    return sqlite3.connect(f"{place.absolute().as_uri()}?mode=rw", uri=True)
 
 
 def files_of_cache(place: Path) -> list[Path]:
@@ -175,9 +217,9 @@ class Store:
             self.put_parts({STAMP: secrets.token_bytes(8)})
             yield
 
-    def files(self) -> dict[str, File]:
-        """The known files, by path."""
-        rows = self._connection.execute(f"SELECT name, data FROM {FILES}")
+    def files(self, below: str = "") -> dict[str, File]:
+        """The known files, by path; those in a folder alone, whose path ends with a slash."""
+        rows = self._connection.execute(f"SELECT name, data {BELOW}", (below,))
         return {path: File(path, *orjson.loads(data)) for path, data in rows}
 
     def put(self, file: File, records: bytes) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from structkit.asking.cache import FOLDER, PARTS, files_of_cache, hold_lock
+from structkit.asking.cache import FOLDER, PARTS, files_of_cache, hold_lock, open_existing
 from structkit.errors import UserError
 from structkit.records.jsonl import Record
 
@@ -46,9 +46,8 @@ def clear(folder: Path, target: str) -> Iterator[Record]:
 def _target(place: Path) -> bytes:
     """What a cache is of, as it was found; empty where that cannot be read."""
     query = f"SELECT data FROM {PARTS} WHERE name = ?"
-    try:  # no other mode: it shall not be made, and what a killed process left is taken back
-        opened = sqlite3.connect(f"{place.absolute().as_uri()}?mode=rw", uri=True)
-        with closing(opened) as connection:
+    try:
+        with closing(open_existing(place)) as connection:
             row = connection.execute(query, (FOLDER,)).fetchone()
     except sqlite3.Error:
         return b""

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from structkit.asking.cache import File, Store
 from structkit.collecting.ignoring import GIT
 from structkit.collecting.kinds import MARKDOWNS
-from structkit.collecting.walking import Found, Source, Walk
+from structkit.collecting.walking import Found, Source, Walk, readable_path
 from structkit.embeddings.vectors import Numbers
 from structkit.errors import UserError, program
 from structkit.processes import cores
@@ -60,6 +60,8 @@ class Target:
 
     named: str
     real: str
+    below: str = ""
+    """Its path in the folder whose cache has it, with a slash at its end; empty in its own."""
 
     @classmethod
     def of(cls, named: str) -> Target:
@@ -69,9 +71,10 @@ class Target:
 
     def within(self, path: str) -> str:
         """The path of a file in the target; its name if it is the target itself."""
-        if path == self.real:
+        path, real = readable_path(path), readable_path(self.real)
+        if path == real:
             return os.path.basename(path)
-        return path.removeprefix(self.real.rstrip("/") + "/")
+        return path.removeprefix(real.rstrip("/") + "/")
 
     def from_here(self, path: str) -> str:
         """A path in the target, from the user's current folder."""
@@ -100,7 +103,8 @@ class FileChanges:
         changes = cls(gone={*known})
         for each in walk.sources([target.real]):
             if isinstance(each, Source):
-                changes.compare(replace(each, path=target.within(each.path)), known)
+                path = target.below + target.within(each.path)
+                changes.compare(replace(each, path=path), known)
             elif each.fault:
                 changes.faults.append(each.error)
         return changes
@@ -257,6 +261,19 @@ class PassageIndex:
         ]
         return PassageIndex(files, Postings.of(list(added.number), lengths, *columns))
 
+    def within(self, below: str) -> PassageIndex:
+        """Return the index of a folder in it; `below`, with a slash at its end, leaves paths."""
+        if not below:
+            return self
+        first = sum(each.passages for each in self.files if each.path < below)
+        files = [
+            each._replace(path=each.path.removeprefix(below))
+            for each in self.files
+            if each.path.startswith(below)
+        ]
+        last = first + sum(each.passages for each in files)
+        return PassageIndex(files, self.postings.between(first, last))
+
 
 def pause(cost: float) -> float:
     """Return for how many seconds files are not looked at again, by the seconds that it takes.
@@ -272,7 +289,8 @@ class Seen:
     """What a process saw of a target: its files, those with passages, and what is wrong."""
 
     files: dict[str, File]
-    index: PassageIndex
+    index: PassageIndex  # of all that the store has
+    part: PassageIndex  # of the target
     sources: list[Source]
     faults: Sequence[UserError]
     places: dict[str, str]  # the states of folders and ignore files, which say what there is
@@ -282,10 +300,16 @@ class Seen:
 
 @dataclass
 class Folder:
-    """The files with passages, and their words; `store` has the records."""
+    """The files with passages, and their words; `store` has the records.
+
+    It may be `below` the folder of its store, whose files are `stored`; the paths of its own begin
+    in itself.
+    """
 
     store: Store
     index: PassageIndex
+    stored: Sequence[IndexedFile]
+    below: str
 
     def __post_init__(self) -> None:
         self._starts = [0, *accumulate(each.passages for each in self.files)]
@@ -311,15 +335,15 @@ class Folder:
 
     @classmethod
     def read(cls, store: Store, target: Target, walk: Walk) -> Folder:
-        """The folder as it is now; what changed since the last time is kept in the store.
+        """Return the folder as it is now; keep what changed since the last time in the store.
 
         A process that looked through many files may do so again only a while later.
         """
         seen: Seen | None = store.memory.get(target.real)
         if not (seen and time.monotonic() < seen.until):
             seen = store.memory[target.real] = _look(store, target, walk, seen)
-        _report(seen.faults)
-        return cls(store, seen.index)
+        _report(seen.faults, target.below)
+        return cls(store, seen.part, seen.index.files, target.below)
 
     def records(self, passages: Iterable[int]) -> dict[int, Record]:
         """The records of passages by their number."""
@@ -329,7 +353,9 @@ class Folder:
         chosen: dict[int, Record] = {}
         for file, numbers in wanted.items():
             within = [number - self._starts[file] for number in numbers]
-            records = self.store.records(self.files[file].path, within)
+            records = self.store.records(self.below + self.files[file].path, within)
+            for each in records if self.below else ():
+                each |= {name: each[name].removeprefix(self.below) for name in ("id", "path")}
             chosen.update(zip(numbers, records, strict=True))
         return chosen
 
@@ -338,7 +364,7 @@ def _look(store: Store, target: Target, walk: Walk, before: Seen | None) -> Seen
     """Return what is there now; keep what changed in the store."""
     start, took, now = time.monotonic(), time.thread_time(), time.time_ns()
     kept = None if before else PassageIndex.read(store)
-    files = before.files if before else store.files() if kept else {}
+    files = before.files if before else store.files(target.below) if kept else {}
     index = before.index if before else kept or PassageIndex.empty()
     if before and (changes := FileChanges.again(before)):
         places, settled = before.places, True
@@ -353,11 +379,13 @@ def _look(store: Store, target: Target, walk: Walk, before: Seen | None) -> Seen
         with store.changing():
             known, maximum = bool(files), walk.options.max_file_bytes
             store.memory.clear()  # what was seen of other targets, too
-            files, index = _read(store, changes, index, maximum, first=not known)
+            others = [each for each in index.files if not each.path.startswith(target.below)]
+            files, index = _read(store, changes, index, others, maximum, first=not known)
             index.keep(store)
     settled = settled and not changes.faults
     until = start + pause(cost)
-    return Seen(files, index, changes.sources, changes.faults, places, settled, until)
+    part = before.part if before and index is before.index else index.within(target.below)
+    return Seen(files, index, part, changes.sources, changes.faults, places, settled, until)
 
 
 def _indexed(file: File) -> IndexedFile:
@@ -375,9 +403,15 @@ def estimate(taken: float, done: int, size: int) -> str:
 
 
 def _read(
-    store: Store, changes: FileChanges, index: PassageIndex, maximum: int, *, first: bool
+    store: Store,
+    changes: FileChanges,
+    index: PassageIndex,
+    others: Sequence[IndexedFile],
+    maximum: int,
+    *,
+    first: bool,
 ) -> tuple[dict[str, File], PassageIndex]:
-    """All files, with those that changed read again, and their index; told if it is the first."""
+    """Return all files, changed ones read again, and their index with `others`; say if first."""
     start, done, told = time.monotonic(), 0, not first
     sizes = {source.path: source.size for source, _ in changes.pending}
     size, read_bytes = sum(sizes.values()), 0
@@ -405,7 +439,7 @@ def _read(
         more = f"; {left:,} left out, as `{program('collect')}` tells" if left else ""
         texts = f"{counted(len(files), 'file')}, {counted(passages, 'passage')}"
         say(f"read {texts}, in {seconds:.1f} s{more}")
-    indexed = sorted(_indexed(file) for file in files.values() if file.passages)
+    indexed = sorted([*others, *(_indexed(file) for file in files.values() if file.passages)])
     return files, index.update(indexed, read, counts)
 
 
@@ -473,8 +507,9 @@ def _read_batch(
     return made
 
 
-def _report(faults: Sequence[UserError]) -> None:
+def _report(faults: Sequence[UserError], below: str) -> None:
     """Say what cannot be read: the first file, and how many more there are."""
     if faults:
+        faults[0].file = faults[0].file.removeprefix(below)
         more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
         say(f"{faults[0]}{more}")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import string
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.asking.cache import records_in
+from structkit.asking.cache import Store, records_in
 from structkit.asking.folder import Folder, IndexedFile, data_of, indexed_files, moves
 from structkit.embeddings.vectors import (
     Floats,
@@ -77,6 +78,11 @@ class Chance:
         means, deviations = numbers[:-2].reshape(2, -1)
         return cls(means, deviations, *numbers[-2:].tolist())
 
+    def within(self, passages: slice) -> Self:
+        """Return chance with some of the passages; its bounds stay those of all."""
+        means, deviations = self.means[passages], self.deviations[passages]
+        return type(self)(means, deviations, self.least, self.most)
+
     def data(self) -> bytes:
         return np.concatenate((self.means, self.deviations, [self.least, self.most])).tobytes()
 
@@ -109,35 +115,54 @@ def nonsense(count: int) -> list[str]:
 
 
 class Meaning:
-    """The embeddings of a folder's passages, and the model that encodes questions."""
+    """The embeddings of a folder's passages, and the model that encodes questions.
+
+    Each is made when it is first used: a report is searched by words alone.
+    """
 
     def __init__(self, folder: Folder, encoding: Callable[[str], TextEncoding]) -> None:
-        self._queries = encoding("query")
-        meta = self._queries.meta()
-        model, memory = str(meta["model_sha256"]).encode(), folder.store.memory
-        known: tuple[bytes, Any, Int8Rows, Chance] | None = memory.get(EMBEDDED)
-        if known and known[0] == model and known[1] == folder.files:
-            _, _, self.vectors, self.chance = known
-            return
-        kept = folder.store.parts(NAMES)
+        self._folder, self._encoding = folder, encoding
+
+    @cached_property
+    def _queries(self) -> TextEncoding:
+        return self._encoding("query")
+
+    @cached_property
+    def _made(self) -> tuple[Int8Rows, Chance]:
+        """The rows of the folder's passages, kept ones and new ones, and chance with them."""
+        store, below = self._folder.store, self._folder.below
+        model = str(self._queries.meta()["model_sha256"]).encode()
+        name, files = f"{EMBEDDED} {below}", self._folder.files
+        known: tuple[bytes, Any, tuple[Int8Rows, Chance]] | None = store.memory.get(name)
+        if known and known[0] == model and known[1] == files:
+            return known[2]
+        made = self._make(model)
+        store.memory[name] = model, files, made
+        return made
+
+    def _make(self, model: bytes) -> tuple[Int8Rows, Chance]:
+        store, stored, below = self._folder.store, self._folder.stored, self._folder.below
+        kept = store.parts(NAMES)
         files: Sequence[IndexedFile] = []
-        self.vectors, chance = Int8Rows(np.empty((0, 1), np.int8), np.empty(0, np.float32)), b""
+        vectors, chance = Int8Rows(np.empty((0, 1), np.int8), np.empty(0, np.float32)), b""
         if kept and kept["model"] == model:
-            same = kept["embedded"] == data_of(folder.files)
-            files = folder.files if same else indexed_files(kept["embedded"])
+            same = kept["embedded"] == data_of(stored)
+            files = stored if same else indexed_files(kept["embedded"])
             chance = kept["chance"]
             scales = np.frombuffer(kept["scales"], np.float32)
             codes = np.frombuffer(kept["codes"], np.int8).reshape(len(scales), -1)
-            self.vectors = Int8Rows(codes, scales)  # (passages, dimensions)
-        if files != folder.files:
-            self.vectors = _embed(folder, files, self.vectors, encoding("document"), meta["model"])
-            chance = Chance.of(self.vectors, self._queries).data()
-            codes, scales = self.vectors.codes, self.vectors.scales
-            data = (model, data_of(folder.files), codes.tobytes(), scales.tobytes(), chance)
-            with folder.store.changing():
-                folder.store.put_parts(dict(zip(NAMES, data, strict=True)))
-        self.chance = Chance.read(chance)
-        memory[EMBEDDED] = model, folder.files, self.vectors, self.chance
+            vectors = Int8Rows(codes, scales)  # (passages, dimensions)
+        wanted = _wanted(self._folder, files)
+        if files != wanted:
+            vectors = _embed(store, files, wanted, vectors, self._encoding("document"))
+            chance = Chance.of(vectors, self._queries).data()
+            codes, scales = vectors.codes, vectors.scales
+            data = (model, data_of(wanted), codes.tobytes(), scales.tobytes(), chance)
+            with store.changing():
+                store.put_parts(dict(zip(NAMES, data, strict=True)))
+        first = sum(each.passages for each in wanted if each.path < below)
+        here = slice(first, first + len(self._folder))
+        return vectors.take(here), Chance.read(chance).within(here)
 
     def scores(self, question: str) -> tuple[Floats, NDArray[np.bool_]]:
         """The inner product of each passage with a question, and whether it is beyond chance.
@@ -147,7 +172,8 @@ class Meaning:
         _, vectors = next(self._queries.embedded([{"id": "1", "text": question}]))
         scores = self._products(vectors[0])
         length = max(float(np.linalg.norm(vectors[0])), TINY)
-        return scores, self.chance.exceeds(scores / length, known=self._knows(question))
+        _, chance = self._made
+        return scores, chance.exceeds(scores / length, known=self._knows(question))
 
     def _knows(self, question: str) -> bool:
         """Whether the model reads a word of a question in one piece."""
@@ -165,33 +191,43 @@ class Meaning:
 
     def similar(self, passage: int) -> Floats:
         """The inner product of each passage with one of them, (passages,)."""
-        return self._products(self.vectors[passage : passage + 1][0])
+        vectors, _ = self._made
+        return self._products(vectors[passage : passage + 1][0])
 
     def _products(self, vector: Vectors) -> Vectors:
-        scores = np.empty(len(self.vectors), np.float32)
+        vectors, _ = self._made
+        scores = np.empty(len(vectors), np.float32)
         for first in range(0, len(scores), FEW):
             here = slice(first, first + FEW)
-            scores[here] = self.vectors[here] @ vector
+            scores[here] = vectors[here] @ vector
         return scores
 
 
+def _wanted(folder: Folder, files: Sequence[IndexedFile]) -> Sequence[IndexedFile]:
+    """Return the folder's files, and those around it whose embeddings are known."""
+    if not folder.below:
+        return folder.stored
+    known = set(files)
+    return [each for each in folder.stored if each.path.startswith(folder.below) or each in known]
+
+
 def _embed(
-    folder: Folder,
+    store: Store,
     files: Sequence[IndexedFile],
+    wanted: Sequence[IndexedFile],
     before: Int8Rows,
     documents: TextEncoding,
-    name: str,
 ) -> Int8Rows:
-    """The embeddings of all passages: known ones, and computed ones of the other files."""
-    moved = moves(files, folder.files)
+    """The embeddings of the wanted files: known ones, and computed ones of the others."""
+    moved = moves(files, wanted)
     known = {(each.path, each.hash) for each in files}
-    others = [each for each in folder.files if (each.path, each.hash) not in known]
-    place = np.ones(len(folder), bool)
+    others = [each for each in wanted if (each.path, each.hash) not in known]
+    place = np.ones(sum(each.passages for each in wanted), bool)
     place[moved[moved >= 0]] = False  # where a new one goes
     done, total = 0, int(place.sum())
     codes, scales = [before.codes[:0]], [before.scales[:0]]
     if total > MANY:
-        announce(f"encoding {total:,} passages with {name}")
+        announce(f"encoding {total:,} passages with {documents.meta()['model']}")
 
     def work(some: list[bytes]) -> tuple[NDArray[np.int8], Vectors]:
         records = [
@@ -207,7 +243,7 @@ def _embed(
     from structkit.records.workers import Pool  # an answer from the cache needs no processes
 
     workers = cores() if documents.forks and total > MANY else 1
-    tasks = _some_files(folder, others)
+    tasks = _some_files(store, others)
     with progress("encode", lambda: Position(done, done, total)):
         for made in Pool(workers, work).results(tasks) if workers > 1 else map(work, tasks):
             codes.append(made[0])
@@ -221,11 +257,11 @@ def _embed(
     )
 
 
-def _some_files(folder: Folder, files: Sequence[IndexedFile]) -> Iterator[list[bytes]]:
+def _some_files(store: Store, files: Sequence[IndexedFile]) -> Iterator[list[bytes]]:
     """The compressed records of some files at a time, with `MANY` passages or a few more."""
     some, passages = list[bytes](), 0
     for each in files:
-        some.append(folder.store.compressed(each.path))
+        some.append(store.compressed(each.path))
         passages += each.passages
         if passages >= MANY:
             yield some

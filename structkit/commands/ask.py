@@ -128,7 +128,7 @@ def ask(settings: Settings) -> Iterator[Record]:
         yield from caches(settings.folder) if every else clear(settings.folder, settings.target)
         return
     from structkit.asking.answers import answers, with_places
-    from structkit.asking.cache import cache_file, files_of_cache, with_cache
+    from structkit.asking.cache import files_of_cache, folder_within, nearest_cache, with_cache
     from structkit.asking.folder import Folder, Target
     from structkit.ranking.reranking import choose
 
@@ -142,7 +142,10 @@ def ask(settings: Settings) -> Iterator[Record]:
         example = Place.of(settings.like)
     file_filter(settings.glob)
     read_as = {each.name: getattr(settings, each.name) for each in fields(WalkOptions)}
-    place = cache_file(settings.folder, target.real, read_as) if settings.folder else None
+    outer, place = target.real, None
+    if settings.folder:
+        outer, place = nearest_cache(settings.folder, target.real, read_as)
+        target = replace(target, below=folder_within(outer, target.real))
     # a cache inside the folder is not one of its files
     walk = Walk(settings, frozenset(map(os.path.realpath, files_of_cache(place) if place else ())))
 
@@ -170,7 +173,7 @@ def ask(settings: Settings) -> Iterator[Record]:
                 say(str(_nothing(settings, question, meaning is not None).at(settings.target)))
         return found
 
-    yield from with_cache(place, target.real, work)
+    yield from with_cache(place, outer, work)
 
 
 def _records(

@@ -91,7 +91,7 @@ class Int8Rows:
         floats *= self.scales[rows, None]
         return floats
 
-    def take(self, rows: Numbers) -> Int8Rows:
+    def take(self, rows: slice | Numbers) -> Int8Rows:
         """Return some of the rows, in memory."""
         return Int8Rows(self.codes[rows], self.scales[rows])
 

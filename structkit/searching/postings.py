@@ -111,6 +111,17 @@ class Postings:
         columns = (each[order].astype(np.int32) for each in (document, counts))
         return cls(WordList.of(names), lengths, starts, *columns)
 
+    def between(self, first: int, last: int) -> Self:
+        """Return the postings of documents `first` to before `last`, as if there were no others.
+
+        Words that none of these has stay, without postings.
+        """
+        within = (self.documents >= first) & (self.documents < last)
+        starts = np.concatenate(([0], np.cumsum(within)))[self.starts]
+        documents = self.documents[within].astype(np.int32) - first
+        counts = self.counts[within]
+        return type(self)(self.words, self.lengths[first:last], starts, documents, counts)
+
     def scores(self, asked: Iterable[str] | Mapping[str, float]) -> Floats:
         """BM25 of each document, (documents,); words may have weights."""
         total = np.zeros(len(self.lengths))
@@ -142,11 +153,12 @@ class Postings:
     def rarities(self, asked: Iterable[str]) -> dict[str, float]:
         """How much each of these words counts (idf), those that a document has."""
         places = {word: self.words.place(word) for word in asked}
-        return {
-            word: rarity(len(self.lengths), int(self.starts[place + 1] - self.starts[place]))
+        having = {
+            word: int(self.starts[place + 1] - self.starts[place])
             for word, place in places.items()
             if place is not None
         }
+        return {word: rarity(len(self.lengths), count) for word, count in having.items() if count}
 
     def weights(self, asked: Iterable[str]) -> dict[str, float]:
         """How much each of these words counts (idf): a missing one as others with its stem."""

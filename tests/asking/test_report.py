@@ -4,6 +4,8 @@ import time
 
 import pytest
 
+import structkit
+from structkit.asking.cache import open_store
 from structkit.asking.localizing import files_of
 from structkit.asking.report import Report, is_one
 
@@ -160,3 +162,18 @@ def test_a_long_text_takes_no_long_time(unit):
     start = time.process_time()
     Report.of("It waits\n" + unit * 20_000)
     assert time.process_time() - start < 2
+
+
+def test_a_report_needs_no_embeddings_of_the_folder(tmp_path):
+    cache = str(tmp_path / "cache")
+    source = "fixtures/collect/src"
+
+    def embedded():
+        (place,) = (tmp_path / "cache").glob("*.sqlite")
+        with open_store(place) as store:
+            return store.parts(["embedded"]) is not None
+
+    assert list(structkit.ask(source, [REPORT + "The area of a circle is wrong."], cache=cache))
+    assert not embedded()
+    assert list(structkit.ask(source, ["area of a circle"], cache=cache))
+    assert embedded()
