@@ -378,7 +378,7 @@ def _check_value(each: Setting, value: Any) -> None:
         # NaN is in no range
         if not (-most if low is None else low) <= value <= (most if high is None else high):
             problem = f"{each.spelled(value)} is not {range_of(low, high, type(value))}"
-            raise UserError(problem, "give such a number", status=2)
+            raise UserError(problem, "give a number in that range", status=2)
 
 
 def range_of(low: float | None, high: float | None, kind: type = int) -> str:

@@ -74,7 +74,9 @@ class OfFaiss(Approximate):
 
     def close(self) -> None:
         if self.short:
-            problem = f"{self.short:,} of {self.queries:,} queries have fewer documents than wanted"
+            problem = (
+                f"{self.short:,} of {self.queries:,} queries have fewer documents than asked for"
+            )
             say(f"{problem}: this index finds no more; {flag('index', 'flat')} does")
 
     def find(self, queries: Vectors, rows: int) -> list[list[Hit]]:
@@ -255,7 +257,7 @@ def read_index(folder: Path, options: SearchOptions) -> tuple[Any, Embeddings]:
     """
     path, again = folder / "index", f"build the index again with {flag('save_index')}"
     if not os.path.lexists(path):
-        problem, remedy = "is a folder without an index", f"what {flag('save_index')} wrote"
+        problem, remedy = "is a folder without an index", f"a folder of {flag('save_index')}"
         raise UserError(problem, f"name embeddings, or {remedy}").at(str(folder))
     if options.filter or options.save_index:
         name = flag("filter" if options.filter else "save_index")

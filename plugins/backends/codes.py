@@ -122,8 +122,8 @@ class Backend(plugin.Backend):
         check_options(options, "codes", "explain", "parameters", "rescore", "similarity")
         name, _, factor = (options.parameters or f"{FACTOR}=0").partition("=")
         if name != FACTOR or "," in factor:
-            problem = f"{flag('parameters', options.parameters)}: codes have {FACTOR} alone"
-            remedy = f"{FACTOR}=20 rescores 20 times as many rows as are wanted"
+            problem = f"{flag('parameters', options.parameters)}: codes take only {FACTOR}"
+            remedy = f"{FACTOR}=20 rescores 20 times as many rows as returned"
             raise UserError(problem, remedy, status=2)
         codes = read_corpus(corpus, options)
         if not all(isinstance(part, Int8Rows | BinaryRows) for part in codes.vectors.parts):
@@ -146,5 +146,5 @@ def _check_rows(vectors: Embeddings, file: str, codes: Embeddings, corpus: str) 
     same_model(vectors.model, codes.model, file, corpus)
     rows = [(each.vectors.shape, each.ids, each.doc_ids) for each in (codes, vectors)]
     if rows[0] != rows[1]:
-        remedy = "name what was encoded from the same records, in the same order"
+        remedy = "name embeddings of the same records, in the same order"
         raise UserError(f"holds other rows than {input_name(corpus)}", remedy).at(file)

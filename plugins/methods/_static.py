@@ -112,7 +112,7 @@ def smaller(settings: TableSettings, spool: Spool, table: Table) -> Table:
     """
     width = table.rows.shape[1]
     if settings.dimensions not in (None, width) or settings.saturating > table.saturating:
-        problem = f"a table keeps its {width} dimensions, and how it counts tokens"
+        problem = f"a table keeps its {width} dimensions and its way of counting tokens"
         remedy = f"leave out {flag('dimensions')} and {flag('saturating')}"
         raise UserError(problem, remedy, status=2)
     used: set[int] = set()
@@ -131,7 +131,9 @@ def with_tokens(tokenizer: Tokenizer, used: set[int]) -> tuple[list[int], Tokeni
     content = json.loads(tokenizer.to_str())
     model = content["model"]
     if model["type"] not in ("WordPiece", "WordLevel"):
-        problem = f"tokens of a {model['type']} tokenizer are made of each other; none can be lost"
+        problem = (
+            f"tokens of a {model['type']} tokenizer are made of each other; none can be removed"
+        )
         raise UserError(problem, "leave the records out: < /dev/null")
     prefix = model.get("continuing_subword_prefix", "")
     kept = sorted(

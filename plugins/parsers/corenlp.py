@@ -106,7 +106,7 @@ def tree_of(body: bytes, line: str) -> Tree | UserError:
     if len(words) == len(tree.words):
         tree = replace(tree, words=words)  # without the server's normalization
     if not same(tree.words, line):
-        return UserError("the CoreNLP server answers words that are not the text's", MODELS)
+        return UserError("the CoreNLP server answers with words that are not the text's", MODELS)
     return tree
 
 

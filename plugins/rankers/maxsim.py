@@ -70,5 +70,5 @@ class RowsOfTexts:
         """Return the rows of one text, (rows, dimensions)."""
         if identifier not in self.places:
             problem = f'{kind} "{identifier}" of the run has no row'
-            raise UserError(problem, "encode what was searched").at(self.file)
+            raise UserError(problem, "encode the searched records").at(self.file)
         return self.read.vectors[np.array(self.places[identifier])]

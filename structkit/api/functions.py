@@ -79,7 +79,7 @@ class DictLines(Lines):
         except UNFIT:
             odd = [name for name in record if not _fits({name: record[name]})]
             kinds = ", ".join(f"{name!r} ({type(record[name]).__name__})" for name in odd)
-            problem = f"JSON has no form for the record's {kinds}"
+            problem = f"JSON cannot hold the record's {kinds}"
             raise UserError(problem, "convert it, or leave it out").at(self.file, line) from None
 
 
@@ -181,7 +181,7 @@ def function_of(name: str) -> Callable[..., Any]:
         made.__signature__ = inspect.Signature(known)
     made.__name__ = made.__qualname__ = name
     made.__module__ = "structkit"
-    flags = f"The keywords are the flags of `structkit {words}`; -h says what they are."
+    flags = f"The keywords are the flags of `structkit {words}`; -h explains them."
     made.__doc__ = f"{about}\n\n{textwrap.fill(flags + ' ' + TYPES, 96)}"
     return cast(Callable[..., Any], made)
 

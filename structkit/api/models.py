@@ -78,7 +78,7 @@ class LoadedModel:
             model = {name: getattr(self._settings, name) for name in OF_MODEL}
             settings = make(EncodingSettings, {**model, **chosen})
             if len(settings.field) > 1:
-                raise UserError("an array is of one field", "encode each by itself", status=2)
+                raise UserError("an array holds one field", "encode each by itself", status=2)
             if not isinstance(records, str):
                 records = list(rows(records))  # what makes them may use this model, too
             with self._turn:

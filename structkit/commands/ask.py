@@ -193,8 +193,8 @@ def _nothing(settings: Settings, question: str, by_meaning: bool) -> UserError:
     """Return the error for a question without answers."""
     if settings.like:
         return UserError(f"nothing is similar to {settings.like}", "name a longer passage")
-    why = "none of its words is there"
-    why += ", and no passage is closer to it than chance" * by_meaning
+    why = "none of its words occurs"
+    why += ", and no passage matches it better than random text" * by_meaning
     return UserError(f'nothing answers "{question}": {why}', "ask in other words")
 
 

@@ -341,7 +341,7 @@ def split(
         homes.update(dict.fromkeys(texts, name))
         yield {**record, "split": name}
     if dropped:
-        say(f"{dropped:,} records dropped: they would tie two splits together")
+        say(f"{dropped:,} records dropped: they would leak from one split into another")
 
 
 def _draw(splits: list[tuple[str, float]], at: float) -> str:

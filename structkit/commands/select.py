@@ -152,7 +152,7 @@ def pattern_of(pattern: str, name: str) -> re.Pattern[str]:
     except re.error as error:
         raise UserError(
             f"{flag(name)}: {pattern!r} is not a regular expression ({error})",
-            "put a backslash before a character that stands for itself",
+            "put a backslash before a literal special character",
             status=2,
         ) from None
 

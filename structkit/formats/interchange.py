@@ -77,7 +77,7 @@ class Fields(dict[str, Any]):
             if len(names) == 1:
                 raise missing(names[0], self)
             problem = f"the fields {', '.join(names)} are all missing"
-            raise UserError(problem, f"besides what was read it has: {', '.join(self) or 'none'}")
+            raise UserError(problem, f"its other fields: {', '.join(self) or 'none'}")
         value = self.pop(name)
         if kind is float and type(value) is int:
             value = float(value)

@@ -94,7 +94,7 @@ class Candidates:
             query_text(record, query_field)  # what cannot be asked is told with its line
             return record
 
-        questions = read_some(queries, run, "query", "name the queries that were asked", asked)
+        questions = read_some(queries, run, "query", "name the queries of the run", asked)
         return cls(run, records, questions, query_field)
 
     def __iter__(self) -> Iterator[tuple[Query, list[Hit]]]:

@@ -227,8 +227,8 @@ class Stream:
         writes = [(flag("rejects"), self.rejects), *outputs]
         keep_apart(writes, [*reads, *self.beside], replaced=[*replaced, *self.replaced])
         if self.workers > 1 and self.ray not in (None, LOCAL):
-            problem = f"{flag('workers')} is for {flag('ray', LOCAL)}: of a cluster, "
-            problem += "all processors work"
+            problem = f"{flag('workers')} is for {flag('ray', LOCAL)}: "
+            problem += "a cluster uses all its processors"
             raise UserError(problem, "leave it out", status=2)
 
     @contextmanager

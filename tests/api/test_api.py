@@ -81,7 +81,7 @@ def test_records_are_asked_for_as_they_are_needed():
         (lambda: builtin().encode("tea"), "records is 'tea', not a list; give ['tea']"),
         (lambda: builtin().encode(["tea"], as_="side"), "no as_ 'side'; there are: document"),
         (lambda: builtin().encode([], chunk=8), "no parameter of LoadedModel.encode 'chunk'"),
-        (lambda: builtin().encode([], field=["a", "b"]), "an array is of one field;"),
+        (lambda: builtin().encode([], field=["a", "b"]), "an array holds one field;"),
         (lambda: builtin().encode(["a", {"b": 1}]), "records:2: the record has none of the"),
     ],
 )
@@ -105,7 +105,7 @@ JUDGED = {"qrels": [{"query_id": "q", "doc_id": "a", "relevance": 1}], "corpus":
         (lambda: structkit.mask_entities([CODE, 3]), "records:2: a record is int, not a dict;"),
         (
             lambda: structkit.mask_entities([{**CODE, "tags": {1}}]),
-            "records:1: JSON has no form for the record's 'tags' (set); convert it,",
+            "records:1: JSON cannot hold the record's 'tags' (set); convert it,",
         ),
         (
             lambda: structkit.search([{"id": "a"}], query=["tea"], method="bm25"),

@@ -59,7 +59,7 @@ def test_what_chance_finds_is_no_answer(model, tmp_path, capsys):
     assert paths["radius"]
     told = capsys.readouterr().err
     for question in asked[:2]:
-        why = "none of its words is there, and no passage is closer to it than chance"
+        why = "none of its words occurs, and no passage matches it better than random text"
         assert f'fixtures/collect/src: nothing answers "{question}": {why}; ask in' in told
     if model == "minilm":  # which knows that without a word of it
         assert "fixtures/collect/src/shapes.py" in paths["surface of a disc"]

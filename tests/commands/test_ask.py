@@ -118,8 +118,8 @@ def test_globs_choose_files(ask):
 def test_nothing_found_is_told_and_the_status_of_grep(ask):
     done = ask("docs", "zebra xylophone", status=1)
     told = (
-        b'docs: nothing answers "zebra xylophone": none of its words is there, '
-        b"and no passage is closer to it than chance; ask in other words"
+        b'docs: nothing answers "zebra xylophone": none of its words occurs, '
+        b"and no passage matches it better than random text; ask in other words"
     )
     assert (b"", b"structkit: " + told) == (done.stdout, done.stderr.splitlines()[-1])
     quiet = ask("docs", "zebra xylophone", "-q", "-o", "none.jsonl", status=1)
@@ -397,7 +397,7 @@ def test_a_report_is_one_question_and_finds_its_trace(ask):
 
 def test_a_report_of_other_words_has_no_answer(ask):
     told = ask(".", "zzzqqq xxyyzz\n" + "blorf quux snarg\n" * 5, status=1).stderr
-    assert b"none of its words is there" in told
+    assert b"none of its words occurs" in told
 
 
 def test_tests_resemble_a_report_and_do_not_answer_it(ask, tmp_path):

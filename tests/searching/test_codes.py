@@ -141,7 +141,10 @@ def test_queries_may_be_codes(tmp_path, vectors):
     [
         (["int8.npy", "--rescore", "f.npy", "--index", "hnsw"], "--backend codes takes no --ind"),
         (["int8.npy", "--rescore", "f.npy", "--backend", "exact"], "takes no --rescore"),
-        (["int8.npy", "--rescore", "f.npy", "--parameters", "nprobe=2"], "codes have k_factor_rf"),
+        (
+            ["int8.npy", "--rescore", "f.npy", "--parameters", "nprobe=2"],
+            "codes take only k_factor_rf",
+        ),
         (["f.npy", "--rescore", "f.npy"], "f.npy: holds floats, not codes; encode with"),
         (["f.npy", "--rescore", "f.npy", "--method", "bm25"], "--method bm25 takes no --rescore"),
     ],
@@ -160,7 +163,7 @@ def test_vectors_of_other_rows(tmp_path, rows, ids):
     corpus = written(tmp_path / "int8.npy", np.eye(3, dtype="f4"), "int8", list("abc"))
     other = written(tmp_path / "other.npy", rows.astype("f4"), None, list(ids))
     queries = write(tmp_path / "q.jsonl", [{"id": "q", "embedding": [1, 0, 0]}])
-    with pytest.raises(UserError, match=r"other.npy: holds other rows than .*int8.npy; name what"):
+    with pytest.raises(UserError, match=r"other.npy: holds other rows than .*int8.npy; name emb"):
         found(corpus, queries, rescore=(other,))
 
 

@@ -74,7 +74,5 @@ def test_a_list_that_could_be_longer_is_reported(run, tmp_path, rows):
     options = ("--index", "PCA8,HNSW4", "-k", "109")
     done = run("search", corpus, "--queries", queries, *options)
     assert (0, 1) == (done.returncode, len(done.stderr.splitlines()))
-    said = (
-        b"2 of 2 queries have fewer documents than wanted: this index finds no more; --index flat"
-    )
-    assert done.stderr.startswith(b"structkit: " + said)
+    said = b"2 of 2 queries have fewer documents than asked for: this index finds no more; "
+    assert done.stderr.startswith(b"structkit: " + said + b"--index flat")

@@ -391,7 +391,7 @@ class EarlierEmbeddings:
         self.path, self.part = path, part
         if not path.endswith(".npy"):
             problem = f"{flag('reuse', path)} is not a .npy file"
-            raise UserError(problem, f"name what {program('encode')} wrote", status=2)
+            raise UserError(problem, f"name a file that {program('encode')} wrote", status=2)
         self.old = read_matrix(path, fields=bool(part))
         own = self.old.meta.get("run") or {}
         if "hashes" not in own:

@@ -109,7 +109,7 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
         spool = read(complete, Stream(files), rejects)
         if same := spool.same_texts:
             names = " and the same ".join(dict.fromkeys(same))
-            say(f"all {len(spool):,} records have the same {names}; there is nothing to tell apart")
+            say(f"all {len(spool):,} records have the same {names}; there is nothing to learn")
         held_out = None
         if method.held_out:
             held_out = read(complete, Stream([method.held_out], on_error=options.on_error))

@@ -75,7 +75,7 @@ def teacher_scores(record: Record, negatives: int) -> list[float]:
     wanted = 1 + negatives
     if not isinstance(scores, list) or len(scores) != wanted:
         has = f"{len(scores)} numbers" if isinstance(scores, list) else "no list of numbers"
-        problem = f'field "scores" holds {has}, not {wanted}: of the positive, and of each negative'
+        problem = f'field "scores" holds {has}, not {wanted} for positive and negatives'
         raise UserError(problem, f"make them again with {program('pair')} {flag('teacher')}")
     for score in scores:
         number = isinstance(score, Real) and not isinstance(score, bool)

@@ -216,7 +216,7 @@ RECORD |= {"masked": "b <extra_id_0>", "target": "<extra_id_0> x <extra_id_1>"}
         (None, 'field "scores" is missing, which --distill needs; add it with structkit pair'),
         (
             [1.0, 2.0],
-            '"scores" holds 2 numbers, not 3: of the positive, and of each negative',
+            '"scores" holds 2 numbers, not 3 for positive and negatives',
         ),
         ([1, 2, 3, 4], 'field "scores" holds 4 numbers, not 3'),
         ("high", 'field "scores" holds no list of numbers, not 3'),

@@ -10,7 +10,7 @@ from structkit.registry import load
 
 NUMBERS = range(1, 9)
 DIFFERENT = [{"query": f"add {each}", "positive": f"a + {each}"} for each in NUMBERS]
-SAID = "all 8 records have the same {}; there is nothing to tell apart"
+SAID = "all 8 records have the same {}; there is nothing to learn"
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_texts_without_a_tree_cost_nobody_else_his(stub):
     ("fault", "problem"),
     [
         ("garbage", "answers '<html>hello</html>', not JSON with trees; start a CoreNLP server"),
-        ("other words", "answers words that are not the text's"),
+        ("other words", "answers with words that are not the text's"),
         ("no tree", "answer is not a tree: 2 brackets are not closed"),
     ],
 )
