@@ -1,4 +1,5 @@
-"""What torch has slower or larger: cross-entropy over a vocabulary, and dropout on a CPU.
+"""Leaner replacements for torch operations: cross-entropy over a vocabulary, and dropout on a
+CPU.
 
 Each is an autograd function. The cross-entropy has scores only in blocks of rows, and computes its
 gradients together with the loss; dropout takes four draws of each random number, in a quarter of
@@ -23,7 +24,7 @@ STEEP = 40.0  # the exponential of a smaller score neither overflows nor vanishe
 def vocabulary_loss(
     vectors: Tensor, table: Tensor, bias: Tensor | None, targets: Tensor, weights: Tensor
 ) -> Tensor:
-    """The weighted sum of -log softmax of each target among all words: cross-entropy.
+    """Return the weighted sum of -log softmax of each target among all words: cross-entropy.
 
     `vectors` is (tokens, E), `table` (words, E), `bias` (words,), the others (tokens,). Source:
     StrAE, eq. 1, with weights 1 / (sentences · length of the sentence).
@@ -107,7 +108,7 @@ def _bound(vectors: Tensor, table: Tensor, bias: Tensor | None) -> float:
 
 
 def block_size(device: torch.device) -> int:
-    """The scores in a block that a device computes fast."""
+    """Return the scores in a block that a device computes fast."""
     return BLOCK if device.type == "cpu" else GPU_BLOCK
 
 
@@ -144,7 +145,7 @@ def draw_kept(shape: Sequence[int], dropout: float, device: torch.device) -> tup
 
 
 def drop(inputs: Tensor, dropout: nn.Dropout) -> Tensor:
-    """The inputs after the model's dropout."""
+    """Return the inputs after the model's dropout."""
     if not (dropout.training and dropout.p):
         return inputs
     after: Tensor = _Dropped.apply(inputs, dropout.p)  # type: ignore[no-untyped-call]

@@ -1,7 +1,7 @@
-"""Where a model computes: the device with its fastest precision, and the processes that share it.
+"""Devices and processes: the device with its fastest precision, and the processes that share it.
 
 Every process ("rank") embeds its share of a batch; embeddings are exchanged, so that each sees all
-negatives, and gradients are added up: the result is that of one process.
+negatives, and gradients are added up: the result equals one process's.
 
 Tests: tests/learning/training/test_devices.py, tests/test_machine.py.
 """
@@ -28,7 +28,7 @@ ASKED = re.compile(r"[Tt]ried to allocate ([\d.]+ \w+)")
 
 
 def chosen_device(name: str | None = None) -> torch.device:
-    """The device of that name, or the fastest one available."""
+    """Return the device of that name, or the fastest one available."""
     if name:
         return torch.device(name)
     if torch.cuda.is_available():
@@ -50,7 +50,7 @@ def check_gpus(count: int) -> None:
 def enough_memory() -> Iterator[None]:
     """Turn a computation's lack of memory into an error with a remedy.
 
-    Other faults of a device, such as an illegal memory access, stay what they are.
+    Other faults of a device, such as an illegal memory access, are not changed.
     """
     try:
         yield
@@ -87,10 +87,11 @@ def has_bf16(device: torch.device) -> bool:
 
 
 def fastest_matmul() -> str:
-    """The fastest matmul precision with a harmless error: `highest` is MKL, `medium` oneDNN.
+    """Return the fastest matmul precision with a harmless error: `highest` is MKL, `medium`
+    oneDNN.
 
-    No clock decides it, so that equal runs have equal bits: where MKL is as fast as it can be,
-    oneDNN gains nothing, and where MKL has its slow code, all but small products gain.
+    Timing never decides, so that equal runs have equal bits: if MKL runs at full speed, oneDNN
+    gains nothing; if MKL has its slow code, all but small products gain.
     """
     if not machine.is_slow() or not has_bf16(torch.device("cpu")):
         return "highest"  # without such instructions torch has no oneDNN for float32
@@ -127,7 +128,7 @@ T = TypeVar("T")
 
 
 def rank() -> int:
-    """The number of this process, 0 if it is the only one."""
+    """Return the number of this process, 0 if it is the only one."""
     return distributed.get_rank() if distributed.is_initialized() else 0
 
 
@@ -157,7 +158,8 @@ def working_processes(count: int, batch: int) -> int:
 
 
 def share(records: int) -> slice:
-    """The records of a batch for this process: adjacent ones, about as many for each process.
+    """Return the records of a batch for this process: adjacent ones, about as many for each
+    process.
 
     >>> share(5)
     slice(0, 5, None)
@@ -166,7 +168,7 @@ def share(records: int) -> slice:
 
 
 def gather_rows(rows: Tensor, first: int, total: int) -> Tensor:
-    """The rows of all processes, (total, dim), of which this one's begin at `first`."""
+    """Return the rows of all processes, (total, dim); this one's begin at `first`."""
     if ranks() == 1:
         return rows
     # zeros and a sum instead of all_gather: shares may be of unequal size, or empty
@@ -177,7 +179,7 @@ def gather_rows(rows: Tensor, first: int, total: int) -> Tensor:
 
 
 def total(value: float) -> float:
-    """The sum of a number over all processes."""
+    """Return the sum of a number over all processes."""
     if ranks() == 1:
         return value
     device = chosen_device() if torch.cuda.is_available() else None  # gloo adds up on the CPU
@@ -209,7 +211,7 @@ def same_parameters(module: nn.Module) -> None:
 
 
 def gather(value: T) -> list[T]:
-    """What all processes have, in their order."""
+    """Return the values of all processes, in their order."""
     if ranks() == 1:
         return [value]
     of_ranks: list[Any] = [None] * ranks()
@@ -218,5 +220,5 @@ def gather(value: T) -> list[T]:
 
 
 def add_counts(counts: Counter[str]) -> Counter[str]:
-    """The sum of counts over all processes."""
+    """Return the sum of counts over all processes."""
     return sum(gather(counts), Counter())

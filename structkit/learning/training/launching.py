@@ -40,10 +40,10 @@ LOOPBACK = ("127.", "localhost")
 
 
 def launch(call: Callable[[], Any], count: int) -> Any:
-    """Run `call()` in `count` processes on this machine.
+    """Run `call()` in `count` processes on this machine, and return the first one's result.
 
-    Returns what the first process returns. Errors: that of the process that failed first, after all
-    have ended. A signal to end is passed on, and processes then end by themselves.
+    Errors: that of the process that failed first, after all have ended. A signal to end is passed
+    on, and processes then end by themselves.
     """
     folder_of_ranks = tempfile.TemporaryDirectory(prefix="structkit-ranks-")
     with folder_of_ranks as folder, _watched(), without_script():

@@ -26,10 +26,10 @@ LOSSES = "losses.jsonl"  # the log of a training, in its model folder
 
 
 class Log:
-    """A line every `log_every` steps: means since the line before.
+    """Log of a training: a line every `log_every` steps, with means since the line before.
 
-    All are kept for the model folder, without what differs from run to run. On stderr they are
-    JSON, or text where it is not a terminal.
+    All lines are kept for the model folder, without what differs from run to run. On stderr they
+    are JSON, or text if it is not a terminal.
     """
 
     def __init__(self, options: RunOptions, steps: int, *, silent: bool) -> None:
@@ -81,7 +81,7 @@ class Log:
         self._clear()
 
     def line(self, line: dict[str, Any], **passing: float) -> None:
-        """Keep a line, and write it with what is only of this run."""
+        """Keep a line, and write it with the numbers of this run alone."""
         self.lines.append(line)
         if self.file:
             self.file.write(line)
@@ -96,14 +96,14 @@ class Log:
         announce(f"step {line['step']:,} of {self.steps:,}, {said}")
 
     def write(self, folder: Path) -> None:
-        """Write what was kept into a model folder."""
+        """Write the kept lines into a model folder."""
         if self.lines:
             lines = (orjson.dumps(each) + b"\n" for each in self.lines)
             (folder / LOSSES).write_bytes(b"".join(lines))
 
 
 class LogFile(Protocol):
-    """What takes the lines of a log."""
+    """Contract of a log's file."""
 
     def write(self, line: Mapping[str, Any]) -> None:
         """Add a line, which can be read at once."""
@@ -152,7 +152,7 @@ class JsonLines:
 
 
 class Events:
-    """A curve of each number, by its name; TensorBoard discards what was written after `lines`."""
+    """Curve of each number, by its name; TensorBoard discards events after `lines`."""
 
     def __init__(self, path: str, lines: Sequence[Mapping[str, Any]]) -> None:
         Path(path).mkdir(parents=True, exist_ok=True)

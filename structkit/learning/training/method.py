@@ -26,22 +26,22 @@ ANY_LENGTH = {"query": LENGTH, "document": LENGTH}
 
 @dataclass(frozen=True)
 class Method(Contract):
-    """A file of methods/: how records become a model, and how the model is read back.
+    """Contract of a file of methods/: making a model from records, and loading it again.
 
-    Its fields, made by `setting`, are the flags of `train METHOD`. What trains by gradient steps
-    extends `GradientSettings`, a Hugging Face encoder `EncoderSettings`
-    (structkit.learning.encoders.settings), which provide most of the rest. Errors: a value out of
-    its range or choices is a `UserError` with status 2 that names the flag.
+    Its fields, made by `setting`, are the flags of `train METHOD`. A method that trains by gradient
+    steps extends `GradientSettings`, a Hugging Face encoder `EncoderSettings`
+    (structkit.learning.encoders.settings), which provide nearly all of the rest. Errors: a value
+    out of its range or choices is a `UserError` with status 2 that names the flag.
     """
 
     own_group: ClassVar[str] = "method"
-    """Where its help lists settings that name no group."""
+    """Group of settings that name none, in its help."""
 
     query_fields: ClassVar[tuple[str, ...]] = QUERY
-    """Where `encode` finds a query in a record: the first field that it has."""
+    """Fields of a query for `encode`; the first one that a record has counts."""
 
     document_fields: ClassVar[tuple[str, ...]] = DOCUMENT
-    """Where `encode` finds a document."""
+    """Fields of a document for `encode`."""
 
     needs: ClassVar[tuple[str, ...]] = ("query", "positive")
     """The fields that a training record must have, as strings."""
@@ -53,10 +53,10 @@ class Method(Contract):
     """The fields that it reads of a training record, in words, for its help."""
 
     without_records: ClassVar[bool] = False
-    """Whether a model can be made without any."""
+    """True if a model can be made without any."""
 
     shared: ClassVar[bool] = False
-    """Whether several processes can share a batch."""
+    """True if several processes can share a batch."""
 
     example: ClassVar[str] = ""
     """A command that trains it, for the end of its help."""
@@ -96,27 +96,27 @@ class Method(Contract):
         return tuple(filter(None, (self.start, self.held_out)))
 
     def complete(self) -> Self:
-        """These settings; those left open are as in the start model, which is here by now."""
+        """Return these settings, completed from the start model, which is already downloaded."""
         return self
 
     def prepare(self, record: Record) -> Record:
-        """What is kept of a training record, with its `id`; an unusable one raises."""
+        """Return the kept fields of a training record, with its `id`. Errors: an unusable one."""
         return keep_fields(record, self.needs, self.optional)
 
     def plan(self, records: int) -> Plan:
-        """The steps of a training on this number of records: none, as it is complete when built."""
+        """Return the steps of a training on so many records: none, as it is complete when built."""
         return Plan(records, 1, 1, warmup=0.0, seed=self.seed, max_steps=0)
 
     @abstractmethod
     def build(self, spool: Spool) -> Any:
-        """The training of a new model on prepared records, by complete settings.
+        """Build the training of a new model on prepared records, by complete settings.
 
         It is a `TrainingModule` (structkit.learning.training.trainer).
         """
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Self:
-        """The settings that a model folder records; those that it lacks get their defaults.
+        """Return the settings that a model folder records, with defaults for missing ones.
 
         Errors: `UserError` for one of another type or out of bounds.
         """
@@ -132,7 +132,7 @@ class Method(Contract):
     @classmethod
     @abstractmethod
     def load(cls, folder: Path, metadata: Record) -> object:
-        """The trained model in a folder: a `Model` for `encode`, or what a parser needs."""
+        """Load the trained model in a folder: a `Model` for `encode`, or a parser's model."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ class GradientSettings(PassSettings):
 
 @dataclass(frozen=True)
 class RunOptions(ErrorOptions):
-    """How a training runs: nothing here changes the resulting model."""
+    """Settings of a run, which do not change the resulting model."""
 
     output: str | None = setting(
         None, "model folder to write", group="common", short="-o", later="models/METHOD"

@@ -64,7 +64,7 @@ class Plan:
         return whole if self.max_steps is None else min(whole, self.max_steps)
 
     def end(self, number: int) -> int:
-        """The number of steps when the stage is over whose steps before `number` are done.
+        """Return the step at which the stage of the step before `number` ends.
 
         >>> plan = Plan(4, batch_size=1, epochs=1, warmup=0.0, seed=0, stages=("a", "b"))
         >>> [plan.end(number) for number in (1, 4, 5)]
@@ -80,7 +80,8 @@ class Plan:
         return Step(number, stage, epoch % self.epochs, [int(index) for index in batch])
 
     def learning_rate(self, number: int) -> float:
-        """The share of the highest learning rate: linear warm-up, then linear decay over the stage.
+        """Return the share of the peak learning rate: linear warm-up, then linear decay over the
+        stage.
 
         A constant schedule stays at the top after the warm-up.
 

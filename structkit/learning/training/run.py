@@ -87,7 +87,7 @@ def train(
 
 
 def _train(name: str, method: Method, files: Sequence[str], options: RunOptions) -> Record:
-    """The run, as this process sees it: where there are several, the first one writes and tells."""
+    """Run the training in this process; among several, only rank 0 writes and reports."""
     started = time.monotonic()
     output = options.output or f"models/{name}"
     writes = [
@@ -156,7 +156,7 @@ def alone_in(output: str) -> Iterator[None]:
 
 
 def run_folder(output: str, options: RunOptions) -> RunFolder:
-    """The folder of the run; of several processes, the first makes room for it."""
+    """Return the folder of the run; among several processes, rank 0 makes room for it."""
     folder = None
     if rank() == 0:
         folder = RunFolder(output, overwrite=options.overwrite, resume=options.resume)
@@ -200,7 +200,7 @@ def read(method: Method, stream: Stream, rejects: Rejects | None = None) -> Spoo
 
 @dataclass(frozen=True)
 class Training:
-    """A training of a method on records: what each process of it has."""
+    """Training of a method on records, in each of its processes."""
 
     name: str
     method: Method
@@ -216,7 +216,7 @@ class Training:
 
     @property
     def identity(self) -> Record:
-        """What makes it another run: the settings, and hashes of the records."""
+        """Identity of the run: the settings, and hashes of the records."""
         run = {"method": self.name, **asdict(self.method), "data": self.spool.hash, **self.hashes}
         identity: Record = orjson.loads(orjson.dumps(run))  # tuples become lists, as in a file
         return identity
@@ -232,9 +232,9 @@ class Training:
         return summary
 
     def fit(self) -> Record:
-        """Train, and write the new model into the folder of the run: what each process does.
+        """Train in this process, and write the new model into the folder of the run.
 
-        The first one writes and tells; returns what a finished run says of itself.
+        Only rank 0 writes and reports; returns the summary of a finished run.
         """
         method, spool = self.method, self.spool
         plan = method.plan(len(spool))
@@ -329,7 +329,7 @@ def loads_there(folder: Path) -> bool:
 def about_model(name: str, method: Method, *, there: bool) -> str:
     """Return the YAML of a card, as the Hub reads it; `there`: sentence-transformers loads it.
 
-    The base model is a name on the Hub, and the license that of its card, if they are known.
+    The base model is a name on the Hub, with the license on its card, if they are known.
     """
     start, known = method.start, dict[str, Any]()
     if start:
@@ -350,7 +350,7 @@ def about_model(name: str, method: Method, *, there: bool) -> str:
 
 
 def _flag(name: str, value: object) -> list[str]:
-    """A setting as words of a command; of a place on this machine, only the name."""
+    """Return a setting as words of a command; of a place on this machine, only the name."""
     if isinstance(value, bool):
         return [COMMAND_LINE.setting(name, value)]
     local = isinstance(value, str) and Path(value).is_absolute()

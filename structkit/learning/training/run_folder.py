@@ -91,7 +91,7 @@ class RunFolder:
             say(f"there is nothing to resume in {self.partial}; the run starts at step 0")
 
     def finished(self, run: Record) -> Record:
-        """The summary of the finished run. Errors: it was another run."""
+        """Return the summary of the finished run. Errors: it was another run."""
         metadata = read_metadata(self.final)
         data = metadata["data"]
         before = {"method": metadata["method"], **metadata["settings"], "data": data["sha256"]}
@@ -110,7 +110,7 @@ class RunFolder:
         return {"folder": str(self.final), "method": metadata["method"], **known, "complete": True}
 
     def latest(self) -> Path | None:
-        """The last complete checkpoint."""
+        """Return the last complete checkpoint."""
         return next(iter(self.checkpoints()), None)
 
     def checkpoints(self) -> list[Path]:
@@ -130,7 +130,9 @@ class RunFolder:
             path.unlink()
 
     def load(self) -> dict[str, Any] | None:
-        """The state in the last checkpoint, or None. Errors: it is damaged, or of another run."""
+        """Load the state in the last checkpoint, or None. Errors: it is damaged, or of another
+        run.
+        """
         latest = self.latest()
         if latest is None:
             return None
@@ -171,9 +173,9 @@ class RunFolder:
 
     @contextmanager
     def writing(self, step: int, end: Callable[[], dict[str, Any]]) -> Iterator[Path]:
-        """An empty folder for the finished model; where that cannot be written, `end()` is kept.
+        """Open an empty folder for the finished model; if it cannot be written, keep `end()`.
 
-        That is the state after the last step, which takes the room that was kept.
+        That is the state after the last step, which takes the room that was reserved.
         """
         try:
             remove(self.model)

@@ -39,10 +39,10 @@ def remedy_for(field: str) -> str:
 
 
 def keep_fields(record: Record, needs: Sequence[str], optional: Sequence[str]) -> Record:
-    """A record cut down to its id and the fields that a method uses.
+    """Return a record cut down to its id and the fields that a method uses.
 
-    Errors: `UserError` where a needed field is missing, not a string or empty, or where an optional
-    one is not a list of strings.
+    Errors: `UserError` if a needed field is missing, not a string or empty, or if an optional one
+    is not a list of strings.
     """
     kept: Record = {"id": record["id"]}
     for name in needs:
@@ -90,7 +90,7 @@ class Spool:
 
     `spool[i]` is the i-th record, `hash` identifies the content, `source` is the last file,
     `fewest_negatives` is the smallest number of negatives and the id of a record that has no more.
-    `prepare` turns a record into what is kept of it, with its id, or raises `UserError`; so does an
+    `prepare` returns the kept fields of a record, with its id, or raises `UserError`; so does an
     empty input, unless `empty`.
     """
 
@@ -174,7 +174,7 @@ class Spool:
         return record
 
     def texts(self, names: Sequence[str], most: int = 100_000) -> Iterator[str]:
-        """The texts of some fields, from at most `most` records spread over the whole."""
+        """Yield the texts of some fields, from at most `most` records spread over the whole."""
         step = max(1, -(-len(self) // most))
         for index in range(0, len(self), step):
             record = self[index]

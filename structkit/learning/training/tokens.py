@@ -27,9 +27,9 @@ SLICE = 1 << 17  # characters that are tokenized together: their tokens take 100
 
 @dataclass(frozen=True)
 class Chunk:
-    """A stretch of a text as token ids; `start` and `end` are its characters in the text.
+    """Part of a text as token ids; `start` and `end` are its characters in the text.
 
-    The first `skipped` tokens are those of a prompt that does not count in the embedding.
+    The first `skipped` tokens belong to a prompt that does not count in the embedding.
     """
 
     ids: Sequence[int]
@@ -42,10 +42,10 @@ class Chunk:
 
 
 class Truncation:
-    """How many texts of each kind were given, and how many were longer than allowed.
+    """Counts of texts of each kind, and of those longer than allowed.
 
     While `field` is set, texts are counted for that field: `document title`. `flag` is the one that
-    makes room for more of a text, that of the training where it is empty.
+    makes room for more of a text; if empty, the training's.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Truncation:
         return counted
 
     def merge(self, counted: dict[str, Counter[str]]) -> None:
-        """Add what another process has counted."""
+        """Add the counts of another process."""
         for name, counter in counted.items():
             getattr(self, name).update(counter)
 
@@ -79,7 +79,7 @@ class Truncation:
         self.texts, self.truncated = Counter(state["texts"]), Counter(state["truncated"])
 
     def messages(self) -> list[str]:
-        """One line for each kind of text, and field, of which some were truncated."""
+        """Return one line for each kind of text, and field, with truncated texts."""
         lines = []
         for name, cut in self.truncated.items():
             kind, _, field = name.partition(" ")
@@ -94,10 +94,10 @@ class Truncation:
 
 
 class BertWords(dict[str, tuple[int, ...]]):
-    """The tokens of words that were met before, as BERT's tokenizer cuts them.
+    """Tokens of words that occurred before, as BERT's tokenizer splits them.
 
-    Source code says the same words again and again, so that most texts need no tokenizer: this
-    takes a quarter of its time.
+    Source code repeats the same words, so that few texts need the tokenizer: this takes a quarter
+    of its time.
     """
 
     # BERT's words: runs of letters and digits, and each other character; what is not ASCII is
@@ -116,7 +116,7 @@ class BertWords(dict[str, tuple[int, ...]]):
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> Self | None:
-        """The words of a tokenizer that cuts texts as BERT's does; None for another."""
+        """Return the words of a tokenizer that splits texts as BERT's does; None for another."""
         cleans, cuts = tokenizer.normalizer, tokenizer.pre_tokenizer
         clean = isinstance(cleans, BertNormalizer) and cleans.clean_text
         return cls(tokenizer) if clean and isinstance(cuts, BertPreTokenizer) else None
@@ -128,7 +128,7 @@ class BertWords(dict[str, tuple[int, ...]]):
         return ids
 
     def ids(self, text: str) -> array[int]:
-        """The tokens of a text."""
+        """Return the tokens of a text."""
         if self.CONTROL.search(text) or any(each in text for each in self.added):
             return array("I", self.tokenizer.encode(text, add_special_tokens=False).ids)
         ascii = text.isascii()  # whose lower case is that of all libraries
@@ -138,13 +138,13 @@ class BertWords(dict[str, tuple[int, ...]]):
 
 
 class Tokenizing:
-    """A tokenizer with the most tokens of each kind of text (query, document, target …).
+    """Tokenizer with the maximum tokens of each kind of text (query, document, target …).
 
-    `prompts` holds what goes before a text of a kind. With `mcls_every` there is a CLS token before
-    every so many tokens. `opening` and `closing` are the special tokens around a text. `plain` is
-    the tokenizer for texts without tags, to which `<p>` is ordinary text: for queries, and for
-    documents while they are `untagged`. `positions` is the most tokens that the model can read,
-    None where there is no limit. With `bare` a text has no special tokens around it. With `ends`,
+    `prompts` holds the text before a text of a kind. With `mcls_every` there is a CLS token before
+    each group of so many tokens. `opening` and `closing` are the special tokens around a text.
+    `plain` is the tokenizer for texts without tags, to which `<p>` is ordinary text: for queries,
+    and for documents while they are `untagged`. `positions` is the maximum tokens that the model
+    can read, None without a limit. With `bare` a text has no special tokens around it. With `ends`,
     the special tokens with which a text may end, prompts do not count in embeddings. `from_end`
     cuts a long text at its beginning.
     """
@@ -182,7 +182,7 @@ class Tokenizing:
         self.untagged = name.rpartition("_")[2] == "untagged"
 
     def read_at_most(self, kind: str, length: int | None) -> None:
-        """Cut texts of a kind to so many tokens, None: as in training.
+        """Cut texts of a kind to `length` tokens, None: as in training.
 
         Errors: `UserError` if the model reads fewer.
         """
@@ -203,7 +203,7 @@ class Tokenizing:
         return [Chunk(each, 0, len(text), skipped) for each, text in zip(ids, texts, strict=True)]
 
     def skipped(self, kind: str) -> int:
-        """How many tokens of each text are those of a prompt that does not count.
+        """Return the number of tokens of a prompt that does not count in the embedding.
 
         They are the tokens of the prompt alone without a special token at its end, as
         sentence-transformers counts them.
@@ -239,7 +239,9 @@ class Tokenizing:
     def read(
         self, texts: Sequence[str], kind: str, *, offsets: bool = False, whole: bool = False
     ) -> Iterator[Encoding]:
-        """The tokens of texts, at most the kind's length, with special ones; of `whole` without."""
+        """Yield the tokens of texts, at most the kind's length, with special ones; of `whole`
+        without.
+        """
         tokenizer = self.plain if kind == "query" or self.untagged else self.tokenizer
         if whole:
             tokenizer.no_truncation()
@@ -251,7 +253,9 @@ class Tokenizing:
             yield from encode(some, add_special_tokens=not (whole or self.bare))
 
     def _cut(self, texts: Sequence[str], kind: str) -> tuple[list[Sequence[int]], list[bool]]:
-        """Token ids, at most the kind's length for each text, and whether there were more."""
+        """Return token ids, at most the kind's length for each text, and whether there were
+        more.
+        """
         ids, cut = list[Sequence[int]](), list[bool]()
         if self.words is not None:
             length = self.lengths[kind]
@@ -284,7 +288,7 @@ class Tokenizing:
         return ids + self.closing
 
     def chunks(self, text: str, kind: str, size: int) -> list[Chunk]:
-        """Chunks of at most `size` tokens, one after the other, each after the prompt.
+        """Return consecutive chunks of at most `size` tokens, each after the prompt.
 
         A text without tokens is one chunk. Errors: `UserError` if the model cannot read so many.
         """
@@ -311,7 +315,8 @@ class Tokenizing:
 
 
 def beginning(text: str, tokens: int) -> str:
-    """The first words of a long text, expected to hold `tokens` tokens: at least 1,000 characters.
+    """Return the first words of a long text, expected to hold `tokens` tokens: at least 1,000
+    characters.
 
     Tokens do not span white space, so that the text begins with the tokens of its beginning.
 
@@ -341,7 +346,7 @@ def _slices(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 def specials(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
-    """The special tokens that a tokenizer puts before a text and after it."""
+    """Return the special tokens that a tokenizer puts before a text and after it."""
     tokenizer.no_truncation()
     encoded = tokenizer.encode("a")
     ids, special = encoded.ids, encoded.special_tokens_mask
@@ -351,13 +356,13 @@ def specials(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
 
 
 class Model(ABC):
-    """A trained model: how it reads texts, for the engine that computes their embeddings.
+    """Trained model: its reading of texts, for the engine that computes their embeddings.
 
-    One that torch computes extends `TorchModel` (structkit.learning.training.torch_model).
+    A model that torch computes extends `TorchModel` (structkit.learning.training.torch_model).
     """
 
     parts: ClassVar[tuple[str, ...]] = ()
-    """The parts of a text for which it has embeddings, besides the whole: `chunk`, `nodes`."""
+    """Parts of a text for which it has embeddings, besides the whole: `chunk`, `nodes`."""
 
     truncation: Truncation
     """Counts of the texts read, and of those cut or with unknown words."""
@@ -371,15 +376,15 @@ class Model(ABC):
         return None
 
     def prepared(self, text: str) -> Record:
-        """What it keeps of a text, for `nodes`; a text that it cannot read raises."""
+        """Return the data that `nodes` needs of a text. Errors: a text that it cannot read."""
         return {}
 
     def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
-        """A text as inputs of `size` tokens each, for models with the part `chunk`."""
+        """Return a text as inputs of `size` tokens each, for models with the part `chunk`."""
         raise NotImplementedError
 
     def read_at_most(self, side: str, length: int | None) -> None:
-        """Read only so many tokens of texts of a side, None: as many as in training."""
+        """Read at most `length` tokens of texts of a side, None: as many as in training."""
         return None
 
     def nodes(
@@ -390,7 +395,7 @@ class Model(ABC):
         *,
         finish: Callable[[Floats], Floats],
     ) -> Iterator[list[Record]]:
-        """The nodes of each prepared text, with their embeddings, for models with `nodes`.
+        """Yield the nodes of each prepared text, with their embeddings, for models with `nodes`.
 
         A node is `{node, span, text, embedding}`; `which` is words, phrases or all; `finish` is
         applied to embeddings (nodes, dim) last.
@@ -413,9 +418,9 @@ class TokenModel(Model):
         self.tokenizing.read_field(name)
 
     def read_at_most(self, side: str, length: int | None) -> None:
-        """Cut texts of a side to so many tokens, None: as in training."""
+        """Cut texts of a side to `length` tokens, None: as in training."""
         self.tokenizing.read_at_most(side, length)
 
     def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
-        """A text as chunks of `size` tokens."""
+        """Return a text as chunks of `size` tokens."""
         return self.tokenizing.chunks(text, side, size)

@@ -27,7 +27,7 @@ class TorchModel(nn.Module, Model):
 
     @abstractmethod
     def batch(self, inputs: Sequence[Any]) -> Any:
-        """Some inputs as one batch."""
+        """Return some inputs as one batch."""
 
     @abstractmethod
     def embed(self, batch: Any) -> Tensor:

@@ -46,10 +46,10 @@ PROGRESS = ("step", "records", "parts")
 
 
 class TrainingModule(nn.Module):
-    """The base of every method's training: override `batch`, `loss`, `optimizer` and `save`.
+    """Base class of every method's training: override `batch`, `loss`, `optimizer` and `save`.
 
     A method whose model is complete when it is built overrides `save` alone, one that needs
-    gradients in pieces `backward`; the engine needs no change. With several processes, each
+    gradients in chunks `backward`; the engine needs no change. With several processes, each
     computes the gradients of its share of a batch, and the engine adds them up.
     """
 
@@ -62,15 +62,15 @@ class TrainingModule(nn.Module):
         self.truncation = Truncation()
 
     def batch(self, records: list[Record], step: Step) -> Any:
-        """The inputs of one step, on the module's device."""
+        """Return the inputs of one step, on the module's device."""
         raise NotImplementedError
 
     def held_out(self, records: list[Record], step: Step) -> Any:
-        """The inputs of held-out records."""
+        """Return the inputs of held-out records."""
         return self.batch(records, step)
 
     def loss(self, inputs: Any) -> tuple[Tensor, dict[str, Tensor]]:
-        """The loss of a batch, and its parts by name for the log."""
+        """Return the loss of a batch, and its parts by name for the log."""
         raise NotImplementedError
 
     def save(self, folder: Path) -> None:
@@ -78,7 +78,9 @@ class TrainingModule(nn.Module):
         raise NotImplementedError
 
     def metadata(self) -> dict[str, Any]:
-        """What `structkit.json` must say besides the settings to load the model."""
+        """Return the metadata that `structkit.json` needs besides the settings to load the
+        model.
+        """
         return {}
 
     def backward(self, inputs: Any) -> dict[str, float]:
@@ -88,7 +90,7 @@ class TrainingModule(nn.Module):
         return {name: part.item() for name, part in {"loss": loss.detach(), **parts}.items()}
 
     def optimizer(self) -> torch.optim.Optimizer:
-        """What makes steps of gradients."""
+        """Return the optimizer."""
         raise NotImplementedError
 
 
@@ -151,7 +153,7 @@ class Trainer:
             self._steps()
 
     def _matmul(self) -> str:
-        """The precision of float32 products, the same in all processes."""
+        """Return the precision of float32 products, the same in all processes."""
         if next(self.module.parameters()).device.type != "cpu":
             return "high" if self.module.rounds else "highest"
         medium = total(rank() == 0 and fastest_matmul() == "medium") > 0
@@ -230,7 +232,7 @@ class Trainer:
         return all_processes
 
     def end(self, truncation: Truncation) -> dict[str, Any]:
-        """The state that is left when no step is to come, so that the model can be written."""
+        """Return the state after the last step, from which the model can be written."""
         return {
             "module": self.module.state_dict(),
             "truncation": truncation.state(),
@@ -275,9 +277,9 @@ class Trainer:
 
 
 class HeldOut:
-    """The losses of held-out records, and the weights with the lowest one.
+    """Losses of held-out records, and the weights with the lowest one.
 
-    The loss is that of the training, without dropout, in batches of the same size and in the file's
+    The loss is the training's, without dropout, in batches of the same size and in the file's
     order. Each stage of a training, whose losses differ, ends with its best model.
     """
 
@@ -311,7 +313,9 @@ class HeldOut:
         return loss
 
     def _loss(self, rows: range, stage: str) -> float:
-        """The loss of a batch as in training, so that it fits in memory; gradients are dropped."""
+        """Return the loss of a batch as in training, so that it fits in memory; gradients are
+        dropped.
+        """
         records = [self.records[row] for row in rows]
         torch.manual_seed(key(self.module.settings.seed, "held out", rows.start) >> 1)
         step = Step(0, stage, 0, list(range(len(records))))
@@ -325,7 +329,7 @@ class HeldOut:
         self.best, self.weights = math.inf, {}
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint needs."""
+        """Return the state for a checkpoint."""
         names = ("losses", "best_step", "best", "weights")
         return {name: getattr(self, name) for name in names}
 
