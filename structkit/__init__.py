@@ -12,7 +12,7 @@ from typing import Any
 
 from structkit.command import COMMANDS
 
-# before torch: it says how torch computes
+# before torch, because it sets how torch computes
 from structkit.machine import ignore_relative_folders, move_torch_cache
 from structkit.version import __version__ as __version__
 

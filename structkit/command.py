@@ -145,7 +145,7 @@ class Choice(Group):
         settings = make_dataclass(
             "Settings",
             [(self.by, str | None, by)],
-            # of classes that declare a field, the one that extends the most is right
+            # among classes that declare a field, the most derived one counts
             bases=tuple(sorted(kinds, key=lambda kind: (-len(kind.__mro__), kind.__module__))),
             namespace={"__post_init__": check},
             frozen=True,

@@ -51,7 +51,7 @@ class Python(Surface):
     progress = False
 
     def __init__(self) -> None:
-        self.files: dict[str, str] = {}  # parameters by the paths of what they hold
+        self.files: dict[str, str] = {}  # parameters by the paths of their files
 
     def file(self, path: str) -> str:
         return self.files.get(path) or super().file(path)

@@ -15,7 +15,7 @@ from structkit.machine import data_folder
 # models that are not downloaded: one ships with structkit, the other is an extra
 BUILTIN, MINILM = "builtin", "minilm"
 OWN_MODEL = "ask-model"  # in the folder of the user's data
-TRAINING = ("torch", "transformers")  # what a light installation is without (setup.py)
+TRAINING = ("torch", "transformers")  # packages that a light installation lacks (setup.py)
 # the packages of each extra, as pip installs them (`structkit` on PyPI is another project's), and
 # what it is for
 EXTRAS = {
@@ -73,7 +73,7 @@ def require(package: str, extra: str) -> ModuleType:
         return import_module(package)
     except ModuleNotFoundError as error:
         name = error.name or ""
-        if not f"{package}.".startswith(f"{name}."):  # one that it needs itself
+        if not f"{package}.".startswith(f"{name}."):  # a package that it needs itself
             raise
         older = ["-U"] * ("." in name)  # a part of it: an old one is here
         remedy = install(*older, *EXTRAS[extra][0])

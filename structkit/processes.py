@@ -160,7 +160,7 @@ class Child(Generic[Task, T]):
             self.close()
             self._pipes = None
             return None
-        # it is done again here, so that what it raised is seen
+        # repeat it here, so that its error is seen
         return result if done else self.work(task)
 
     def start(self) -> tuple[IO[bytes], IO[bytes]]:
@@ -213,5 +213,5 @@ def _end(child: int, *pipes: IO[bytes]) -> None:
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     for each in pipes:
-        with suppress(OSError):  # of what it did not read
+        with suppress(OSError):  # it did not read everything
             each.close()

@@ -169,6 +169,6 @@ def complain(message: str) -> None:
     """One line on stderr that is always shown: why the program ends."""
     if sys.stderr:  # it may be closed, and print would then take stdout
         line = printable(" ".join(message.split("\n")))
-        line = LONG_WORD.sub(r"\1…\2", line)  # a field or a flag: what helps is behind it
-        start = WIPED if _watched() else ""  # progress may stand there
+        line = LONG_WORD.sub(r"\1…\2", line)  # a field or a flag: the remedy follows it
+        start = WIPED if _watched() else ""  # over a progress line
         print(f"{start}structkit: {line}", file=sys.stderr)  # noqa: T201 the place where messages go

@@ -427,7 +427,7 @@ def parse(each: Setting, text: str) -> Any:
     text = each.parse(text) if each.parse else text
     for number in (int, float):
         if number in each.types_of_one:
-            with suppress(ValueError):  # `make` refuses what is no number
+            with suppress(ValueError):  # `make` rejects text that is no number
                 return number(text)
     return text
 

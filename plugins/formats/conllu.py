@@ -95,7 +95,7 @@ def write_sentence(record: Fields) -> Row:
         if value is not None:
             places = (at for at, each in enumerate(comments) if value_of(each, name))
             at = next(places, None)
-            if at is None:  # it stands in front of all others
+            if at is None:  # it comes before all others
                 at, start = start, start + 1
                 comments.insert(at, "")
             comments[at] = f"{name} = {value}"

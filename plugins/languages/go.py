@@ -32,7 +32,7 @@ GRAMMAR = Grammar(
     reserved=(*KEYWORDS, "true", "false", "iota"),
     lexical=LEXICAL,
 )
-# for tools: as go/doc has it, and linters'
+# for tools: go/doc's, and linters'
 DIRECTIVE = r"//(?:[a-z0-9]+:[a-z0-9]|(?:line|extern|export) |nolint\b)"
 OUTLINE = Outline(
     GRAMMAR,

@@ -38,7 +38,7 @@ GRAMMAR = Grammar(
         "annotation>scoped_identifier",
         "record_pattern>identifier",
     ),
-    never=("var",),  # a type of its own in this grammar
+    never=("var",),  # a separate type in this grammar
     reserved=KEYWORDS,
     lexical=LEXICAL,
     member=r"(?!)",  # bare methods parse too: only what does not is put inside a class

@@ -75,7 +75,7 @@ MAGIC = (
     r"#[ \t]*(?:-\*-|(?:frozen_string_literal|(?:file)?encoding|coding|warn_indent|typed"
     r"|shareable_constant_value|rubocop|reek|standard|steep|sord|brakeman)[ \t]*:|:\w+:|@!)"
 )
-# of RDoc: what is private, and how to call a method
+# of RDoc: private parts, and how to call a method
 HIDDEN = (
     r"(?ms)^[ \t]*#--[ \t]*$.*?(?:^[ \t]*#\+\+[ \t]*$|\Z)"
     r"|^[ \t]*#[ \t]*:call-seq:[ \t]*$.*?(?:^[ \t]*#[ \t]*$|\Z)"

@@ -31,7 +31,7 @@ from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.seeds import random_for
 
-NEGATIVES = 4  # of a query, where no setting says so
+NEGATIVES = 4  # of a query, without a setting
 
 
 class PairSettings(Protocol):

@@ -42,7 +42,7 @@ from structkit.records.jsonl import Record
 from structkit.structure.sentinels import SENTINEL
 from structkit.structure.spans import Span
 
-IGNORED = -100  # what cross_entropy leaves out
+IGNORED = -100  # label that cross_entropy ignores
 
 # this process's share of a field of all records, as tokens of a kind of text
 Tokenize = Callable[[list[Record], str, str], LocalTexts]
@@ -401,7 +401,7 @@ def encoder_only(settings: EncoderSettings) -> bool:
     try:
         config = AutoConfig.from_pretrained(_transformer(settings.model), **PLAIN)
     except DAMAGE:
-        return False  # loading it says what is wrong
+        return False  # loading it raises the error
     return not config.is_encoder_decoder
 
 

@@ -10,7 +10,7 @@ from structkit.learning.encoders.grad_cache import LocalTexts
 from structkit.learning.training.plan import Step
 from structkit.records.jsonl import Record
 
-# what a stage aligns queries with
+# documents that a stage aligns queries with
 DOCUMENTS = {
     "element": ("masked",),
     "structure": ("tagged", "untagged"),

@@ -66,7 +66,7 @@ class Parser(plugin.Parser):
         parts = urlsplit(self.url)
         path = parts.path.rstrip("/") + "/?" + urlencode({"properties": json.dumps(properties)})
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        # the server's own timeout comes before ours, and says more
+        # the server's own timeout comes before ours, and explains more
         connection = kind(parts.hostname or "", parts.port, timeout=self.timeout * 1.2)
         try:
             headers = {"Content-Type": "text/plain; charset=utf-8"}

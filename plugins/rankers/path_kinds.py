@@ -50,18 +50,18 @@ KINDS = (
         "benches benchmark benchmarks",
         "test tests spec specs mock mocks bench benchmark",
     ),
-    Kind(  # what shows how something is used
+    Kind(  # examples of use
         "example examples _examples sample samples demo demos tutorial tutorials doc docs",
         "example examples sample demo",
     ),
     # copies of other projects, and build products
     Kind("vendor vendored _vendor third_party thirdparty 3rdparty external node_modules dist"),
-    Kind(  # what a tool wrote, and nothing but declarations
+    Kind(  # generated files, and mere declarations
         "generated gen autogen __generated__",
         "generated",
         (".d.ts", ".pyi", ".pb.go", "_pb2.py", ".g.cs", ".designer.cs", ".min.js"),
     ),
-    # what is kept for compatibility
+    # code kept for compatibility
     Kind("compat _compat legacy deprecated", "compat legacy deprecated"),
 )
 

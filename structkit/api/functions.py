@@ -31,7 +31,7 @@ from structkit.settings import Setting, make, settings_of
 
 Rows: TypeAlias = "Iterable[Mapping[str, Any]]"  # a DataFrame too
 Names: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
-SEVERAL = 256  # dicts in a block: what a parser is given at a time
+SEVERAL = 256  # dicts in a block for a parser
 
 
 def rows(given: Any) -> Any:
@@ -249,7 +249,7 @@ class Shown(str):
 
 # names of files or folders that hold no records, or are not read as such
 PLACES = {"cache", "init_embeddings", "model", "output", "reuse", "validate"}
-# what the names of types stand for
+# meanings of the names of types
 TYPES = (
     "Path is a str or os.PathLike; Rows are dicts, or a DataFrame of pandas or polars; Files are a "
     "Path, several, Rows, or a dict of names with such."

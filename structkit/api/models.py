@@ -30,7 +30,7 @@ from structkit.learning.encoding.settings import OPENING, EncodingSettings, Open
 from structkit.records.jsonl import Records, accepted, raise_error
 from structkit.settings import make
 
-# the settings of `encode` that say which model it is, and how texts are read
+# settings of `encode` that choose the model, and how it reads texts
 OF_MODEL = ("model", *OPENING, "offline")
 OF_TEXTS = ("records", "as_", "field", "length")
 
@@ -80,7 +80,7 @@ class LoadedModel:
             if len(settings.field) > 1:
                 raise UserError("an array holds one field", "encode each by itself", status=2)
             if not isinstance(records, str):
-                records = list(rows(records))  # what makes them may use this model, too
+                records = list(rows(records))  # their source may use this model, too
             with self._turn:
                 return self._encoded(settings, records)
 

@@ -1,4 +1,4 @@
-"""What answers a question: passages by words, and by meaning where there is a model, ranked.
+"""Answers to a question: passages ranked by words and, with a model, by meaning.
 
 Tests: tests/commands/test_ask.py.
 """
@@ -41,11 +41,11 @@ def answers(
     globs: Sequence[str] = (),
     meaning: Meaning | None = None,
 ) -> list[tuple[Hit, Record]]:
-    """The k best passages and their records, best first; `globs` choose their files.
+    """Return the k best passages and their records, best first; `globs` choose their files.
 
     Each has a word of the question, or another one with its stem, or is closer to its meaning than
-    chance; the others only count in how the scores are scaled. A question as long as the report of
-    a fault is taken apart.
+    chance; the others only affect the scaling of scores. A question as long as a bug report is
+    taken apart.
     """
     depth = max(k, DEPTH)
     chosen = chosen_passages(folder, globs)
@@ -82,7 +82,7 @@ def is_report(question: str) -> bool:
 
 
 def subject(question: str) -> str:
-    """A question, or what a report is about."""
+    """Return a question, or the subject of a report."""
     if not is_report(question):
         return question
     from structkit.asking.report import Report  # short questions do not need it
@@ -93,9 +93,9 @@ def subject(question: str) -> str:
 def fuse(
     folder: Folder, by_word: Floats, by_meaning: Floats, depth: int, share: float
 ) -> tuple[list[Hit], dict[int, Record]]:
-    """The hits of two scores of each passage, best first, and their records by number.
+    """Return the hits of two scores of each passage, best first, and their records by number.
 
-    `share` is the weight of the meaning; with 0 the hits are those by words, unscaled.
+    `share` is the weight of the meaning; with 0 the hits are by words, unscaled.
     """
     lexical, dense = best(by_word, depth), best(by_meaning, depth)
     records = folder.records({*lexical, *dense})
@@ -106,7 +106,7 @@ def fuse(
 
 
 def best(scores: Floats, maximum: int) -> dict[int, float]:
-    """The numbers of the passages with the highest scores above 0, best first.
+    """Return the numbers of the passages with the highest scores above 0, best first.
 
     >>> best(np.array([0.0, 1.0, 3.0, 1.0]), 2)
     {2: 3.0, 1: 1.0}

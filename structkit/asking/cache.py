@@ -1,6 +1,6 @@
-"""What is kept of files between questions, for one process at a time.
+"""Store of files between questions, for one process at a time.
 
-SQLite writes it in one transaction: a killed process leaves what was there before.
+SQLite writes it in one transaction: if a process is killed, the state before it remains.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ BELOW = f"FROM {FILES} WHERE substr(name, 1, length(?1)) = ?1"  # whose path beg
 
 
 def cache_file(folder: Path, target: str, settings: Mapping[str, Any]) -> Path:
-    """The cache of a target that is read with these settings, by this version and plugins."""
+    """Return the cache of a target that is read with these settings, by this version and
+    plugins.
+    """
     found = [each for each in plugins() if each.kind == "language"]
     languages = [(each.pack, each.name, each.path.stat().st_mtime_ns) for each in found]
     key = [FORMAT, __version__, languages, os.fsdecode(target), settings]
@@ -93,14 +95,15 @@ def open_existing(place: Path) -> sqlite3.Connection:
 
 
 def files_of_cache(place: Path) -> list[Path]:
-    """All files of a cache: SQLite's, and what a killed process left beside it."""
+    """Return all files of a cache: SQLite's, and those that a killed process left beside it."""
     return [place, Path(f"{place}-journal")]
 
 
 def with_cache(place: Path | None, target: str, work: Callable[[Store], T]) -> T:
-    """The result of `work` with a target's cache in a file, or with an empty one in memory.
+    """Return the result of `work` with a target's cache in a file, or with an empty one in
+    memory.
 
-    Where the system allows no file, or it is damaged, nothing is kept, which is reported.
+    If the system allows no file, or it is damaged, nothing is kept, which is reported.
     """
     if place is not None:
         try:
@@ -128,7 +131,7 @@ def remove_unused(folder: Path) -> None:
 
 @contextmanager
 def open_store(place: Path | None) -> Iterator[Store]:
-    """The store in a file, or one in memory. Errors: `OSError`, `sqlite3.DatabaseError`."""
+    """Open the store in a file, or one in memory. Errors: `OSError`, `sqlite3.DatabaseError`."""
     with (
         hold_lock(place) if place else nullcontext(),
         closing(sqlite3.connect(place or ":memory:", isolation_level=None)) as connection,
@@ -168,10 +171,9 @@ def _remember(place: Path, memory: Memory) -> None:
 # not filelock: its import alone takes a twentieth of an answer
 @contextmanager
 def hold_lock(path: Path) -> Iterator[None]:
-    """Hold a lock while the block runs, which ends with the process; a second process waits.
+    """Hold a lock while the block runs, at most until the process ends; a second process waits.
 
-    What the file holds of others is its user's alone. Errors: `OSError` where it cannot be made or
-    locked.
+    Only its user can read what the file holds. Errors: `OSError` if it cannot be made or locked.
     """
     file = os.open(path, FLAGS, 0o600)
     try:
@@ -188,7 +190,7 @@ def hold_lock(path: Path) -> Iterator[None]:
 
 
 class File(NamedTuple):
-    """What is known of a file: its state on the disk, the hash of its bytes, its passages."""
+    """Known state of a file: on the disk, the hash of its bytes, its passages."""
 
     path: str
     state: str  # size, times and number; empty for a file in an archive
@@ -198,13 +200,13 @@ class File(NamedTuple):
 
 
 def records_in(compressed: bytes, numbers: Iterable[int] | None = None) -> list[Record]:
-    """The records in lines that are compressed: all, or those of these numbers."""
+    """Return the records in compressed lines: all, or those of these numbers."""
     lines = zlib.decompress(compressed).splitlines() if compressed else []
     return list(map(orjson.loads, lines if numbers is None else map(lines.__getitem__, numbers)))
 
 
 class Store:
-    """The files, their passages and what is made from these."""
+    """Store of files, their passages and data computed from these."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection, self.memory = connection, Memory()
@@ -218,7 +220,7 @@ class Store:
             yield
 
     def files(self, below: str = "") -> dict[str, File]:
-        """The known files, by path; those in a folder alone, whose path ends with a slash."""
+        """Return the known files by path, those in the folder `below`, which ends with a slash."""
         rows = self._connection.execute(f"SELECT name, data {BELOW}", (below,))
         return {path: File(path, *orjson.loads(data)) for path, data in rows}
 
@@ -234,11 +236,11 @@ class Store:
             self._connection.executemany(f"DELETE FROM {table} WHERE name = ?", rows)
 
     def compressed(self, path: str) -> bytes:
-        """The lines of a file's records, compressed."""
+        """Return the lines of a file's records, compressed."""
         return self._one(TEXTS, path) or b""
 
     def records(self, path: str, numbers: Iterable[int]) -> list[Record]:
-        """The passages of a file with these numbers."""
+        """Return the passages of a file with these numbers."""
         return records_in(self.compressed(path), numbers)
 
     def part(self, name: str) -> bytes | None:
@@ -246,7 +248,7 @@ class Store:
         return self._one(PARTS, name)
 
     def parts(self, names: Iterable[str]) -> dict[str, bytes] | None:
-        """Data by name; None if any is missing."""
+        """Return data by name; None if any is missing."""
         kept = {name: self.part(name) for name in names}
         whole = {name: data for name, data in kept.items() if data is not None}
         return whole if len(whole) == len(kept) else None

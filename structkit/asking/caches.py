@@ -1,4 +1,4 @@
-"""Which caches there are, of which folders, and how they are removed.
+"""The caches: list them with their folders, and remove them.
 
 Tests: tests/commands/test_ask.py.
 """
@@ -44,7 +44,7 @@ def clear(folder: Path, target: str) -> Iterator[Record]:
 
 
 def _target(place: Path) -> bytes:
-    """What a cache is of, as it was found; empty where that cannot be read."""
+    """Return the target of a cache; empty if it cannot be read."""
     query = f"SELECT data FROM {PARTS} WHERE name = ?"
     try:
         with closing(open_existing(place)) as connection:

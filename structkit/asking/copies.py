@@ -14,7 +14,7 @@ RUN = 3  # words
 
 
 def without_copies(found: Iterable[tuple[Hit, Record]]) -> Iterator[tuple[Hit, Record]]:
-    """The answers whose text is not that of a better one in another file."""
+    """Yield the answers whose text differs from every better one's in another file."""
     kept: list[tuple[str, frozenset[tuple[str, ...]]]] = []
     for hit, record in found:
         path, runs = record["path"], runs_of(record)
@@ -24,7 +24,9 @@ def without_copies(found: Iterable[tuple[Hit, Record]]) -> Iterator[tuple[Hit, R
 
 
 def runs_of(record: Record) -> frozenset[tuple[str, ...]]:
-    """What is compared of a text: the runs of words of prose, the whole code but its blanks."""
+    """Return what is compared of a text: the runs of words of prose, the whole code without
+    blanks.
+    """
     field, text = text_of(record)
     if field not in PROSE:
         return frozenset([tuple(text.split())])

@@ -56,7 +56,7 @@ FAST = 1  # zlib's level that takes the least time
 
 @dataclass(frozen=True)
 class Target:
-    """What is asked about: a folder, a file or an archive, as it was named and as it is found."""
+    """Target of a question: a folder, a file or an archive, by its given name and its real path."""
 
     named: str
     real: str
@@ -65,19 +65,19 @@ class Target:
 
     @classmethod
     def of(cls, named: str) -> Target:
-        """The target of that name."""
+        """Return the target of that name."""
         real = os.path.realpath(named)
         return cls(named, real if os.path.exists(real) else os.path.abspath(named))  # of a pipe
 
     def within(self, path: str) -> str:
-        """The path of a file in the target; its name if it is the target itself."""
+        """Return the path of a file in the target; its name if it is the target itself."""
         path, real = readable_path(path), readable_path(self.real)
         if path == real:
             return os.path.basename(path)
         return path.removeprefix(real.rstrip("/") + "/")
 
     def from_here(self, path: str) -> str:
-        """A path in the target, from the user's current folder."""
+        """Return a path in the target, from the user's current folder."""
         name = os.path.normpath(self.named)
         if not os.path.isdir(self.real) and path == os.path.basename(self.real):
             return name
@@ -99,7 +99,7 @@ class FileChanges:
 
     @classmethod
     def of(cls, target: Target, walk: Walk, known: Mapping[str, File]) -> FileChanges:
-        """The files of a target, compared with what is known of them."""
+        """Compare the files of a target with the known ones."""
         changes = cls(gone={*known})
         for each in walk.sources([target.real]):
             if isinstance(each, Source):
@@ -127,7 +127,7 @@ class FileChanges:
         return changes
 
     def compare(self, source: Source, known: Mapping[str, File]) -> None:
-        """Add a file, compared with what is known of it."""
+        """Add a file after comparing it with its known state."""
         state, file = state_of(source.status), known.get(source.path)
         self.sources.append(source)
         self.gone.discard(source.path)
@@ -146,10 +146,10 @@ def state_at(place: str) -> str:
 
 
 def state_of(status: os.stat_result | None, place: str = "") -> str:
-    """What changes when a file is written to; a file in an archive has only its content.
+    """Return a text that changes when a file is written to; empty for a file in an archive.
 
     A second writing that keeps the size changes nothing within a tick of the file system's clock.
-    In a folder it is what comes and goes; in git's own, no more than the folder itself counts.
+    For a folder it changes with its entries; for git's own, only with the folder itself.
     """
     if status is None:
         return ""
@@ -168,12 +168,12 @@ class IndexedFile(NamedTuple):
 
 
 def indexed_files(data: bytes) -> list[IndexedFile]:
-    """The files of an index, as `data_of` keeps them."""
+    """Return the files of an index from what `data_of` returned."""
     return [IndexedFile(*each) for each in orjson.loads(data)]
 
 
 def data_of(files: Sequence[IndexedFile]) -> bytes:
-    """The files of an index, to be kept."""
+    """Return the files of an index as bytes."""
     return orjson.dumps([list(each) for each in files])
 
 
@@ -184,7 +184,7 @@ def data_of_numbers(numbers: NDArray[Any]) -> bytes:
 
 
 def numbers_in(data: bytes) -> NDArray[Any]:
-    """The integers that `data_of_numbers` gives.
+    """Return the integers from what `data_of_numbers` returned.
 
     >>> numbers_in(data_of_numbers(np.array([3, 256])))
     array([  3, 256], dtype=uint16)
@@ -193,7 +193,7 @@ def numbers_in(data: bytes) -> NDArray[Any]:
 
 
 def moves(before: Sequence[IndexedFile], after: Sequence[IndexedFile]) -> Numbers:
-    """The new number of each earlier passage, (passages,); -1 for a removed one.
+    """Return the new number of each earlier passage, (passages,); -1 for a removed one.
 
     >>> one, other = IndexedFile("a", "1", 2), IndexedFile("b", "2", 1)
     >>> moves([one, other], [IndexedFile("a", "9", 3), other]).tolist()
@@ -217,7 +217,7 @@ class PassageIndex:
 
     @classmethod
     def read(cls, store: Store) -> PassageIndex | None:
-        """The index that a store keeps, if it keeps one."""
+        """Read the index in a store, if it has one."""
         parts = store.parts(("files", "words", *ARRAYS))
         if parts is None:
             return None
@@ -226,7 +226,7 @@ class PassageIndex:
 
     @classmethod
     def empty(cls) -> PassageIndex:
-        """The index of no files."""
+        """Return the index of no files."""
         return cls([], Postings.of([], *np.zeros((4, 0), np.int32)))
 
     def keep(self, store: Store) -> None:
@@ -238,9 +238,9 @@ class PassageIndex:
     def update(
         self, files: Sequence[IndexedFile], read: Sequence[IndexedFile], added: WordCounts
     ) -> PassageIndex:
-        """The index of these files; `added` counts the words of those that were read, in order.
+        """Return the index of these files; `added` counts the words of the files read, in order.
 
-        Its numbers of words go on from those of this index.
+        Its numbers of words continue those of this index.
         """
         again = {each.path for each in read}
         others = [each._replace(hash="") if each.path in again else each for each in files]
@@ -286,7 +286,7 @@ def pause(cost: float) -> float:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a process saw of a target: its files, those with passages, and what is wrong."""
+    """State of a target: its files, those with passages, and faults."""
 
     files: dict[str, File]
     index: PassageIndex  # of all that the store has
@@ -346,7 +346,7 @@ class Folder:
         return cls(store, seen.part, seen.index.files, target.below)
 
     def records(self, passages: Iterable[int]) -> dict[int, Record]:
-        """The records of passages by their number."""
+        """Return the records of passages by their number."""
         wanted: dict[int, list[int]] = {}  # of each file
         for passage in passages:
             wanted.setdefault(bisect_right(self._starts, passage) - 1, []).append(passage)
@@ -361,7 +361,7 @@ class Folder:
 
 
 def _look(store: Store, target: Target, walk: Walk, before: Seen | None) -> Seen:
-    """Return what is there now; keep what changed in the store."""
+    """Return the present state, and store the changes."""
     start, took, now = time.monotonic(), time.thread_time(), time.time_ns()
     kept = None if before else PassageIndex.read(store)
     files = before.files if before else store.files(target.below) if kept else {}
@@ -393,7 +393,8 @@ def _indexed(file: File) -> IndexedFile:
 
 
 def estimate(taken: float, done: int, size: int) -> str:
-    """What to say of a first read of some bytes, of which some are done; empty if it is short.
+    """Return a message about the duration of a first read, of which `done` bytes are done; empty if
+    short.
 
     >>> estimate(2.0, 1000, 10_000), estimate(2.0, 1000, 5000)
     ('reading 10,000 bytes the first time takes about 20 s', '')
@@ -445,7 +446,7 @@ def _read(
 
 @dataclass
 class ReadFiles:
-    """What came of some files: each with its compressed records, and the words of all of these."""
+    """Result of reading files: the compressed records of each, and the words of all."""
 
     files: list[tuple[File, bytes]] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
@@ -476,7 +477,7 @@ def _read_batch(
     collect: Callable[[list[Found]], Collected],
     maximum: int,
 ) -> ReadFiles:
-    """What comes of some files, each given with its state."""
+    """Read some files, each given with its state."""
     made, noted, sources = ReadFiles(), dict[str, File](), list[Found]()
     for source, state in batch:
         path = source.path
@@ -508,7 +509,7 @@ def _read_batch(
 
 
 def _report(faults: Sequence[UserError], below: str) -> None:
-    """Say what cannot be read: the first file, and how many more there are."""
+    """Report the first file that cannot be read, and the number of others."""
     if faults:
         faults[0].file = faults[0].file.removeprefix(below)
         more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""

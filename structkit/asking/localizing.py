@@ -37,9 +37,9 @@ SLASH = re.compile(r"[/\\]+")
 
 
 def localize(folder: Folder, report: Report, k: int, chosen: Floats) -> list[tuple[Hit, Record]]:
-    """The k best passages with words of a report, and their records, best first.
+    """Return the k best passages with words of a report, and their records, best first.
 
-    `chosen` is 1 for passages that may answer, 0 for others, (passages,).
+    `chosen` is the mask of passages that may answer, (passages,).
     """
     passages, files = by_words(folder, report, chosen)
     named, traced = by_paths(report, [each.path for each in folder.files])
@@ -101,7 +101,7 @@ def by_paths(report: Report, paths: Sequence[str]) -> tuple[Floats, list[tuple[i
 
 
 def files_of(path: str, paths: Sequence[str], names: Mapping[str, Sequence[int]]) -> list[int]:
-    """The numbers of the files that a path may be of, which was written elsewhere.
+    """Return the numbers of the files that a path, written elsewhere, may refer to.
 
     They share its last parts: at least the folder of an absolute path. `names` has the numbers by
     the names of files in lower case.
@@ -129,7 +129,7 @@ def shared(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def defined(names: Iterable[str], files: Sequence[Sequence[Record]]) -> Floats:
-    """For each file how many names it defines, of which others have a share, (files,)."""
+    """Return the number of names that each file defines, shared with other files, (files,)."""
     having = defaultdict[str, set[int]](set)
     for number, records in enumerate(files):
         for name in (name for record in records for name in record.get("names", ())):

@@ -1,4 +1,4 @@
-"""The embeddings of passages by a model, of which only new ones are computed, and chance."""
+"""Embeddings of passages by a model, of which only new ones are computed, and chance."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ MANY = 1000  # passages that may take a second to encode, and that are encoded t
 
 @dataclass(frozen=True)
 class Chance:
-    """How close passages come to questions that mean nothing: words of random letters.
+    """Similarity of passages to meaningless questions: words of random letters.
 
-    The standard score of a passage is how far it is above its own mean over them, in its own
-    deviations. `least` is what the best passage of 99 in 100 of them does not exceed.
+    The standard score of a passage is its distance above its own mean over them, in its own
+    deviations. `least` is not exceeded by the best passage for 99 of 100 of them.
     """
 
     means: Floats  # (passages,)
@@ -73,13 +73,13 @@ class Chance:
 
     @classmethod
     def read(cls, data: bytes) -> Self:
-        """What `data` gives."""
+        """Return the value of which `data` gave the bytes."""
         numbers = np.frombuffer(data, np.float64)
         means, deviations = numbers[:-2].reshape(2, -1)
         return cls(means, deviations, *numbers[-2:].tolist())
 
     def within(self, passages: slice) -> Self:
-        """Return chance with some of the passages; its bounds stay those of all."""
+        """Return chance with some of the passages; its bounds do not change."""
         means, deviations = self.means[passages], self.deviations[passages]
         return type(self)(means, deviations, self.least, self.most)
 
@@ -87,16 +87,16 @@ class Chance:
         return np.concatenate((self.means, self.deviations, [self.least, self.most])).tobytes()
 
     def exceeds(self, scores: Floats, *, known: bool = True) -> NDArray[np.bool_]:
-        """Which passages come closer to a question of length 1 than chance, (passages,).
+        """Return which passages are closer to a question of length 1 than chance, (passages,).
 
-        With words of which the model has `known` none, the question may be nonsense itself.
+        If the model has `known` none of its words, the question may be nonsense itself.
         """
         least = self.least if known else self.most
         return (scores - self.means) * _inverse(self.deviations) > least
 
 
 def _inverse(deviations: Floats) -> Floats:
-    """Their inverses; 0 where all scores are the same, as those of an empty passage."""
+    """Return the inverses; 0 where all scores are the same, as for an empty passage."""
     return np.divide(1.0, deviations, np.zeros_like(deviations), where=deviations > TINY)
 
 
@@ -165,7 +165,8 @@ class Meaning:
         return vectors.take(here), Chance.read(chance).within(here)
 
     def scores(self, question: str) -> tuple[Floats, NDArray[np.bool_]]:
-        """The inner product of each passage with a question, and whether it is beyond chance.
+        """Return the inner product of each passage with a question, and whether it is beyond
+        chance.
 
         Both (passages,).
         """
@@ -176,13 +177,13 @@ class Meaning:
         return scores, chance.exceeds(scores / length, known=self._knows(question))
 
     def _knows(self, question: str) -> bool:
-        """Whether the model reads a word of a question in one piece."""
+        """Return whether the model reads a word of a question as one token."""
         nothing, *sizes = self._queries.sizes(["", *tokens(question)])
         return any(size == nothing + 1 for size in sizes)
 
     @property
     def embed(self) -> Callable[[Sequence[str]], Floats] | None:
-        """What gives the embeddings of lines, of length 1; None for a model that is slow."""
+        """Function from lines to embeddings of length 1; None for a slow model."""
         return self._embedded if self._queries.forks else None
 
     def _embedded(self, texts: Sequence[str]) -> Floats:
@@ -190,7 +191,7 @@ class Meaning:
         return unit(np.concatenate([rows for _, rows in self._queries.embedded(records)]))
 
     def similar(self, passage: int) -> Floats:
-        """The inner product of each passage with one of them, (passages,)."""
+        """Return the inner product of each passage with one of them, (passages,)."""
         vectors, _ = self._made
         return self._products(vectors[passage : passage + 1][0])
 
@@ -218,7 +219,7 @@ def _embed(
     before: Int8Rows,
     documents: TextEncoding,
 ) -> Int8Rows:
-    """The embeddings of the wanted files: known ones, and computed ones of the others."""
+    """Return the embeddings of the files: known ones, and computed ones of the others."""
     moved = moves(files, wanted)
     known = {(each.path, each.hash) for each in files}
     others = [each for each in wanted if (each.path, each.hash) not in known]
@@ -258,7 +259,7 @@ def _embed(
 
 
 def _some_files(store: Store, files: Sequence[IndexedFile]) -> Iterator[list[bytes]]:
-    """The compressed records of some files at a time, with `MANY` passages or a few more."""
+    """Yield the compressed records of some files at a time, with `MANY` passages or a few more."""
     some, passages = list[bytes](), 0
     for each in files:
         some.append(store.compressed(each.path))

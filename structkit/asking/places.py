@@ -1,7 +1,7 @@
-"""Where an answer answers best: its line or its sentence, and the symbol around that.
+"""Best place in an answer: its line or its sentence, and the symbol around that.
 
-Lines are chosen by the signals that choose passages: the words of the question with their stems,
-by how rare they are in the folder; names that are defined there; and the meaning.
+Lines are chosen by the same signals as passages: the words of the question with their stems, by
+their rarity in the folder; names that are defined there; and the meaning.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Parts:
 
     @classmethod
     def of(cls, record: Record) -> Parts:
-        """The parts of a document."""
+        """Return the parts of a document."""
         field, text = text_of(record)
         if field not in PROSE:
             rows = text.split("\n")
@@ -56,7 +56,7 @@ class Parts:
 
 
 def _quotes(text: str) -> Iterator[tuple[int, str]]:
-    """The sentences of a text with their places, long ones in parts."""
+    """Yield the sentences of a text with their places, long ones in parts."""
     for start, end in sentences(text):
         while end - start > LONGEST and (blank := text.rfind(" ", start, start + LONGEST)) > start:
             yield start, text[start:blank]
@@ -67,10 +67,10 @@ def _quotes(text: str) -> Iterator[tuple[int, str]]:
 def places(
     records: Sequence[Record], question: str, weights: Mapping[str, float], embed: Embed | None
 ) -> list[Record]:
-    """The place in each document that answers best.
+    """Return the place in each document that answers best.
 
     `line` is its number if the text is as in its file. Prose has a `quote`, the sentence; code the
-    `symbol` around the line, with its first and last line. `weights` are those of the words.
+    `symbol` around the line, with its first and last line. `weights` are the words'.
     """
     every = [Parts.of(record) for record in records]
     different = list(dict.fromkeys(text for parts in every for text in parts.texts))
@@ -90,7 +90,7 @@ def places(
 
 
 def _values(weights: Mapping[str, float]) -> Callable[[str], Floats]:
-    """What gives the value of each word of a question in a text: all, or less by its stem."""
+    """Return a function that weighs each word of a question in a text, less by its stem."""
     order = {word: number for number, word in enumerate(weights)}
     shares = np.array([*weights.values()]) / (sum(weights.values()) or 1.0)
 
@@ -136,7 +136,9 @@ def _scores(parts: Parts, words: Floats, named: Floats) -> Floats:
 
 
 def _closeness(parts: Parts, vectors: Floats) -> Floats:
-    """The embedding of each part with those that follow it, (parts, dimensions), by length."""
+    """Return the embedding of each part with those that follow it, (parts, dimensions), by
+    length.
+    """
     weighted = vectors * np.array([len(text.strip()) for text in parts.texts])[:, None]
     total = weighted.copy()
     for step in range(1, parts.window):
@@ -145,7 +147,7 @@ def _closeness(parts: Parts, vectors: Floats) -> Floats:
 
 
 def _place(parts: Parts, words: Floats, named: Floats, scores: Floats) -> Record:
-    """The best part as fields of its document."""
+    """Return the best part as fields of its document."""
     first, best = first_line(parts.record), int(np.argmax(scores))
     if parts.window == 1:
         line = {} if first is None else {"line": first + parts.lines[best]}
@@ -158,7 +160,7 @@ def _place(parts: Parts, words: Floats, named: Floats, scores: Floats) -> Record
 
 
 def _symbol(symbols: Iterable[tuple[str, int, int, int]], line: int) -> Record:
-    """The innermost symbol around a line, and its lines."""
+    """Return the innermost symbol around a line, and its lines."""
     around = [(end - top, name, top, end) for name, top, _, end in symbols if top <= line <= end]
     if not around:
         return {}

@@ -1,4 +1,4 @@
-"""A question as long as the report of a fault, taken apart: what it says, names and quotes."""
+"""A bug report as a question, taken apart into its words, names and quotes."""
 
 from __future__ import annotations
 
@@ -94,13 +94,13 @@ class Frame(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """What a report consists of, without templates, versions and the like."""
+    """Contents of a report, without templates, versions and the like."""
 
     title: str
     prose: str
     code: str
     names: tuple[str, ...] = ()
-    """What is written as code in prose: in backticks, or as no word of a language is."""
+    """Code in prose: in backticks, or unlike a word of a language."""
     frames: tuple[Frame, ...] = ()
     """Of stack traces, the innermost first."""
     paths: tuple[str, ...] = ()
@@ -108,12 +108,12 @@ class Report:
 
     @property
     def text(self) -> str:
-        """All of its words, those of code up to a limit: a log may have any number."""
+        """All of its words, with code up to a limit: a log may be of any length."""
         return f"{self.title}\n{self.prose}\n{self.code[:LONGEST]}"
 
     @property
     def subject(self) -> str:
-        """What it is about, in few words: those by which lines are chosen that are shown."""
+        """Its subject in few words, which choose the lines to show."""
         return f"{self.title} {self.named}".strip()
 
     @property
@@ -178,7 +178,7 @@ class _Parts:
             self._skipped = size <= SHORT and bool(PLACES.search(heading))
 
     def _note(self, line: str) -> None:
-        """Keep what a line of a stack trace says."""
+        """Keep the place in a line of a stack trace."""
         if place := LINE.search(line) or CELL.search(line):
             found = WITHIN.search(line)
             function = next(filter(None, found.groups()), "") if found else ""

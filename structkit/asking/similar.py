@@ -36,7 +36,7 @@ class Place(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """The place that a text names.
+        """Parse a place.
 
         >>> Place.of("src/shapes.py:12")
         Place(file='src/shapes.py', line=12)
@@ -48,7 +48,9 @@ class Place(NamedTuple):
         return cls(file, int(line))
 
     def passage(self, folder: Folder, target: Target) -> tuple[int, Record]:
-        """The number of the passage with this line, and its record; of several, the shortest."""
+        """Return the number of the passage with this line, and its record; of several, the
+        shortest.
+        """
         path, first = target.within(os.path.realpath(self.file)), 0
         for file in folder.files:
             if file.path == path:
@@ -77,10 +79,11 @@ def similar(
     globs: Sequence[str] = (),
     meaning: Meaning | None = None,
 ) -> tuple[str, list[tuple[Hit, Record]]]:
-    """The words by which a passage is searched, and the k passages most similar to it, best first.
+    """Return the words by which a passage is searched, and the k passages most similar to it, best
+    first.
 
-    `example` is its number and its record; it is not among them. The words are those that count
-    most in its own BM25. `globs` choose the files of the others.
+    `example` is its number and its record; it is not among them. The words are those with the
+    highest weight in its own BM25. `globs` choose the files of the others.
     """
     number, record = example
     others = chosen_passages(folder, globs)

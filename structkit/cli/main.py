@@ -29,7 +29,7 @@ from structkit.progress import complain, hush
 from structkit.settings import GROUPS, Setting, files_of, make, parse, settings_of, shown
 from structkit.version import __version__
 
-Completions = list[tuple[str, str]]  # each a name, and what it is
+Completions = list[tuple[str, str]]  # names, each with a description
 
 
 def plugin_names(kind: str) -> Callable[[str], Completions]:
@@ -124,7 +124,7 @@ def sections(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
 
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
-BEYOND = 1e6  # nobody gives so much, so the help names no bound
+BEYOND = 1e6  # bounds above this are not shown
 
 
 class Flags(Page, TyperCommand):
@@ -273,7 +273,7 @@ class Commands(Page, TyperGroup):
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
         rows = [row for row in self.rows(ctx) if row[0].startswith(incomplete)]
-        # as shells are told a word; typer exports no class for it
+        # a shell's completion; typer exports no class for it
         return [
             SimpleNamespace(value=name, help=brief(about), type="plain") for name, about in rows
         ]
@@ -351,14 +351,14 @@ def _run() -> int:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             from structkit.records.output import cannot_write
 
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered cannot be written
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # buffered output cannot be written
             return _fail(str(cannot_write(error).at("stdout")), 1)
         if not (lack := _lack(error)):
             raise
         return _fail(lack, 1)
 
 
-# what libraries say where the system gives them no more memory
+# messages of libraries if the system gives them no more memory
 NO_MEMORY = re.compile(
     "[Cc]annot allocate memory|failed to map segment|[Cc]an't start new thread|bad_alloc|"
     "without exception set|without setting an exception"
@@ -384,7 +384,7 @@ def _lack(error: Exception) -> str:
 
 def _problem(error: Any) -> str:
     """Return the problem with the flags, and the name that was probably meant."""
-    if similar := getattr(error, "possibilities", None):  # of a flag, the most similar first
+    if similar := getattr(error, "possibilities", None):  # similar flags, best first
         return f"{error.message.rstrip('.')}; did you mean {similar[0]}? "
     return f"{error.format_message().rstrip('.')}; "
 

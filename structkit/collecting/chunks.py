@@ -54,7 +54,7 @@ def cut(lines: Sequence[str], root: tree_sitter.Node | None, maximum: int) -> li
 
 def _along_tree(whole: _Lines, fits: Fits) -> list[LineSpan]:
     """Merge each node's chunks with each other before the chunks around it."""
-    # groups that are still to be cut, and the pieces of those already cut
+    # groups to cut, and the chunks of groups already cut
     stack = [(iter([whole]), list[LineSpan]())]
     while True:
         groups, pieces = stack[-1]
@@ -90,7 +90,7 @@ def _groups(rows: LineSpan, nodes: list[tree_sitter.Node]) -> list[_Lines]:
     first, end = rows
     groups = [_Lines((first, end))]
     before: tree_sitter.Node | None = None
-    reach = end  # what begins before this line belongs to what precedes it
+    reach = end  # code that begins before this line belongs to the code before it
     for node in nodes:
         row = node.start_point.row
         alone = before is None or last_row(before) < row  # it begins a line

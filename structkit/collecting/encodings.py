@@ -206,7 +206,7 @@ def _guess(data: bytes, wrong: int) -> str:
         votes[_guess_of_piece(piece)] += len(piece.translate(None, ASCII))
     codec = votes.most_common(1)[0][0]
     controls = len(sample) - len(sample.translate(None, bytes(range(0x80, 0xA0))))
-    # where ISO's have controls, those of Windows have quotes, dashes and a few letters
+    # where ISO's have controls, Windows' have quotes, dashes and a few letters
     return WINDOWS.get(codec, codec) if 50 * controls > sum(votes.values()) else codec
 
 
@@ -232,7 +232,7 @@ def _guess_of_piece(piece: bytes) -> str:
 
 def _probabilities(piece: bytes) -> dict[str, float]:
     """How probable each codec is; one in which a byte is wrong is not."""
-    import chardet  # 50 ms, and most files need no guess
+    import chardet  # 50 ms, and a guess is rarely needed
 
     found = chardet.detect_all(
         piece, ignore_threshold=True, compat_names=False, include_encodings=[USUAL, *LATIN, *OTHERS]

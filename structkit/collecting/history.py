@@ -34,8 +34,8 @@ LOG = (
 ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
 Process = Popen[bytes]
 BLOCK = 1 << 16  # bytes that are read at a time
-FILE = "100"  # what the modes of files begin with; links and submodules have others
-MOST = 50  # functions, and files, of a commit: what changes more says nothing of one of them
+FILE = "100"  # start of the modes of files; links and submodules have others
+MOST = 50  # functions, and files, of a commit; a message about more does not describe one of them
 ABBREVIATED = 12  # digits of a commit in ids
 
 

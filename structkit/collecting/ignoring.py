@@ -55,7 +55,7 @@ class Pattern(NamedTuple):
     folders: bool  # it ends with a slash, and matches folders only
     of_path: bool  # it holds another slash, and matches paths from the file's folder
     text: bytes  # without these signs
-    regex: bytes = b""  # where the text alone, or an ending, does not say what matches
+    regex: bytes = b""  # for patterns that the text alone, or an ending, does not decide
 
     @property
     def is_ending(self) -> bool:

@@ -31,7 +31,7 @@ ANCHOR = re.compile(r"\s(id|name)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))"
 SLUG = re.compile(r"[^\w\- ]")
 PERMALINK = " ¶#🔗\uf0c1"  # the link at the end of a heading that leads to it
 TOP = "top"  # the section before the first heading
-LISTED = 1_500  # characters of definitions: if a section has more, each is one of its own
+LISTED = 1_500  # characters of definitions; if a section has more, each becomes a record
 LARGE = 500  # characters of the headings, or of a caption, that each row of a table repeats
 # of Markdown: the tokens whose content is seen, and the tag in one
 SEEN = ("text", "code_inline", "image")

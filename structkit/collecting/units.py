@@ -44,7 +44,7 @@ from structkit.structure.sentences import sentences
 
 DEFAULTS = {CODE: "chunk", HTML: "page", MARKDOWN: "page", TEXT: "sentence"}
 FIELDS = {CODE: "code", HTML: "html", MARKDOWN: "text", TEXT: "text"}
-# what is left out, and how to include it
+# reasons for skipping a file, and remedies
 BINARY = "binary", "convert it to text"
 EMPTY = "without text", "write some, or leave it out"
 

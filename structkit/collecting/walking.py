@@ -29,7 +29,7 @@ from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
 from structkit.settings import setting
 
-# what is left out, and how to include it
+# reasons for skipping a file, and remedies
 HIDDEN = "hidden", "name it too"
 IGNORED = "ignored by .gitignore or .ignore"
 LINK = "a symbolic link", "name its target"
@@ -59,7 +59,7 @@ class Source:
     data: bytes | None = None
     status: os.stat_result | None = None  # of the file
     media: str = ""  # the content type that a server gave
-    language: str = ""  # where its name does not tell
+    language: str = ""  # if its name does not show it
     record: Record | None = None  # the other fields of the record that held it
     root: str = ""  # the folder in which a walk found it; none if the user named it
 
@@ -352,7 +352,7 @@ def archive_sources(shown: str, path: str, maximum: int) -> Iterator[Found]:
     try:
         if name.endswith(WARC):
             with open(path, "rb") as handle:
-                # warcio wants each record in a gzip member of its own
+                # warcio needs each record in its own gzip member
                 packed = handle.peek(2)[:2] == GZIP
                 yield from _pages(gzip.GzipFile(fileobj=handle) if packed else handle, maximum)
         elif name.endswith(ZIP):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from structkit.asking.meaning import Meaning
     from structkit.scoring.runs import Hit
 
-INSTEAD = ("questions", "like", "no_cache")  # what is not about caches
+INSTEAD = ("questions", "like", "no_cache")  # settings that do not concern caches
 
 
 @dataclass(frozen=True, kw_only=True)

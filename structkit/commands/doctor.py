@@ -25,7 +25,7 @@ from structkit.records.table import table, write_drawn
 from structkit.settings import setting
 from structkit.version import __version__
 
-# what computes, in the order of a bug report
+# packages that compute, in the order of a bug report
 COMPUTING = ("torch", "transformers", "tokenizers", "numpy", "faiss-cpu", "lxml", "nltk", "typer")
 
 

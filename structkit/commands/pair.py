@@ -139,7 +139,7 @@ def pair(settings: Settings, *, whole: bool = True) -> Stage:
         from structkit.pairs.negatives import Teacher
 
         teacher = Teacher(settings.teacher)
-    then: list[Part] = []  # what must know all records
+    then: list[Part] = []  # parts that must know all records
     if settings.corpus is not None:
         from structkit.pairs.negatives import Corpus, HardNegatives, Judged
         from structkit.scoring.qrels import read_qrels

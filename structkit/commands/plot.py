@@ -74,7 +74,7 @@ def looks(*kinds: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 def names(files: Sequence[str]) -> list[str]:
     """Return the names of files as drawn, without control characters."""
-    # a legend leaves out what starts with _
+    # a legend skips names that start with _
     return [re.sub("^_", " _", printable(name)) for name in names_of(files)]
 
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from structkit.searching.hits import Backend, Ranked, Searcher
 
 
-LISTED = 10  # documents of a query in a list, if -k says nothing
+LISTED = 10  # documents of a query in a list, without -k
 
 
 @dataclass(frozen=True, kw_only=True)

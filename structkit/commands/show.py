@@ -26,7 +26,7 @@ from structkit.structure.sentinels import SENTINEL
 
 COLORS = ("cyan", "magenta", "yellow", "green", "blue", "red")
 LONGEST = 300  # characters of a line of a field that is not drawn
-ROWS, FEW = 20, 3  # of such a field, and of one beside what is drawn
+ROWS, FEW = 20, 3  # of such a field, and of one beside a drawing
 NAMED = 40  # characters of a text that is named when it comes again
 HIT = {"query_id", "doc_id", "score", "rank"}
 OF_A_HIT = {

@@ -111,7 +111,7 @@ class VectorFiles:
         if last:
             self.count, self.dim, self.state = last["count"], last["dim"], last["state"]
             return
-        for ending in self._others:  # what a killed run with others left
+        for ending in self._others:  # left by a killed run with other files
             remove(self._partial(ending))
         self._files[".npy"].handle.write(b"\0" * HEADER)
         self._journal.truncate(0)

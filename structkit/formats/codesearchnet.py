@@ -12,7 +12,7 @@ from typing import ClassVar
 from structkit.formats.interchange import Fields, Format, Part, Parts, Row
 from structkit.records.jsonl import Record
 
-# the names on the Hugging Face hub, by those of the files, which are ours
+# names on the Hugging Face Hub, by the names in the files, which are ours
 ON_HUB = {
     "repo": "repository_name",
     "path": "func_path_in_repository",

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import huggingface_hub as hub  # it imports what is used, when it is used
+import huggingface_hub as hub  # it imports its parts on use
 import numpy as np
 import orjson
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from structkit.records.lines import cannot_read
 
 WEIGHTS = "model.safetensors"
 AGAIN = "copy the model folder again"
-# what `make ask-table` makes, and `builtin` names
+# made by `make ask-table`, named by `builtin`
 BUILTIN_FOLDER = Path(__file__).parent / "builtin"
 NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 PATIENCE = 5.0  # seconds to wait for the hub's answer

@@ -22,7 +22,7 @@ from structkit.records.jsonl import Record
 
 FORMAT = 1
 METADATA = "structkit.json"
-# what a folder of ours says that a training from it keeps
+# metadata of a folder of ours that a training from it keeps
 KNOWN = (
     *("pooling", "include_prompt", "normalize", "prompts", "mcls_every", "lengths"),
     *("temperature", "lower_case", "similarity", "dimensions"),
@@ -40,7 +40,7 @@ POOLING_NAMES = {
     "weighted-mean": "weightedmean",
     "last-token": "lasttoken",
 }
-MCLS_EVERY = 256  # tokens after each CLS token, unless a model says otherwise
+MCLS_EVERY = 256  # tokens after each CLS token, unless a model sets it
 # how older folders name them, in the order in which they are concatenated
 LEGACY = {
     "pooling_mode_cls_token": "cls",
@@ -58,11 +58,11 @@ SETTINGS = tuple(
 # what of their names counts as a prompt of a side; the first one present counts, also if empty
 PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
-# settings of transformers that change how a model is computed, not what
+# settings of transformers that change how a model is computed, not its result
 HARMLESS = {"trust_remote_code", "torch_dtype", "dtype", "attn_implementation", "padding_side"}
 HARMLESS |= {"model_max_length", "use_cache", "device_map", "low_cpu_mem_usage"}
 TEXT = {"method": "forward", "method_output_name": "last_hidden_state"}
-# what a Transformer must be set to, if it is set
+# required settings of a Transformer, where present
 PLAIN = {"transformer_task": "feature-extraction", "module_output_name": "token_embeddings"}
 LOGITS = {"method_output_name": "logits"}
 SCORES = {"transformer_task": "sequence-classification", "module_output_name": "scores"}
@@ -198,7 +198,7 @@ def are_prompts(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
 
 
-# what each field of structkit.json must be; one that may be missing may be None
+# checks of each field of structkit.json; one that may be missing may be None
 OF_MODELS: dict[str, Callable[[Any], bool]] = {
     "pooling": lambda value: value is None or _text(value),
     "normalize": lambda value: value is None or isinstance(value, bool),

@@ -57,7 +57,7 @@ class Table:
 
     def means(self, inputs: Sequence[Sequence[int]]) -> Vectors:
         """Return the means of texts' tokens, (texts, dim); zeros for a text without tokens."""
-        few = sum(map(len, inputs)) < FEW  # as of lines: all vectors would take longer
+        few = sum(map(len, inputs)) < FEW  # for a few lines: all vectors would take longer
         means = np.zeros((len(inputs), self.rows.shape[1]), np.float32)
         for text, ids in enumerate(inputs):  # one by one stays in the processor's cache
             if self.saturating and ids:
@@ -138,7 +138,7 @@ def _tokenizer(file: Path) -> Tokenizer:
         tokenizer = Tokenizer.from_str(file.read_text("utf-8"))
     except OSError as error:
         raise damaged(f"cannot be read: {error.strerror}", file) from None
-    except Exception as error:  # tokenizers raises no class of its own
+    except Exception as error:  # tokenizers has no exception class
         raise damaged(f"is not a tokenizer: {str(error)[:200]}", file) from None
     tokenizer.no_padding()
     tokenizer.no_truncation()

@@ -50,7 +50,7 @@ class JudgedHits:
     features: Floats  # (hits, 1 + rankers)
     met: Sequence[Set[int]]  # (hits,)
     group: Numbers  # (hits,)
-    repeats: float  # what a hit counts for each better one of its group
+    repeats: float  # factor of a hit for each better one of its group
     ideal: float  # the highest DCG
 
     def ndcg(self, weights: Floats) -> float:

@@ -91,7 +91,7 @@ class Candidates:
         records = read_some(corpus, documents, "document", "name the corpus that was searched")
 
         def asked(record: Record) -> Record:
-            query_text(record, query_field)  # what cannot be asked is told with its line
+            query_text(record, query_field)  # report an invalid query with its line
             return record
 
         questions = read_some(queries, run, "query", "name the queries of the run", asked)

@@ -20,7 +20,7 @@ from structkit.records.workers import Outcome, Pool, R, T, Workers
 from structkit.version import __version__
 
 RETRIES = 3
-STORE = 80 << 20  # bytes for blocks on their way; the least that Ray allows is 75 MiB
+STORE = 80 << 20  # bytes for blocks in transit; Ray's minimum is 75 MiB
 PATIENCE = 10.0  # seconds to start, where it is to end again: its processes may have ended before
 SECONDS = 5.0  # that a cluster has to answer: Ray itself would try for more than a minute
 
@@ -88,7 +88,7 @@ class _Cluster(Executor):
                 if address != "auto":
                     _ask(address)
             started = thread.submit(init, log_to_driver=False, logging_level="ERROR")
-            # of what it loses Ray tells on stdout, where our records may go
+            # Ray reports lost tasks on stdout, where our records may go
             own = ray._private.worker
             opened.callback(setattr, own, "_worker_logs_enabled", own._worker_logs_enabled)
             own._worker_logs_enabled = False

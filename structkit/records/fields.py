@@ -26,7 +26,7 @@ QUERY_OF: Mapping[str, str] = {
     "html": "query",
     "content": "query",
 }
-# fields from which `pair` makes a positive: not one that it made before
+# fields from which `pair` makes a positive, without its own output
 SOURCES = tuple(name for name in DOCUMENT if name != "positive")
 
 

@@ -25,7 +25,7 @@ from structkit.extras import require
 from structkit.progress import say
 
 VARIABLE = "STRUCTKIT_MAX_RECORD_BYTES"  # of the environment
-MAXIMUM = 64_000_000  # bytes of a line, unless it says otherwise
+MAXIMUM = 64_000_000  # bytes of a line, unless set otherwise
 LEVELS = 254  # levels that orjson writes
 
 BUFFER = 1 << 20  # stdio's default buffers cost 1.8x

@@ -30,7 +30,7 @@ from structkit.paths import descriptor_named
 from structkit.records.jsonl import Record
 from structkit.records.lines import BUFFER
 
-LONGEST = 255  # bytes of a name, where the system does not say
+LONGEST = 255  # bytes of a name, if the system gives no limit
 OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 NEW, OLD = "new", "old"  # the two folders where a folder is made
 

@@ -166,11 +166,11 @@ class Rejects:
 
     def keep(self, rejected: Rejected) -> None:
         """Count the record, and write it if there is a file for it."""
-        # what is in parentheses differs from line to line
+        # text in parentheses differs from line to line
         self.reasons[rejected.error.problem.partition(" (")[0]] += 1
         if self._output:
             self._output.write_records([rejected.record()])
-            self._output.flush()  # what cannot be written is known before the records are
+            self._output.flush()  # report a failed write before the summary of records
 
 
 def stage_of(command: Command, settings: Any) -> Stage:

@@ -54,7 +54,7 @@ class Pool(Generic[T, R]):
         try:
             for task in tasks:
                 yield pool.submit(self.work, task)
-        except UserError as error:  # comes out in its turn, after what was read before it
+        except UserError as error:  # raised in its turn, after the results before it
             failed: Future[R] = Future()
             failed.set_exception(error)
             yield failed
@@ -131,7 +131,7 @@ class Workers(Pool[Block, Outcome]):
     ) -> Iterator[bytes]:
         for done in results:
             records.count += done.count
-            yield done.output  # first: what comes before a bad record is written
+            yield done.output  # first write the records before a bad one
             for rejected in done.rejected:
                 reject(rejected)
 

@@ -166,7 +166,7 @@ class Judgements:
             name = f"{passage_id} at {rank}" if gained is None else names[best_first[gained]]
             ranked[name] = -rank
             if gained is None and self.passages[passage_id].doc_id in documents:
-                judged[name] = 0  # judged like its document, without a gain of its own
+                judged[name] = 0  # judged like its document, without its own gain
         return ranked
 
 

@@ -23,7 +23,7 @@ from structkit.records.lines import Block, Lines, maximum_bytes, too_long
 from structkit.records.output import Output, write_records
 
 Run = dict[str, dict[str, float]]  # query_id -> doc_id -> score
-Row = tuple[str, str, Any, Record]  # query, document, what is said of both, all that is said
+Row = tuple[str, str, Any, Record]  # query, document, value, and the whole record
 
 TREC = "query_id Q0 doc_id rank score tag"
 

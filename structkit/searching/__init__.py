@@ -9,4 +9,4 @@ SHARE, MEANING = 0.35, 0.2
 # the weight of other words with the same stem in `ask`, as one word: 0.3, 0.5, 0.65, 0.8 and
 # 1 gave nDCG@10 0.883, 0.886, 0.884, 0.883 and 0.877 on these questions
 RELATED = 0.6
-DEPTH = 100  # documents of each ranking to fuse, if fewer are wanted
+DEPTH = 100  # minimum documents of each ranking to fuse

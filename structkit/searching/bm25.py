@@ -25,7 +25,7 @@ from structkit.searching.options import WORD_LIST, WordOptions, is_saved
 from structkit.searching.postings import Counts, Postings, WordCounts
 from structkit.searching.words import words
 
-# a saved index; the arrays are those of `BM25`
+# a saved index, with the arrays of `BM25`
 META, IDS = "meta.json", "ids.txt"
 ARRAYS = ("starts", "documents", "scores")
 FILES = (IDS, WORD_LIST, *(f"{name}.npy" for name in ARRAYS))

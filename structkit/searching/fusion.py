@@ -114,7 +114,7 @@ def min_max(documents: Scores) -> Scores:
     {'a': 0.0, 'b': 1.0, 'c': 0.5}
     """
     low, high = min(documents.values()), max(documents.values())
-    if low == high:  # a document found alone must not count as one that was not found
+    if low == high:  # a document found alone must count more than one that was not found
         return dict.fromkeys(documents, 1.0)
     if math.isinf(high - low):  # halved where their difference is beyond floats
         return min_max({doc_id: score / 2 for doc_id, score in documents.items()})

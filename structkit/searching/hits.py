@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 BATCH = 256  # queries that are searched together
 RESULTS = 1 << 21  # results that are held at a time
-RESCORED = {"ivf": 10, "int8": 4, "binary": 20}  # so many times k rows, by their vectors
+RESCORED = {"ivf": 10, "int8": 4, "binary": 20}  # factor of k: rows rescored by their vectors
 Ranked = tuple[str, list[Hit]]  # a query, and its hits, best first
 QueryBatch = tuple[list[str], Vectors]  # some queries, and their embeddings
 
@@ -60,7 +60,7 @@ class Searcher(ABC):
     dimensions: int
     model: str | None
     cut: int | None = None  # to how many dimensions the corpus was cut, if it was
-    similarity = "dot"  # by which it ranks; for cosine, queries are scaled to length 1
+    similarity = "dot"  # ranks by it; for cosine, queries are scaled to length 1
 
     @abstractmethod
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:

@@ -91,7 +91,7 @@ class Index:
         self.pairwise = PAIRWISE[self.similarity]
         self.doc_ids, document = number_documents(corpus.doc_ids)
         self.place = places(self.doc_ids)
-        self.rows = np.argsort(document, kind="stable")  # (rows,), those of a document together
+        self.rows = np.argsort(document, kind="stable")  # (rows,), rows of a document together
         self.vectors = rows.take(self.rows)  # (rows, dimensions)
         counts = np.bincount(document, minlength=len(self.doc_ids))
         self.starts = np.concatenate(([0], np.cumsum(counts)))  # (documents + 1,)

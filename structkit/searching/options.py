@@ -24,7 +24,7 @@ from structkit.settings import file_setting, setting
 INDEX = "Index"
 POSTGRES = "PostgreSQL"
 WORDS = "Words: bm25 and hybrid"
-WORD_LIST = "words.txt"  # the file by which a saved index for BM25 is known
+WORD_LIST = "words.txt"  # the file that marks a saved index for BM25
 
 PARAMETERS = re.compile(r"(?:(?:^|,)\w+=[1-9]\d{0,8}(?:\.\d+)?)+")  # faiss takes any, and fails
 

@@ -26,9 +26,9 @@ ENDINGS = frozenset(
     "al als ment ments".split()
 )
 SHORTEST = 3  # characters of a stem
-# beyond Lucene's, what questions consist of and names do not
+# words of questions that names lack, beyond Lucene's
 QUESTION = frozenset("how does do what where which when why can from using via".split())
-# files named after their role in a folder, whose own name tells more
+# files named after their role in a folder, whose own name is more specific
 ROLES = frozenset("index init main lib mod package doc".split())
 SYMBOL = re.compile(r"[^\W\d]\w*(?:(?:::|\\|->|\.|#)[^\W\d]\w*)*")
 SEPARATOR = re.compile(r"::|\\|->|\.|#")
@@ -153,7 +153,7 @@ def same_stem(one: str, other: str) -> bool:
     >>> same_stem("retries", "retry"), same_stem("config", "configuration")
     (True, False)
     """
-    if one[:SHORTEST] != other[:SHORTEST]:  # as of most words
+    if one[:SHORTEST] != other[:SHORTEST]:  # the usual case
         return False
     shared = len(commonprefix((one, other)))
     rests = {one[shared:], other[shared:]} - {""}
@@ -276,7 +276,7 @@ def normalize_in_place(text: str) -> tuple[str, list[Span]]:
     >>> normalize_in_place("ﬁx")
     ('fix', [(0, 1), (0, 1), (1, 2)])
     """
-    if text.isascii():  # as most lines of code are
+    if text.isascii():  # as nearly all lines of code are
         return text, [(at, at + 1) for at in range(len(text))]
     plain, places = "", list[Span]()
     for match in JOINED.finditer(text):

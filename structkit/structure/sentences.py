@@ -11,7 +11,7 @@ from collections.abc import Iterator
 END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？]+[」』”’]*")
 WORD = re.compile(r"\S*$")
 OPENING = "\"'“‘«([{"
-# a line that begins a paragraph of its own
+# a line that begins a new paragraph
 ITEM = re.compile(r"[ \t]*(?:[-*+•·]|\d{1,3}[.)])[ \t]+\S")
 ABBREVIATIONS = frozenset(
     "adj adv al approx apr assn aug ave bros ca capt cf co col corp dec dept diff dr e.g ed eds "

@@ -28,7 +28,7 @@ def suite(settings: Compared) -> Iterator[Record]:
     """
     from structkit.scoring.suite import MAJORITY, Results, compare, read_results, summary
 
-    # what is compared with is one of the models
+    # the compared model is one of the models
     others = [path for path in settings.compare if path not in settings.runs]
     files = by_name([*settings.runs, *others])
     results = {name: read_results(path, settings.seed) for name, path in files.items()}

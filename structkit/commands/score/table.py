@@ -13,7 +13,7 @@ from typing import NamedTuple
 from structkit.records.jsonl import Record
 
 SMALLEST = 0.001  # a smaller p is shown as `<0.001`
-SPECIAL = re.compile(r"[\\`*|\[\]]")  # what Markdown gives a meaning, in names too
+SPECIAL = re.compile(r"[\\`*|\[\]]")  # characters with a meaning in Markdown, also in names
 
 
 class Column(NamedTuple):

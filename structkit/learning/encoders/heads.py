@@ -35,7 +35,7 @@ ACTIVATIONS = (
     *("LogSigmoid", "Tanhshrink", "Softshrink", "Hardshrink"),
 )
 HOMES = ("torch.nn", "torch.nn.modules.activation", "torch.nn.modules.linear")
-EMBEDDING = "sentence_embedding"  # what a module must read and write, where it says so
+EMBEDDING = "sentence_embedding"  # required input and output of a module, where it names them
 
 
 class Normalize(nn.Module):

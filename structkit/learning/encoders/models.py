@@ -60,13 +60,13 @@ from structkit.learning.training.method import ANY_LENGTH
 from structkit.progress import say
 from structkit.structure.sentinels import SENTINELS
 
-# what damaged folders have been seen to raise
+# errors that damaged folders have raised
 DAMAGE = (
     *(OSError, ValueError, LookupError, ArithmeticError, TypeError, AttributeError),
     *(RuntimeError, AssertionError, SafetensorError, StrictDataclassError),
 )
 
-# what is loaded of a folder: numbers and settings, no code of its own
+# files to load from a folder: numbers and settings, no code
 PLAIN = {"local_files_only": True, "trust_remote_code": False}
 SAFE = {**PLAIN, "use_safetensors": True}
 
@@ -102,7 +102,7 @@ def damage_explained(folder: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # tokenizers has no class of its own: it raises Exception itself
+        # tokenizers has no exception class: it raises Exception itself
         if not isinstance(error, DAMAGE) and type(error) is not Exception:
             raise
         raise explain(folder, error) from None
@@ -275,7 +275,7 @@ def _normalizer(words_alike: bool) -> normalizers.Normalizer:
         normalizers.Replace("_", " "),
         normalizers.Lowercase(),
     ]
-    # a word begins with a space, also after what is no word, and after digits
+    # a word begins with a space, also after other characters and digits
     between = normalizers.Replace(
         Regex(r"(?<=[^\w\s])(?=\w)|(?<=\d)(?=[^\W\d])|(?<=[^\W\d])(?=\d)"), " "
     )
@@ -330,7 +330,7 @@ def without_tokens(tokenizer: Tokenizer, names: Sequence[str]) -> Tokenizer:
 SIZES = {
     "tiny": (64, 128, 4, 2, 1),  # 0.6M parameters with 8,000 tokens: for tests and demos
     "mini": (256, 1024, 4, 3, 2),  # 6.5M
-    "wide": (768, 768, 12, 1, 1),  # 15.6M: learns most from few pairs and passes
+    "wide": (768, 768, 12, 1, 1),  # 15.6M: learns best from few pairs and passes
     "small": (512, 1024, 8, 6, 4),  # 21M
 }
 

@@ -26,9 +26,9 @@ from structkit.learning.training.method import LENGTH
 
 ADAPTER = "adapter_config.json"
 PARTS = re.compile("layer|block|group|depth|stage|expert")  # of a model, which repeat
-REPEATED = 1000  # times at most, or as often as there are weights
+REPEATED = 1000  # maximum repetitions, or as many as weights
 BITS = 2**31  # beyond it, no number of a configuration is a size
-# encoder-decoder models of which sentence-transformers uses the encoder alone
+# encoder-decoder models whose encoder alone sentence-transformers uses
 ENCODERS = (
     *("t5", "mt5", "umt5", "udop", "longt5", "switch_transformers", "prophetnet", "t5gemma"),
     *("blenderbot", "blenderbot-small", "m2m_100", "pegasus", "pegasus_x", "marian"),

@@ -255,7 +255,7 @@ def check_decoder(settings: EncoderSettings) -> None:
         raise UserError(f"{none} has no decoder", f"use {other}", status=2)
 
 
-# what each field of structkit.json must be that is needed to load an encoder
+# checks of each field of structkit.json that an encoder needs to load
 OF_ENCODERS: dict[str, Callable[[Any], bool]] = {
     "pooling": lambda value: isinstance(value, str) and value in POOLINGS,
     "normalize": lambda value: isinstance(value, bool),

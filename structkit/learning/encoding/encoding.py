@@ -65,9 +65,9 @@ class Encoding:
         _check_parts(encoder, settings)
         encoder.read_at_most(settings.as_, settings.length)
         known: Sequence[str] = self.metadata[f"{settings.as_}_fields"]
-        # of an element, the model reads what it was trained on
+        # of an element, the model reads the same form as in training
         elements = Elements(tagged=known[0] == "tagged") if settings.elements else None
-        # a tree's words, and the characters of a part, are those of the text alone
+        # a tree's words, and the characters of a part, belong to the text alone
         whole = settings.as_ == "document" and not self.part and "chunk" in encoder.parts
         paths = None if whole else False
         self.reader = TextReader(encoder, settings.field, known, settings.keep, elements, paths)

@@ -32,7 +32,7 @@ from structkit.records.jsonl import Record
 
 # what starts sooner is first: `auto` takes the first that is installed and has the precision
 RUNTIMES: tuple[Runtime, ...] = (Onnx(), OpenVino("fp32"), OpenVino("bf16"))
-# what a GPU looks like without torch
+# devices of a GPU, found without torch
 GPUS = ("nvidia[0-9]*", "kfd")
 
 
@@ -85,7 +85,7 @@ def open_engine(
     made = find_export(folder, changes, runtime) if runtime else None
     if runtime and made and (opened := _open(runtime, made, folder)):
         return opened
-    # torch takes seconds to import, which nobody waits for whose export is there
+    # torch takes seconds to import, which an export makes unnecessary
     from structkit.learning.encoding.torch_engine import TorchEngine, export
 
     engine, metadata = TorchEngine.open(

@@ -78,7 +78,7 @@ class Onnx:
 def session(graph: Path, *, optimized: Path | None = None) -> Any:
     """Open a graph, ready to run; with `optimized`, optimize it now and write it there."""
     runtime = onnxruntime()
-    runtime.set_default_logger_severity(4)  # it also raises what it logs
+    runtime.set_default_logger_severity(4)  # it also raises its errors
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads()
     # threads that wait by spinning take a processor from other work

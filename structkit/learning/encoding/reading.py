@@ -170,7 +170,7 @@ class TextReader:
 
 Window = list[ReadRecord]
 Embedded = tuple[list[EmbeddingRow], Vectors]  # (rows, dimensions)
-# what embeds windows, in their order
+# a function that embeds windows, in their order
 Spread: TypeAlias = "Callable[[Iterator[Window]], Iterator[tuple[Window, Embedded]]]"
 
 

@@ -61,7 +61,7 @@ class TorchEngine:
         if isinstance(model, Encoder) and self.native:
             model.model.to(torch.bfloat16)  # before the move: the GPU never holds all in float32
         self.model = model.to(there)
-        self.room = 1 << 62  # padded tokens that are known to fit into memory, at most
+        self.room = 1 << 62  # padded tokens known to fit into memory
         self.batch_tokens = CPU_BATCH_TOKENS if self.on_cpu else GPU_BATCH_TOKENS
         self.precision: str | None = None
         self.truncation = model.truncation
@@ -102,7 +102,7 @@ class TorchEngine:
             if not lacks_memory(error):
                 raise
         if self.model.device.type == "cuda":
-            torch.cuda.empty_cache()  # pieces of other sizes
+            torch.cuda.empty_cache()  # frees blocks of other sizes
         return None
 
     def _embed(self, inputs: Sequence[Any]) -> Vectors:
@@ -225,7 +225,7 @@ def _agreement(runtime: Runtime, place: Path, notes: Record) -> float:
     """
     try:
         return ExportedEncoder(runtime, place, notes).agreement()
-    except Exception as error:  # runtimes have no class of their own for what a processor lacks
+    except Exception as error:  # runtimes have no exception class for a processor's lack
         said = " ".join(str(error).split())[-200:]
         problem, remedy = f"it does not run here ({said})", f"use {flag('engine', 'torch')}"
         raise UserError(problem, remedy) from None

@@ -27,7 +27,7 @@ def best_spans(scores: NDArray[np.float32]) -> list[tuple[int, int]]:
     """
     last = len(scores) - 1
     best = np.zeros((last + 1, last + 1))
-    cut = np.zeros((last + 1, last + 1), np.int32)  # k, or 0 where word i stands alone
+    cut = np.zeros((last + 1, last + 1), np.int32)  # k, or 0 if word i is alone
     positive = np.triu(scores > 0, 2)
     positive[0, last] = False
     for start in range(last - 2, -1, -1):

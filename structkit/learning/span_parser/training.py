@@ -30,7 +30,7 @@ Inputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 GROUP = 16  # texts that are padded to one length
 # a word that occurs c times is hidden W / (W + c) of the time, to learn unknown words
 WORD_DROPOUT = 0.8
-# share of the spans that are not constituents that a step draws, to stand for all
+# share of the spans without constituents that a step draws, weighted to count for all
 NEGATIVE_SHARE = 0.25
 
 

@@ -49,7 +49,7 @@ class TreeBatch:
     ids: Tensor  # (leaves,) the ids at the leaves, in the order of the nodes
     leaves: Tensor  # (leaves,) their nodes
     inner: Tensor  # (inner,) all other nodes
-    levels: tuple[tuple[int, int], ...]  # (first, last) in `inner`: those of one depth
+    levels: tuple[tuple[int, int], ...]  # (first, last) in `inner` of one depth
     start: NDArray[np.int64]  # (nodes,) first leaf below, counted over the batch
     width: NDArray[np.int64]  # (nodes,) number of leaves below
     lengths: NDArray[np.int64]  # (sentences,) their leaves

@@ -139,5 +139,5 @@ def balanced(pieces: int) -> tuple[int, ...]:
     """
     if pieces == 1:
         return (0,)
-    half = pieces // 2  # it goes as deep as a logarithm of the pieces
+    half = pieces // 2  # recursion is logarithmic in the subwords
     return tuple(depth + 1 for depth in balanced(pieces - half) + balanced(half))

@@ -111,7 +111,7 @@ class WordSettings:
 class VocabularySettings(WordSettings, GradientSettings):
     """A table of embeddings for a vocabulary of words or subwords, trained by gradient steps."""
 
-    parts: ClassVar[str] = ""  # the attribute that says into how many parts an embedding is cut
+    parts: ClassVar[str] = ""  # attribute with the number of parts of an embedding
 
     vocabulary_size: int = setting(
         25_000, "maximum subwords, with {subwords}", low=400, high=1_000_000, group="model"

@@ -146,7 +146,7 @@ class BiLSTM(TextModel):
     parameters: 181,800 at E = 100, as published.
     """
 
-    dropout = 0.2  # on embeddings and on what is predicted from (StrAE, appendix A)
+    dropout = 0.2  # on embeddings and on the inputs of predictions (StrAE, appendix A)
 
     def __init__(self, words: int, settings: VocabularySettings) -> None:
         super().__init__(words, settings)

@@ -132,7 +132,7 @@ class VocabularyEncoder(TorchModel):
 class NodeModel(VocabularyModel):
     """A model whose nodes have an upward and a downward embedding."""
 
-    # of embeddings, and of what is composed and decomposed (StrAE, appendix A)
+    # dropout of embeddings, compositions and decompositions (StrAE, appendix A)
     dropouts: tuple[float, float] = (0.2, 0.1)
     head: nn.Linear | None  # scores words, unless their embeddings do
 
@@ -340,7 +340,7 @@ def start(embedding: nn.Parameter, path: str, words: Sequence[str]) -> None:
 
     Errors: `UserError` for vectors of another size.
     """
-    if os.path.isdir(path):  # unlike Path.is_dir, false for what is no name at all
+    if os.path.isdir(path):  # unlike Path.is_dir, false for an impossible name
         vectors, known = static_word_vectors(Path(path), words)
         known[0] = False  # the name of the unknown word is no word
     else:

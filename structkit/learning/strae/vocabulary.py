@@ -25,7 +25,7 @@ from structkit.learning.training.tokens import Truncation
 
 UNKNOWN = "<unk>"
 WORDS, PIECES = "vocabulary.json", "tokenizer.json"
-START = "▁"  # the first piece of a word begins with it
+START = "▁"  # start of the first subword of a word
 
 
 class Coverage(Truncation):
@@ -140,7 +140,7 @@ class Vocabulary:
             letters = word if len(word) == len(read) else read
             cut = self.bpe.encode(read)
             pairs = zip(cut.tokens, cut.offsets, strict=True)
-            # the mark of a word's start may be a separate piece without letters
+            # the mark of a word's start may be a separate subword without letters
             surfaces += [START if name == START else letters[a:b] for name, (a, b) in pairs] or [
                 word
             ]

@@ -71,7 +71,7 @@ def lacks_memory(error: BaseException) -> bool:
     >>> lacks_memory(RuntimeError("CUDA error: an illegal memory access was encountered"))
     False
     """
-    # on a CPU torch has no exception of its own for this
+    # torch has no exception class for this on a CPU
     of_cpu = isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
     return of_cpu or isinstance(error, MemoryError | torch.OutOfMemoryError)
 

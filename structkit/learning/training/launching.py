@@ -83,7 +83,7 @@ def _watched() -> Iterator[None]:
     main = threading.current_thread() is threading.main_thread()
     handlers = {number: signal.getsignal(number) for number in handled_signals() if main}
     others, silenced = multiprocessing.active_children(), logging.root.manager.disable
-    logging.disable(logging.CRITICAL)  # torch logs what is raised
+    logging.disable(logging.CRITICAL)  # torch logs errors that it raises
     try:
         yield
     finally:
@@ -132,7 +132,7 @@ def _process(call: Callable[[], Any], count: int, spelled: Surface) -> Any:
             result = join(call)
         for number in handled_signals():  # torch waits now, until the launcher has the result
             signal.signal(number, signal.SIG_DFL)
-        if not launcher.is_alive():  # its end was told while the model was written
+        if not launcher.is_alive():  # its end was reported while the model was written
             sys.exit(1)
         return result
     except KeyboardInterrupt:  # torch would take it for success

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from structkit.seeds import key
 
-VALIDATE_EVERY = 500  # steps between two measurements of the held-out loss, at most
+VALIDATE_EVERY = 500  # maximum steps between two measurements of the held-out loss
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ def alone_in(output: str) -> Iterator[None]:
         yield
         return
     made = [each for each in folder.parents if not os.path.lexists(each)]
-    with suppress(OSError):  # what cannot be made is reported where the run begins
+    with suppress(OSError):  # a folder that cannot be made is reported when the run begins
         folder.parent.mkdir(parents=True, exist_ok=True)
     another = f"name another folder with {flag('output')}"
     problem = f"another process is training into {output}"

@@ -48,7 +48,7 @@ class RunFolder:
             raise UserError(f"{flag('output', output)} names no new folder", "name one", status=2)
         self.partial = Path(beside(self.final, "", ".partial"))
         self.model = self.partial / "model"  # before `finish` moves it into place
-        self.room = self.partial / "room"  # as large as a checkpoint without what only steps need
+        self.room = self.partial / "room"  # as large as a checkpoint without the state of steps
         other = f"name another folder with {flag('output')}"
         try:
             refuse_name(self.final)
@@ -181,7 +181,7 @@ class RunFolder:
             remove(self.model)
             self.model.mkdir()
             yield self.model
-            self.room.unlink(missing_ok=True)  # what else belongs to the model is small
+            self.room.unlink(missing_ok=True)  # the rest of the model is small
         except Exception as error:
             if (refused := system_error(error)) is None:
                 raise

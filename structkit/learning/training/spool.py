@@ -106,7 +106,7 @@ class Spool:
         self._file: Any = tempfile.TemporaryFile("w+b", buffering=1 << 20, prefix=prefix)
         self._offsets = array("Q", [0])
         self.most_negatives = 0
-        self._same: Record | None = None  # what all records have in common, once there is one
+        self._same: Record | None = None  # values that all records share, once there is a record
         self.fewest_negatives: tuple[float, str] = (float("inf"), "")
         digest = hashlib.sha256()
         prepared = accepted(prepare, records, reject or raise_error)

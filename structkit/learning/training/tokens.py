@@ -131,7 +131,7 @@ class BertWords(dict[str, tuple[int, ...]]):
         """Return the tokens of a text."""
         if self.CONTROL.search(text) or any(each in text for each in self.added):
             return array("I", self.tokenizer.encode(text, add_special_tokens=False).ids)
-        ascii = text.isascii()  # whose lower case is that of all libraries
+        ascii = text.isascii()  # lower case is the same in all libraries
         text = text.lower() if ascii and self.lowercase else text
         words = (self.ASCII if ascii else self.ANY).findall(text)
         return array("I", chain.from_iterable(map(self.__getitem__, words)))

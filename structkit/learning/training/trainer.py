@@ -41,7 +41,7 @@ from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record
 from structkit.seeds import key
 
-# what a checkpoint has of a trainer as it is
+# attributes of a trainer that a checkpoint stores
 PROGRESS = ("step", "records", "parts")
 
 
@@ -196,7 +196,7 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = group["highest_lr"] * rate
         if step.number and step.number % self.plan.stage_steps == 0:
-            self.optimizer.state.clear()  # each stage is a training of its own (SEAL, section 4)
+            self.optimizer.state.clear()  # each stage is a separate training (SEAL, section 4)
         records = [self.spool[index] for index in step.indices]
         self.optimizer.zero_grad(set_to_none=True)
         parts = self.module.backward(self.module.batch(records, step))
@@ -226,7 +226,7 @@ class Trainer:
     def truncation(self) -> Truncation:
         """How many texts were cut, in all processes."""
         own = self.module.truncation
-        all_processes = copy(own)  # what a method counts besides is kept
+        all_processes = copy(own)  # a method's other counts are kept
         all_processes.texts = add_counts(own.texts)
         all_processes.truncated = add_counts(own.truncated)
         return all_processes

@@ -38,7 +38,7 @@ LEXICAL = Lexical(
     ),
 )
 
-# what gives a function much like its argument: a component, a callback, a handler
+# calls that return a function much like their argument: a component, a callback, a handler
 WRAPPER = re.compile(
     r"([\w$]+\.)?(memo|forwardRef|observer|with[A-Z][\w$]*|cache|memoize(One)?"
     r"|use([A-Z][\w$]*)?(Callback|Event)|once|debounce|throttle"
@@ -52,7 +52,7 @@ CLASSES = (
     *("assignment_expression right: (class !name)", 'export_statement "default" value: (class)'),
 )
 FIELDS = {"assignment_expression": "left", "pair": "key", "export_statement": "default"}
-# what a keyword may name
+# keywords that may be names
 MEMBERS = frozenset(
     "method_definition pair field_definition public_field_definition export_statement".split()
 )

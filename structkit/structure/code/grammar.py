@@ -114,7 +114,7 @@ class Grammar:
             self.kinds.setdefault(self.language.node_kind_for_id(number) or "", set()).add(number)
         names, nameless = (self._numbers(each) for each in (take, skip))
         self._with_types = self._actions(nameless, {}, names | self._numbers(type_names))
-        # what to skip under a kind of parent: kinds and names of fields
+        # kinds and names of fields to skip under a kind of parent
         self._under: dict[int, set[int | str]] = {}
         for rule in types:
             parent, sign, child = re.split("([>.]|$)", rule, maxsplit=1)
@@ -196,7 +196,7 @@ class Grammar:
         while True:
             node = cursor.node
             action = actions[node.kind_id]  # type: ignore[union-attr]
-            if action == ENTER:  # most often
+            if action == ENTER:  # the usual case
                 if into():
                     continue
             elif action == TAKE:

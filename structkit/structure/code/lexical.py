@@ -24,9 +24,9 @@ class Form:
 
     start: str
     end: str
-    escape: str = ESCAPE  # what does not end it
-    code: str = ""  # what begins code inside, up to the `}` that belongs to it
-    nest: str = ""  # what must be ended too
+    escape: str = ESCAPE  # text that does not end it
+    code: str = ""  # start of code inside, up to its closing `}`
+    nest: str = ""  # nested starts that must be ended too
     line: bool = False  # it ends with its line, whatever is open in it
     later: bool = False  # it begins with the next line: the start is a heredoc's
 

@@ -13,7 +13,7 @@ import tree_sitter
 
 from structkit.structure.code.grammar import Grammar, line_feeds
 
-# what a scope is called: the first word of its kind that is one of these
+# name of a scope: the first word of its kind that is one of these
 KINDS = "class interface struct trait enum impl module namespace record union type annotation macro"
 WORDS = {"mod": "module", **{word: word for word in KINDS.split()}}
 RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
@@ -22,7 +22,7 @@ KEY = re.compile(
     r"""(?P<owner>[^\[\]"'`]*)(?:(\[\s*)?(["'`])(?P<literal>.+)\3(?(2)\s*\])|(?P<computed>\[.+\]))$"""
 )
 CONVERSION = re.compile(r"\boperator\s+\w")  # to a type, whose name may be qualified
-FIELDS = re.compile(rb"\s*\w+\s*;")  # after a body in braces: it was that of a type
+FIELDS = re.compile(rb"\s*\w+\s*;")  # after a body in braces that belonged to a type
 DEEPEST = 16  # scopes to name: generated code may have thousands
 LONGEST = 200  # characters of a name
 # kinds of attributes, which lead to a definition and belong to it
@@ -123,7 +123,7 @@ class DocComments:
     every: bool = False
     xml: bool = False  # tags are markup
     skip: str = r"(?!)"  # comments that document nothing: directives, linters' comments
-    between: frozenset[str] = frozenset()  # kinds that may stand between, besides LEADS
+    between: frozenset[str] = frozenset()  # kinds that may come between, in addition to LEADS
     attribute: str = r"(?!)"  # an attribute that is documentation: its text is the last group
     hidden: str = ""  # parts of a comment that are no documentation
     overloads: frozenset[str] = frozenset()  # kinds of signatures that may have the comment
@@ -137,7 +137,7 @@ class DocComments:
             return self.inside(definition.node)
         (trivia, end), row = definition.leading, definition.whole.start_point.row
         leads = [number for number, each in enumerate(trivia, 1) if each.type in LEADS]
-        if leads and not self.every:  # a comment stands before the attributes
+        if leads and not self.every:  # a comment before the attributes
             trivia, row = trivia[leads[-1] :], definition.row
         comments = list(self._chosen(trivia, row))[::-1]
         while not comments and (overload := self._overload(end, definition.node)):
@@ -154,7 +154,7 @@ class DocComments:
         for other in _before(node):
             if not (_is_comment(other) or other.type in LEADS or other.type in self.between):
                 row = last_row(other)
-                # a comment is about what ends on its line
+                # a comment belongs to the code that ends on its line
                 while row < node.start_point.row and trivia and trivia[-1].start_point.row == row:
                     trivia.pop()
                 return trivia, other
@@ -233,16 +233,16 @@ class Outline:
     functions: tuple[str, ...]
     scopes: tuple[str, ...]
     comments: DocComments
-    # which of the functions are some, where a pattern cannot say it
+    # a filter of functions that a pattern cannot express
     is_function: Callable[[tree_sitter.Node], bool] | None = None
     # the field with the name, or the kind of the child, where it is not `name`
     names: Mapping[str, str] = field(default_factory=dict)
-    # what surrounds a definition and belongs to it: decorators, `export`
+    # nodes around a definition that belong to it: decorators, `export`
     around: frozenset[str] = frozenset()
     receiver: str = ""  # the field with the type of a method defined outside it
     other: tuple[str, Grammar] | None = None  # for texts in which a pattern occurs
-    prepare: Callable[[bytes], Prepared] | None = None  # blanks what the grammar stumbles over
-    keywords: frozenset[str] = frozenset()  # what no function is called, but for these kinds
+    prepare: Callable[[bytes], Prepared] | None = None  # blanks code that the grammar cannot read
+    keywords: frozenset[str] = frozenset()  # names that no function has, except these kinds
     members: frozenset[str] = frozenset()
 
     def parse(self, text: str, data: bytes) -> Program:
@@ -354,7 +354,7 @@ class Program:
     ) -> Definition:
         outline = self.outline
         whole = node
-        # what else is in its parent is punctuation
+        # the rest of its parent is punctuation
         while (
             (around := whole.parent)
             and around.type in outline.around

@@ -42,7 +42,7 @@ QUALIFIED = re.compile(rb"\s*+::")
 ANGLES = re.compile(rb"\s*+" + _nested(rb"<", rb">", rb"[^<>;{}]*+"))
 LAST = re.compile(rb"(?:\w+|::|.)\Z", re.DOTALL)
 INITIALIZED = re.compile(rb"\s*+(?:noexcept\b\s*+)?:(?!:)")
-# what stands between `class` and a name: `class MACRO A {`, `struct macro(1) A final : B {`
+# text between `class` and a name: `class MACRO A {`, `struct macro(1) A final : B {`
 HEADS = re.compile(
     rb"(?:class|struct|union|enum)\b((?:\s++(?!class\b|struct\b)\w++(?:\s*+\([^()]*+\))?+){1,3}?)"
     rb"(?=\s++(?!final\b)[\w:]++(?:\s*+<[^<>{};]*+>)?+(?:\s++final\b)?+\s*+(?:\{|:(?!:)))"
@@ -70,7 +70,7 @@ STATEMENTS = frozenset(
     b"delete sizeof using namespace template typename operator and or not public private protected "
     b"asm static_assert co_return co_await co_yield requires decltype in".split()
 )
-# no type stands before these
+# no type precedes these
 BEGINNINGS = (
     (SPECIFIERS | STATEMENTS | TYPES | CLASS_KEYS)
     - frozenset(b"const volatile operator and or not in sizeof requires".split())
@@ -362,7 +362,7 @@ class _Conditional:
 
     before: bytes  # the sign before it
     directives: list[re.Match[bytes]] = field(default_factory=list)
-    nets: list[tuple[int, int]] = field(default_factory=list)  # what each branch leaves open
+    nets: list[tuple[int, int]] = field(default_factory=list)  # depth that each branch leaves open
     whole: bool = True
     braces: int = 0  # open in this branch
     parentheses: int = 0

@@ -17,7 +17,7 @@ from structkit.structure.html.markup import SPACES
 from structkit.structure.html.tags import SEPARATORS
 
 BLOCKS = frozenset(f"<{slash}{name}>" for name in SEPARATORS for slash in ("", "/"))
-# the places of the two tags of an element with text of its own among the tokens
+# places, among the tokens, of the two tags of an element with its own text
 Element = tuple[int, int]
 
 
@@ -117,7 +117,7 @@ def _without_content(tokens: Sequence[str], drawn: Sequence[Element]) -> str:
     at = 0
     for start, end in sorted(drawn):
         if start < at:
-            continue  # inside one that is removed
+            continue  # inside a removed one
         parts += tokens[at:start]
         if tokens[start] in BLOCKS:
             parts.append(" ")

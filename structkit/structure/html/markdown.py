@@ -52,7 +52,7 @@ class FrontMatter:
 
 def _yaml_title(text: str) -> str | None:
     """Return the title in YAML; None if the text is no mapping."""
-    import yaml  # 15 ms, and most texts have no front matter
+    import yaml  # 15 ms, and front matter is rare
 
     depth, key, title = 0, None, ""
     try:

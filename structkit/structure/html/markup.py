@@ -50,7 +50,7 @@ _RARE = r"""<(?:h(?:([1-6])[\s>](?:[^<]++ | <(?!/?h[1-6]))*+</h(?!\1)
       (?!(?:[^<] | <(?:img | link | meta)\b[^>]*> | <(\w+)\b[^>]*>[^<]*</\3>)*+</noscript)
     | xmp\b
     | body[\s>](?<=[^\s>]<.....))"""
-# for small letters, and for any: the first are faster, and most pages have no capitals
+# for small letters, and for any: the first are faster, and capitals are rare
 GLUED, RARE = ((re.compile(each, re.X), re.compile(each, re.X | re.I)) for each in (_GLUED, _RARE))
 CAPITAL = re.compile("</[A-Z]")
 

@@ -21,7 +21,7 @@ from structkit.structure.html.markup import CUT, JOINT, escape, repair
 from structkit.structure.html.tags import ENDS, SEPARATORS, SILENT, STRUCTURE
 
 SPECIAL = ("pre", "title")
-ROWS = frozenset(("table", "tbody", "tfoot", "thead", "tr"))  # what holds no text
+ROWS = frozenset(("table", "tbody", "tfoot", "thead", "tr"))  # elements without text
 # this prefix keeps the parser from putting a paragraph around text, and from XHTML's rules
 HEAD = b"<html><body>"
 
@@ -50,8 +50,8 @@ class Kind:
     name: str = ""
     end: str = ""  # its end tag
     block: bool = False
-    closes: frozenset[str] = frozenset()  # what cannot hold it: its start tag ends such an element
-    ends: frozenset[str] = frozenset()  # what of these the parser leaves open
+    closes: frozenset[str] = frozenset()  # elements that cannot hold it: its start tag ends them
+    ends: frozenset[str] = frozenset()  # those that the parser leaves open
 
 
 # what a tag does: start or end a kept element, separate words, break a line, start or end an
@@ -213,7 +213,7 @@ class Builder:
         self.pending: list[Event] = []
         # elements whose start tag is written: which, where, and whether they have text of their own
         self.stack: list[list[Any]] = [[None, 0, False]]
-        self.space = ""  # what separates the next text from the last one
+        self.space = ""  # separator before the next text
         self.fresh = True  # whether a block's tag, already written, does
         self.pre = self.drawings = 0  # depth of <pre> and <svg>
         self.held = 0, 0  # how many tokens, and pending tags, were there after a text in a table

@@ -132,7 +132,7 @@ def tables(html: str) -> list[Table]:
     >>> table.heading, [(table.rows[number - 1].xpath, text) for number, text in table.texts()]
     ('Teas', [('/html/body/table/tr[2]', 'Name: Oolong; Cups: 2')])
     """
-    if not TABLE.search(html):  # most pages have none, and a walk takes as long as their sections
+    if not TABLE.search(html):  # usually there is none, and a walk takes as long as the sections
         return []
     walked = walk(html)
     reader = Reader()

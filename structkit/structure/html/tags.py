@@ -20,7 +20,7 @@ SEPARATORS = frozenset(
     ).split()
 )
 
-# what no browser that runs scripts shows as text
+# elements that no browser with scripts shows as text
 SILENT = frozenset(
     (
         "annotation annotation-xml audio canvas datalist defs desc iframe metadata noembed "
@@ -57,7 +57,7 @@ LISTS = "dd dl dt li ol ul"
 SECTIONS = "article aside footer header hgroup main nav section"
 GROUPS = "address blockquote details div figcaption figure p pre summary title"
 STRUCTURE = tuple(sorted(f"{HEADINGS} {TABLES} {LISTS} {SECTIONS} {GROUPS}".split()))
-# what a tokenizer may keep whole
+# tags that a tokenizer may keep whole
 TAG_TOKENS = tuple(tag for name in STRUCTURE for tag in (f"<{name}>", f"</{name}>"))
 
 PHRASES = (

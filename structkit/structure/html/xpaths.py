@@ -87,7 +87,7 @@ class _Block:
     def __init__(self, element: int, start: int, size: int) -> None:
         self.element, self.start, self.end, self.size = element, start, start, size
         self.parts: list[int | tuple[int, int]] = []
-        self.run, self.text = start, False  # where its present run begins; has it any text?
+        self.run, self.text = start, False  # start of the present run, and whether it has text
 
     def cut(self, at: int) -> None:
         """End the present run."""

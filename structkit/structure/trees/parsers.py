@@ -19,7 +19,7 @@ class Unparsed(NamedTuple):
     """Text to parse, with what a parser may need to know about it."""
 
     text: str
-    key: str = ""  # what its randomness is keyed by
+    key: str = ""  # key of its randomness
     language: object = None  # the `language` of its record
     sentence: str | None = None  # the plain text, if `text` is its tree
 

@@ -155,7 +155,7 @@ def from_depths(words: Sequence[str], depths: Sequence[int]) -> Tree:
     [[0, 3], [0, 2], [2, 3], [0, 1], [1, 2]]
     """
     spans: list[tuple[int, int]] = []
-    stack: list[tuple[int, int]] = []  # first word and depth of what has no parent yet
+    stack: list[tuple[int, int]] = []  # first word and depth of nodes without a parent yet
     for place, depth in enumerate(depths):
         stack.append((place, depth))
         while len(stack) > 1 and stack[-1][1] == stack[-2][1]:
