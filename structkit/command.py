@@ -156,9 +156,7 @@ class Choice(Group):
         return Command(work, settings, main, also=also, name=name, about=self.help, **said)
 
     def chosen(self, given: Any) -> tuple[Command, Any]:
-        """Return the command that settings choose, and its own settings. Errors: settings of other
-        commands.
-        """
+        """Return the chosen command and its own settings. Errors: settings of others."""
         from structkit.settings import settings_of  # `import structkit` does without
 
         name = getattr(given, self.by) or ""

@@ -193,8 +193,7 @@ def unknown(kind: str, name: str, known: Iterable[str], *, status: int = 2) -> U
 def missing(
     field: str, record: Iterable[str], remedy: str = "", *, what: str = "", named: bool = False
 ) -> UserError:
-    """Return the error for a field that a record lacks; it lists the record's fields, or a better
-    remedy.
+    """Return the error for a missing field; it lists the record's fields, or a remedy.
 
     If the user `named` the field, or there is no better remedy, it suggests a similar field of the
     record.

@@ -122,9 +122,7 @@ def without_script() -> Iterator[None]:
 
 
 def in_child(work: Callable[[], T], seconds: float) -> T | None:
-    """Return the result of `work`; None if its process is killed, or takes more `seconds` of CPU
-    time.
-    """
+    """Return the result of `work`; None if it is killed, or takes more CPU `seconds`."""
     child: Child[None, T] = Child(lambda _: work())
     with closing(child):
         return child.result(None, seconds)
@@ -148,9 +146,7 @@ class Child(Generic[Task, T]):
         return self._pipes is not None
 
     def result(self, task: Task, seconds: float = 0) -> T | None:
-        """Return the result of a task; None if its process is killed, or takes more CPU time (0:
-        any).
-        """
+        """Return the result of a task; None if it is killed, or takes more CPU time."""
         tasks, results = self._pipes or self.start()
         try:
             pickle.dump((task, seconds), tasks)
@@ -164,9 +160,7 @@ class Child(Generic[Task, T]):
         return result if done else self.work(task)
 
     def start(self) -> tuple[IO[bytes], IO[bytes]]:
-        """Start the process and return its pipes; with other threads running, a fork could wait for
-        their locks.
-        """
+        """Start the process and return its pipes; with threads, a fork may wait for locks."""
         from multiprocessing.util import Finalize  # takes time that few programs need to pay
 
         ends = [os.pipe() for _ in range(2)]

@@ -58,9 +58,7 @@ def value_of(comment: str, name: str) -> str:
 
 
 def _other_comments(comments: list[str]) -> list[str]:
-    """Return the comments after the first ones, which hold id and text, or all if those come
-    later.
-    """
+    """Return the comments after leading id and text, or all if those come later."""
     rest = list(comments)
     for name in NAMED:
         if rest and value_of(rest[0], name):

@@ -18,9 +18,7 @@ class Format(plugin.Format):
 
 
 def read_example(row: Fields) -> Record:
-    """Return an example; with several positives, `positive` is the first and `positives` are
-    all.
-    """
+    """Return an example; of several `positives`, the first is `positive`."""
     query, positives, negatives = row.pop_field("query"), row.pop_texts("pos"), row.pop_texts("neg")
     if not positives:
         raise UserError('field "pos" is missing or empty', "give at least one positive")

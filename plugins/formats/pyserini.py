@@ -24,9 +24,7 @@ def read_document(row: Fields) -> Record:
 
 
 def write_document(record: Fields) -> Row:
-    """Return a row; a title becomes the first line of the contents, as in Pyserini's own
-    corpora.
-    """
+    """Return a row; a title is the first line of the contents, as in Pyserini's corpora."""
     identifier, title = record.pop_id("id"), record.pop_field("title", default="")
     text = record.pop_field(*DOCUMENT)
     return {"id": identifier, "contents": f"{title}\n{text}" if title else text}

@@ -25,8 +25,7 @@ class Format(plugin.Format):
 
 
 def read_example(row: Fields) -> Record:
-    """Return an example; with several positives, `positive` is the first and `positives` are
-    all.
+    """Return an example; of several `positives`, the first is `positive`.
 
     A passage's text has its title before it, as Tevatron trains on it; titles are kept as well.
     Rows of version 2 only name documents: `positive_ids`, `negative_ids` and no texts.

@@ -251,9 +251,7 @@ class Banyan(NodeModel):
         self.head = nn.Linear(size, words)
 
     def composition(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the factors of left and right child and the bias, for whole embeddings, (E,)
-        each.
-        """
+        """Return the factors of left and right child and the bias, (E,) each."""
         left, right = self.compose.sigmoid().repeat(1, self.channels)
         return left, right, self.compose_bias.repeat(self.channels)
 
@@ -265,8 +263,7 @@ class Banyan(NodeModel):
     def entangle(
         self, sentences: Sequence[Sentence], *, separate: bool = False
     ) -> tuple[TreeBatch, Entangled, Tensor, Tensor]:
-        """Return the trees of sentences, their distinct nodes, and these up and down, (U, E)
-        each.
+        """Return trees, their distinct nodes, and these up and down, (U, E) each.
 
         Each node has one dropout mask. With `separate`, sentences share no nodes.
         """
@@ -313,9 +310,7 @@ class Banyan(NodeModel):
 
 
 def _rows(keys: Tensor, noise: Tensor) -> Tensor:
-    """Return the row of noise (rows, E) of each node, by its key, which merging knows
-    beforehand.
-    """
+    """Return the row of noise (rows, E) of each node by its key, known before merging."""
     return keys.remainder(len(noise))
 
 

@@ -97,8 +97,7 @@ class CrossEncoderTraining(TrainingModule):
         return Groups(inputs, list(map(len, groups)), len(records), round(total(len(pairs))))
 
     def group(self, record: Record, records: Sequence[Record], step: Step) -> list[Pair]:
-        """Return a query with its positive, then with the negatives that are drawn in this
-        epoch.
+        """Return a query with its positive, then this epoch's negatives.
 
         If it has no negatives, they are positives of other queries of the batch.
         """
@@ -124,9 +123,7 @@ class CrossEncoderTraining(TrainingModule):
         return {"loss": total(loss)}
 
     def objective(self, logits: Tensor, sizes: Sequence[int], batch: Groups) -> Tensor:
-        """Return the contribution of some queries to the loss of a batch; `logits` are their
-        pairs'.
-        """
+        """Return the loss of some queries of a batch; `logits` are their pairs'."""
         first = torch.tensor([0, *sizes[:-1]], device=logits.device).cumsum(0)  # (queries,)
         if self.binary:
             labels = torch.zeros_like(logits).index_fill(0, first, 1.0)

@@ -62,9 +62,7 @@ class WordVectors(TorchModel):
         return self.table.device
 
     def rows(self, word: str) -> list[int]:
-        """Return the rows whose mean is the word's vector: its own, if it has one, and its
-        n-grams'.
-        """
+        """Return the rows whose mean is the word's vector: its own and its n-grams'."""
         rows = self._rows.get(word)
         if rows is None:
             known = self._bucket

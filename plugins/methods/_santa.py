@@ -97,9 +97,7 @@ class EntityHead(nn.Module):
 
     @abstractmethod
     def loss(self, encoder: Encoder, hidden_states: Tensor, labels: Tensor) -> Tensor:
-        """Return the sum of the cross-entropies of labels (tokens,) at hidden states (tokens,
-        dim).
-        """
+        """Return the summed cross-entropy of labels (tokens,) at states (tokens, dim)."""
 
 
 class DecoderHead(EntityHead):
@@ -215,8 +213,7 @@ class PredictionHead(nn.Module):
         nn.init.zeros_(self.dense.bias)
 
     def loss(self, hidden_states: Tensor, table: Tensor, labels: Tensor) -> Tensor:
-        """Return the sum of the cross-entropies of hidden states (tokens, dim) for labels
-        (tokens,).
+        """Return the summed cross-entropy of states (tokens, dim) for labels (tokens,).
 
         The scores of the vocabulary, (tokens, vocabulary), exist some rows at a time.
         """

@@ -72,9 +72,7 @@ class Distilled(TrainingModule):
 
 
 def distill(settings: TableSettings, spool: Spool) -> Table:
-    """Return the embedding of each token, as a text by itself, by an encoder; of a table, its
-    own.
-    """
+    """Return an encoder's embedding of each token as a text; of a table, its own."""
     encoder, _ = open_model(str(settings.model), offline=True, normalize=False)
     if isinstance(encoder, StaticEncoder):
         return smaller(settings, spool, encoder.table)
@@ -125,9 +123,7 @@ def smaller(settings: TableSettings, spool: Spool, table: Table) -> Table:
 
 
 def with_tokens(tokenizer: Tokenizer, used: set[int]) -> tuple[list[int], Tokenizer]:
-    """Return the numbers of these tokens, single characters and the unknown token, and their
-    tokenizer.
-    """
+    """Return the numbers and the tokenizer of these tokens, characters and the unknown one."""
     content = json.loads(tokenizer.to_str())
     model = content["model"]
     if model["type"] not in ("WordPiece", "WordLevel"):
@@ -180,8 +176,7 @@ def from_scratch(settings: TableSettings, spool: Spool) -> Table:
 
 
 def components(vectors: Vectors, dimensions: int) -> Vectors:
-    """Return the vectors (tokens, dim) along their first principal components, (tokens,
-    dimensions).
+    """Return vectors (tokens, dim) along their principal components, (tokens, dimensions).
 
     >>> line = np.array([[0, 0], [1, 1], [3, 3]], np.float32)
     >>> np.abs(np.diff(components(line, 1)[:, 0]) / 2**0.5).round(6).tolist()
@@ -231,9 +226,7 @@ def common_words(tokenizer: Tokenizer, texts: Iterable[str]) -> list[str]:
 
 
 def split(tokenizer: Tokenizer, text: str) -> list[str]:
-    """Return the words of a text before they are split into tokens, as normalized by the
-    tokenizer.
-    """
+    """Return the words of a text before splitting into tokens, normalized."""
     if tokenizer.normalizer is not None:
         text = tokenizer.normalizer.normalize_str(text)
     if tokenizer.pre_tokenizer is None:

@@ -42,9 +42,7 @@ class Method(EncoderSettings):
         check_decoder(self)
 
     def prepare(self, record: Record) -> Record:
-        """Return a record's query, its document as `positive`, and its negatives of the same
-        kind.
-        """
+        """Return a record's query, its document as `positive`, and its negatives."""
         field = self.document_field
         negatives = f"negatives_{field}" if field in VARIANTS else "negatives"
         if negatives not in record and "negatives" in record:

@@ -92,8 +92,7 @@ class Method(WordSettings, PassSettings):
 
 
 def learn(arguments: dict[str, Any]) -> LearnedRows:
-    """Return the rows that the library learns; `arguments` are its own settings (`input`, `lr`
-    …).
+    """Return the rows that the library learns by `arguments`, its own settings.
 
     Errors: `UserError` with the library's message, for example that no word is frequent enough.
     """

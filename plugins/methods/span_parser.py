@@ -38,8 +38,7 @@ class Method(GradientSettings):
     max_grad_norm: float = setting(5.0)
 
     def prepare(self, record: Record) -> Record:
-        """Return the words of a record's tree, and its spans of two words or more except the
-        whole.
+        """Return the words of a record's tree, and its spans of two words or more.
 
         Sentences side by side under one ROOT stay one text, and each is a span.
         """

@@ -43,9 +43,7 @@ class Parser(plugin.Parser):
 
 
 def grammar(language: object) -> Grammar:
-    """Return the grammar of a language. Errors: no language, an unknown one, or one without a
-    grammar.
-    """
+    """Return the grammar of a language. Errors: none named, unknown, or without one."""
     if not isinstance(language, str):
         raise UserError('field "language" is missing', f"name it with {flag('language')}")
     known = language_named(language, status=1)
@@ -55,8 +53,7 @@ def grammar(language: object) -> Grammar:
 
 
 def code_tree(grammar: Grammar, text: str) -> Tree:
-    """Return the tree of a text; parts that do not parse are under `ERROR`. Errors: no words, too
-    slow.
+    """Return the tree of a text, with faults under `ERROR`. Errors: no words, too slow.
 
     Words are the grammar's tokens, with strings and comments split at white space: joined, they are
     the text without its white space (and with plain brackets instead of the Treebank's escapes).

@@ -16,8 +16,7 @@ FOLDERS = 0.5  # the weight of a word in a folder's name
 
 
 class Ranker(plugin.Ranker):
-    """Overlap of the path with the query: the share of the query in the path, and of the file's
-    name in the query.
+    """Overlap of words: of the query with the path, and of the file's name with the query.
 
     The score is the geometric mean of both. A word of the query counts more if fewer of the hits'
     files have it: a word in the names of all files carries no information.

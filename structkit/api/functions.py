@@ -117,9 +117,7 @@ class ParameterFiles:
             raise
 
     def files(self, given: Mapping[str, Names | Rows] | Names | Rows, parameter: str) -> list[str]:
-        """Return the given names, or the name of a new file with the given records; for a dict, one
-        each.
-        """
+        """Return the given names, or the name of a new file with the given records."""
         if isinstance(given, Mapping):
             named = ((str(name), each) for name, each in given.items())
             return [Named(self.files(each, name)[0], name) for name, each in named]

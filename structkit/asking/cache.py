@@ -43,9 +43,7 @@ BELOW = f"FROM {FILES} WHERE substr(name, 1, length(?1)) = ?1"  # whose path beg
 
 
 def cache_file(folder: Path, target: str, settings: Mapping[str, Any]) -> Path:
-    """Return the cache of a target that is read with these settings, by this version and
-    plugins.
-    """
+    """Return the cache of a target for these settings, this version and plugins."""
     found = [each for each in plugins() if each.kind == "language"]
     languages = [(each.pack, each.name, each.path.stat().st_mtime_ns) for each in found]
     key = [FORMAT, __version__, languages, os.fsdecode(target), settings]
@@ -100,8 +98,7 @@ def files_of_cache(place: Path) -> list[Path]:
 
 
 def with_cache(place: Path | None, target: str, work: Callable[[Store], T]) -> T:
-    """Return the result of `work` with a target's cache in a file, or with an empty one in
-    memory.
+    """Return the result of `work` with a target's cache, in a file or in memory.
 
     If the system allows no file, or it is damaged, nothing is kept, which is reported.
     """

@@ -24,9 +24,7 @@ def without_copies(found: Iterable[tuple[Hit, Record]]) -> Iterator[tuple[Hit, R
 
 
 def runs_of(record: Record) -> frozenset[tuple[str, ...]]:
-    """Return what is compared of a text: the runs of words of prose, the whole code without
-    blanks.
-    """
+    """Return what is compared: runs of words of prose, code without blanks."""
     field, text = text_of(record)
     if field not in PROSE:
         return frozenset([tuple(text.split())])

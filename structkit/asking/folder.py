@@ -393,8 +393,7 @@ def _indexed(file: File) -> IndexedFile:
 
 
 def estimate(taken: float, done: int, size: int) -> str:
-    """Return a message about the duration of a first read, of which `done` bytes are done; empty if
-    short.
+    """Return a message about the time of a first read; empty if it is short.
 
     >>> estimate(2.0, 1000, 10_000), estimate(2.0, 1000, 5000)
     ('reading 10,000 bytes the first time takes about 20 s', '')

@@ -165,8 +165,7 @@ class Meaning:
         return vectors.take(here), Chance.read(chance).within(here)
 
     def scores(self, question: str) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return the inner product of each passage with a question, and whether it is beyond
-        chance.
+        """Return each passage's inner product with a question, and whether it beats chance.
 
         Both (passages,).
         """

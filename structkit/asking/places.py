@@ -136,9 +136,7 @@ def _scores(parts: Parts, words: Floats, named: Floats) -> Floats:
 
 
 def _closeness(parts: Parts, vectors: Floats) -> Floats:
-    """Return the embedding of each part with those that follow it, (parts, dimensions), by
-    length.
-    """
+    """Return unit embeddings of each part with the following ones, (parts, dimensions)."""
     weighted = vectors * np.array([len(text.strip()) for text in parts.texts])[:, None]
     total = weighted.copy()
     for step in range(1, parts.window):

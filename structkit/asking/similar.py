@@ -48,9 +48,7 @@ class Place(NamedTuple):
         return cls(file, int(line))
 
     def passage(self, folder: Folder, target: Target) -> tuple[int, Record]:
-        """Return the number of the passage with this line, and its record; of several, the
-        shortest.
-        """
+        """Return the number and the record of the shortest passage with this line."""
         path, first = target.within(os.path.realpath(self.file)), 0
         for file in folder.files:
             if file.path == path:
@@ -79,8 +77,7 @@ def similar(
     globs: Sequence[str] = (),
     meaning: Meaning | None = None,
 ) -> tuple[str, list[tuple[Hit, Record]]]:
-    """Return the words by which a passage is searched, and the k passages most similar to it, best
-    first.
+    """Return the words of the search, and the k most similar passages, best first.
 
     `example` is its number and its record; it is not among them. The words are those with the
     highest weight in its own BM25. `globs` choose the files of the others.

@@ -28,8 +28,7 @@ class Definition:
 
 
 def definitions(tags: Sequence[Tag], length: int) -> list[Definition]:
-    """Return the definitions of a document of `length` characters, in order; a heading ends
-    them.
+    """Return the definitions of a document in order; a heading ends them.
 
     >>> from structkit.structure.html.markup import tags
     >>> page = "<dl><dt>-v<dt>--verbose<dd>Say more.<dt>-q<dd>Say less.</dl>"

@@ -95,9 +95,7 @@ def _trimmed(line: bytes) -> bytes:
 
 
 def _tokens(text: bytes) -> list[bytes]:
-    """Return the tokens of a pattern; none if a bracket, or a backslash at its end, is left
-    open.
-    """
+    """Return the tokens of a pattern; none if a bracket or a backslash is left open."""
     tokens, at = list[bytes](), 0
     special = SPECIAL.search(text)
     while at < len(text):
@@ -264,9 +262,7 @@ class Patterns:
 
     @classmethod
     def read(cls, root: str, below: str) -> Patterns:
-        """Read the patterns of a file. Errors: `OSError`, or `UserError` if it is not a regular
-        one.
-        """
+        """Read the patterns of a file. Errors: `OSError`; `UserError` if irregular."""
         with open_found(root, below) as handle:
             data = handle.read(MAXIMUM + 1)
         if len(data) > MAXIMUM:
@@ -285,8 +281,7 @@ class Ignoring:
 
     @classmethod
     def above(cls, folder: str, note: Note = lambda place: None) -> tuple[Ignoring, Faults]:
-        """Return the rules that apply to a folder from outside it, up to the root of its
-        repository.
+        """Return the rules of a folder from outside it, up to its repository's root.
 
         `note` gets each place that decides this before it is looked at.
         """
@@ -309,8 +304,7 @@ class Ignoring:
     def within(
         self, root: str, below: str, names: Collection[str], note: Note = lambda place: None
     ) -> tuple[Ignoring, Faults]:
-        """Return these rules and those of the files in a folder, and the files that are not read,
-        with reasons.
+        """Return these rules with those of a folder's files, and the unread files.
 
         `below` is its path from `root`, with a slash at the end. At the root of a repository only
         its own rules apply.

@@ -157,8 +157,7 @@ def kind_of(path: str, text: str, media: str = "", given: str = "") -> Kind:
 
 
 def file_name(path: str) -> str:
-    """Return the name of a file; for an address without its query, and without a repeated one's
-    number.
+    """Return the name of a file; an address loses its query and a repeated one's number.
 
     >>> file_name("a/b.py"), file_name("https://example.org/x.js?v=3~2"), file_name("http://a.go")
     ('b.py', 'x.js', '')

@@ -101,9 +101,7 @@ class Notebook:
 
 
 def _decoder() -> Callable[[str], Any]:
-    """Return a JSON decoder that records where each string begins; it is Python, as the C code
-    cannot.
-    """
+    """Return a JSON decoder, in Python, that records where each string begins."""
     decoder: Any = json.JSONDecoder(strict=False)
     scan = json.decoder.scanstring  # type: ignore[attr-defined]
 

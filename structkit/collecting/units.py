@@ -181,9 +181,7 @@ def _rows(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
 
 
 def _passages(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
-    """Yield the sections of a page, and the rows of its tables: each short enough to be an
-    answer.
-    """
+    """Yield the sections of a page, and the rows of its tables, as answers."""
     page = Page(text, xpaths=units.xpaths)
     yield from page.sections()
     yield from page.rows()

@@ -146,8 +146,7 @@ class Walk:
     places: dict[str, os.stat_result | None] | None = None
 
     def sources(self, paths: Sequence[str]) -> Iterator[Found]:
-        """Yield every file under the paths, sorted by path, each once; `-` reads paths from
-        stdin.
+        """Yield every file under the paths, sorted, each once; `-` reads paths from stdin.
 
         Files that a folder skips are read if they are named. Globs match the paths below the named
         one, as in `ask`.
@@ -399,9 +398,7 @@ def _pages(handle: IO[bytes] | gzip.GzipFile, maximum: int) -> Iterator[Found]:
 
 
 def _content(record: Any) -> Any:
-    """Return the content of a record, decoded: `x-gzip` and `gzip, identity` are gzip (RFC 9110,
-    8.4).
-    """
+    """Return the decoded content of a record, also of `gzip, identity` (RFC 9110, 8.4)."""
     reader = require("warcio.bufferedreaders", "warc").BufferedReader
     headers = record.http_headers
     coded = (headers and headers.get_header("Content-Encoding") or "").lower().split(",")

@@ -209,9 +209,7 @@ class Conversion:
 
 
 def row_of(target: Part, records: list[Record], losses: Losses, number: int) -> Row:
-    """Return the row of a record, or of a group of records, and count the fields that it cannot
-    hold.
-    """
+    """Return the row of one or several records, and count fields that it cannot hold."""
     assert target.write
     left = [Fields(record) for record in records]
     for record in () if target.as_is else left:

@@ -324,8 +324,7 @@ def draw_tree(axes: Any, title: str, tree: Tree, x: Floats, y: Floats) -> None:
 
 
 def places(tree: Tree) -> tuple[Floats, Floats]:
-    """Return x and y of all nodes, (nodes,) each: words at height 0, a node above its highest
-    child.
+    """Return x and y of all nodes, (nodes,): words at 0, a node above its highest child.
 
     >>> from structkit.structure.trees.brackets import read as read_tree
     >>> [each.tolist() for each in places(read_tree("(S (X a) (Y (X b) (X c)))"))]

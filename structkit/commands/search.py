@@ -166,9 +166,7 @@ def _rankings(
 
 
 def holds_texts(corpus: Sequence[str]) -> bool:
-    """Return whether files hold records without embeddings, without opening what can be read only
-    once.
-    """
+    """Return whether files hold records without embeddings; pipes are not opened."""
     file = corpus[0]
     if file.endswith((".npy", ".parquet")) or not os.path.isfile(file) or is_pipe(file):
         return False
@@ -178,9 +176,7 @@ def holds_texts(corpus: Sequence[str]) -> bool:
 
 @contextmanager
 def _with_embeddings(settings: Settings) -> Iterator[Settings]:
-    """Encode the texts of a corpus with the model of the queries, and yield settings with these
-    embeddings.
-    """
+    """Encode a corpus with the queries' model, and yield settings with its embeddings."""
     from structkit.embeddings.writing import VectorFiles
     from structkit.learning.encoding.encoding import Encoding
 

@@ -247,9 +247,7 @@ class Partners:
     def read(
         cls, path: str, on: str | None, *, whole: bool = True, expected: bool = True
     ) -> Partners:
-        """Read the records of a file (without `whole`, only their ids); `on`: a field or
-        OURS=THEIRS.
-        """
+        """Read a file's records (or only ids); `on`: a field or OURS=THEIRS."""
         ours, _, theirs = (on or "id").partition("=")
         of_values: dict[str, Record] = {}
         records = Records(Lines([path]), numbered=False)

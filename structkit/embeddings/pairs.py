@@ -42,9 +42,7 @@ class EmbeddingPairs:
         return EmbeddingPairs(self.left[[*rows]], self.right[[*rows]], kept, self.file)
 
     def scores(self) -> NDArray[np.float64]:
-        """Return the gold scores (pairs,). Errors: a score that is missing or not a finite
-        number.
-        """
+        """Return the gold scores (pairs,). Errors: a missing or non-finite one."""
         # a silent conversion would hide a mistake: strings are ranked as text elsewhere
         return np.array([self._gold(record, "score", (int, float)) for record in self.records])
 

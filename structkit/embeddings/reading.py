@@ -89,8 +89,7 @@ class Embeddings:
 
 
 def read_embeddings(files: Sequence[str], *, fields: bool = False, scan: bool = True) -> Embeddings:
-    """Read the embeddings of JSONL files together, or of matrices (`NAME.npy`, `NAME.parquet`)
-    together.
+    """Read the embeddings of JSONL files, or of matrices (`NAME.npy`, `NAME.parquet`).
 
     A record is `{id, embedding}`, with `doc_id` if it is a chunk of a document. Beside `NAME.npy`
     (rows, dimensions) are `NAME.ids.txt`, one id per line, for chunks `NAME.doc_ids.txt`, and for
@@ -287,8 +286,7 @@ def map_array(path: str) -> Any:
 
 
 def read_parquet(path: str, *, fields: bool = False) -> Embeddings:
-    """Read the embeddings of `NAME.parquet`: a list of numbers in each row, all of the same
-    length.
+    """Read the embeddings of `NAME.parquet`, lists of numbers of the same length.
 
     They are in the column `embedding`, or Pyserini's `vector`; other columns are `id`, for chunks
     `doc_id`, and kept fields.
@@ -418,8 +416,7 @@ def fingerprint(handle: BufferedReader | BufferedRandom, ending: str) -> str:
 
 
 def check_together(path: str, meta: Record, endings: Iterable[str]) -> None:
-    """Raise if a file beside `path` (NAME.npy) is not the one that the metadata was written
-    with.
+    """Raise if a file beside `path` (NAME.npy) does not belong to its metadata.
 
     Metadata of other programs has no fingerprints.
     """

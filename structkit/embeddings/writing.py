@@ -1,5 +1,4 @@
-"""Embeddings on disk, written as they come: NAME.npy with ids and metadata beside it, or
-Parquet.
+"""Embeddings on disk, written as they come: NAME.npy with ids and metadata, or Parquet.
 
 Beside NAME.npy are NAME.ids.txt, NAME.meta.json, for chunks NAME.doc_ids.txt, for kept fields
 NAME.fields.jsonl, NAME.hashes.txt with the hash of each row's source, and for 8-bit rows

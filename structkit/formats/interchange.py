@@ -202,9 +202,7 @@ class Format(registry.Contract):
 
     @abstractmethod
     def parts(self, split: str) -> Parts:
-        """Return its parts by name, the main one first: the content of their rows, and their files
-        of a split.
-        """
+        """Return its parts by name, the main one first, with their files of a split."""
 
 
 def read_records(part: Part, row: Row) -> Iterator[Record]:
@@ -283,8 +281,7 @@ class FormatParts:
         return files_of
 
     def open(self, files: Sequence[str], known: Sequence[str]) -> tuple[str, RowReader]:
-        """Return the part that files hold, and its rows, unread; the first record of ours
-        decides.
+        """Return the part that files hold, and its unread rows.
 
         Errors: `UserError` if, in another format, the name matches none of the parts in `known`.
         """

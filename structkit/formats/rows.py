@@ -36,9 +36,7 @@ class JsonRows(Records):
         return record
 
     def first(self) -> Row:
-        """Return the first good row of the first block, which iterating yields again; empty without
-        one.
-        """
+        """Return the first good row of the first block, without consuming it; or empty."""
         block = next(self._blocks, None)
         if block is None:
             return {}

@@ -101,9 +101,7 @@ def _download(name: str) -> Path:
 
 
 def pickled(model: str, file: str) -> UserError:
-    """Return the error for a model whose weights are in a file that could run any code when
-    opened.
-    """
+    """Return the error for a model with a pickle, which could run any code when opened."""
     return UserError(
         f"the model {model} holds its weights as a pickle ({file}), which may run code",
         "write them as model.safetensors (save_pretrained of transformers does)",
@@ -192,9 +190,7 @@ def read_weights(folder: Path) -> dict[str, NDArray[Any]]:
 
 
 def spoiled(folder: Path, record_id: str = "") -> UserError:
-    """Return the error for a model that gives no finite embeddings, for a record if one is
-    named.
-    """
+    """Return the error for a model whose embeddings, of a record if named, are not finite."""
     of_record = f' of the record "{record_id}"' if record_id else ""
     problem = f"the model's embeddings{of_record} hold NaN or infinity"
     remedy = f"train the model again, with a lower {flag('learning_rate')}"

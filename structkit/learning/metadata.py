@@ -279,9 +279,7 @@ def _refused(folder: Path, problem: str) -> UserError:
 
 
 def _inside(folder: Path, path: str) -> Path:
-    """Return a folder that a file of a model names. Errors: it is outside the model's own
-    folder.
-    """
+    """Return a folder that a model's file names. Errors: it is outside the model's."""
     place = folder / path
     if not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(folder)):
         raise damaged(f"names a folder outside the model's: {path!r:.80}", folder / "modules.json")

@@ -108,9 +108,7 @@ class Table:
 
     @classmethod
     def read(cls, folder: Path) -> Table:
-        """Read the table in a folder. Errors: a file that is missing, damaged, or from another
-        table.
-        """
+        """Read the table in a folder. Errors: a missing, damaged or foreign file."""
         if not is_table(folder):
             raise damaged("is missing, or describes a model other than a table", folder / CONFIG)
         tokenizer = _tokenizer(folder / TOKENIZER)
@@ -154,9 +152,7 @@ def _names(file: Path) -> set[str]:
 
 
 def _rows(file: Path) -> Vectors | Int8Rows:
-    """Return the vectors by token; model2vec may store weights and row numbers of tokens
-    separately.
-    """
+    """Return the vectors by token; model2vec may store weights and rows separately."""
     stored = read_weights(file.parent)
     name = next((name for name in ("embeddings", "embedding.weight") if name in stored), None)
     if name is None or stored[name].ndim != 2:
@@ -192,8 +188,7 @@ class StaticEncoder(TokenModel):
 
 
 def open_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] | None:
-    """Open the table in a model folder with its metadata, overridden by `changes`; None if it holds
-    none.
+    """Open the table in a model folder with its changed metadata; None without one.
 
     Errors: `UserError` for a pooling that is not the mean.
     """
@@ -220,8 +215,7 @@ def open_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] | 
 
 
 def static_word_vectors(folder: Path, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
-    """Return the vectors of words in a table's folder (words, dim), and which of them it has,
-    (words,).
+    """Return the vectors of words in a table (words, dim), and which it has, (words,).
 
     A word's vector is the mean of its tokens'; a word without a known token has none. Errors: a
     folder without a table, or without any of the words.

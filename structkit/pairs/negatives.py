@@ -1,5 +1,4 @@
-"""Negatives: documents judged lower than the answer, or ranked high by a run without being
-answers.
+"""Negatives: documents judged lower than the answer, or ranked high but wrong.
 
 Tests: tests/pairs/test_pair_judged.py.
 """

@@ -54,9 +54,7 @@ class JudgedHits:
     ideal: float  # the highest DCG
 
     def ndcg(self, weights: Floats) -> float:
-        """Return nDCG@10 of the hits in the order of these weights, as `score` computes it for
-        their run.
-        """
+        """Return nDCG@10 of the hits in the order of these weights, as `score` does."""
         scores = self.features @ weights
         order = _order(scores)
         scores = np.where(scores > 0, scores * self.repeats ** self._before(order), scores)
@@ -75,9 +73,7 @@ class JudgedHits:
 
 
 def _order(scores: Floats) -> Numbers:
-    """Return the places of the scores, highest first, as float32 like runs; ties keep their
-    order.
-    """
+    """Return the places of the scores, highest first, as float32; ties keep their order."""
     return np.argsort(-scores.astype(np.float32), kind="stable")
 
 
@@ -89,9 +85,7 @@ def judge(
     relevant: Sequence[Judgement],
     fold: str,
 ) -> JudgedHits:
-    """Return the features of a query's hits, from search and rankers, and which hits are
-    relevant.
-    """
+    """Return the features of a query's hits, and which hits are relevant."""
     candidates = candidates_of(hits, records)
     columns = [np.array([each.score for each in candidates])]
     columns += [ranker.scores(query, candidates) for ranker, _ in ranking.rankers]
@@ -139,9 +133,7 @@ def mean(queries: Sequence[JudgedHits], weights: Floats) -> float:
 
 
 def best_weights(queries: Sequence[JudgedHits]) -> Floats:
-    """Return the weights (1 + rankers,), the first 1, with the best mean that single changes
-    find.
-    """
+    """Return the weights (1 + rankers,), the first 1, that single changes find best."""
     weights = np.full(queries[0].features.shape[1], START)
     weights[0] = 1.0
     best = mean(queries, weights)

@@ -157,8 +157,7 @@ def candidates_of(hits: Sequence[Hit], records: Mapping[str, Record]) -> list[Ca
 def rerank(
     query: Query, hits: Sequence[Hit], records: Mapping[str, Record], ranking: Ranking, k: int
 ) -> list[Hit]:
-    """Return the k best hits of a query by their scaled scores plus the rankers' scores, best
-    first.
+    """Return the k best hits of a query by scaled scores plus rankers' scores.
 
     `records` has the corpus record of each hit, by id.
     """

@@ -31,8 +31,7 @@ SOURCES = tuple(name for name in DOCUMENT if name != "positive")
 
 
 def lookup(record: Record, field: str) -> object:
-    """Return the value of a field, or `ABSENT`; `a.b` is in the object `a`, and BEIR's `_id` is an
-    id.
+    """Return the value of a field, or `ABSENT`; `a.b` is in the object `a`, `_id` is an id.
 
     >>> lookup({"_id": "1", "meta": {"year": 2024}}, "meta.year")
     2024
@@ -67,8 +66,7 @@ def items(value: object) -> list[str]:
 
 
 def text_name(record: Record, names: Sequence[str], remedy: str) -> str:
-    """Return the first of these fields that the record has; a field that is null is the last
-    choice.
+    """Return the first of these fields that the record has; null counts last.
 
     Errors: `UserError` if it has none of them.
 
@@ -108,8 +106,7 @@ def query_text(record: Record, field: str | None = None) -> str:
 
 
 def add_place(text: str, record: Record, field: str, paths: bool | None = None) -> str:
-    """Return a field's text after its place in a file: with `paths` or, if None, for collected
-    code.
+    """Return a field's text after its place: with `paths` or, if None, for collected code.
 
     >>> chunk = {"path": "net/retry.py", "lines": [1, 1], "scope": "class Retry", "code": "pass"}
     >>> add_place("pass", chunk, "code")

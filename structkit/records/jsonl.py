@@ -80,8 +80,7 @@ class Records:
             yield from self._here()
 
     def several(self, each: Callable[[list[Record]], Iterable[T]], count: int) -> Iterator[T]:
-        """Yield a function's result for each record; the function gets several records at a
-        time.
+        """Yield a function's result for each record; it gets several at a time.
 
         Each step over several records costs less than all steps record by record, because code and
         tables stay in the processor's cache. The error of an unreadable record comes in its turn,

@@ -183,8 +183,7 @@ class Lines:
                 yield line
 
     def blocks(self, least: int = 1) -> Iterator[Block]:
-        """Yield the same lines in blocks: what is available, but at least `least` bytes of a
-        file.
+        """Yield the same lines in blocks of at least `least` bytes, as available.
 
         A line that is too long is cut to one byte more than a line may have.
         """

@@ -1,5 +1,4 @@
-"""Writing: records as JSONL, and files, sets of files and folders that appear whole or not at
-all.
+"""Writing: records as JSONL; files, sets of files and folders appear whole or not at all.
 
 Output is hidden beside its target until it is complete. It is created anew without following links,
 whoever can write to the folder; leftovers of dead processes are removed.
@@ -174,9 +173,7 @@ def replace_folder(new: str | Path, target: str | Path, old: str | Path) -> None
 
 
 def partial_of(target: str) -> str:
-    """Return the hidden name beside a target for this process, and remove those of dead
-    processes.
-    """
+    """Return the hidden name beside a target, and remove those of dead processes."""
     start = beside(target, ".", OF_PROCESS).removesuffix(OF_PROCESS) + "."
     for left in glob.glob(f"{glob.escape(start)}*.partial"):
         number = left[len(start) :].removesuffix(".partial")

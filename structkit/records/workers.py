@@ -120,9 +120,7 @@ class Workers(Pool[Block, Outcome]):
     def lines(
         self, records: Records, reject: Callable[[Rejected], None]
     ) -> Iterator[Iterator[bytes]]:
-        """Yield the lines of the stage's results for `records`, which counts them, some at a
-        time.
-        """
+        """Yield the lines of the stage's results for `records`, which counts them."""
         with closing(self.results(records.lines.blocks(BLOCK))) as results:
             yield self._outputs(results, records, reject)
 

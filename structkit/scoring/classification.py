@@ -29,8 +29,7 @@ HELD_OUT = 0.1  # share of the training pairs that chooses the epoch
 
 
 def features(left: Tensor, right: Tensor) -> Tensor:
-    """Return the classifier's input for pairs: both sides, their distance and product, (pairs, 4
-    dim).
+    """Return the classifier's input: both sides, distance and product, (pairs, 4 dim).
 
     Source: Wang et al. 2019, GLUE, whose setup StrAE follows (section 3): [u; v; |u - v|; u * v].
 

@@ -42,9 +42,7 @@ class Passage(NamedTuple):
 
     @classmethod
     def of(cls, record: Record) -> Passage | None:
-        """Return the passage of a record, by its `doc_id`, otherwise `path`, and `lines`, if
-        any.
-        """
+        """Return the passage of a record, by `doc_id` or `path`, and `lines`, if any."""
         doc_id = record.get("doc_id", record.get("path"))
         if not isinstance(doc_id, str):
             return None

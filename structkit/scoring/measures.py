@@ -35,8 +35,7 @@ Values = NDArray[np.float64]
 
 
 def measure(name: str) -> ir_measures.Measure:
-    """Return the measure of a name as in ir_measures, in any case; MRR is RR, HitRate is
-    Success.
+    """Return the measure of a name as in ir_measures, in any case, or MRR or HitRate.
 
     >>> [str(measure(name)) for name in ("ndcg@10", "MRR@100", "MRR", "HitRate@5")]
     ['nDCG@10', 'RR@100', 'RR', 'Success@5']
@@ -230,9 +229,7 @@ def _other_provider(measure: ir_measures.Measure) -> Any:
 
 
 def _with_others(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Values:
-    """Return the values of a measure that another program computes, by ranks; ids are numbers to
-    it.
-    """
+    """Return the values of a measure that another program computes by ranks."""
     rows = {query_id: str(row) for row, query_id in enumerate(qrels) if query_id in run}
     documents: dict[str, str] = {}
 
@@ -289,8 +286,7 @@ def compare(ours: Values, theirs: Values, seed: int = 0) -> dict[str, float]:
 
 
 def randomization(differences: Values, seed: int = 0) -> float:
-    """Return the share of random signs under which the mean is at least as far from 0 as
-    observed.
+    """Return the share of random signs with a mean at least as far from 0 as observed.
 
     If at most `PERMUTATIONS` signs exist, all 2^n are tried and the share is exact.
 

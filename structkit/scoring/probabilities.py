@@ -28,8 +28,7 @@ def probabilities(run: Run, qrels: Qrels, temperature: float = 1.0) -> Floats:
 
 
 def _below(documents: Mapping[str, float], judged: Mapping[str, int]) -> Floats:
-    """Return how far each score is above the best relevant document's, infinite if none was
-    found.
+    """Return each score less the best relevant document's, infinite if none was found.
 
     A document that is infinitely far above it makes its probability 0.
     """

@@ -71,8 +71,7 @@ def _judged_row(line: bytes, field: str) -> Row:
 
 
 def read_judgements(path: str, gains: Gains | None = None) -> Iterator[Judgement]:
-    """Yield the judgements in a file: JSONL records, TREC's four columns or BEIR's three under a
-    header.
+    """Yield the judgements in a file: JSONL, TREC's four columns or BEIR's three.
 
     With `gains`, the field `label` of JSONL records gives the relevance, and `relevance` is not
     read. JSONL records may judge only the lines `start_line` to `end_line`. Errors, with their

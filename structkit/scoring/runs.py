@@ -128,8 +128,7 @@ def write_run(records: Iterable[Record], path: str = "-", format: str | None = N
 
 
 def trec_line(record: Record) -> bytes:
-    r"""Return a line of a TREC run; the score keeps all its digits, since six of them create
-    ties.
+    r"""Return a line of a TREC run; six digits of a score would create ties.
 
     >>> trec_line({"query_id": "q", "doc_id": "d", "score": 0.123456789, "rank": 1})
     b'q Q0 d 1 0.123456789 structkit\n'

@@ -68,8 +68,7 @@ def ends(draws: Values) -> tuple[float, float]:
 
 
 def bootstrap(count: int, statistic: Callable[[Numbers], Values], seed: int = 0) -> Values:
-    """Return a statistic on draws of `count` pairs with replacement, (resamples,), always the
-    same.
+    """Return a statistic on draws of `count` pairs with replacement, (resamples,).
 
     `statistic` takes the drawn rows (draws, count) and returns (draws,).
     """
@@ -83,8 +82,7 @@ def bootstrap(count: int, statistic: Callable[[Numbers], Values], seed: int = 0)
 
 
 def alignment(left: Any, right: Any) -> float:
-    """Return the mean squared distance of positive pairs on the unit sphere: 0 is best, 4 is
-    worst.
+    """Return the mean squared distance of positive pairs of unit length: 0 is best, 4 worst.
 
     Source: Wang and Isola 2020 (arXiv 2005.10242), alpha = 2.
 

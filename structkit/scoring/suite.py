@@ -66,9 +66,7 @@ def compare(
 
 
 def read_results(path: str, seed: int) -> tuple[Results, Results]:
-    """Return the results of a file's tasks, and of the most frequent label if a classifier
-    learns.
-    """
+    """Return the results of a file's tasks, and of a classifier's most frequent label."""
     pairs = read_pairs([path])
     rows: dict[str, list[int]] = {}
     for row, record in enumerate(pairs.records):

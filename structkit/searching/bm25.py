@@ -72,9 +72,7 @@ class BM25:
         return places(self.doc_ids)
 
     def search(self, query: str, k: int) -> list[tuple[str, float]]:
-        """Return the k best documents that share a word with the query, with their scores, best
-        first.
-        """
+        """Return the k best documents that share a word with the query, with scores."""
         total = np.zeros(len(self.doc_ids), np.float32)
         for word in words(query):
             if word in self.words:
@@ -142,8 +140,7 @@ def given(options: WordOptions) -> Record:
 def lexical_index(
     corpus: Sequence[str], options: WordOptions, *, save_index: str | None = None
 ) -> BM25:
-    """Return the index of texts in files, or of a saved folder; `save_index` saves it, replacing an
-    older.
+    """Return the index of texts, or of a saved folder; `save_index` saves it.
 
     Errors: a folder that was built with other options.
     """

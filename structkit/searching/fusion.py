@@ -83,9 +83,7 @@ def hybrid(dense: Sequence[Hit], lexical: Sequence[Hit], k: int, share: float) -
 
 
 def rounded(scores: Scores) -> Scores:
-    """Return scores rounded to float32, so that equal ones tie despite different rounding of
-    sums.
-    """
+    """Return scores rounded to float32, so that equal ones tie."""
     with np.errstate(over="ignore"):
         return {doc_id: float(np.float32(score)) for doc_id, score in scores.items()}
 

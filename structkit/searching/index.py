@@ -67,8 +67,7 @@ def best(scores: Vectors, place: Numbers, k: int) -> Numbers:
 
 
 def number_documents(doc_ids: Sequence[str]) -> tuple[list[str], Numbers]:
-    """Return the documents in the order of their first rows, and each row's document number,
-    (rows,).
+    """Return the documents by first row, and each row's document number, (rows,).
 
     >>> number_documents(["b", "a", "b"])
     (['b', 'a'], array([0, 1, 0]))
@@ -204,15 +203,11 @@ class Shortlist:
         self.pairs = [(query[kept], document[kept], scores[kept])]
 
     def _ranks(self, query: Numbers) -> Numbers:
-        """Return the rank of each pair among the pairs of its query, for pairs in the order of
-        queries.
-        """
+        """Return the rank of each pair within its query, for pairs sorted by query."""
         return np.arange(len(query)) - np.searchsorted(query, np.arange(len(self.least)))[query]
 
     def _scores(self, query: Numbers, document: Numbers) -> Vectors:
-        """Return the true scores of pairs, rounded once: the same for equal vectors at any
-        place.
-        """
+        """Return the true scores of pairs, rounded once: equal vectors get equal scores."""
         maxima = [np.empty(0, np.float32)]
         starts, vectors = self.index.starts, self.index.vectors
         for first in range(0, len(query), PAIRS):

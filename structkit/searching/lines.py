@@ -92,8 +92,7 @@ def begins(rows: Sequence[str], at: int) -> bool:
 
 
 def _of_symbol(rows: Sequence[Line], best: int, maximum: int, record: Record) -> list[Line]:
-    """Return `maximum` rows with the best one: the signature of its symbol, and the block around
-    it.
+    """Return `maximum` rows with the best one: its symbol's signature, and its block.
 
     If no block begins nearby, as many rows come before the best one as after it.
     """
@@ -127,9 +126,7 @@ def _best(rows: Sequence[Line], terms: Set[str]) -> int:
 
 
 def _around(rows: Sequence[Line], begin: int, maximum: int) -> list[Line]:
-    """Return `maximum` rows from one on, without blank ones at both ends; earlier ones at the
-    end.
-    """
+    """Return `maximum` rows from one on, without blank ones at both ends."""
     first = max(0, min(begin, len(rows) - maximum))
     return _trimmed(rows[first : first + maximum])
 
@@ -145,8 +142,7 @@ def _trimmed(rows: Sequence[Line]) -> list[Line]:
 
 
 def _weights(text: str, terms: Set[str]) -> Counter[str]:
-    """Return the weight of each asked word in a row: its length, or half for another with its
-    stem.
+    """Return the weight of each asked word in a row: its length, or half by its stem.
 
     A long word is rarely there by chance.
     """

@@ -80,8 +80,7 @@ def listing(
 def _head(
     hit: Record, document: Record, question: str, best: Sequence[Line], width: int
 ) -> Iterator[Text]:
-    """Yield rank, place and label, with the score at the right end; a long label has its own
-    line.
+    """Yield rank, place and label, with the score at the right; a long label on its own line.
 
     A label that is still too long loses its beginning: the end of a name is specific.
     """

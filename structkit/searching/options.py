@@ -159,8 +159,7 @@ def method_of(corpus: Sequence[str], method: str | None = None) -> str:
 def question_records(
     questions: Sequence[str], files: Sequence[str], *, encoded: bool, texts: bool
 ) -> Records:
-    """Return questions as records with their numbers as ids or, if there are none, the records of
-    files.
+    """Return questions as records, numbered as ids, or the records of files.
 
     A question is a text: it is searched as `texts`, or `encoded`.
     """

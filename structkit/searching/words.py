@@ -68,8 +68,7 @@ UNSEEN = re.compile(f"[{IGNORED}]")
 
 
 def words(text: str) -> list[str]:
-    """Return the case-folded words of code or prose without stopwords; an identifier also in its
-    parts.
+    """Return the case-folded words of a text without stopwords, and parts of identifiers.
 
     Parts end at underscores and within camelCase. Chinese, Japanese and Korean have pairs of
     characters.
@@ -101,8 +100,7 @@ def fold(word: str) -> str:
 
 
 def tokens(text: str, *, document: bool = False) -> list[str]:
-    """Return the words of a text, with their case; of a run without spaces, its pairs of
-    characters.
+    """Return the words of a text, with their case; a run without spaces gives pairs.
 
     A `document` has the single characters too, for a query of one. Source: Nie and Ren 1999,
     "Chinese information retrieval: using characters or words?"
@@ -230,8 +228,7 @@ def plain_name(name: str) -> str:
 
 
 def shared_words(terms: Sequence[str], name: str) -> float:
-    """Return the geometric mean of two shares: of the query in the name, and of the name in the
-    query.
+    """Return the geometric mean of the shares of shared words, in query and name.
 
     >>> shared_words(["open", "a", "retry", "pool"], "Client.openPools")
     0.7071067811865476

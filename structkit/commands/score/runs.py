@@ -250,8 +250,7 @@ def read_values(files: Sequence[str], field: str) -> FieldValues:
 
 
 def groups_of(query_ids: Sequence[str], qrels: Qrels, values: FieldValues) -> list[str]:
-    """Return the group of each query: its own value, or the value of the first of its best
-    documents.
+    """Return the group of each query: its own value, or its first best document's.
 
     >>> groups_of(["q", "r"], {"q": {"d": 1, "e": 2}, "r": {"f": 1}}, {"d": "go", "e": "php"})
     ['php', 'none']

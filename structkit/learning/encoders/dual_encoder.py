@@ -131,9 +131,7 @@ class DualEncoder(TrainingModule, Generic[B]):
         return draw.sample(range(there), min(there, self.negatives))
 
     def excluded(self, records: list[Record], documents: Sequence[str | None]) -> Tensor | None:
-        """Return the false negatives of a batch, and places without a document, on the model's
-        device.
-        """
+        """Return a batch's false negatives and empty places, on the model's device."""
         exclude = duplicates([record["query"] for record in records], documents)
         return None if exclude is None else exclude.to(self.encoder.device)
 
@@ -143,9 +141,7 @@ class DualEncoder(TrainingModule, Generic[B]):
         return None if all(there) else torch.tensor(there, device=self.encoder.device)
 
     def teacher(self, records: list[Record], step: Step, name: str = "negatives") -> Tensor | None:
-        """Return a teacher's scores of each record's positive and drawn negatives, (batch,
-        group).
-        """
+        """Return a teacher's scores of positives and drawn negatives, (batch, group)."""
         if self.settings.distill is None:
             return None
         scores = []
@@ -196,9 +192,7 @@ class DualEncoder(TrainingModule, Generic[B]):
     def objective(
         self, inputs: B, embeddings: dict[str, Tensor]
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the loss over all embeddings of a batch, by the names of its texts, and its
-        parts.
-        """
+        """Return the loss over a batch's embeddings, by names of texts, and its parts."""
         documents = spread(embeddings["document"], inputs.present)
         return self.contrast(embeddings["query"], documents, inputs), {}
 
@@ -281,8 +275,7 @@ def duplicates(queries: Sequence[Hashable], documents: Sequence[Hashable]) -> Te
 
 
 def negatives_of(settings: StartSettings, spool: Spool, usual: int = 1) -> int:
-    """Return the number of negatives per query: the setting, or the usual one if records have
-    any.
+    """Return the negatives per query: the setting, or the usual number.
 
     A record with fewer uses what it has. Errors: `UserError` if no record has so many.
     """
@@ -332,8 +325,7 @@ def build_encoder(
     lengths: dict[str, int] | None = None,
     tags: bool = False,
 ) -> Encoder:
-    """Return the encoder that a training starts from: `settings.model`, or a new one from
-    scratch.
+    """Return the encoder of `settings.model`, or a new one from scratch.
 
     The settings come from `complete`. `tags`: a tokenizer from scratch makes each structure tag one
     token, unless the settings say otherwise.

@@ -191,9 +191,7 @@ class Encoder(TokenModel, TorchModel):
         return self.in_pieces(tokens, embedded)
 
     def hidden_states(self, tokens: Tokens, *, first: bool = False) -> Tensor:
-        """Return the last states, (batch, length, dim); `first` needs only the first tokens'
-        states.
-        """
+        """Return the last states, (batch, length, dim); `first`: the first tokens'."""
         if self.packed:
             return self.packed.hidden_states(tokens, first=first)
         return hidden_states_of(self.model, tokens, self.pooling)
@@ -259,9 +257,7 @@ class Encoder(TokenModel, TorchModel):
 
 
 def after_first_text(encoder: Encoder, folder: Path) -> Encoder:
-    """Return the encoder of a folder after it read a first text, so that damaged files raise
-    here.
-    """
+    """Return a folder's encoder after a first text, so that damaged files raise here."""
     try:
         with torch.inference_mode():
             encoder.embed(encoder.tokens(["a"], "query"))
@@ -428,9 +424,7 @@ def _encoder(
 
 
 def fitting_pooling(model: Any, tokenizer: Any) -> str:
-    """Return the pooling for a model that states none: cls where possible, or mean, or
-    last-token.
-    """
+    """Return the pooling for a model that states none: cls, mean, or last-token."""
     if tokenizer.cls_token_id is not None:
         return "cls"
     return "mean" if model.config.is_encoder_decoder else "last-token"

@@ -32,8 +32,7 @@ class LocalTexts:
     total: int
 
     def chunks(self, size: int) -> Iterator[Tensor]:
-        """Yield the places of the texts: at most `size` at a time, shortest first; 0: all at
-        once.
+        """Yield the places of at most `size` texts, shortest first; 0: all at once.
 
         A GPU takes more of them if they are shorter than the longest: as many padded tokens.
         """
@@ -156,9 +155,7 @@ def _autocast(module: Embedding[B], device: torch.device) -> torch.autocast:
 def _pieces(
     module: Embedding[B], inputs: B, texts: dict[str, LocalTexts], device: torch.device
 ) -> Iterator[_Piece]:
-    """Yield all texts of this process, embedded: with a graph, or in chunks of which the last has
-    one.
-    """
+    """Yield all texts of this process, embedded in chunks; the last has a graph."""
     size = module.settings.chunk_size
     places = [(name, rows) for name, each in texts.items() for rows in each.chunks(size)]
     for number, (name, rows) in enumerate(places, 1):

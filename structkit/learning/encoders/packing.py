@@ -105,9 +105,7 @@ class Packed:
         runs: list[tuple[int, int]],
         firsts: Tensor | None = None,
     ) -> Tensor:
-        """Return the states after a layer, (tokens, dim), or only those at `firsts`, (texts,
-        dim).
-        """
+        """Return the states after a layer, (tokens, dim), or at `firsts`, (texts, dim)."""
         chosen = hidden_states if firsts is None else hidden_states[firsts]
         seen = self._attended(layer.attention.self, chosen, hidden_states, runs)
         chosen = add_and_normalize(layer.attention.output, seen, chosen)
@@ -191,9 +189,7 @@ class Attention(torch.autograd.Function):
 
 
 def _parts(pairs: Tensor) -> tuple[slice, ...]:
-    """Return the texts whose pairs of tokens, (texts, heads, asked, length), are computed
-    together.
-    """
+    """Return the texts whose token pairs, (texts, heads, asked, length), go together."""
     step = max(1, BLOCK // pairs[0].numel()) if pairs.device.type == "cpu" else len(pairs)
     return tuple(slice(first, first + step) for first in range(0, len(pairs), step))
 
@@ -204,8 +200,7 @@ def _weights(query: Tensor, key: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def add_and_normalize(output: Any, inputs: Tensor, hidden_states: Tensor) -> Tensor:
-    """Return the end of a half layer: a linear map of the inputs, dropout, the states added, the
-    norm.
+    """Return the end of a half layer: linear map, dropout, sum with the states, norm.
 
     In inference the product is added to the states in place: neither the bias nor the sum costs its
     own pass.

@@ -60,8 +60,7 @@ def pad(ids: Sequence[Sequence[int]], padding: int, skipped: Sequence[int] = ())
 
 
 def by_tokens(lengths: Tensor, budget: int) -> tuple[Tensor, ...]:
-    """Return the places of texts of these lengths, shortest first, in chunks of `budget` padded
-    tokens.
+    """Return the places of texts, shortest first, in chunks of `budget` padded tokens.
 
     A longer text is a chunk by itself.
 
@@ -83,8 +82,7 @@ ANY_MASK = ("bert", "camembert", "roberta", "t5", "xlm-roberta")
 
 
 def attention_mask(model: Any, mask: Tensor, asking: int) -> Tensor:
-    """Return the mask for a model of transformers, in which `asking` tokens attend to those of
-    `mask`.
+    """Return the attention mask of a model for `asking` tokens over those of `mask`.
 
     On a GPU it covers all pairs of tokens if the model accepts these, (batch, 1, asking, length):
     transformers would wait for the GPU to see whether there is any padding.
@@ -98,9 +96,7 @@ def attention_mask(model: Any, mask: Tensor, asking: int) -> Tensor:
 
 
 def decoder_states(model: Any, decoder_ids: Tensor, hidden_states: Tensor, mask: Tensor) -> Tensor:
-    """Return the last states of the decoder, after its final layer norm, (batch, target length,
-    dim).
-    """
+    """Return the decoder's last states after its layer norm, (batch, target length, dim)."""
     output = model.get_decoder()(
         input_ids=decoder_ids,
         encoder_hidden_states=hidden_states,
@@ -178,8 +174,7 @@ def pool_first_decoder_token(model: Any, hidden_states: Tensor, mask: Tensor) ->
 
 
 def pool_mcls(hidden_states: Tensor, mask: Tensor, every: int, closing: int) -> Tensor:
-    """Return the mean state of the CLS tokens: the first token, and one after each `every`
-    others.
+    """Return the mean state of the CLS tokens: the first, and one after each `every`.
 
     `closing` special tokens end a text; none of them is a CLS token. Source: SEAL, MCLS.
 

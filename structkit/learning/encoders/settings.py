@@ -70,9 +70,7 @@ class StartSettings:
 
 @dataclass(frozen=True)
 class ModelSettings(StartSettings):
-    """Settings of an encoder: its architecture, its reading of texts, and its comparison of
-    embeddings.
-    """
+    """Settings of an encoder: architecture, reading of texts, similarity of embeddings."""
 
     architecture: str = setting(
         "t5", "architecture of a model from scratch", choices=("t5", "bert"), group="model"
@@ -226,9 +224,7 @@ class EncoderSettings(ChunkSettings, ModelSettings):
         return self.fill_in(own)
 
     def fill_in(self, own: Record) -> Self:
-        """Return these settings, completed from the start model's metadata `own`, or with usual
-        values.
-        """
+        """Return these settings, completed from the metadata `own`, or usual values."""
         settings = self
         for each in settings_of(type(self)):
             if each.usual is not ... and getattr(self, each.name) is None:

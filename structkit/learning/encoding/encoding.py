@@ -219,8 +219,7 @@ class Encoding:
         return self.finish(embed_in_batches(self.engine, inputs, self.engine.batch_tokens))
 
     def finish(self, embeddings: Any) -> Vectors:
-        """Return a model's embeddings (inputs, dim), cut to `dimensions`, of length 1 if asked
-        for.
+        """Return embeddings (inputs, dim), cut to `dimensions` and scaled if asked for.
 
         A model that cuts by itself does not scale again, as in sentence-transformers.
         """

@@ -267,8 +267,7 @@ def _place(model: Path, changes: Mapping[str, Any], runtime: Runtime) -> Path:
 
 
 def _signature(model: Path) -> str:
-    """Return a hash that changes with any file of a model folder, and with the version of
-    structkit.
+    """Return a hash that changes with a model folder's files and structkit's version.
 
     The files are not read: a write changes a file's inode number or times.
     """

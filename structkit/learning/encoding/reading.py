@@ -65,8 +65,7 @@ class Elements:
         self.tagged, self._reader = tagged, Reader()
 
     def of(self, html: str) -> tuple[list[str], list[Record]]:
-        """Return the text of each element, and its `xpath`, `start`, `end`, and `text`, cut
-        short.
+        """Return each element's text, and its `xpath`, `start`, `end`, and short `text`.
 
         Errors: a document without text.
         """
@@ -144,9 +143,7 @@ class TextReader:
         return {name: record[name] for name in self.keep}
 
     def texts(self, record: Record) -> list[str]:
-        """Return the record's texts: of the fields asked for, or of the first one the model
-        knows.
-        """
+        """Return a record's texts: of the named fields, or of the model's first."""
         hint = f"name the text's field with {flag('field')}"
         if self.elements:
             hint = f"{flag('elements')} takes HTML: name its field with {flag('field')}"

@@ -108,9 +108,7 @@ class EncodingSettings:
 
     @property
     def part(self) -> str:
-        """Part of a text that gets an embedding: `chunk`, `elements`, `nodes`, or empty: the
-        whole.
-        """
+        """Part that gets an embedding: `chunk`, `elements`, `nodes`, or empty: the whole."""
         return next((name for name in FIELDS if getattr(self, name)), "")
 
     @property

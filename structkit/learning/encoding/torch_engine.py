@@ -220,9 +220,7 @@ def write_graph(encoder: Encoder, file: Path) -> None:
 
 
 def _agreement(runtime: Runtime, place: Path, notes: Record) -> float:
-    """Return the lowest cosine of an export's embeddings to torch's. Errors: it does not run
-    here.
-    """
+    """Return an export's lowest cosine to torch. Errors: it does not run here."""
     try:
         return ExportedEncoder(runtime, place, notes).agreement()
     except Exception as error:  # runtimes have no exception class for a processor's lack

@@ -16,8 +16,7 @@ ENDS = (frozenset((".", "!", "?")), frozenset((";", ":", "--", "—", "–")), f
 
 
 def best_spans(scores: NDArray[np.float32]) -> list[tuple[int, int]]:
-    """Return the nested spans with the largest sum of positive scores, outer ones before inner
-    ones.
+    """Return the nested spans with the largest sum of positive scores, outer ones first.
 
     `scores` is (n + 1, n + 1), the score of words i to j (half-open) in row i and column j; spans
     of one word and the whole are left out, as every tree has them. It is CKY, but row by row: the

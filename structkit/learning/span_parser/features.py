@@ -34,8 +34,7 @@ LONGEST_SHAPE = 6
 
 @lru_cache(100_000)
 def features(word: str) -> tuple[str, str, str, str]:
-    """Return the lower-cased word with its digits made 0, its last 2 and 3 letters, and its
-    shape.
+    """Return the lower-cased word with digits as 0, its last 2 and 3 letters, its shape.
 
     >>> features("Nottingham-1888")
     ('nottingham-0000', '00', '000', 'Xx-d')
@@ -89,9 +88,7 @@ class Features:
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[str]], minimum: int = MINIMUM) -> Self:
-        """Return the tables of a corpus: features with `minimum` occurrences, most frequent
-        first.
-        """
+        """Return the tables of features with `minimum` occurrences, by frequency."""
         words: Counter[str] = Counter()
         for sentence in sentences:
             words.update(sentence)

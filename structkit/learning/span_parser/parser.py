@@ -33,8 +33,7 @@ class SpanParser:
         self.scores, self.features = Scores(weights), features
 
     def trees(self, sentences: Sequence[Sequence[str]]) -> Iterator[Tree]:
-        """Return the tree of each sentence, in order; an inner node is a constituent of two or more
-        words.
+        """Return the tree of each sentence, with constituents of two or more words.
 
         All are parsed at once; a sentence's tree does not depend on the others.
         """
@@ -125,9 +124,7 @@ class Scores:
         return places
 
     def table(self, places: Vectors) -> Vectors:
-        """Return the scores (words + 1, words + 1) of one text, computed a block of rows at a
-        time.
-        """
+        """Return the scores (words + 1, words + 1) of one text, in blocks of rows."""
         count, width = places.shape
         scores = np.zeros((count, count), np.float32)
         rows = max(1, SPAN_NUMBERS // (count * width))
@@ -156,8 +153,7 @@ class _Lstm:
         self.bias = (weights[f"{name}bias_ih_l0"] + weights[f"{name}bias_hh_l0"]) * half
 
     def states(self, words: Vectors, active: Sequence[int], *, turned: bool = False) -> Vectors:
-        """Return the states (words, texts, hidden) after each word (words, texts, columns), in
-        order.
+        """Return states (words, texts, hidden) after each word (words, texts, columns).
 
         `active` is the number of texts with a word at each place; `turned` reads from the ends.
         """

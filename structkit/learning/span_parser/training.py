@@ -60,8 +60,7 @@ class SpanScorer(nn.Module):
         self.dropout = nn.Dropout(sizes.dropout)
 
     def states(self, numbers: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the states (texts, words + 2, hidden) after each word, read forward and
-        backward.
+        """Return states (texts, words + 2, hidden) after each word, forward and backward.
 
         `numbers` (texts, 4, words + 2) are the rows of the words' features.
         """
@@ -132,8 +131,7 @@ class SpanTraining(TrainingModule):
         self.register_buffer("rarity", rarity, persistent=False)
 
     def batch(self, records: list[Record], step: Step) -> Inputs:
-        """Return rows (texts, 4, words + 2), lengths (texts,); of spans: places, whether gold,
-        weight.
+        """Return rows (texts, 4, words + 2), lengths (texts,), and spans to learn.
 
         Places are numbered through the texts of the batch, as if their fenceposts were one table.
         Few spans are constituents: a share of the others is drawn, and weighted to count for all.
@@ -168,9 +166,7 @@ class SpanTraining(TrainingModule):
         )
 
     def places(self, numbers: Tensor, lengths: Tensor) -> Tensor:
-        """Return the fenceposts (texts * places, span) of all texts, in groups of similar
-        lengths.
-        """
+        """Return the fenceposts (texts * places, span), by groups of similar lengths."""
         longest = numbers.shape[2]
         groups = []
         for rows, some in zip(

@@ -20,8 +20,7 @@ SHORT = 1e-8  # shorter vectors are not scaled up to length 1
 
 
 def contrastive_loss(up: Tensor, down: Tensor, scale: float, same: Tensor | None = None) -> Tensor:
-    """Return the mean over nodes of -log softmax of a node's own score, over its row and its
-    column.
+    """Return the mean -log softmax of nodes' own scores, over their rows and columns.
 
     `up` and `down` are (nodes, E); scores are cosines times `scale`, 1 / temperature. Nodes with
     equal numbers in `same` (nodes,) are not negatives of each other. Source: StrAE, eq. 2.
@@ -113,9 +112,7 @@ class Scores:
         return self.memory[first : first + (rows.stop - rows.start) * nodes].view(-1, nodes)
 
     def log_sums(self) -> tuple[Tensor, Tensor]:
-        """Return the logarithms of the sums of exponentials, along rows and along columns,
-        (nodes,).
-        """
+        """Return the log sums of exponentials along rows and along columns, (nodes,)."""
         rows, columns = torch.empty_like(self.up[:, 0]), torch.zeros_like(self.up[:, 0])
         for part in self.blocks:
             block = self.block(part)

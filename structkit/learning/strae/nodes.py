@@ -157,8 +157,7 @@ class Leaves:
         return np.cumsum([0, *self.counts])
 
     def node(self, start: int, end: int) -> tuple[int, int, str, str]:
-        """Return the node over leaves `start` to `end`: its span in words, its text, and its
-        kind.
+        """Return the node over leaves `start` to `end`: span in words, text, and kind.
 
         A node over part of a word, in trees of subwords, is neither a word nor a phrase: its span
         covers the words that it touches, its text is its subwords.

@@ -50,8 +50,7 @@ class Sentences(Sequence[Sentence]):
 
 
 def leaf_depths(tree: Tree) -> list[int]:
-    """Return the depth of every leaf of a binary tree, left to right; a tree of one word has
-    [0].
+    """Return the depths of a binary tree's leaves, left to right; [0] for one word.
 
     Errors: `UserError` for a node that does not have exactly two children.
     """
@@ -72,8 +71,7 @@ def leaf_depths(tree: Tree) -> list[int]:
 
 
 def without_last(depths: Sequence[int], count: int) -> list[int]:
-    """Return the depths of a binary tree's leaves without the last `count`; siblings take their
-    places.
+    """Return the depths of a binary tree's leaves without the last `count`.
 
     >>> without_last([1, 2, 2], 1), without_last([2, 2, 2, 2], 1), without_last([2, 2, 1], 2)
     ([1, 1], [2, 2, 1], [0])
@@ -114,8 +112,7 @@ def portions(sentences: Sequence[Measured], maximum: int) -> list[list[Measured]
 def split_words(
     ids: Sequence[Sequence[int]], depths: Sequence[int]
 ) -> tuple[list[int], Sequence[int]]:
-    """Return the ids of all words, and their depths; a word of several subwords is a balanced
-    subtree.
+    """Return the ids of all words and their depths; a word's subwords are a balanced subtree.
 
     Without depths there is no tree.
 
@@ -131,8 +128,7 @@ def split_words(
 
 @cache
 def balanced(pieces: int) -> tuple[int, ...]:
-    """Return the depths of the leaves of a tree over this many subwords, the longer half at the
-    left.
+    """Return the depths of a tree over so many subwords, the longer half at the left.
 
     >>> balanced(5)
     (3, 3, 2, 2, 2)

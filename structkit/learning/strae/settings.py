@@ -285,9 +285,7 @@ class NodeSettings(TreeSettings):
             raise UserError(f'field "{name}": {error.problem}', error.remedy) from None
 
     def texts(self, records: Iterable[Record]) -> Iterable[Record]:
-        """Return the texts of prepared records; of pairs, the query and then the positive of
-        each.
-        """
+        """Return the texts of prepared records; of pairs, query and positive in turn."""
         if self.objective != PAIRS:
             return records
         return (text for record in records for text in record["texts"])
@@ -308,9 +306,7 @@ class GivenTrees(VocabularySettings):
     document_fields: ClassVar[tuple[str, ...]] = ("tree",)
 
     def read(self, record: Record) -> Record:
-        """Return the words and the tree of a record. Errors: no binary tree, or not its
-        `text`'s.
-        """
+        """Return the words and the tree of a record. Errors: no binary tree, other words."""
         tree = read_tree(text_field(record, "tree", remedy_for("tree")))
         if isinstance(text := record.get("text"), str):
             check_same(tree.words, text)

@@ -156,9 +156,7 @@ class BiLSTM(TextModel):
         self.before, self.after = nn.Linear(size, size), nn.Linear(size, size)
 
     def states(self, batch: TextBatch) -> tuple[Tensor, Tensor]:
-        """Return the states after each token, forward and backward, (texts, length, E); 0 on
-        padding.
-        """
+        """Return states forward and backward, (texts, length, E); 0 on padding."""
         vectors = functional.embedding(batch.ids, self.embedding)
         vectors = functional.dropout(vectors, self.dropout, self.training)
         lengths = batch.lengths.cpu()

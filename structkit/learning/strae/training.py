@@ -137,8 +137,7 @@ class NodeModel(VocabularyModel):
     head: nn.Linear | None  # scores words, unless their embeddings do
 
     def both_ways(self, sentences: Sequence[Sentence]) -> BothWays:
-        """Return the trees of sentences, and all upward and downward embeddings, (nodes, E)
-        each.
+        """Return trees, and all upward and downward embeddings, (nodes, E) each.
 
         The model makes trees that the sentences lack. Dropout is for training only.
         """

@@ -81,8 +81,7 @@ class Vocabulary:
         size: int = 25_000,
         minimum_count: int = 2,
     ) -> Vocabulary:
-        """Return the words that occur `minimum_count` times, most frequent first, or `size`
-        subwords.
+        """Return words with `minimum_count` occurrences, by frequency, or `size` subwords.
 
         Errors: `UserError` if no word is left.
         """
@@ -129,9 +128,7 @@ class Vocabulary:
         return ids_of
 
     def surfaces(self, words: Sequence[str]) -> list[str]:
-        """Return the leaves of a sentence as in its text: words, or the letters of their
-        subwords.
-        """
+        """Return the leaves of a sentence: words, or the letters of their subwords."""
         if self.bpe is None:
             return list(words)
         surfaces: list[str] = []

@@ -1,5 +1,4 @@
-"""Leaner replacements for torch operations: cross-entropy over a vocabulary, and dropout on a
-CPU.
+"""Leaner replacements for torch operations: vocabulary cross-entropy, dropout on a CPU.
 
 Each is an autograd function. The cross-entropy has scores only in blocks of rows, and computes its
 gradients together with the loss; dropout takes four draws of each random number, in a quarter of

@@ -87,8 +87,7 @@ def has_bf16(device: torch.device) -> bool:
 
 
 def fastest_matmul() -> str:
-    """Return the fastest matmul precision with a harmless error: `highest` is MKL, `medium`
-    oneDNN.
+    """Return the fastest harmless matmul precision: `highest` is MKL, `medium` oneDNN.
 
     Timing never decides, so that equal runs have equal bits: if MKL runs at full speed, oneDNN
     gains nothing; if MKL has its slow code, all but small products gain.
@@ -158,8 +157,7 @@ def working_processes(count: int, batch: int) -> int:
 
 
 def share(records: int) -> slice:
-    """Return the records of a batch for this process: adjacent ones, about as many for each
-    process.
+    """Return this process's adjacent share of a batch's records.
 
     >>> share(5)
     slice(0, 5, None)

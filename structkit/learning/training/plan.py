@@ -80,8 +80,7 @@ class Plan:
         return Step(number, stage, epoch % self.epochs, [int(index) for index in batch])
 
     def learning_rate(self, number: int) -> float:
-        """Return the share of the peak learning rate: linear warm-up, then linear decay over the
-        stage.
+        """Return the share of the peak learning rate: linear warm-up, then linear decay.
 
         A constant schedule stays at the top after the warm-up.
 

@@ -130,9 +130,7 @@ class RunFolder:
             path.unlink()
 
     def load(self) -> dict[str, Any] | None:
-        """Load the state in the last checkpoint, or None. Errors: it is damaged, or of another
-        run.
-        """
+        """Load the last checkpoint, or None. Errors: it is damaged, or another run's."""
         latest = self.latest()
         if latest is None:
             return None

@@ -239,9 +239,7 @@ class Tokenizing:
     def read(
         self, texts: Sequence[str], kind: str, *, offsets: bool = False, whole: bool = False
     ) -> Iterator[Encoding]:
-        """Yield the tokens of texts, at most the kind's length, with special ones; of `whole`
-        without.
-        """
+        """Yield the tokens of texts, cut to the kind's length; of `whole` bare."""
         tokenizer = self.plain if kind == "query" or self.untagged else self.tokenizer
         if whole:
             tokenizer.no_truncation()
@@ -253,9 +251,7 @@ class Tokenizing:
             yield from encode(some, add_special_tokens=not (whole or self.bare))
 
     def _cut(self, texts: Sequence[str], kind: str) -> tuple[list[Sequence[int]], list[bool]]:
-        """Return token ids, at most the kind's length for each text, and whether there were
-        more.
-        """
+        """Return token ids, cut to the kind's length, and whether they were cut."""
         ids, cut = list[Sequence[int]](), list[bool]()
         if self.words is not None:
             length = self.lengths[kind]
@@ -315,8 +311,7 @@ class Tokenizing:
 
 
 def beginning(text: str, tokens: int) -> str:
-    """Return the first words of a long text, expected to hold `tokens` tokens: at least 1,000
-    characters.
+    """Return the beginning of a long text, expected to hold `tokens` tokens.
 
     Tokens do not span white space, so that the text begins with the tokens of its beginning.
 

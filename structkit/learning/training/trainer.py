@@ -78,9 +78,7 @@ class TrainingModule(nn.Module):
         raise NotImplementedError
 
     def metadata(self) -> dict[str, Any]:
-        """Return the metadata that `structkit.json` needs besides the settings to load the
-        model.
-        """
+        """Return metadata, in addition to the settings, that load the model."""
         return {}
 
     def backward(self, inputs: Any) -> dict[str, float]:
@@ -313,9 +311,7 @@ class HeldOut:
         return loss
 
     def _loss(self, rows: range, stage: str) -> float:
-        """Return the loss of a batch as in training, so that it fits in memory; gradients are
-        dropped.
-        """
+        """Return the loss of a batch as in training, within its memory."""
         records = [self.records[row] for row in rows]
         torch.manual_seed(key(self.module.settings.seed, "held out", rows.start) >> 1)
         step = Step(0, stage, 0, list(range(len(records))))

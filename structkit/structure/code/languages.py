@@ -136,9 +136,7 @@ def language_named(
     profile: str = "paper",
     status: int = 2,
 ) -> Language:
-    """Return the language with that name or alias. Errors, with `status`: a flag that it does not
-    take.
-    """
+    """Return the language with that name or alias. Errors, with `status`: a foreign flag."""
     flags = {"types": types, "tagger": tagger, "profile": profile}
     flags = {name: value for name, value in flags.items() if value and value != "paper"}
     name = canonical("language", name)
@@ -187,8 +185,7 @@ def without_docstring(code: str, record: Record) -> str:
 
 
 def cut(text: str, span: Span) -> str:
-    r"""Return the text without a statement: its whole lines, or itself and the semicolon after
-    it.
+    r"""Return the text without a statement: its lines, or itself and its semicolon.
 
     >>> cut("def f():\n    'doc'\n    return 1", (13, 18))
     'def f():\n    return 1'

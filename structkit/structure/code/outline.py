@@ -130,9 +130,7 @@ class DocComments:
     inside: Callable[[tree_sitter.Node], str] | None = None
 
     def of(self, definition: Definition) -> str:
-        """Return the documentation of a function, without comment markers; empty if there is
-        none.
-        """
+        """Return a function's documentation without comment markers, or ""."""
         if self.inside:
             return self.inside(definition.node)
         (trivia, end), row = definition.leading, definition.whole.start_point.row
@@ -440,9 +438,7 @@ def _end_of_name(node: tree_sitter.Node) -> int:
 
 
 def _before(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    """Yield the nodes before a node, nearest first, then those before a parent that begins with
-    it.
-    """
+    """Yield the nodes before a node, nearest first, then before a parent it begins."""
     while parent := node.parent:
         other = node.prev_sibling
         if other is None or _begins(other, parent):

@@ -1,5 +1,4 @@
-"""C and C++ as their compiler reads them: without macros, and with one branch of each
-conditional.
+"""C and C++ as compilers read them: without macros, one branch of each conditional.
 
 A grammar does not know the meaning of a macro. It mistakes `Q_OBJECT` before `public:` for a type,
 and loses a function that opens in `#if` and in `#else`. Such macros are blanked by their position
@@ -288,9 +287,7 @@ class _Reader:
         return None
 
     def _after_name(self, at: int) -> tuple[bytes, int]:
-        """Return the sign after a name with its template's arguments, and its place; `word`: a
-        name.
-        """
+        """Return the sign after a name and its template's arguments, and its place."""
         pointer = False
         for _ in range(3):
             name = NAME.match(self.code, at)
@@ -427,9 +424,7 @@ NO_BRACES = bytes(sign for sign in range(256) if sign not in b"{}")
 
 
 def _dropped(code: bytes, directives: list[re.Match[bytes]]) -> Iterator[tuple[int, int]]:
-    """Yield the directives and branches that a grammar cannot read: `code` is without
-    directives.
-    """
+    """Yield the directives and branches that a grammar cannot read."""
     open_: list[_Conditional] = []
     ended: list[_Conditional] = []
     at, last, fresh = 0, b"", False

@@ -76,8 +76,7 @@ def mask(
     *,
     content: bool = False,
 ) -> str:
-    """Return the tokens joined, without the two tags of a share of the elements, or without their
-    content too.
+    """Return the joined tokens with a share of elements masked: their tags or their content.
 
     A block tag leaves a space where words would be glued otherwise. Source: SEAL, section 3.3.
     """
@@ -162,9 +161,7 @@ def outline(tagged: str, masked: str = "") -> list[Entry]:
 
 
 def _starts(tokens: Sequence[str]) -> dict[int, tuple[str, int]]:
-    """Return the start tags by their numbers: each tag, and the length of text before it, without
-    blanks.
-    """
+    """Return the start tags by number: each tag, and the length of text before it."""
     starts: dict[int, tuple[str, int]] = {}
     characters = 0
     for number, token in enumerate(tokens):

@@ -108,8 +108,7 @@ def content(text: str, name: str) -> Span | None:
 
 
 def tags(text: str, *, closing: bool = False) -> Iterator[Tag]:
-    """Yield every tag, comment and declaration, as a browser's tokenizer separates them from
-    text.
+    """Yield every tag, comment and declaration, as a browser's tokenizer reads them.
 
     Source: the HTML standard, section 13.2.5. A tag that never ends takes the rest of the text. The
     content of `<template>`, which is no part of the document, is one nameless tag, like the content

@@ -303,9 +303,7 @@ class Builder:
         return []
 
     def _write_space(self) -> None:
-        """Write the separator between a text and the last one, unless a block's tag separates
-        them.
-        """
+        """Write the separator between a text and the last one, if no block does."""
         if self.pre:
             self.tokens.append(self.space)
         elif not self.fresh:

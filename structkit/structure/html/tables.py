@@ -47,8 +47,7 @@ class Table(NamedTuple):
     rows: list[Row]
 
     def texts(self) -> Iterator[tuple[int, str]]:
-        """Yield the number of each row with data, from 1, and its cells, each after its column's
-        label.
+        """Yield the number of each data row, from 1, and its cells after their labels.
 
         The first rows of headers label the columns; a header of all columns is part of the caption.
         A cell of several rows is in the text of each.

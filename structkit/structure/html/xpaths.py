@@ -34,8 +34,7 @@ class Excerpt(NamedTuple):
 
 
 def parts(html: str) -> list[Excerpt]:
-    """Return the parts of a document, in its order: all of its visible text, each word in one of
-    them.
+    """Return the parts of a document in its order; each visible word is in one of them.
 
     A part is a block (paragraph, heading, cell …) with all tags inside it, if no other block is
     among these; a list item, table row, figure or definition of at most 1,000 characters; and text

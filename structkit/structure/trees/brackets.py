@@ -104,8 +104,7 @@ def unescaped(word: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return a word or a label for brackets, the inverse of `unescaped`. Errors: it holds a
-    space.
+    """Return a word or a label for brackets, as `unescaped` reads it. Errors: a space.
 
     >>> escaped("f(x)")
     'f-LRB-x-RRB-'
@@ -144,8 +143,7 @@ def write(tree: Tree) -> str:
 
 
 def clean(tree: Tree) -> Tree:
-    """Return the tree without traces, nodes that they leave empty, function tags, and top
-    labels.
+    """Return the tree without traces, empty nodes, function tags, and top labels.
 
     Errors: `UserError` if nothing is left.
 
@@ -178,8 +176,7 @@ def clean(tree: Tree) -> Tree:
 
 
 def binarize(tree: Tree, factor: str = "right") -> Tree:
-    """Return the binary tree: chains of single children become one node, long nodes are split in
-    two.
+    """Return the binary tree: single children are merged, long nodes are split.
 
     n words give n leaves and n - 1 inner nodes. `right` keeps the first child and puts the others
     into a new node, `left` the last one, `balanced` cuts in the middle. Labels and shape are as in
@@ -260,8 +257,7 @@ def lift_final(tree: Tree) -> Tree:
 
 
 def leaves_of(text: str) -> tuple[str, ...] | None:
-    """Return the words of a tree as `text_or_tree` writes it; None if the text is not such a
-    tree.
+    """Return the words of a tree that `text_or_tree` wrote; None for other texts.
 
     All its nodes are X. Anything else in brackets is text, which loses no word: `(Laughs (quietly
     now) again)` could be a tree of two words with labels before them.
@@ -279,8 +275,7 @@ def leaves_of(text: str) -> tuple[str, ...] | None:
 
 
 def text_or_tree(record: Record, name: str, remedy: str = "") -> str:
-    """Return the text in a field; for `tree` or `FIELD_tree`, the tree in the form of
-    `leaves_of`.
+    """Return the text in a field; for `tree` or `FIELD_tree`, the tree for `leaves_of`.
 
     >>> text_or_tree({"tree": "(S the cat)"}, "tree")
     '(X (X the) (X cat))'
