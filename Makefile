@@ -70,12 +70,13 @@ coverage: $(INSTALLED) ## Which lines the tests run, in build/coverage: make cov
 	$(TESTS) $(if $(filter undefined,$(origin WHICH)),,-m '$(WHICH)') \
 	  --cov --cov-report=html:build/coverage --cov-report=term:skip-covered
 
-lint: $(INSTALLED) ## ruff, strict mypy, pyright for what editors see, and zizmor for the files of workflows
+lint: $(INSTALLED) ## ruff, strict mypy, pyright for what editors see, zizmor for workflows, proselint for prose
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy structkit plugins tests/api/uses.py
 	$(BIN)/basedpyright
 	$(BIN)/zizmor --offline --quiet .github/workflows
+	$(BIN)/proselint check --config .github/proselint.json README.md CHANGELOG.md docs .github
 
 soak: $(INSTALLED) ## Random examples and bad input: make soak ROUNDS=… COUNT=… SEED=… JOBS=…
 	for round in $$(seq $(ROUNDS)); do HYPOTHESIS_PROFILE=random OMP_NUM_THREADS=1 \
