@@ -91,7 +91,7 @@ class Group(Declared):
         return list(self.below)
 
     def command(self, name: str) -> Command | Group:
-        """One of its commands; a name that there is not raises."""
+        """Return one of its commands. Errors: an unknown name."""
         if name not in self.below:
             raise unknown(f"command of {self.name}", name, self.below)
         return self.below[name]

@@ -18,7 +18,7 @@ class Surface:
     progress = True  # whether it shows how far a command is
 
     def setting(self, name: str, value: object, argument: str = "") -> str:
-        """`--mask-ratio`, `--mask-ratio 2`, `FILE`; a keyword of Python is without its `_`."""
+        """Return `--mask-ratio`, `--mask-ratio 2`, `FILE`; a Python keyword loses its `_`."""
         name = name.strip("_").replace("_", "-")
         if value is False:
             return self.setting(f"no-{name}", None)
@@ -33,7 +33,7 @@ class Surface:
         return "stdin" if path == "-" else path
 
     def command(self, name: str, arguments: Sequence[str], settings: dict[str, object]) -> str:
-        """`structkit mask-entities --mask-ratio 2 FILE`."""
+        """Return `structkit mask-entities --mask-ratio 2 FILE`."""
         words = [
             self.setting(each, shlex.quote(value) if isinstance(value, str) else value)
             for each, value in settings.items()

@@ -49,7 +49,7 @@ def home() -> Path:
 
 
 def ignore_relative_folders() -> None:
-    """Forget variables of the user's folders that are not absolute, for libraries that keep files.
+    """Remove relative folders from the user's variables, for libraries that write files.
 
     Otherwise they keep them in `/`, or wherever the program is started.
     """
@@ -70,7 +70,7 @@ def move_torch_cache() -> None:
 
 
 def processor_maker(cpuinfo: str = CPUINFO) -> str:
-    """Who made the x86 processor, as it names itself; empty where that is not known."""
+    """Return the maker of the x86 processor, as it names itself, or ""."""
     try:
         with open(cpuinfo, encoding="utf-8") as file:
             found = re.search(r"^vendor_id\s*: *(\S+)", file.read(512), re.MULTILINE)
@@ -96,7 +96,7 @@ def make_repeatable(cpuinfo: str = CPUINFO) -> str:
 
 
 def is_slow() -> bool:
-    """Whether MKL computes with the code that is the same everywhere."""
+    """Return whether MKL computes with the code that is the same everywhere."""
     return os.environ.get(MODE, "").upper() == SAME_EVERYWHERE
 
 

@@ -96,7 +96,7 @@ def descriptor_named(path: str) -> int | None:
 
 
 def is_pipe(name: str) -> bool:
-    """Whether an input can be read only once, from its beginning to its end."""
+    """Return whether an input can be read only once, from its beginning to its end."""
     try:
         status = os.fstat(0) if name == "-" else os.stat(name)
     except OSError:
@@ -179,6 +179,6 @@ class _Place:
         return bool(self.path) and self.path == other.path
 
     def touches(self, other: _Place) -> bool:
-        """Whether they are the same, or one is inside the other."""
+        """Return whether they are the same, or one is inside the other."""
         paths = [each.path for each in (self, other) if each.path]
         return self.is_same(other) or (len(paths) == 2 and os.path.commonpath(paths) in paths)

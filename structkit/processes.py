@@ -22,7 +22,7 @@ PATIENCE = 2.0  # seconds that cleaning up may take undisturbed
 
 
 def cores() -> int:
-    """How many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 

@@ -43,7 +43,7 @@ def hushed(quiet: bool) -> Iterator[None]:
 
 
 def colored(stream: int = 1) -> bool:
-    """Whether a file descriptor gets colors: a terminal does, unless NO_COLOR is set."""
+    """Return whether a file descriptor gets colors: a terminal does, unless NO_COLOR is set."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return not plain and os.isatty(stream)
 
@@ -84,7 +84,7 @@ def progress(label: str, look: Callable[[], Position]) -> Iterator[None]:
 
 
 def describe(label: str, now: Position, seconds: float) -> str:
-    """How far a command is, after some seconds.
+    """Return the progress of a command, after some seconds.
 
     >>> describe("encode", Position(1200, 30, 120, "loss 0.1"), 60)
     'encode: 1,200 records, 20/s, 0:01:00 elapsed, 25 %, 0:03:00 left, loss 0.1'
@@ -144,7 +144,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def say(message: str) -> None:
-    """One line for people, on stderr, unless they asked for quiet."""
+    """Print one line on stderr, unless the user asked for quiet."""
     if not _hushed:
         complain(message)
 
@@ -156,17 +156,17 @@ def announce(message: str) -> None:
 
 
 def _shown() -> bool:
-    """Whether a person looks at a command, and did not ask for quiet; Python shows no progress."""
+    """Return whether a person watches a command that may show progress."""
     return surface().progress and not _hushed and _watched()
 
 
 def _watched() -> bool:
-    """Whether a person looks at stderr."""
+    """Return whether a person looks at stderr."""
     return bool(sys.stderr) and sys.stderr.isatty()
 
 
 def complain(message: str) -> None:
-    """One line on stderr that is always shown: why the program ends."""
+    """Print one line on stderr in any case: why the program ends."""
     if sys.stderr:  # it may be closed, and print would then take stdout
         line = printable(" ".join(message.split("\n")))
         line = LONG_WORD.sub(r"\1…\2", line)  # a field or a flag: the remedy follows it

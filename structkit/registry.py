@@ -100,7 +100,7 @@ class Plugin:
 
 @cache
 def plugins() -> tuple[Plugin, ...]:
-    """All installed plugins, by kind and name."""
+    """Return all installed plugins, by kind and name."""
     listed = []
     from importlib.metadata import entry_points  # 15 ms that commands without plugins need not pay
 
@@ -184,7 +184,7 @@ Configurable = TypeVar("Configurable")
 
 
 def takes(kind: type, flag: str) -> bool:
-    """Whether plugins of a class take a flag."""
+    """Return whether plugins of a class take a flag."""
     return flag in {each.name for each in fields(kind)}
 
 

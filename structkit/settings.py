@@ -141,11 +141,11 @@ class Setting:
         return flag(self.name, value, self.metavar if self.argument else "")
 
     def given(self, settings: Any) -> Any:
-        """Its value in some settings as it was given, not as another setting decides it."""
+        """Return its given value in some settings, before another setting decides it."""
         return vars(settings)[self.name]
 
     def is_given(self, value: Any) -> bool:
-        """Whether a value is another one than its default."""
+        """Return whether a value is another one than its default."""
         return value is not None and value != () and value != self.default
 
 
@@ -235,12 +235,12 @@ def seed_setting() -> Any:
 
 
 def quiet_setting() -> Any:
-    """Whether a command speaks."""
+    """Return whether a command speaks."""
     return setting(False, "Print only errors.", short="-q")
 
 
 def offline_setting() -> Any:
-    """Whether a model must be here: its name is not looked up on the hub."""
+    """Return whether a model must be here: its name is not looked up on the hub."""
     return setting(False, "Never use the network.", group="run")
 
 
@@ -283,7 +283,7 @@ def _plain(each: Field[Any]) -> Setting:
 
 
 def is_literal(hint: Any) -> bool:
-    """Whether a type is a list of names."""
+    """Return whether a type is a list of names."""
     return get_origin(hint) is Literal
 
 
@@ -333,7 +333,7 @@ def convert(each: Setting, value: Any) -> Any:
 
 
 def _convert(each: Setting, value: Any) -> Any:
-    """One value of a setting in its type."""
+    """Convert one value of a setting to its type."""
     value = os.fspath(value) if isinstance(value, os.PathLike) else value
     kinds = [str if is_literal(hint) else hint for hint in each.types_of_one]
     classes = [hint for hint in kinds if isinstance(hint, type)]
@@ -382,7 +382,7 @@ def _check_value(each: Setting, value: Any) -> None:
 
 
 def range_of(low: float | None, high: float | None, kind: type = int) -> str:
-    """Bounds in words.
+    """Return bounds in words.
 
     >>> range_of(1, None), range_of(0.0, 1.0), range_of(None, None)
     ('1 or more', 'in 0 … 1', 'in 64 bits')

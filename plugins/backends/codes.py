@@ -64,7 +64,7 @@ class Candidates:
         return min(len(self.codes.ids), math.ceil(rows * self.factor))
 
     def search(self, queries: Vectors, rows: int) -> tuple[Vectors, Numbers]:
-        """Scores and numbers of the best rows for each query, (queries, rows), best first."""
+        """Return scores and numbers of the best rows per query, (queries, rows), best first."""
         most = self.count(rows)
         found = self.index.search(queries, most)[1] if self.index else self._nearest(queries, most)
         scores = np.empty((len(queries), rows), np.float32)

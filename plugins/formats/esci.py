@@ -59,7 +59,7 @@ def read_id(row: Fields) -> str:
 
 
 def write_id(record: Fields, name: str) -> Row:
-    """Locale and product_id of a product's id."""
+    """Return locale and product_id of a product's id."""
     locale, colon, product_id = record.pop_id(name).partition(":")
     if not colon:
         raise UserError(f'"{locale}" names no locale', "write ids as us:B0DPZ8XK")

@@ -45,7 +45,7 @@ def read_example(row: Fields) -> Record:
 
 
 def passages(objects: list[Any], side: str) -> Record:
-    """Texts, ids and titles of one side's passages."""
+    """Return texts, ids and titles of one side's passages."""
     ids, titles, texts = [], [], []
     for each in objects:
         if not isinstance(each, dict):

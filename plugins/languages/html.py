@@ -32,7 +32,7 @@ class Language(plugin.Language):
     implied_by = ("html",)
 
     def entities(self, text: str, record: Record) -> list[Span]:
-        """Every occurrence of a shared term."""
+        """Return every occurrence of a shared term."""
         query = text_field(
             record, "query", "entities of HTML are terms that also occur in its query"
         )

@@ -129,12 +129,12 @@ class Language(ReleasedLanguage):
         ]
 
     def released_names(self, text: str) -> list[Span]:
-        """Every occurrence of a name that SANTA's released code does not take for a keyword."""
+        """Return every name that SANTA's released code does not mistake for a keyword."""
         spans = super().released_names(text)
         return [(start, end) for start, end in spans if text[start:end] not in RELEASED_KEYWORDS]
 
     def draw(self, names: Sequence[str], rng: random.Random) -> set[str] | None:
-        """Names in random order, until they cover the share of all occurrences."""
+        """Draw names in random order, until they cover the share of all occurrences."""
         counts = Counter(names)
         wanted = int(self.share * len(names))
         drawn: set[str] = set()
@@ -148,7 +148,7 @@ class Language(ReleasedLanguage):
 
 
 def _is_file(text: str) -> bool:
-    """Whether a text begins with HTML, not with code."""
+    """Return whether a text begins with HTML, not with code."""
     if text.lstrip().startswith("<"):
         return True
     tag = TAG.search(text)
@@ -160,7 +160,7 @@ def _is_file(text: str) -> bool:
 
 
 def _is_member(text: str, start: int, end: int) -> bool:
-    """Whether a reserved word is where the name of a variable or a member may be."""
+    """Return whether a reserved word is where the name of a variable or a member may be."""
     word, before = text[start:end].lower(), text[max(0, start - 10) : start]
     if before.endswith("$"):
         return word != "this"

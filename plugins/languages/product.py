@@ -46,7 +46,7 @@ class Language(plugin.Language):
     profile: str = "paper"
 
     def entities(self, text: str, record: Record) -> list[Span]:
-        """Every occurrence of a noun that also occurs in the title."""
+        """Return every occurrence of a noun that also occurs in the title."""
         title = text_field(
             record, "title", "entities of a product are nouns that also occur in its title"
         )
@@ -176,7 +176,7 @@ def _perceptron() -> Any:
 
 
 def supplied(tags: Any, text: str) -> tuple[list[Span], list[str]]:
-    """Where the user's tagged words are in the text, and their tags.
+    """Return the places of the user's tagged words in the text, and their tags.
 
     >>> supplied([["usb", "NN"], ["plugs", "NNS"]], "<b>usb</b> plugs")
     ([(3, 6), (11, 16)], ['NN', 'NNS'])

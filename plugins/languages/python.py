@@ -102,11 +102,11 @@ class Language(ReleasedLanguage):
     share = 1.0
 
     def released_names(self, text: str) -> list[Span]:
-        """Every name: the released code also uses the standard tokenizer."""
+        """Return every name: the released code also uses the standard tokenizer."""
         return self.names(text)
 
     def docstring(self, text: str) -> Span | None:
-        r"""Where the docstring of the first function or class is, quotes included.
+        r"""Return the span of the first function's or class's docstring, with quotes.
 
         >>> Language().docstring('def f():\n    "Say hello."\n    return 1')
         (13, 25)

@@ -122,7 +122,7 @@ class Language(ReleasedLanguage):
 
 
 def _is_member(text: str, start: int, end: int) -> bool:
-    """Whether a reserved word, which the grammar takes for a name anywhere, is a method or key."""
+    """Return whether a reserved word, a name to the grammar, is a method or key."""
     if text.startswith(":", end) and not text.startswith("::", end):
         return True
     return text[max(0, start - 6) : start].endswith((".", "::", "def ", "alias "))

@@ -77,7 +77,7 @@ class Language(CodeLanguage):
     outline = OUTLINE
 
     def names(self, text: str) -> list[Span]:
-        """Every name; a primitive type at the start of a path is none."""
+        """Return every name; a primitive type at the start of a path is none."""
         return [
             (start, end)
             for start, end in super().names(text)

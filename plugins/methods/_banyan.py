@@ -227,7 +227,7 @@ class BanyanTraining(TreeTraining):
         return {"ce": vocabulary_loss(down[:tokens], head.weight, head.bias, graph.ids, weights)}
 
     def counts(self, sentences: list[Sentence]) -> dict[str, int]:
-        """How many distinct tokens there are."""
+        """Return the number of distinct tokens."""
         return {"ce": len(np.unique(np.concatenate([sentence.ids for sentence in sentences])))}
 
 
@@ -282,7 +282,7 @@ class Banyan(NodeModel):
         return batch, graph, up, down
 
     def both_ways(self, sentences: Sequence[Sentence]) -> BothWays:
-        """All embeddings, without dropout: a sentence's nodes do not depend on other sentences."""
+        """Return all embeddings, without dropout: sentences do not affect each other."""
         assert not self.training, "training is on the distinct nodes"
         batch, graph, up, down = self.entangle(sentences, separate=True)
         return batch, up[graph.node], down[graph.node]

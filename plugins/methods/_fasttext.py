@@ -73,7 +73,7 @@ class WordVectors(TorchModel):
         return rows
 
     def inputs(self, texts: Sequence[str], side: str) -> list[list[list[int]]]:
-        """Texts, or the leaves of trees, each as the rows of its words."""
+        """Return texts, or the leaves of trees, each as the rows of its words."""
         return [self.bag(self.prepared(text)["words"]) for text in texts]
 
     def prepared(self, text: str) -> Record:
@@ -86,7 +86,7 @@ class WordVectors(TorchModel):
         return of_words
 
     def batch(self, inputs: Sequence[list[list[int]]]) -> tuple[Tensor, Tensor, Tensor]:
-        """Rows and weights of all texts one after the other, and where each begins.
+        """Return rows and weights of all texts in sequence, and the start of each.
 
         The weights make the sum of a text's rows the mean of its words' means.
         """

@@ -145,7 +145,7 @@ class DecoderHead(EntityHead):
 
 
 def _real(labels: Tokens) -> Tensor:
-    """Which tokens are predicted."""
+    """Return which tokens are predicted."""
     return labels.mask.bool() & (labels.ids != IGNORED)
 
 
@@ -172,7 +172,7 @@ class MaskedLanguageHead(EntityHead):
         return MaskedBatch(texts, labels.to(device), max(1, total(count)))
 
     def tokens(self, restored: Sequence[tuple[str, list[Span]]]) -> tuple[Tokens, Tensor]:
-        """Texts with the tokens of their spans masked, and these, (batch, length), or `IGNORED`."""
+        """Return texts with masked spans, and their tokens, (batch, length), or `IGNORED`."""
         tokenizing, texts = self.tokenizing, [text for text, _ in restored]
         encoded = list(tokenizing.read(texts, "document", offsets=True))
         cut = sum(bool(encoding.overflowing) for encoding in encoded)
@@ -366,7 +366,7 @@ class Santa(DualEncoder[Inputs]):
 
 
 def reads_masked(losses: Losses) -> bool:
-    """Whether a loss needs the masked documents."""
+    """Return whether a loss needs the masked documents."""
     return losses.entity_weight > 0 or losses.align_on == "masked"
 
 

@@ -35,7 +35,7 @@ class Seal(DualEncoder[Pairs]):
         return Pairs(texts, self.excluded(records, tagged), self.present(tagged), teacher)
 
     def variants(self, records: list[Record], step: Step, name: str) -> list[str | None]:
-        """One variant of each record's document, then of its negatives."""
+        """Return one variant of each record's document, then of its negatives."""
         texts: list[str | None] = []
         for record in records:
             negatives = self.negative_texts(record, step, f"negatives_{name}", "negatives_tagged")
@@ -45,7 +45,7 @@ class Seal(DualEncoder[Pairs]):
     def objective(
         self, inputs: Pairs, embeddings: dict[str, Tensor]
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """EAL (eq. 4), SAL (eq. 2: one softmax for each version), or their sum."""
+        """Return EAL (eq. 4), SAL (eq. 2: one softmax per version), or their sum."""
         losses = {
             name: self.contrast(embeddings["query"], spread(documents, inputs.present), inputs)
             for name, documents in embeddings.items()

@@ -51,7 +51,7 @@ class TableSettings(Protocol):
     @property
     def seed(self) -> int: ...
     def texts(self, spool: Spool) -> Iterable[str]:
-        """All texts of the records."""
+        """Yield all texts of the records."""
 
 
 class Distilled(TrainingModule):
@@ -155,7 +155,7 @@ def pieces(tokenizer: Tokenizer, word: str) -> list[int]:
 
 
 def from_scratch(settings: TableSettings, spool: Spool) -> Table:
-    """Random directions, nearly orthogonal: the mean is a bag of words."""
+    """Return random directions, nearly orthogonal: the mean is a bag of words."""
     made = train_tokenizer(
         settings.texts(spool),
         settings.vocabulary_size,

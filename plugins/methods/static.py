@@ -72,7 +72,7 @@ class Method(plugin.Method):
         return self.model
 
     def prepare(self, record: Record) -> Record:
-        """All texts of a training pair, or the text of a document."""
+        """Return all texts of a training pair, or the text of a document."""
         names = ["query", "positive"]
         if not record.keys() >= set(names):
             remedy = f"rename the text's field with {program('select')} {flag('rename')}"
@@ -89,7 +89,7 @@ class Method(plugin.Method):
         return Distilled(self, table, self.quantize)
 
     def texts(self, spool: Spool) -> Iterator[str]:
-        """All texts of the records."""
+        """Yield all texts of the records."""
         for index in range(len(spool)):
             yield from spool[index]["texts"]
 

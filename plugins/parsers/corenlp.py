@@ -55,7 +55,7 @@ class Parser(plugin.Parser):
                 yield UserError(problem, "leave the record out, or split its text")
 
     def answer(self, line: str) -> tuple[int, bytes]:
-        """Status and body of the answer to a sentence. Errors: the server is not up, or busy."""
+        """Return status and body of an answer. Errors: the server is down, or busy."""
         properties = {
             "outputFormat": "json",
             "annotators": "tokenize,pos,lemma,ssplit,parse",

@@ -18,7 +18,7 @@ class Ranker(plugin.Ranker):
     weight: ClassVar[float] = 0.5
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
-        """0 … 1 for the best hit of each file, relative to the best file; 0 for others."""
+        """Return 0 … 1 for the best hit of each file, relative to the best file; else 0."""
         sums: dict[str, float] = {}
         best: dict[str, int] = {}
         for number, hit in enumerate(hits):

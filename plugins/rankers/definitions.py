@@ -38,7 +38,7 @@ class Ranker(plugin.Ranker):
 
 
 def defined(symbol: Sequence[str], name: str, path: str) -> float:
-    """How well a name in a file matches a symbol, given by its qualifiers and its own name.
+    """Return how well a name in a file matches a symbol and its qualifiers.
 
     >>> defined(["Pool"], "net.Pool", "net/pool.py"), defined(["pool"], "Pool", "pool.py")
     (1.0, 0.5)

@@ -34,7 +34,7 @@ class Ranker(plugin.Ranker):
     query_embeddings: str = setting(..., remedy=lambda: encoded("queries", as_="query"))
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
-        """-1 … 1 for each hit."""
+        """Return -1 … 1 for each hit."""
         rows = unit(self.queries.of(query.id, "query"))
         found = (unit(self.documents.of(hit.doc_id, "document")) for hit in hits)
         return np.array([float((rows @ each.T).max(axis=1).mean()) for each in found])

@@ -19,7 +19,7 @@ class Ranker(plugin.Ranker):
     weight: ClassVar[float] = 0.5
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
-        """0 … 1 for each hit."""
+        """Return 0 … 1 for each hit."""
         wanted = query_parts(query.text)
         return np.array(
             [max((shared_words(wanted, name) for name in hit.names), default=0.0) for hit in hits]

@@ -26,7 +26,7 @@ class Ranker(plugin.Ranker):
     weight: ClassVar[float] = 3.0
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
-        """0 … 1 for each hit."""
+        """Return 0 … 1 for each hit."""
         counts = WordCounts()
         for hit in hits:
             fields = (hit.record.get(name) for name in ("title", *DOCUMENT))

@@ -25,12 +25,12 @@ class Kind:
     """Kind of files, recognized by names of folders, by words of their names, or by endings."""
 
     def __init__(self, folders: str, words: str = "", endings: tuple[str, ...] = ()) -> None:
-        """Names in lower case, separated by blanks; `words` begin or end a file's name."""
+        """Take names in lower case, separated by spaces; `words` begin or end a file's name."""
         self.folders, self.words = frozenset(folders.split()), frozenset(words.split())
         self.endings = endings
 
     def is_asked(self, asked: Collection[str]) -> bool:
-        """Whether a query with these words asks for such files."""
+        """Return whether a query with these words asks for such files."""
         return not (self.folders | self.words).isdisjoint(asked)
 
     def holds(self, path: str) -> bool:
@@ -72,7 +72,7 @@ class Ranker(plugin.Ranker):
     weight: ClassVar[float] = 1.0
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
-        """-1 for each reason to demote a hit, 0 without one."""
+        """Return -1 for each reason to demote a hit, 0 without one."""
         paths, asked = {hit.path for hit in hits}, name_parts(query.text)
         kinds = (filter(kind.holds, paths) for kind in KINDS if not kind.is_asked(asked))
         older, headers = older_versions(paths, asked), headers_of_sources(paths, asked)
@@ -90,7 +90,7 @@ def headers_of_sources(paths: Collection[str], asked: Collection[str]) -> set[st
 
 
 def older_versions(paths: Collection[str], asked: Collection[str]) -> set[str]:
-    """Files in folders like v1 where there is a v2 beside them, unless v1 is asked for."""
+    """Return files in folders like v1 beside a v2, unless v1 is asked for."""
     newest: dict[PurePosixPath, int] = {}
     for path in paths:
         for folder, number in versions(path):

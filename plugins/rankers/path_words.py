@@ -25,7 +25,7 @@ class Ranker(plugin.Ranker):
     weight: ClassVar[float] = 1.5
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
-        """0 … 1 for each hit."""
+        """Return 0 … 1 for each hit."""
         wanted = query_parts(query.text)
         paths = list(dict.fromkeys(hit.path for hit in hits))
         if not wanted:
@@ -39,7 +39,7 @@ class Ranker(plugin.Ranker):
 
 
 def matches(wanted: Sequence[str], path: str) -> list[float]:
-    """How well each word matches a path.
+    """Return how well each word matches a path.
 
     >>> matches(["retry", "net", "thread", "pool", "x"], "net/threadpool_retries.py")
     [1.0, 0.5, 1.0, 1.0, 0.0]

@@ -44,7 +44,7 @@ def rows(given: Any) -> Any:
 
 
 def texts_as(field: str, given: Any, parameter: str) -> Iterator[Any]:
-    """Dicts as they are, and strings as dicts with that field. Errors: one string alone."""
+    """Return dicts unchanged, and strings as dicts with that field. Errors: one string."""
     if isinstance(given, str):
         problem = f"{parameter} is {given!r}, not a list"
         raise UserError(problem, f"give [{given!r}]", status=2)
@@ -139,7 +139,7 @@ class ParameterFiles:
 
 @contextmanager
 def as_in_python(surface: Python | None = None) -> Iterator[None]:
-    """Errors spell settings as Python does; a package that is not installed is one of them."""
+    """Spell settings in errors as Python does, also in the error of a missing package."""
     with spelled_for(surface or Python()):
         try:
             yield
@@ -200,12 +200,12 @@ def bind(
 
 
 def is_stage(command: Command) -> bool:
-    """Whether a command turns records into records."""
+    """Return whether a command turns records into records."""
     return any(issubclass(kind, Options) for kind in command.also)
 
 
 def reads_records(command: Command) -> bool:
-    """Whether a command reads records of its arguments, or of stdin."""
+    """Return whether a command reads records of its arguments, or of stdin."""
     return any(issubclass(kind, InputOptions) for kind in command.also)
 
 
@@ -216,7 +216,7 @@ def kinds(command: Command) -> list[type]:
 
 
 def parameters(command: Command) -> list[inspect.Parameter]:
-    """Of a function: records or arguments by position, settings by keyword."""
+    """Return a function's parameters: records or arguments by position, then keywords."""
     listed = []
     if reads_records(command):
         default: Any = inspect.Parameter.empty if is_stage(command) else ()
@@ -280,7 +280,7 @@ def type_of(command: Command, each: Setting) -> Shown:
 
 
 def encodes(command: Command) -> bool:
-    """Whether the model of a command turns texts into embeddings, so that it may be loaded."""
+    """Return whether a command's model, which may be loaded, turns texts into embeddings."""
     return command.name in ("ask", "encode", "search")
 
 

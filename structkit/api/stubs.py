@@ -88,7 +88,7 @@ def _function(name: str, command: Command, first: str = "") -> str:
 
 
 def _lines(given: list[inspect.Parameter], first: str = "") -> list[str]:
-    """Parameters of a command, each a line."""
+    """Return the parameters of a command, one per line."""
     lines = [first] * bool(first)
     if given and given[0].kind is inspect.Parameter.POSITIONAL_ONLY:
         records, *given = given

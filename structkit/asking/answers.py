@@ -72,7 +72,7 @@ def answers(
 
 
 def is_report(question: str) -> bool:
-    r"""Whether a question is as long as a report, or has several lines.
+    r"""Return whether a question is as long as a report, or has several lines.
 
     >>> is_report("how are faults\nreported?"), is_report("It fails\n\n" + 10 * "so it does ")
     (False, True)
@@ -116,7 +116,7 @@ def best(scores: Floats, maximum: int) -> dict[int, float]:
 
 
 def chosen_passages(folder: Folder, globs: Sequence[str]) -> Floats:
-    """1 for passages of files that the patterns choose, 0 for others, (passages,)."""
+    """Return the mask of passages whose files match the globs, (passages,)."""
     files = np.ones(len(folder.files))
     if globs:
         takes = file_filter(globs)
@@ -129,7 +129,7 @@ def chosen_passages(folder: Folder, globs: Sequence[str]) -> Floats:
 def with_places(
     folder: Folder, question: str, best: list[tuple[Hit, Record]], meaning: Meaning | None
 ) -> list[tuple[Hit, Record]]:
-    """Answers with the fields of the place of each that answers best, as `places` has them."""
+    """Return answers with their best place, as `places` finds it."""
     asked = subject(question)
     weights = folder.index.postings.weights(question_words(asked))
     heaviest = sorted(weights, key=lambda word: -weights[word])[:WORDS]

@@ -227,7 +227,7 @@ class Store:
         self._put(TEXTS, file.path, records)
 
     def drop(self, paths: Iterable[str]) -> None:
-        """Forget files."""
+        """Remove files."""
         rows = [(path,) for path in paths]
         for table in (FILES, TEXTS):
             self._connection.executemany(f"DELETE FROM {table} WHERE name = ?", rows)

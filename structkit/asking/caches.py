@@ -17,7 +17,7 @@ from structkit.records.jsonl import Record
 
 
 def caches(folder: Path) -> Iterator[Record]:
-    """Each cache in a folder of caches: `folder` that it is of, `exists`, `bytes`, `cache`.
+    """Yield each cache in a folder of caches: its `folder`, `exists`, `bytes`, `cache`.
 
     `folder` is empty where the cache cannot be read; it may also be a file or an archive.
     """

@@ -178,7 +178,7 @@ def data_of(files: Sequence[IndexedFile]) -> bytes:
 
 
 def data_of_numbers(numbers: NDArray[Any]) -> bytes:
-    """Integers from 0 on, in as few bytes as the largest needs, after the name of their type."""
+    """Return integers from 0 in the smallest type, after its name."""
     small = numbers.astype(np.min_scalar_type(numbers.max(initial=0)))
     return small.dtype.str.ljust(WIDTH).encode() + small.tobytes()
 
@@ -276,10 +276,10 @@ class PassageIndex:
 
 
 def pause(cost: float) -> float:
-    """Return for how many seconds files are not looked at again, by the seconds that it takes.
+    """Return the seconds until files are looked at again, by the seconds that a look takes.
 
-    >>> pause(0.001), pause(0.02), pause(3.0)
-    (0.0, 0.4, 0.9)
+    >>> pause(0.001), pause(0.025), pause(3.0)
+    (0.0, 0.5, 0.9)
     """
     return 0.0 if cost < QUICK else min(OLDEST, cost / SHARE)
 
@@ -454,7 +454,7 @@ class ReadFiles:
 
 
 def _read_files(changes: FileChanges, maximum: int) -> Iterator[ReadFiles]:
-    """Every pending file that could be read, some at a time."""
+    """Yield every pending file that could be read, some at a time."""
     # imports grammars and parsers, which an answer from the cache does not need
     from structkit.collecting.units import Collector, Units, batches
     from structkit.records.workers import Pool  # … nor processes

@@ -62,7 +62,7 @@ def localize(folder: Folder, report: Report, k: int, chosen: Floats) -> list[tup
 
 
 def by_words(folder: Folder, report: Report, chosen: Floats) -> tuple[Floats, Floats]:
-    """Scores of passages (passages,) and of files (files,) by the words of a report's parts."""
+    """Score passages (passages,) and files (files,) by the words of a report's parts."""
     passages, files = np.zeros(len(folder)), np.zeros(len(folder.files))
     firsts = np.flatnonzero(np.diff(folder.numbers, prepend=-1))
     for text, weight in ((report.text, 1.0), (report.title, TITLE), (report.named, NAMES)):
@@ -76,7 +76,7 @@ def by_words(folder: Folder, report: Report, chosen: Floats) -> tuple[Floats, Fl
 
 
 def by_paths(report: Report, paths: Sequence[str]) -> tuple[Floats, list[tuple[int, Frame, float]]]:
-    """Scores of files by their paths, and by those that a report has, (files,).
+    """Score files by their paths and a report's paths, (files,).
 
     And the file of each frame of a trace that has one, with its share: 1 for the innermost file.
     """
@@ -123,7 +123,7 @@ def files_of(path: str, paths: Sequence[str], names: Mapping[str, Sequence[int]]
 
 
 def shared(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many of their last parts are the same."""
+    """Return the number of last parts that are the same."""
     pairs = zip(reversed(one), reversed(other), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 

@@ -56,7 +56,7 @@ class Chance:
 
     @classmethod
     def of(cls, vectors: Vectors | Int8Rows, queries: TextEncoding) -> Self:
-        """Chance with these passages (passages, dimensions), and this encoding of questions."""
+        """Return chance for these passages (passages, dimensions) and question encoding."""
         records = ({"id": question, "text": question} for question in nonsense(NONSENSE))
         asked = unit(np.concatenate([rows for _, rows in queries.embedded(records)]))
         means, deviations = np.empty(len(vectors)), np.empty(len(vectors))
@@ -101,7 +101,7 @@ def _inverse(deviations: Floats) -> Floats:
 
 
 def nonsense(count: int) -> list[str]:
-    """Questions of one to six words of random letters, always the same.
+    """Return questions of one to six words of random letters, always the same.
 
     >>> nonsense(2)
     ['fktaxswem pojlg buk xjj madhbfyi spwtxlcv', 'naiohse ncrjhwcvr mntbskhd ypfpk']
@@ -273,7 +273,7 @@ def _some_files(store: Store, files: Sequence[IndexedFile]) -> Iterator[list[byt
 def _merged(
     before: NDArray[Any], added: NDArray[Any], moved: Numbers, place: NDArray[np.bool_]
 ) -> NDArray[Any]:
-    """Earlier rows where they moved to, and those that were added in their places."""
+    """Return earlier rows at their new places, and added rows at theirs."""
     whole = np.empty((len(place), *added.shape[1:]), added.dtype)
     whole[moved[moved >= 0]] = before[moved >= 0]
     whole[place] = added

@@ -112,7 +112,7 @@ def _values(weights: Mapping[str, float]) -> Callable[[str], Floats]:
 
 
 def _named(parts: Parts, question: str) -> Floats:
-    """How well the names that lines define match a question, (parts,)."""
+    """Return how well the names that lines define match a question, (parts,)."""
     named, first = np.zeros(len(parts.texts)), first_line(parts.record) or 1
     wanted = query_parts(question)
     symbols = parts.record.get("symbols", ())
@@ -125,7 +125,7 @@ def _named(parts: Parts, question: str) -> Floats:
 
 
 def _scores(parts: Parts, words: Floats, named: Floats) -> Floats:
-    """How well each part answers with those that follow it, but for their meaning, (parts,)."""
+    """Score each part with the following ones, without their meaning, (parts,)."""
     together, names = words.copy(), named.copy()
     for step in range(1, parts.window):
         np.maximum(together[:-step], words[step:], out=together[:-step])

@@ -58,7 +58,7 @@ INNERMOST_LAST = (".py", ".pyx", ".ipynb")  # Python's traces begin with the out
 
 
 def is_one(text: str) -> bool:
-    """Whether lines are one report, and not a question each.
+    """Return whether lines are one report, and not a question each.
 
     It has code, a heading, a comment or a stack trace; or paragraphs of sentences.
     """
@@ -80,7 +80,7 @@ class Frame(NamedTuple):
     function: str
 
     def is_in(self, record: Record) -> bool:
-        """Whether a passage of its file has it: by its function, or without one by its line.
+        """Return whether a passage of its file has it, by function or else by line.
 
         In another version of the file the line is elsewhere.
         """

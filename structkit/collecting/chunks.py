@@ -109,12 +109,12 @@ def _reach(node: tree_sitter.Node) -> int:
 
 
 def _leads(node: tree_sitter.Node) -> bool:
-    """Whether a node is about the next one."""
+    """Return whether a node is about the next one."""
     return "comment" in node.type or node.type in LEADS
 
 
 def _paragraphs(lines: Sequence[str]) -> Iterator[LineSpan]:
-    """Lines in groups; one begins where an unindented line follows a blank one."""
+    """Group lines; a group begins at an unindented line after a blank one."""
     starts = [
         row
         for row, (before, line) in enumerate(pairwise(lines), 1)

@@ -69,7 +69,7 @@ WORD = re.compile(rb"[^\s\x80-\xff]*[\x80-\xff]\S*")
 
 
 def is_wide(data: bytes, media: str = "") -> bool:
-    """Whether a text has two or four bytes a character, by its first ones or a content type."""
+    """Return whether characters have two or four bytes, by the first or a content type."""
     return data.startswith((*WIDE,)) or (_of_media(media) or "").startswith("utf-16")
 
 
@@ -97,7 +97,7 @@ def decode(data: bytes, language: str = "", media: str = "") -> str:
 
 
 def declaration(data: bytes, language: str) -> str | None:
-    """Python's name of the encoding that a file declares by the rule of its language, if any."""
+    """Return the encoding that a file declares by its language's rule, in Python's name."""
     if language == "html":
         return _of_page(data)
     match = RULES[language].match(data) if language in RULES else None
@@ -231,7 +231,7 @@ def _guess_of_piece(piece: bytes) -> str:
 
 
 def _probabilities(piece: bytes) -> dict[str, float]:
-    """How probable each codec is; one in which a byte is wrong is not."""
+    """Return the probability of each codec; one with a wrong byte is left out."""
     import chardet  # 50 ms, and a guess is rarely needed
 
     found = chardet.detect_all(

@@ -239,7 +239,7 @@ class Patterns:
         return cls(patterns[::-1])
 
     def ignores(self, *entries: tuple[bytes, bytes, bool]) -> bool | None:
-        """Whether the last pattern that matches one of the entries ignores it; None without one.
+        """Return whether the last pattern that matches an entry ignores it, or None.
 
         An entry is the path of its folder, its name, and whether it is a folder.
         """
@@ -254,7 +254,7 @@ class Patterns:
         return last
 
     def choose(self, path: str) -> bool:
-        """Whether the last pattern that matches a file, or a folder that it is in, chooses it."""
+        """Return whether the last pattern that matches a file, or its folders, chooses it."""
         *folders, name = os.fsencode(path).split(b"/")
         above = list(accumulate((each + b"/" for each in folders), initial=b""))
         entries = [(*each, True) for each in zip(above, folders, strict=False)]
@@ -335,7 +335,7 @@ class Ignoring:
         return Ignoring(tuple((patterns, prefix + step) for patterns, prefix in self.rules))
 
     def hides(self, name: str, is_folder: bool) -> bool:
-        """Whether a file or folder with this name is ignored."""
+        """Return whether a file or folder with this name is ignored."""
         entry = os.fsencode(name)
         for patterns, prefix in self.rules:
             ignores = patterns.ignores((prefix, entry, is_folder))
@@ -345,7 +345,7 @@ class Ignoring:
 
 
 def file_filter(globs: Sequence[str]) -> Callable[[str], bool]:
-    """Whether a path matches patterns as in .gitignore; `!` excludes, and the last match counts.
+    """Return whether a path matches patterns as in .gitignore; the last match counts.
 
     >>> takes = file_filter(["*.py", "!test_*"])
     >>> [takes(path) for path in ("src/a.py", "src/test_a.py", "a.go")]

@@ -75,7 +75,7 @@ class Notebook:
         return cls(cells, str(given or "python").lower())
 
     def markdown(self) -> Text:
-        """All cells: Markdown as it is, code between fences with its language."""
+        """Return all cells: Markdown unchanged, code between fences with its language."""
         text = Text()
         for cell in self.cells:
             if text.lines:

@@ -49,7 +49,7 @@ class Heading:
 
 
 def paths_to(headings: list[Heading]) -> list[list[str]]:
-    """For each heading, the texts of those above it, and its own.
+    """Return for each heading the texts of the ones above it, and its own.
 
     >>> paths_to([Heading(1, "Tea", 0, ""), Heading(2, "a", 1, ""), Heading(2, "b", 2, "")])
     [['Tea'], ['Tea', 'a'], ['Tea', 'b']]
@@ -74,7 +74,7 @@ def slug(text: str) -> str:
 
 
 def rows_of(found: Iterable[Table], page: Page | Note) -> Iterator[tuple[str, Record]]:
-    """Each row with data: its text is its headings, the table's caption, its cells by column."""
+    """Yield each row with data; its text is headings, caption, and cells by column."""
     paths = [[], *paths_to(page.headings)]
     starts = [heading.start for heading in page.headings]
     for number, table in enumerate(found, 1):

@@ -113,7 +113,7 @@ def readable_path(path: str) -> str:
 
 
 def glob_setting() -> Any:
-    """Which files are chosen by their paths."""
+    """Declare the globs that choose files by their paths."""
     return setting(
         (),
         "Read only files that match this pattern, as in .gitignore; !PATTERN excludes files.",
@@ -193,7 +193,7 @@ class Walk:
             yield LeftOut.because(shown, cannot_read(error))
 
     def _folder(self, shown: str, path: str) -> Iterator[Found]:
-        """All files of a folder, depth first; links are not followed, so that each comes once."""
+        """Yield all files of a folder, depth first; links are not followed, so each comes once."""
         real = os.path.realpath(path)
         rules = Ignoring()
         if not self.options.no_ignore:

@@ -104,7 +104,7 @@ class Losses:
             self.counts[name] += 1
 
     def tell(self) -> None:
-        """One line for people, if anything was lost."""
+        """Report what was lost, in one line."""
         if self.counts:
             counts = self.counts.most_common()
             fields = [f"{name} ({count:,} record{'s' * (count > 1)})" for name, count in counts]

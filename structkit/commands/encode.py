@@ -58,7 +58,7 @@ class Target(Options):
 
 
 def encode(settings: Settings) -> Stage:
-    """`{id, embedding}` for every record, in input order; texts that were cut are counted.
+    """Yield `{id, embedding}` for every record, in input order; cut texts are counted.
 
     A string is a record with the field that the model reads. An embedding is a list. A part of a
     text has `doc_id` and its place; with several fields, each has its `FIELD_embedding`.

@@ -71,7 +71,7 @@ class Tools:
         return self._passages(within[:1] or self.served, k, like=place)
 
     def _passages(self, folders: Sequence[str], k: int, **settings: Any) -> str:
-        """Answers of the folders in turn: a line that says where each is, then its text."""
+        """Yield answers of the folders in turn: a line with the place of each, then its text."""
         ask, found, problems = command_of("ask"), [], list[str]()
         for folder in folders:
             values = {"target": folder, "k": k, "model": self.model, **settings}

@@ -180,7 +180,7 @@ def _examples(
 
 
 def example(record: Record, settings: Settings) -> Record:
-    """Query and positive of one record that holds both.
+    """Return query and positive of one record that holds both.
 
     >>> settings = Settings(positive_template="title : {title} text : {description}")
     >>> example({"id": "1", "bullets": "Red", "title": "Cup", "description": "A cup."}, settings)
@@ -273,7 +273,7 @@ def _chain(
 
 
 def digests(record: Record) -> tuple[bytes, bytes]:
-    """Hashes of a query and of its document, different even for equal texts.
+    """Hash a query and its document, differently even for equal texts.
 
     Texts that differ only in white space have the same.
     """

@@ -153,7 +153,7 @@ def _with_trees(
 
 
 def is_tree(name: str) -> bool:
-    """Whether a field of this name holds a tree.
+    """Return whether a field of this name holds a tree.
 
     >>> is_tree("tree"), is_tree("text_a_tree"), is_tree("text_a")
     (True, True, False)

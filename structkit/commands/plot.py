@@ -68,7 +68,7 @@ def save(draw: Callable[[Any], None], path: str, size: tuple[float, float]) -> N
 
 
 def looks(*kinds: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """One of each kind after the other: markers, lines, colors."""
+    """Yield combinations of markers, lines and colors."""
     return zip(*map(cycle, kinds), strict=False)
 
 

@@ -18,7 +18,7 @@ class Settings:
 
 
 def plugins(settings: Settings) -> Iterator[Record]:
-    """One record per plugin: kind, name, pack and summary; no plugin is imported."""
+    """Yield one record per plugin: kind, name, pack and summary; no plugin is imported."""
     for plugin in registry.plugins():
         yield {
             "kind": plugin.kind,

@@ -321,7 +321,7 @@ class Selection:
             say(f'no record has the field "{name}"; {hint}the first has: {", ".join(self._first)}')
 
     def _note(self, record: Record) -> None:
-        """Forget the fields that the record has."""
+        """Mark the record's fields as seen."""
         self._first = self._first or record
         for name in [name for name in self._unseen if lookup(record, name) is not ABSENT]:
             del self._unseen[name]

@@ -196,7 +196,7 @@ def _line(value: object) -> str:
 
 
 def _masked(record: Record, width: int | None) -> Iterator[Part]:
-    """Text with sentinels: the entities in their places, each entity in one color."""
+    """Return text with its entities in place of sentinels, each in one color."""
     masked, entities = record.get("masked"), record.get("entities")
     if not isinstance(masked, str) or not isinstance(entities, list):
         return
@@ -244,7 +244,7 @@ def _html(record: Record, width: int | None) -> Iterator[Part]:
 
 
 def _trees(record: Record, width: int | None) -> Iterator[Part]:
-    """Each tree in brackets."""
+    """Yield each tree in brackets."""
     from structkit.structure.trees.brackets import read
     from structkit.structure.trees.drawing import lines
 

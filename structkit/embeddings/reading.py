@@ -121,7 +121,7 @@ def reading(path: str, again: str = AGAIN) -> Iterator[None]:
 
 
 def concatenate(parts: Sequence[Embeddings], files: Sequence[str]) -> Embeddings:
-    """Several matrices as one corpus; each id is in one of them only."""
+    """Return several matrices as one corpus; each id is in one of them only."""
     first, seen = parts[0], set[str]()
     for name, part in zip(files, parts, strict=True):
         if part.dimensions != first.dimensions:
@@ -202,7 +202,7 @@ def vector(record: Record, name: str = "embedding", dimensions: int = 0) -> arra
 
 
 def matrix(rows: Iterable[array[float]]) -> Vectors:
-    """Embeddings as one matrix (rows, dimensions)."""
+    """Return embeddings as one matrix (rows, dimensions)."""
     return np.stack([np.frombuffer(row, np.float32) for row in rows])
 
 
@@ -257,7 +257,7 @@ def _write(ending: str) -> str:
 
 
 def _scaled(stem: str, codes: Any) -> Int8Rows:
-    """Codes with their scales."""
+    """Return codes with their scales."""
     path = stem + SCALES
     with reading(path):
         scales = np.fromfile(path, "<f4")

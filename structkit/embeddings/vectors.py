@@ -72,7 +72,7 @@ class TextEncoding(Protocol):
         ...
 
     def meta(self) -> Record:
-        """Which model it is, and how it encodes."""
+        """Return the identity of the model, and its settings."""
         ...
 
 

@@ -117,7 +117,7 @@ class VectorFiles:
         self._note({"run": self.run})
 
     def _partial(self, ending: str) -> Path:
-        """Where a file is until it is complete, and where `resume` finds it."""
+        """Return where a file is until it is complete, and where `resume` finds it."""
         return Path(beside(self._stem + ending, ".", ".partial"))
 
     def _add_file(self, ending: str, size: int | None = None) -> WholeFile:

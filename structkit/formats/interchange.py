@@ -225,7 +225,7 @@ class Labels:
     words: Mapping[str, str] = field(default_factory=dict)
 
     def read(self, label: str) -> Record:
-        """Label and relevance of a judgement."""
+        """Return label and relevance of a judgement."""
         label = self.words.get(label.lower(), label)
         if label not in self.gains:
             raise unknown("label", label, self.gains, status=1)

@@ -232,7 +232,7 @@ class RowOutput(Output):
 
 
 def column_output(path: str, names: Sequence[str]) -> RowOutput:
-    """Columns separated by spaces; a cell that holds white space raises."""
+    """Open columns separated by spaces. Errors: a cell with white space."""
 
     def encode(row: Row) -> bytes:
         cells = [str(row[name]) for name in names]
@@ -248,7 +248,7 @@ def column_output(path: str, names: Sequence[str]) -> RowOutput:
 
 
 def delimited_output(path: str, delimiter: str, names: Sequence[str] = ()) -> RowOutput:
-    """Cells separated by a delimiter under a header; by default the first row's names."""
+    """Open cells separated by a delimiter under a header; by default the first row's names."""
     header = list(names)
 
     def line(cells: Sequence[object]) -> bytes:

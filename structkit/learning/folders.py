@@ -82,7 +82,7 @@ def model_folder(name: str, *, offline: bool = False) -> Path:
 
 
 def looks_like_path(name: str) -> bool:
-    """Whether a name can only be a path, never a model on the hub.
+    """Return whether a name can only be a path, never a model on the hub.
 
     >>> [looks_like_path(name) for name in ("./model", "models/", "a/b/c", "gpt2", "owner/name")]
     [True, True, True, False, False]
@@ -109,7 +109,7 @@ def pickled(model: str, file: str) -> UserError:
 
 
 def _reason(error: Exception) -> str:
-    """Why the hub gives nothing, in a few words."""
+    """Return why the Hub gives nothing, in a few words."""
     if isinstance(error, hub.errors.RepositoryNotFoundError):
         return "has no model of that name"
     if "timed out" in str(error):

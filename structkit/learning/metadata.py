@@ -172,7 +172,7 @@ def check_fields(metadata: Record, shapes: dict[str, Callable[[Any], bool]]) -> 
 
 
 def is_count(value: Any) -> bool:
-    """Whether a value is a whole number, 0 or more."""
+    """Return whether a value is a whole number, 0 or more."""
     return type(value) is int and value >= 0
 
 
@@ -194,7 +194,7 @@ def are_lengths(value: Any) -> bool:
 
 
 def are_prompts(value: Any) -> bool:
-    """Whether a value is the prompts before texts."""
+    """Return whether a value is the prompts before texts."""
     return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
 
 
@@ -287,7 +287,7 @@ def _inside(folder: Path, path: str) -> Path:
 
 
 def _pooling(folder: Path, said: Any, other: str | None) -> Record:
-    """Our names for the poolings in 1_Pooling/config.json, and whether prompts take part."""
+    """Return our names for the poolings in 1_Pooling, and whether prompts take part."""
     if not isinstance(said, dict):
         raise TypeError(f"the pooling {said!r:.80}")
     whole = said.get("include_prompt", True)
@@ -383,7 +383,7 @@ def _reading(
 
 
 def _about(folder: Path) -> Record:
-    """Prompts, similarity and dimensions of `config_sentence_transformers.json`."""
+    """Return prompts, similarity and dimensions of `config_sentence_transformers.json`."""
     about = json_of(folder / ABOUT) or {}
     if (kind := about.get("model_type") or "SentenceTransformer") != "SentenceTransformer":
         raise UserError(

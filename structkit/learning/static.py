@@ -123,7 +123,7 @@ class Table:
 
 
 def is_table(folder: Path) -> bool:
-    """Whether a folder holds a table and no other model."""
+    """Return whether a folder holds a table and no other model."""
     config = json_of(folder / CONFIG)
     if config is not None:
         return isinstance(config, dict) and config.get("model_type") == KIND
@@ -182,7 +182,7 @@ class StaticEncoder(TokenModel):
         self.truncation = self.tokenizing.truncation
 
     def embed(self, inputs: Sequence[Sequence[int] | Chunk]) -> Vectors:
-        """One embedding per input, (inputs, dim)."""
+        """Return one embedding per input, (inputs, dim)."""
         means = self.table.means([each.ids if isinstance(each, Chunk) else each for each in inputs])
         return normalized(means) if self.normalize else means
 
@@ -240,7 +240,7 @@ def static_word_vectors(folder: Path, words: Sequence[str]) -> tuple[Vectors, ND
 
 
 def normalized(embeddings: Vectors) -> Vectors:
-    """Embeddings (texts, dim) of length 1; zeros stay zeros."""
+    """Return embeddings (texts, dim) of length 1; zeros stay zeros."""
     lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
     scaled: Vectors = embeddings / np.maximum(lengths, 1e-12)
     return scaled

@@ -46,7 +46,7 @@ class Corpus:
                 self.texts[name] = records.place(error)
 
     def is_usable(self, doc_id: str) -> bool:
-        """Whether the text of a document can be read."""
+        """Return whether the text of a document can be read."""
         return not isinstance(self.texts.get(doc_id), UserError)
 
     def text(self, doc_id: str, source: str) -> str:

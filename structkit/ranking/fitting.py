@@ -63,7 +63,7 @@ class JudgedHits:
         return float((1 / np.log2(np.array(ranks) + 1)).sum() / self.ideal)
 
     def _before(self, order: Numbers) -> Numbers:
-        """How many hits of its own group precede each hit."""
+        """Count the hits of its own group before each hit."""
         groups = self.group[order]
         together = np.argsort(groups, kind="stable")
         first = np.searchsorted(groups[together], groups[together])
@@ -119,7 +119,7 @@ def _met(candidate: Candidate, relevant: Sequence[Judgement]) -> set[int]:
 
 
 def means(queries: Sequence[JudgedHits], weights: Mapping[str, Floats]) -> dict[str, float]:
-    """Mean nDCG@10 of the queries of each fold, with its weights."""
+    """Return the mean nDCG@10 of the queries of each fold, with its weights."""
     values: dict[str, list[float]] = {}
     for query in queries:
         values.setdefault(query.fold, []).append(query.ndcg(weights[query.fold]))
@@ -127,7 +127,7 @@ def means(queries: Sequence[JudgedHits], weights: Mapping[str, Floats]) -> dict[
 
 
 def mean(queries: Sequence[JudgedHits], weights: Floats) -> float:
-    """Mean nDCG@10 with some weights: over the queries of a fold, then over folds."""
+    """Return the mean nDCG@10 with some weights: over a fold's queries, then over folds."""
     every = dict.fromkeys((query.fold for query in queries), weights)
     return float(np.mean(list(means(queries, every).values())))
 

@@ -175,7 +175,7 @@ def rerank(
 
 
 def thin(scores: Scores, groups: Mapping[str, str], repeats: float) -> Scores:
-    """Scores, multiplied by `repeats` for each better hit of the same group.
+    """Multiply scores by `repeats` for each better hit of the same group.
 
     >>> thin({"a": 1.0, "b": 0.8, "c": 0.5}, {"a": "x", "b": "x", "c": "y"}, 0.5)
     {'a': 1.0, 'b': 0.4, 'c': 0.5}

@@ -117,7 +117,7 @@ class _Cluster(Executor):
 
 
 def _own(processors: int, place: str) -> dict[str, Any]:
-    """How Ray is started on this machine for one command."""
+    """Return how Ray is started on this machine for one command."""
     return {
         "num_cpus": processors,
         "include_dashboard": False,

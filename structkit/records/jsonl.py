@@ -104,7 +104,7 @@ class Records:
             unread = bool(places) or self._turn()
 
     def _turn(self) -> bool:
-        """Go on to the next block, if there is one."""
+        """Move on to the next block, if there is one."""
         # as many numbers as lines were taken: to count line ends would take a fifth of the time
         self._block.count = next(self._numbers)
         block = next(self._blocks, None)
@@ -229,7 +229,7 @@ _DIGITS = bytes(ord("0") if byte in b"0123456789" else ord(" ") for byte in rang
 
 
 def may_be_rounded(line: bytes) -> bool:
-    """Whether orjson may have made a float of an integer beyond 64 bits (19 digits or more)."""
+    """Return whether orjson may have made a float of an integer of 19 digits or more."""
     return b"0" * 19 in line.translate(_DIGITS)
 
 

@@ -76,12 +76,12 @@ def too_deep() -> UserError:
 
 
 def may_be_deep(line: bytes) -> bool:
-    """Whether a line has enough brackets for a record that is too deep."""
+    """Return whether a line has enough brackets for a record that is too deep."""
     return line.count(b"[") + line.count(b"{") > LEVELS
 
 
 def is_deep(value: object) -> bool:
-    """Whether JSON that orjson has read is too deep for it to write.
+    """Return whether JSON that orjson has read is too deep for it to write.
 
     >>> is_deep(orjson.loads("[" * 254 + "]" * 254)), is_deep(orjson.loads("[" * 255 + "]" * 255))
     (False, True)
@@ -255,7 +255,7 @@ class Block(Lines):
 
 
 def _cut(data: bytes, most: int) -> bytes:
-    """Whole lines, and of the unfinished one after them as much as shows that it is too long."""
+    """Yield whole lines, and enough of an unfinished one to show that it is too long."""
     return data[: data.rfind(b"\n") + 1 + most + 1] + b"\n"
 
 

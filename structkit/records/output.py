@@ -218,7 +218,7 @@ def refuse_name(path: str | Path) -> None:
 
 
 def lock(file: IO[bytes]) -> bool:
-    """Whether no other process has locked a file; this one has then, until it closes it or ends.
+    """Lock a file until it is closed, and return whether no other process had.
 
     Where files cannot be locked (some network file systems) no other process has.
     """
@@ -426,5 +426,5 @@ def write_json(file: Path, content: object) -> None:
 
 
 def indented(content: object) -> bytes:
-    """JSON that people can read too, with a final newline."""
+    """Return JSON that people can read too, with a final newline."""
     return orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

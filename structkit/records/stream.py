@@ -59,7 +59,7 @@ def ray_address(text: str) -> str:
 
 
 def ray_setting(*, excludes: str | tuple[str, ...] = ()) -> Any:
-    """Where several machines do the work."""
+    """Declare the cluster that does the work."""
     return setting(
         None,
         "Run on a Ray cluster (an extra): HOST:PORT, auto, or local, which starts one here.",

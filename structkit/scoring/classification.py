@@ -51,7 +51,7 @@ def halves(pairs: EmbeddingPairs) -> tuple[EmbeddingPairs, EmbeddingPairs]:
 
 
 def right_answers(train: EmbeddingPairs, test: EmbeddingPairs, seed: int) -> NDArray[np.bool_]:
-    """Which of the test pairs each of five classifiers gets right, (seeds, pairs).
+    """Return which test pairs each of five classifiers gets right, (seeds, pairs).
 
     Errors: labels that are all equal, or in the test pairs alone.
     """

@@ -29,7 +29,7 @@ class Passage(NamedTuple):
     lines: LineRange | None
 
     def meets(self, target: Judgement) -> bool:
-        """Whether it belongs to the judged document and overlaps the judged lines.
+        """Return whether it belongs to the judged document and overlaps the judged lines.
 
         >>> Passage("a.py", (1, 9)).meets(Judgement("q", "a.py", 1, (9, 12)))
         True
@@ -55,7 +55,7 @@ class Passage(NamedTuple):
 
 
 def first_met(passages: Iterable[Set[int]]) -> Iterator[int | None]:
-    """Of passages, best first, with the numbers of the judgements that each meets: which it gains.
+    """Yield the number of the judgement that each passage, best first, gains.
 
     Where a passage meets several, the lowest number counts, and later passages do not gain the
     others.
@@ -70,7 +70,7 @@ def first_met(passages: Iterable[Set[int]]) -> Iterator[int | None]:
 
 
 def targets(judgements: Iterable[Judgement]) -> Targets:
-    """Judgements by query."""
+    """Return judgements by query."""
     of_queries: Targets = {}
     for judgement in judgements:
         of_queries.setdefault(judgement.query_id, []).append(judgement)
@@ -180,7 +180,7 @@ def _names(judgements: Sequence[Judgement]) -> dict[Judgement, str]:
 
 
 def own(query_ids: Iterable[str]) -> Qrels:
-    """Judgements that make the document with the query's own id the relevant one.
+    """Return judgements that make the document with the query's own id relevant.
 
     >>> own(["a", "b"])
     {'a': {'a': 1}, 'b': {'b': 1}}

@@ -70,7 +70,7 @@ def _as_supported(measure: ir_measures.Measure) -> ir_measures.Measure:
 
 
 def _plausible(measure: ir_measures.Measure) -> bool:
-    """Whether the numbers in parameters are some that trec_eval can compute with."""
+    """Return whether the numbers in parameters are some that trec_eval can compute with."""
     values = [each for name, each in measure.params.items() if name in ("cutoff", "rel")]
     gains = [each for pair in measure.params.get("gains", {}).items() for each in pair]
     return (
@@ -104,7 +104,7 @@ class Evaluation:
 
 
 def interval(values: Values, seed: int = 0) -> tuple[Values, Values]:
-    """Low and high ends (columns,) of the 95 % intervals of the means of (rows, columns).
+    """Return the ends (columns,) of the 95 % intervals of means of (rows, columns).
 
     A percentile bootstrap: rows are drawn with replacement. Source: Sakai, SIGIR 2006.
     """

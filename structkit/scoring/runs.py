@@ -80,7 +80,7 @@ def trec_rows(lines: Iterable[bytes]) -> Iterator[Row]:
 
 
 def ranking(documents: dict[str, float]) -> list[str]:
-    """Document ids from best to worst; equal scores by descending id, as trec_eval has them.
+    """Return document ids from best to worst; ties by descending id, as in trec_eval.
 
     >>> ranking({"a": 1.0, "b": 2.0, "c": 1.0})
     ['b', 'c', 'a']
@@ -93,7 +93,7 @@ def ranking(documents: dict[str, float]) -> list[str]:
 
 
 def for_trec_eval(documents: dict[str, float]) -> dict[str, float]:
-    """Scores that trec_eval orders as `ranking` does, though it compares them as float32.
+    """Return scores that trec_eval orders as `ranking` does, in float32.
 
     They are the same scores, or ranks where float32 makes different ones equal.
 
@@ -187,7 +187,7 @@ class PlacedLines:
                 yield line
 
     def is_text(self, line: bytes) -> bool:
-        """Whether a line is not blank. Errors: it is too long."""
+        """Return whether a line is not blank. Errors: it is too long."""
         if len(line) > self.most:
             raise too_long().at(self.file, self.line)
         return not line.isspace()
@@ -249,7 +249,7 @@ def twice(query_id: str, doc_id: str, what: str) -> UserError:
 
 
 def json_row(line: bytes, field: str, kinds: tuple[type, ...] = (float, int)) -> Row:
-    """Query id, document id and a field's value of a JSON record, and it; ids may be numbers."""
+    """Return query id, document id and a field's value of a JSON record, and it."""
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError as error:

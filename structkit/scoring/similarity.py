@@ -32,7 +32,7 @@ def cosines(left: Any, right: Any) -> Values:
 
 
 def spearman(first: Values, second: Values) -> Values:
-    """Spearman's rank correlation along the last axis; equal values share their mean rank.
+    """Return Spearman's rank correlation along the last axis; ties share mean ranks.
 
     NaN where one side is constant. Source: Spearman 1904; ties as in scipy's `spearmanr`.
 
@@ -48,7 +48,7 @@ def spearman(first: Values, second: Values) -> Values:
 
 
 def correlation(similarities: Values, gold: Values, seed: int = 0) -> tuple[float, Values]:
-    """Spearman's correlation of similarities with gold scores, and that on draws of the pairs.
+    """Return Spearman's correlation with gold scores, and on draws of the pairs.
 
     Errors: fewer than two pairs, or gold scores or similarities that are all equal.
     """

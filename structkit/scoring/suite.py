@@ -103,6 +103,6 @@ def _of_task(
 
 
 def _accuracy(right: Any, seed: int) -> tuple[float, Values]:
-    """How often (pairs,) test pairs are answered rightly x 100, and on draws of them."""
+    """Return the accuracy x 100 of test pairs (pairs,), and on draws of them."""
     draws = bootstrap(len(right), lambda drawn: right[drawn].mean(1), seed)
     return 100 * float(right.mean()), 100 * draws

@@ -20,7 +20,7 @@ RRF = 60  # added to every rank: Cormack, Clarke and Büttcher, SIGIR 2009
 def by_query(
     runs: Sequence[Run], weights: Sequence[float]
 ) -> Iterator[tuple[str, list[Scores], list[float]]]:
-    """Each query, first found first, with the rankings of the runs that have it and their weights.
+    """Yield each query with the rankings of its runs and their weights.
 
     >>> list(by_query([{"q": {"a": 1.0}}, {"r": {"b": 2.0}}], [0.5, 1.0]))
     [('q', [{'a': 1.0}], [0.5]), ('r', [{'b': 2.0}], [1.0])]
@@ -97,7 +97,7 @@ def top_hits(scores: Scores, k: int) -> list[Hit]:
 
 
 def reciprocal_ranks(documents: Scores) -> Scores:
-    """1 / (60 + rank) of each document.
+    """Return 1 / (60 + rank) of each document.
 
     >>> reciprocal_ranks({"a": 0.1, "b": 0.9})
     {'b': 0.01639344262295082, 'a': 0.016129032258064516}

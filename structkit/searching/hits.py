@@ -40,7 +40,7 @@ QueryBatch = tuple[list[str], Vectors]  # some queries, and their embeddings
 
 
 def best_of_documents(hits: list[Hit]) -> list[Hit]:
-    """Each document once, with its best row; equal scores by descending document id.
+    """Return each document once, with its best row; ties by descending document id.
 
     >>> [hit[:2] for hit in best_of_documents([Hit("a", 2.0), Hit("b", 2.0), Hit("a", 1.0)])]
     [('b', 2.0), ('a', 2.0)]
@@ -127,7 +127,7 @@ def refuse_filters(options: SearchOptions, known: Set[str], corpus: str) -> NoRe
 
 
 def passes(record: Record, conditions: Iterable[tuple[str, str]]) -> bool:
-    """Whether the fields have these values; in a list, one item must be equal.
+    """Return whether the fields have these values; in a list, one item must be equal.
 
     >>> passes({"language": "go", "tags": ["a", "b"]}, [("tags", "a"), ("tags", "b")])
     True

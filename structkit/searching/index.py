@@ -96,7 +96,7 @@ class Index:
         self.starts = np.concatenate(([0], np.cumsum(counts)))  # (documents + 1,)
 
     def search(self, queries: Vectors, k: int) -> tuple[Vectors, Numbers]:
-        """Scores and numbers of the k best documents (or all, where there are fewer), best first.
+        """Return scores and numbers of the k best documents, best first.
 
         `queries` is (queries, dimensions); both results are (queries, min(k, documents)).
         """
@@ -144,7 +144,7 @@ class Index:
         return rows
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
-        """First document and end of each block of about `block` rows; no document is cut."""
+        """Yield first document and end of each block of about `block` rows."""
         first = 0
         while first < len(self.doc_ids):
             end = self.starts[first] + self.block
@@ -221,7 +221,7 @@ class Shortlist:
         return np.concatenate(maxima)
 
     def ranked(self) -> tuple[Vectors, Numbers]:
-        """Scores and documents (queries, k), best first."""
+        """Return scores and documents (queries, k), best first."""
         self._rank()
         _, document, scores = self.pairs[0]
         shape = (len(self.least), self.k)

@@ -86,7 +86,7 @@ def _fold(text: str, first: int | None, width: int, prose: bool) -> Iterator[Lin
 
 
 def begins(rows: Sequence[str], at: int) -> bool:
-    """Whether something begins with a row of code: it follows a blank one, or is an item."""
+    """Return whether something begins with a row of code: it follows a blank one, or is an item."""
     here = rows[at].strip()
     return bool(here) and (not at or not rows[at - 1].strip() or ITEM.match(rows[at]) is not None)
 
@@ -132,7 +132,7 @@ def _around(rows: Sequence[Line], begin: int, maximum: int) -> list[Line]:
 
 
 def _trimmed(rows: Sequence[Line]) -> list[Line]:
-    """Rows without blank ones at both ends."""
+    """Return rows without blank ones at both ends."""
     chosen = list(rows)
     while chosen and not chosen[-1].text:
         chosen.pop()

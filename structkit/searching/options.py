@@ -145,7 +145,7 @@ def is_saved(folder: str) -> bool:
 
 
 def method_of(corpus: Sequence[str], method: str | None = None) -> str:
-    """How a corpus is searched: as given, or as its folder says, or dense.
+    """Return the method of a search: as given, or the folder's, or dense.
 
     Errors: an index for BM25 that shall be searched otherwise.
     """
@@ -182,5 +182,5 @@ def unicode(text: str) -> str:
 
 
 def is_for_a_list(questions: Sequence[str], output: str, format: str | None) -> bool:
-    """Whether the answers are a list for a person at a terminal."""
+    """Return whether the answers are a list for a person at a terminal."""
     return bool(questions) and output == "-" and format is None and os.isatty(1)

@@ -123,7 +123,7 @@ class Postings:
         return type(self)(self.words, self.lengths[first:last], starts, documents, counts)
 
     def scores(self, asked: Iterable[str] | Mapping[str, float]) -> Floats:
-        """BM25 of each document, (documents,); words may have weights."""
+        """Return BM25 of each document, (documents,); words may have weights."""
         total = np.zeros(len(self.lengths))
         weights = asked if isinstance(asked, Mapping) else Counter(asked)
         for word, weight in weights.items():
@@ -134,7 +134,7 @@ class Postings:
         return total
 
     def related(self, asked: Iterable[str]) -> Floats:
-        """BM25 by the other words with the same stem as each word asked, as one, (documents,)."""
+        """Return BM25 of the other words with the stems of those asked, (documents,)."""
         total = np.zeros(len(self.lengths))
         for word in dict.fromkeys(asked):
             counts = self._counts_of(word, itself=False)
@@ -143,7 +143,7 @@ class Postings:
         return total
 
     def counts_of(self, asked: Iterable[str]) -> Counts:
-        """How often each word, or others with its stem, is in each document, (documents, words)."""
+        """Count each word, or others with its stem, in each document, (documents, words)."""
         columns: dict[str, Counts] = {}
         for word in asked:
             if not any(same_stem(word, other) for other in columns):
@@ -151,7 +151,7 @@ class Postings:
         return np.array([*columns.values()], np.int32).reshape(-1, len(self.lengths)).T
 
     def rarities(self, asked: Iterable[str]) -> dict[str, float]:
-        """How much each of these words counts (idf), those that a document has."""
+        """Return the weights (idf) of the words that a document has."""
         places = {word: self.words.place(word) for word in asked}
         having = {
             word: int(self.starts[place + 1] - self.starts[place])
@@ -161,7 +161,7 @@ class Postings:
         return {word: rarity(len(self.lengths), count) for word, count in having.items() if count}
 
     def weights(self, asked: Iterable[str]) -> dict[str, float]:
-        """How much each of these words counts (idf): a missing one as others with its stem."""
+        """Return the weights (idf) of words; a missing one counts as others with its stem."""
         words = list(asked)
         known = self.rarities(words)
         for word in words:
@@ -171,7 +171,7 @@ class Postings:
         return known
 
     def _counts_of(self, word: str, *, itself: bool) -> Counts:
-        """How often the words with a word's stem are in each document, (documents,)."""
+        """Count the words with a word's stem in each document, (documents,)."""
         counts = np.zeros(len(self.lengths), np.int32)
         for place, other in self.words.beginning(word[:SHORTEST]):
             if same_stem(word, other) and (itself or other != word):
@@ -183,13 +183,13 @@ class Postings:
         return slice(self.starts[place], self.starts[place + 1])
 
     def _bm25(self, having: Counts | Numbers, counts: Counts) -> Floats:
-        """BM25 of a word in each document that has it, so often."""
+        """Return BM25 of a word in each document that has it, by its counts."""
         counts = counts.astype(np.int32)  # they may be kept as smaller numbers
         shares = saturation(counts, self.lengths[having], self.lengths.mean())
         return rarity(len(self.lengths), len(having)) * shares
 
     def all_scores(self, k1: float, b: float) -> Vectors:
-        """BM25 of each word in each of its documents, (postings,): in the numbers of bm25s."""
+        """Return BM25 of each word in each of its documents, (postings,), as bm25s has it."""
         sizes = np.diff(self.starts).tolist()
         rarities = [rarity(len(self.lengths), having) for having in sizes]
         idf = np.repeat(np.array(rarities, np.float32), sizes)
@@ -248,7 +248,7 @@ class WordCounts:
         return self.lengths, self.sizes, self.words, self.counts
 
     def columns(self, documents: Counts) -> tuple[Numbers, Counts, Counts]:
-        """Word, document and count of each posting, sorted; `documents` are those added."""
+        """Return word, document and count of each posting, sorted, for added `documents`."""
         word, counts = np.array(self.words, np.int64), np.array(self.counts, np.int32)
         every = np.repeat(documents, np.array(self.sizes, np.int32))
         order = np.argsort(word << 32 | every)

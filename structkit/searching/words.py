@@ -146,7 +146,7 @@ def question_words(question: str) -> list[str]:
 
 
 def same_stem(one: str, other: str) -> bool:
-    """Whether two words differ only in their endings.
+    """Return whether two words differ only in their endings.
 
     >>> same_stem("retries", "retry"), same_stem("config", "configuration")
     (True, False)
@@ -182,7 +182,7 @@ def query_parts(query: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def alike(one: str, other: str) -> bool:
-    """Whether two words have the same stem, or one begins with the other.
+    """Return whether two words have the same stem, or one begins with the other.
 
     >>> alike("routing", "router"), alike("config", "configuration"), alike("context", "content")
     (True, True, False)
@@ -242,7 +242,7 @@ def shared_words(terms: Sequence[str], name: str) -> float:
 
 
 def occurrences(text: str, terms: Set[str]) -> tuple[Span, ...]:
-    """Where the terms words, or others with their stems, are in a line.
+    """Return the places of the terms, or of others with their stems, in a line.
 
     >>> occurrences("maxRetries = retry", {"retries"})
     ((3, 10), (13, 18))
@@ -284,5 +284,5 @@ def normalize_in_place(text: str) -> tuple[str, list[Span]]:
 
 
 def is_term(word: str, terms: Set[str]) -> bool:
-    """Whether a word is one of the terms, or another one with the stem of one."""
+    """Return whether a word is one of the terms, or another one with the stem of one."""
     return word in terms or any(same_stem(word, other) for other in terms)

@@ -66,7 +66,7 @@ def _with_words(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _is_end(text: str, start: int, at: int, after: int, last: int) -> bool:
-    """Whether the punctuation at a place ends a sentence."""
+    """Return whether the punctuation at a place ends a sentence."""
     rest = text[after : min(after + 80, last)].lstrip()
     if not rest or text[at] in "。！？":
         return True

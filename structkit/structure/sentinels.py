@@ -125,7 +125,7 @@ def random_spans(
     mean_length: float = 3.0,
     max_spans: int = COUNT - 1,
 ) -> list[Span]:
-    """T5's span corruption: spans of words and punctuation that cover about `ratio` of the text.
+    """Corrupt spans as T5: words and punctuation that cover about `ratio` of the text.
 
     The number of spans and of masked tokens is fixed, their lengths and places are random; a text
     starts unmasked. Source: T5 (Raffel et al., 2020), section 3.1.4; noise density 0.15 and mean

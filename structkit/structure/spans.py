@@ -11,7 +11,7 @@ ENDLESS = (1 << 62, 1 << 62)
 
 
 def from_bytes(text: str, data: bytes, spans: list[Span]) -> list[Span]:
-    """Spans of the UTF-8 bytes of a text as spans of its characters.
+    """Convert spans of a text's UTF-8 bytes to spans of its characters.
 
     `spans` are in text order and do not overlap.
 

@@ -209,7 +209,7 @@ def _by_group(
 def _compare(
     run: str, evaluation: Evaluation, other_name: str, other: Evaluation, seed: int
 ) -> Iterator[Record]:
-    """Paired tests over the queries that are judged for both."""
+    """Yield paired tests over the queries that are judged for both."""
     from structkit.scoring.measures import compare
 
     place = {query_id: row for row, query_id in enumerate(other.query_ids)}

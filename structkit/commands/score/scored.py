@@ -91,7 +91,7 @@ def limit_of(text: str) -> tuple[str, float]:
 
 
 def check_limit(records: Sequence[Record], name: str, lowest: float) -> None:
-    """Errors: a record has a lower value of a measure, or none has the measure."""
+    """Raise if a record's measure is lower, or if none has the measure."""
     values = [{each["measure"]: each["value"]} if "measure" in each else each for each in records]
     if not any(name in each for each in values):
         known = {key for each in values for key, value in each.items() if isinstance(value, float)}

@@ -14,7 +14,7 @@ from structkit.records.lines import input_name
 
 
 def similarity(settings: Scored) -> Iterator[Record]:
-    """One record for each file: Spearman x 100 of its pairs' cosines against the gold scores.
+    """Yield one record per file: Spearman x 100 of its pairs' cosines and gold scores.
 
     `spearman_low` and `spearman_high` are the ends of the 95 % interval; `zero` counts pairs with
     an embedding of zeros, whose cosine is 0.

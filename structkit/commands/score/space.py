@@ -22,7 +22,7 @@ HIGH = 4.0  # gold scores above it make a positive pair, as in SimCSE on STS-B (
 
 
 def space(settings: Scored) -> Iterator[Record]:
-    """One record for each file: alignment of its positive pairs, uniformity of its embeddings.
+    """Yield one record per file: alignment of positive pairs, uniformity of embeddings.
 
     Positive are pairs with label 1 where they have labels, with a score above `HIGH` where they
     have scores, and all of them otherwise. Uniformity is over the distinct embeddings of both

@@ -89,7 +89,7 @@ def _lines(columns: list[Column], markdown: bool) -> list[str]:
 
 
 def _is_end(name: str, record: Collection[str]) -> bool:
-    """Whether a field is an interval's end or a deviation, shown in its measure's cell."""
+    """Return whether a field is an interval's end or a deviation, shown in its measure's cell."""
     return name.endswith(("_low", "_high", "_deviation")) and name.rpartition("_")[0] in record
 
 

@@ -66,7 +66,7 @@ def binarized_spans(tree: Tree) -> set[Span]:
 
 
 def _inner(tree: Tree, places: list[int]) -> set[Span]:
-    """Spans of two words or more that are not the whole, where a word's place is counted anew."""
+    """Return spans of two or more words, except the whole, with renumbered words."""
     spans = ((places[first], places[last]) for first, last in tree.spans().tolist())
     return {(start, end) for start, end in spans if 1 < end - start < places[-1]}
 
@@ -102,7 +102,7 @@ MEASURES = {"f1": plain_spans, "binarized_f1": binarized_spans}
 
 
 def trees(settings: Settings) -> Iterator[Record]:
-    """One record for each file of trees, then one for each baseline: F1 x 100 over all spans.
+    """Yield one record per file of trees, then per baseline: F1 x 100 over all spans.
 
     `f1`: of the trees as they are, without punctuation; `binarized_f1`: binarized to the right,
     with it. Spans of one word and of whole sentences do not count. A gold tree without a tree of

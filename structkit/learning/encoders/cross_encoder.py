@@ -80,7 +80,7 @@ class CrossEncoder(nn.Module):
         return next(self.parameters()).device
 
     def inputs(self, pairs: Sequence[Pair]) -> list[Encoding]:
-        """Pairs as tokens; longer ones are cut and counted."""
+        """Return pairs as tokens; longer ones are cut and counted."""
         queries, documents = zip(*pairs, strict=True)
         read = self.tokenizer(
             list(queries), list(documents), truncation="longest_first", max_length=self.length

@@ -105,7 +105,7 @@ class DualEncoder(TrainingModule, Generic[B]):
         return LocalTexts(tokens, first - texts[:first].count(None), len(texts) - texts.count(None))
 
     def documents(self, records: list[Record], step: Step) -> list[str | None]:
-        """Each record's positive and its negatives, one record after the other."""
+        """Return each record's positive and its negatives, record by record."""
         texts: list[str | None] = []
         for record in records:
             texts += [record["positive"], *self.negative_texts(record, step, "negatives")]
@@ -123,7 +123,7 @@ class DualEncoder(TrainingModule, Generic[B]):
         return own + [None] * (self.negatives - len(own))
 
     def drawn(self, record: Record, step: Step, name: str = "negatives") -> list[int]:
-        """Which of a record's negatives take part in an epoch."""
+        """Return the places of a record's negatives for an epoch."""
         there = len(record.get(name, ()))
         if not self.negatives or not there:
             return []
@@ -184,7 +184,7 @@ class DualEncoder(TrainingModule, Generic[B]):
         return loss + settings.distill_weight * taught
 
     def embedded(self, inputs: B, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """Embeddings of some texts of a batch, (rows, dim), and their own losses: here none."""
+        """Return embeddings of some texts of a batch, (rows, dim), and no own losses."""
         tokens = inputs.texts[name].tokens
         assert tokens is not None
         return self.encoder.embed(tokens.shortened(rows)), {}
@@ -245,7 +245,7 @@ def info_nce(
 
 
 def duplicates(queries: Sequence[Hashable], documents: Sequence[Hashable]) -> Tensor | None:
-    """Which documents are not negatives of a query, (batch, batch * group); None if all are.
+    """Return documents that are no negatives of a query, (batch, batch * group), or None.
 
     `queries` and `documents` are texts or ids, laid out as in `info_nce`. A document is excluded
     if it equals a positive of the query or of an equal query, anywhere in the batch; a query's own
@@ -389,7 +389,7 @@ def _from_scratch(
 
 
 def spread(documents: Tensor, present: Tensor | None) -> Tensor:
-    """Documents (documents, dim) at their places (places, dim), with zeros where there is none.
+    """Return documents (documents, dim) at their places (places, dim), else zeros.
 
     >>> spread(torch.tensor([[1.0], [2.0]]), torch.tensor([True, False, True])).tolist()
     [[1.0], [0.0], [2.0]]
@@ -401,7 +401,7 @@ def spread(documents: Tensor, present: Tensor | None) -> Tensor:
 
 
 def interleave(positives: Tensor, negatives: Tensor | None) -> Tensor:
-    """Positives (batch, dim) and their negatives (batch * n, dim) in the layout of `info_nce`.
+    """Return positives and negatives (batch * n, dim) in the layout of `info_nce`.
 
     >>> interleave(torch.tensor([[1.0], [2.0]]), torch.tensor([[3.0], [4.0]])).tolist()
     [[1.0], [3.0], [2.0], [4.0]]

@@ -98,7 +98,7 @@ def hidden_states_of(model: Any, tokens: Tokens, pooling: str) -> Tensor:
 
 
 def of_decoder(model: Any, pooling: str) -> bool:
-    """Whether a pooling reads the states of the model's decoder at the tokens of the text."""
+    """Return whether a pooling reads the decoder's states at the tokens of the text."""
     return is_pooling(pooling) and reads_with_decoder(model.config)
 
 
@@ -170,7 +170,7 @@ class Encoder(TokenModel, TorchModel):
         return next(self.parameters()).device
 
     def tokens(self, texts: Sequence[str], kind: str) -> Tokens:
-        """Texts as one padded batch, on the model's device."""
+        """Return texts as one padded batch, on the model's device."""
         return self.batch(self.inputs(texts, kind))
 
     def batch(self, inputs: Sequence[Sequence[int] | Chunk]) -> Tokens:
@@ -180,7 +180,7 @@ class Encoder(TokenModel, TorchModel):
         return pad(ids, self.tokenizing.padding, skipped).to(self.device)
 
     def embed(self, tokens: Tokens) -> Tensor:
-        """One embedding per text, (batch, dim); a CPU computes no padding."""
+        """Return one embedding per text, (batch, dim); a CPU computes no padding."""
         first = self.pooling == "cls" and tokens.counted is None
 
         def embedded(rows: Tensor, piece: Tokens) -> Tensor:
@@ -238,7 +238,7 @@ class Encoder(TokenModel, TorchModel):
         return self.finish(embeddings)
 
     def finish(self, pooled: Tensor) -> Tensor:
-        """Pooled states after the head, and of length 1 if the model says so."""
+        """Return pooled states after the head, and of length 1 if the model says so."""
         if self.head is not None:
             pooled = self.head(pooled.float() if pooled.dtype == torch.bfloat16 else pooled)
         embeddings = pooled.float()

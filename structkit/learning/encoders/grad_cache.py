@@ -84,7 +84,7 @@ class Embedding(Protocol[B_contra]):
     def embedded(
         self, inputs: B_contra, name: str, rows: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Embeddings of some texts, (rows, width), and losses that these texts have by themselves.
+        """Return embeddings of some texts, (rows, width), and these texts' own losses.
 
         Such a loss is the texts' part of a sum over the whole batch.
         """

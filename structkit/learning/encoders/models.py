@@ -454,7 +454,7 @@ def _embedding(rows: Tensor) -> nn.Embedding:
 
 
 def repetitions(ids: Tensor, mask: Tensor) -> Tensor:
-    """How often each token occurs in its text, (texts, length); padding is not counted.
+    """Count each token in its text, (texts, length), without padding.
 
     >>> repetitions(torch.tensor([[5, 7, 5, 0]]), torch.tensor([[1, 1, 1, 0]])).tolist()
     [[2, 1, 2, 1]]

@@ -195,7 +195,7 @@ def _parts(pairs: Tensor) -> tuple[slice, ...]:
 
 
 def _weights(query: Tensor, key: Tensor, dtype: torch.dtype) -> Tensor:
-    """How much each token looks at each other one, (texts, heads, length, length)."""
+    """Return the attention weights, (texts, heads, length, length)."""
     return torch.softmax(query * query.shape[-1] ** -0.5 @ key.mT, -1, dtype=dtype)
 
 

@@ -45,7 +45,7 @@ class Tokens:
 
 
 def pad(ids: Sequence[Sequence[int]], padding: int, skipped: Sequence[int] = ()) -> Tokens:
-    """Token ids as one batch, as wide as its longest text.
+    """Return token ids as one batch, as wide as its longest text.
 
     Padding is on the right, where causal attention never sees it. `skipped` says how many tokens
     at the beginning of each text do not count.

@@ -89,7 +89,7 @@ class Encoding:
         return self.reader.read(record)
 
     def embeddings(self, texts: Iterable[ReadRecord]) -> Iterator[Record]:
-        """`{id, embedding, …kept}` for every record of `texts`, in the same order.
+        """Yield `{id, embedding, …kept}` for every record of `texts`, in the same order.
 
         Embeddings are arrays, (dim,), which are written shorter than lists of Python's floats. A
         part has `doc_id` and its place; with several fields, each has its `FIELD_embedding`.

@@ -139,5 +139,5 @@ def _open(runtime: Runtime, made: Export, folder: Path) -> tuple[Engine, Record]
 
 
 def no_gpu() -> bool:
-    """Whether the machine shows no GPU that torch could use."""
+    """Return whether the machine shows no GPU that torch could use."""
     return not any(any(Path("/dev").glob(name)) for name in GPUS)

@@ -36,7 +36,7 @@ Export = tuple[Path, Record]
 
 
 def threads() -> int:
-    """How many threads compute: OMP_NUM_THREADS, or as many as there are processors."""
+    """Return the number of threads: OMP_NUM_THREADS, or one per processor."""
     said = os.environ.get("OMP_NUM_THREADS", "")
     return int(said) if said.isdecimal() and int(said) else cores()
 
@@ -96,7 +96,7 @@ def session(graph: Path, *, optimized: Path | None = None) -> Any:
 
 
 def onnxruntime() -> Any:
-    """ONNX Runtime, without telemetry.
+    """Import ONNX Runtime without telemetry.
 
     Its builds have it on by default: it would write into the cache, and send to its makers.
     """
@@ -148,7 +148,7 @@ Runtime: TypeAlias = Onnx | OpenVino
 
 
 def openvino() -> Any:
-    """OpenVINO, without telemetry."""
+    """Import OpenVINO without telemetry."""
     with without_telemetry():
         return require("openvino", OpenVino.extra)
 

@@ -45,7 +45,7 @@ class ReadRecord:
         return hashlib.sha256(read.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def row(self) -> EmbeddingRow:
-        """Its row, with its kept fields."""
+        """Return its row, with its kept fields."""
         return EmbeddingRow(self.id, fields=self.kept, hash=self.hash)
 
     def part(self, number: int | str, place: Mapping[str, Any]) -> EmbeddingRow:
@@ -54,7 +54,7 @@ class ReadRecord:
         return EmbeddingRow(f"{self.id}#{number}", self.id, fields, self.hash)
 
     def __len__(self) -> int:
-        """How many elements it has, or one: its share of a window."""
+        """Return its number of elements, or one: its share of a window."""
         return len(self.places) or 1
 
 

@@ -58,7 +58,7 @@ def _chosen(positive: NDArray[np.bool_], cut: NDArray[np.int32]) -> list[tuple[i
 
 
 def pieces(words: Sequence[str], longest: int = LONGEST) -> list[tuple[int, int]]:
-    """Where a text with too many words is split: after the last sentence end of a stretch.
+    """Return the parts of a text with too many words, split after sentence ends.
 
     Without one, after a semicolon, then a comma, in the second half of the stretch; then anywhere.
 

@@ -44,7 +44,7 @@ def features(word: str) -> tuple[str, str, str, str]:
 
 
 def shape(word: str) -> str:
-    """Capitals, small letters and digits as X, x and d, each run once; others as they are.
+    """Return capitals, small letters and digits as X, x and d, each run once.
 
     >>> shape("McDonald's"), shape("3,000.5"), shape("NATO"), shape("A")
     ("XxXx'x", 'd,d.d', 'XX', 'X')
@@ -104,7 +104,7 @@ class Features:
         return cls(tables, {name: counted["word"][name] for name in tables["word"][len(SPECIAL) :]})
 
     def sizes(self) -> list[int]:
-        """Rows of each table, in the order of KINDS."""
+        """Return the rows of each table, in the order of KINDS."""
         return [len(self.tables[kind]) for kind in KINDS]
 
     def numbers(self, words: Sequence[str]) -> NDArray[np.int32]:
@@ -117,7 +117,7 @@ class Features:
         return np.array(rows, np.int32)
 
     def rarity(self, strength: float) -> NDArray[np.float32]:
-        """For each row of the word table, the share of times that it is hidden in training.
+        """Return the probability of hiding each row of the word table in training.
 
         A word that occurs c times is hidden strength / (strength + c) of the time, so that the
         unknown word is trained on rare words.

@@ -91,7 +91,7 @@ class SpanScorer(nn.Module):
         return functional.linear(hidden, self.score.weight, self.score.bias)[..., 0]
 
     def weights(self) -> Weights:
-        """All weights by name."""
+        """Return all weights by name."""
         return {name: each.detach().cpu().numpy() for name, each in self.state_dict().items()}
 
 
@@ -198,7 +198,7 @@ class SpanTraining(TrainingModule):
 
 
 def _candidates(words: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """First place and last of all spans of two words or more but the whole."""
+    """Return first and last place of all spans of two words or more but the whole."""
     left, right = np.triu_indices(words + 1, 2)
     inner = right - left < words
     return left[inner], right[inner]

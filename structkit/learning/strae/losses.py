@@ -34,7 +34,7 @@ def contrastive_loss(up: Tensor, down: Tensor, scale: float, same: Tensor | None
 
 
 def unit(vectors: Tensor) -> Tensor:
-    """Vectors (n, E) scaled to length 1; zeros stay zeros."""
+    """Return vectors (n, E) scaled to length 1; zeros stay zeros."""
     units: Tensor = _Unit.apply(vectors)  # type: ignore[no-untyped-call]
     return units
 

@@ -62,7 +62,7 @@ class StrAE(NodeModel):
                 linear.bias.data.zero_()
 
     def both_ways(self, sentences: Sequence[Sentence]) -> BothWays:
-        """All embeddings: a root's two are the same, and greedy merging makes missing trees."""
+        """Return all embeddings: a root's two are equal; merging makes missing trees."""
         batch, up = self._composed(sentences)
         noise = self.noise((len(batch.inner), 2 * up.shape[1]), 1)
         return batch, up, self.downward(batch, up[: batch.sentences], noise)
@@ -121,7 +121,7 @@ class StrAE(NodeModel):
         return embeddings
 
     def composition(self) -> tuple[Tensor, Tensor]:
-        """Composition as one map of both children: weight (2E, E) and bias (E,)."""
+        """Return composition as one map of both children: weight (2E, E) and bias (E,)."""
         parts = [self._diagonal(part) for part in self.compose.weight.chunk(2, dim=1)]
         return torch.cat(parts), self.compose.bias.repeat(self.channels)
 

@@ -49,7 +49,7 @@ class TreeEncoder(VocabularyEncoder):
         return super().read(folder, metadata)
 
     def inputs(self, texts: Sequence[str], side: str = "document") -> list[Sentence]:
-        """Texts as numbers; `len()` of one is its number of leaves."""
+        """Return texts as numbers; `len()` of one is its number of leaves."""
         return list(self.settings.numbers(self.vocabulary, map(self.prepared, texts)))
 
     def batch(self, inputs: Sequence[Sentence]) -> Sequence[Sentence]:

@@ -96,7 +96,7 @@ class WordSettings:
         return {"words": self.kept_words(words_of(text) if leaves is None else leaves)}
 
     def kept_words(self, words: Sequence[str]) -> Sequence[str]:
-        """Words without the final punctuation, if it is dropped and other words are left."""
+        """Return words without dropped final punctuation, if other words are left."""
         if not words:
             raise UserError("there are no words", "leave the record out")
         return words[: before_final_punct(words)] if self.final_punct == "drop" else words

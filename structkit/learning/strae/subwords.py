@@ -28,7 +28,7 @@ def buckets_of(word: str, buckets: int) -> list[int]:
 
 
 def fnv(text: str) -> int:
-    """FNV-1a of 32 bits over UTF-8, bytes taken as signed, as fastText's own hash does.
+    """Return FNV-1a of 32 bits over UTF-8 with signed bytes, as in fastText.
 
     >>> fnv("a")
     3826002220

@@ -55,7 +55,7 @@ class TextIds:
 
 
 def pad(texts: Sequence[TextIds], device: torch.device) -> TextBatch:
-    """Texts as one batch, as wide as its longest."""
+    """Return texts as one batch, as wide as its longest."""
     lengths = torch.tensor([len(text) for text in texts])
     ids = pad_sequence([torch.from_numpy(text.ids).long() for text in texts], batch_first=True)
     word = torch.tensor([text.word for text in texts])
@@ -74,7 +74,7 @@ class TextTraining(VocabularyTraining):
         return [pad(portion, self.device) for portion in portions(texts, size)]
 
     def backward(self, inputs: list[TextBatch]) -> dict[str, float]:
-        """Gradients portion by portion, of the mean over all tokens."""
+        """Compute gradients portion by portion, of the mean over all tokens."""
         table = self.model.embedding[: len(self.vocabulary)]
         total, tokens = 0.0, 0
         for portion in inputs:
@@ -98,7 +98,7 @@ class TextEncoder(VocabularyEncoder):
     model: TextModel
 
     def inputs(self, texts: Sequence[str], side: str = "document") -> list[TextIds]:
-        """Texts, or the leaves of trees, as numbers."""
+        """Return texts, or the leaves of trees, as numbers."""
         numbered = []
         for text in texts:
             words = self.vocabulary.ids(self.prepared(text)["words"])

@@ -60,7 +60,7 @@ class VocabularyModel(nn.Module):
         seed_parameters(settings.seed)
 
     def table(self, words: int, size: int) -> nn.Parameter:
-        """Embeddings (words, size) as they start."""
+        """Return embeddings (words, size) as they start."""
         return nn.Parameter(torch.empty(words, size).uniform_(-RANGE, RANGE))
 
 
@@ -97,7 +97,7 @@ class VocabularyTraining(TrainingModule):
         return portions(sentences, self.settings.batch_tokens)
 
     def optimizer(self) -> torch.optim.Optimizer:
-        """Adam, in one kernel."""
+        """Return Adam, in one kernel."""
         return torch.optim.Adam(self.parameters(), lr=self.settings.learning_rate, fused=True)
 
     def save(self, folder: Path) -> None:
@@ -152,7 +152,7 @@ class NodeModel(VocabularyModel):
         raise NotImplementedError
 
     def noise(self, shape: Sequence[int], which: int) -> Tensor | None:
-        """Factors that drop a share of numbers and scale up the others; None without dropout.
+        """Return factors that drop a share of numbers and scale the others; or None.
 
         The share is the one of `dropouts` with this number.
         """
@@ -203,7 +203,7 @@ class TreeTraining(VocabularyTraining):
             }
 
     def backward(self, inputs: list[list[Any]]) -> dict[str, float]:
-        """Gradients portion by portion, so that only the graph of one is in memory."""
+        """Compute gradients portion by portion, so that one graph is in memory."""
         sums: Counter[str] = Counter()
         for parts in self.shared_losses(inputs):
             torch.stack(list(parts.values())).mean().backward()  # type: ignore[no-untyped-call]
@@ -230,7 +230,7 @@ class StraeTraining(TreeTraining):
         return parts
 
     def contrastive(self, batch: TreeBatch, up: Tensor, down: Tensor) -> Tensor:
-        """Equation 2 over all nodes, or over the inner ones where leaves have their own loss."""
+        """Return equation 2 over all nodes, or over inner ones if leaves have a loss."""
         same = batch.same if self.settings.mask_duplicates else None
         chosen = batch.inner if self.settings.objective == "both" else batch.in_trees
         if chosen is not None:
@@ -241,7 +241,7 @@ class StraeTraining(TreeTraining):
         return contrastive_loss(up, down, 1 / self.settings.temperature, same)
 
     def cross_entropy(self, batch: TreeBatch, down: Tensor) -> Tensor:
-        """Equation 1 over the leaves."""
+        """Return equation 1 over the leaves."""
         head = self.model.head
         table: Tensor = self.model.embedding if head is None else head.weight
         bias: Tensor | None = None if head is None else head.bias

@@ -99,7 +99,7 @@ class _CrossEntropy(torch.autograd.Function):
 
 
 def _bound(vectors: Tensor, table: Tensor, bias: Tensor | None) -> float:
-    """No score of the vocabulary is farther from 0 than this; a GPU is not waited for."""
+    """Return a bound of the vocabulary's scores, without waiting for a GPU."""
     if vectors.device.type != "cpu":
         return math.inf
     longest = vectors.norm(dim=1).max() * table.norm(dim=1).max()
@@ -120,7 +120,7 @@ _WORKSPACES: dict[tuple[torch.device, torch.dtype], Tensor] = {}
 
 
 def workspace(size: int, like: Tensor) -> Tensor:
-    """Memory for `size` numbers that stays between steps: new pages cost a sixth of a step.
+    """Return memory for `size` numbers, kept between steps: new pages cost a sixth of one.
 
     Its content is lost at the next call.
     """
@@ -134,7 +134,7 @@ SPAN = 1 << 16  # the share that is dropped is rounded to 16 bits
 
 
 def draw_kept(shape: Sequence[int], dropout: float, device: torch.device) -> tuple[Tensor, float]:
-    """Which numbers dropout keeps, of the given shape and 0 or 1 of 8 bits, and their factor."""
+    """Draw the numbers that dropout keeps, as 0 or 1 of 8 bits, and their factor."""
     count = math.prod(shape)
     bits = torch.empty(-(-count // 4), dtype=torch.int64, device=device)
     draws = bits.random_(-(1 << 63), None).view(torch.int16)[:count].view(*shape)

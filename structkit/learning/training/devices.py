@@ -66,7 +66,7 @@ def enough_memory() -> Iterator[None]:
 
 
 def lacks_memory(error: BaseException) -> bool:
-    """Whether torch or Python raised this because memory was too small.
+    """Return whether torch or Python raised this because memory was too small.
 
     >>> lacks_memory(RuntimeError("CUDA error: an illegal memory access was encountered"))
     False
@@ -77,7 +77,7 @@ def lacks_memory(error: BaseException) -> bool:
 
 
 def has_bf16(device: torch.device) -> bool:
-    """Whether the device multiplies bfloat16 in hardware, so that it is faster than float32."""
+    """Return whether bfloat16 is faster than float32, in the device's hardware."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     # oneDNN also claims bfloat16 where it only emulates it, slower than float32; an older torch
@@ -132,17 +132,17 @@ def rank() -> int:
 
 
 def ranks() -> int:
-    """How many processes train together."""
+    """Return the number of processes that train together."""
     return distributed.get_world_size() if distributed.is_initialized() else 1
 
 
 def started_by_torchrun() -> bool:
-    """Whether torchrun started this process, and several may be started."""
+    """Return whether torchrun started this process, and several may be started."""
     return distributed.is_torchelastic_launched() and not distributed.is_initialized()
 
 
 def working_processes(count: int, batch: int) -> int:
-    """How many of `count` processes have work: a GPU or core, and a record, for each.
+    """Return how many of `count` processes have a GPU or core, and a record.
 
     >>> working_processes(1, 32), working_processes(99, 1)
     (1, 1)

@@ -97,7 +97,7 @@ def _watched() -> Iterator[None]:
 
 
 def _cause(error: ChildFailedError) -> BaseException:
-    """Why the process ended that failed first; a bug keeps its traceback."""
+    """Return why the first failed process ended; a bug keeps its traceback."""
     failure: ProcessFailure = error.get_first_failure()[1]
     left = _left(failure.error_file)
     if left.is_file():
@@ -143,7 +143,7 @@ def _process(call: Callable[[], Any], count: int, spelled: Surface) -> Any:
 
 
 def join(call: Callable[[], Any]) -> Any:
-    """`call()` in a process that a launcher started, as one of all, when all are done.
+    """Run `call()` as one of all processes of a launcher, until all are done.
 
     Errors: `UserError` where an exchange with another process fails, as it has ended.
     """
@@ -172,7 +172,7 @@ def join(call: Callable[[], Any]) -> Any:
 
 
 def group_options() -> dict[str, Any]:
-    """How processes exchange numbers.
+    """Return how processes exchange numbers.
 
     Gloo sees at once that another process has ended; NCCL only waits until the time is over.
     """
@@ -183,7 +183,7 @@ def group_options() -> dict[str, Any]:
 
 
 def _by_others(error: BaseException) -> bool:
-    """Whether an exchange between processes failed: then another one has ended."""
+    """Return whether an exchange between processes failed: then another one has ended."""
     if isinstance(error, distributed.DistError):
         return "ncclInvalidUsage" not in str(error)  # as where two processes have one GPU
     innermost = traceback.extract_tb(error.__traceback__)[-1].filename

@@ -77,7 +77,7 @@ class Method(Contract):
 
     @classmethod
     def idle_options(cls) -> frozenset[str]:
-        """Options of a run that do nothing for it: `train METHOD` has no such flags."""
+        """Return options of a run without effect, for which there are no flags."""
         return frozenset(OF_STEPS)
 
     @property

@@ -193,7 +193,7 @@ def agree(run: Record, folder: RunFolder, options: RunOptions) -> None:
 
 
 def read(method: Method, stream: Stream, rejects: Rejects | None = None) -> Spool:
-    """All records of files or stdin, checked, on disk."""
+    """Read all records of files or stdin, checked, to disk."""
     with stream.reading("read", rejects) as (records, reject):
         return Spool(records, method.prepare, reject, empty=method.without_records)
 

@@ -114,7 +114,7 @@ class RunFolder:
         return next(iter(self.checkpoints()), None)
 
     def checkpoints(self) -> list[Path]:
-        """All complete checkpoints, the last one first."""
+        """Yield all complete checkpoints, the last one first."""
         steps = {
             int(number): path
             for path in self.partial.glob("step-*")
@@ -206,7 +206,7 @@ class RunFolder:
 
 
 def differences(before: Record, run: Record) -> list[str]:
-    """How a run differs from an earlier one, for people."""
+    """Return the differences of a run from an earlier one, for people."""
     return [
         f"{name} (was {before.get(name)}, is {run.get(name)})"
         for name in sorted(run)
@@ -215,5 +215,5 @@ def differences(before: Record, run: Record) -> list[str]:
 
 
 def of_length(before: Record, run: Record) -> bool:
-    """Whether a run differs from an earlier one only in how long it is."""
+    """Return whether a run differs from an earlier one only in how long it is."""
     return all(name in LENGTH or before.get(name) == run.get(name) for name in run)

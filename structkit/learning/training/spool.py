@@ -30,7 +30,7 @@ TEXTS = {"texts": "text", "words": "text"}  # lists that methods keep of a text
 
 
 def remedy_for(field: str) -> str:
-    """How a record gets a field.
+    """Return the remedy that adds a field.
 
     >>> remedy_for("masked")
     'add it with structkit mask-entities'

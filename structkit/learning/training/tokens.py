@@ -196,7 +196,7 @@ class Tokenizing:
         self.lengths = {**self.trained, **({kind: length} if length else {})}
 
     def inputs(self, texts: Sequence[str], kind: str) -> list[Sequence[int] | Chunk]:
-        """Texts as token ids, in chunks where a prompt before them does not count."""
+        """Return texts as token ids, in chunks if their prompt does not count."""
         ids, skipped = self.ids(texts, kind), self.skipped(kind)
         if not skipped:
             return [*ids]
@@ -215,7 +215,7 @@ class Tokenizing:
         return len(ids) - (len(ids) > 0 and ids[-1] in self.ends)
 
     def ids(self, texts: Sequence[str], kind: str) -> list[Sequence[int]]:
-        """Token ids without padding; longer texts are truncated and counted."""
+        """Return token ids without padding; longer texts are truncated and counted."""
         if prompt := self.prompts.get(kind):
             texts = [prompt + text for text in texts]
         if self.mcls_every:
@@ -275,7 +275,7 @@ class Tokenizing:
         return [self.with_special_tokens(content[:most]) for content in contents]
 
     def with_special_tokens(self, content: Sequence[int]) -> list[int]:
-        """Token ids with the special tokens of a text, and CLS tokens in between for mcls."""
+        """Return token ids with a text's special tokens, and CLS tokens between for mcls."""
         if not self.mcls_every:
             return [*self.opening, *content, *self.closing]
         ids: list[int] = []
@@ -328,7 +328,7 @@ def beginning(text: str, tokens: int) -> str:
 
 
 def _slices(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Texts of about `SLICE` characters at a time."""
+    """Yield texts of about `SLICE` characters at a time."""
     some, characters = list[str](), 0
     for text in texts:
         some.append(text)
@@ -364,7 +364,7 @@ class Model(ABC):
 
     @abstractmethod
     def inputs(self, texts: Sequence[str], side: str) -> Sequence[Sized]:
-        """Texts as it reads them; `len()` of one is its cost."""
+        """Return texts as it reads them; `len()` of one is its cost."""
 
     def read_field(self, name: str) -> None:
         """Say from which field the next texts are: in some, tags are text."""
@@ -405,11 +405,11 @@ class TokenModel(Model):
     tokenizing: Tokenizing
 
     def inputs(self, texts: Sequence[str], side: str) -> list[Sequence[int] | Chunk]:
-        """Texts as token ids."""
+        """Return texts as token ids."""
         return self.tokenizing.inputs(texts, side)
 
     def read_field(self, name: str) -> None:
-        """Whether texts may have tags is known of the field."""
+        """Return whether texts may have tags is known of the field."""
         self.tokenizing.read_field(name)
 
     def read_at_most(self, side: str, length: int | None) -> None:

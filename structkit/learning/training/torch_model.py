@@ -31,7 +31,7 @@ class TorchModel(nn.Module, Model):
 
     @abstractmethod
     def embed(self, batch: Any) -> Tensor:
-        """One embedding per input, (inputs, dim)."""
+        """Return one embedding per input, (inputs, dim)."""
 
 
 def save_state(module: nn.Module, folder: Path) -> None:

@@ -93,7 +93,7 @@ class TrainingModule(nn.Module):
 
 
 def adamw(module: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
-    """AdamW for a module, without weight decay."""
+    """Return AdamW for a module, without weight decay."""
     weights = [weight for weight in module.parameters() if weight.requires_grad]
     return torch.optim.AdamW(weights, lr=learning_rate, weight_decay=0.0, fused=True)
 
@@ -222,7 +222,7 @@ class Trainer:
         total(0)  # the others wait for it
 
     def truncation(self) -> Truncation:
-        """How many texts were cut, in all processes."""
+        """Return the counts of cut texts over all processes."""
         own = self.module.truncation
         all_processes = copy(own)  # a method's other counts are kept
         all_processes.texts = add_counts(own.texts)
@@ -263,7 +263,7 @@ class Trainer:
         return Position(self.records, self.step, self.plan.steps, note)
 
     def losses(self) -> dict[str, dict[str, float]]:
-        """First, last and mean value of the loss and its parts."""
+        """Return first, last and mean value of the loss and its parts."""
         return {
             name: {
                 "first": part["first"],
@@ -334,7 +334,7 @@ class HeldOut:
         vars(self).update(state)
 
     def summary(self) -> Record:
-        """First, lowest and last loss, and the step of the model that is kept."""
+        """Return first, lowest and last loss, and the step of the kept model."""
         first, *_, last = [*self.losses, self.losses[-1]]
         return {"first": first, "lowest": min(self.losses), "last": last, "step": self.best_step}
 

@@ -79,7 +79,7 @@ def functions(grammar: Grammar, field: str) -> tuple[str, ...]:
 
 
 def is_function(node: tree_sitter.Node) -> bool:
-    """Whether the value of a node, if it has one, is a function: `memo(forwardRef(() => …))`."""
+    """Return whether a node's value is a function, as in `memo(forwardRef(() => …))`."""
     value = node.child_by_field_name("value") or node.child_by_field_name("right")
     while value and value.type in WRAPPED:
         if value.type == "call_expression":

@@ -141,7 +141,7 @@ class Grammar:
         return actions
 
     def leaves(self, text: str, *, types: bool = False) -> list[Span]:
-        """Every leaf of a kind to take that is not inside a node to skip, in text order.
+        """Return every leaf of a kind to take, outside nodes to skip, in text order.
 
         A text that takes too long to parse raises.
         """
@@ -210,7 +210,7 @@ class Grammar:
                     return spans_outside(leaves, sorted(hidden)) if hidden else leaves
 
     def _hidden(self, node: tree_sitter.Node) -> Iterator[Span]:
-        """Those children of a node that are types."""
+        """Return the children of a node that are types."""
         rules = self._under[node.kind_id]
         for index, child in enumerate(node.children):
             name = node.field_name_for_child(index)

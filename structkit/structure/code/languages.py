@@ -51,7 +51,7 @@ class Language(Contract):
 
     @abstractmethod
     def entities(self, text: str, record: Record) -> list[Span]:
-        """Every occurrence of an entity in a text of a record, in order, without overlaps."""
+        """Return every entity in a text of a record, in order, without overlaps."""
 
     def draw(self, names: Sequence[str], rng: Random) -> set[str] | None:
         """Return the entities to mask, of all occurrences, if `profile` draws some; None: all."""
@@ -71,11 +71,11 @@ class CodeLanguage(Language):
     types: bool = False
 
     def entities(self, text: str, record: Record) -> list[Span]:
-        """Every name of the text; the record adds nothing."""
+        """Return every name of the text; the record adds nothing."""
         return self.names(text)
 
     def names(self, text: str) -> list[Span]:
-        """Every name; `types` adds the names of types."""
+        """Return every name; `types` adds the names of types."""
         return self.grammar.leaves(text, types=self.types)
 
 
@@ -102,7 +102,7 @@ class ReleasedLanguage(CodeLanguage):
     profile: str = "paper"
 
     def entities(self, text: str, record: Record) -> list[Span]:
-        """Every name of the text."""
+        """Return every name of the text."""
         return self.released_names(text) if self.profile == "official" else self.names(text)
 
     def released_names(self, text: str) -> list[Span]:

@@ -77,7 +77,7 @@ class Lexical:
         return re.compile("|".join(every), FLAGS)
 
     def holes(self, text: str) -> list[Span]:
-        """Where strings and comments are, in text order; the code inside a string is part of it."""
+        """Return the spans of strings, including code in them, and comments, in order."""
         holes: list[Span] = []
         around: list[_Open] = []  # strings in whose code we are
         waiting: list[_Open] = []  # heredocs of this line

@@ -193,7 +193,7 @@ class DocComments:
 
     @staticmethod
     def _is_header(trivia: list[tree_sitter.Node], comments: list[str]) -> bool:
-        """Whether the comments are the first of a file, and about the file."""
+        """Return whether the comments are the first of a file, and about the file."""
         first = comments[0] == _text(trivia[-1])
         return first and HEADER.search("\n".join(comments)) is not None
 
@@ -319,7 +319,7 @@ class Program:
     def _is_none(
         self, node: tree_sitter.Node, owner: str, name: str, parent: Definition | None
     ) -> bool:
-        """Whether a function is none: a statement that is none for the grammar, such as a macro."""
+        """Return whether a function is really a statement, such as a macro."""
         if name in self.outline.keywords and not owner and node.type not in self.outline.members:
             return True  # `exports.default` and members may be named so
         declarator = node.child_by_field_name("declarator")
@@ -426,7 +426,7 @@ def _child(node: tree_sitter.Node, kind: str) -> tree_sitter.Node | None:
 
 
 def _end_of_name(node: tree_sitter.Node) -> int:
-    """Where a name in a declarator of C++ ends: before parameters, and arguments of a template."""
+    """Return the end of a name in a C++ declarator: before parameters or template arguments."""
     while node.type == "qualified_identifier" and (name := node.child_by_field_name("name")):
         node = name
     rest = node.child_by_field_name("arguments") if node.type == "template_function" else None
@@ -449,7 +449,7 @@ def _before(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
 
 
 def _begins(node: tree_sitter.Node, parent: tree_sitter.Node) -> bool:
-    """Whether a node is how its parent begins: a keyword, or the line of a directive."""
+    """Return whether a node is how its parent begins: a keyword, or the line of a directive."""
     word = not node.is_named and node.type.isalpha()
     return word or parent.type == "preproc_if" and parent.start_point.row == node.start_point.row
 

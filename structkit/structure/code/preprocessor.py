@@ -123,7 +123,7 @@ def preprocess(data: bytes) -> Prepared:
 
 
 def _fill(match: re.Match[bytes]) -> bytes:
-    """Spaces for a comment, quotes for a string; lines go on where they did."""
+    """Return spaces for a comment, quotes for a string, with the same line ends."""
     text = match[0]
     sign = b" " if text.startswith(b"/") else b'"'
     return sign * len(text) if b"\n" not in text else INSIDE.sub(sign, text)
@@ -226,7 +226,7 @@ class _Reader:
         return False
 
     def _is_expression(self, after: bytes, start: int) -> bool:
-        """Whether a parenthesis before a macro may be a cast: `x = (int) EOF;`."""
+        """Return whether a parenthesis before a macro may be a cast: `x = (int) EOF;`."""
         if after not in (b";", b"=", b":"):
             return False
         some = self.code[max(0, start - 400) : start]
@@ -306,7 +306,7 @@ class _Reader:
         return b"", at
 
     def _has_no_type(self, name: bytes, at: int) -> bool:
-        """Whether a name before parameters is a constructor's or again a macro's."""
+        """Return whether a name before parameters is a constructor's or again a macro's."""
         parameters = ARGUMENTS.match(self.code, at)
         if not parameters:
             return False
@@ -391,7 +391,7 @@ class _Conditional:
             self.last = self.last or b";"
 
     def end_branch(self) -> None:
-        """Each branch holds whole statements, or a grammar cannot read the conditional."""
+        """End a branch; a grammar reads the conditional if each holds whole statements."""
         open_ = self.braces or self.parentheses
         if open_ or self.last not in b";}" or self.first == b"else":
             self.whole = False

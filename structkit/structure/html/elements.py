@@ -107,7 +107,7 @@ def _without(tokens: Sequence[str], removed: Sequence[int]) -> list[str]:
 
 
 def _separates(token: str, side: int) -> bool:
-    """Whether a token needs no space at its first (0) or last (-1) character."""
+    """Return whether a token needs no space at its first (0) or last (-1) character."""
     return token in BLOCKS if token[0] == "<" else token[side] in SPACES
 
 

@@ -88,7 +88,7 @@ def _toml_title(text: str) -> str:
 
 @cache
 def _parser() -> MarkdownIt:
-    """CommonMark with GitHub's tables and strikethrough.
+    """Return a parser of CommonMark with GitHub's tables and strikethrough.
 
     Blocks may be nested without limit, as text beyond a limit would be dropped; inline elements
     have one.
@@ -134,7 +134,7 @@ def tokens(text: str) -> list[Token]:
 
 
 def from_text(text: str) -> str:
-    r"""Paragraphs of plain text: the lines between blank ones.
+    r"""Return paragraphs of plain text: the lines between blank ones.
 
     >>> from_text("1 < 2\n \nb")
     '<p>1 &lt; 2</p><p>b</p>'

@@ -93,7 +93,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def content(text: str, name: str) -> Span | None:
-    """Where the content of the first element of that name is.
+    """Return the span of the content of the first element of that name.
 
     >>> content("<p>a <b>c</b></p>", "b")
     (8, 9)

@@ -39,7 +39,7 @@ class Document(NamedTuple):
         return "".join(self.tokens)
 
     def mask(self, ratio: float, rng: random.Random, *, content: bool = False) -> str:
-        """`tagged` without the tags of a share of the elements, or without these elements."""
+        """Return `tagged` without a share of the elements, or without their tags."""
         return elements.mask(self.tokens, self.elements, ratio, rng, content=content)
 
 
@@ -147,7 +147,7 @@ class _Target:
         self.start, self.end, self.data, self.comment = start, end, add, comment
 
     def close(self) -> None:
-        """Nothing is left to do."""
+        """Do nothing at the end."""
 
 
 def parse(html: str, parser: Any) -> Any:

@@ -77,7 +77,7 @@ class Table(NamedTuple):
 
 
 def _labels(row: Row) -> bool:
-    """Whether a row has headers alone."""
+    """Return whether a row has headers alone."""
     return row.head or (bool(row.cells) and all(cell.header for cell in row.cells))
 
 
@@ -179,7 +179,7 @@ def _without(html: str, start: int, end: int, holes: list[tuple[int, int]]) -> s
 
 
 def _spans(html: str, start: int) -> tuple[int, int]:
-    """How many columns and rows a cell is in; HTML's 0, all rows below, is 1 here."""
+    """Return a cell's columns and rows; HTML's 0, all rows below, is 1 here."""
     tag = MARKUP.match(html, start)
     spans = {kind.lower(): int(number) for kind, number in SPAN.findall(tag[0] if tag else "")}
     return min(max(spans.get("col", 1), 1), COLUMNS), max(spans.get("row", 1), 1)

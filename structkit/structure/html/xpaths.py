@@ -130,7 +130,7 @@ class Walk:
             self.blocks[self.outer[-1]].text = True
 
     def _move(self, own: bool) -> int:
-        """Where the parser is: at the tag's start, or after the tag if that has taken effect."""
+        """Update the parser's place: a tag's start, or after it if it has taken effect."""
         at = self.tag.start if self.fresh and not own else self.tag.end
         self.at = max(self.at, at)
         return self.at

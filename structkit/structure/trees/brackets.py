@@ -44,7 +44,7 @@ def read(text: str) -> Tree:
 
 
 def read_all(text: str) -> Iterator[Tree]:
-    """All trees of a text, one after the other, over as many lines as they take.
+    """Yield all trees of a text in sequence, each over any number of lines.
 
     Errors: `UserError` for brackets that do not match, words outside, and nodes without words.
     """
@@ -214,7 +214,7 @@ def binarize(tree: Tree, factor: str = "right") -> Tree:
 
 
 def before_final_punct(words: Sequence[str]) -> int:
-    """How many words precede the punctuation at the end; 1 where there is nothing else.
+    """Count the words before the final punctuation; 1 if there is nothing else.
 
     >>> before_final_punct(["He", "left", ".", "''"]), before_final_punct(["?", "!"])
     (2, 1)

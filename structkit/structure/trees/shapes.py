@@ -37,7 +37,7 @@ class ShapeParser(Parser):
 
 
 def right_branching(words: Sequence[str]) -> Tree:
-    """Each node holds a word and all that follows it.
+    """Return a tree in which each node holds a word and all that follows it.
 
     >>> right_branching(["a", "b", "c"]).spans().tolist()
     [[0, 3], [0, 1], [1, 3], [1, 2], [2, 3]]
@@ -46,7 +46,7 @@ def right_branching(words: Sequence[str]) -> Tree:
 
 
 def left_branching(words: Sequence[str]) -> Tree:
-    """Each node holds a word and all words before it.
+    """Return a tree in which each node holds a word and all words before it.
 
     >>> left_branching(["a", "b", "c"]).spans().tolist()
     [[0, 3], [0, 2], [2, 3], [0, 1], [1, 2]]
@@ -55,7 +55,7 @@ def left_branching(words: Sequence[str]) -> Tree:
 
 
 def balanced(words: Sequence[str]) -> Tree:
-    """Each node is split in the middle, the longer half to the right.
+    """Return a tree split in the middle at each node, the longer half to the right.
 
     >>> balanced(list("abcde")).spans().tolist()[:5]
     [[0, 5], [0, 2], [2, 5], [0, 1], [1, 2]]
@@ -64,7 +64,7 @@ def balanced(words: Sequence[str]) -> Tree:
 
 
 def random(words: Sequence[str], rng: Random) -> Tree:
-    """Each node is split at random, every place equally probable.
+    """Return a tree split at random at each node, every place equally probable.
 
     >>> random(list("abc"), Random(0)).is_binary
     True

@@ -135,7 +135,7 @@ def from_spans(
 
 
 def _depths(starts: Ints, ends: Ints) -> array[int]:
-    """How deeply each span is nested in others, in preorder."""
+    """Return how deeply each span is nested in others, in preorder."""
     depths = array("i")
     stack: list[tuple[int, int]] = []
     for span in zip(starts.data, ends.data, strict=True):
