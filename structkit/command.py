@@ -25,7 +25,7 @@ COMMANDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Declared:
-    """Declarations of a help page besides flags: fields of records, and examples."""
+    """Declarations of a help page beyond flags: fields of records, and examples."""
 
     reads: str = ""
     adds: str = ""

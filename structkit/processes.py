@@ -42,7 +42,10 @@ def limit_threads(count: int) -> None:
     as long as with one. Limits that the user set are kept.
     """
     said = {name for name, value in os.environ.items() if value and name.endswith("_NUM_THREADS")}
-    for name in {"OMP_NUM_THREADS", "RAYON_NUM_THREADS"} - said:  # read by what is loaded later
+    for name in {
+        "OMP_NUM_THREADS",
+        "RAYON_NUM_THREADS",
+    } - said:  # for libraries that are loaded later
         os.environ[name] = str(count)
     if "OMP_NUM_THREADS" in said:
         return

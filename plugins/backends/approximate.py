@@ -49,7 +49,7 @@ INNER = (
     "q1",
     "pq",
     "rq",
-)  # what an index of faiss may hold
+)  # parts of an index of faiss
 MANY = 10_000  # rows from which codes are worth training
 
 
@@ -265,7 +265,7 @@ def read_index(folder: Path, options: SearchOptions) -> tuple[Any, Embeddings]:
         raise UserError(problem, "name the .npy or JSONL files as the corpus", status=2)
     try:
         path.open("rb").close()
-        # mapped: an index may be larger than memory, and only what a search touches is read
+        # mapped: an index may be larger than memory, and a search reads only what it needs
         index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
     except OSError as error:
         raise cannot_read(error).at(str(path)) from None

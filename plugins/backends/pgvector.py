@@ -27,7 +27,7 @@ from structkit.searching.options import SearchOptions
 MAXIMUM = 1000  # rows that pgvector's HNSW returns (hnsw.ef_search)
 INDEXED = 2000  # the most dimensions of an index in pgvector
 MEMORY = 4096  # MiB that building an index may take
-GRAPH = 512  # bytes of a row in pgvector's graph besides its numbers
+GRAPH = 512  # bytes of a row in pgvector's graph in addition to its numbers
 NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # in JSON
 OURS = '{"structkit":'  # how the comments of tables begin that structkit wrote
 

@@ -68,7 +68,7 @@ GRAMMAR = Grammar(
     lexical=LEXICAL,
     member=r"\s*(?:\[[^\]]*\]\s*)*(?:public|private|protected|internal|override|virtual)\s",
 )
-# #pragma and #region may stand between a comment and its method
+# #pragma and #region may come between a comment and its method
 DIRECTIVES = frozenset(kind for kind in GRAMMAR.kinds if kind.startswith("preproc_"))
 OUTLINE = Outline(
     GRAMMAR,

@@ -41,7 +41,7 @@ GRAMMAR = Grammar(
     never=("var",),  # a separate type in this grammar
     reserved=KEYWORDS,
     lexical=LEXICAL,
-    member=r"(?!)",  # bare methods parse too: only what does not is put inside a class
+    member=r"(?!)",  # bare methods parse too; only other code is put inside a class
 )
 OUTLINE = Outline(
     GRAMMAR,

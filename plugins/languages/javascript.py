@@ -20,7 +20,7 @@ KEYWORDS = (
     "extends false finally for function if import in instanceof let new null return super switch "
     "this throw true try typeof var void while with yield"
 ).split()
-# `name(` at the start that is not a call: what follows the parenthesis is checked by the parser
+# `name(` at the start that is not a call: the parser checks the rest
 MEMBER = (
     r"\s*(?!(?:if|for|while|switch|catch|with|function|return|async\s+function)\b)"
     r"(?:(?:static|async|get|set)\s+|\*\s*)*[#\w$]+\s*\("

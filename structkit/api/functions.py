@@ -210,7 +210,7 @@ def reads_records(command: Command) -> bool:
 
 
 def kinds(command: Command) -> list[type]:
-    """Return the classes of its settings; without those of files, which are records here."""
+    """Return the classes of its settings, without files, which are records here."""
     files = (InputOptions, OutputOptions)
     return [command.settings, *(kind for kind in command.also if not issubclass(kind, files))]
 

@@ -30,10 +30,10 @@ T = TypeVar("T")
 
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 FORMAT = 11  # of the cache: with another number it is another cache
-LONG = 90 * 24 * 3600  # seconds after which a cache that nobody uses is removed
+LONG = 90 * 24 * 3600  # seconds after which an unused cache is removed
 FILES, TEXTS, PARTS = "files", "texts", "parts"
-FOLDER = "folder"  # the part that says what the cache is of
-STAMP = "stamp"  # the part that is another one after each change
+FOLDER = "folder"  # the part with the target of the cache
+STAMP = "stamp"  # the part that differs after each change
 REMEMBERED = 256 << 20  # bytes of caches of which a process keeps in memory what it read last
 SCHEMA = "".join(
     f"CREATE TABLE IF NOT EXISTS {table} (name TEXT PRIMARY KEY, data BLOB);"
@@ -55,7 +55,7 @@ def cache_file(folder: Path, target: str, settings: Mapping[str, Any]) -> Path:
 def nearest_cache(folder: Path, target: str, settings: Mapping[str, Any]) -> tuple[str, Path]:
     """Return what the cache to use for a target is of, and its file.
 
-    It is the target's own, or that of the nearest folder around it which has read files of it.
+    It is the target's own, or belongs to the nearest folder around it that has read its files.
     """
     own = cache_file(folder, target, settings)
     if os.path.isdir(target) and not own.exists():
@@ -88,7 +88,7 @@ def _has_files(place: Path, below: str) -> bool:
 
 def open_existing(place: Path) -> sqlite3.Connection:
     """Connect to a cache that exists. Errors: `sqlite3.Error`."""
-    # no other mode: what a killed process left is taken back
+    # no other mode: the changes of a killed process are rolled back
     return sqlite3.connect(f"{place.absolute().as_uri()}?mode=rw", uri=True)
 
 

@@ -293,7 +293,7 @@ class Seen:
     part: PassageIndex  # of the target
     sources: list[Source]
     faults: Sequence[UserError]
-    places: dict[str, str]  # the states of folders and ignore files, which say what there is
+    places: dict[str, str]  # the states of folders and ignore files, by which changes are noticed
     settled: bool  # whether these change with whatever comes
     until: float  # when it is looked at again, by the clock
 
@@ -378,7 +378,7 @@ def _look(store: Store, target: Target, walk: Walk, before: Seen | None) -> Seen
     if changes.pending or changes.gone:
         with store.changing():
             known, maximum = bool(files), walk.options.max_file_bytes
-            store.memory.clear()  # what was seen of other targets, too
+            store.memory.clear()  # also of other targets
             others = [each for each in index.files if not each.path.startswith(target.below)]
             files, index = _read(store, changes, index, others, maximum, first=not known)
             index.keep(store)

@@ -52,7 +52,7 @@ class Chance:
     means: Floats  # (passages,)
     deviations: Floats  # (passages,)
     least: float
-    most: float  # what the best passage of none of them exceeds
+    most: float  # the highest score of a passage for any of them
 
     @classmethod
     def of(cls, vectors: Vectors | Int8Rows, queries: TextEncoding) -> Self:
@@ -73,7 +73,7 @@ class Chance:
 
     @classmethod
     def read(cls, data: bytes) -> Self:
-        """Return the value of which `data` gave the bytes."""
+        """Restore the value from the bytes of `data`."""
         numbers = np.frombuffer(data, np.float64)
         means, deviations = numbers[:-2].reshape(2, -1)
         return cls(means, deviations, *numbers[-2:].tolist())

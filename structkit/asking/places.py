@@ -30,7 +30,7 @@ WINDOW = 3  # lines of code that are judged together
 # the weights of a defined name, of the meaning, of a line with which something begins, and of the
 # words of the first line alone: chosen on the passages of 28 questions of `make shown`
 NAMED, MEANT, BEGINS, ALONE = 1.0, 1.0, 0.1, 0.5
-HOLDING = 0.5  # the value of a name that holds others: these say what it does
+HOLDING = 0.5  # the value of a name that holds others, which describe it better
 LONGEST = 240  # characters of a quote
 Embed = Callable[[Sequence[str]], Floats]  # from texts to rows of length 1
 

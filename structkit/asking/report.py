@@ -35,7 +35,7 @@ VERSION = re.compile(
 TASK = re.compile(r"\s*[-*]\s+\[[ xX]\]\s")
 PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|\$|In \[\d+\]:|Out\[\d+\]:|E  )\s?")
 QUOTED = re.compile(r"(?<!`)`([^`\n]{1,80})`(?!`)")
-# what is no word of a language: with an underscore, a hump or a dot inside, or called
+# words of code: with an underscore, a hump or a dot inside, or called
 NAME = re.compile(
     r"(?<![\w./@-])(?:--[a-z][\w-]+|[A-Za-z_]\w*(?:(?:\.|::|#|->|\\)[A-Za-z_]\w*)+|\w*[a-z0-9]_\w+|"
     r"_\w+|[a-z]+[A-Z]\w*|(?:[A-Z][a-z0-9]+){2,}\w*|[A-Z]{2,}_\w+|[A-Za-z_]\w*(?=\(\)))(?![\w@-])"

@@ -22,7 +22,7 @@ CODECS = {"gbk": "gb18030", "x-user-defined": "cp1252"}  # as the standard decod
 PLAIN = rb"\u0041 ~[\n..]"
 CONTENT_TYPE = re.compile(r";\s*charset\s*=\s*[\"']?([^\s;,\"']+)", re.I)
 
-# HTML, the prescan: what a page may begin with, an attribute, the charset of a content type
+# HTML, the prescan: the beginning of a page, an attribute, the charset of a content type
 MARKUP = re.compile(rb"<!--|<(meta)(?=[\s/])|</?[a-z][^\s>]*|<[!/?]", re.I)
 ATTRIBUTE = re.compile(
     rb"[\s/]*([^\s/>][^\s/>=]*)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|[\"'].*\Z|([^\s>\"'][^\s>]*)?))?",

@@ -102,7 +102,7 @@ def _tokens(text: bytes) -> list[bytes]:
         sign, start = text[at : at + 1], at
         if sign == b"*":
             at = len(text) - len(text[at:].lstrip(b"*"))
-            # git cuts off what is in front of the first special character: it takes `a**/b`
+            # git cuts off the text before the first special character: it takes `a**/b`
             # for `a` and `**/b` (before version 2.52)
             first = special is not None and start == special.start()
             whole = at - start > 1 and (first or text[start - 1 : start] == b"/")

@@ -44,7 +44,7 @@ ZIP = (".zip", ".whl", ".jar", ".egg", ".war")
 TAR = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
 WARC = (".warc", ".warc.gz")
 GZIP = b"\x1f\x8b"
-SINGLE = (".gz", ".bz2", ".xz")  # one file, compressed; its name is what is left without it
+SINGLE = (".gz", ".bz2", ".xz")  # one compressed file, named without it
 
 OPENERS = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}
 OUTSIDE = UserError("has no name, or it leads out of the archive", "pack the archive again")

@@ -46,7 +46,7 @@ UNRELATED |= {"sha256", "precision", "similarity"}
 MAXIMUM_SCALE = 2.0**57  # the square of 127 times as much is a float32
 NUMBERS = frozenset((float, int))
 OWN = frozenset(("id", "doc_id", "embedding"))  # the fields of an embedding that are not kept ones
-PIECES, PIECE = 256, 4096  # how many pieces of so many bytes stand for a file of numbers
+PIECES, PIECE = 256, 4096  # parts, and bytes of each, that are hashed for a file of numbers
 
 
 @dataclass(frozen=True)

@@ -219,7 +219,7 @@ def read_records(part: Part, row: Row) -> Iterator[Record]:
 
 @dataclass(frozen=True)
 class Labels:
-    """Judgements in words besides numbers: the gain of each label."""
+    """Judgements in words, with numbers: the gain of each label."""
 
     gains: Mapping[str, int]
     words: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The metadata of a model folder: structkit's own, or that of sentence-transformers.
+"""The metadata of a model folder: structkit's own, or sentence-transformers'.
 
 Folders of sentence-transformers are read as that library reads them, or refused in one line.
 `modules.json` names the modules: a Transformer, its Pooling, and later modules, Dense and
@@ -55,7 +55,7 @@ SETTINGS = tuple(
     f"sentence_{kind}_config.json"
     for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 )
-# what of their names counts as a prompt of a side; the first one present counts, also if empty
+# names of prompts for a side; the first one present counts, also if empty
 PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 # settings of transformers that change how a model is computed, not its result

@@ -225,7 +225,7 @@ class Weights:
 # fitted by `rerank --fit` on 13 repositories of the published comparison, with BM25 and a table of
 # static embeddings; leaving out each repository in turn, all 13 fits find these weights, so that
 # the table's nDCG@10 of `make repositories`, 0.88, is the one held out, too (BM25 alone 0.86); it
-# showed that older versions and headers were missing, so what these add there is not held out
+# showed that older versions and headers were missing, so their effect there is not held out
 PRESETS = {
     "code": Weights(
         {

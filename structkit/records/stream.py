@@ -268,7 +268,7 @@ class Stream:
         return self.workers == 1 and self.ray is None
 
     def _workers(self, stage: Stage) -> Workers:
-        # 20 ms that only those pay who want several processes
+        # 20 ms, needed only for several processes
         from structkit.records.cluster import RayWorkers
         from structkit.records.workers import Workers  # as above
 

@@ -162,7 +162,7 @@ class Shortlist:
 
     def __init__(self, index: Index, queries: Floats, slack: Floats, k: int) -> None:
         self.index, self.queries, self.k = index, queries, k
-        self.slack = 2 * slack  # between float32 scores of which one may stand for the other
+        self.slack = 2 * slack  # between float32 scores of equal true scores
         self.least = np.full(len(queries), -np.inf, np.float32)  # lower scores are out
         self.pairs: list[tuple[Numbers, Numbers, Vectors]] = []  # queries, documents, scores
         self.new = 0  # pairs since they were looked through

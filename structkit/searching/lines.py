@@ -19,7 +19,7 @@ from structkit.structure.spans import Span
 TAB = 4
 CONTEXT = 3  # rows, of which one may be the signature
 PROSE = ("text", "description", "untagged")
-# what may stand before the first word of a comment, and an item of a list
+# marks before the first word of a comment, and of a list item
 COMMENT = r"\s*(?:[/#;*]+\s*)?"
 ITEM = re.compile(rf"{COMMENT}(?:[-+•]|\d{{1,3}}[.)])\s+\S")
 

@@ -20,7 +20,7 @@ STOPWORDS = frozenset(
     "there these they this to was will with".split()
 )
 
-# what follows a stem that two words share: both have one of these, or the shorter has nothing
+# endings after a shared stem: both words have one of these, or the shorter has none
 ENDINGS = frozenset(
     "e y s d r es ed er ers or ors ing ings ion ions ation ations ies ied able ables ity ities "
     "al als ment ments".split()
@@ -33,7 +33,7 @@ ROLES = frozenset("index init main lib mod package doc".split())
 SYMBOL = re.compile(r"[^\W\d]\w*(?:(?:::|\\|->|\.|#)[^\W\d]\w*)*")
 SEPARATOR = re.compile(r"::|\\|->|\.|#")
 
-# what NFKC_Casefold removes, but for the zero width space, which parts words; and trade marks,
+# removed by NFKC_Casefold, except the zero width space, which parts words; and trade marks,
 # which NFKC makes letters of the word before them
 IGNORED = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f"
@@ -51,7 +51,7 @@ MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
     "\u0900-\u0963\u0971-\u0ddf"
 )
-# what NFKC makes letters, digits or underscores: ℃, №, ⓐ, ㎏, radicals, vertical and wide forms
+# letters, digits or underscores by NFKC: ℃, №, ⓐ, ㎏, radicals, vertical and wide forms
 SYMBOLS = (
     "\u20a8\u2100-\u214f\u2460-\u24ff\u2e80-\u2fd5\u3190-\u33ff\ufdfc\ufe33-\ufe4f\uff3f"
     "\U0001f100-\U0001f2ff"

@@ -31,7 +31,7 @@ Span = tuple[int, int]  # first word, end
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Scored):
-    """F1 x 100 of trees against those of {gold}."""
+    """F1 x 100 of trees against the trees of {gold}."""
 
     gold: str | None = file_setting(
         "File of records with the gold `tree`, matched by `id`.", group="With {task:trees}"

@@ -211,7 +211,7 @@ class EncoderSettings(ChunkSettings, ModelSettings):
         if not self.model:
             return self.fill_in({})
         own = own_metadata(model_folder(self.model, offline=True), pooling=self.pooling)
-        if "transformer" in own:  # of sentence-transformers: what it leaves open, its model says
+        if "transformer" in own:  # of sentence-transformers: the model decides what it leaves open
             from structkit.learning.encoders.models import natural_lengths
 
             known = own.get("lengths", {})

@@ -396,7 +396,7 @@ class EarlierEmbeddings:
         if "hashes" not in own:
             remedy = f"encode once without {flag('reuse')}"
             raise UserError("holds no hashes of its texts", remedy).at(path)
-        # floats become what this run writes; codes are only what they are
+        # floats become this run's format; codes keep theirs
         known = {"quantize": run.get("quantize"), **self.old.meta, **own}
         self.differing = differing(run, known)
         self.precision: str | None = None if self.differing else known.get("precision")

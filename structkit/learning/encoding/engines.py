@@ -30,7 +30,7 @@ from structkit.learning.static import StaticEncoder, open_table
 from structkit.learning.training.tokens import Model, Truncation
 from structkit.records.jsonl import Record
 
-# what starts sooner is first: `auto` takes the first that is installed and has the precision
+# fastest start first: `auto` takes the first that is installed and has the precision
 RUNTIMES: tuple[Runtime, ...] = (Onnx(), OpenVino("fp32"), OpenVino("bf16"))
 # devices of a GPU, found without torch
 GPUS = ("nvidia[0-9]*", "kfd")

@@ -42,7 +42,7 @@ LOOPBACK = ("127.", "localhost")
 def launch(call: Callable[[], Any], count: int) -> Any:
     """Run `call()` in `count` processes on this machine, and return the first one's result.
 
-    Errors: that of the process that failed first, after all have ended. A signal to end is passed
+    Errors: the first failed process's, after all have ended. A signal to end is passed
     on, and processes then end by themselves.
     """
     folder_of_ranks = tempfile.TemporaryDirectory(prefix="structkit-ranks-")

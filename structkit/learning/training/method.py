@@ -92,7 +92,7 @@ class Method(Contract):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """Files that the training reads besides the records."""
+        """Files that the training reads in addition to the records."""
         return tuple(filter(None, (self.start, self.held_out)))
 
     def complete(self) -> Self:
@@ -126,7 +126,7 @@ class Method(Contract):
 
     @classmethod
     def check_metadata(cls, metadata: Record) -> None:
-        """Raise if `structkit.json` lacks what `load` reads besides the settings."""
+        """Raise if `structkit.json` lacks what `load` reads in addition to the settings."""
         return None
 
     @classmethod

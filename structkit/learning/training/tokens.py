@@ -100,11 +100,11 @@ class BertWords(dict[str, tuple[int, ...]]):
     of its time.
     """
 
-    # BERT's words: runs of letters and digits, and each other character; what is not ASCII is
+    # BERT's words: runs of letters and digits, and each other character; all beyond ASCII are
     # letters here, and the tokenizer cuts words that have it
     ASCII = re.compile(r"[A-Za-z0-9]+|[!-/:-@\[-`{-~]")
     ANY = re.compile(r"[^\x00-/:-@\[-`{-\x7f\s]+|[!-/:-@\[-`{-~]")
-    # the tokenizer takes these out, and what was beside them is one word
+    # the tokenizer removes these and joins their neighbors into one word
     CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f\x85]")
     MAXIMUM = 1 << 20  # words that are kept
 
@@ -266,7 +266,7 @@ class Tokenizing:
 
     def _with_cls_tokens(self, texts: Sequence[str], kind: str) -> list[Sequence[int]]:
         assert self.mcls_every
-        # as many groups of `every` tokens with a CLS token as fit, and what fits of one more
+        # as many groups of `every` tokens with a CLS token as fit, and a part of one more
         groups, rest = divmod(self.lengths[kind] - len(self.closing), self.mcls_every + 1)
         most = groups * self.mcls_every + max(0, rest - 1)
         contents = [each.ids for each in self.read(texts, kind, whole=True)]

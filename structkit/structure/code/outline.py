@@ -43,7 +43,7 @@ XML_NAME = re.compile(r"<[^<>]*\b(?:cref|name|langword)=\"(?:\w:)?([^\"]*)\"[^<>
 XML_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 
-# the comments and attributes before a definition, the nearest first, and what they follow
+# the comments and attributes before a definition, nearest first, and the node before them
 Leading = tuple[list[tree_sitter.Node], tree_sitter.Node | None]
 
 

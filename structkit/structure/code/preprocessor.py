@@ -15,7 +15,7 @@ from structkit.structure.code.outline import Prepared
 
 ANY = re.DOTALL | re.MULTILINE
 # no group is read twice, so that time is linear: `*+` never gives back what it took
-OPAQUE = re.compile(  # comments and strings; what is open goes to the end
+OPAQUE = re.compile(  # comments and strings; an open one extends to the end
     rb"""//(?:[^\n\\]|\\.)*+|/\*(?:.*?\*/|.*)|R"([^()\\\s"]*)\((?:.*?\)\1"|.*)"""
     rb"""|"(?:[^"\\\n]|\\.)*+"?|'(?<![\da-fA-F]')(?:[^'\\\n]|\\.)*+'?""",
     ANY,
@@ -84,7 +84,7 @@ PART = re.compile(
     re.DOTALL,
 )
 
-Edit = tuple[int, int, bytes]  # from, to, and what the place begins with instead: the rest is blank
+Edit = tuple[int, int, bytes]  # from, to, and the replacement at the start: the rest is blank
 
 
 def preprocess(data: bytes) -> Prepared:

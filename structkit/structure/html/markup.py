@@ -39,7 +39,7 @@ HEADING = re.compile("h[1-6]")
 _GLUED = rf"""</(?:[dfhlmnoptuvx] | a[rsdu] | b[lrou] | c[ae] | col | em | i[fmns] | s[euv])[^>]*+>
     (?=[^\s<] | <(?!!--{CUT} | /?(?:{"|".join(sorted(SEPARATORS))})[\s/>]))"""
 NAMED = re.compile(r"[^\s/<>]+")
-# what libxml2 reads in another way than the standard says, but end tags that it drops: a heading
+# markup that libxml2 does not read as the standard says, except end tags that it drops: a heading
 # that another one's end tag ends, `</br>`, templates, scripts' substitutes unless each of their
 # elements is closed, and two things that hide such an end tag, or drop a start tag after text
 _RARE = r"""<(?:h(?:([1-6])[\s>](?:[^<]++ | <(?!/?h[1-6]))*+</h(?!\1)

@@ -54,12 +54,12 @@ class Kind:
     ends: frozenset[str] = frozenset()  # those that the parser leaves open
 
 
-# what a tag does: start or end a kept element, separate words, break a line, start or end an
+# effect of a tag: start or end a kept element, separate words, break a line, start or end an
 # element that shows nothing, or a drawing; end what the parser leaves open, and start an element or
 # separate words; or it is a mark between two parts of the text
 OPEN, CLOSE, SEPARATE, BREAK, HIDE, SHOW, DRAW, DRAWN, END_OPEN, END_SEPARATE, PART = range(11)
 NONE = Kind()
-# what a tag is, as the builder takes it; a text is a `str`, or several
+# a tag as the builder takes it; a text is a `str`, or several
 Event = tuple[int, Kind, str]
 
 

@@ -15,7 +15,7 @@ CELLS = ("td", "th")
 TABLE = re.compile("<table", re.I)
 SPAN = re.compile(r"\s(col|row)span\s*=\s*[\"']?\s*(\d{1,5})", re.I)
 # A cell of many rows, or the label of a column, is repeated in each of their texts: these bounds,
-# far above what tables to be read have, keep a large one from being repeated without end.
+# far above those of readable tables; keeps a large one from being repeated without end.
 COLUMNS = 100  # that have labels
 HANGING = 10  # cells of rows above
 REPEATED = 100  # characters of a label, or of such a cell

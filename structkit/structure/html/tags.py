@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from structkit.errors import UserError, flag
 
-# what a browser starts on a line or in a cell of its own (HTML standard, section 15.3), and what it
+# tags that a browser starts on a new line or cell (HTML standard, section 15.3), and those that it
 # draws as a box within a line: words at the two sides are not one word
 SEPARATORS = frozenset(
     (
@@ -35,7 +35,7 @@ VOID = frozenset(
     ).split()
 )
 
-# what the start tag of an element ends, if it is the innermost that is open (HTML standard, section
+# elements that a start tag ends, if it is the innermost open one (HTML standard, section
 # 13.2.6.4.7): libxml2 knows a part of it
 _PARTS = (
     "address article aside blockquote center details dialog dir div dl fieldset figcaption figure "
