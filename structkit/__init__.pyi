@@ -460,6 +460,7 @@ def train(
     log_format: Literal['text', 'json'] = 'text',
     log_file: str | None = None,
     nproc: int = 1,
+    shard_model: bool = False,
     offline: bool = False,
     quiet: bool = False,
 ) -> Record: ...
@@ -653,6 +654,7 @@ def train(
     log_format: Literal['text', 'json'] = 'text',
     log_file: str | None = None,
     nproc: int = 1,
+    shard_model: bool = False,
     offline: bool = False,
     quiet: bool = False,
 ) -> Record: ...
@@ -705,6 +707,7 @@ def train(
     log_format: Literal['text', 'json'] = 'text',
     log_file: str | None = None,
     nproc: int = 1,
+    shard_model: bool = False,
     offline: bool = False,
     quiet: bool = False,
 ) -> Record: ...

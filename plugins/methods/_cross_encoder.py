@@ -26,7 +26,12 @@ from structkit.learning.folders import model_folder
 from structkit.learning.training.devices import share, total
 from structkit.learning.training.plan import Step
 from structkit.learning.training.spool import Spool
-from structkit.learning.training.trainer import TrainingModule, adamw, seed_parameters
+from structkit.learning.training.trainer import (
+    Numbers,
+    TrainingModule,
+    adamw,
+    seed_parameters,
+)
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.seeds import random_for
@@ -52,7 +57,6 @@ class Groups:
     inputs: list[Encoding]
     sizes: list[int]  # pairs of each query
     queries: int  # of the whole batch
-    pairs: int
 
     def chunks(self, size: int) -> Iterator[tuple[list[Encoding], list[int]]]:
         """Yield the pairs of whole queries, at most `size` unless one query has more; 0: all."""
@@ -82,7 +86,7 @@ class CrossEncoderTraining(TrainingModule):
         binary: bool,
     ) -> None:
         super().__init__(settings)
-        self.rounds = True
+        self.rounds = self.ahead = True
         if settings.checkpointing:
             recompute_layers(encoder.model)
         self.binary = binary
@@ -94,7 +98,7 @@ class CrossEncoderTraining(TrainingModule):
         groups = [self.group(each, records, step) for each in records[share(len(records))]]
         pairs = [pair for group in groups for pair in group]
         inputs = self.encoder.inputs(pairs) if pairs else []
-        return Groups(inputs, list(map(len, groups)), len(records), round(total(len(pairs))))
+        return Groups(inputs, list(map(len, groups)), len(records))
 
     def group(self, record: Record, records: Sequence[Record], step: Step) -> list[Pair]:
         """Return a query with its positive, then this epoch's negatives.
@@ -110,31 +114,30 @@ class CrossEncoderTraining(TrainingModule):
         drawn = draw.sample(texts, min(count, len(texts)))
         return [(record["query"], text) for text in (record["positive"], *drawn)]
 
-    def backward(self, inputs: Groups) -> dict[str, float]:
-        """Add the gradients of a batch, some queries at a time; returns its loss."""
-        loss = 0.0
+    def backward(self, inputs: Groups) -> Numbers:
+        """Add the gradients of a batch, some queries at a time; returns what reads its loss."""
+        losses: list[Tensor] = []
         device = self.encoder.device
-        for chunk, sizes in inputs.chunks(self.settings.chunk_size):
+        terms = total(len(inputs.inputs)) if self.binary else inputs.queries
+        chunks = list(inputs.chunks(self.settings.chunk_size))
+        for number, (chunk, sizes) in enumerate(chunks, 1):
             with torch.autocast(device.type, torch.bfloat16, enabled=self.settings.bf16):
                 logits = self.encoder.logits(chunk)
-            part = self.objective(logits, sizes, inputs)
-            part.backward()  # type: ignore[no-untyped-call]
-            loss += part.item()
-        return {"loss": total(loss)}
+            part = self.objective(logits, sizes) / terms
+            self.pass_back(part, last=number == len(chunks))
+            losses.append(part.detach())
+        return lambda: {"loss": total(sum(part.item() for part in losses))}
 
-    def objective(self, logits: Tensor, sizes: Sequence[int], batch: Groups) -> Tensor:
-        """Return the loss of some queries of a batch; `logits` are their pairs'."""
+    def objective(self, logits: Tensor, sizes: Sequence[int]) -> Tensor:
+        """Return the sum of the losses of some queries; `logits` are those of their pairs."""
         first = torch.tensor([0, *sizes[:-1]], device=logits.device).cumsum(0)  # (queries,)
         if self.binary:
             labels = torch.zeros_like(logits).index_fill(0, first, 1.0)
-            summed = functional.binary_cross_entropy_with_logits(logits, labels, reduction="sum")
-            return summed / batch.pairs
+            return functional.binary_cross_entropy_with_logits(logits, labels, reduction="sum")
         rows = nn.utils.rnn.pad_sequence(
             list(torch.split(logits, list(sizes))), batch_first=True, padding_value=float("-inf")
         )  # (queries, most pairs)
-        return (
-            functional.cross_entropy(rows, torch.zeros_like(first), reduction="sum") / batch.queries
-        )
+        return functional.cross_entropy(rows, torch.zeros_like(first), reduction="sum")
 
     def optimizer(self) -> torch.optim.Optimizer:
         return adamw(self, self.settings.learning_rate)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -34,9 +34,10 @@ from structkit.learning.encoders.settings import EncoderSettings
 from structkit.learning.folders import model_folder
 from structkit.learning.metadata import own_metadata
 from structkit.learning.training.autograd import vocabulary_loss
-from structkit.learning.training.devices import share, total
+from structkit.learning.training.devices import ON_CPU, share, total
 from structkit.learning.training.plan import Step
 from structkit.learning.training.spool import Spool
+from structkit.learning.training.trainer import Numbers
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.structure.sentinels import SENTINEL
@@ -65,9 +66,9 @@ class Losses(Protocol):
 class MaskedBatch:
     """Masked documents of a batch, and the labels, if entities are predicted."""
 
-    texts: LocalTexts  # (batch, document length)
+    texts: LocalTexts = field(metadata=ON_CPU)  # (batch, document length); moved with the others
     labels: Tokens | Tensor | None = None  # (batch, target length), or (batch, document length)
-    count: float = 0.0  # tokens to predict, in the whole batch
+    count: float = 0.0  # tokens to predict: of this process, then of the whole batch
 
 
 class HeadOutput(NamedTuple):
@@ -84,6 +85,10 @@ class EntityHead(nn.Module):
     @abstractmethod
     def batch(self, records: list[Record], tokenize: Tokenize, *, predict: bool) -> MaskedBatch:
         """Return the masked documents of a batch, with labels if `predict` is set."""
+
+    @abstractmethod
+    def blank(self, device: torch.device) -> Any:
+        """Return the labels of one text of one token."""
 
     @abstractmethod
     def labels_of(self, labels: Any, rows: Tensor, length: int) -> Any:
@@ -114,7 +119,10 @@ class DecoderHead(EntityHead):
             plain = [not entities_of(record["target"]) for record in own]
             targets.ids[plain] = IGNORED  # nothing is masked: the text is only aligned
             count = int(_real(targets).sum())
-        return MaskedBatch(texts, targets, max(1, total(count)))
+        return MaskedBatch(texts, targets, count)
+
+    def blank(self, device: torch.device) -> Tokens:
+        return pad([[0]], 0).to(device)
 
     def labels_of(self, labels: Tokens, rows: Tensor, length: int) -> Tokens:
         return labels.shortened(rows)
@@ -161,15 +169,12 @@ class MaskedLanguageHead(EntityHead):
         own = records[share(len(records))]
         first, every = share(len(records)).start, len(records)
         if not own:
-            count = max(1, total(0)) if predict else 0.0
-            return MaskedBatch(LocalTexts(None, first, every), None, count)
+            return MaskedBatch(LocalTexts(None, first, every))
         tokens, labels = self.tokens([restore(each["masked"], each["target"]) for each in own])
-        device = self.head.bias.device
-        texts = LocalTexts(tokens.to(device), first, every)
+        texts = LocalTexts(tokens, first, every)
         if not predict:
             return MaskedBatch(texts)
-        count = int((labels != IGNORED).sum())
-        return MaskedBatch(texts, labels.to(device), max(1, total(count)))
+        return MaskedBatch(texts, labels, int((labels != IGNORED).sum()))
 
     def tokens(self, restored: Sequence[tuple[str, list[Span]]]) -> tuple[Tokens, Tensor]:
         """Return texts with masked spans, and their tokens, (batch, length), or `IGNORED`."""
@@ -184,6 +189,9 @@ class MaskedLanguageHead(EntityHead):
             labels[row, places] = tokens.ids[row, places]
             tokens.ids[row, places] = self.mask
         return tokens, labels
+
+    def blank(self, device: torch.device) -> Tensor:
+        return torch.zeros(1, 1, dtype=torch.int64, device=device)
 
     def labels_of(self, labels: Tensor, rows: Tensor, length: int) -> Tensor:
         return labels[rows, :length]
@@ -328,8 +336,9 @@ class Santa(DualEncoder[Inputs]):
         masked = inputs.masked
         if name != "masked" or masked is None or masked.labels is None:
             return super().embedded(inputs, name, rows)
-        assert masked.texts.tokens is not None
-        tokens = masked.texts.tokens.shortened(rows)
+        own = inputs.texts[name].tokens
+        assert own is not None
+        tokens = own.shortened(rows)
         labels = self.predictor.labels_of(masked.labels, rows, tokens.ids.shape[1])
         pieces: list[HeadOutput] = []
 
@@ -343,7 +352,15 @@ class Santa(DualEncoder[Inputs]):
         hidden_states = torch.cat([each.hidden_states for each in pieces])  # (tokens, dim)
         labels = torch.cat([each.labels for each in pieces])  # (tokens,)
         entity = self.predictor.loss(self.encoder, hidden_states, labels)
-        return embeddings, {"entity": entity / masked.count}
+        return embeddings, {"entity": entity / max(1, masked.count)}
+
+    def backward(self, inputs: Inputs) -> Numbers:
+        if inputs.masked:
+            masked = replace(inputs.masked, count=total(inputs.masked.count))
+            if self.shards and masked.labels is None and self.weights():
+                masked = replace(masked, labels=self.predictor.blank(self.encoder.device))
+            inputs = replace(inputs, masked=masked)
+        return super().backward(inputs)
 
     def objective(
         self, inputs: Inputs, embeddings: dict[str, Tensor]

@@ -50,6 +50,7 @@ class Counts:
     waits: Counter[str] = field(default_factory=Counter)
     copies: Counter[str] = field(default_factory=Counter)
     kernels: int = 0
+    moved: set[str] = field(default_factory=set)  # the types of weights that were moved
     steps: list[Counter[str]] = field(default_factory=list)
     since: Counter[str] = field(default_factory=Counter)
 
@@ -244,7 +245,12 @@ def move(module, convert):
     return module
 
 
+def converted(tensor, dtype):
+    return Pretended(tensor.held.to(dtype)) if tensor.is_floating_point() else tensor
+
+
 def to_pretended(tensor):
+    COUNTS.moved.add(str(tensor.dtype).removeprefix("torch."))
     return tensor if isinstance(tensor, Pretended) else Pretended(tensor)
 
 
@@ -289,13 +295,14 @@ def pretended_gpu() -> Iterator[Counts]:
             return move(module, to_pretended)
         weights = module.parameters()
         if isinstance(first, torch.dtype) and any(isinstance(each, Pretended) for each in weights):
-            return move(module, lambda each: Pretended(unwrap(each).to(first)))
+            return move(module, lambda each: converted(each, first))
         return plain_to(module, *args, **kwargs)
 
     with (
         replaced(torch.cuda, **STUBS),
         replaced(nn.Module, to=to),
         replaced(torch, inference_mode=torch.no_grad),
+        replaced(torch.Tensor, pin_memory=lambda tensor: tensor),
         only_lifting_cpu_tensors(),
         Everywhere(),
         torch.autograd.set_multithreading_enabled(False),

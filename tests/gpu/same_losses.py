@@ -8,6 +8,7 @@ the library of guard.cpp loaded first.
 import json
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,9 @@ from torch import nn
 
 from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.settings import EncodingSettings
+from structkit.learning.training.method import RunOptions
+from structkit.learning.training.run import train
+from structkit.registry import load
 from tests.gpu.pretend import on_device
 from tests.jsonl import read
 from tests.learning.training.materials import train_on
@@ -49,28 +53,75 @@ def compare(method, settings, file, folder):
     """What a method gives on both devices, and what was counted."""
     losses, counts = trained(method, settings, file, folder / "gpu", gpu=True)
     expected, _ = trained(method, settings, file, folder / "cpu", gpu=False)
-    records = read(Path(file))
-    embeddings, encoding = encoded(folder / "gpu", records, gpu=True)
-    same, _ = encoded(folder / "gpu", records, gpu=False)
-    coarse, _ = encoded(folder / "gpu", records, gpu=True, dtype="bf16")
-    return {
+    found = {
         "losses": losses,
         "expected": expected,
-        "mixed": counts.mixed + encoding.mixed,
+        "mixed": counts.mixed,
         # the first step makes the optimizer's state
         "waits": [dict(step.most_common()) for step in counts.steps[1:]],
         "copies": dict(counts.copies.most_common(5)),
         "kernels": counts.kernels,
+        "moved": sorted(counts.moved),
+    }
+    return found if method == "cross-encoder" else found | embeddings(folder / "gpu", file)
+
+
+def embeddings(folder, file):
+    """How embeddings differ on both devices, and what was counted."""
+    records = read(Path(file))
+    found, encoding = encoded(folder, records, gpu=True)
+    same, _ = encoded(folder, records, gpu=False)
+    coarse, _ = encoded(folder, records, gpu=True, dtype="bf16")
+    return {
+        "mixed in encoding": encoding.mixed,
         "encoding": {"waits": encoding.waits, "copies": encoding.copies},
-        "difference": float(np.abs(embeddings - same).max()),
+        "difference": float(np.abs(found - same).max()),
         "coarse": float(np.abs(coarse - same).max()),
         "largest": float(np.abs(same).max()),
     }
 
 
+class Stopped(Exception):
+    """Ends a training in the middle."""
+
+
+def resumed(method, settings, file, folder):
+    """The weights of a training on the pretended GPU, and of one that was stopped and went on."""
+    values = {**settings, "max_steps": 2 * STEPS}
+    with on_device(True):
+        kind, options = load("method", method), {"quiet": True, "log_every": 1}
+        plain = kind(**values)
+        train(method, plain, [file], RunOptions(output=str(folder / "whole"), **options))
+        options["output"] = str(folder / "parts")
+        build = kind.build
+
+        def stopped(self, spool):
+            module = build(self, spool)
+            batch = module.batch
+
+            def stops(records, step):
+                if step.number == 2 * STEPS - 1:
+                    raise Stopped
+                return batch(records, step)
+
+            module.batch = stops
+            return module
+
+        stopping = type("Stopping", (kind,), {"build": stopped})(**values)
+        with suppress(Stopped):
+            train(method, stopping, [file], RunOptions(**options, save_every=2))
+            raise AssertionError("it was not stopped")
+        train(method, plain, [file], RunOptions(**options, resume=True))
+    logs = [(folder / each / "losses.jsonl").read_bytes() for each in ("whole", "parts")]
+    weights = [(folder / each / "model.safetensors").read_bytes() for each in ("whole", "parts")]
+    return {"logs": logs[0] == logs[1], "weights": weights[0] == weights[1]}
+
+
 def main(folder):
+    cases = json.loads(sys.stdin.read())
+    print(json.dumps({"case": "resumed", **resumed(*cases["santa"], Path(folder, "resumed"))}))
     without_dropout()
-    for name, (method, settings, file) in json.loads(sys.stdin.read()).items():
+    for name, (method, settings, file) in cases.items():
         try:
             found = compare(method, settings, file, Path(folder, name))
         except Exception:  # the test of this case shows it, and the others go on

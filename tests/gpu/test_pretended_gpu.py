@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers import BertModel
 
 from tests.gpu.pretend import GUARD, TORCH
 from tests.jsonl import write
-from tests.learning.training.materials import WORDS
+from tests.learning.training.materials import WORDS, small_bert
 
 pytestmark = [
     pytest.mark.long,
@@ -42,6 +43,10 @@ CASES = {
         {**BERT, "pooling": "cls", "entity_weight": 0.0, "document_length": 24},
         2,
     ),
+    "santa in place": ("santa", {**BERT, "pooling": "cls", "chunk_size": 3}, 16),
+    "held-out records": ("contrastive", {**BERT, "validate": "records.jsonl"}, 8),
+    "a start in bfloat16": ("contrastive", {"model": "half", "batch_size": 4}, 1),
+    "cross-encoder": ("cross-encoder", {**ENCODER, "chunk_size": 4}, 4),
     "seal": ("seal", ENCODER, 2),
     "seal with mcls": ("seal", {**BERT, "pooling": "mcls", "mcls_every": 4}, 2),
     "strae": ("strae", WORD_MODEL, 1),
@@ -78,12 +83,19 @@ def record(number):
     }
 
 
+FILES = {"model", "validate"}  # settings that name something in the folder of the tests
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """What each case gave on both devices, from one process that pretends."""
     folder = tmp_path_factory.mktemp("gpu")
     file = write(folder / "records.jsonl", *map(record, range(16)))
+    small_bert(folder / "half")
+    BertModel.from_pretrained(folder / "half").to(torch.bfloat16).save_pretrained(folder / "half")
     cases = {name: (method, settings, file) for name, (method, settings, _) in CASES.items()}
+    for _, settings, _ in cases.values():
+        settings |= {name: str(folder / settings[name]) for name in FILES & settings.keys()}
     process = subprocess.run(
         [sys.executable, "-m", "tests.gpu.same_losses", str(folder)],
         input=json.dumps(cases),
@@ -118,12 +130,20 @@ def test_a_gpu_computes_what_the_cpu_does(results, name):
     assert {} == found["mixed"]
     near = 1e-3 if settings.get("bf16") else 1e-5
     assert found["expected"] == pytest.approx(found["losses"], rel=near)
-    assert found["difference"] <= 1e-5 * found["largest"]
-    assert found["coarse"] <= 2e-2 * found["largest"]
+    assert ["bfloat16" if "model" in settings else "float32"] == list({*found["moved"]} - {"int64"})
     assert len(found["waits"]) == 2
     for step in found["waits"]:
         assert sum(step.values()) <= most, step
+    if "largest" not in found:
+        return
+    assert {} == found["mixed in encoding"]
+    assert found["difference"] <= 1e-5 * found["largest"]
+    assert found["coarse"] <= 2e-2 * found["largest"]
     assert sum(found["encoding"]["waits"].values()) <= 10, found["encoding"]["waits"]
+
+
+def test_a_stopped_training_on_a_gpu_goes_on_as_if_it_had_not_stopped(results):
+    assert {"case": "resumed", "logs": True, "weights": True} == results["resumed"]
 
 
 def test_a_mixed_operation_and_a_wait_are_seen(tmp_path):

@@ -34,11 +34,17 @@ from structkit.learning.encoders.settings import EncoderSettings, StartSettings
 from structkit.learning.encoders.teachers import distill, rows_of
 from structkit.learning.folders import model_folder
 from structkit.learning.metadata import own_metadata
-from structkit.learning.training.devices import share
+from structkit.learning.training.devices import chosen_device, share
 from structkit.learning.training.method import GradientSettings
 from structkit.learning.training.plan import Step
+from structkit.learning.training.sharding import Shards
 from structkit.learning.training.spool import Spool
-from structkit.learning.training.trainer import TrainingModule, adamw, seed_parameters
+from structkit.learning.training.trainer import (
+    Numbers,
+    TrainingModule,
+    adamw,
+    seed_parameters,
+)
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.seeds import random_for
@@ -64,6 +70,7 @@ class DualEncoder(TrainingModule, Generic[B]):
 
     settings: EncoderSettings
     rounds = True  # but not the products of the loss
+    ahead = True
 
     def __init__(self, settings: EncoderSettings, encoder: Encoder, negatives: int) -> None:
         super().__init__(settings)
@@ -101,7 +108,8 @@ class DualEncoder(TrainingModule, Generic[B]):
         own = share(records)
         first, last = own.start * group, own.stop * group
         chosen = [text for text in texts[first:last] if text is not None]
-        tokens = self.encoder.tokens(chosen, kind) if chosen else None
+        inputs = self.encoder.inputs(chosen, kind) if chosen else []
+        tokens = self.encoder.padded(inputs) if inputs else None
         return LocalTexts(tokens, first - texts[:first].count(None), len(texts) - texts.count(None))
 
     def documents(self, records: list[Record], step: Step) -> list[str | None]:
@@ -131,14 +139,13 @@ class DualEncoder(TrainingModule, Generic[B]):
         return draw.sample(range(there), min(there, self.negatives))
 
     def excluded(self, records: list[Record], documents: Sequence[str | None]) -> Tensor | None:
-        """Return a batch's false negatives and empty places, on the model's device."""
-        exclude = duplicates([record["query"] for record in records], documents)
-        return None if exclude is None else exclude.to(self.encoder.device)
+        """Return the false negatives of a batch, and places without a document."""
+        return duplicates([record["query"] for record in records], documents)
 
     def present(self, documents: Sequence[str | None]) -> Tensor | None:
         """Return the places that hold a document, (batch * group,); None if all do."""
         there = [text is not None for text in documents]
-        return None if all(there) else torch.tensor(there, device=self.encoder.device)
+        return None if all(there) else torch.tensor(there)
 
     def teacher(self, records: list[Record], step: Step, name: str = "negatives") -> Tensor | None:
         """Return a teacher's scores of positives and drawn negatives, (batch, group)."""
@@ -148,7 +155,7 @@ class DualEncoder(TrainingModule, Generic[B]):
         for record in records:
             own = record["scores"]
             scores.append([own[0], *(own[1 + place] for place in self.drawn(record, step, name))])
-        return rows_of(scores, 1 + self.negatives).to(self.encoder.device)
+        return rows_of(scores, 1 + self.negatives)
 
     def contrast(self, queries: Tensor, documents: Tensor, inputs: B) -> Tensor:
         """Return the contrastive loss of embeddings, with this training's settings.
@@ -200,8 +207,12 @@ class DualEncoder(TrainingModule, Generic[B]):
         """Return the losses of texts by themselves, and the weight of each."""
         return {}
 
-    def backward(self, inputs: B) -> dict[str, float]:
+    def backward(self, inputs: B) -> Numbers:
         return backward(self, inputs)
+
+    def shard(self, device: torch.device) -> None:
+        self.encoder.sharded = True
+        self.sums = self.shards = Shards(self, device)
 
     def optimizer(self) -> torch.optim.Optimizer:
         return adamw(self, self.settings.learning_rate)
@@ -340,7 +351,10 @@ def build_encoder(
         folder = model_folder(settings.model, offline=True)
         own = own_metadata(folder)
         model, tokenizer = load_pretrained(
-            own.get("transformer", folder), decoder=pooling == "first-decoder-token", head=head
+            own.get("transformer", folder),
+            decoder=pooling == "first-decoder-token",
+            head=head,
+            stored=chosen_device().type != "cpu" and not settings.tag_tokens,
         )
         if pooling != own.get("pooling"):
             fit_tokenizer(tokenizer, pooling)

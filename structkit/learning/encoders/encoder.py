@@ -110,6 +110,8 @@ class Encoder(TokenModel, TorchModel):
     token that the pooling needs.
     """
 
+    sharded = False  # whether other processes hold a part of the weights
+
     def __init__(
         self,
         model: Any,
@@ -175,9 +177,13 @@ class Encoder(TokenModel, TorchModel):
 
     def batch(self, inputs: Sequence[Sequence[int] | Chunk]) -> Tokens:
         """Return some inputs, padded, on the model's device."""
+        return self.padded(inputs).to(self.device)
+
+    def padded(self, inputs: Sequence[Sequence[int] | Chunk]) -> Tokens:
+        """Return some inputs, padded, on the CPU."""
         ids = [each.ids if isinstance(each, Chunk) else each for each in inputs]
         skipped = [each.skipped if isinstance(each, Chunk) else 0 for each in inputs]
-        return pad(ids, self.tokenizing.padding, skipped).to(self.device)
+        return pad(ids, self.tokenizing.padding, skipped)
 
     def embed(self, tokens: Tokens) -> Tensor:
         """Return one embedding per text, (batch, dim); a CPU computes no padding."""
@@ -199,7 +205,7 @@ class Encoder(TokenModel, TorchModel):
     @property
     def packed(self) -> Packed | None:
         """The model computed without padding, on a CPU."""
-        return self._packed if self.device.type == "cpu" else None
+        return self._packed if self.device.type == "cpu" and not self.sharded else None
 
     @cached_property
     def _packed(self) -> Packed | None:
@@ -216,7 +222,7 @@ class Encoder(TokenModel, TorchModel):
             pieces = torch.split(rows, PIECE)
         else:
             pieces = by_tokens(tokens.lengths, GPU_PIECE)
-        if len(pieces) == 1:
+        if len(pieces) == 1 or self.sharded:
             return compute(torch.arange(len(rows)), tokens)
         with self.packed.of_batch(tokens.ids) if self.packed else nullcontext():
             computed = [compute(piece, tokens.shortened(piece)) for piece in pieces]

@@ -10,17 +10,18 @@ section 3.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from structkit.learning.encoders.poolings import Tokens, by_tokens
+from structkit.learning.encoders.poolings import Tokens, by_tokens, pad
 from structkit.learning.encoders.settings import EncoderSettings
-from structkit.learning.training.devices import exact_products, gather_rows, total
+from structkit.learning.training.devices import exact_products, gather, gather_rows, total
+from structkit.learning.training.trainer import Numbers, Parts
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class Embedding(Protocol[B_contra]):
 
     settings: EncoderSettings
     width: int  # of an embedding
+    shards: Parts | None  # with these, all processes must call the same layers
 
     def embedded(
         self, inputs: B_contra, name: str, rows: Tensor
@@ -100,7 +102,22 @@ class Embedding(Protocol[B_contra]):
         """Return the losses that `embedded` may return, and the weight of each in the sum."""
         ...
 
+    def last_backward(self) -> None:
+        """Say that the next backward pass is the last one of a step."""
+        ...
+
     def parameters(self) -> Iterator[nn.Parameter]: ...
+
+
+def with_blanks(inputs: B, device: torch.device) -> B:
+    """Return a batch with a text of one token in place of none, which is computed times 0."""
+    blank = pad([[0]], 0).to(device)
+    texts = {
+        name: each if each.tokens else replace(each, tokens=blank)
+        for name, each in inputs.texts.items()
+    }
+    changed: B = replace(inputs, texts=texts)  # type: ignore[type-var]
+    return changed
 
 
 class Random:
@@ -126,15 +143,18 @@ class _Piece:
 
     name: str
     rows: Tensor
+    real: bool  # or only there because another process has more pieces
     random: Random | None
     embeddings: Tensor
     losses: dict[str, Tensor]
 
 
-def backward(module: Embedding[B], inputs: B) -> dict[str, float]:
-    """Add the gradients of a batch to the module; returns the loss and its parts."""
+def backward(module: Embedding[B], inputs: B) -> Numbers:
+    """Add the gradients of a batch to the module; returns what reads the loss and its parts."""
     device = next(module.parameters()).device
     texts = inputs.texts
+    if module.shards:
+        inputs = with_blanks(inputs, device)
     pieces = list(_pieces(module, inputs, texts, device))
     embeddings = {
         name: _all(module.width, pieces, name, each, device) for name, each in texts.items()
@@ -144,7 +164,8 @@ def backward(module: Embedding[B], inputs: B) -> dict[str, float]:
         loss, parts = module.objective(inputs, embeddings)
         if loss.requires_grad:
             loss.backward()  # type: ignore[no-untyped-call]
-    _through(module, inputs, pieces, embeddings, texts, device)
+    if torch.is_grad_enabled():
+        _through(module, inputs, pieces, embeddings, texts, device)
     return _numbers(module, loss, parts, pieces)
 
 
@@ -157,20 +178,27 @@ def _pieces(
 ) -> Iterator[_Piece]:
     """Yield all texts of this process, embedded in chunks; the last has a graph."""
     size = module.settings.chunk_size
-    places = [(name, rows) for name, each in texts.items() for rows in each.chunks(size)]
-    for number, (name, rows) in enumerate(places, 1):
-        again = bool(size) and number < len(places)
+    chunks = {name: list(each.chunks(size)) for name, each in texts.items()}
+    counts = {name: len(rows) for name, rows in chunks.items()}
+    if module.shards:  # all processes compute as many of each
+        of_ranks = gather(counts)
+        counts = {name: max(each[name] for each in of_ranks) for name in counts}
+    places = [(name, number) for name, count in counts.items() for number in range(count)]
+    for number, (name, place) in enumerate(places, 1):
+        real = place < len(chunks[name])
+        rows = chunks[name][place] if real else torch.zeros(1, dtype=torch.int64)
+        again = bool(size) and number < len(places) and torch.is_grad_enabled()
         random = Random(device) if again else None
         # a context of its own: weights that it has cast without a graph must not be used with one
-        with torch.set_grad_enabled(not again), _autocast(module, device):
-            yield _Piece(name, rows, random, *module.embedded(inputs, name, rows))
+        with torch.no_grad() if again else nullcontext(), _autocast(module, device):
+            yield _Piece(name, rows, real, random, *module.embedded(inputs, name, rows))
 
 
 def _all(
     width: int, pieces: list[_Piece], name: str, texts: LocalTexts, device: torch.device
 ) -> Tensor:
     """Return the embeddings of all processes, (total, width), detached from their graphs."""
-    own = [piece for piece in pieces if piece.name == name]
+    own = [piece for piece in pieces if piece.name == name and piece.real]
     count = sum(len(piece.rows) for piece in own)
     embeddings = torch.empty(count, width, device=device)
     for piece in own:
@@ -190,7 +218,7 @@ def _through(
     after = Random(device)
     outputs: list[Tensor] = []
     gradients: list[Tensor | None] = []
-    for piece in reversed(pieces):  # the one that has its graph already comes first
+    for number, piece in enumerate(reversed(pieces), 1):  # the one with its graph comes first
         embeddings, losses = piece.embeddings, piece.losses
         if piece.random:
             piece.random.restore()
@@ -198,14 +226,16 @@ def _through(
                 embeddings, losses = module.embedded(inputs, piece.name, piece.rows)
         gradient = leaves[piece.name].grad
         if gradient is not None:
+            rows = texts[piece.name].first + piece.rows
             outputs.append(embeddings)
-            gradients.append(gradient[texts[piece.name].first + piece.rows])
-        outputs += [module.weights()[name] * part for name, part in losses.items()]
+            gradients.append(gradient[rows] if piece.real else torch.zeros_like(embeddings))
+        outputs += [module.weights()[name] * part * piece.real for name, part in losses.items()]
         gradients += [None] * len(losses)
-        if module.settings.chunk_size:
+        if number == len(pieces):
+            module.last_backward()
+        if module.settings.chunk_size or number == len(pieces):
             _backward(outputs, gradients)
             outputs, gradients = [], []
-    _backward(outputs, gradients)
     after.restore()
 
 
@@ -216,11 +246,18 @@ def _backward(outputs: list[Tensor], gradients: list[Tensor | None]) -> None:
 
 def _numbers(
     module: Embedding[B], loss: Tensor, parts: dict[str, Tensor], pieces: list[_Piece]
-) -> dict[str, float]:
-    """Return the loss of the batch and its parts, the same in all processes."""
-    sums: Counter[str] = Counter()
-    for piece in pieces:
-        sums.update({name: part.item() for name, part in piece.losses.items()})
-    single = {name: total(sums[name]) for name in module.weights()}
-    whole_loss = loss.item() + sum(module.weights()[name] * part for name, part in single.items())
-    return {"loss": whole_loss, **{name: part.item() for name, part in parts.items()}, **single}
+) -> Numbers:
+    """Return what reads the loss of the batch and its parts, the same in all processes."""
+    real = [piece.losses for piece in pieces if piece.real]
+    losses = [(name, part.detach()) for each in real for name, part in each.items()]
+    mean = loss.detach()
+
+    def read() -> dict[str, float]:
+        sums = dict.fromkeys(module.weights(), 0.0)
+        for name, part in losses:
+            sums[name] += part.item()
+        single = {name: total(value) for name, value in sums.items()}
+        whole = mean.item() + sum(module.weights()[name] * part for name, part in single.items())
+        return {"loss": whole, **{name: part.item() for name, part in parts.items()}, **single}
+
+    return read

@@ -75,11 +75,14 @@ transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-cal
 logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
 
 
-def load_pretrained(folder: Path, *, decoder: bool = False, head: bool = False) -> tuple[Any, Any]:
+def load_pretrained(
+    folder: Path, *, decoder: bool = False, head: bool = False, stored: bool = False
+) -> tuple[Any, Any]:
     """Load the model and tokenizer of a folder.
 
     `decoder` keeps the decoder of an encoder-decoder model, `head` also the layer that predicts
-    tokens. Errors: `UserError` that names the folder, or the missing or damaged file in it.
+    tokens. Weights are float32, or with `stored` as in the file. Errors: `UserError` that names the
+    folder, or the missing or damaged file in it.
     """
     if is_table(folder):
         if decoder or head:
@@ -90,7 +93,8 @@ def load_pretrained(folder: Path, *, decoder: bool = False, head: bool = False) 
     check_model(folder)
     try:
         with damage_explained(folder):
-            return _load(folder, decoder, head)
+            model, tokenizer = _load(folder, decoder, head)
+            return (model if stored else model.float()), tokenizer
     except ImportError as error:
         problem = f"the model {folder} needs a package: {_line(error)}"
         raise UserError(problem, "install it") from None
@@ -146,7 +150,7 @@ def _load(name: Path, decoder: bool, head: bool) -> tuple[Any, Any]:
         raise ValueError(f"it lacks {len(missing)} weights ({missing[0]}, …)")
     tokenizer = AutoTokenizer.from_pretrained(name, **PLAIN)
     check_tokenizer(name, tokenizer, model)
-    return model.float(), tokenizer
+    return model, tokenizer
 
 
 def natural_lengths(folder: Path) -> dict[str, int]:

@@ -7,11 +7,13 @@ Poolings are traced for an ONNX graph: there `len` of a tensor is a constant of 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from structkit.learning.training.devices import ON_CPU
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Tokens:
     ids: Tensor
     mask: Tensor
     counted: Tensor | None = None
-    known: Tensor | None = None
+    known: Tensor | None = field(default=None, metadata=ON_CPU)
 
     @property
     def lengths(self) -> Tensor:
@@ -38,6 +40,7 @@ class Tokens:
 
     def shortened(self, rows: Tensor) -> Tokens:
         """Return some rows, which are on the CPU, only as wide as their longest text."""
+        rows = rows.cpu()  # where FSDP has moved them
         lengths = self.lengths[rows]
         width, there = int(lengths.max()), rows.to(self.ids.device)
         counted = None if self.counted is None else self.counted[there, :width]

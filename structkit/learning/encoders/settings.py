@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from structkit.errors import UserError, flag
 from structkit.learning.folders import model_folder
@@ -194,6 +194,8 @@ class TransformerSettings(ChunkSettings, StartSettings):
 @dataclass(frozen=True)
 class EncoderSettings(ChunkSettings, ModelSettings):
     """Settings of all encoders; in the help, the model's come first."""
+
+    shardable: ClassVar[bool] = True
 
     @property
     def start(self) -> str | None:

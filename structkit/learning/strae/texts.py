@@ -23,6 +23,7 @@ from structkit.learning.strae.training import (
     VocabularyTraining,
 )
 from structkit.learning.training.autograd import vocabulary_loss
+from structkit.learning.training.trainer import Numbers
 from structkit.structure.trees.tree import Ints
 
 MASKED = 0.15  # share of tokens that RoBERTa predicts (Liu et al. 2019, section 2.2)
@@ -73,20 +74,21 @@ class TextTraining(VocabularyTraining):
         size = self.settings.batch_tokens
         return [pad(portion, self.device) for portion in portions(texts, size)]
 
-    def backward(self, inputs: list[TextBatch]) -> dict[str, float]:
+    def backward(self, inputs: list[TextBatch]) -> Numbers:
         """Compute gradients portion by portion, of the mean over all tokens."""
         table = self.model.embedding[: len(self.vocabulary)]
-        total, tokens = 0.0, 0
+        losses, tokens = list[Tensor](), 0
         for portion in inputs:
             vectors, ids, bias = self.model.predictions(portion)
             one = torch.ones_like(ids, dtype=vectors.dtype)
             summed = vocabulary_loss(vectors, table, bias, ids, one)
-            summed.backward()  # type: ignore[no-untyped-call]
-            total, tokens = total + summed.item(), tokens + len(ids)
+            self.pass_back(summed)
+            losses.append(summed.detach())
+            tokens += len(ids)
         for weight in self.parameters():
             if weight.grad is not None:
                 weight.grad /= tokens
-        return {"loss": total / tokens}
+        return lambda: {"loss": sum(each.item() for each in losses) / tokens}
 
     def metadata(self) -> dict[str, Any]:
         return {"normalize": False, "words": len(self.vocabulary)}

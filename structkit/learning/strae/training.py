@@ -36,7 +36,7 @@ from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.autograd import draw_kept, vocabulary_loss
 from structkit.learning.training.plan import Step
 from structkit.learning.training.torch_model import TorchModel, fill, save_state
-from structkit.learning.training.trainer import TrainingModule, seed_parameters
+from structkit.learning.training.trainer import Numbers, TrainingModule, seed_parameters
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.lines import Lines
@@ -202,13 +202,20 @@ class TreeTraining(VocabularyTraining):
                 for name, part in self.losses(portion).items()
             }
 
-    def backward(self, inputs: list[list[Any]]) -> dict[str, float]:
+    def backward(self, inputs: list[list[Any]]) -> Numbers:
         """Compute gradients portion by portion, so that one graph is in memory."""
-        sums: Counter[str] = Counter()
+        losses: list[dict[str, Tensor]] = []
         for parts in self.shared_losses(inputs):
-            torch.stack(list(parts.values())).mean().backward()  # type: ignore[no-untyped-call]
-            sums.update({name: part.item() for name, part in parts.items()})
-        return {"loss": sum(sums.values()) / len(sums), **(sums if len(sums) > 1 else {})}
+            self.pass_back(torch.stack(list(parts.values())).mean())
+            losses.append({name: part.detach() for name, part in parts.items()})
+
+        def read() -> dict[str, float]:
+            sums: Counter[str] = Counter()
+            for parts in losses:
+                sums.update({name: part.item() for name, part in parts.items()})
+            return {"loss": sum(sums.values()) / len(sums), **(sums if len(sums) > 1 else {})}
+
+        return read
 
     def metadata(self) -> dict[str, Any]:
         return {"pooling": "root", "words": len(self.vocabulary)}

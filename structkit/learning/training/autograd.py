@@ -33,6 +33,8 @@ def vocabulary_loss(
     >>> round(vocabulary_loss(vectors, table, None, torch.tensor([0]), one).item(), 6)
     0.313262
     """
+    if not torch.is_grad_enabled():  # a function of torch knows only which inputs could have one
+        table, bias = table.detach(), None if bias is None else bias.detach()
     loss: Tensor = _CrossEntropy.apply(vectors, table, bias, targets, weights)  # type: ignore[no-untyped-call]
     return loss
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 import torch
@@ -22,6 +23,9 @@ from structkit.errors import UserError, flag
 from structkit.processes import cores
 from structkit.progress import say
 
+BUCKET = 25 << 20  # bytes of gradients that are exchanged together, as in torch's DDP
+ON_CPU = {"on_cpu": True}  # marks a field of a batch that no device computes with
+HALF = (torch.bfloat16, torch.float16)
 CPU_BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # x86, x86, Arm
 HARMLESS = 1e-5  # of the largest number of a product
 ASKED = re.compile(r"[Tt]ried to allocate ([\d.]+ \w+)")
@@ -124,6 +128,19 @@ def exact_products(device: torch.device) -> AbstractContextManager[None]:
 
 
 T = TypeVar("T")
+M = TypeVar("M", bound=nn.Module)
+
+
+def with_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Return a batch of dataclasses and dicts, with `change(tensor)` for each tensor in it."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, dict):
+        return {name: with_tensors(each, change) for name, each in value.items()}
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    own = [each.name for each in fields(value) if not each.metadata.get("on_cpu")]
+    return replace(value, **{name: with_tensors(getattr(value, name), change) for name in own})
 
 
 def rank() -> int:
@@ -180,25 +197,78 @@ def total(value: float) -> float:
     """Return the sum of a number over all processes."""
     if ranks() == 1:
         return value
-    device = chosen_device() if torch.cuda.is_available() else None  # gloo adds up on the CPU
-    numbers = torch.tensor([value], dtype=torch.float64, device=device)
+    numbers = torch.tensor([value], dtype=torch.float64)  # on the CPU: no GPU is waited for
     distributed.all_reduce(numbers)
     return float(numbers.item())
 
 
-def add_gradients(module: nn.Module) -> None:
-    """Replace every gradient by its sum over all processes; a weight without any keeps none."""
-    if ranks() == 1:
-        return
-    weights = [weight for weight in module.parameters() if weight.requires_grad]
-    grads = [torch.zeros_like(each) if each.grad is None else each.grad for each in weights]
-    has = torch.tensor([weight.grad is not None for weight in weights]).to(grads[0])
-    flat = torch.cat([*(grad.flatten() for grad in grads), has])  # one exchange a step
-    distributed.all_reduce(flat)
-    sizes = [*(weight.numel() for weight in weights), len(weights)]
-    *parts, counts = torch.split(flat, sizes)
-    for weight, part, count in zip(weights, parts, counts.tolist(), strict=True):
-        weight.grad = part.view_as(weight) if count else None
+class GradientSums:
+    """Replaces every gradient by its sum over all processes; a weight without any keeps none.
+
+    They are exchanged in buckets: once `start` is called, each as soon as all of its gradients are
+    there, so that a GPU goes on computing. The order is the same in all processes, whatever their
+    texts use of the model.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        weights = [weight for weight in module.parameters() if weight.requires_grad]
+        self.buckets: list[list[nn.Parameter]] = [[]]
+        for weight in reversed(weights):  # the last layer has its gradients first
+            if sum(each.nbytes for each in self.buckets[-1]) >= BUCKET:
+                self.buckets.append([])
+            self.buckets[-1].append(weight)
+            weight.register_post_accumulate_grad_hook(self._add)  # type: ignore[no-untyped-call]
+        self.started = False
+        self._clear()
+
+    def _clear(self) -> None:
+        self.lacking = [{id(weight) for weight in bucket} for bucket in self.buckets]
+        self.exchanges: list[tuple[Tensor, Any]] = []
+
+    def start(self) -> None:
+        """Exchange gradients from here on as they come: each comes for the last time in a step."""
+        self.started = True
+
+    def _add(self, weight: Tensor) -> None:
+        if not self.started:
+            return
+        for lacking in self.lacking:
+            lacking.discard(id(weight))
+        while len(self.exchanges) < len(self.buckets) and not self.lacking[len(self.exchanges)]:
+            self._exchange()
+
+    def _exchange(self) -> None:
+        bucket = self.buckets[len(self.exchanges)]
+        grads = [torch.zeros_like(each) if each.grad is None else each.grad for each in bucket]
+        flat = torch.cat([grad.flatten() for grad in grads])
+        self.exchanges.append((flat, distributed.all_reduce(flat, async_op=True)))
+
+    def finish(self) -> None:
+        """Exchange what is left, and give the weights the sums."""
+        while len(self.exchanges) < len(self.buckets):
+            self._exchange()
+        weights = [weight for bucket in self.buckets for weight in bucket]
+        counts = torch.tensor([weight.grad is not None for weight in weights]).int()
+        distributed.all_reduce(counts)  # on the CPU
+        there = iter(counts.tolist())
+        for bucket, (flat, exchange) in zip(self.buckets, self.exchanges, strict=True):
+            exchange.wait()
+            parts = torch.split(flat, [weight.numel() for weight in bucket])
+            for weight, part in zip(bucket, parts, strict=True):
+                weight.grad = part.view_as(weight) if next(there) else None
+        self.started = False
+        self._clear()
+
+
+def place(module: M, device: torch.device) -> M:
+    """Move a module to a device, and compute there in float32 with what has fewer bits in a file.
+
+    A CPU never holds more of it than the file does.
+    """
+    module.to(device)
+    if any(weight.dtype in HALF for weight in module.parameters()):
+        module.to(torch.float32)
+    return module
 
 
 def same_parameters(module: nn.Module) -> None:

@@ -179,7 +179,8 @@ def group_options() -> dict[str, Any]:
     if not torch.cuda.is_available():
         return {"backend": "gloo", "timeout": timedelta(hours=2)}
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
-    return {"backend": "nccl", "timeout": timedelta(minutes=10), "device_id": device}
+    # gloo adds up numbers of the CPU
+    return {"backend": "cpu:gloo,cuda:nccl", "timeout": timedelta(minutes=10), "device_id": device}
 
 
 def _by_others(error: BaseException) -> bool:

@@ -9,26 +9,31 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from copy import copy, deepcopy
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map_only
 
 from structkit.errors import UserError, flag
 from structkit.learning.training.devices import (
+    GradientSums,
     add_counts,
-    add_gradients,
     fastest_matmul,
     matmul,
     rank,
+    ranks,
     same_parameters,
     total,
+    with_tensors,
 )
 from structkit.learning.training.log import Log
 from structkit.learning.training.method import Method, RunOptions
@@ -41,8 +46,38 @@ from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record
 from structkit.seeds import key
 
+# reads the loss and its parts, for which a GPU is waited
+Numbers = Callable[[], dict[str, float]]
 # attributes of a trainer that a checkpoint stores
 PROGRESS = ("step", "records", "parts")
+
+
+class Sums(Protocol):
+    """What adds the gradients of all processes up."""
+
+    def start(self) -> None:
+        """Exchange them from here on: each comes for the last time in a step."""
+        ...
+
+    def finish(self) -> None:
+        """Wait until all are exchanged."""
+        ...
+
+
+class Parts(Sums, Protocol):
+    """The weights of a module of which each process has a part."""
+
+    def save(self, folder: Path, optimizer: torch.optim.Optimizer) -> None:
+        """Write the weights and the state of their optimizer: each process its part."""
+        ...
+
+    def load(self, folder: Path, optimizer: torch.optim.Optimizer) -> None:
+        """Read what any number of processes wrote."""
+        ...
+
+    def whole(self, build: Callable[[], TrainingModule]) -> TrainingModule | None:
+        """Return the module with all of its weights in the first process; None in the others."""
+        ...
 
 
 class TrainingModule(nn.Module):
@@ -54,7 +89,10 @@ class TrainingModule(nn.Module):
     """
 
     rounds = False  # whether products on a GPU may round float32 to TF32, which is far faster
+    ahead = False  # whether its batches are of the CPU, so that they can be made before their step
     seen = 0  # records that it learned from before the first step, each as often as it was read
+    sums: Sums | None = None  # where several processes train
+    shards: Parts | None = None  # where each process has a part of the weights
 
     def __init__(self, settings: Method) -> None:
         super().__init__()
@@ -62,7 +100,7 @@ class TrainingModule(nn.Module):
         self.truncation = Truncation()
 
     def batch(self, records: list[Record], step: Step) -> Any:
-        """Return the inputs of one step, on the module's device."""
+        """Return the inputs of one step, on the module's device; if `ahead`, on the CPU."""
         raise NotImplementedError
 
     def held_out(self, records: list[Record], step: Step) -> Any:
@@ -81,15 +119,94 @@ class TrainingModule(nn.Module):
         """Return metadata, in addition to the settings, that load the model."""
         return {}
 
-    def backward(self, inputs: Any) -> dict[str, float]:
-        """Add the gradients of a batch; returns the loss and its parts as numbers."""
+    def backward(self, inputs: Any) -> Numbers:
+        """Add the gradients of a batch, if any are recorded; returns what reads its loss."""
         loss, parts = self.loss(inputs)
-        loss.backward()  # type: ignore[no-untyped-call]
-        return {name: part.item() for name, part in {"loss": loss.detach(), **parts}.items()}
+        self.pass_back(loss, last=True)
+        named = {"loss": loss.detach(), **parts}
+        return lambda: {name: part.item() for name, part in named.items()}
+
+    def pass_back(self, loss: Tensor, *, last: bool = False) -> None:
+        """Add the gradients of a loss; `last`: no other follows in this step."""
+        if last:
+            self.last_backward()
+        if loss.requires_grad:  # it does not where held-out records are measured
+            loss.backward()  # type: ignore[no-untyped-call]
+
+    def last_backward(self) -> None:
+        """Say that the next backward pass is the last one of a step."""
+        if self.sums:
+            self.sums.start()
+
+    def shard(self, device: torch.device) -> None:
+        """Divide the weights among all processes, on their devices."""
+        raise NotImplementedError
 
     def optimizer(self) -> torch.optim.Optimizer:
         """Return the optimizer."""
         raise NotImplementedError
+
+
+class Batches:
+    """The batches of a run, in order; on a GPU, a thread makes each one during the step before.
+
+    What is counted of its texts is counted when it is taken: a checkpoint knows nothing of a batch
+    whose step is to come.
+    """
+
+    def __init__(
+        self, module: TrainingModule, spool: Spool, plan: Plan, thread: Executor | None
+    ) -> None:
+        self.module, self.spool, self.plan, self.thread = module, spool, plan, thread
+        self.next: tuple[int, Future[Any]] | None = None
+
+    def take(self, step: Step) -> Any:
+        """Return the batch of a step, on the module's device. Errors: those of making it."""
+        device = next(self.module.parameters()).device
+        thread = self.thread
+        if thread is None:
+            return self.module.batch([self.spool[index] for index in step.indices], step)
+        number, future = self.next or (step.number, thread.submit(self._make, step, device))
+        assert number == step.number
+        inputs, counted = future.result()
+        self.module.truncation.merge(counted)
+        self.next = None
+        if number + 1 < self.plan.steps:
+            following = self.plan.step(number + 1)
+            self.next = number + 1, thread.submit(self._make, following, device)
+        return with_tensors(inputs, lambda each: each.to(device, non_blocking=True))
+
+    def _make(self, step: Step, device: torch.device) -> tuple[Any, dict[str, Counter[str]]]:
+        """Return a batch in memory from which a GPU copies while it computes, and its counts."""
+        truncation = self.module.truncation
+        before = truncation.drain()
+        inputs = self.module.batch([self.spool[index] for index in step.indices], step)
+        counted = truncation.drain()
+        truncation.merge(before)
+        pinned = with_tensors(inputs, Tensor.pin_memory) if device.type == "cuda" else inputs
+        return pinned, counted
+
+    def rest(self) -> None:
+        """Wait until no batch is being made: the module's tokenizer and its counts are free."""
+        if self.next:
+            wait([self.next[1]])
+
+
+def trained_state(module: nn.Module) -> dict[str, Any]:
+    """Return the state of a module without the weights that its training never changes."""
+    fixed = fixed_weights(module)
+    return {name: each for name, each in module.state_dict().items() if name not in fixed}
+
+
+def fixed_weights(module: nn.Module) -> dict[str, Tensor]:
+    """Return the weights by name that need no gradient."""
+    weights = module.named_parameters(remove_duplicate=False)
+    return {name: weight for name, weight in weights if not weight.requires_grad}
+
+
+def load_trained(module: nn.Module, state: dict[str, Any]) -> None:
+    """Restore what `trained_state` returned, or a whole state."""
+    module.load_state_dict(fixed_weights(module) | state)
 
 
 def adamw(module: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
@@ -130,7 +247,10 @@ class Trainer:
         self.started = time.monotonic()
         self.before = 0.0  # seconds of the runs that this one continues
         self.seconds = 0.0  # of a step
+        self.unread: Callable[[], None] | None = None  # reads the loss of a step, and logs it
         self.log = Log(options, plan.steps, silent=rank() > 0)
+        self.saved: Future[None] = Future()  # the last checkpoint that a thread wrote
+        self.saved.set_result(None)
 
     @cached_property
     def optimizer(self) -> torch.optim.Optimizer:
@@ -140,26 +260,41 @@ class Trainer:
             group.setdefault("highest_lr", group["lr"])
         return optimizer
 
+    @property
+    def on_cpu(self) -> bool:
+        """Whether nothing is gained by waiting less: a CPU does one thing after the other."""
+        return next(self.module.parameters()).device.type == "cpu"
+
     def run(self) -> None:
         """Train to the end. Errors: a loss that is not a number; Ctrl-C leaves a checkpoint."""
         self.module.train()
         self._restore()
         if rank() == 0:
             self.folder.keep_room(self.module.state_dict())
-        same_parameters(self.module)
+        if ranks() > 1 and not self.module.shards:
+            same_parameters(self.module)
+            self.module.sums = GradientSums(self.module)
         with matmul(self._matmul()), self.log.writing():
             self._steps()
 
     def _matmul(self) -> str:
         """Return the precision of float32 products, the same in all processes."""
-        if next(self.module.parameters()).device.type != "cpu":
+        if not self.on_cpu:
             return "high" if self.module.rounds else "highest"
         medium = total(rank() == 0 and fastest_matmul() == "medium") > 0
         return "medium" if medium else "highest"
 
     def _steps(self) -> None:
         start, steps, every = self.step, self.plan.steps, self.options.save_every
-        with noting_signals() as asked, progress("train", self._position):
+        with (
+            noting_signals() as asked,
+            progress("train", self._position),
+            ThreadPoolExecutor(1) as reader,
+            ThreadPoolExecutor(1) as writer,
+        ):
+            ahead = self.module.ahead and not self.on_cpu
+            self.batches = Batches(self.module, self.spool, self.plan, reader if ahead else None)
+            self.writer = writer
             while self.step < steps:
                 self._train(self.plan.step(self.step))
                 self.step += 1
@@ -170,6 +305,9 @@ class Trainer:
                     self._save()
                 if stop:
                     break
+            self._read()
+            self.saved.result()
+            total(0)  # the others end when the last checkpoint is there
         if self.step < steps:
             say(f"stopped at step {self.step:,} of {steps:,}; add {flag('resume')} to continue")
             # where another process has received the signal, this one ends as by SIGTERM
@@ -181,6 +319,8 @@ class Trainer:
         """Measure the held-out loss when it is due; a stage ends with its best model."""
         step, held_out, end = self.step, self.held_out, self.plan.end(self.step)
         if held_out and (step == end or step % self.plan.validate_every == 0):
+            self._read()
+            self.batches.rest()
             loss = held_out.measure(step, self.plan.step(step - 1).stage)
             self.log.line({"step": step, "held_out_loss": loss})
             if step == end:
@@ -195,31 +335,55 @@ class Trainer:
             group["lr"] = group["highest_lr"] * rate
         if step.number and step.number % self.plan.stage_steps == 0:
             self.optimizer.state.clear()  # each stage is a separate training (SEAL, section 4)
-        records = [self.spool[index] for index in step.indices]
         self.optimizer.zero_grad(set_to_none=True)
-        parts = self.module.backward(self.module.batch(records, step))
-        add_gradients(self.module)
+        numbers = self.module.backward(self.batches.take(step))
+        if self.module.sums:
+            self.module.sums.finish()
+        if longest := self.plan.max_grad_norm:
+            torch.nn.utils.clip_grad_norm_(self.module.parameters(), longest)
+        self.optimizer.step()
+        self.records += len(step.indices)
+        self._read()  # the loss of the step before: a GPU is not waited for
+        self.unread = partial(self._count, step, numbers, self.optimizer.param_groups[0]["lr"])
+        if self.on_cpu:
+            self._read()
+
+    def _read(self) -> None:
+        """Read the loss of the last step, and log it, if that is left to do."""
+        unread, self.unread = self.unread, None
+        if unread:
+            unread()
+
+    def _count(self, step: Step, numbers: Numbers, learning_rate: float) -> None:
+        parts = numbers()
         if not math.isfinite(parts["loss"]):
             raise UserError(
                 f"the loss is {parts['loss']} at step {step.number + 1:,}",
                 f"lower {flag('learning_rate')}, or raise {flag('warmup')}",
             )
-        if longest := self.plan.max_grad_norm:
-            torch.nn.utils.clip_grad_norm_(self.module.parameters(), longest)
-        self.optimizer.step()
-        self.records += len(records)
         for name, value in parts.items():
             part = self.parts.setdefault(name, {"first": value, "sum": 0.0, "count": 0})
             part |= {"last": value, "sum": part["sum"] + value, "count": part["count"] + 1}
-        self.log.add(step, parts, self.optimizer.param_groups[0]["lr"], len(records))
+        self.log.add(step, parts, learning_rate, len(step.indices))
 
     def _save(self) -> None:
-        """Write a checkpoint, by one process for all."""
+        """Write a checkpoint, by one process for all; a training on a GPU goes on meanwhile."""
+        self._read()
+        self.batches.rest()
         truncation = self.truncation()
-        if rank() == 0:
-            state = self.end(truncation) | {"optimizer": self.optimizer.state_dict()}
+        if shards := self.module.shards:
+            write = partial(shards.save, optimizer=self.optimizer)
+            self.folder.save_parts(self.step, self.end(truncation), write)
+            return
+        if rank():
+            return
+        self.saved.result()  # two at a time would need twice the memory
+        state = self.end(truncation) | {"optimizer": self.optimizer.state_dict()}
+        if self.on_cpu:
             self.folder.save(self.step, state)
-        total(0)  # the others wait for it
+            return
+        copied = tree_map_only(Tensor, lambda each: each.to("cpu", copy=True), state)
+        self.saved = self.writer.submit(self.folder.save, self.step, copied)
 
     def truncation(self) -> Truncation:
         """Return the counts of cut texts over all processes."""
@@ -232,7 +396,7 @@ class Trainer:
     def end(self, truncation: Truncation) -> dict[str, Any]:
         """Return the state after the last step, from which the model can be written."""
         return {
-            "module": self.module.state_dict(),
+            **({} if self.module.shards else {"module": trained_state(self.module)}),
             "truncation": truncation.state(),
             **{name: getattr(self, name) for name in PROGRESS},
             "seconds": self.before + time.monotonic() - self.started,
@@ -241,10 +405,14 @@ class Trainer:
         }
 
     def _restore(self) -> None:
-        state = self.folder.load()
+        shards = self.module.shards
+        state = self.folder.load(sharded=shards is not None)
         if state is None:
             return
-        self.module.load_state_dict(state["module"])
+        if shards and (latest := self.folder.latest()):
+            shards.load(latest, self.optimizer)
+        else:
+            load_trained(self.module, state["module"])
         if "optimizer" in state:  # steps are to come
             self.optimizer.load_state_dict(state["optimizer"])
         for name in PROGRESS:
@@ -294,11 +462,9 @@ class HeldOut:
         module = self.module
         counted = deepcopy(vars(module.truncation))
         module.eval()
-        # recurrent networks of cuDNN have no gradients in evaluation mode
-        with torch.backends.cudnn.flags(enabled=False):
+        with torch.no_grad():
             losses = [self._loss(rows, stage) for rows in self.batches]
         module.train()
-        module.zero_grad(set_to_none=True)
         vars(module.truncation).update(counted)  # held-out texts do not count as training texts
         sizes = list(map(len, self.batches))
         loss = sum(map(math.prod, zip(losses, sizes, strict=True))) / sum(sizes)
@@ -306,8 +472,8 @@ class HeldOut:
         self.losses.append(loss)
         if loss < self.best:
             self.best, self.best_step = loss, steps
-            weights = module.state_dict()
-            self.weights = {name: each.detach().cpu().clone() for name, each in weights.items()}
+            weights = trained_state(module)
+            self.weights = {name: each.to("cpu", copy=True) for name, each in weights.items()}
         return loss
 
     def _loss(self, rows: range, stage: str) -> float:
@@ -315,13 +481,16 @@ class HeldOut:
         records = [self.records[row] for row in rows]
         torch.manual_seed(key(self.module.settings.seed, "held out", rows.start) >> 1)
         step = Step(0, stage, 0, list(range(len(records))))
-        self.module.zero_grad(set_to_none=True)
-        return self.module.backward(self.module.held_out(records, step))["loss"]
+        inputs = self.module.held_out(records, step)
+        if self.module.ahead:
+            device = next(self.module.parameters()).device
+            inputs = with_tensors(inputs, lambda each: each.to(device))
+        return self.module.backward(inputs)()["loss"]
 
     def keep_best(self) -> None:
         """Give the module the best weights, and start over: at the end of each stage."""
         if self.weights:
-            self.module.load_state_dict(self.weights)
+            load_trained(self.module, self.weights)
         self.best, self.weights = math.inf, {}
 
     def state(self) -> dict[str, Any]:

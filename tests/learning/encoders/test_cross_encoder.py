@@ -220,7 +220,7 @@ RAGGED = [
 
 def gradient(module, batch):
     module.zero_grad(set_to_none=True)
-    parts = module.backward(batch)
+    parts = module.backward(batch)()
     named = module.named_parameters()
     return parts, {name: weight.grad.clone() for name, weight in named if weight.grad is not None}
 

@@ -82,7 +82,7 @@ def test_the_loss_is_of_the_documents_that_there_are(tmp_path, name, changes, co
     expected = sum(losses.values())
     if variants != ("",):  # EAL, and the mean of SAL's two
         expected = losses["masked"] + (losses["tagged"] + losses["untagged"]) / 2
-    found = module.backward(module.batch(records, step))
+    found = module.backward(module.batch(records, step))()
     assert expected == pytest.approx(found.get("alignment", found["loss"]), abs=2e-5)
 
 

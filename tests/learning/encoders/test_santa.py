@@ -230,7 +230,7 @@ def test_alignment_alone_needs_neither_masks_nor_sentinels(tmp_path):
     starts = [save(tmp_path / "bert", bert, tokenizer), save(tmp_path / "t5", t5, tokenizer)]
     for start, lacks in zip(starts, ("no mask token", "no sentinels"), strict=True):
         module, batch, _ = built(model=start, entity_weight=0.0, align_on="original")
-        assert ["alignment", "loss"] == sorted(module.backward(batch))
+        assert ["alignment", "loss"] == sorted(module.backward(batch)())
         for changes in ({"entity_weight": 0.0}, {"align_on": "original"}):
             with pytest.raises(UserError, match=f"{lacks}.*--entity-weight 0 --align-on original"):
                 built(model=start, **changes)

@@ -158,7 +158,7 @@ def test_the_loss_is_the_sum_over_prefixes_of_contrast_and_teacher(tmp_path, nam
     module, inputs, records, step = built(tmp_path, name, **changes, **more)
     with torch.no_grad():
         expected = loss_by_hand(module, inputs, records, step, kind, 0.7).item()
-    found = module.backward(inputs)
+    found = module.backward(inputs)()
     assert expected == pytest.approx(found.get("alignment", found["loss"]), abs=1e-4)
 
 
@@ -184,7 +184,7 @@ def test_matryoshka_is_the_loss_of_sentence_transformers(tmp_path):
     columns = [[record[name] for record in records] for name in ("query", "positive")]
     assert inputs.exclude is None  # no text occurs twice
     expected = loss([peer.tokenize(texts) for texts in columns], None).item()
-    assert expected == pytest.approx(module.backward(inputs)["loss"], abs=1e-4)
+    assert expected == pytest.approx(module.backward(inputs)()["loss"], abs=1e-4)
 
 
 @pytest.mark.parametrize(

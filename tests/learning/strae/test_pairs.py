@@ -67,7 +67,7 @@ def test_a_loss_worked_by_hand(pooling):
     half = 0.5**0.5
     rows = log(1 + exp(half - 1)) + log(1 + exp(-half))
     columns = log(1 + exp(-1)) + log(2)
-    found = training.backward(training.batch([], Step(0, "train", 0, [0, 1])))
+    found = training.backward(training.batch([], Step(0, "train", 0, [0, 1])))()
     assert {"loss": pytest.approx((rows + columns) / 4)} == found
 
 
@@ -79,7 +79,7 @@ def test_a_large_batch_of_pairs_is_split_by_leaves():
         [(len(pair.query), len(pair.positive)) for pair in part] for part in parts
     ]
     expected = sum(training.losses(part)["pairs"].item() for part in parts) / 2
-    assert {"loss": pytest.approx(expected)} == training.backward(parts)
+    assert {"loss": pytest.approx(expected)} == training.backward(parts)()
 
 
 TREES = "(X (X a) (X (X small) (X dog)))", "(X (X a) (X dog))", "(X (X cats) (X sleep))", "(X cats)"

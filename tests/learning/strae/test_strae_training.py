@@ -109,7 +109,7 @@ def test_a_large_batch_is_split_by_leaves(tmp_path, objective):
     step = Step(0, "train", 0, list(range(6)))
     parts = training.batch([], step)
     assert [[5, 9, 1], [4, 7], [12]] == [[len(sentence) for sentence in part] for part in parts]
-    found = training.backward(parts)
+    found = training.backward(parts)()
     ours = [weight.grad.clone() for weight in training.parameters() if weight.grad is not None]
     names = ("contrastive", "ce") if objective == "both" else (objective,)
     # inner nodes, or all nodes of sentences with two words

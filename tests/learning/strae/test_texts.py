@@ -76,7 +76,7 @@ def test_the_loss_and_gradients_of_bi_lstm_equal_the_plain_versions(texts):
     training = TextTraining(chosen, model, vocabulary(9), Sentences([])).eval()
     # two portions count as one batch
     parts = [batch_of(part, [False] * len(part)) for part in (texts[:1], texts[1:]) if part]
-    found = training.backward(parts)
+    found = training.backward(parts)()
     states = sum(texts, [])
     assert expected.item() == pytest.approx(found["loss"], abs=near(states, expected)["atol"])
     gradients = torch.autograd.grad(expected, list(weights.values()), allow_unused=True)

@@ -9,7 +9,7 @@ import torch
 from threadpoolctl import threadpool_info
 
 from structkit.errors import UserError
-from structkit.learning.training.devices import add_gradients, gather, rank, share, total
+from structkit.learning.training.devices import GradientSums, gather, rank, ranks, share, total
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import agree, check_processes, run_folder
 from structkit.learning.training.run_folder import RunFolder
@@ -55,13 +55,16 @@ def gradients(cases):
     for name, values, spool in cases:
         method = load("method", name)(**values).complete()
         module = method.build(spool).eval()  # without dropout, which differs between processes
+        module.sums = GradientSums(module) if ranks() > 1 else None
         plan, steps = method.plan(len(spool)), []
         for number in range(plan.steps):
             step = plan.step(number)
             module.zero_grad(set_to_none=True)
             records = [spool[index] for index in step.indices]
-            parts = module.backward(module.batch(records, step))
-            add_gradients(module)
+            read = module.backward(module.batch(records, step))
+            if module.sums:
+                module.sums.finish()
+            parts = read()
             grads = [each.grad for each in module.parameters() if each.grad is not None]
             steps.append((parts, torch.cat([grad.flatten() for grad in grads]).numpy()))
         found.append(steps)
@@ -111,3 +114,40 @@ def threads():
     """How many threads each library of a process computes with."""
     found = {each["internal_api"]: each["num_threads"] for each in threadpool_info()}
     return {**found, "torch": torch.get_num_threads(), "rayon": os.environ["RAYON_NUM_THREADS"]}
+
+
+def unsharded_gradients(cases):
+    """For every case, and every step of one process: the loss, and all gradients."""
+    return [_steps(*case[1:], None) for case in cases]
+
+
+def sharded_gradients(cases):
+    """The same of several processes that divide the model; what this one holds; the whole."""
+    found, held, whole = [], [], []
+    for _, name, values, spool in cases:
+        modules = []
+        found.append(_steps(name, values, spool, modules))
+        weights = list(modules[0].parameters())
+        held.append(sum(each.to_local().numel() for each in weights))
+        whole.append(sum(each.numel() for each in weights))
+    return found, held, whole
+
+
+def _steps(name, values, spool, modules):
+    method = load("method", name)(**values).complete()
+    module = method.build(spool).eval()
+    if modules is not None:
+        module.shard(torch.device("cpu"))
+        modules.append(module)
+    plan, steps = method.plan(len(spool)), []
+    for number in range(plan.steps):
+        step = plan.step(number)
+        module.zero_grad(set_to_none=True)
+        records = [spool[index] for index in step.indices]
+        read = module.backward(module.batch(records, step))
+        if module.sums:
+            module.sums.finish()
+        grads = [each.grad for each in module.parameters() if each.grad is not None]
+        grads = [each.full_tensor() if modules is not None else each for each in grads]
+        steps.append((read(), torch.cat([grad.flatten() for grad in grads])))
+    return steps

@@ -1,0 +1,106 @@
+"""Batches that a thread makes ahead are those of the training; a checkpoint knows none to come."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+
+from structkit.errors import UserError
+from structkit.learning.training.devices import with_tensors
+from structkit.learning.training.spool import Spool
+from structkit.learning.training.trainer import Batches, fixed_weights, load_trained, trained_state
+from structkit.records.jsonl import Records
+from structkit.registry import load
+from tests.learning.training.materials import write_pairs
+
+METHODS = {
+    "contrastive": {"architecture": "bert", "document_length": 4},
+    "santa": {"document_length": 4},
+    "seal": {"epochs": 1},
+    "cross-encoder": {"pair_length": 8},
+}
+TINY = {"size": "tiny", "vocabulary_size": 400, "batch_size": 4}
+
+
+@pytest.fixture(params=METHODS)
+def training(request, tmp_path):
+    """A module, its records and its plan."""
+    method = load("method", request.param)(**TINY, **METHODS[request.param]).complete()
+    file = write_pairs(tmp_path / "pairs.jsonl")
+    spool = Spool(Records.read([str(file)]), method.prepare)
+    return method.build(spool), spool, method.plan(len(spool))
+
+
+def tensors_of(batch):
+    found = []
+    with_tensors(batch, lambda each: found.append(each) or each)
+    return found
+
+
+def counts_of(module):
+    return {name: dict(each) for name, each in module.truncation.state().items()}
+
+
+def test_a_thread_makes_the_same_batches_and_counts(training):
+    module, spool, plan = training
+    expected = []
+    for number in range(plan.steps):
+        batch = Batches(module, spool, plan, None).take(plan.step(number))
+        expected.append((tensors_of(batch), counts_of(module)))
+    module.truncation.drain()
+    with ThreadPoolExecutor(1) as thread:
+        batches = Batches(module, spool, plan, thread)
+        for number, (tensors, counts) in enumerate(expected):
+            found = tensors_of(batches.take(plan.step(number)))
+            assert all(map(torch.equal, tensors, found)) and len(tensors) == len(found)
+            batches.rest()  # the next one is there
+            assert counts == counts_of(module)
+    assert module.truncation.texts
+
+
+def test_a_resumed_run_takes_the_same_batches(training):
+    module, spool, plan = training
+    first = plan.steps - 2
+    expected = Batches(module, spool, plan, None).take(plan.step(first))
+    with ThreadPoolExecutor(1) as thread:
+        found = Batches(module, spool, plan, thread).take(plan.step(first))
+    assert all(map(torch.equal, tensors_of(expected), tensors_of(found)))
+
+
+def test_an_error_is_that_of_its_own_step(training):
+    module, spool, plan = training
+    batch, threads = module.batch, set()
+
+    def fails(records, step):
+        threads.add(threading.current_thread())
+        if step.number == 1:
+            raise UserError('field "positive" is blank', "leave the record out")
+        return batch(records, step)
+
+    module.batch = fails
+    with ThreadPoolExecutor(1) as thread:
+        batches = Batches(module, spool, plan, thread)
+        batches.take(plan.step(0))
+        batches.rest()
+        with pytest.raises(UserError, match='field "positive" is blank; leave the record out'):
+            batches.take(plan.step(1))
+    assert threading.main_thread() not in threads
+
+
+def test_a_checkpoint_has_what_trains_and_an_older_one_is_read(training):
+    module, *_ = training
+    whole = {name: each.clone() for name, each in module.state_dict().items()}
+    frozen = next(iter(module.parameters()))
+    frozen.requires_grad_(False)
+    state = {name: torch.zeros_like(each) for name, each in trained_state(module).items()}
+    assert whole.keys() - state.keys() == fixed_weights(module).keys() != set()
+    kept = frozen.clone()
+    load_trained(module, state)
+    assert torch.equal(kept, frozen)
+    assert not any(each.any() for each in module.parameters() if each.requires_grad)
+    load_trained(module, whole)
+    assert all(torch.equal(whole[name], each) for name, each in module.state_dict().items())
+    lacking = dict(list(state.items())[1:])
+    with pytest.raises(RuntimeError, match="Missing key"):
+        load_trained(module, lacking)
