@@ -8,7 +8,7 @@ export SHELLOPTS := errexit:nounset:pipefail
 endif
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help install check test test-all test-processors gpu-check coverage lint soak bench bench-check bench-readme docs man \
+.PHONY: help install check test test-all test-processors gpu-check bench-gpu coverage lint soak bench bench-check bench-readme docs man \
   dist release-check clean FORCE
 
 PYTHON ?= python3
@@ -65,6 +65,9 @@ test-processors: $(INSTALLED) ## The numerical tests with older processors' inst
 
 gpu-check: $(INSTALLED) ## The tests of a real GPU; skipped without one
 	$(BIN)/python -m pytest -m gpu -rs tests/gpu
+
+bench-gpu: $(INSTALLED) ## Encoding and training of real shapes on a GPU, beside sentence-transformers
+	$(BIN)/python -m tests.benchmarks.gpu
 
 coverage: $(INSTALLED) ## Which lines the tests run, in build/coverage: make coverage [WHICH=] (all tests)
 	$(TESTS) $(if $(filter undefined,$(origin WHICH)),,-m '$(WHICH)') \
