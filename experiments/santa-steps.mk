@@ -1,4 +1,4 @@
-# Do larger batches help alignment (SANTA, table 6: 16 and 128)? A table of MiniLM's word vectors is aligned on functions of
+# Do larger batches help alignment (SANTA, table 6: 16 and 128)? A table of random token vectors is aligned on functions of
 # six languages; each batch size makes BATCHED_STEPS steps, so that larger ones read more pairs.
 #   batch-N@SEED    steps of N pairs           batch-16-longer   steps of 16, as many pairs as batch-128
 # The rate of each was tried on 1,000 training functions of Python: make santa-batches-tried prints the table.
@@ -22,7 +22,7 @@ santa-batches: $(INSTALLED) ## Alignment with batches of 16 to 128: make santa-b
 	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory CODE='$(CODE)' $(CODE)/words.model
 	@$(MAKE) --no-print-directory santa-pretrained $(OF_BATCHES) CODE_SYSTEMS='$(BATCHED)' CODE_SEEDS='$(CODE_SEEDS)' \
-	  CODE_TITLE='Alignment with batches of 16 to 128, $(BATCHED_STEPS) steps: word vectors, RR@100' \
+	  CODE_TITLE='Alignment with batches of 16 to 128, $(BATCHED_STEPS) steps: token vectors, RR@100' \
 	  CODE_COMMAND='make $@ DATA=../shared/data/codesearch CODE_SEEDS="$(CODE_SEEDS)"'
 santa-batches-tried: $(INSTALLED)
 	@$(MAKE) --no-print-directory CODE='$(CODE)' $(CODE)/words.model
@@ -30,7 +30,7 @@ santa-batches-tried: $(INSTALLED)
 	@cat $(CODE)/tried.md
 
 $(CODE)/words.model: $(CODE)/pairs.jsonl
-	OMP_NUM_THREADS=1 $(STRUCTKIT) train static $< -o $@ --model minilm
+	OMP_NUM_THREADS=1 $(STRUCTKIT) train static --saturating $< -o $@
 ALIGN_WORDS = OMP_NUM_THREADS=1 $(STRUCTKIT) train contrastive $< -q --model $(CODE)/words.model -o $@ --epochs 100 \
   --negatives-per-query 0
 $(foreach each,$(BATCHED),$(eval $(CODE)/$(each)@%.model: $(CODE)/pairs.jsonl $(CODE)/words.model ; \
