@@ -49,8 +49,8 @@ HEAD = """# Report
 One entry per question: what came out, and the hypotheses that the recipe stated, as differences
 with 95 % intervals and p-values of paired randomization tests (of StrAE's family: of draws of
 pairs), corrected for their number (Holm). The hypotheses of code-unlabelled, code-weights,
-seal-parts, seal-power, seal-tables, strae-pairs, strae-paraphrases, strae-tuned, table-alignment
-and, about pretraining, products were stated before the runs; the others afterwards, on 2026-11-23,
+seal-parts, seal-power, seal-tables, strae-models, strae-pairs, strae-paraphrases, strae-tuned,
+table-alignment and, about pretraining, products were stated before the runs; the others afterwards,
 from the papers' claims and each recipe's question. `NAME.md` says how it was done; `NAME.json` has
 all systems, intervals, pairs and the command, which
 `python -m experiments.report show experiments/reports/NAME.json` prints. `make report` writes this
