@@ -13,12 +13,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from threading import Event
 from types import ModuleType
-from typing import IO, Generic, NoReturn, TypeVar
+from typing import IO, Any, Generic, NoReturn, TypeVar
+from weakref import WeakSet
 
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LOCAL = "local"  # the address of a Ray that is started here
 PATIENCE = 2.0  # seconds that cleaning up may take undisturbed
+MOMENT = 0.001  # seconds between looks whether a child has ended
 
 
 def cores() -> int:
@@ -140,6 +143,7 @@ class Child(Generic[Task, T]):
 
     def __init__(self, work: Callable[[Task], T], *, threads: int | None = None) -> None:
         self.work, self.threads = work, threads  # None: as many as this process has
+        self._working = Event()
         self.close: Callable[[], object] = lambda: None
         self._pipes: tuple[IO[bytes], IO[bytes]] | None = None
 
@@ -151,10 +155,12 @@ class Child(Generic[Task, T]):
     def result(self, task: Task, seconds: float = 0) -> T | None:
         """Return the result of a task; None if it is killed, or takes more CPU time."""
         tasks, results = self._pipes or self.start()
+        self._working.set()
         try:
             pickle.dump((task, seconds), tasks)
             tasks.flush()
             done, result = pickle.load(results)
+            self._working.clear()
         except (EOFError, OSError, pickle.UnpicklingError):  # it was killed
             self.close()
             self._pipes = None
@@ -177,7 +183,10 @@ class Child(Generic[Task, T]):
         its_tasks.close()
         its_results.close()
         # also at the end of this process
-        self.close = Finalize(self, _end, (child, tasks, results), exitpriority=0)
+        arguments = child, self._working, tasks, results
+        self.close = Finalize(self, _end, arguments, exitpriority=0)
+        _started.add(self)
+        self._working.clear()
         self._pipes = tasks, results
         return self._pipes
 
@@ -191,8 +200,8 @@ class Child(Generic[Task, T]):
                 signal.signal(number, signal.SIG_DFL)
             if self.threads:
                 limit_threads(self.threads)
-            while True:
-                task, seconds = pickle.load(tasks)
+            while given := pickle.load(tasks):
+                task, seconds = given
                 signal.setitimer(signal.ITIMER_PROF, seconds)
                 done: tuple[bool, T | None] = False, None
                 with suppress(Exception):
@@ -200,15 +209,32 @@ class Child(Generic[Task, T]):
                 signal.setitimer(signal.ITIMER_PROF, 0)
                 pickle.dump(done, results)  # not copied before: it may be large
                 results.flush()
-                del task, done  # while the next task is read
+                del given, task, done  # while the next task is read
+            for each in list(_started):  # so that what they cost is known to the parent
+                each.close()  # no more than forgets the parent's own
         finally:
             os._exit(1)
 
 
-def _end(child: int, *pipes: IO[bytes]) -> None:
-    """End a child, whatever it is doing."""
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    for each in pipes:
+_started: WeakSet[Child[Any, Any]] = WeakSet()
+
+
+def _end(child: int, working: Event, tasks: IO[bytes], results: IO[bytes]) -> None:
+    """End a child: at once if it does anything, else by its own hand, which ends its children."""
+    ended = 0
+    try:
+        if not working.is_set():
+            with suppress(OSError):
+                pickle.dump(None, tasks)
+                tasks.flush()
+            until = time.monotonic() + PATIENCE
+            while not ended and time.monotonic() < until:
+                ended, _ = os.waitpid(child, os.WNOHANG)
+                time.sleep(0 if ended else MOMENT)
+    finally:
+        if not ended:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+    for each in (tasks, results):
         with suppress(OSError):  # it did not read everything
             each.close()

@@ -8,6 +8,8 @@ import select
 import signal
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from multiprocessing.spawn import get_preparation_data
 
@@ -103,6 +105,47 @@ def test_a_child_is_the_same_until_a_task_ends_it():
         last, _ = child.result(1, 5)
     with pytest.raises(ProcessLookupError):  # it is also waited for
         os.kill(last, 0)
+
+
+BURNT = 0.2  # CPU seconds
+
+
+def burn(_):
+    until = time.process_time() + BURNT
+    while time.process_time() < until:
+        pass
+    return 1
+
+
+class Nested:
+    """Work that a child of the child does, if `depth` says so."""
+
+    def __init__(self, depth):
+        self.child = Child(Nested(depth - 1) if depth else burn)
+
+    def __call__(self, task):
+        return self.child.result(task)
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_the_children_of_children_cost_is_counted(depth, workers):
+    before = sum(os.times()[2:4])
+    assert workers * [1] == list(Pool(workers, Nested(depth)).results(iter(range(workers))))
+    assert workers * BURNT <= sum(os.times()[2:4]) - before
+
+
+def test_a_child_that_works_is_ended_at_once():
+    child = Child(lambda _: time.sleep(60))
+    with closing(child), ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(child.result, None)
+        while not child.lives:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        start = time.monotonic()
+        child.close()
+        assert waiting.result(10) is None
+    assert time.monotonic() - start < 10
 
 
 def test_a_spawned_process_does_not_run_the_script_again():
