@@ -27,7 +27,7 @@ from tests.benchmarks.commands import functions
 from tests.benchmarks.processes import STRUCTKIT, measured
 from tests.benchmarks.table import machine
 
-STAGE = [*STRUCTKIT, "mask-entities", "-q", "--on-error", "skip"]
+STAGE = [*STRUCTKIT, "mask-entities", "-q", "--on-error", "skip", "--workers", "1"]
 RAY = ["--ray", "local", "--workers", "2"]
 SPARK = """
 import os, sys

@@ -60,7 +60,14 @@ def command(gold: list[Tree], model: str | None) -> float:
     with tempfile.NamedTemporaryFile() as records:
         records.writelines(orjson.dumps({"text": text}) + b"\n" for text in texts)
         records.flush()
-        parse = [*STRUCTKIT, "parse-trees", "-q", *(["--model", model] if model else [])]
+        parse = [
+            *STRUCTKIT,
+            "parse-trees",
+            "-q",
+            "--workers",
+            "1",
+            *(["--model", model] if model else []),
+        ]
         return measured(parse, Path(records.name)).cpu
 
 

@@ -73,7 +73,7 @@ def collect(
     glob: list[str] | tuple[str, ...] = (),
     generated: bool = False,
     shard: str | None = None,
-    workers: int = 1,
+    workers: int = 0,
 ) -> Iterator[Record]: ...
 
 def convert(

@@ -6,6 +6,7 @@ A signal raises, so that the program cleans up as after an error.
 from __future__ import annotations
 
 import gc
+import math
 import os
 import pickle
 import signal
@@ -13,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from pathlib import PurePath
 from threading import Event
 from types import ModuleType
 from typing import IO, Any, Generic, NoReturn, TypeVar
@@ -25,8 +27,35 @@ MOMENT = 0.001  # seconds between looks whether a child has ended
 
 
 def cores() -> int:
-    """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    """Return the number of processors that this process may use, by affinity and quota."""
+    if sys.platform != "linux":
+        return os.cpu_count() or 1
+    return max(1, math.ceil(min(len(os.sched_getaffinity(0)), quota())))
+
+
+def quota(system: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup") -> float:
+    """Return how many processors the control groups of this process allow; infinite without any."""
+    allowed = [math.inf]
+    for line in _text(own).splitlines():
+        _, controllers, group = line.split(":", 2)
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        place = system if not controllers else f"{system}/{controllers}"  # version 2, or 1
+        for at in (group, *map(str, PurePath(group).parents)):
+            most, _, period = _text(f"{place}{at}/cpu.max").partition(" ")
+            most = most or _text(f"{place}{at}/cpu.cfs_quota_us")
+            period = period or _text(f"{place}{at}/cpu.cfs_period_us")
+            if most.strip().isdecimal() and period.strip().isdecimal():
+                allowed.append(int(most) / int(period))
+    return min(allowed)
+
+
+def _text(file: str) -> str:
+    try:
+        with open(file, encoding="utf-8", errors="replace") as handle:
+            return handle.read()
+    except OSError:
+        return ""
 
 
 # where a library looks before it looks at OMP_NUM_THREADS

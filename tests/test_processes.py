@@ -2,6 +2,7 @@
 
 import ast
 import gc
+import math
 import os
 import pickle
 import select
@@ -16,7 +17,7 @@ from multiprocessing.spawn import get_preparation_data
 import pytest
 from conftest import environment
 
-from structkit.processes import Child, cores, in_child, without_script
+from structkit.processes import Child, cores, in_child, quota, without_script
 from structkit.records.workers import Pool
 
 
@@ -105,6 +106,37 @@ def test_a_child_is_the_same_until_a_task_ends_it():
         last, _ = child.result(1, 5)
     with pytest.raises(ProcessLookupError):  # it is also waited for
         os.kill(last, 0)
+
+
+QUOTAS = {
+    "none": ({}, "0::/", math.inf),
+    "unlimited": ({"cpu.max": "max 100000"}, "0::/", math.inf),
+    "of-a-container": ({"cpu.max": "150000 100000"}, "0::/", 1.5),
+    "of-a-group-around": (
+        {"a/cpu.max": "50000 100000", "a/b/cpu.max": "300000 100000"},
+        "0::/a/b",
+        0.5,
+    ),
+    "of-version-1": (
+        {"cpu,cpuacct/d/cpu.cfs_quota_us": "200000", "cpu,cpuacct/d/cpu.cfs_period_us": "100000"},
+        "4:memory:/d\n2:cpu,cpuacct:/d",
+        2.0,
+    ),
+    "unlimited-of-version-1": (
+        {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"},
+        "2:cpu:/",
+        math.inf,
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "own", "expected"), QUOTAS.values(), ids=QUOTAS)
+def test_a_quota_of_processor_time_counts(tmp_path, files, own, expected):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"{text}\n")
+    (tmp_path / "own").write_text(f"{own}\n")
+    assert expected == quota(str(tmp_path), str(tmp_path / "own"))
 
 
 BURNT = 0.2  # CPU seconds

@@ -62,7 +62,7 @@ class DictLines(Lines):
         self.line = self.number = self.bytes = 0
         self.records = rows(records)
 
-    def blocks(self, least: int = 1) -> Iterator[Block]:
+    def blocks(self) -> Iterator[Block]:
         records = iter(self.records)
         while some := list(islice(records, SEVERAL)):
             first = self.line + 1

@@ -6,21 +6,36 @@ import os
 from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import orjson
 
 from structkit.collecting.ignoring import file_filter
-from structkit.collecting.walking import Found, LeftOut, Walk, WalkOptions, glob_setting
+from structkit.collecting.walking import (
+    Found,
+    LeftOut,
+    Source,
+    Walk,
+    WalkOptions,
+    glob_setting,
+)
 from structkit.command import Command
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Rejected, Shard
 from structkit.records.output import Output
-from structkit.records.stream import ErrorOptions, OutputOptions, Rejects, workers_setting
+from structkit.records.stream import (
+    ErrorOptions,
+    OutputOptions,
+    Rejects,
+    in_order,
+    workers_setting,
+)
 from structkit.seeds import key
 from structkit.settings import setting
 
 if TYPE_CHECKING:
+    from structkit.collecting.history import CommitCollector
     from structkit.collecting.units import Collected, Units
 
 Unit = Literal[
@@ -122,20 +137,19 @@ def parts(settings: Settings, outputs: Collection[str] = ()) -> Generator[Collec
     if settings.unit == "commit":
         yield from commit_parts(settings, replace(units, unit="function"))
         return
-    files, work = batches(settings.files(outputs)), Collector(units)
-    if settings.workers == 1:
-        yield from map(work, files)
-    else:
-        from structkit.records.workers import Pool
+    files = batches(settings.files(outputs))
+    yield from in_order(lambda: Collector(units), files, settings.workers, bytes_of)
 
-        yield from Pool(settings.workers, work).results(files)
+
+def bytes_of(batch: Iterable[Found]) -> int:
+    """Return the number of bytes of some files."""
+    return sum(each.size for each in batch if isinstance(each, Source))
 
 
 def commit_parts(settings: Settings, units: Units) -> Generator[Collected]:
     """Yield the records of each repository, commit by commit."""
     # imports parsers
-    from structkit.collecting.history import CommitCollector, tasks
-    from structkit.collecting.units import Collector
+    from structkit.collecting.history import tasks
 
     part, takes = settings.part(), file_filter(settings.glob)
 
@@ -143,15 +157,22 @@ def commit_parts(settings: Settings, units: Units) -> Generator[Collected]:
         return part is None or key(0, commit) % part.count == part.index
 
     for path in settings.paths:
-        work = CommitCollector(Collector(units), "" if path == "." else path)
+        root = "" if path == "." else path
         every = tasks(path, takes, mine, settings.max_file_bytes)
         with closing(every):
-            if settings.workers == 1:
-                yield from map(work, every)
-            else:
-                from structkit.records.workers import Pool
+            yield from in_order(
+                partial(_commit_collector, units, root),
+                every,
+                settings.workers,
+                lambda task: sum(len(old) + len(new) for _, old, new in task[2]),
+            )
 
-                yield from Pool(settings.workers, work).results(every)
+
+def _commit_collector(units: Units, root: str) -> CommitCollector:
+    from structkit.collecting.history import CommitCollector
+    from structkit.collecting.units import Collector
+
+    return CommitCollector(Collector(units), root)
 
 
 def write(settings: Settings, options: Options) -> None:

@@ -374,6 +374,7 @@ def _main(settings: Settings, options: WorkerOptions) -> None:
         settings,
         files=options.files if settings.queries is None else [settings.queries],
         beside=[settings.qrels, settings.corpus, settings.negatives_from, settings.teacher],
+        workers=options.workers or (1 if options.ray is None else 0),  # it is cheap
     )
     stream.run(pair(settings, whole=options.shard is None), label="pair")
 

@@ -68,6 +68,12 @@ class Records:
         self._at = -1  # the last line's index in its block
         self._numbers = count()
         self._rest = zip(self._block.lines(), self._numbers, strict=False)
+        self.ends: Callable[[], bool] = lambda: False  # whether `rest` has what is left
+
+    def rest(self, least: int) -> Iterator[Block]:
+        """Return the blocks that are not read yet, each of at least so many bytes."""
+        self.lines.least = least
+        return self._blocks
 
     @classmethod
     def read(cls, files: Sequence[str] = (), shard: Shard | None = None) -> Records:
@@ -107,7 +113,7 @@ class Records:
         """Move on to the next block, if there is one."""
         # as many numbers as lines were taken: to count line ends would take a fifth of the time
         self._block.count = next(self._numbers)
-        block = next(self._blocks, None)
+        block = None if self.ends() else next(self._blocks, None)
         if block:
             self._block, self._numbers = block, count()
             self._rest = zip(block.lines(), self._numbers, strict=False)

@@ -182,7 +182,10 @@ class Lines:
                     raise too_long().at(self.file)
                 yield line
 
-    def blocks(self, least: int = 1) -> Iterator[Block]:
+    least = 1
+    """Bytes of a file that a block has at least, the last one excepted."""
+
+    def blocks(self) -> Iterator[Block]:
         """Yield the same lines in blocks of at least `least` bytes, as available.
 
         A line that is too long is cut to one byte more than a line may have.
@@ -190,9 +193,9 @@ class Lines:
         for name in self.files:
             self.file, self.line = input_name(name), 0
             with closing(pieces(name, self.piece)) as read:
-                yield from self._blocks_of(read, least)
+                yield from self._blocks_of(read)
 
-    def _blocks_of(self, read: Iterator[bytes], least: int) -> Iterator[Block]:
+    def _blocks_of(self, read: Iterator[bytes]) -> Iterator[Block]:
         most = maximum_bytes()
         parts: list[bytes] = []
         size = unfinished = 0  # bytes of the parts, and of the line at their end
@@ -215,7 +218,7 @@ class Lines:
             if unfinished > most and not end:
                 yield from self._counted(_cut(b"".join((*parts, data)), most))
                 parts, size, unfinished, passing = [], 0, 0, True
-            elif data and (size < least or not end):
+            elif data and (size < self.least or not end):
                 parts.append(data)
             else:
                 whole = b"".join((*parts, memoryview(data)[:end]))  # copied once, not three times
@@ -250,7 +253,7 @@ class Block(Lines):
         """Return the lines, one at a time: a list of all would leave the processor's cache."""
         return io.BytesIO(self.data)
 
-    def blocks(self, least: int = 1) -> Iterator[Block]:
+    def blocks(self) -> Iterator[Block]:
         yield self
 
 

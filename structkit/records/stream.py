@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from structkit.command import Command
 from structkit.errors import UserError, flag
@@ -26,24 +27,62 @@ if TYPE_CHECKING:
 
 
 MOST_WORKERS = 256
+AUTO = "auto"
+# bytes of input from which several processes are worth starting; of files that are collected, and
+# of a stage that works on batches, which compute more for each byte
+LARGE, HEAVY = 2 << 20, 1 << 19
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def number_of_workers(text: str) -> str:
-    """Return a number of processes; `auto` is the number of processors."""
-    return str(min(cores(), MOST_WORKERS)) if text == "auto" else text
+    """Return a number of processes; 0 for `auto`."""
+    return "0" if text == AUTO else text
 
 
 def workers_setting() -> Any:
     """Declare the number of processes."""
     return setting(
-        1,
-        "Number of processes; the output is the same. auto: one per processor.",
-        low=1,
+        0,
+        "Number of processes; the output is the same. auto: one, or for much input one per "
+        "processor.",
+        low=0,
         high=MOST_WORKERS,
+        later=AUTO,
         metavar="N|auto",
         parse=number_of_workers,
         group="run",
     )
+
+
+def most_workers() -> int:
+    """Return the number of processes for much input."""
+    return min(cores(), MOST_WORKERS)
+
+
+def in_order(
+    make: Callable[[], Callable[[T], R]],
+    tasks: Iterable[T],
+    workers: int,
+    size: Callable[[T], int],
+) -> Generator[R]:
+    """Yield what work makes of each task, in order; processes of its own do it if it is much.
+
+    `make` returns the work anew, for this process or others. Without a number of `workers`, tasks
+    are worked on here until their bytes are many.
+    """
+    tasks, work, most, done = iter(tasks), make(), workers or most_workers(), 0
+    while most == 1 or not workers and done <= HEAVY:
+        try:
+            task = next(tasks)
+        except StopIteration:
+            return
+        yield work(task)
+        done += size(task)
+    from structkit.records.workers import Pool  # which little input does not need
+
+    yield from Pool(most, make()).results(tasks)
 
 
 def ray_address(text: str) -> str:
@@ -251,26 +290,44 @@ class Stream:
     def run(self, stage: Stage, *, label: str = "") -> None:
         """Send every record through a stage to the output; its `then` runs in this process."""
         assert self.numbered or self._here
+        each, then = replace(stage, then=None), stage.then
         with self.reading(label) as (records, reject), Output(self.output) as output:
-            if self._here:
-                output.write_records(stage.results(records, reject))
-            else:
-                then = stage.then
-                with self._workers(replace(stage, then=None)).lines(records, reject) as lines:
-                    blocks = (Records(Block("", 0, 0, some), numbered=False) for some in lines)
-                    output.write_records(then(chain.from_iterable(blocks)) if then else lines)
+            if not self._here:
+                records.ends = self._ends(records, HEAVY if stage.batch else LARGE)
+            with closing(self._elsewhere(each, records, reject, parsed=bool(then))) as more:
+                made = chain(each.results(records, reject), more)
+                output.write_records(then(made) if then else made)
         if not records.count and not self.shard:
             say_empty(self.files)
 
     @property
     def _here(self) -> bool:
         """Whether all is done in this process."""
-        return self.workers == 1 and self.ray is None
+        alone = self.workers or most_workers()
+        return alone == 1 and self.ray is None
+
+    def _ends(self, records: Records, large: int) -> Callable[[], bool]:
+        """Return a function that says whether other processes do the rest."""
+        lines = records.lines
+        if self.workers or self.ray or (lines.total or 0) > large:
+            return lambda: True
+        # what torch computed with threads would hang in a process that is forked then
+        return lambda: lines.bytes > large and "torch" not in sys.modules
+
+    def _elsewhere(
+        self, stage: Stage, records: Records, reject: Callable[[Rejected], None], *, parsed: bool
+    ) -> Generator[Any]:
+        """Yield what other processes make of the records that were not read here, if any."""
+        if self._here or not records.ends():
+            return
+        with self._workers(stage).lines(records, reject) as lines:
+            for some in lines:
+                yield from Records(Block("", 0, 0, some), numbered=False) if parsed else [some]
 
     def _workers(self, stage: Stage) -> Workers:
         # 20 ms, needed only for several processes
         from structkit.records.cluster import RayWorkers
         from structkit.records.workers import Workers  # as above
 
-        given = (self.workers, stage, self.shard, self.on_error == "skip")
+        given = (self.workers or most_workers(), stage, self.shard, self.on_error == "skip")
         return Workers(*given) if self.ray is None else RayWorkers(self.ray, *given)

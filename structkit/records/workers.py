@@ -121,7 +121,7 @@ class Workers(Pool[Block, Outcome]):
         self, records: Records, reject: Callable[[Rejected], None]
     ) -> Iterator[Iterator[bytes]]:
         """Yield the lines of the stage's results for `records`, which counts them."""
-        with closing(self.results(records.lines.blocks(BLOCK))) as results:
+        with closing(self.results(records.rest(BLOCK))) as results:
             yield self._outputs(results, records, reject)
 
     def _outputs(

@@ -188,7 +188,7 @@ def records(given: Given, folder: Path) -> None:
     parse = loop(
         PARSE.format(language="python", function="language"), 'parse(record["code"].encode())'
     )
-    mask = [*STRUCTKIT, "mask-entities", "-q"]
+    mask = [*STRUCTKIT, "mask-entities", "-q", "--workers", "1"]
     beside = partial(compare, given=given)
     title = "records through a command / bare orjson loop"
     beside(title, script(NOTHING), bare, 1.35, source=flat, floor=bare)
@@ -212,7 +212,7 @@ def html(given: Given, folder: Path) -> None:
         pages = lines({"id": str(at), "html": html} for at, html in enumerate(orders))
     source = written(folder / "docs.jsonl", pages, 12_000_000)
     beside = partial(compare, given=given, source=source)
-    command = [*STRUCTKIT, "html-variants", "-q"]
+    command = [*STRUCTKIT, "html-variants", "-q", "--workers", "1"]
     once = loop(LXML, '[record["html"]] = texts(record["html"], "html")')
     thrice = loop(LXML, 'record["variants"] = texts(record["html"], "html", "text", "html")')
     title = "html-variants / JSONL + lxml parse and serialize"
@@ -240,7 +240,7 @@ def languages(given: Given, folder: Path) -> None:
         parse = loop(setup, 'parse(record["code"].encode())')
         walk = loop(setup, 'walk(parse(record["code"].encode()))')
         beside = partial(compare, given=given, source=source)
-        mask = [*STRUCTKIT, "mask-entities", "-q"]
+        mask = [*STRUCTKIT, "mask-entities", "-q", "--workers", "1"]
         title = f"mask-entities, {language} / JSONL + tree-sitter parse"
         beside(title, mask, parse, 1.8, floor=parse)
         beside(f"JSONL + parse and nodes, {language} / parse alone", walk, parse, None)
@@ -260,7 +260,7 @@ def installed(folder: Path) -> None:
 def collect(given: Given, folder: Path) -> None:
     """Chunks and functions of installed Python over their bare parse, and over git's count."""
     installed(folder)
-    chunks = [*STRUCTKIT, "collect", "-q", "--generated", str(folder)]
+    chunks = [*STRUCTKIT, "collect", "-q", "--workers", "1", "--generated", str(folder)]
     functions = [*chunks, "--unit", "function"]
     parse = script(PARSE.format(language="python", function="language"), FILES)
     count = ["git", "-C", str(folder), "grep", "--no-index", "-c", "."]

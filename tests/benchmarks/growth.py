@@ -65,10 +65,11 @@ from structkit.records.jsonl import Stage
 from structkit.records.stream import Stream
 Stream(sys.argv[1:]).run(Stage(lambda record: record))
 """
+ONE = "-q", "--workers", "1"
 WAYS: dict[str, Callable[[int, Path], list[str]]] = {
     "records": of_records("code", PYTHON, "-c", NOTHING),
-    "pages": of_records("pages", *STRUCTKIT, "html-variants", "-q"),
-    "trees": of_records("sentences", *STRUCTKIT, "parse-trees", "--parser", "balanced", "-q"),
+    "pages": of_records("pages", *STRUCTKIT, "html-variants", *ONE),
+    "trees": of_records("sentences", *STRUCTKIT, "parse-trees", "--parser", "balanced", *ONE),
     "search": search,
     "ask": ask,
 }

@@ -25,10 +25,12 @@ TIMES = 10
 # that no other run has; the kind of records, and how many fill what is bounded: blocks of lines,
 # windows, a tokenizer's cache
 STAGES: dict[str, tuple[str, str, int]] = {
-    "mask-entities": ("mask-entities INPUT", "code", 2000),
+    "mask-entities": ("mask-entities INPUT --workers 1", "code", 2000),
     "mask-entities --workers 2": ("mask-entities INPUT --workers 2", "code", 10000),
-    "html-variants": ("html-variants INPUT", "pages", 1000),
-    "parse-trees --parser balanced": ("parse-trees INPUT --parser balanced", "texts", 10000),
+    "html-variants": ("html-variants INPUT --workers 1", "pages", 1000),
+    "parse-trees --parser balanced": (
+        "parse-trees INPUT --parser balanced --workers 1", "texts", 10000
+    ),
     "pair": ("pair INPUT", "code", 2000),
     "select": ("select INPUT --where language=python", "code", 5000),
     "encode to JSONL": ("encode -m {model} INPUT", "texts", 20000),

@@ -133,7 +133,8 @@ def places(lines: Lines) -> Iterator[tuple[str, int, int, bytes] | str]:
 
 def places_in_blocks(lines: Lines, least: int) -> Iterator[tuple[str, int, int, bytes] | str]:
     try:
-        for block in lines.blocks(least):
+        lines.least = least
+        for block in lines.blocks():
             assert block.data
             for at, line in enumerate(block.lines(), 1):
                 yield block.file, block.line + at, block.number + at, line.removesuffix(b"\n")

@@ -6,7 +6,7 @@ import gzip
 import json
 import os
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
@@ -57,6 +57,35 @@ def test_workers_keep_order_and_bytes(run: Run) -> None:
     assert list(range(4_000)) == numbers(one.stdout)
     for workers in (2, 3):
         assert parts(one) == parts(run("mask-entities", "--workers", workers, input=MANY))
+
+
+MUCH = MANY * (1 + (2 << 20) // len(MANY))  # read here at first, the rest by others
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("flags", [(), ("--shard", "1/3")])
+def test_much_input_gives_the_same_bytes(run: Run, tmp_path: Path, flags: Sequence[str]) -> None:
+    late = MUCH + b"oops\n" + line(9)[:-1]
+    (tmp_path / "in.jsonl").write_bytes(late)
+    (tmp_path / "in.jsonl.gz").write_bytes(gzip.compress(late, 1))
+    command = (*SKIP, "--rejects", "bad.jsonl", *flags)
+    one = run(*command, "--workers", "1", "in.jsonl")
+    rejected = (tmp_path / "bad.jsonl").read_bytes()
+    assert 0 == one.returncode
+    assert parts(one) == parts(run(*command, "in.jsonl"))
+    assert rejected == (tmp_path / "bad.jsonl").read_bytes()
+    assert parts(one) == parts(run(*command, "in.jsonl.gz"))
+    assert parts(one) == parts(run(*command, input=late))
+
+
+@pytest.mark.long
+def test_the_first_error_of_much_input_is_the_same(run: Run) -> None:
+    one, auto = (
+        run("mask-entities", "--workers", workers, input=MUCH + b"oops\n" + MUCH)
+        for workers in ("1", "auto")
+    )
+    assert 1 == one.returncode
+    assert parts(one) == parts(auto)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
