@@ -436,7 +436,7 @@ def _read(
     if first:
         passages = sum(file.passages for file in files.values())
         seconds, left = time.monotonic() - start, sum(bool(file.problem) for file in files.values())
-        more = f"; {left:,} left out, as `{program('collect')}` tells" if left else ""
+        more = f"; skipped {left:,}: run `{program('collect')}` to see why" if left else ""
         texts = f"{counted(len(files), 'file')}, {counted(passages, 'passage')}"
         say(f"read {texts}, in {seconds:.1f} s{more}")
     indexed = sorted([*others, *(_indexed(file) for file in files.values() if file.passages)])
