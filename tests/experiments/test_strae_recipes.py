@@ -97,7 +97,7 @@ def test_models_over_trees_read_the_same_sentences_and_differ_in_one_thing(data,
     tried = {name: named.pop(name) for name in [*named] if name.endswith("2") or ".008" in name}
     kinds = {f"{method}-{loss}" for method in MODELS for loss in ("c", "ce")}
     shaped = {f"{kind}{tree}@0" for kind in kinds for tree in TREES}
-    assert shaped | {"self-strae@0"} == {*named} and 3 * 7 == len(tried)
+    assert shaped | {"self-strae@0"} == {*named} and 2 * 7 == len(tried)
     for name, command in (named | tried).items():
         kind = re.sub("(-right-branching|-balanced)?@.*", "", name)
         assert f" train {re.sub('-ce?$', '', kind)} " in command
