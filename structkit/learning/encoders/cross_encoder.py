@@ -25,23 +25,24 @@ from transformers import (
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag, program
+from structkit.learning.encoders.adapters import Adapter, merge, save_model, transformer_of
 from structkit.learning.encoders.heads import activation_of
 from structkit.learning.encoders.models import (
-    DAMAGE,
     PLAIN,
     SAFE,
     add_padding,
     bert_config,
     check_fast,
-    damage_explained,
-    explain,
     limit_lengths,
     positions,
     train_tokenizer,
 )
 from structkit.learning.encoders.pretrained import (
+    DAMAGE,
     check_model,
     check_tokenizer,
+    damage_explained,
+    explain,
     lower_case,
     natural_length,
 )
@@ -71,6 +72,7 @@ class CrossEncoder(nn.Module):
         if model.config.pad_token_id is None:  # by which decoders find the last token
             model.config.pad_token_id = tokenizer.pad_token_id
         self.model, self.tokenizer, self.activation = model, tokenizer, activation
+        self.adapter: Adapter | None = None  # while one is trained
         self.length = min(length, positions(model) or LENGTH)
         self.truncation = Truncation()
         self._takes = inspect.signature(model.forward).parameters
@@ -121,7 +123,7 @@ class CrossEncoder(nn.Module):
         named = f"{kind.__module__}.{kind.__name__}"
         self.tokenizer.model_max_length = self.length
         self.model.config.sentence_transformers = {"activation_fn": named}
-        self.model.save_pretrained(folder)
+        save_model(self.model, self.adapter, folder)
         self.tokenizer.save_pretrained(folder)
         versions = {"transformers": version("transformers"), "pytorch": torch.__version__}
         about = {"__version__": versions, "model_type": "CrossEncoder", "activation_fn": named}
@@ -186,7 +188,9 @@ def _load(folder: Path, *, new_head: bool) -> tuple[Any, Any, Record]:
         }
     else:
         metadata = cross_encoder_metadata(folder, encoder=new_head)
-    place = metadata["transformer"]
+    own = metadata["transformer"]
+    place = own if new_head else transformer_of(own)
+    new_head = new_head or place != own  # the adapter has it
     if is_table(place):
         problem = f"the model {folder} is a table of token vectors, which reads no pairs"
         raise UserError(problem, "name an encoder such as BERT")
@@ -200,8 +204,10 @@ def _load(folder: Path, *, new_head: bool) -> tuple[Any, Any, Record]:
         model, loading = kind.from_pretrained(
             place, config=config, ignore_mismatched_sizes=new_head, output_loading_info=True, **SAFE
         )
-        tokenizer = AutoTokenizer.from_pretrained(place, **PLAIN)
         _check_weights(folder, model, loading, new_head=new_head)
+        if place != own:
+            model = merge(model, own)
+        tokenizer = AutoTokenizer.from_pretrained(own, **PLAIN)
         check_tokenizer(folder, tokenizer, model, typed=True)
     if metadata.get("lower_case"):
         lower_case(tokenizer)

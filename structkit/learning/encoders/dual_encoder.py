@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from structkit.errors import UserError, flag, program
+from structkit.learning.encoders.adapters import prepare_layers
 from structkit.learning.encoders.encoder import (
     Encoder,
     after_first_text,
@@ -27,7 +28,6 @@ from structkit.learning.encoders.models import (
     add_tokens,
     load_pretrained,
     new_model,
-    recompute_layers,
     train_tokenizer,
 )
 from structkit.learning.encoders.settings import EncoderSettings, StartSettings
@@ -75,8 +75,7 @@ class DualEncoder(TrainingModule, Generic[B]):
     def __init__(self, settings: EncoderSettings, encoder: Encoder, negatives: int) -> None:
         super().__init__(settings)
         self.encoder = encoder
-        if settings.checkpointing:
-            recompute_layers(encoder.model)
+        encoder.adapter = prepare_layers(encoder.model, settings)
         self.negatives = negatives
         self.truncation = encoder.tokenizing.truncation
         self.document_fields = settings.document_fields

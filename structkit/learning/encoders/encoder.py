@@ -21,18 +21,17 @@ from torch.nn import functional
 
 from structkit import registry
 from structkit.errors import UserError, flag
+from structkit.learning.encoders.adapters import Adapter, save_model
 from structkit.learning.encoders.heads import (
     head_widths,
     read_head,
     write_head,
 )
 from structkit.learning.encoders.models import (
-    DAMAGE,
     Bag,
     add_padding,
     check_fast,
     end_with_eos,
-    explain,
     limit_lengths,
     load_pretrained,
     positions,
@@ -49,8 +48,14 @@ from structkit.learning.encoders.poolings import (
     pool_first_decoder_token,
     pool_mcls,
 )
-from structkit.learning.encoders.pretrained import lower_case, natural_length, reads_with_decoder
-from structkit.learning.folders import model_folder
+from structkit.learning.encoders.pretrained import (
+    DAMAGE,
+    explain,
+    lower_case,
+    natural_length,
+    reads_with_decoder,
+)
+from structkit.learning.folders import base_of, model_folder
 from structkit.learning.metadata import (
     ABOUT,
     LEGACY,
@@ -128,6 +133,7 @@ class Encoder(TokenModel, TorchModel):
         super().__init__()
         check_fast(tokenizer)
         self.model, self.tokenizer, self.head = model, tokenizer, head
+        self.adapter: Adapter | None = None  # while one is trained
         self.own = {
             name: metadata[name] for name in KEPT if metadata and metadata.get(name) is not None
         }
@@ -305,7 +311,7 @@ def save_encoder(encoder: Encoder, folder: Path) -> None:
         return
     tokenizer = encoder.tokenizer
     add_padding(tokenizer)  # others pad with it
-    encoder.model.save_pretrained(folder)
+    save_model(encoder.model, encoder.adapter, folder)
     tokenizer.save_pretrained(folder)
     kinds = write_head(encoder.head, folder) if encoder.head else []
     pooled = int(encoder.model.config.hidden_size)
@@ -399,6 +405,8 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
 def _of_others(folder: Path, changes: Record) -> tuple[Encoder, Record]:
     """Return the encoder of a folder that structkit did not write, and its metadata."""
     own = own_metadata(folder, pooling=changes.get("pooling"))
+    if not own and (base := base_of(folder)):  # an adapter has no pooling of its own
+        own = own_metadata(base, pooling=changes.get("pooling")) | {"transformer": folder}
     place, head = own.pop("transformer", folder), own.pop("head", ())
     decoder = changes.get("pooling") == "first-decoder-token"
     model, tokenizer = load_pretrained(place, decoder=decoder)

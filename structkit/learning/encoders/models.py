@@ -9,16 +9,13 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 import transformers
-from huggingface_hub.errors import StrictDataclassError
-from safetensors import SafetensorError
 from tokenizers import (
     AddedToken,
     Regex,
@@ -48,25 +45,22 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
+from structkit.learning.encoders.adapters import merge, transformer_of
 from structkit.learning.encoders.pretrained import (
     check_model,
     check_tokenizer,
+    damage_explained,
     encoder_class,
+    first_line,
     natural_length,
 )
-from structkit.learning.folders import AGAIN, PICKLES, pickled
 from structkit.learning.static import Table, is_table
 from structkit.learning.training.method import ANY_LENGTH
 from structkit.progress import say
 from structkit.structure.sentinels import SENTINELS
 
-# errors that damaged folders have raised
-DAMAGE = (
-    *(OSError, ValueError, LookupError, ArithmeticError, TypeError, AttributeError),
-    *(RuntimeError, AssertionError, SafetensorError, StrictDataclassError),
-)
-
 # files to load from a folder: numbers and settings, no code
+TOKENIZER = "tokenizer_config.json"
 PLAIN = {"local_files_only": True, "trust_remote_code": False}
 SAFE = {**PLAIN, "use_safetensors": True}
 
@@ -90,26 +84,21 @@ def load_pretrained(
                 f"the model {folder} is a table of token vectors", f"use {flag('pooling', 'mean')}"
             )
         return load_bag(folder)
-    check_model(folder)
+    place = transformer_of(folder)
+    check_model(place)
     try:
-        with damage_explained(folder):
-            model, tokenizer = _load(folder, decoder, head)
-            return (model if stored else model.float()), tokenizer
+        with damage_explained(place):
+            model = _load(place, decoder, head)
+        if place != folder:
+            model = merge(model.float(), folder)
     except ImportError as error:
-        problem = f"the model {folder} needs a package: {_line(error)}"
+        problem = f"the model {folder} needs a package: {first_line(error)}"
         raise UserError(problem, "install it") from None
-
-
-@contextmanager
-def damage_explained(folder: Path) -> Iterator[None]:
-    """Turn the errors of damaged files, while a folder is loaded, into one that names it."""
-    try:
-        yield
-    except Exception as error:
-        # tokenizers has no exception class: it raises Exception itself
-        if not isinstance(error, DAMAGE) and type(error) is not Exception:
-            raise
-        raise explain(folder, error) from None
+    own = folder if (folder / TOKENIZER).exists() else place
+    with damage_explained(own):
+        tokenizer = AutoTokenizer.from_pretrained(own, **PLAIN)
+        check_tokenizer(own, tokenizer, model)
+    return (model if stored else model.float()), tokenizer
 
 
 def check_fast(tokenizer: Any) -> None:
@@ -136,7 +125,7 @@ def limit_lengths(lengths: Mapping[str, int], most: int | None) -> dict[str, int
     return {kind: min(length, most) for kind, length in lengths.items()}
 
 
-def _load(name: Path, decoder: bool, head: bool) -> tuple[Any, Any]:
+def _load(name: Path, decoder: bool, head: bool) -> Any:
     config = AutoConfig.from_pretrained(name, **PLAIN)
     if (decoder or head) and not config.is_encoder_decoder:
         raise UserError(f"the model {name} has no decoder", "use a T5 model, or another pooling")
@@ -148,21 +137,18 @@ def _load(name: Path, decoder: bool, head: bool) -> tuple[Any, Any]:
     missing = sorted(key for key in loading["missing_keys"] if not key.startswith("pooler."))
     if missing:
         raise ValueError(f"it lacks {len(missing)} weights ({missing[0]}, …)")
-    tokenizer = AutoTokenizer.from_pretrained(name, **PLAIN)
-    check_tokenizer(name, tokenizer, model)
-    return model, tokenizer
+    return model
 
 
 def natural_lengths(folder: Path) -> dict[str, int]:
     """Return the natural lengths of the model in a folder, of queries and of documents."""
     if is_table(folder):
         return dict(ANY_LENGTH)
-    check_model(folder)
-    try:
-        config = AutoConfig.from_pretrained(folder, **PLAIN)
-        length = natural_length(AutoTokenizer.from_pretrained(folder, **PLAIN), config)
-    except DAMAGE as error:
-        raise explain(folder, error) from None
+    place = transformer_of(folder)
+    check_model(place)
+    with damage_explained(place):
+        config = AutoConfig.from_pretrained(place, **PLAIN)
+        length = natural_length(AutoTokenizer.from_pretrained(place, **PLAIN), config)
     return {"query": length, "document": length}
 
 
@@ -177,41 +163,6 @@ def add_tokens(model: Any, tokenizer: Any, names: Sequence[str]) -> None:
     weights = model.get_input_embeddings().weight.data
     for name, ids in zip(new, pieces, strict=True):
         weights[tokenizer.convert_tokens_to_ids(name)] = weights[ids].mean(0)
-
-
-def recompute_layers(model: Any) -> None:
-    """Keep only the input of each layer for the gradient, and compute the layer again.
-
-    Errors: `UserError` where the model has no layers that can do this.
-    """
-    if not getattr(model, "supports_gradient_checkpointing", False):
-        raise UserError(
-            f"{flag('checkpointing')} needs a transformer", f"leave {flag('checkpointing')} out"
-        )
-    # transformers 4 has only the second name
-    named = ("activation_checkpointing_enable", "gradient_checkpointing_enable")
-    enable = next(getattr(model, each) for each in named if hasattr(model, each))
-    enable({"use_reentrant": False})
-
-
-def explain(folder: Path, error: Exception) -> UserError:
-    """Return the error that explains an error of transformers on this folder."""
-    if "trust_remote_code" in str(error):
-        return UserError(
-            f"the model {folder} is made by code of its own, which structkit never runs",
-            "use a model whose architecture transformers has (BERT, ModernBERT, T5, Qwen3 …), or "
-            "encode with the model's own program: search reads its embeddings too",
-        )
-    if not any(folder.glob("*.safetensors")):
-        if pickles := sorted(file.name for file in folder.glob("*") if file.suffix in PICKLES):
-            return pickled(str(folder), pickles[0])
-        return UserError(f"the folder {folder} holds no model.safetensors", AGAIN)
-    return UserError(f"the model folder {folder} cannot be loaded: {_line(error)}", AGAIN)
-
-
-def _line(error: Exception) -> str:
-    """Return the first line of a message, cut short."""
-    return str(error).strip().partition("\n")[0][:200] or type(error).__name__
 
 
 # ids 0, 1, 2 as in T5; none is a tag of HTML, as T5's own </s> would be

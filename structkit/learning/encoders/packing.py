@@ -206,7 +206,8 @@ def add_and_normalize(output: Any, inputs: Tensor, hidden_states: Tensor) -> Ten
     own pass.
     """
     dense = output.dense
-    if torch.is_grad_enabled() or output.training or torch.is_autocast_enabled(inputs.device.type):
+    in_place = type(dense) is nn.Linear and not (torch.is_grad_enabled() or output.training)
+    if not in_place or torch.is_autocast_enabled(inputs.device.type):
         hidden_states = drop(dense(inputs), output.dropout) + hidden_states
     else:
         hidden_states = hidden_states.add_(dense.bias).addmm_(inputs, dense.weight.T)
@@ -223,7 +224,7 @@ def pack(model: Any) -> Packed | None:
         return None
     outputs = [part.output for layer in model.encoder.layer for part in (layer, layer.attention)]
     if any(type(output.dense) is not nn.Linear for output in outputs):
-        return None  # an adapter, or quantized weights
+        return None  # quantized weights
     lengths = torch.tensor([9, 5, 5, 1])
     mask = (torch.arange(9) < lengths[:, None]).long()  # (4, 9)
     padding = model.config.pad_token_id or 0

@@ -8,6 +8,8 @@ Tests: tests/learning/encoders/test_start_models.py.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from inspect import signature
 from operator import itemgetter
@@ -15,16 +17,29 @@ from pathlib import Path
 from typing import Any
 
 import transformers
+from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError, safe_open
 from tokenizers import normalizers
 from transformers import AutoModelForTextEncoding
 from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES
 
 from structkit.errors import UserError
-from structkit.learning.folders import check_regular, damaged, json_of
+from structkit.learning.folders import (
+    ADAPTER,
+    AGAIN,
+    PICKLES,
+    check_regular,
+    damaged,
+    json_of,
+    pickled,
+)
 from structkit.learning.training.method import LENGTH
 
-ADAPTER = "adapter_config.json"
+# errors that damaged folders have raised
+DAMAGE = (
+    *(OSError, ValueError, LookupError, ArithmeticError, TypeError, AttributeError),
+    *(RuntimeError, AssertionError, SafetensorError, StrictDataclassError),
+)
 PARTS = re.compile("layer|block|group|depth|stage|expert")  # of a model, which repeat
 REPEATED = 1000  # maximum repetitions, or as many as weights
 BITS = 2**31  # beyond it, no number of a configuration is a size
@@ -33,6 +48,18 @@ ENCODERS = (
     *("t5", "mt5", "umt5", "udop", "longt5", "switch_transformers", "prophetnet", "t5gemma"),
     *("blenderbot", "blenderbot-small", "m2m_100", "pegasus", "pegasus_x", "marian"),
 )
+
+
+@contextmanager
+def damage_explained(folder: Path) -> Iterator[None]:
+    """Turn the errors of damaged files, while a folder is loaded, into one that names it."""
+    try:
+        yield
+    except Exception as error:
+        # tokenizers has no exception class: it raises Exception itself
+        if not isinstance(error, DAMAGE) and type(error) is not Exception:
+            raise
+        raise explain(folder, error) from None
 
 
 def check_model(folder: Path) -> None:
@@ -131,3 +158,23 @@ def lower_case(tokenizer: Any) -> None:
     steps = list(own) if several else [own] if own else []
     if not any(isinstance(step, normalizers.Lowercase) for step in steps):
         backend.normalizer = normalizers.Sequence([lower, *steps])
+
+
+def explain(folder: Path, error: Exception) -> UserError:
+    """Return the error that explains an error of transformers on this folder."""
+    if "trust_remote_code" in str(error):
+        return UserError(
+            f"the model {folder} is made by code of its own, which structkit never runs",
+            "use a model whose architecture transformers has (BERT, ModernBERT, T5, Qwen3 …), or "
+            "encode with the model's own program: search reads its embeddings too",
+        )
+    if not any(folder.glob("*.safetensors")):
+        if pickles := sorted(file.name for file in folder.glob("*") if file.suffix in PICKLES):
+            return pickled(str(folder), pickles[0])
+        return UserError(f"the folder {folder} holds no model.safetensors", AGAIN)
+    return UserError(f"the model folder {folder} cannot be loaded: {first_line(error)}", AGAIN)
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of a message, cut short."""
+    return str(error).strip().partition("\n")[0][:200] or type(error).__name__

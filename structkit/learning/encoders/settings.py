@@ -183,27 +183,68 @@ class ChunkSettings(GradientSettings):
 
 
 @dataclass(frozen=True)
-class TransformerSettings(ChunkSettings, StartSettings):
-    """The settings of a transformer that gives no embeddings."""
+class AdapterSettings(StartSettings):
+    """Settings of small matrices that are trained in place of a model's own weights."""
+
+    lora_rank: int | None = setting(
+        None,
+        "train an adapter of this rank, and no weight of the start model (an extra)",
+        "arXiv 2106.09685",
+        low=1,
+        high=65_536,
+        requires="model",
+        group="Adapters",
+    )
+    lora_alpha: float | None = setting(
+        None,
+        "the adapter counts this much, divided by its rank",
+        later="twice the rank",
+        low=1e-6,
+        high=1e6,
+        requires="lora_rank",
+        group="Adapters",
+    )
+    lora_modules: str | None = setting(
+        None,
+        "query,value: last names of the linear maps that it changes",
+        later="all in the layers",
+        requires="lora_rank",
+        group="Adapters",
+    )
+    keep_adapter: bool = setting(
+        False,
+        "write the adapter alone, which needs its start model; without it, a whole model",
+        requires="lora_rank",
+        group="Adapters",
+    )
 
     @property
     def start(self) -> str | None:
         return self.model
 
+    @property
+    def frozen_start(self) -> str | None:
+        return self.model if self.lora_rank else None
+
 
 @dataclass(frozen=True)
-class EncoderSettings(ChunkSettings, ModelSettings):
+class TransformerSettings(AdapterSettings, ChunkSettings):
+    """Settings of a transformer that gives no embeddings."""
+
+
+@dataclass(frozen=True)
+class EncoderSettings(AdapterSettings, ChunkSettings, ModelSettings):
     """Settings of all encoders; in the help, the model's come first."""
 
     shardable: ClassVar[bool] = True
 
-    @property
-    def start(self) -> str | None:
-        return self.model
-
     def __post_init__(self) -> None:
         super().__post_init__()
         self.prefixes  # noqa: B018 checked
+        if self.lora_rank and self.tag_tokens:
+            rank, tags = flag("lora_rank"), flag("tag_tokens")
+            problem = f"{rank} freezes the vectors of tokens, also the new ones of {tags}"
+            raise UserError(problem, "leave one out", status=2)
 
     def prepare(self, record: Record) -> Record:
         return self.taught(record, super().prepare(record))

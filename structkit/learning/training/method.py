@@ -89,6 +89,11 @@ class Method(Contract):
         return None
 
     @property
+    def frozen_start(self) -> str | None:
+        """The start model, if none of its weights are trained: a checkpoint lacks them."""
+        return None
+
+    @property
     def held_out(self) -> str | None:
         """The file of records that choose the best model and are not trained on."""
         return None

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
-from functools import partial
+from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from huggingface_hub import ModelCardData, metadata_load
 
 from structkit.errors import Surface, UserError, flag
 from structkit.extras import MINILM
-from structkit.learning.folders import model_folder
+from structkit.learning.folders import ADAPTER, content_hash, model_folder
 from structkit.learning.metadata import FORMAT, LIBRARY, METADATA
 from structkit.learning.training.devices import (
     check_gpus,
@@ -223,10 +223,13 @@ class Training:
     options: RunOptions
     folder: RunFolder
 
-    @property
+    @cached_property
     def hashes(self) -> Record:
-        """Of the records that choose the model, if there are any."""
-        return {"held_out": self.held_out.hash} if self.held_out else {}
+        """Of the records that choose the model, and of a start model that is not trained."""
+        hashes = {"held_out": self.held_out.hash} if self.held_out else {}
+        if start := self.method.frozen_start:
+            hashes["start"] = content_hash(model_folder(start, offline=True))
+        return hashes
 
     @property
     def identity(self) -> Record:
@@ -328,7 +331,7 @@ def write_card(folder: Path, name: str, method: Method, spool: Spool, title: str
         if (value := getattr(method, each.name)) not in (None, each.default)
     }
     flags = [word for setting, value in changed.items() for word in _flag(setting, value)]
-    there = loads_there(folder)
+    there = loads_there(folder) and not (folder / ADAPTER).exists()
     lines = [
         f"---\n{about_model(name, method, there=there)}---\n",
         f"# {title}\n",

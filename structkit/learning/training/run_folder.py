@@ -96,7 +96,7 @@ class RunFolder:
         metadata = read_metadata(self.final)
         data = metadata["data"]
         before = {"method": metadata["method"], **metadata["settings"], "data": data["sha256"]}
-        before |= {"held_out": data.get("held_out")}
+        before |= {name: data.get(name) for name in ("held_out", "start")}
         if other := differences(before, run):
             elsewhere = f"name another folder with {flag('output')}"
             if of_length(before, run) and "model" in run:  # its rate fell to the end of its steps

@@ -270,7 +270,7 @@ class Trainer:
         self.module.train()
         self._restore()
         if rank() == 0:
-            self.folder.keep_room(self.module.state_dict())
+            self.folder.keep_room(trained_state(self.module))
         if ranks() > 1 and not self.module.shards:
             same_parameters(self.module)
             self.module.sums = GradientSums(self.module)

@@ -1,0 +1,529 @@
+"""Adapters: what peft computes with them, and what training without them would.
+
+The peers are peft itself, transformers, sentence-transformers, and a plain twin that is trained
+whole.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import peft
+import pytest
+import torch
+from conftest import PROGRAM, as_at_a_prompt, environment
+from safetensors.torch import load_file
+from sentence_transformers import CrossEncoder, SentenceTransformer
+from transformers import AutoModel, AutoModelForSequenceClassification
+
+from structkit.errors import UserError
+from structkit.learning.encoders.cross_encoder import load_cross_encoder
+from structkit.learning.encoders.encoder import open_model
+from structkit.learning.folders import content_hash
+from structkit.learning.training.launching import launch
+from structkit.learning.training.spool import Spool
+from structkit.learning.training.trainer import adamw
+from structkit.records.jsonl import Records
+from structkit.registry import load, names
+from tests.learning.encoders.zoo import edit, sentence_folder
+from tests.learning.training.materials import train_on, wait_for_step, weights, write_pairs
+from tests.learning.training.ranks import gradients as of_ranks
+from tests.tolerances import rounding
+
+NEAR = {"atol": 1e-5, "rtol": 0}
+TEXTS = ["red green blue", "a b C", "", "white house tree car " * 9]
+# a method, and the model that it starts from
+CASES = {
+    "contrastive": {"architecture": "bert", "pooling": "mean"},
+    "santa": {},
+    "santa-bert": {"architecture": "bert", "pooling": "cls"},
+    "seal": {},
+    "cross-encoder": {},
+}
+
+
+def method_of(case):
+    return case.removesuffix("-bert").removesuffix("-qwen3").removesuffix("-dense")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("adapters")
+
+
+@pytest.fixture(scope="module")
+def records(place):
+    return write_pairs(place / "records.jsonl")
+
+
+@pytest.fixture(scope="module")
+def start(place, records):
+    """The folder of an untrained model for a case."""
+
+    def start(case):
+        folder = place / f"{case}-start"
+        if folder.exists():
+            return folder
+        if case == "contrastive-qwen3":
+            return sentence_folder(folder, "Qwen3", pooling="lasttoken")
+        scratch = {"size": "tiny", "vocabulary_size": 450, "max_steps": 0}
+        train_on(records, method_of(case), folder, **scratch, **CASES[case])
+        return folder
+
+    return start
+
+
+@pytest.fixture(scope="module")
+def trained(place, records, start):
+    """The folder of a model that was trained by an adapter."""
+
+    def trained(case, name="", **values):
+        folder = place / f"{case}-{name}"
+        if not folder.exists():
+            values = {"model": str(start(case)), "lora_rank": 4, "batch_size": 5} | values
+            values = {"learning_rate": 1e-2, "max_steps": 3} | values
+            train_on(records, method_of(case), folder, **values)
+        return folder
+
+    return trained
+
+
+@pytest.fixture
+def built(records, start):
+    """A training as it begins, and a batch of it."""
+
+    def built(case, count=11, **values):
+        values = {"model": str(start(case)), "batch_size": count, "epochs": 1} | values
+        settings = load("method", method_of(case))(**values).complete()
+        spool = Spool(Records.read([str(records)]), settings.prepare)
+        module = settings.build(spool)
+        batch = module.batch([spool[place] for place in range(count)], settings.plan(11).step(0))
+        return module, batch
+
+    return built
+
+
+def embeddings(folder):
+    model, _ = open_model(str(folder))
+    with torch.no_grad():
+        return model.embed(model.tokens(TEXTS, "document")).numpy()
+
+
+def scores(folder):
+    encoder = load_cross_encoder(folder)
+    return encoder.scores(encoder.inputs([("red", text) for text in TEXTS]))
+
+
+def outputs(case, folder):
+    return scores(folder) if case == "cross-encoder" else embeddings(folder)
+
+
+ALL = [*CASES, "contrastive-qwen3"]
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_the_merged_model_is_the_base_with_its_adapter(case, start, trained):
+    whole, alone = trained(case), trained(case, "alone", keep_adapter=True)
+    expected = outputs(case, alone)
+    assert np.abs(outputs(case, start(case)) - expected).max() > 1e-3
+    np.testing.assert_allclose(outputs(case, whole), expected, **NEAR)
+    assert not (alone / "model.safetensors").exists()
+    assert not [name for name in load_file(whole / "model.safetensors") if "lora" in name]
+
+
+@pytest.mark.parametrize("case", ["contrastive", "seal", "contrastive-qwen3"])
+def test_sentence_transformers_loads_the_merged_model(case, trained):
+    theirs = SentenceTransformer(str(trained(case)), device="cpu").encode(TEXTS)
+    np.testing.assert_allclose(embeddings(trained(case)), theirs, **NEAR)
+
+
+def test_sentence_transformers_loads_the_merged_cross_encoder(trained):
+    theirs = CrossEncoder(str(trained("cross-encoder")), device="cpu")
+    expected = theirs.predict([("red", text) for text in TEXTS])
+    np.testing.assert_allclose(scores(trained("cross-encoder")), expected, **NEAR)
+
+
+@pytest.mark.parametrize("case", ["contrastive", "contrastive-qwen3", "santa"])
+def test_peft_reads_the_adapter(case, start, trained):
+    """The states of peft's unmerged model are those of the merged one, which transformers loads."""
+    base = AutoModel.from_pretrained(start(case))
+    theirs = peft.PeftModel.from_pretrained(base, trained(case, "alone", keep_adapter=True)).eval()
+    ours = AutoModel.from_pretrained(trained(case)).eval()
+    ids = torch.arange(3, 13)[None]
+    more = {"decoder_input_ids": ids} if case == "santa" else {}
+    with torch.no_grad():
+        expected, found = (each(ids, **more).last_hidden_state for each in (theirs, ours))
+    torch.testing.assert_close(found, expected, **NEAR)
+
+
+def test_peft_reads_the_adapter_of_a_cross_encoder(start, trained):
+    alone = trained("cross-encoder", "alone", keep_adapter=True)
+    base = AutoModelForSequenceClassification.from_pretrained(start("cross-encoder"))
+    theirs = peft.PeftModel.from_pretrained(base, alone).eval()
+    ours = AutoModelForSequenceClassification.from_pretrained(trained("cross-encoder")).eval()
+    ids = torch.arange(3, 13)[None]
+    with torch.no_grad():
+        torch.testing.assert_close(ours(ids).logits, theirs(ids).logits, **NEAR)
+
+
+def test_an_adapter_of_peft_is_read(tmp_path, start):
+    """On a base of ours, with the pooling of the base; the rank is scaled by its root."""
+    base = AutoModel.from_pretrained(start("contrastive"))
+    config = peft.LoraConfig(
+        r=3, target_modules=["query", "dense"], use_rslora=True, init_lora_weights=False
+    )
+    torch.manual_seed(1)
+    made = peft.get_peft_model(base, config)
+    made.save_pretrained(tmp_path / "adapter", save_embedding_layers=False)
+    edit(tmp_path / "adapter" / "adapter_config.json", **{BASE: str(start("contrastive"))})
+    model, metadata = open_model(str(tmp_path / "adapter"))
+    plain, expected = open_model(str(start("contrastive")))
+    assert (expected["pooling"], expected["normalize"]) == (
+        metadata["pooling"],
+        metadata["normalize"],
+    )
+    plain.model = made.eval()
+    vars(plain)["_packed"] = None
+    with torch.no_grad():
+        found, theirs = (each.embed(each.tokens(TEXTS, "document")) for each in (model, plain))
+    torch.testing.assert_close(found, theirs, **NEAR)
+
+
+BASE = "base_model_name_or_path"
+
+
+@pytest.mark.parametrize(
+    ("case", "chosen", "names"),
+    [
+        ("santa", "q,v", {"q", "v"}),
+        ("santa", "k, o,wi", {"k", "o", "wi"}),
+        ("contrastive", "query", {"query"}),
+        ("contrastive", None, {"query", "key", "value", "dense"}),
+        ("contrastive-qwen3", "q_proj,down_proj", {"q_proj", "down_proj"}),
+    ],
+)
+def test_only_the_chosen_maps_have_an_adapter(built, case, chosen, names):
+    module, _ = built(case, lora_rank=3, lora_modules=chosen)
+    learned = {name for name, each in module.named_parameters() if each.requires_grad}
+    assert names == {name.split(".")[-4] for name in learned}
+    assert {"lora_A", "lora_B"} == {name.split(".")[-3] for name in learned}
+    assert {3} == {min(each.shape) for each in module.parameters() if each.requires_grad}
+
+
+def gradients(module, batch):
+    module.zero_grad()
+    torch.manual_seed(7)
+    module.backward(batch)
+    found = {name: each.grad for name, each in module.named_parameters() if each.grad is not None}
+    return {name.replace(".base_layer", ""): each.clone() for name, each in found.items()}
+
+
+def spread_adapter(module):
+    """Give both matrices of each adapter numbers, as after some steps."""
+    torch.manual_seed(3)
+    with torch.no_grad():
+        for name, each in module.named_parameters():
+            if "lora_" in name:
+                each.normal_(std=0.02)
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_gradients_are_those_of_the_merged_weights(built, case):
+    """Of W + s B A with the gradient G: s G Aᵀ of B, s Bᵀ G of A; the twin is trained whole."""
+    module, batch = built(case, lora_rank=4, lora_alpha=12.0)
+    module.eval()
+    spread_adapter(module)
+    found = gradients(module, batch)
+    layers = {
+        name: each
+        for name, each in module.named_modules()
+        if isinstance(each, peft.tuners.lora.Linear)
+    }
+    assert len(layers) * 2 <= len(found)
+    plain, batch = built(case)
+    plain.eval()
+    twins = dict(plain.named_parameters())
+    with torch.no_grad():
+        for name, layer in layers.items():
+            twins[f"{name}.weight"] += layer.get_delta_weight("default")
+    whole = gradients(plain, batch)
+    largest = max(float(whole[f"{name}.weight"].abs().max()) for name in layers)
+    near = {"atol": 1e-4 * largest, "rtol": 1e-3}
+    for name, layer in layers.items():
+        expected = whole[f"{name}.weight"]
+        a, b = layer.lora_A["default"].weight, layer.lora_B["default"].weight
+        torch.testing.assert_close(
+            found[f"{name}.lora_B.default.weight"], 3 * expected @ a.T, **near
+        )
+        torch.testing.assert_close(
+            found[f"{name}.lora_A.default.weight"], 3 * b.T @ expected, **near
+        )
+    assert largest > 1e-6
+
+
+def test_a_rank_as_large_as_the_width_trains_as_the_whole_maps(built):
+    """With A = 1 and alpha = rank, B moves as the map itself does, step by step, also by AdamW."""
+    width = 64
+    chosen = {"lora_modules": "query,key,value", "lora_rank": width, "lora_alpha": float(width)}
+    module, batch = built("contrastive", **chosen)
+    plain, _ = built("contrastive")
+    for name, weight in module.named_parameters():
+        if "lora_A" in name:
+            assert (width, width) == weight.shape
+            weight.data = torch.eye(width)
+            weight.requires_grad = False
+    for name, weight in plain.named_parameters():
+        weight.requires_grad = name.split(".")[-2:] in [[each, "weight"] for each in QKV]
+    losses = []
+    for each in (module, plain):
+        each.eval()  # without dropout
+        optimizer = adamw(each, 1e-3)
+        losses.append([])
+        for _ in range(8):
+            optimizer.zero_grad()
+            losses[-1].append(each.backward(batch)["loss"])
+            optimizer.step()
+    assert losses[1] == pytest.approx(losses[0], rel=1e-3)
+    assert losses[0][-1] < 0.95 * losses[0][0]
+
+
+QKV = ("query", "key", "value")
+
+
+@pytest.mark.parametrize("case", ["contrastive", "santa", "santa-bert", "seal"])
+def test_chunks_and_recomputed_layers_have_the_same_gradients(built, case):
+    found = []
+    for options in ({}, {"chunk_size": 4}, {"checkpointing": True, "chunk_size": 4}):
+        module, batch = built(case, lora_rank=4, **options)
+        spread_adapter(module)
+        module.eval()
+        if "checkpointing" in options:
+            module.train()
+            for each in module.modules():
+                if isinstance(each, torch.nn.Dropout):
+                    each.p = 0.0
+                elif isinstance(getattr(each, "dropout", None), float):
+                    each.dropout = 0.0
+        found.append(gradients(module, batch))
+    for others in found[1:]:
+        assert found[0].keys() == others.keys()
+        for name, expected in found[0].items():
+            torch.testing.assert_close(others[name], expected, atol=1e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize("case", ["contrastive", "santa", "cross-encoder"])
+def test_bfloat16_learns_about_the_same(case, trained):
+    options = {"bf16": True, "chunk_size": 4, "checkpointing": True, "keep_adapter": True}
+    folder = trained(case, "bf16", **options)
+    stored = load_file(folder / "adapter_model.safetensors").values()
+    assert {torch.float32} == {each.dtype for each in stored}
+    losses = [
+        json.loads((each / "structkit.json").read_text())["losses"]["loss"]["last"]
+        for each in (folder, trained(case))
+    ]
+    assert losses[0] == pytest.approx(losses[1], rel=0.25)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", ["contrastive", "santa", "cross-encoder"])
+def test_two_processes_have_the_gradients_of_one(case, records, start):
+    values = {"model": str(start(case)), "lora_rank": 4, "batch_size": 5, "epochs": 1}
+    method = method_of(case)
+    settings = load("method", method)(**values).complete()
+    cases = [(method, values, Spool(Records.read([str(records)]), settings.prepare))]
+    one, two = of_ranks(cases), launch(lambda: of_ranks(cases), 2)
+    torch.testing.assert_close(two, one, **rounding(2000))
+
+
+@pytest.mark.parametrize("case", [*CASES])
+def test_a_checkpoint_has_what_is_trained(built, case):
+    module, _ = built(case, lora_rank=2)
+    names = {name for name, each in module.named_parameters() if each.requires_grad}
+    kept = module.trained()
+    assert names <= kept.keys()
+    assert not {name for name, _ in module.named_parameters()} - names & kept.keys()
+    whole = sum(each.numel() for each in module.state_dict().values())
+    if case != "santa-bert":  # its head for tokens is trained, too
+        assert sum(each.numel() for each in kept.values()) < whole / 5
+    before = {name: each.clone() for name, each in module.state_dict().items()}
+    spread_adapter(module)
+    module.load_trained({name: before[name] for name in kept})
+    torch.testing.assert_close(module.state_dict(), before, rtol=0, atol=0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("keep", [(), ("--keep-adapter",)])
+def test_a_stopped_run_goes_on(tmp_path, records, start, keep):
+    base = shutil.copytree(start("contrastive"), tmp_path / "base")
+    flags = ["--model", str(base), "--lora-rank", "4", "--batch-size", "2", "--epochs", "12"]
+    flags += ["--log-format", "json", "--log-every", "1", *keep]
+
+    def run(output, *more):
+        return subprocess.Popen(
+            [*PROGRAM, "train", "contrastive", *flags, "-o", output, *more, str(records)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(OMP_NUM_THREADS="1"),
+            preexec_fn=as_at_a_prompt,
+        )
+
+    process = run(str(tmp_path / "stopped"))
+    wait_for_step(process, 3)
+    process.terminate()
+    process.communicate()
+    assert 143 == process.returncode
+    (checkpoint,) = (tmp_path / "stopped.partial").glob("step-*")
+    assert checkpoint.stat().st_size < (base / "model.safetensors").stat().st_size / 2
+    edit(base / "config.json", hidden_act="relu")  # another model under the same name
+    process = run(str(tmp_path / "stopped"), "--resume")
+    assert b"differs in start" in process.communicate()[1]
+    edit(base / "config.json", hidden_act="gelu")
+    shutil.copy(start("contrastive") / "config.json", base / "config.json")
+    for output, more in (("stopped", ["--resume"]), ("whole", [])):
+        process = run(str(tmp_path / output), *more)
+        process.communicate()
+        assert 0 == process.returncode
+    for file in (tmp_path / "whole").glob("*"):
+        if file.is_file() and file.name not in ("log.jsonl", "README.md", "structkit.json"):
+            assert file.read_bytes() == (tmp_path / "stopped" / file.name).read_bytes()
+
+
+def test_equal_runs_write_equal_adapters(trained):
+    first, second = (trained("seal", name, keep_adapter=True) for name in ("alone", "again"))
+    for name in ("adapter_model.safetensors", "adapter_config.json"):
+        assert (first / name).read_bytes() == (second / name).read_bytes()
+
+
+def test_an_adapter_is_found_beside_its_base(tmp_path, start, trained):
+    """The folder of both can be moved; its hash changes with the base."""
+    alone = trained("contrastive", "alone", keep_adapter=True)
+    config = json.loads((alone / "adapter_config.json").read_text())
+    assert "../contrastive-start" == config[BASE]
+    moved = shutil.copytree(alone, tmp_path / "moved")
+    with pytest.raises(
+        UserError, match="needs its base model ../contrastive-start, which is not h"
+    ):
+        open_model(str(moved))
+    base = shutil.copytree(start("contrastive"), tmp_path / "contrastive-start")
+    assert np.array_equal(embeddings(alone), embeddings(moved))
+    before = content_hash(moved)
+    shutil.copy(trained("contrastive") / "model.safetensors", base)
+    assert before != content_hash(moved)
+    with pytest.raises(UserError, match="is not the one it was trained on"):
+        open_model(str(moved))
+
+
+def test_training_goes_on_from_an_adapter(tmp_path, records, trained):
+    alone = str(trained("contrastive", "alone", keep_adapter=True))
+    train_on(records, "contrastive", tmp_path / "next", model=alone, max_steps=0)
+    np.testing.assert_allclose(embeddings(tmp_path / "next"), embeddings(alone), **NEAR)
+    with pytest.raises(UserError, match="is an adapter itself; leave --keep-adapter out"):
+        values = {"model": alone, "lora_rank": 2, "keep_adapter": True}
+        train_on(records, "contrastive", tmp_path / "other", **values)
+
+
+@pytest.mark.parametrize(
+    ("values", "match"),
+    [
+        ({"lora_rank": 4}, "--lora-rank needs --model"),
+        ({"model": "x", "lora_alpha": 4.0}, "--lora-alpha needs --lora-rank"),
+        ({"model": "x", "lora_modules": "q"}, "--lora-modules needs --lora-rank"),
+        ({"model": "x", "keep_adapter": True}, "--keep-adapter needs --lora-rank"),
+        ({"model": "x", "lora_rank": 4, "tag_tokens": True}, "freezes the vectors of tokens"),
+        ({"model": "x", "lora_rank": 0}, "--lora-rank 0 is not"),
+    ],
+)
+def test_settings_that_do_not_go_together(values, match):
+    with pytest.raises(UserError, match=match):
+        load("method", "contrastive")(**values)
+
+
+@pytest.mark.parametrize("modules", ["word_embeddings", "query,quary", "LayerNorm", "pooler", ","])
+def test_a_name_of_no_linear_map_says_which_there_are(built, modules):
+    with pytest.raises(UserError, match="choose some for --lora-modules: query,key,value,dense"):
+        built("contrastive", lora_rank=2, lora_modules=modules)
+
+
+def test_a_table_has_no_layers(tmp_path, records):
+    train_on(records, "static", tmp_path / "table")
+    values = {"model": str(tmp_path / "table"), "lora_rank": 2}
+    with pytest.raises(UserError, match="--lora-rank needs a transformer"):
+        train_on(records, "contrastive", tmp_path / "model", **values)
+
+
+def test_only_methods_of_transformers_have_adapters():
+    with_rank = {name for name in names("method") if hasattr(load("method", name), "lora_rank")}
+    assert {"contrastive", "santa", "seal", "cross-encoder"} == with_rank
+
+
+def spoil(folder, how):
+    file = folder / "adapter_model.safetensors"
+    if how == "another kind":
+        edit(folder / "adapter_config.json", peft_type="IA3")
+    elif how == "no weights":
+        file.unlink()
+    elif how == "a pickle":
+        file.rename(folder / "adapter_model.bin")
+    elif how == "cut":
+        file.write_bytes(file.read_bytes()[:-100])
+    elif how == "no base":
+        edit(folder / "adapter_config.json", **{BASE: None})
+    elif how == "other maps":
+        edit(folder / "adapter_config.json", target_modules=["query", "key"])
+    else:
+        edit(folder / "adapter_config.json", r=1000)
+
+
+@pytest.mark.parametrize(
+    ("how", "match"),
+    [
+        ("another kind", "of the kind IA3, and structkit reads LORA"),
+        ("no weights", "adapter_model.safetensors: is missing"),
+        ("a pickle", "as a pickle"),
+        ("cut", "cannot be loaded"),
+        ("no base", 'adapter_config.json: field "base_model_name_or_path" is missing'),
+        ("other maps", "does not fit its base model"),
+        ("another rank", "cannot be loaded"),
+    ],
+)
+def test_damaged_adapters_say_so(place, trained, how, match):
+    alone = trained("contrastive", "alone", keep_adapter=True)
+    folder = shutil.copytree(alone, place / how)
+    spoil(folder, how)
+    with pytest.raises(UserError, match=match):
+        open_model(str(folder))
+
+
+@pytest.mark.parametrize("command", ["train", "encode"])
+def test_the_extra_is_named_where_it_is_missing(tmp_path, records, start, trained, command):
+    code = (
+        "import sys; sys.modules['peft'] = None\n"
+        "from structkit.cli.main import main; main()"
+    )
+    words = {
+        "train": ["contrastive", "-m", str(start("contrastive")), "--lora-rank", "2"],
+        "encode": ["-m", str(trained("contrastive", "alone", keep_adapter=True))],
+    }[command]
+    output = ["-o", str(tmp_path / "out.npy")]
+    done = subprocess.run(
+        [sys.executable, "-c", code, command, *words, *output, str(records)],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
+    )
+    assert "this needs the package peft; pip install peft" in done.stderr
+    assert 1 == done.returncode
+
+
+def test_the_start_model_is_left_as_it_is(built, start, trained):
+    before = weights(start("santa"))
+    trained("santa")
+    assert before == weights(start("santa"))
+    learned, base = (
+        load_file(each / "model.safetensors") for each in (trained("santa"), start("santa"))
+    )
+    changed = {name.split(".")[-2] for name in base if not torch.equal(base[name], learned[name])}
+    assert {"q", "k", "v", "o", "wi", "wo"} == changed
