@@ -188,7 +188,7 @@ class AdapterSettings(StartSettings):
 
     lora_rank: int | None = setting(
         None,
-        "train an adapter of this rank, and no weight of the start model (an extra)",
+        "train an adapter of this rank in place of the start model's weights (an extra)",
         "arXiv 2106.09685",
         low=1,
         high=65_536,
@@ -197,7 +197,7 @@ class AdapterSettings(StartSettings):
     )
     lora_alpha: float | None = setting(
         None,
-        "the adapter counts this much, divided by its rank",
+        "factor of the adapter, times its rank",
         later="twice the rank",
         low=1e-6,
         high=1e6,
@@ -206,14 +206,14 @@ class AdapterSettings(StartSettings):
     )
     lora_modules: str | None = setting(
         None,
-        "query,value: last names of the linear maps that it changes",
+        "last names of the linear maps that it changes, such as query,value",
         later="all in the layers",
         requires="lora_rank",
         group="Adapters",
     )
     keep_adapter: bool = setting(
         False,
-        "write the adapter alone, which needs its start model; without it, a whole model",
+        "write the adapter alone, to be read beside its start model; without it, a whole model",
         requires="lora_rank",
         group="Adapters",
     )
