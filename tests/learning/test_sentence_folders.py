@@ -209,7 +209,7 @@ def test_an_adapter_says_so(tmp_path, adapter):
     (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "x"}')
     if adapter == "alone":
         (folder / "config.json").unlink()
-    refused(folder, "holds an adapter, not a model of its own; merge it")
+    refused(folder, "needs its base model x, which is not here")
 
 
 @pytest.mark.parametrize(
