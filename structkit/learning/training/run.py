@@ -186,6 +186,9 @@ def check_sharding(name: str, method: Method, processes: int) -> None:
     wish, leave = flag("shard_model"), f"leave {flag('shard_model')} out"
     if not method.shardable:
         raise UserError(f"the model of {name} cannot be divided", leave, status=2)
+    if method.frozen_start:
+        problem = f"{wish} does not divide the frozen weights beside an adapter"
+        raise UserError(problem, leave, status=2)
     if processes == 1:
         raise UserError(f"{wish} needs several processes", f"set {flag('nproc')} 2", status=2)
     if method.held_out:

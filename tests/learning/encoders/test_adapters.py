@@ -25,7 +25,7 @@ from structkit.learning.encoders.encoder import open_model
 from structkit.learning.folders import content_hash
 from structkit.learning.training.launching import launch
 from structkit.learning.training.spool import Spool
-from structkit.learning.training.trainer import adamw
+from structkit.learning.training.trainer import adamw, load_trained, trained_state
 from structkit.records.jsonl import Records
 from structkit.registry import load, names
 from tests.jsonl import write
@@ -357,7 +357,7 @@ def test_two_processes_have_the_gradients_of_one(case, records, start):
 def test_a_checkpoint_has_what_is_trained(built, case):
     module, _ = built(case, lora_rank=2)
     names = {name for name, each in module.named_parameters() if each.requires_grad}
-    kept = module.trained()
+    kept = trained_state(module)
     assert names <= kept.keys()
     assert not {name for name, _ in module.named_parameters()} - names & kept.keys()
     whole = sum(each.numel() for each in module.state_dict().values())
@@ -365,7 +365,7 @@ def test_a_checkpoint_has_what_is_trained(built, case):
         assert sum(each.numel() for each in kept.values()) < whole / 5
     before = {name: each.clone() for name, each in module.state_dict().items()}
     spread_adapter(module)
-    module.load_trained({name: before[name] for name in kept})
+    load_trained(module, {name: before[name] for name in kept})
     torch.testing.assert_close(module.state_dict(), before, rtol=0, atol=0)
 
 
