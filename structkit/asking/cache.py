@@ -34,6 +34,7 @@ LONG = 90 * 24 * 3600  # seconds after which an unused cache is removed
 FILES, TEXTS, PARTS = "files", "texts", "parts"
 FOLDER = "folder"  # the part with the target of the cache
 STAMP = "stamp"  # the part that differs after each change
+PARTS_OF_MEMORY = 8  # of a memory of one cache: two for each folder that was asked about
 REMEMBERED = 256 << 20  # bytes of caches of which a process keeps in memory what it read last
 SCHEMA = "".join(
     f"CREATE TABLE IF NOT EXISTS {table} (name TEXT PRIMARY KEY, data BLOB);"
@@ -158,6 +159,8 @@ _memories: dict[Path, Memory] = {}  # of caches, the last used is the last
 
 def _remember(place: Path, memory: Memory) -> None:
     """Keep what was read of a cache, and forget others, the oldest first, if all are large."""
+    for oldest in list(memory)[:-PARTS_OF_MEMORY]:
+        del memory[oldest]
     _memories[place] = memory
     for each in list(_memories):
         if each == place or sum(one.size for one in list(_memories.values())) <= REMEMBERED:

@@ -172,6 +172,18 @@ def test_memory_is_bounded(tree, paths, tmp_path, monkeypatch):
     assert len(encodings._idle) <= encodings.IDLE
 
 
+def test_memory_of_many_subfolders_is_bounded(tree, paths, tmp_path):
+    assert ["in/rounds.py"] == paths(tree)
+    for number in range(6):
+        shutil.copytree(tree / "in", tree / str(number))
+        (tree / str(number) / "rounds.py").write_text(ROUNDS + f"# {number}\n")
+    paths(tree)
+    for number in 2 * [*range(6)]:
+        assert ["rounds.py"] == paths(tree / str(number))
+    (memory,) = (each for place, each in caches._memories.items() if tmp_path in place.parents)
+    assert 8 == len(memory)
+
+
 def test_a_model_that_changed_is_read_again(tree, tmp_path):
     shutil.copytree(encodings.model_folder("builtin"), tmp_path / "table")
 
