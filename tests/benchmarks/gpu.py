@@ -141,7 +141,7 @@ def trainings(
     """How each trains for some steps: the seconds of one."""
     pairs = list(zip(some[::2], some[1::2], strict=True))
     lines = [{"id": str(n), "query": a, "positive": b} for n, (a, b) in enumerate(pairs)]
-    file = folder / "pairs.jsonl"
+    file = folder.parent / "pairs.jsonl"
     file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     steps = len(pairs) // batch
 
@@ -149,7 +149,7 @@ def trainings(
         settings = load("method", "contrastive")(
             model=str(folder), bf16=True, batch_size=batch, max_steps=steps
         )
-        options = RunOptions(output=str(folder / "trained"), overwrite=True, quiet=True)
+        options = RunOptions(output=str(folder.parent / "trained"), overwrite=True, quiet=True)
         return float(train("contrastive", settings, [str(file)], options)["seconds_per_step"])
 
     yield "structkit", ours
