@@ -24,12 +24,17 @@ class Ranker(plugin.Ranker):
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """Return 0 … 1 for each hit; at most 0.5 if the query has more words than the symbol."""
         wanted = symbols(query.text)
-        most = 1.0 if len(query.text.split()) == 1 else 0.5
+        alone = len(query.text.split()) == 1
+        most = 1.0 if alone else 0.5
         return np.array(
             [
                 most
                 * max(
-                    (defined(symbol, name, hit.path) for name in hit.names for symbol in wanted),
+                    (
+                        defined(symbol, name, hit.path, alone=alone)
+                        for name in hit.names
+                        for symbol in wanted
+                    ),
                     default=0.0,
                 )
                 for hit in hits
@@ -37,17 +42,23 @@ class Ranker(plugin.Ranker):
         )
 
 
-def defined(symbol: Sequence[str], name: str, path: str) -> float:
+def defined(symbol: Sequence[str], name: str, path: str, *, alone: bool = False) -> float:
     """Return how well a name in a file matches a symbol and its qualifiers.
 
     >>> defined(["Pool"], "net.Pool", "net/pool.py"), defined(["pool"], "Pool", "pool.py")
     (1.0, 0.5)
+
+    A symbol that stands `alone` is a type or a function before a member of another one.
+
+    >>> [round(defined(["Pool"], name, "pool.go", alone=True), 2) for name in ("Pool", "App.Pool")]
+    [1.0, 0.67]
     """
     *outer, own = SEPARATOR.split(name.partition("<")[0])
     if plain_name(own) != plain_name(symbol[-1]):
         return 0.0
     value = 1.0 if own == symbol[-1] else SPELLED
-    if len(symbol) > 1 and plain_name(symbol[-2]) not in map(plain_name, outer):
+    others = len(symbol) > 1 and plain_name(symbol[-2]) not in map(plain_name, outer)
+    if others or (alone and len(symbol) == 1 and outer):
         value *= ELSEWHERE
     file = "".join(file_and_folders(path)[0])
     if file.rstrip("s") != plain_name(own).rstrip("s"):

@@ -18,6 +18,7 @@ from structkit.searching.words import name_parts
 
 HEADERS = frozenset((".h", ".hh", ".hpp", ".hxx"))
 SOURCES = frozenset((".c", ".cc", ".cpp", ".cxx", ".m", ".mm"))
+WINDOWS = frozenset("win win32 win64 windows".split())
 VERSION = re.compile(r"v(\d{1,4})", re.IGNORECASE)
 
 
@@ -76,7 +77,7 @@ class Ranker(plugin.Ranker):
         paths, asked = {hit.path for hit in hits}, name_parts(query.text)
         kinds = (filter(kind.holds, paths) for kind in KINDS if not kind.is_asked(asked))
         older, headers = older_versions(paths, asked), headers_of_sources(paths, asked)
-        reasons = Counter(chain(*kinds, older, headers))
+        reasons = Counter(chain(*kinds, older, headers, windows_variants(paths, asked)))
         return np.array([-float(reasons[hit.path]) for hit in hits])
 
 
@@ -87,6 +88,20 @@ def headers_of_sources(paths: Collection[str], asked: Collection[str]) -> set[st
     files = [(path, PurePosixPath(path)) for path in paths]
     defined = {file.stem for _, file in files if file.suffix in SOURCES}
     return {path for path, file in files if file.suffix in HEADERS and file.stem in defined}
+
+
+def windows_variants(paths: Collection[str], asked: Collection[str]) -> set[str]:
+    """Return files for Windows of which another folder has one of the same name.
+
+    >>> windows_variants(["src/unix/tty.c", "src/win/tty.c", "src/win/winapi.c"], [])
+    {'src/win/tty.c'}
+    """
+    if not WINDOWS.isdisjoint(asked):
+        return set()
+    files = [(path, PurePosixPath(path.lower())) for path in paths]
+    inside = {path for path, file in files if not WINDOWS.isdisjoint(file.parts[:-1])}
+    others = {file.name for path, file in files if path not in inside}
+    return {path for path, file in files if path in inside and file.name in others}
 
 
 def older_versions(paths: Collection[str], asked: Collection[str]) -> set[str]:

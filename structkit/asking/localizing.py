@@ -81,8 +81,9 @@ def by_paths(report: Report, paths: Sequence[str]) -> tuple[Floats, list[tuple[i
     And the file of each frame of a trace that has one, with its share: 1 for the innermost file.
     """
     ((kinds, _),) = Weights({"path-kinds": None}).ranking().rankers
-    # of a test that is named, but not of the word
-    asked = Query("", " ".join(name for name in report.names if name in report.title))
+    # of a test that is named, but not of the word; of a system by the word
+    system = ["windows"] * ("windows" in report.text.lower())
+    asked = Query("", " ".join([*(each for each in report.names if each in report.title), *system]))
     scores = KINDS * kinds.scores(asked, [Candidate(each, 0, {"path": each}) for each in paths])
     names = defaultdict[str, list[int]](list)
     for number, path in enumerate(paths):

@@ -164,6 +164,16 @@ def test_a_long_text_takes_no_long_time(unit):
     assert time.process_time() - start < 2
 
 
+@pytest.mark.parametrize(("system", "first"), [("Windows", "win"), ("Linux", "unix")])
+def test_variants_for_windows_come_first_in_its_reports_alone(tmp_path, system, first):
+    for folder, comment in (("win", "/* Opening: a pipe that was closed fails. */"), ("unix", "")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "pipe.c").write_text(f"{comment}\nint open_pipe(int pipe);\n")
+    report = f"Opening a pipe fails\n\n{'It happens when it was closed before. ' * 8}\nOn {system}."
+    found = [each["path"] for each in structkit.ask(tmp_path, [report], no_cache=True)]
+    assert first in found[0].split("/")
+
+
 def test_a_report_needs_no_embeddings_of_the_folder(tmp_path):
     cache = str(tmp_path / "cache")
     source = "fixtures/collect/src"

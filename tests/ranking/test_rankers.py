@@ -41,6 +41,10 @@ def paths(*names):
         ("parse", [], ["one/v1/a.ts", "two/v2/a.ts", "vat/a.ts"]),
         ("pool", ["include/pool.h"], ["src/pool.cc", "src/queue.h"]),
         ("which header has the pool", [], ["pool.h", "pool.c"]),
+        ("open a pipe", ["src/win/pipe.c", "lib/Windows/tty.c"], ["src/unix/pipe.c", "tty.c"]),
+        ("open a pipe on Windows", [], ["src/win/pipe.c", "src/unix/pipe.c"]),
+        ("open a pipe", [], ["src/win/pipe.c", "src/win/tty.c", "src/unix/darwin.c"]),
+        ("who may win", [], ["game/win/score.c", "game/score.c"]),
     ],
 )
 def test_files_that_seldom_answer_are_demoted(query, demoted, others):
@@ -72,6 +76,11 @@ def test_words_of_paths_count_by_rarity():
         ("what the router does", "router.go", ["router"], 0.0),
         ("how to_json works", "to_json.java", ["Gson.toJson"], 0.25),
         ("Router", "router.go", [], 0.0),
+        # a member of another one comes after the type or function itself
+        ("Engine", "engine.go", ["validator.Engine"], 2 / 3),
+        ("Engine", "engine.go", ["validator.Engine", "Engine"], 1.0),
+        ("Engine", "gin.go", ["validator.Engine"], 4 / 9),
+        ("gin.Engine", "engine.go", ["gin.Engine"], 1.0),
     ],
 )
 def test_definitions_of_symbols(query, path, names, expected):
