@@ -24,7 +24,7 @@ from structkit.scoring.runs import Hit
 from structkit.searching import DEPTH, MEANING, RELATED
 from structkit.searching.fusion import hybrid
 from structkit.searching.pages import page_scores
-from structkit.searching.words import question_words
+from structkit.searching.words import joined_words, question_words
 
 if TYPE_CHECKING:
     from structkit.asking.meaning import Meaning  # a folder without a model has none
@@ -59,7 +59,9 @@ def answers(
         counts = postings.counts_of(asked)
         by_word, among = page_scores(counts, postings.lengths, folder.numbers)
     else:
-        by_word = postings.scores(asked) + RELATED * postings.related(asked)
+        joined = [word for word in joined_words(question) if word not in asked]
+        related = postings.related(asked) + postings.scores(joined)
+        by_word = postings.scores(asked) + RELATED * related
         among = by_word > 0
     scores, beyond = meaning.scores(question) if meaning else (0 * by_word, by_word < 0)
     share = MEANING if meaning else 0

@@ -145,6 +145,20 @@ def question_words(question: str) -> list[str]:
     return [word for word in every if word not in QUESTION] or list(every)
 
 
+def joined_words(question: str) -> list[str]:
+    """Return each two words of a question that follow each other, as one word.
+
+    >>> joined_words("when is a time condition pre-transfer")
+    ['timecondition', 'conditionpre', 'pretransfer']
+    """
+    every = [fold(word) for word in tokens(question)]
+    content = [
+        len(word) >= SHORTEST and word not in STOPWORDS and word not in QUESTION for word in every
+    ]
+    places = (at for at in range(len(every) - 1) if content[at] and content[at + 1])
+    return list(dict.fromkeys(every[at] + every[at + 1] for at in places))
+
+
 def same_stem(one: str, other: str) -> bool:
     """Return whether two words differ only in their endings.
 
