@@ -170,9 +170,9 @@ def test_each_recipe_is_told():
 
 
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
-# of pip, make, Claude Code, gh, TensorBoard and hf
+# of pip, make, Claude Code, gh, TensorBoard, hf and Docker
 OTHERS = {"--editable", "--dry-run", "--extra-index-url", "--scope", "--json", "--logdir"}
-OTHERS |= {"--local-dir", "--repo-type", "--revision"}
+OTHERS |= {"--local-dir", "--repo-type", "--revision", "--build-arg", "--rm"}
 
 
 FOREIGN = Path("docs/scale-out.md")  # most of its flags are those of parallel, Slurm and split
