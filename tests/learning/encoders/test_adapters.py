@@ -27,10 +27,10 @@ from structkit.learning.training.launching import launch
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import adamw, load_trained, trained_state
 from structkit.records.jsonl import Records
-from structkit.registry import load, names
+from structkit.registry import load
 from tests.jsonl import write
 from tests.learning.encoders.zoo import edit, sentence_folder
-from tests.learning.training.materials import train_on, wait_for_step, weights, write_pairs
+from tests.learning.training.materials import train_on, wait_for_step, write_pairs
 from tests.learning.training.ranks import gradients as of_ranks
 from tests.tolerances import rounding
 
@@ -440,38 +440,10 @@ def test_training_goes_on_from_an_adapter(tmp_path, records, trained):
         train_on(records, "contrastive", tmp_path / "other", **values)
 
 
-@pytest.mark.parametrize(
-    ("values", "match"),
-    [
-        ({"lora_rank": 4}, "--lora-rank needs --model"),
-        ({"model": "x", "lora_alpha": 4.0}, "--lora-alpha needs --lora-rank"),
-        ({"model": "x", "lora_modules": "q"}, "--lora-modules needs --lora-rank"),
-        ({"model": "x", "keep_adapter": True}, "--keep-adapter needs --lora-rank"),
-        ({"model": "x", "lora_rank": 4, "tag_tokens": True}, "freezes the vectors of tokens"),
-        ({"model": "x", "lora_rank": 0}, "--lora-rank 0 is not"),
-    ],
-)
-def test_settings_that_do_not_go_together(values, match):
-    with pytest.raises(UserError, match=match):
-        load("method", "contrastive")(**values)
-
-
 @pytest.mark.parametrize("modules", ["word_embeddings", "query,quary", "LayerNorm", "pooler", ","])
 def test_a_name_of_no_linear_map_says_which_there_are(built, modules):
     with pytest.raises(UserError, match="choose some for --lora-modules: query,key,value,dense"):
         built("contrastive", lora_rank=2, lora_modules=modules)
-
-
-def test_a_table_has_no_layers(tmp_path, records):
-    train_on(records, "static", tmp_path / "table")
-    values = {"model": str(tmp_path / "table"), "lora_rank": 2}
-    with pytest.raises(UserError, match="--lora-rank needs a transformer"):
-        train_on(records, "contrastive", tmp_path / "model", **values)
-
-
-def test_only_methods_of_transformers_have_adapters():
-    with_rank = {name for name in names("method") if hasattr(load("method", name), "lora_rank")}
-    assert {"contrastive", "santa", "seal", "cross-encoder"} == with_rank
 
 
 def spoil(folder, how):
@@ -529,14 +501,3 @@ def test_the_extra_is_named_where_it_is_missing(tmp_path, records, start, traine
     )
     assert "this needs the package peft; pip install peft" in done.stderr
     assert 1 == done.returncode
-
-
-def test_the_start_model_is_left_as_it_is(built, start, trained):
-    before = weights(start("santa"))
-    trained("santa")
-    assert before == weights(start("santa"))
-    learned, base = (
-        load_file(each / "model.safetensors") for each in (trained("santa"), start("santa"))
-    )
-    changed = {name.split(".")[-2] for name in base if not torch.equal(base[name], learned[name])}
-    assert {"q", "k", "v", "o", "wi", "wo"} == changed
