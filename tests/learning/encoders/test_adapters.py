@@ -1,8 +1,4 @@
-"""Adapters: what peft computes with them, and what training without them would.
-
-The peers are peft itself, transformers, sentence-transformers, and a plain twin that is trained
-whole.
-"""
+"""Adapters, compared with peft, transformers, sentence-transformers and a model trained whole."""
 
 import json
 import shutil
