@@ -171,13 +171,13 @@ class Choice(Group):
         }
         others = every.keys() - {*known[name], self.by}
         for each in (each for each in every if each in others):
-            if every[each].is_given(getattr(given, each)):
+            if every[each].is_given(every[each].given(given)):
                 homes = [home for home, names in known.items() if each in names]
                 flags = (flag(self.by, home) if home else flag(self.otherwise) for home in homes)
                 problem = f"{flag(each)} goes with {' or '.join(flags)}"
                 raise UserError(problem, "give both, or leave it out", status=2)
         command = self.below[name]
-        return command, command.settings(**{each: getattr(given, each) for each in known[name]})
+        return command, command.settings(**{each: every[each].given(given) for each in known[name]})
 
 
 @dataclass(frozen=True, kw_only=True)

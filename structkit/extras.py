@@ -35,7 +35,9 @@ EXTRAS = {
 
 
 def usual_model() -> str:
-    """Return the default model for semantic search: the user's own, or the built-in one."""
+    """structkit/ask-model in $XDG_DATA_HOME or ~/.local/share if it exists, otherwise builtin, a
+    table that ships
+    """
     own = data_folder(OWN_MODEL)
     return str(own) if own.exists() else BUILTIN
 

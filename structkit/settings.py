@@ -51,8 +51,9 @@ class Setting:
     usual: Any = ...
     """Default that depends on other settings: a value, or a function such as a `By`."""
 
-    later: str = ""
-    """Default in words that a record or a model decides later; until then the value is None."""
+    later: Callable[..., Any] | None = None
+    """Function of what is known later, such as a record, that decides before `usual`, unless it
+    returns None; `resolve` calls it, and help shows its docstring."""
 
     group: str = ""
     """The heading under which the help lists it: a key of `GROUPS`, or a heading of its own."""
@@ -133,8 +134,8 @@ class Setting:
         if self.usual is ... and not self.later:
             nothing = self.default is False or self.default in (..., None, ())
             return "" if nothing else shown(self.default)
-        parts = [spelled(self.later)] * bool(self.later)
-        return ", otherwise ".join(parts + [shown(self.usual)] * (self.usual is not ...))
+        deciders = [each for each in (self.later or ..., self.usual) if each is not ...]
+        return ", otherwise ".join(map(shown, deciders))
 
     def spelled(self, value: object = None) -> str:
         """Return its name for a message, with a wrong value: `--mask-ratio 2`, `FILE`."""
@@ -155,8 +156,9 @@ def shown(value: Any) -> str:
         return " ".join(map(shown, value))
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if callable(value):
-        return str(value) if isinstance(value, By) else spelled(value.__doc__ or "")
+    if isinstance(value, types.FunctionType):
+        words = spelled(" ".join((value.__doc__ or "").split()))
+        return words if words[1:2].isupper() else words[:1].lower() + words[1:]
     return (f"{value:g}" if isinstance(value, float) else str(value)) or "none"
 
 
@@ -174,6 +176,16 @@ class By:
     def __str__(self) -> str:
         others = (f"{shown(value)} with {flag(self.name, at)}" for at, value in self.values.items())
         return ", or ".join([shown(self.otherwise), *others])
+
+
+class Recorded(str):
+    """A default that a model or an index records under the setting's name; the text says whose."""
+
+    def __call__(self, name: str, recorded: Mapping[str, Any]) -> Any:
+        return recorded.get(name)
+
+    def __str__(self) -> str:
+        return spelled(super().__str__())
 
 
 class _Usual:
@@ -200,6 +212,17 @@ def usual_of(settings: Any, usual: Any) -> Any:
     return usual(settings) if callable(usual) else usual
 
 
+def resolve(settings: Any, name: str, *known: Any) -> Any:
+    """Return a setting as it is given, otherwise as its `later` decides it from what is known."""
+    each = setting_of(type(settings), name)
+    value = each.given(settings)
+    if each.later is None or each.is_given(value):
+        return getattr(settings, name)
+    known = (name, *known) if isinstance(each.later, Recorded) else known
+    value = each.later(*known)
+    return getattr(settings, name) if value is None else value
+
+
 def setting(
     default: Any,
     help: str = "",
@@ -224,7 +247,7 @@ def setting(
     metadata = {"setting": declared}
     if default is ...:
         return field(metadata=metadata)
-    if declared.usual is not ... and not declared.later:
+    if declared.usual is not ...:
         default = _Usual(declared.usual)
     return field(default=default, metadata=metadata)
 
@@ -392,6 +415,12 @@ def range_of(low: float | None, high: float | None, kind: type = int) -> str:
     if high is None:
         return f"{spoken(low or 0)} or more"
     return f"{spoken(high)} or less" if low is None else f"in {spoken(low)} … {spoken(high)}"
+
+
+def change(settings: Made, **values: Any) -> Made:
+    """Return settings with other values; what is not given stays open."""
+    given = {each.name: each.given(settings) for each in settings_of(type(settings))}
+    return type(settings)(**given | values)
 
 
 def flags_given(settings: Any, kind: type) -> list[str]:

@@ -1,17 +1,23 @@
 """Defaults are declared once: shown by the help, resolved where settings are made."""
 
+import ast
 import pickle
+import sys
+from collections import defaultdict
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 
+import structkit
 from structkit.command import Group, Program
 from structkit.commands.mask_entities import Settings as Masking
 from structkit.commands.pair import Settings as Pairing
 from structkit.commands.parse_trees import Settings as Parsing
 from structkit.errors import Python, UserError, flag, spelled_for
+from structkit.machine import cache_folder
 from structkit.registry import load, names
-from structkit.settings import By, make, setting, setting_of, settings_of, shown
+from structkit.settings import By, Recorded, make, setting, setting_of, settings_of, shown
 
 
 def commands(group):
@@ -34,17 +40,72 @@ def test_no_help_words_a_default_itself():
 def test_what_the_help_shows_is_what_is_resolved():
     decided = 0
     for kind, each in EVERY:
-        if each.usual is ... or each.later:
+        if each.usual is ...:
             continue
         needed = {one.name: "x.svg" for one in settings_of(kind) if one.required}
         needed |= {one.name: ("x",) for one in settings_of(kind) if one.required and one.several}
         value = getattr(kind(**needed), each.name)
+        if each.name == "cache":  # in the user's folder
+            value = value.removeprefix(str(cache_folder().parent) + "/")
         assert shown(value) in each.shown_default, (kind, each.name)
         decided += 1
         for at, there in each.usual.values.items() if isinstance(each.usual, By) else ():
             assert there == getattr(kind(**needed, **{each.usual.name: at}), each.name)
             assert f"{shown(there)} with {flag(each.usual.name, at)}" in each.shown_default
     assert decided >= 4
+
+
+def python(root):
+    return [each for name in ("structkit", "plugins") for each in (root / name).rglob("*.py")]
+
+
+METHODS = [load("method", name) for name in names("method")]
+DECIDED = [
+    each
+    for kind in (*KINDS, *METHODS)
+    for each in settings_of(kind)
+    if each.later or each.usual is not ...
+]
+ROOT = Path(structkit.__file__).parent.parent
+CODE = {path: ast.parse(path.read_text()) for path in python(ROOT)}
+
+
+def test_a_default_that_input_decides_is_what_the_help_words():
+    used = set()
+    for each in (each for tree in CODE.values() for each in ast.walk(tree)):
+        match each:
+            case ast.Call(ast.Name("resolve"), [_, ast.Constant(name), *_]):
+                used.add(name)
+            case ast.Call(ast.Name(name)) | ast.keyword("fold", ast.Name(name)):
+                used.add(name)
+    deciders = [each for each in DECIDED if each.later]
+    for each in deciders:
+        decider = getattr(each.later, "__name__", getattr(each.later, "setting", each.name))
+        assert isinstance(each.later, Recorded) or used & {each.name, decider}, each.name
+    assert len(deciders) >= 30
+
+
+def test_no_other_code_decides_a_default():
+    decided, undecided, own = set(), set(), defaultdict(set)  # names, `own` by file
+    for kind in (*KINDS, *METHODS):
+        every = settings_of(kind)
+        known = {each.name for each in every if each in DECIDED}
+        decided |= known
+        undecided |= {each.name for each in every} - known
+        own[sys.modules[kind.__module__].__file__] |= known
+    for path, tree in CODE.items():
+        known = own.get(str(path), decided - undecided)
+        for each in ast.walk(tree):
+            match each:
+                case ast.BoolOp(ast.Or(), [ast.Attribute(of, name), *_]):
+                    pass
+                case ast.Compare(ast.Attribute(of, name), [ast.Is()]):
+                    pass
+                case _:
+                    continue
+            owner = getattr(of, "attr", getattr(of, "id", ""))
+            owners = ("settings", "options", "method", *["self"] * (str(path) in own))
+            assert not (owner in owners and name in known), ast.unparse(each)
 
 
 @dataclass(frozen=True, kw_only=True)

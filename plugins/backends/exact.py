@@ -27,7 +27,7 @@ class Exact(Searcher):
 
     def __init__(self, corpus: Embeddings, options: SearchOptions) -> None:
         self.corpus, self.options = corpus, options
-        self.index = Index(corpus, options.similarity or "dot")
+        self.index = Index(corpus, options.similarity)
         self.dimensions, self.model = corpus.dimensions, corpus.model
         self.cut = corpus.meta.get("dimensions")
 

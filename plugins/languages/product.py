@@ -15,6 +15,8 @@ from nltk.tokenize import NLTKWordTokenizer
 from structkit import plugin
 from structkit.errors import UserError, flag, unknown
 from structkit.records.jsonl import Record, text_field
+from structkit.settings import setting
+from structkit.structure.code.languages import TAGGER
 from structkit.structure.english import TAGS
 from structkit.structure.html.markup import visible_text
 from structkit.structure.spans import Span
@@ -42,7 +44,7 @@ class Language(plugin.Language):
     aliases = ("products",)
     implied_by = ("title", "description")
 
-    tagger: str | None = None
+    tagger: str = setting(None, usual=TAGGER)
     profile: str = "paper"
 
     def entities(self, text: str, record: Record) -> list[Span]:
@@ -51,13 +53,12 @@ class Language(plugin.Language):
             record, "title", "entities of a product are nouns that also occur in its title"
         )
         released = self.profile == "official"
-        tagger = self.tagger or ("nltk" if released else "rules")
         words = tokens(text)
         if record.get("tags") is None:
-            tags = tag([text[start:end] for start, end in words], tagger)
+            tags = tag([text[start:end] for start, end in words], self.tagger)
         else:
             words, tags = supplied(record["tags"], text)
-        return (official if released else common)(text, words, tags, title, tagger)
+        return (official if released else common)(text, words, tags, title, self.tagger)
 
 
 def common(

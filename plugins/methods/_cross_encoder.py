@@ -35,15 +35,16 @@ from structkit.learning.training.trainer import (
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.seeds import random_for
-
-NEGATIVES = 4  # of a query, without a setting
+from structkit.settings import setting_of
 
 
 class PairSettings(Protocol):
     """Settings of pairs and their loss; source: the method `cross-encoder`."""
 
     @property
-    def pair_length(self) -> int | None: ...
+    def pair_length(self) -> int: ...
+    @property
+    def others(self) -> int: ...
     @property
     def loss(self) -> str: ...
     @property
@@ -152,8 +153,8 @@ def build(
     settings: TransformerSettings, spool: Spool, *, pairs: PairSettings
 ) -> CrossEncoderTraining:
     """Return the training of a new cross-encoder, or of the start model. Errors: no negatives."""
-    binary, wanted = pairs.loss == "binary", settings.negatives_per_query
-    negatives = negatives_of(settings, spool, NEGATIVES) if spool.most_negatives or binary else 0
+    binary = pairs.loss == "binary"
+    negatives = negatives_of(settings, spool) if spool.most_negatives or binary else 0
     if binary and not negatives:
         raise UserError(
             f"no record has negatives, which {flag('loss', 'binary')} needs",
@@ -168,7 +169,8 @@ def build(
     activation = nn.Sigmoid() if pairs.activation == "sigmoid" else nn.Identity()
     if settings.model:
         folder = model_folder(settings.model, offline=True)
-        encoder = start_cross_encoder(folder, length=pairs.pair_length, activation=activation)
+        given = setting_of(type(settings), "pair_length").given(settings)
+        encoder = start_cross_encoder(folder, length=given, activation=activation)
     else:
         encoder = new_cross_encoder(
             spool.texts([*settings.needs, *settings.optional]),
@@ -177,5 +179,4 @@ def build(
             length=pairs.pair_length,
             activation=activation,
         )
-    others = wanted or NEGATIVES
-    return CrossEncoderTraining(settings, encoder, negatives, others, binary=binary)
+    return CrossEncoderTraining(settings, encoder, negatives, pairs.others, binary=binary)

@@ -29,6 +29,7 @@ from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import TrainingModule
 from structkit.records.jsonl import Record
 from structkit.seeds import key
+from structkit.settings import setting_of
 
 MAXIMUM_WORDS = 10_000  # that are added from the records …
 MINIMUM_COUNT = 5  # … where they occur this often
@@ -43,7 +44,7 @@ class TableSettings(Protocol):
     @property
     def model(self) -> str | None: ...
     @property
-    def dimensions(self) -> int | None: ...
+    def dimensions(self) -> int: ...
     @property
     def saturating(self) -> bool: ...
     @property
@@ -97,7 +98,7 @@ def distill(settings: TableSettings, spool: Spool) -> Table:
     inputs = [encoder.tokenizing.with_special_tokens(each) for each in ids]
     engine = TorchEngine(encoder.eval(), str(encoder.device), "fp32")
     vectors = embed_in_batches(engine, inputs, BATCH_TOKENS)
-    vectors = components(vectors, settings.dimensions or 256)
+    vectors = components(vectors, settings.dimensions)
     rows = np.zeros((vocabulary, vectors.shape[1]), np.float32)
     rows[kept] = vectors * zipf_weights(len(kept))[:, None]
     return Table(rows, tokenizer, settings.saturating)
@@ -109,7 +110,8 @@ def smaller(settings: TableSettings, spool: Spool, table: Table) -> Table:
     Single characters stay: any word is made of them.
     """
     width = table.rows.shape[1]
-    if settings.dimensions not in (None, width) or settings.saturating > table.saturating:
+    given = setting_of(type(settings), "dimensions").given(settings)
+    if given not in (None, width) or settings.saturating > table.saturating:
         problem = f"a table keeps its {width} dimensions and its way of counting tokens"
         remedy = f"leave out {flag('dimensions')} and {flag('saturating')}"
         raise UserError(problem, remedy, status=2)
@@ -164,7 +166,7 @@ def from_scratch(settings: TableSettings, spool: Spool) -> Table:
     tokenizer = plain(made.backend_tokenizer)
     size = tokenizer.get_vocab_size()
     generator = np.random.default_rng(key(settings.seed, "parameters"))
-    dimensions = settings.dimensions or 512
+    dimensions = settings.dimensions
     rows = generator.standard_normal((size, dimensions), np.float32)
     rows /= np.float32(dimensions**0.5)
     texts, having = 0, np.zeros(size, np.int64)

@@ -14,14 +14,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from structkit.errors import UserError, flag
-from structkit.learning.encoders.settings import TransformerSettings
+from structkit.learning.encoders.settings import Negatives, TransformerSettings
+from structkit.learning.metadata import PAIR_LENGTH
 from structkit.learning.training.method import LENGTH
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
+from structkit.settings import Recorded, resolve
 
 if TYPE_CHECKING:
     from ._cross_encoder import CrossEncoderTraining
+
+
+OTHERS = 4  # documents that a positive is compared with
 
 
 @dataclass(frozen=True)
@@ -34,10 +39,11 @@ class Method(TransformerSettings):
     )
     shared: ClassVar[bool] = True
 
-    pair_length: int | None = setting(
+    pair_length: int = setting(
         None,
         "maximum tokens of a query and a document together",
-        later="512, or as many as the model reads",
+        later=Recorded("as many as the model reads"),
+        usual=PAIR_LENGTH,
         low=8,
         high=LENGTH,
         group="texts",
@@ -56,7 +62,7 @@ class Method(TransformerSettings):
     negatives_per_query: int | None = setting(
         None,
         source="sentence-transformers",
-        later="4, or as many as records have",
+        later=Negatives(OTHERS),
     )
     chunk_size: int = setting(
         0, "pairs in memory at a time, so that batches of any size fit; 0: the whole batch"
@@ -70,6 +76,11 @@ class Method(TransformerSettings):
             none, other = flag("negatives_per_query", 0), flag("loss", "cross-entropy")
             problem = f"{flag('loss', 'binary')} needs negatives, but {none} gives none"
             raise UserError(problem, f"leave it out, or use {other}", status=2)
+
+    @property
+    def others(self) -> int:
+        """How many positives of other records a query without negatives is compared with."""
+        return int(resolve(self, "negatives_per_query", OTHERS)) or OTHERS
 
     def build(self, spool: Spool) -> CrossEncoderTraining:
         from ._cross_encoder import build

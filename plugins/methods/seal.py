@@ -19,7 +19,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from structkit.errors import UserError, program
-from structkit.learning.encoders.settings import EncoderSettings, check_decoder, model_setting
+from structkit.learning.encoders.settings import (
+    EncoderSettings,
+    Negatives,
+    check_decoder,
+    model_setting,
+)
 from structkit.learning.training.spool import Spool, keep_fields, remedy_for
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
@@ -29,6 +34,11 @@ if TYPE_CHECKING:
 
 SECTION = "SEAL, section 4.1"
 ORDERS = ("element,structure", "structure,element", "joint", "element", "structure")
+
+
+def from_scratch(settings: Method) -> bool:
+    """Yes from scratch"""
+    return settings.model is None
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,7 @@ class Method(EncoderSettings):
         ORDERS,
     )
     architecture: str = setting("bert")
+    tag_tokens: bool | None = setting(None, usual=from_scratch)
     pooling: str | None = model_setting(source="FlagEmbedding", usual="cls")
     normalize: bool | None = model_setting(source="FlagEmbedding", usual=True)
     query_length: int | None = model_setting(source=SECTION, usual=32)
@@ -63,7 +74,7 @@ class Method(EncoderSettings):
     negatives_per_query: int | None = setting(
         None,
         source=SECTION,
-        later="8, or as many as records have",
+        later=Negatives(8),
     )
     epochs: int = setting(2, "passes over the records in each stage", SECTION)
     batch_size: int = setting(8, "records per step, over all processes", SECTION)
@@ -108,7 +119,7 @@ class Method(EncoderSettings):
 
         from ._seal import Seal
 
-        negatives = negatives_of(self, spool, usual=8)
+        negatives = negatives_of(self, spool)
         check_contrast(spool, self, negatives)
-        encoder = build_encoder(self, spool, tags=True)
+        encoder = build_encoder(self, spool)
         return Seal(self, encoder, negatives)

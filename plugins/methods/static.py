@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from ._static import Distilled
 
 
+def usual_dimensions(settings: Method) -> int:
+    """256 (model2vec's), from scratch 512"""
+    return 256 if settings.model else 512
+
+
 @dataclass(frozen=True)
 class Method(plugin.Method):
     """Settings of a table of token vectors."""
@@ -44,10 +49,10 @@ class Method(plugin.Method):
         "(an extra); without it, vectors start at random",
         group="common",
     )
-    dimensions: int | None = setting(
+    dimensions: int = setting(
         None,
         "dimensions of a vector: the first principal components of an encoder's vectors",
-        later="256 (model2vec's), from scratch 512",
+        usual=usual_dimensions,
         low=1,
         high=65_536,
         group="model",

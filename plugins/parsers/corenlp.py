@@ -30,7 +30,7 @@ class Parser(plugin.Parser):
     """
 
     timeout: ClassVar[float] = 60  # seconds of a request
-    url: str = "http://localhost:9000"
+    url: str
     tokenized: bool = False
 
     def __post_init__(self) -> None:

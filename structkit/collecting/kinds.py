@@ -11,6 +11,7 @@ from structkit.collecting.encodings import is_wide
 from structkit.registry import Signs, plugins
 
 CODE, HTML, MARKDOWN, TEXT = "code", "html", "markdown", "text"
+UNITS = {CODE: "chunk", HTML: "page", MARKDOWN: "page", TEXT: "sentence"}
 NOTEBOOK = "notebook"  # a language whose files are read as Markdown
 
 # languages without a plugin: their files are cut at blank lines. The tables of libraries give an
@@ -128,6 +129,11 @@ class Kind:
 
     name: str
     language: str
+
+
+def usual_unit(kind: Kind) -> str:
+    """Chunk for code, page for HTML and Markdown, sentence for other text"""
+    return UNITS[kind.name]
 
 
 def kind_of(path: str, text: str, media: str = "", given: str = "") -> Kind:

@@ -27,6 +27,7 @@ from structkit.collecting.kinds import (
     is_binary,
     is_generated,
     kind_of,
+    usual_unit,
 )
 from structkit.collecting.notebooks import Notebook
 from structkit.collecting.pages import Note, Page
@@ -42,7 +43,6 @@ from structkit.registry import names as plugin_names
 from structkit.structure.code.outline import Definition, Outline, Program
 from structkit.structure.sentences import sentences
 
-DEFAULTS = {CODE: "chunk", HTML: "page", MARKDOWN: "page", TEXT: "sentence"}
 FIELDS = {CODE: "code", HTML: "html", MARKDOWN: "text", TEXT: "text"}
 # reasons for skipping a file, and remedies
 BINARY = "binary", "convert it to text"
@@ -69,7 +69,7 @@ class Units:
 
     def of(self, kind: Kind) -> str:
         """Return the unit that a file of a kind is cut into."""
-        return self.unit or DEFAULTS[kind.name]
+        return self.unit or usual_unit(kind)
 
     def records(self, path: str, text: str, kind: Kind) -> Iterator[Record]:
         """Yield the records of a text, in order; none if it has no such unit."""

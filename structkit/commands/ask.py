@@ -25,7 +25,7 @@ from structkit.records.output import Output, write_records
 from structkit.records.stream import OutputOptions
 from structkit.records.table import table, write_drawn
 from structkit.searching.options import is_for_a_list, unicode
-from structkit.settings import files_of, setting
+from structkit.settings import files_of, resolve, setting
 
 if TYPE_CHECKING:
     from structkit.asking.cache import Store
@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     from structkit.scoring.runs import Hit
 
 INSTEAD = ("questions", "like", "no_cache")  # settings that do not concern caches
+
+
+def usual_cache(settings: Settings) -> str:
+    """structkit/ask in $XDG_CACHE_HOME or ~/.cache"""
+    return str(cache_folder("ask"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,18 +77,17 @@ class Settings(WalkOptions):
     model: str | None = setting(
         None,
         "Embedding model for semantic search.",
-        later="structkit/ask-model in $XDG_DATA_HOME or ~/.local/share if it exists, otherwise "
-        "builtin, a table that ships",
+        later=usual_model,
         short="-m",
         reads=True,
     )
     no_model: bool = setting(False, "Search by words alone, without a model.", excludes="model")
     engine: Engine = engine_setting()
     glob: tuple[str, ...] = glob_setting()
-    cache: str | None = setting(
+    cache: str = setting(
         None,
         "Folder of the cache.",
-        later="structkit/ask in $XDG_CACHE_HOME or ~/.cache",
+        usual=usual_cache,
         metavar="DIR",
         group="run",
     )
@@ -106,12 +110,12 @@ class Settings(WalkOptions):
         """The folder of caches; None keeps nothing."""
         if self.no_cache:
             return None
-        return Path(self.cache) if self.cache else cache_folder("ask")
+        return Path(self.cache)
 
     @property
     def named_model(self) -> str | None:
         """The model that reads texts, if any: as named, or the user's own, or the built-in one."""
-        return self.model if self.model or self.no_model else usual_model()
+        return None if self.no_model else resolve(self, "model")
 
 
 def ask(settings: Settings) -> Iterator[Record]:
@@ -239,7 +243,7 @@ def _main(settings: Settings, output: ListOutput) -> None:
     keep_apart(files_of([output], "writes"), [settings.target])
     found = list(ask(settings))
     questions = settings.questions or [each["query"] for each in found[:1]]
-    person = is_for_a_list(questions, output.output, None)
+    person = is_for_a_list(questions, output)
     if output.files:
         paths = (printable(each["path"]) if person else each["path"] for each in found)
         with Output(output.output) as file:

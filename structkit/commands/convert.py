@@ -12,7 +12,7 @@ from itertools import groupby
 
 from structkit.command import Command
 from structkit.errors import UserError, flag, unknown
-from structkit.formats.interchange import Fields, FormatParts, Part, read_records
+from structkit.formats.interchange import OURS, Fields, FormatParts, Part, read_records
 from structkit.formats.rows import Row, RowOutput
 from structkit.paths import keep_apart
 from structkit.progress import Position, progress, say
@@ -20,6 +20,18 @@ from structkit.records.jsonl import Record, Rejected, RowReader, accepted
 from structkit.records.output import Output, cannot_write, keep_together
 from structkit.records.stream import ErrorOptions, Rejects, say_empty
 from structkit.settings import quiet_setting, setting
+
+
+def our_format(settings: Settings) -> str:
+    """structkit, our JSONL"""
+    return OURS
+
+
+def inferred_part(
+    source: FormatParts, files: Sequence[str], known: Sequence[str]
+) -> tuple[str, RowReader]:
+    """Inferred from name or content; all parts of a folder"""
+    return source.open(files, known)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,24 +48,24 @@ class Settings:
         argument=True,
         metavar="FILE",
     )
-    from_: str | None = setting(
+    from_: str = setting(
         None,
         "Format of the input.",
-        later="our JSONL",
+        usual=our_format,
         metavar="FORMAT",
         complete="format",
     )
-    to: str | None = setting(
+    to: str = setting(
         None,
         "Format of the output.",
-        later="our JSONL",
+        usual=our_format,
         metavar="FORMAT",
         complete="format",
     )
     part: str | None = setting(
         None,
         "Part to convert: corpus, queries, qrels, run, examples ….",
-        later="inferred from name or content; all parts of a folder",
+        later=inferred_part,
     )
     split: str = setting("test", "Split in file names.")
     strict: bool = setting(False, "Fail on a field that the target cannot hold.")
@@ -136,7 +148,7 @@ class Conversion:
             parts = self._inside(files[0], part)
         else:
             if not part:
-                part, rows = self.source.open(files, self.common)
+                part, rows = inferred_part(self.source, files, self.common)
                 if part not in self.common:
                     raise unknown(self.kind, part, self.common)
             parts = {part: list(files)}

@@ -201,7 +201,7 @@ def _open(path: str, encoding: Encoding, *, resume: bool) -> VectorFiles | Parqu
     return VectorFiles(
         path,
         chunks=bool(settings.part),
-        fields=bool(settings.part or settings.keep),
+        fields=bool(settings.keep or settings.part),
         hashes=True,
         quantize=settings.quantize,
         run=encoding.run(),

@@ -8,11 +8,18 @@ from typing import Literal
 
 from structkit.command import Command
 from structkit.errors import UserError, flag
+from structkit.records.fields import own_language
 from structkit.records.jsonl import Record, text_field
 from structkit.records.stream import WorkerOptions
 from structkit.seeds import random_for
-from structkit.settings import seed_setting, setting
-from structkit.structure.code.languages import Language, check_spans, language_named, language_of
+from structkit.settings import resolve, seed_setting, setting, setting_of
+from structkit.structure.code.languages import (
+    TAGGER,
+    Language,
+    check_spans,
+    language_named,
+    language_of,
+)
 from structkit.structure.sentinels import (
     Masked,
     draw,
@@ -30,6 +37,11 @@ def usual_ratio(settings: Settings) -> float | None:
     return None if settings.profile == "official" else 1.0
 
 
+def usual_field(record: Record, fields: Sequence[str]) -> str:
+    """`positive`, otherwise the language's: `code`, `description` (products), `html`, `content`"""
+    return next((each for each in ("positive", *fields) if each in record), fields[0])
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """Replace entities by sentinels, for a model to predict.
@@ -42,14 +54,13 @@ class Settings:
         None,
         "Language of all records, or an alias such as js or C++; not needed for records with "
         "`html`, or with `title` and `description`.",
-        later="the field `language`",
+        later=own_language,
         complete="language",
     )
     field: str | None = setting(
         None,
         "Field to mask.",
-        later="`positive`, otherwise the language's: `code`, `description` (products), `html` or "
-        "`content`",
+        later=usual_field,
     )
     mask_ratio: float | None = setting(
         None,
@@ -71,11 +82,11 @@ class Settings:
         "paper", "Mask what the paper describes, or what SANTA's released code masks."
     )
     types: bool = setting(False, "Mask names of types too, in code.")
-    tagger: Literal["rules", "nltk"] | None = setting(
+    tagger: Literal["rules", "nltk"] = setting(
         None,
         "Find nouns of products by rules (the same everywhere, without data), or with nltk "
         "(as in the paper, needs NLTK's data).",
-        later="rules, or nltk with {profile:official}",
+        usual=TAGGER,
     )
     keep_plain: bool = setting(
         False, "Keep texts without entities unchanged, for alignment without prediction."
@@ -93,9 +104,9 @@ class Settings:
 
     def language_named(self, name: str) -> Language:
         """Return the language of that name, with its flags."""
-        status = 2 if self.language else 1
+        status, tagger = 2 if self.language else 1, setting_of(Settings, "tagger").given(self)
         return language_named(
-            name, types=self.types, tagger=self.tagger, profile=self.profile, status=status
+            name, types=self.types, tagger=tagger, profile=self.profile, status=status
         )
 
 
@@ -126,10 +137,10 @@ def _mask_entities(record: Record, settings: Settings) -> Masked:
     name = language_of(record, settings.language)
     if not isinstance(name, str):
         if name is None:  # a missing text is reported before a missing language
-            _text(record, settings.field, ("code",))
+            _text(record, settings, ("code",))
         name = text_field(record, "language", f"name it with {flag('language')}")
     language = settings.language_named(name)
-    text = _text(record, settings.field, language.fields)
+    text = _text(record, settings, language.fields)
     spans = check_spans(language.entities(text, record), text, language)
     only = None
     if spans and settings.draws:
@@ -145,7 +156,7 @@ def _mask_spans(record: Record, settings: Settings) -> Masked:
     if not settings.field and "positive" not in record:  # only the default depends on a language
         name = language_of(record, settings.language)
         fields = settings.language_named(name).fields if isinstance(name, str) else fields
-    text = _text(record, settings.field, fields)
+    text = _text(record, settings, fields)
     assert settings.mask_ratio is not None
     rng = random_for(settings.seed, record["id"], "span")
     return mask_spans(
@@ -153,10 +164,8 @@ def _mask_spans(record: Record, settings: Settings) -> Masked:
     )
 
 
-def _text(record: Record, field: str | None, fields: Sequence[str]) -> str:
-    if field is None:
-        field = next((each for each in ("positive", *fields) if each in record), fields[0])
-    text = text_field(record, field)
+def _text(record: Record, settings: Settings, fields: Sequence[str]) -> str:
+    text = text_field(record, resolve(settings, "field", record, fields))
     refuse_sentinels(text)
     return text
 

@@ -16,11 +16,12 @@ from structkit.records.fields import DOCUMENT, QUERY, QUERY_OF, SOURCES, text_na
 from structkit.records.jsonl import Record, Stage, json_kind, text_field
 from structkit.records.stream import Stream, WorkerOptions
 from structkit.seeds import key, random_for
-from structkit.settings import file_setting, seed_setting, setting, settings_of
+from structkit.settings import file_setting, resolve, seed_setting, setting, settings_of
 from structkit.structure.code.languages import without_docstring
 
 if TYPE_CHECKING:
     from structkit.pairs.negatives import HardNegatives, Judged, Teacher
+    from structkit.scoring.qrels import Qrels
 
 JUDGED = "With {qrels} and {negatives_from}"
 # query and document of every kind of record that holds both
@@ -28,6 +29,23 @@ KINDS = [(QUERY_OF[name], name) for name in DOCUMENT if name in QUERY_OF]
 FIELD = re.compile(r"\{(\w+)\}")  # in a template
 Part = Callable[[Iterable[Record]], Iterator[Record]]
 LISTS = ("bullets", "product_bullet_point")  # a string is a list too, one item per line (ESCI)
+
+
+def usual_query(record: Record, kind: tuple[str, str] | None = None) -> str:
+    """query, docstring or bullets, by record"""
+    return kind[0] if kind else text_name(record, QUERY, f"name one with {flag('query')}")
+
+
+def usual_positive(record: Record, kind: tuple[str, str] | None = None) -> str:
+    """positive, code, description, html or content"""
+    return kind[1] if kind else text_name(record, SOURCES, f"name one with {flag('positive')}")
+
+
+def usual_per_query(qrels: Qrels) -> int:
+    """1, or 0 if {qrels} have no lower grades"""
+    top = max((max(grades.values()) for grades in qrels.values()), default=0)
+    both = any({top} < {*grades.values()} for grades in qrels.values())
+    return 1 if both or not qrels else 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,12 +56,8 @@ class Settings:
     `negative_ids`, `negative_ranks` and `negative_scores`.
     """
 
-    query: str | None = setting(
-        None, "Field with the query.", later="docstring, bullets or query, by record"
-    )
-    positive: str | None = setting(
-        None, "Field with the document.", later="code, description, html or content"
-    )
+    query: str | None = setting(None, "Field with the query.", later=usual_query)
+    positive: str | None = setting(None, "Field with the document.", later=usual_positive)
     positive_template: str | None = setting(
         None,
         "Template of the document, with fields: 'title : {{title}} text : {{description}}' "
@@ -78,7 +92,7 @@ class Settings:
     per_query: int | None = setting(
         None,
         "Negatives per example.",
-        later="1, or 0 if {qrels} have no lower grades",
+        later=usual_per_query,
         low=0,
         requires=("qrels", "negatives_from"),
         group=JUDGED,
@@ -133,7 +147,7 @@ def pair(settings: Settings, *, whole: bool = True) -> Stage:
     >>> [(made["query"], made["positive"]) for made in pair(Settings()).each(record)]
     [('Add.', 'def f(a, b): return a + b')]
     """
-    seed, per_query = settings.seed, settings.per_query
+    seed = settings.seed
     judged, hard, teacher = None, None, None
     if settings.teacher is not None:
         from structkit.pairs.negatives import Teacher
@@ -148,12 +162,15 @@ def pair(settings: Settings, *, whole: bool = True) -> Stage:
         corpus = Corpus(settings.corpus, partial(document_text, settings=settings))
         qrels = {} if path is None else read_qrels(path)
         if path is not None and settings.queries is not None:
-            count = 0 if settings.negatives_from else per_query
+            drawn = bool(settings.negatives_from)
+            count = 0 if drawn else resolve(settings, "per_query", qrels)
             text = partial(query_text, settings=settings)
             judged = Judged(path, qrels, corpus, text, count, seed)
+            if not drawn and count < resolve(settings, "per_query", {}):
+                say("the judgements hold no lower grades; the examples get no negatives")
             then += [judged.all_known] * whole  # of a shard, some queries are elsewhere
         if run := settings.negatives_from:
-            depth, count = settings.depth, 1 if per_query is None else per_query
+            depth, count = settings.depth, resolve(settings, "per_query", {})
             margins = settings.margin, seed, settings.relative_margin
             hard = HardNegatives(run, corpus, qrels, depth, count, *margins, teacher)
         corpus.read()
@@ -203,7 +220,8 @@ def _kind(record: Record, settings: Settings) -> tuple[str, str]:
         kinds = [kind for kind in KINDS if (name or kind[side]) == kind[side]]
         for kind in kinds:
             if kind[side] in record:
-                return settings.query or kind[0], settings.positive or kind[1]
+                query = resolve(settings, "query", record, kind)
+                return query, resolve(settings, "positive", record, kind)
     if settings.positive_template and settings.query:
         return settings.query, "positive"
     problem = f"the record is not code, product or HTML document: it has {', '.join(record)}"
@@ -212,16 +230,14 @@ def _kind(record: Record, settings: Settings) -> tuple[str, str]:
 
 def query_text(record: Record, settings: Settings) -> str:
     """Return the text of a record that is a query."""
-    name = settings.query or text_name(record, QUERY, f"name one with {flag('query')}")
-    return text_of(record, name, 0, "query")
+    return text_of(record, resolve(settings, "query", record), 0, "query")
 
 
 def document_text(record: Record, settings: Settings) -> str:
     """Return the text of a record that is a document."""
     if settings.positive_template is not None:
         return fill(settings.positive_template, record)
-    name = settings.positive or text_name(record, SOURCES, f"name one with {flag('positive')}")
-    return text_of(record, name, 0, "positive")
+    return text_of(record, resolve(settings, "positive", record), 0, "positive")
 
 
 def text_of(record: Record, field: str, seed: int, setting: str) -> str:
@@ -366,7 +382,7 @@ REFUSED = {
 def _main(settings: Settings, options: WorkerOptions) -> None:
     for name, others in REFUSED.items():
         for each in settings_of(type(options)) if getattr(settings, name) else ():
-            if each.name in others and each.is_given(getattr(options, each.name)):
+            if each.name in others and each.is_given(each.given(options)):
                 problem = f"{flag(name)} takes no {each.spelled()}"
                 raise UserError(problem, "leave one out", status=2)
     stream = Stream.of(

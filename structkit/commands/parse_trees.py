@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Literal
 from structkit import plugin, registry
 from structkit.command import Command
 from structkit.errors import UserError
+from structkit.records.fields import own_language
 from structkit.records.jsonl import Record, text_field
 from structkit.records.stream import WorkerOptions
-from structkit.settings import seed_setting, setting
+from structkit.settings import resolve, seed_setting, setting, setting_of, settings_of
 
 if TYPE_CHECKING:
     from structkit.structure.trees.tree import Tree
@@ -27,6 +28,11 @@ def usual_factor(settings: Settings) -> str:
     return settings.parser_plugin.factor
 
 
+def usual_field(record: Record, known: Sequence[str]) -> tuple[str, ...]:
+    """`text`, `code` for ast, `html` or `content` for dom, `tree` for brackets"""
+    return (next((name for name in known if name in record), known[0]),)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """Parse texts: add `tree`, one binary tree in Penn Treebank brackets."""
@@ -35,7 +41,7 @@ class Settings:
     field: tuple[str, ...] = setting(
         (),
         "Field with the text; several give FIELD_tree each.",
-        later="`text`, `code` for ast, `html` or `content` for dom, `tree` for brackets",
+        later=usual_field,
     )
     factor: Literal["right", "left", "balanced"] = setting(
         None, "How to split long nodes.", usual=usual_factor
@@ -47,9 +53,7 @@ class Settings:
     tokenized: bool = setting(
         False, "Take the text as words separated by spaces, or the words of a `tree`."
     )
-    url: str | None = setting(
-        None, "URL of the server, for corenlp.", later="http://localhost:9000"
-    )
+    url: str = setting(None, "URL of the server, for corenlp.", usual="http://localhost:9000")
     model: str | None = setting(
         None,
         "Model folder for self-strae, or one of `train span-parser` for builtin.",
@@ -57,7 +61,7 @@ class Settings:
         reads=True,
     )
     language: str | None = setting(
-        None, "Language of all records, for ast.", complete="language", later="their `language`"
+        None, "Language of all records, for ast.", complete="language", later=own_language
     )
     seed: int = seed_setting()
 
@@ -68,18 +72,12 @@ class Settings:
     def parser_plugin(self) -> plugin.Parser:
         """Parser with the flags that are set. Errors: a flag that it does not take."""
         kind: type[plugin.Parser] = registry.load("parser", self.parser)
-        values = {name: getattr(self, name) for name in FLAGS}
+        values = {name: setting_of(Settings, name).given(self) for name in FLAGS}
         flags = {name: value for name, value in values.items() if value not in (None, False)}
-        if registry.takes(kind, "seed"):
-            flags["seed"] = self.seed
+        for each in settings_of(kind):
+            if each.name == "seed" or each.name == "url" and each.required:
+                flags[each.name] = getattr(self, each.name)
         return registry.configure(kind, self.parser, flags)
-
-    def fields_of(self, record: Record) -> tuple[str, ...]:
-        """Return the fields of a record to parse."""
-        if self.field:
-            return self.field
-        known = self.parser_plugin.fields
-        return (next((name for name in known if name in record), known[0]),)
 
     def write_tree(self, tree: Tree) -> str:
         """Return a tree as the record holds it."""
@@ -118,9 +116,9 @@ def _texts(record: Record, settings: Settings) -> dict[str, plugin.Unparsed] | U
     """Return the text of each field, with what a parser may need to know about it."""
     from structkit.structure.trees.brackets import clean, escaped, read
 
-    texts = {}
+    texts, known = {}, settings.parser_plugin.fields
     try:
-        for name in settings.fields_of(record):
+        for name in resolve(settings, "field", record, known):
             text = text_field(record, name)
             if settings.tokenized and is_tree(name):
                 text = " ".join(map(escaped, clean(read(text)).words))
@@ -129,7 +127,9 @@ def _texts(record: Record, settings: Settings) -> dict[str, plugin.Unparsed] | U
             key = f"{record['id']}\0{name}" if len(settings.field) > 1 else str(record["id"])
             sentence = record.get("text" if name == "tree" else name.removesuffix("_tree"))
             sentence = sentence if isinstance(sentence, str) and is_tree(name) else None
-            texts[name] = plugin.Unparsed(text, key, record.get("language"), sentence)
+            texts[name] = plugin.Unparsed(
+                text, key, resolve(settings, "language", record), sentence
+            )
     except UserError as error:
         return error.with_traceback(None)
     return texts

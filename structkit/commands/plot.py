@@ -23,10 +23,12 @@ from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.lines import input_name
 from structkit.records.output import Output
 from structkit.seeds import key
-from structkit.settings import file_setting, quiet_setting, seed_setting, setting
+from structkit.settings import file_setting, quiet_setting, resolve, seed_setting, setting
 
 if TYPE_CHECKING:
     from structkit.embeddings.vectors import Floats
+    from structkit.scoring.qrels import Qrels
+    from structkit.scoring.runs import Run
     from structkit.structure.trees.tree import Tree
 
 FORMATS = (".svg", ".png", ".pdf")
@@ -35,7 +37,7 @@ MARKERS, LINES = "o^sDvP*X", ("-", "--", ":", "-.")
 # of different lightness
 COLORS = ("#08306b", "#e8873a", "#7b3294", "#3f9e6d", "#f2b134")
 BARS = 20  # of a histogram
-FEW, LONGEST = 30, 40  # dots that have labels, and characters of one
+LONGEST = 40  # characters of a label
 LETTER, LEVEL = 0.085, 0.45  # inches of a letter, and of a level of a tree
 
 
@@ -78,6 +80,11 @@ def names(files: Sequence[str]) -> list[str]:
     return [re.sub("^_", " _", printable(name)) for name in names_of(files)]
 
 
+def usual_label(drawn: int) -> str | None:
+    """`id` if at most 30 are drawn"""
+    return "id" if drawn <= 30 else None
+
+
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingsSettings(PictureSettings):
     """Draw the embeddings of files (queries, documents) in two dimensions, by t-SNE."""
@@ -89,7 +96,7 @@ class EmbeddingsSettings(PictureSettings):
     label: str | None = setting(
         None,
         "Field whose value labels each dot.",
-        later=f"`id` if at most {FEW} are drawn",
+        later=usual_label,
         metavar="FIELD",
     )
     seed: int = seed_setting()
@@ -104,7 +111,7 @@ def embeddings(settings: EmbeddingsSettings) -> None:
     named = names(settings.files)
     drawn = [sample(*each, settings) for each in zip(settings.files, named, strict=True)]
     points = project([rows for rows, _ in drawn], settings.seed)
-    labeled = settings.label or sum(map(len, points)) <= FEW
+    labeled = resolve(settings, "label", sum(map(len, points))) is not None
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
@@ -164,6 +171,13 @@ def project(parts: Sequence[Floats], seed: int) -> list[Floats]:
     return points
 
 
+def usual_temperature(run: Run, relevant: Qrels) -> float:
+    """Per run, the one that makes its relevant documents most probable"""
+    from structkit.scoring.probabilities import fitted_temperature
+
+    return fitted_temperature(run, relevant)
+
+
 @dataclass(frozen=True, kw_only=True)
 class RanksSettings(PictureSettings):
     """Draw a histogram of the softmax probability of each query's relevant document."""
@@ -177,7 +191,7 @@ class RanksSettings(PictureSettings):
     temperature: float | None = setting(
         None,
         "Temperature that divides the scores.",
-        later="per run, the one that makes its relevant documents most probable",
+        later=usual_temperature,
         low=1e-6,
         high=1e6,
     )
@@ -193,7 +207,7 @@ def ranks(settings: RanksSettings) -> None:
     import numpy as np
 
     from structkit.scoring.judgements import own
-    from structkit.scoring.probabilities import fitted_temperature, probabilities
+    from structkit.scoring.probabilities import probabilities
     from structkit.scoring.qrels import read_qrels
     from structkit.scoring.runs import read_run
 
@@ -201,7 +215,7 @@ def ranks(settings: RanksSettings) -> None:
     of_runs: dict[str, Floats] = {}
     for name, run in zip(names(settings.runs), map(read_run, settings.runs), strict=True):
         relevant = own(run) if judged is None else judged
-        fits = settings.temperature or fitted_temperature(run, relevant)
+        fits = resolve(settings, "temperature", run, relevant)
         of_runs[f"{name} (temperature {fits:.2g})"] = probabilities(run, relevant, fits)
 
     def draw(figure: Any) -> None:
@@ -254,6 +268,11 @@ def losses(settings: LossesSettings) -> None:
     save(draw, settings.output, (6, 4))
 
 
+def usual_trees(record: Record) -> tuple[str, ...]:
+    """All trees"""
+    return tuple(each for each in record if each == "tree" or each.endswith("_tree"))
+
+
 @dataclass(frozen=True, kw_only=True)
 class TreesSettings(PictureSettings):
     """Draw the trees of the first record, a parser's beside those that a model makes."""
@@ -262,7 +281,7 @@ class TreesSettings(PictureSettings):
         "JSONL files, also .gz; stdin if none, or for -.", ("-",), argument=True
     )
     field: tuple[str, ...] = setting(
-        (), "Field with a tree; several are drawn side by side.", later="all trees"
+        (), "Field with a tree; several are drawn side by side.", later=usual_trees
     )
 
 
@@ -273,7 +292,7 @@ def trees(settings: TreesSettings) -> None:
         found = {
             f"{record['id']}: {field}": tree
             for record in islice(records, 1)
-            for field, tree in trees_of(record, settings.field).items()
+            for field, tree in trees_of(record, resolve(settings, "field", record)).items()
         }
     except UserError as error:
         raise records.place(error) from None
@@ -292,14 +311,13 @@ def trees(settings: TreesSettings) -> None:
 
 
 def trees_of(record: Record, fields: Sequence[str]) -> dict[str, Tree]:
-    """Return the trees of a record, from some fields or from all that hold one."""
+    """Return the trees of some fields of a record."""
     from structkit.structure.trees.brackets import read
 
-    named = fields or [each for each in record if each == "tree" or each.endswith("_tree")]
-    if not named:
+    if not fields:
         remedy = f"make trees with {program('parse-trees')}, or name {flag('field')}"
         text_field(record, "tree", remedy)
-    return {each: read(text_field(record, each, named=True)) for each in named}
+    return {each: read(text_field(record, each, named=True)) for each in fields}
 
 
 def draw_tree(axes: Any, title: str, tree: Tree, x: Floats, y: Floats) -> None:

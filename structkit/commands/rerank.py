@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from structkit.command import Command
-from structkit.records.fields import QUERY
+from structkit.records.fields import query_field
 from structkit.records.jsonl import Record
 from structkit.searching.options import RunOutput, RunSettings
 from structkit.settings import file_setting, offline_setting, setting
@@ -17,15 +17,18 @@ RANKERS, FITTING = "Rankers", "Fitting weights"
 OF_RANKERS = ("embeddings", "query_embeddings", "model", "document_field", "offline")
 
 
+def ten_parts(query: int) -> str:
+    """Ten parts"""
+    return f"part {query % 10}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings(RunSettings):
     """Rerank the hits of runs by their scores, scaled to 0 … 1, plus the scores of rankers."""
 
     corpus: tuple[str, ...] = file_setting("File with the searched records.", ...)
     queries: tuple[str, ...] = file_setting("File with the queries.", ...)
-    query_field: str | None = setting(
-        None, "Field with a query's text.", later=f"the first of {', '.join(QUERY)}"
-    )
+    query_field: str | None = setting(None, "Field with a query's text.", later=query_field)
     ranker: tuple[str, ...] = setting(
         (),
         "Ranker to use; `structkit plugins` lists them. Without it, none is used.",
@@ -70,7 +73,7 @@ class Settings(RunSettings):
     folds: str | None = setting(
         None,
         "Field of the queries over whose values {fit} cross-validates.",
-        later="ten parts",
+        later=ten_parts,
         metavar="FIELD",
         requires="fit",
         group=FITTING,
@@ -117,6 +120,7 @@ def rerank(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]
             order,
             qrels=settings.fit,
             folds=settings.folds,
+            fold=ten_parts,
             held_out=settings.held_out,
             k=settings.k,
         )

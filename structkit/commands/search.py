@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from structkit import registry
 from structkit.command import Command
@@ -16,7 +16,7 @@ from structkit.extras import BUILTIN
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
 from structkit.paths import is_pipe, keep_apart
 from structkit.progress import announce, say
-from structkit.records.fields import QUERY
+from structkit.records.fields import query_field
 from structkit.records.jsonl import Record, Records, parse_each
 from structkit.records.lines import input_name
 from structkit.searching.options import (
@@ -25,16 +25,20 @@ from structkit.searching.options import (
     RunOutput,
     SearchOptions,
     WordOptions,
+    check_method,
     is_for_a_list,
     method_of,
     question_records,
     unicode,
 )
 from structkit.settings import (
+    Recorded,
+    change,
     file_setting,
     files_of,
     flags_given,
     offline_setting,
+    resolve,
     setting,
     setting_of,
 )
@@ -44,7 +48,27 @@ if TYPE_CHECKING:
     from structkit.searching.hits import Backend, Ranked, Searcher
 
 
-LISTED = 10  # documents of a query in a list, without -k
+def usual_k(listed: bool) -> int:
+    """100; 10 in a list"""
+    return 10 if listed else 100
+
+
+def standard_input() -> tuple[str, ...]:
+    """Stdin"""
+    return ("-",)
+
+
+def usual_model(method: str) -> str | None:
+    """none; builtin for hybrid"""
+    return BUILTIN if method == "hybrid" else None
+
+
+def usual_backend(settings: Settings) -> str:
+    """exact; codes with {rescore}; approximate with another {index}, or a saved one"""
+    if settings.rescore:
+        return "codes"
+    saved = len(settings.corpus) == 1 and os.path.isdir(settings.corpus[0])
+    return "approximate" if saved or settings.index != "flat" else "exact"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +81,7 @@ class Settings(WordOptions, SearchOptions):
         argument=True,
         reads=True,
     )
-    queries: tuple[str, ...] = file_setting("File with the queries.", (), later="stdin")
+    queries: tuple[str, ...] = file_setting("File with the queries.", (), later=standard_input)
     query: tuple[str, ...] = setting(
         (),
         "Question to search for, instead of {queries}; may be repeated. A terminal gets a list.",
@@ -65,25 +89,23 @@ class Settings(WordOptions, SearchOptions):
         parse=unicode,
         excludes="queries",
     )
-    k: int = setting(
-        None, f"Documents per query; {LISTED} in a list.", short="-k", low=1, usual=100
-    )
+    k: int | None = setting(None, "Documents per query.", short="-k", low=1, later=usual_k)
     method: Literal["dense", "bm25", "hybrid"] | None = setting(
         None,
         "Search method: similarity of embeddings (dense), BM25 over texts, or both (hybrid).",
-        later="bm25 for a saved BM25 index, otherwise dense",
+        later=method_of,
     )
     model: str | None = setting(
         None,
         "Encode the texts of queries with this model.",
-        later="none; builtin for hybrid",
+        later=usual_model,
         short="-m",
         reads=True,
     )
     dimensions: int | None = setting(
         None,
         "Keep the first N numbers of the queries' embeddings.",
-        later="as CORPUS was encoded",
+        later=Recorded("as CORPUS was encoded"),
         low=1,
         metavar="N",
         requires="model",
@@ -93,12 +115,12 @@ class Settings(WordOptions, SearchOptions):
     query_field: str | None = setting(
         None,
         "Field with a query's text.",
-        later=f"the first of {', '.join(QUERY)}; with {{model}} the model's",
+        later=replace(query_field, besides="; with {model} the model's"),
     )
-    backend: str | None = setting(
+    backend: str = setting(
         None,
         "Search backend: exact, approximate, codes, pgvector.",
-        later="chosen by {index}",
+        usual=usual_backend,
         complete="backend",
         group=INDEX,
     )
@@ -108,6 +130,9 @@ class Settings(WordOptions, SearchOptions):
         (),
         group=WORDS,
     )
+
+
+BACKEND = setting_of(Settings, "backend")
 
 
 def search(settings: Settings, *, encoding: TextEncoding | None = None) -> Iterator[Record]:
@@ -123,19 +148,20 @@ def search(settings: Settings, *, encoding: TextEncoding | None = None) -> Itera
     """
     from structkit.scoring.runs import run_records
 
-    method = method_of(settings.corpus, settings.method)
-    if method == "hybrid" and not (settings.model or encoding):
-        settings = replace(settings, model=BUILTIN)
-    encoded = bool(settings.model or encoding)
+    method: str = resolve(settings, "method", settings.corpus)
+    check_method(settings.corpus, method)
+    if not encoding:
+        settings = change(settings, model=resolve(settings, "model", method))
+    encoded = bool(encoding or settings.model)
     queries = question_records(
         settings.query, settings.queries, encoded=encoded, texts=method != "dense"
     )
     encodes = bool(settings.model) and method != "bm25" and holds_texts(settings.corpus)
     _check(settings, method, encoded, encodes)
     encoding = encoding or _encoding(settings)
-    said: Any = encoding.meta().get("similarity", "dot") if encoding else "dot"
-    if settings.similarity is None and said != "dot":
-        settings = replace(settings, similarity=said)
+    similarity = resolve(settings, "similarity", encoding.meta() if encoding else {})
+    if similarity != settings.similarity:
+        settings = change(settings, similarity=similarity)
     query_id = None
     with _with_embeddings(settings) if encodes else nullcontext(settings) as settings:
         for query_id, hits in _rankings(settings, method, queries, encoding):
@@ -150,7 +176,7 @@ def _rankings(
     """Yield the rankings of the queries."""
     from structkit.searching.hits import by_both, by_embeddings, by_words
 
-    corpus, field, k = settings.corpus, settings.query_field, settings.k
+    corpus, field, k = settings.corpus, settings.query_field, resolve(settings, "k", False)
     if method == "dense":
         return by_embeddings(_searcher(settings), queries, k, encoding)
     from structkit.searching.bm25 import lexical_index
@@ -199,7 +225,7 @@ def _with_embeddings(settings: Settings) -> Iterator[Settings]:
                 files.add(rows, embeddings)
             files.finish(encoding.meta())
         encoding.report()
-        yield replace(settings, corpus=(path,), texts=settings.texts or settings.corpus)
+        yield change(settings, corpus=(path,), texts=settings.texts or settings.corpus)
 
 
 def _check(settings: Settings, method: str, encoded: bool, encodes: bool) -> None:
@@ -215,7 +241,7 @@ def _check(settings: Settings, method: str, encoded: bool, encodes: bool) -> Non
             for name in flags_given(settings, WordOptions)
             if not encodes or name != flag("document_field")
         ],
-        "bm25": searched + [flag("backend")] * bool(settings.backend) + [model] * encoded,
+        "bm25": searched + [flag("backend")] * bool(BACKEND.given(settings)) + [model] * encoded,
         "hybrid": [flag("filter")] * bool(settings.filter),
     }
     alone = settings.texts and method != "hybrid" and not settings.query
@@ -231,19 +257,15 @@ def _check(settings: Settings, method: str, encoded: bool, encodes: bool) -> Non
 
 def _searcher(settings: Settings) -> Searcher:
     """Open the corpus with its backend."""
-    backend, corpus = settings.backend or ("codes" if settings.rescore else None), settings.corpus
-    if backend is None:
-        indexed = settings.index != "flat" or (len(corpus) == 1 and os.path.isdir(corpus[0]))
-        backend = "approximate" if indexed else "exact"
-    kind: type[Backend] = registry.load("backend", backend)
-    searcher = kind().open(corpus, settings)
-    searcher.similarity = settings.similarity or "dot"
+    kind: type[Backend] = registry.load("backend", settings.backend)
+    searcher = kind().open(settings.corpus, settings)
+    searcher.similarity = settings.similarity
     return searcher
 
 
 def _encoding(settings: Settings) -> TextEncoding | None:
     """Return the encoding of the queries' texts, or None if they are embeddings."""
-    if settings.model is None:
+    if not settings.model:
         return None
     from structkit.learning.encoding.encoding import Encoding
 
@@ -262,19 +284,19 @@ def _main(settings: Settings, output: RunOutput) -> None:
     from structkit.scoring.runs import write_run
 
     if not settings.query and not settings.queries:
-        settings = replace(settings, queries=("-",))
+        settings = change(settings, queries=resolve(settings, "queries"))
         read = [path for _, path in files_of([settings], "reads")]
         keep_apart(files_of([settings, output], "writes"), read)
-    if not is_for_a_list(settings.query, output.output, output.format):
+    if not is_for_a_list(settings.query, output):
         write_run(search(settings), output.output, output.format)
         return
     from structkit.searching.listing import write_answers
 
-    lexical = method_of(settings.corpus, settings.method) == "bm25"
+    lexical = resolve(settings, "method", settings.corpus) == "bm25"
     shows = lexical or holds_texts(settings.corpus)
     documents = settings.texts or (settings.corpus if shows else ())
-    k = setting_of(Settings, "k").given(settings) or LISTED
-    write_answers(search(replace(settings, k=k)), settings.query, documents)
+    settings = change(settings, k=resolve(settings, "k", True))
+    write_answers(search(settings), settings.query, documents)
 
 
 COMMAND = Command(

@@ -61,11 +61,11 @@ class Settings:
         metavar="FILE",
         reads=True,
     )
-    on: str | None = setting(
+    on: str = setting(
         None,
         "Field that {in_}, {not_in} and {join} compare; OURS=THEIRS if the file has another "
         "name for it.",
-        later="id",
+        usual="id",
         metavar="FIELD",
         requires=("in_", "not_in", "join"),
     )
@@ -244,11 +244,9 @@ class Partners:
     expected: bool = True
 
     @classmethod
-    def read(
-        cls, path: str, on: str | None, *, whole: bool = True, expected: bool = True
-    ) -> Partners:
+    def read(cls, path: str, on: str, *, whole: bool = True, expected: bool = True) -> Partners:
         """Read a file's records (or only ids); `on`: a field or OURS=THEIRS."""
-        ours, _, theirs = (on or "id").partition("=")
+        ours, _, theirs = on.partition("=")
         of_values: dict[str, Record] = {}
         records = Records(Lines([path]), numbered=False)
         for record in records:

@@ -254,9 +254,9 @@ class FormatParts:
     parts: Parts
 
     @classmethod
-    def load(cls, name: str | None, split: str) -> FormatParts:
-        """Load the format of a plugin or, without a name, our own, which holds everything."""
-        if name is None:
+    def load(cls, name: str, split: str) -> FormatParts:
+        """Load the format of a plugin, or our own, which holds everything."""
+        if name == OURS:
             parts = {kind: Part((f"{kind}.jsonl",), dict, _all, as_is=True) for kind in OUR_PARTS}
             return cls(OURS, parts)
         kind: type[Format] = registry.load("format", name)

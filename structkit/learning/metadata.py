@@ -40,6 +40,7 @@ POOLING_NAMES = {
     "weighted-mean": "weightedmean",
     "last-token": "lasttoken",
 }
+PAIR_LENGTH = 512  # tokens of a pair, where the model can read more
 MCLS_EVERY = 256  # tokens after each CLS token, unless a model sets it
 # how older folders name them, in the order in which they are concatenated
 LEGACY = {

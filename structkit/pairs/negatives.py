@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from structkit.errors import UserError, flag, leave_out
-from structkit.progress import say
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import input_name
 from structkit.scoring.qrels import Qrels
@@ -75,7 +74,7 @@ class Judged:
     qrels: Qrels
     corpus: Corpus
     query_text: TextOf
-    per_query: int | None = None
+    per_query: int = 1
     seed: int = 0
     seen: set[str] = field(default_factory=set)
 
@@ -84,11 +83,6 @@ class Judged:
         if self.top < 1:
             problem = UserError("judges no document above 0", "give judgements with answers")
             raise problem.at(self.qrels_path)
-        if self.per_query is None:
-            both = any({self.top} < {*grades.values()} for grades in self.qrels.values())
-            self.per_query = 1 if both else 0
-            if not both:
-                say("the judgements hold no lower grades; the examples get no negatives")
         self.corpus.needed.update(*self.qrels.values())
 
     def examples(self, query: Record) -> Iterator[Record]:

@@ -8,7 +8,7 @@ Tests: tests/ranking/test_rankers.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import chain, product
 
@@ -158,6 +158,7 @@ def fit(
     *,
     qrels: str,
     folds: str | None,
+    fold: Callable[[int], str],
     held_out: str | None,
     k: int,
 ) -> Record:
@@ -165,9 +166,9 @@ def fit(
 
     A hit is judged by its id, or as a passage as `score --passages` does: by its `doc_id`,
     otherwise path, and its lines; all relevant judgements have the same gain. `folds` is a field of
-    the queries (default: ten parts): means are over its values, and the record has nDCG@10 of the
-    queries of each value with weights fitted to the others. The k best hits of each query with
-    those weights are written to the file `held_out`.
+    the queries, or `fold` gives the one of a query's number: means are over its values, and the
+    record has nDCG@10 of the queries of each value with weights fitted to the others. The k best
+    hits of each query with those weights are written to the file `held_out`.
     """
     if not order.rankers:
         remedy = f"name some with {flag('ranker')} or {flag('for_')}"
@@ -176,7 +177,10 @@ def fit(
     asked = [(query, hits) for query, hits in candidates if query.id in relevant]
     if not asked:
         raise UserError("judges no query of the run", "name the run's own judgements").at(qrels)
-    parts = [_fold(candidates.queries[query.id], folds, at) for at, (query, _) in enumerate(asked)]
+    parts = [
+        _value(candidates.queries[query.id], folds) if folds else fold(number)
+        for number, (query, _) in enumerate(asked)
+    ]
     queries = [
         judge(query, hits, records, order, relevant[query.id], part)
         for (query, hits), part in zip(asked, parts, strict=True)
@@ -215,10 +219,8 @@ def _relevant(qrels: str) -> Targets:
     return targets(each for each in best_first if each.relevance > 0)
 
 
-def _fold(query: Record, field: str | None, place: int) -> str:
-    """Return the fold of a query: its field's value, or one of ten parts."""
-    if field is None:
-        return f"part {place % 10}"
+def _value(query: Record, field: str) -> str:
+    """Return the value of a query's field for folds."""
     value = lookup(query, field)
     if value is ABSENT:
         remedy = f"name another with {flag('folds')}"

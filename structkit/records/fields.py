@@ -6,9 +6,11 @@ One order of fields holds for every command, and one place of code.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Any
 
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, spelled
 from structkit.records.jsonl import Record, text_field
 
 ABSENT = object()
@@ -82,6 +84,30 @@ def text_name(record: Record, names: Sequence[str], remedy: str) -> str:
     return next((name for name in there if record[name] is not None), there[0])
 
 
+@dataclass(frozen=True)
+class First:
+    """The default of a setting: the first of these fields that a record has."""
+
+    setting: str
+    names: tuple[str, ...]
+    besides: str = ""
+
+    def __call__(self, record: Record) -> str:
+        return text_name(record, self.names, f"name one with {flag(self.setting)}")
+
+    def __str__(self) -> str:
+        return spelled(f"the first of {', '.join(self.names)}{self.besides}")
+
+
+def own_language(record: Record) -> Any:
+    """`language` of each record"""
+    return record.get("language")
+
+
+query_field = First("query_field", QUERY)
+document_field = First("document_field", DOCUMENT)
+
+
 def document_text(record: Record, field: str | None = None, *, paths: bool | None = None) -> str:
     """Return a document's text after its title, and after its place in a file (`placed`).
 
@@ -91,7 +117,7 @@ def document_text(record: Record, field: str | None = None, *, paths: bool | Non
     if field is not None:
         text = text_field(record, field)
     else:
-        field = text_name(record, DOCUMENT, f"name one with {flag('document_field')}")
+        field = document_field(record)
         text = text_field(record, field)
         if field in ("text", "description") and isinstance(record.get("title"), str):
             text = f"{record['title']} {text}"
@@ -100,9 +126,7 @@ def document_text(record: Record, field: str | None = None, *, paths: bool | Non
 
 def query_text(record: Record, field: str | None = None) -> str:
     """Return a query's text."""
-    return text_field(
-        record, field or text_name(record, QUERY, f"name one with {flag('query_field')}")
-    )
+    return text_field(record, field or query_field(record))
 
 
 def add_place(text: str, record: Record, field: str, paths: bool | None = None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -19,11 +19,11 @@ from structkit.records.fields import document_text
 from structkit.records.jsonl import Record, Records, parse_each
 from structkit.records.lines import cannot_read
 from structkit.records.output import refuse_existing, whole_folder, write_json
-from structkit.searching import K1, B
 from structkit.searching.index import best, places
 from structkit.searching.options import WORD_LIST, WordOptions, is_saved
 from structkit.searching.postings import Counts, Postings, WordCounts
 from structkit.searching.words import words
+from structkit.settings import settings_of
 
 # a saved index, with the arrays of `BM25`
 META, IDS = "meta.json", "ids.txt"
@@ -62,7 +62,8 @@ class BM25:
         number = counted.number
         columns = counted.columns(np.arange(len(doc_ids), dtype=np.int32))
         postings = Postings.of(list(number), np.array(counted.lengths, np.int32), *columns)
-        built = {"k1": K1, "b": B} | given(options or WordOptions())
+        options = options or WordOptions()
+        built = {"k1": options.k1, "b": options.b} | given(options)
         scores = postings.all_scores(built["k1"], built["b"])
         return cls(doc_ids, number, postings.starts, postings.documents, scores, built)
 
@@ -133,7 +134,7 @@ def _fingerprint(path: Path) -> str:
 
 def given(options: WordOptions) -> Record:
     """Return the options that differ from their defaults."""
-    values = {each.name: getattr(options, each.name) for each in fields(WordOptions)}
+    values = {each.name: each.given(options) for each in settings_of(WordOptions)}
     return {name: value for name, value in values.items() if value is not None}
 
 

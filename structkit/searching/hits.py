@@ -91,7 +91,7 @@ def check_similarity(options: SearchOptions, backend: str, *, unit: bool) -> Non
 
     `unit`: the corpus has rows of length 1, whose inner product is their cosine.
     """
-    if options.similarity in (None, "dot") or (options.similarity == "cosine" and unit):
+    if options.similarity == "dot" or (options.similarity == "cosine" and unit):
         return
     rows = "" if options.similarity != "cosine" else ", and the corpus has rows of other lengths"
     raise UserError(

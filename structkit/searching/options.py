@@ -14,16 +14,17 @@ from typing import Literal
 import orjson
 
 from structkit.errors import UserError, flag
-from structkit.records.fields import DOCUMENT
+from structkit.records.fields import document_field
 from structkit.records.jsonl import Records
 from structkit.records.lines import Block
 from structkit.records.stream import OutputOptions
 from structkit.searching import K1, B
-from structkit.settings import file_setting, setting
+from structkit.settings import Recorded, file_setting, setting, setting_of
 
 INDEX = "Index"
 POSTGRES = "PostgreSQL"
 WORDS = "Words: bm25 and hybrid"
+SAVED = Recorded("as a saved index has it")
 WORD_LIST = "words.txt"  # the file that marks a saved index for BM25
 
 PARAMETERS = re.compile(r"(?:(?:^|,)\w+=[1-9]\d{0,8}(?:\.\d+)?)+")  # faiss takes any, and fails
@@ -64,10 +65,11 @@ class SearchOptions:
         metavar="FIELD=VALUE",
         group=INDEX,
     )
-    similarity: Literal["cosine", "dot", "euclidean", "manhattan"] | None = setting(
+    similarity: Literal["cosine", "dot", "euclidean", "manhattan"] = setting(
         None,
         "Similarity of embeddings; distances become negative scores.",
-        later="the one of {model}, otherwise dot",
+        later=Recorded("the one of {model}"),
+        usual="dot",
         group=INDEX,
     )
     explain: bool = setting(False, "Add `best`, the row that found the document.", group=INDEX)
@@ -98,25 +100,27 @@ class WordOptions:
     document_field: str | None = setting(
         None,
         "Field with a document's text.",
-        later=f"the first of {', '.join(DOCUMENT)}",
+        later=document_field,
         group=WORDS,
     )
-    k1: float | None = setting(
+    k1: float = setting(
         None,
         "Saturation of term frequency in BM25.",
         low=0.0,
         high=1000.0,
         group=WORDS,
-        later=f"as a saved index has it, otherwise {K1}",
+        later=SAVED,
+        usual=K1,
     )
-    b: float | None = setting(
+    b: float = setting(
         None,
         "Length normalization in BM25.",
         short="-b",
         low=0.0,
         high=1.0,
         group=WORDS,
-        later=f"as a saved index has it, otherwise {B}",
+        later=SAVED,
+        usual=B,
     )
 
 
@@ -134,9 +138,12 @@ class RunSettings:
 class RunOutput(OutputOptions):
     """Settings of the file of a run and of its format."""
 
-    format: Literal["jsonl", "trec"] | None = setting(
-        None, "Output format: JSONL, or TREC's six columns.", later="jsonl"
+    format: Literal["jsonl", "trec"] = setting(
+        None, "Output format: JSONL, or TREC's six columns.", usual="jsonl"
     )
+
+
+FORMAT = setting_of(RunOutput, "format")
 
 
 def is_saved(folder: str) -> bool:
@@ -144,16 +151,16 @@ def is_saved(folder: str) -> bool:
     return os.path.lexists(os.path.join(folder, WORD_LIST))
 
 
-def method_of(corpus: Sequence[str], method: str | None = None) -> str:
-    """Return the method of a search: as given, or the folder's, or dense.
+def method_of(corpus: Sequence[str]) -> str:
+    """bm25 for a saved BM25 index, otherwise dense"""
+    return "bm25" if len(corpus) == 1 and is_saved(corpus[0]) else "dense"
 
-    Errors: an index for BM25 that shall be searched otherwise.
-    """
-    lexical = len(corpus) == 1 and is_saved(corpus[0])
-    if lexical and method not in (None, "bm25"):
+
+def check_method(corpus: Sequence[str], method: str) -> None:
+    """Raise for an index for BM25 that shall be searched otherwise."""
+    if method != "bm25" and method_of(corpus) == "bm25":
         problem = f"is an index for {flag('method', 'bm25')}"
         raise UserError(problem, f"leave out {flag('method')}").at(corpus[0])
-    return method or ("bm25" if lexical else "dense")
 
 
 def question_records(
@@ -181,6 +188,7 @@ def unicode(text: str) -> str:
     return os.fsencode(text).decode("utf-8", "replace")
 
 
-def is_for_a_list(questions: Sequence[str], output: str, format: str | None) -> bool:
+def is_for_a_list(questions: Sequence[str], options: OutputOptions) -> bool:
     """Return whether the answers are a list for a person at a terminal."""
-    return bool(questions) and output == "-" and format is None and os.isatty(1)
+    formatted = isinstance(options, RunOutput) and FORMAT.given(options)
+    return bool(questions) and options.output == "-" and not formatted and os.isatty(1)

@@ -46,7 +46,13 @@ from structkit.learning.encoders.pretrained import (
     lower_case,
     natural_length,
 )
-from structkit.learning.metadata import ABOUT, cross_encoder_metadata, has_metadata, read_metadata
+from structkit.learning.metadata import (
+    ABOUT,
+    PAIR_LENGTH,
+    cross_encoder_metadata,
+    has_metadata,
+    read_metadata,
+)
 from structkit.learning.static import is_table
 from structkit.learning.training.method import LENGTH
 from structkit.learning.training.tokens import Truncation
@@ -55,7 +61,6 @@ from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 
 PIECE = 16  # pairs that a CPU computes at a time
-USUAL = 512  # tokens of a pair, where the model can read more
 Pair = tuple[str, str]  # a query and a document
 
 
@@ -131,19 +136,19 @@ class CrossEncoder(nn.Module):
 
 
 def new_cross_encoder(
-    texts: Any, *, size: str, vocabulary_size: int, length: int | None, activation: nn.Module
+    texts: Any, *, size: str, vocabulary_size: int, length: int, activation: nn.Module
 ) -> CrossEncoder:
     """Return an untrained BERT with a tokenizer that is trained on texts."""
     tokenizer = train_tokenizer(texts, vocabulary_size, cls=True)
     model = BertForSequenceClassification(bert_config(size, tokenizer, num_labels=1))
-    return CrossEncoder(model, tokenizer, length or USUAL, activation)
+    return CrossEncoder(model, tokenizer, length, activation)
 
 
 def start_cross_encoder(folder: Path, *, length: int | None, activation: nn.Module) -> CrossEncoder:
     """Return the encoder or cross-encoder of a folder, to be trained; a missing head is new."""
     model, tokenizer, metadata = _load(folder, new_head=True)
     if length is None:
-        natural = min(USUAL, natural_length(tokenizer, model.config))
+        natural = min(PAIR_LENGTH, natural_length(tokenizer, model.config))
         length = metadata.get("lengths", {}).get("document", natural)
     length = limit_lengths({"pair": length}, positions(model))["pair"]
     return after_first_pair(CrossEncoder(model, tokenizer, length, activation), folder)

@@ -48,6 +48,7 @@ from structkit.learning.training.trainer import (
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.seeds import random_for
+from structkit.settings import resolve
 from structkit.structure.html.tags import TAG_TOKENS
 
 
@@ -284,14 +285,13 @@ def duplicates(queries: Sequence[Hashable], documents: Sequence[Hashable]) -> Te
     return excluded
 
 
-def negatives_of(settings: StartSettings, spool: Spool, usual: int = 1) -> int:
-    """Return the negatives per query: the setting, or the usual number.
+def negatives_of(settings: StartSettings, spool: Spool) -> int:
+    """Return the negatives per query.
 
     A record with fewer uses what it has. Errors: `UserError` if no record has so many.
     """
-    wanted, most = settings.negatives_per_query, spool.most_negatives
-    if wanted is None:
-        wanted = min(usual, most)
+    most = spool.most_negatives
+    wanted: int = resolve(settings, "negatives_per_query", most)
     fewest, record_id = spool.fewest_negatives
     if most < wanted:
         raise UserError(
@@ -333,12 +333,10 @@ def build_encoder(
     *,
     head: bool = False,
     lengths: dict[str, int] | None = None,
-    tags: bool = False,
 ) -> Encoder:
     """Return the encoder of `settings.model`, or a new one from scratch.
 
-    The settings come from `complete`. `tags`: a tokenizer from scratch makes each structure tag one
-    token, unless the settings say otherwise.
+    The settings come from `complete`.
     """
     folder: Path | None = None
     own: Record = {}
@@ -360,8 +358,7 @@ def build_encoder(
         if settings.tag_tokens:
             add_tokens(model, tokenizer, TAG_TOKENS)
     else:
-        whole = tags if settings.tag_tokens is None else settings.tag_tokens
-        model, tokenizer = _from_scratch(settings, spool, pooling, head, whole)
+        model, tokenizer = _from_scratch(settings, spool, pooling, head)
     prompts = {"query": settings.query_prompt, "document": settings.document_prompt}
     limits = {"query": settings.query_length, "document": settings.document_length}
     encoder = Encoder(
@@ -379,14 +376,14 @@ def build_encoder(
 
 
 def _from_scratch(
-    settings: EncoderSettings, spool: Spool, pooling: str, head: bool, tags: bool
+    settings: EncoderSettings, spool: Spool, pooling: str, head: bool
 ) -> tuple[Any, Any]:
     fields = [*settings.needs, *settings.optional]
     tokenizer = train_tokenizer(
         spool.texts(fields),
         settings.vocabulary_size,
         cls=settings.architecture == "bert" or pooling in ("cls", "mcls"),
-        whole=TAG_TOKENS if tags else (),
+        whole=TAG_TOKENS if settings.tag_tokens else (),
     )
     decoder = pooling == "first-decoder-token"
     return (

@@ -6,7 +6,7 @@ Tests: tests/learning/training/test_train_settings.py.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -25,14 +25,28 @@ from structkit.learning.metadata import (
 from structkit.learning.training.method import LENGTH, GradientSettings
 from structkit.learning.training.spool import teacher_scores
 from structkit.records.jsonl import Record
-from structkit.settings import setting, settings_of, usual_of
+from structkit.settings import Recorded, change, resolve, setting, settings_of
 
+MODELS_OWN = Recorded("the model's own")
 COSINES = 0.05  # the usual temperature of scores between -1 and 1
 
 
 def model_setting(help: str = "", *more: Any, **others: Any) -> Any:
     """Declare a setting that the model decides from which a training starts, otherwise `usual`."""
-    return setting(None, help, *more, later="the model's own", **others)
+    return setting(None, help, *more, later=MODELS_OWN, **others)
+
+
+@dataclass(frozen=True)
+class Negatives:
+    """How many negatives a query has where no setting says so: as records have, up to a number."""
+
+    usual: int
+
+    def __call__(self, most: int) -> int:
+        return min(self.usual, most)
+
+    def __str__(self) -> str:
+        return f"{self.usual}, or fewer if records have fewer"
 
 
 @dataclass(frozen=True)
@@ -61,7 +75,7 @@ class StartSettings:
     negatives_per_query: int | None = setting(
         None,
         "negatives per query, drawn in each epoch",
-        later="1 where records have negatives",
+        later=Negatives(1),
         low=0,
         high=10_000,
         group="loss",
@@ -76,7 +90,7 @@ class ModelSettings(StartSettings):
         "t5", "architecture of a model from scratch", choices=("t5", "bert"), group="model"
     )
     tag_tokens: bool | None = setting(
-        None, "make each structure tag one token", group="model", later="only in seal from scratch"
+        None, "make each structure tag one token", usual=False, group="model"
     )
     pooling: str | None = model_setting(
         "pooling of token states into one embedding", "", POOLINGS, usual="mean", group="model"
@@ -253,7 +267,8 @@ class EncoderSettings(AdapterSettings, ChunkSettings, ModelSettings):
         """Return these settings, completed from the start model, or with usual values."""
         if not self.model:
             return self.fill_in({})
-        own = own_metadata(model_folder(self.model, offline=True), pooling=self.pooling)
+        given = {each.name: each.given(self) for each in settings_of(type(self))}
+        own = own_metadata(model_folder(self.model, offline=True), pooling=given["pooling"])
         if "transformer" in own:  # of sentence-transformers: the model decides what it leaves open
             from structkit.learning.encoders.models import natural_lengths
 
@@ -262,7 +277,7 @@ class EncoderSettings(AdapterSettings, ChunkSettings, ModelSettings):
             own["lengths"] = known if whole else natural_lengths(own["transformer"]) | known
         for kind, named in (("prompt", "prompts"), ("length", "lengths")):
             own |= {f"{side}_{kind}": value for side, value in own.get(named, {}).items()}
-        if self.normalize not in (None, own.get("normalize")):
+        if given["normalize"] not in (None, own.get("normalize")):
             own.pop("temperature", None)  # it was for scores on another scale
         return self.fill_in(own)
 
@@ -270,9 +285,8 @@ class EncoderSettings(AdapterSettings, ChunkSettings, ModelSettings):
         """Return these settings, completed from the metadata `own`, or usual values."""
         settings = self
         for each in settings_of(type(self)):
-            if each.usual is not ... and getattr(self, each.name) is None:
-                usual = usual_of(settings, each.usual)
-                settings = replace(settings, **{each.name: own.get(each.name, usual)})
+            if each.later is MODELS_OWN:
+                settings = change(settings, **{each.name: resolve(settings, each.name, own)})
         return settings
 
     @classmethod

@@ -230,7 +230,7 @@ class Encoding:
         if kept := self.dimensions or metadata.get("dimensions"):
             embeddings = embeddings[:, :kept]
         again = self.dimensions and metadata["normalize"]
-        return normalized(embeddings) if self.settings.normalize or again else embeddings
+        return normalized(embeddings) if again or self.settings.normalize else embeddings
 
     def report(self) -> None:
         """Say how many texts were truncated, and how many were not encoded again."""

@@ -14,9 +14,10 @@ from typing import Any, TypeAlias
 
 from structkit.embeddings.vectors import EmbeddingRow, Vectors
 from structkit.errors import UserError, flag, missing
+from structkit.learning.encoding.settings import model_field
 from structkit.learning.training.spool import MAKERS, remedy_for
 from structkit.learning.training.tokens import Model
-from structkit.records.fields import HTML, add_place, text_name
+from structkit.records.fields import HTML, add_place
 from structkit.records.jsonl import Record, text_field
 from structkit.structure.html.reader import Reader
 from structkit.structure.html.xpaths import parts
@@ -151,7 +152,7 @@ class TextReader:
         read = text_or_tree if "text" in known else text_field
         if not names:
             maker = remedy_for(known[0]) if len(known) == 1 and known[0] in MAKERS else None
-            names = [text_name(record, known, f"{maker}; or {hint}" if maker else hint)]
+            names = model_field(record, known, f"{maker}; or {hint}" if maker else hint)
         return [add_place(read(record, name, hint), record, name, self.paths) for name in names]
 
     def _prepared(self, texts: Sequence[str]) -> list[Record]:

@@ -49,6 +49,7 @@ from structkit.progress import hushed, say, waiting
 from structkit.records.jsonl import Record
 from structkit.records.output import alone, beside, write_json
 from structkit.records.stream import Rejects, Stream
+from structkit.settings import resolve
 from structkit.version import __version__
 
 CARD, COMMAND_LINE = "README.md", Surface()
@@ -90,7 +91,7 @@ def train(
 def _train(name: str, method: Method, files: Sequence[str], options: RunOptions) -> Record:
     """Run the training in this process; among several, only rank 0 writes and reports."""
     started = time.monotonic()
-    output = options.output or f"models/{name}"
+    output: str = resolve(options, "output", name)
     writes = [
         (flag("rejects"), options.rejects),
         *((flag("output"), each) for each in (output, f"{output}.partial")),

@@ -12,11 +12,15 @@ from random import Random
 from typing import Any, ClassVar
 
 from structkit.errors import UserError
+from structkit.records.fields import own_language
 from structkit.records.jsonl import Record
 from structkit.registry import Contract, canonical, configure, implied, load
+from structkit.settings import By
 from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.outline import Outline
 from structkit.structure.spans import Span
+
+TAGGER = By("profile", {"official": "nltk"}, "rules")  # of products
 
 
 @dataclass(frozen=True)
@@ -150,7 +154,7 @@ def language_of(record: Record, given: str | None = None) -> Any:
     >>> language_of({"title": "Tea", "description": "Green tea."})
     'product'
     """
-    named = given or record.get("language")
+    named = given or own_language(record)
     if named is None and "code" not in record:
         return implied("language", record)
     return named
