@@ -41,6 +41,11 @@ def number_of_workers(text: str) -> str:
     return "0" if text == AUTO else text
 
 
+def most_workers(given: int = 0) -> int:
+    """Auto"""
+    return given or min(cores(), MOST_WORKERS)  # for much input
+
+
 def workers_setting() -> Any:
     """Declare the number of processes."""
     return setting(
@@ -49,16 +54,11 @@ def workers_setting() -> Any:
         "processor.",
         low=0,
         high=MOST_WORKERS,
-        later=AUTO,
+        later=most_workers,
         metavar="N|auto",
         parse=number_of_workers,
         group="run",
     )
-
-
-def most_workers() -> int:
-    """Return the number of processes for much input."""
-    return min(cores(), MOST_WORKERS)
 
 
 def in_order(
@@ -72,7 +72,7 @@ def in_order(
     `make` returns the work anew, for this process or others. Without a number of `workers`, tasks
     are worked on here until their bytes are many.
     """
-    tasks, work, most, done = iter(tasks), make(), workers or most_workers(), 0
+    tasks, work, most, done = iter(tasks), make(), most_workers(workers), 0
     while most == 1 or not workers and done <= HEAVY:
         try:
             task = next(tasks)
@@ -303,13 +303,13 @@ class Stream:
     @property
     def _here(self) -> bool:
         """Whether all is done in this process."""
-        alone = self.workers or most_workers()
+        alone = most_workers(self.workers)
         return alone == 1 and self.ray is None
 
     def _ends(self, records: Records, large: int) -> Callable[[], bool]:
         """Return a function that says whether other processes do the rest."""
         lines = records.lines
-        if self.workers or self.ray or (lines.total or 0) > large:
+        if self.ray or self.workers or (lines.total or 0) > large:
             return lambda: True
         # what torch computed with threads would hang in a process that is forked then
         return lambda: lines.bytes > large and "torch" not in sys.modules
@@ -329,5 +329,5 @@ class Stream:
         from structkit.records.cluster import RayWorkers
         from structkit.records.workers import Workers  # as above
 
-        given = (self.workers or most_workers(), stage, self.shard, self.on_error == "skip")
+        given = (most_workers(self.workers), stage, self.shard, self.on_error == "skip")
         return Workers(*given) if self.ray is None else RayWorkers(self.ray, *given)

@@ -77,7 +77,7 @@ class Adapter:
                 raise UserError(f"the start model {place} is an adapter itself", remedy)
         config = peft.LoraConfig(
             r=rank,
-            lora_alpha=2 * rank if settings.lora_alpha is None else settings.lora_alpha,
+            lora_alpha=settings.lora_alpha,
             target_modules=linear_maps(model, settings.lora_modules, whole),
             modules_to_save=list(whole) or None,
         )

@@ -196,6 +196,11 @@ class ChunkSettings(GradientSettings):
     )
 
 
+def twice_the_rank(settings: AdapterSettings) -> float | None:
+    """Twice the rank"""
+    return 2 * settings.lora_rank if settings.lora_rank else None
+
+
 @dataclass(frozen=True)
 class AdapterSettings(StartSettings):
     """Settings of small matrices that are trained in place of a model's own weights."""
@@ -212,7 +217,7 @@ class AdapterSettings(StartSettings):
     lora_alpha: float | None = setting(
         None,
         "factor of the adapter, times its rank",
-        later="twice the rank",
+        usual=twice_the_rank,
         low=1e-6,
         high=1e6,
         requires="lora_rank",
@@ -220,8 +225,8 @@ class AdapterSettings(StartSettings):
     )
     lora_modules: str | None = setting(
         None,
-        "last names of the linear maps that it changes, such as query,value",
-        later="all in the layers",
+        "last names of the linear maps that it changes, such as query,value; without it, all in "
+        "the layers",
         requires="lora_rank",
         group="Adapters",
     )
