@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import os
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -40,6 +42,22 @@ COPYING = {
     *(aten.lift_fresh.default, aten.lift_fresh_copy.default),
 }
 UPDATES = {aten._fused_adamw_.default, aten._fused_adam_.default}  # the end of a step
+
+
+def built(library: Path) -> dict[str, str]:
+    """Compile the device; return the variables with which Python has to start."""
+    torch_folder = Path(torch.__file__).parent
+    include, libraries = torch_folder / "include", torch_folder / "lib"
+    subprocess.run(
+        [
+            *("g++", "-O1", "-w", "-shared", "-fPIC", "-std=c++20"),
+            *(str(Path(__file__).with_name("guard.cpp")), "-o", str(library)),
+            *("-I", str(include), "-I", str(include / "torch/csrc/api/include")),
+            *("-L", str(libraries), "-lc10", "-ltorch_cpu", "-ltorch"),
+        ],
+        check=True,
+    )
+    return {GUARD: str(library), "LD_PRELOAD": str(library), "LD_LIBRARY_PATH": str(libraries)}
 
 
 @dataclass

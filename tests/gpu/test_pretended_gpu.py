@@ -9,13 +9,12 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
 from transformers import BertModel
 
-from tests.gpu.pretend import GUARD, TORCH
+from tests.gpu.pretend import TORCH, built
 from tests.jsonl import write
 from tests.learning.training.materials import WORDS, small_bert
 
@@ -105,22 +104,6 @@ def results(tmp_path_factory):
     )
     assert process.returncode == 0, process.stderr
     return {each["case"]: each for each in map(json.loads, process.stdout.splitlines())}
-
-
-def built(library):
-    """Compile the device; returns the variables that Python needs to start with it."""
-    torch_folder = Path(torch.__file__).parent
-    include, libraries = torch_folder / "include", torch_folder / "lib"
-    subprocess.run(
-        [
-            *("g++", "-O1", "-w", "-shared", "-fPIC", "-std=c++20"),
-            *(str(Path(__file__).with_name("guard.cpp")), "-o", str(library)),
-            *("-I", str(include), "-I", str(include / "torch/csrc/api/include")),
-            *("-L", str(libraries), "-lc10", "-ltorch_cpu", "-ltorch"),
-        ],
-        check=True,
-    )
-    return {GUARD: str(library), "LD_PRELOAD": str(library), "LD_LIBRARY_PATH": str(libraries)}
 
 
 @pytest.mark.parametrize("name", CASES)
