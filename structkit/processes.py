@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import PurePath
-from threading import Event
+from threading import Event, current_thread, main_thread
 from types import ModuleType
 from typing import IO, Any, Generic, NoReturn, TypeVar
 from weakref import WeakSet
@@ -126,6 +126,25 @@ def raise_at_signals() -> Iterator[None]:
     finally:
         for number in handled_signals():  # nothing is left to clean up
             signal.signal(number, lambda number, _: os._exit(128 + number))
+
+
+@contextmanager
+def noting_signals() -> Iterator[list[int]]:
+    """Note a signal that asks the run to stop; a second signal stops it at once."""
+    asked: list[int] = []
+
+    def ask(number: int, frame: object) -> None:
+        if asked:
+            raise exit_for(number)
+        asked.append(number)
+
+    main = current_thread() is main_thread()
+    before = {number: signal.signal(number, ask) for number in handled_signals() if main}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def exit_program(status: int) -> NoReturn:

@@ -10,6 +10,7 @@ import hashlib
 import os
 import secrets
 import sqlite3
+import stat
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
+from structkit.collecting.ignoring import GIT
 from structkit.collecting.walking import readable_path
 from structkit.errors import flag
 from structkit.progress import say, waiting
@@ -270,3 +272,25 @@ class Store:
         found = self._connection.execute(f"SELECT data FROM {table} WHERE name = ?", (name,))
         row = found.fetchone()
         return None if row is None else bytes(row[0])
+
+
+def state_at(place: str) -> str:
+    """Return the state of a file or folder; empty if there is none."""
+    try:
+        return state_of(os.lstat(place), place)
+    except OSError:
+        return ""
+
+
+def state_of(status: os.stat_result | None, place: str = "") -> str:
+    """Return a text that changes when a file is written to; empty for a file in an archive.
+
+    A second writing that keeps the size changes nothing within a tick of the file system's clock.
+    For a folder it changes with its entries; for git's own, only with the folder itself.
+    """
+    if status is None:
+        return ""
+    if place.endswith(f"/{GIT}") and stat.S_ISDIR(status.st_mode):
+        return f"{status.st_dev} {status.st_ino}"
+    times = f"{status.st_mtime_ns} {status.st_ctime_ns}"
+    return f"{status.st_size} {times} {status.st_dev} {status.st_ino}"

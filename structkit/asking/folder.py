@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 import time
 import zlib
 from array import array
@@ -23,8 +22,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from structkit.asking.cache import File, Store
-from structkit.collecting.ignoring import GIT
+from structkit.asking.cache import File, Store, state_at, state_of
 from structkit.collecting.kinds import MARKDOWNS
 from structkit.collecting.walking import Found, Source, Walk, readable_path
 from structkit.embeddings.vectors import Numbers
@@ -135,28 +133,6 @@ class FileChanges:
             self.same[source.path] = file
         else:
             self.pending.append((source, state))
-
-
-def state_at(place: str) -> str:
-    """Return the state of a file or folder; empty if there is none."""
-    try:
-        return state_of(os.lstat(place), place)
-    except OSError:
-        return ""
-
-
-def state_of(status: os.stat_result | None, place: str = "") -> str:
-    """Return a text that changes when a file is written to; empty for a file in an archive.
-
-    A second writing that keeps the size changes nothing within a tick of the file system's clock.
-    For a folder it changes with its entries; for git's own, only with the folder itself.
-    """
-    if status is None:
-        return ""
-    if place.endswith(f"/{GIT}") and stat.S_ISDIR(status.st_mode):
-        return f"{status.st_dev} {status.st_ino}"
-    times = f"{status.st_mtime_ns} {status.st_ctime_ns}"
-    return f"{status.st_size} {times} {status.st_dev} {status.st_ino}"
 
 
 class IndexedFile(NamedTuple):

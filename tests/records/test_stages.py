@@ -13,9 +13,8 @@ from conftest import Run
 
 from structkit import UserError, pair
 from structkit.command import Command
-from structkit.records import stream
 from structkit.records.jsonl import Record, Stage
-from structkit.records.stream import WorkerOptions, run_stage
+from structkit.records.stream import LARGE, WorkerOptions, run_stage
 from structkit.settings import make
 
 LONG = "x" * 90_000  # a worker gets about three records at a time
@@ -81,18 +80,20 @@ def counts_after_batches(settings: Settings) -> Stage:
     return Stage(each, counted, batch=2)
 
 
-def lines_of(pattern: str) -> str:
+def lines_of(pattern: str, text: str = LONG) -> str:
     texts = {"o": "oops", "-": ""}
     rows = (
-        json.dumps({"id": str(place), "kind": kind, "text": LONG})
+        json.dumps({"id": str(place), "kind": kind, "text": text})
         for place, kind in enumerate(pattern, 1)
     )
     return "".join(texts.get(kind, row) + "\n" for kind, row in zip(pattern, rows, strict=True))
 
 
-def through(opened: Callable[[Settings], Stage], pattern: str, **options: object) -> list[Record]:
-    """What a command with this stage writes of some lines."""
-    Path("in.jsonl").write_text(lines_of(pattern))
+def through(
+    opened: Callable[[Settings], Stage], pattern: str, text: str = LONG, **options: object
+) -> list[Record]:
+    """Return what a command with this stage writes of some lines."""
+    Path("in.jsonl").write_text(lines_of(pattern, text))
     command = Command(opened, Settings, also=(WorkerOptions,), stage=opened)
     given = {"files": ("in.jsonl",), "output": "out.jsonl", **options}
     run_stage(command, Settings(), make(WorkerOptions, given))
@@ -114,14 +115,11 @@ HERE = [counts_each, counts_what_it_yields, counts_in_batches]
     [*((each, 1) for each in HERE + ANYWHERE), *((each, n) for each in ANYWHERE for n in (0, 2))],
 )
 def test_a_rejected_record_restarts_nothing(
-    opened: Callable[[Settings], Stage],
-    workers: int,
-    pattern: str,
-    monkeypatch: pytest.MonkeyPatch,
+    opened: Callable[[Settings], Stage], workers: int, pattern: str
 ) -> None:
-    monkeypatch.setattr(stream, "LARGE", 0)  # with 0 workers, several do it
+    text = "a" * LARGE if workers == 0 else LONG  # with so much, 0 workers are several
     skip = {"on_error": "skip", "rejects": "bad.jsonl", "workers": workers}
-    found = through(opened, pattern, **skip)
+    found = through(opened, pattern, text, **skip)
     good = [str(place) for place, kind in enumerate(pattern, 1) if kind == "g"]
     assert [*zip(good, range(len(good)), strict=True)] == [
         (each["id"], each["number"]) for each in found

@@ -290,3 +290,20 @@ def gather(value: T) -> list[T]:
 def add_counts(counts: Counter[str]) -> Counter[str]:
     """Return the sum of counts over all processes."""
     return sum(gather(counts), Counter())
+
+
+def trained_state(module: nn.Module) -> dict[str, Any]:
+    """Return the state of a module without the weights that its training never changes."""
+    fixed = fixed_weights(module)
+    return {name: each for name, each in module.state_dict().items() if name not in fixed}
+
+
+def fixed_weights(module: nn.Module) -> dict[str, Tensor]:
+    """Return the weights by name that need no gradient."""
+    weights = module.named_parameters(remove_duplicate=False)
+    return {name: weight for name, weight in weights if not weight.requires_grad}
+
+
+def load_trained(module: nn.Module, state: dict[str, Any]) -> None:
+    """Restore what `trained_state` returned, or a whole state."""
+    module.load_state_dict(fixed_weights(module) | state)

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import math
 import signal
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from copy import copy, deepcopy
 from functools import cached_property, partial
 from pathlib import Path
-from types import FrameType
 from typing import Any, Protocol
 
 import torch
@@ -28,11 +25,13 @@ from structkit.learning.training.devices import (
     GradientSums,
     add_counts,
     fastest_matmul,
+    load_trained,
     matmul,
     rank,
     ranks,
     same_parameters,
     total,
+    trained_state,
     with_tensors,
 )
 from structkit.learning.training.log import Log
@@ -41,7 +40,7 @@ from structkit.learning.training.plan import Plan, Step
 from structkit.learning.training.run_folder import RunFolder
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Truncation
-from structkit.processes import exit_for, handled_signals
+from structkit.processes import exit_for, noting_signals
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record
 from structkit.seeds import key
@@ -190,23 +189,6 @@ class Batches:
         """Wait until no batch is being made: the module's tokenizer and its counts are free."""
         if self.next:
             wait([self.next[1]])
-
-
-def trained_state(module: nn.Module) -> dict[str, Any]:
-    """Return the state of a module without the weights that its training never changes."""
-    fixed = fixed_weights(module)
-    return {name: each for name, each in module.state_dict().items() if name not in fixed}
-
-
-def fixed_weights(module: nn.Module) -> dict[str, Tensor]:
-    """Return the weights by name that need no gradient."""
-    weights = module.named_parameters(remove_duplicate=False)
-    return {name: weight for name, weight in weights if not weight.requires_grad}
-
-
-def load_trained(module: nn.Module, state: dict[str, Any]) -> None:
-    """Restore what `trained_state` returned, or a whole state."""
-    module.load_state_dict(fixed_weights(module) | state)
 
 
 def adamw(module: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
@@ -506,22 +488,3 @@ class HeldOut:
         """Return first, lowest and last loss, and the step of the kept model."""
         first, *_, last = [*self.losses, self.losses[-1]]
         return {"first": first, "lowest": min(self.losses), "last": last, "step": self.best_step}
-
-
-@contextmanager
-def noting_signals() -> Iterator[list[int]]:
-    """Note a signal that asks the run to stop; a second signal stops it at once."""
-    asked: list[int] = []
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        if asked:
-            raise exit_for(number)
-        asked.append(number)
-
-    main = threading.current_thread() is threading.main_thread()
-    before = {number: signal.signal(number, ask) for number in handled_signals() if main}
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

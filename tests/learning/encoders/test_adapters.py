@@ -19,9 +19,10 @@ from structkit.errors import UserError
 from structkit.learning.encoders.cross_encoder import load_cross_encoder
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.folders import content_hash
+from structkit.learning.training.devices import load_trained, trained_state
 from structkit.learning.training.launching import launch
 from structkit.learning.training.spool import Spool
-from structkit.learning.training.trainer import adamw, load_trained, trained_state
+from structkit.learning.training.trainer import adamw
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from tests.jsonl import write
@@ -294,7 +295,7 @@ def test_a_rank_as_large_as_the_width_trains_as_the_whole_maps(built):
         losses.append([])
         for _ in range(8):
             optimizer.zero_grad()
-            losses[-1].append(each.backward(batch)["loss"])
+            losses[-1].append(each.backward(batch)()["loss"])
             optimizer.step()
     assert losses[1] == pytest.approx(losses[0], rel=1e-3)
     assert losses[0][-1] < 0.95 * losses[0][0]

@@ -7,9 +7,14 @@ import pytest
 import torch
 
 from structkit.errors import UserError
-from structkit.learning.training.devices import with_tensors
+from structkit.learning.training.devices import (
+    fixed_weights,
+    load_trained,
+    trained_state,
+    with_tensors,
+)
 from structkit.learning.training.spool import Spool
-from structkit.learning.training.trainer import Batches, fixed_weights, load_trained, trained_state
+from structkit.learning.training.trainer import Batches
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from tests.learning.training.materials import write_pairs
