@@ -133,7 +133,7 @@ def open_found(root: str, below: str) -> BinaryIO:
     try:
         handle = open(open_below(root, below), "rb")
     except OSError as error:
-        # a link; a link or file in place of a folder; a socket; a folder
+        # a link; a link or file instead of a folder; a socket; a folder
         if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.EISDIR):
             raise UserError(*SPECIAL) from None
         raise

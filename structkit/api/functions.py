@@ -1,4 +1,4 @@
-"""A command as a function: its settings as keywords, dicts in place of files, records out.
+"""A command as a function: its settings as keywords, dicts instead of files, records out.
 
 Tests: tests/api/test_api.py.
 """

@@ -196,7 +196,7 @@ def _line(value: object) -> str:
 
 
 def _masked(record: Record, width: int | None) -> Iterator[Part]:
-    """Return text with its entities in place of sentinels, each in one color."""
+    """Return text with its entities instead of sentinels, each in one color."""
     masked, entities = record.get("masked"), record.get("entities")
     if not isinstance(masked, str) or not isinstance(entities, list):
         return

@@ -131,7 +131,7 @@ class Judgements:
         return run, qrels
 
     def _of_passages(self, run: Run, targets: Targets) -> tuple[Run, Qrels]:
-        """Return the run with each judged document in place of its first passage that gains.
+        """Return the run with each judged document instead of its first passage that gains.
 
         Ranks do not change: further passages of a document keep theirs, and gain nothing. If a
         passage meets several judgements, the best one counts.

@@ -55,7 +55,7 @@ class Settings(Compared):
     )
     gains: str | None = setting(
         None,
-        "Gains of the qrels' field `label`, in place of `relevance`: esci-documented "
+        "Gains of the qrels' field `label`, instead of `relevance`: esci-documented "
         "(E=1,S=0.1,C=0.01,I=0), esci-official (S and C swapped), exact (E=1, others 0), or your "
         "own; binary: 1 for any relevance above 0.",
         metavar="PRESET|LABEL=VALUE,…",

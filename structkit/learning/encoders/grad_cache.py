@@ -110,7 +110,7 @@ class Embedding(Protocol[B_contra]):
 
 
 def with_blanks(inputs: B, device: torch.device) -> B:
-    """Return a batch with a text of one token in place of none, which is computed times 0."""
+    """Return a batch with a text of one token instead of none, which is computed times 0."""
     blank = pad([[0]], 0).to(device)
     texts = {
         name: each if each.tokens else replace(each, tokens=blank)

@@ -203,11 +203,11 @@ def twice_the_rank(settings: AdapterSettings) -> float | None:
 
 @dataclass(frozen=True)
 class AdapterSettings(StartSettings):
-    """Settings of small matrices that are trained in place of a model's own weights."""
+    """Settings of small matrices that are trained instead of a model's own weights."""
 
     lora_rank: int | None = setting(
         None,
-        "train an adapter of this rank in place of the start model's weights (an extra)",
+        "train an adapter of this rank instead of the start model's weights (an extra)",
         "arXiv 2106.09685",
         low=1,
         high=65_536,

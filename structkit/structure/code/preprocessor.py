@@ -234,12 +234,12 @@ class _Reader:
         return re.search(rb"[^=!<>]=[^=]|\b(?:return|case|if|while)\b|\?", some) is not None
 
     def _function(self, macro: re.Match[bytes]) -> bytes | None:
-        """Return a function in place of a macro with a body, unless it is a constructor."""
+        """Return a function instead of a macro with a body, unless it is a constructor."""
         name = macro[0]
         return None if name in self.classes else b"T ".ljust(len(name), b"f") + b"("
 
     def _named_by_arguments(self, macro: re.Match[bytes], end: int, typed: bool) -> bytes | None:
-        """Return a function's name in place of `MACRO(name)`, if parameters and a body follow."""
+        """Return a function's name instead of `MACRO(name)`, if parameters and a body follow."""
         parameters = ARGUMENTS.match(self.code, end)
         following = NEXT.match(self.code, parameters.end()) if parameters else None
         if not parameters or not following:
