@@ -1,7 +1,8 @@
 # A retriever for your own repository, in one command: make own FOLDER=… [PAGES=…]. Functions are found by their
 # documentation, and sections of PAGES, a folder of HTML or Markdown, by a heading. Two thirds of the files train the
 # model, the others test it; tests are left out. It starts from MiniLM if that is installed, else from the table that
-# ships. With the defaults it takes 15 minutes at most on two cores, and goes on where it stopped.
+# ships. In a git repository a second model also learns from the commits: their messages with the functions that they
+# changed. With the defaults it takes 15 minutes at most on two cores, and goes on where it stopped.
 .PHONY: own own-table
 
 OWN = runs/own/$(notdir $(abspath $(FOLDER)))
@@ -39,25 +40,33 @@ $(OWN)/train.jsonl: $(OWN)/test.jsonl
 	  | $(STRUCTKIT) select --not-in $< --on query | $(STRUCTKIT) select --not-in $< --on positive \
 	  | $(STRUCTKIT) select --sample $(OWN_PAIRS) -o $@
 
+# of files that the test has none, as a commit's function holds its documentation
+OWN_COMMITS = $(if $(shell git -C '$(FOLDER)' rev-parse --git-dir 2> /dev/null),commits)
+$(OWN)/commits-train.jsonl: $(OWN)/test.jsonl $(OWN)/train.jsonl
+	{ cat $(OWN)/train.jsonl; $(STRUCTKIT) collect '$(FOLDER)' --unit commit $(NO_TESTS) -q \
+	  | $(STRUCTKIT) select --not-in $< --on path | $(STRUCTKIT) select --sample $(OWN_PAIRS); } > $@
+
 $(OWN)/corpus.jsonl: $(OWN)/test.jsonl $(OWN)/train.jsonl
 	cat $^ > $@
 
 $(OWN)/own.model: $(OWN)/train.jsonl
+$(OWN)/commits.model: $(OWN)/commits-train.jsonl
+$(OWN)/own.model $(OWN)/commits.model:
 	$(STRUCTKIT) train contrastive --model $(START) $< -o $@ --symmetric --max-steps $(OWN_STEPS) $(OWN_RATE_$(START)) \
 	  --save-every 20 $(if $(wildcard $@.partial),--resume)
 
-$(OWN)/own.jsonl: OWN_MODEL = $(OWN)/own.model
+$(OWN)/own.jsonl $(OWN)/commits.jsonl: OWN_MODEL = $(@:.jsonl=.model)
 $(OWN)/start.jsonl: OWN_MODEL = $(START)
 $(OWN)/table.jsonl: OWN_MODEL = builtin
-$(OWN)/own.jsonl: $(OWN)/own.model
-$(OWN)/own.jsonl $(OWN)/start.jsonl $(OWN)/table.jsonl: $(OWN)/%.jsonl: $(OWN)/corpus.jsonl
+$(OWN)/own.jsonl $(OWN)/commits.jsonl: $(OWN)/%.jsonl: $(OWN)/%.model
+$(OWN)/own.jsonl $(OWN)/commits.jsonl $(OWN)/start.jsonl $(OWN)/table.jsonl: $(OWN)/%.jsonl: $(OWN)/corpus.jsonl
 	$(STRUCTKIT) encode --as document --field positive -m $(OWN_MODEL) $< -o $(OWN)/$*.npy
 	$(STRUCTKIT) search $(OWN)/$*.npy -m $(OWN_MODEL) --queries $(OWN)/test.jsonl --query-field query -o $@
 
 $(OWN)/bm25.jsonl: $(OWN)/corpus.jsonl
 	$(STRUCTKIT) search $< --method bm25 --document-field positive --queries $(OWN)/test.jsonl --query-field query -o $@
 
-OWN_OTHERS = start $(if $(filter minilm,$(START)),table) bm25
+OWN_OTHERS = $(OWN_COMMITS) start $(if $(filter minilm,$(START)),table) bm25
 OWN_SCORE = $(STRUCTKIT) score --qrels self --queries $(OWN)/test.jsonl
 $(OWN)/table.md: $(OWN)/own.jsonl $(OWN_OTHERS:%=$(OWN)/%.jsonl)
 	$(OWN_SCORE) --measures 'RR@100 Success@1 R@10' --markdown $^ -o $@
@@ -72,8 +81,9 @@ $(OWN)/worse.jsonl: $(OWN)/table.md
 	  --where 'p_randomization~^(0\.0[0-4]|0$$|.*e-)' -o $@
 
 own-table: $(OWN)/table.md $(OWN)/compared.md $(OWN)/worse.jsonl
-	@printf '%s\n' 'own: trained on $(FOLDER); start: $(START), from which it was trained; table: what ships with structkit.' ''
+	@printf '%s\n' 'own: trained on $(FOLDER); start: $(START), from which it was trained; table: what ships with structkit.' \
+	  $(if $(OWN_COMMITS),'commits: trained on commit messages and changed functions as well.') ''
 	@cat $<; echo; cat $(OWN)/compared.md; echo
-	@if [ $$(wc -l < $(OWN)/worse.jsonl) = $(words $(filter-out bm25,$(OWN_OTHERS))) ]; \
+	@if [ $$(wc -l < $(OWN)/worse.jsonl) = $(words $(filter-out bm25 commits,$(OWN_OTHERS))) ]; \
 	  then echo 'Training helped. Ask with it: structkit ask $(FOLDER) "QUESTION" -m $(OWN)/own.model'; \
 	  else echo 'Training did not help by the paired test (p < 0.05): use structkit ask as it is.'; fi

@@ -63,6 +63,19 @@ def test_each_system_searches_what_one_model_was_not_trained_on(code):
     assert [each for each in with_pages if f"collect '{code}/pages' --unit section" in each]
 
 
+def test_the_history_of_a_repository_is_a_second_model(code):
+    git = ("git", "-C", str(code / "code"), "-c", "user.name=A", "-c", "user.email=a@b")
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "Add boxes"]):
+        subprocess.run([*git, *arguments], check=True)
+    made = f"OWN={code}/own", "START=builtin"
+    commands = dry("own-table", f"FOLDER={code}/code", *made)
+    assert {"own", "commits"} == trained(commands).keys()
+    [collected] = [each for each in commands if "--unit commit" in each]
+    # its functions hold their documentation, which the test asks for
+    assert f"--not-in {code}/own/test.jsonl --on path" in collected
+    assert any("commits.jsonl" in each for each in commands if " score " in each)
+
+
 def test_a_stopped_training_goes_on(code):
     (code / "own/own.model.partial").mkdir(parents=True)
     commands = dry("own-table", f"FOLDER={code}/code", f"OWN={code}/own", "START=builtin")
