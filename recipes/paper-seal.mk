@@ -1,0 +1,58 @@
+# SEAL with the settings of its paper, beside what the paper compares. DATA has StructDocRetrieval's train.json and test.json.
+# Time on one H100, estimated: records × passes × tokens × 6 × 568M parameters (BGE-M3) / (989 TFLOP/s × 0.4), all pages of
+# 4,096 tokens: 4.2 h each for tuned, mcls, santa and EAL (23,816 × 2 × (32 + 9 × 4,096)), 8.4 h for SAL, which reads
+# two versions. Attention comes on top. A batch of 8 × 9 pages needs memory: PAPER_FLAGS='--bf16 --chunk-size 8'.
+.PHONY: paper-seal
+paper-seal: $(INSTALLED) ## SEAL as published: make paper-seal DATA=FOLDER [MODEL=…] [PAPER_FLAGS='--bf16 --chunk-size 8']
+	@test -f '$(DATA)/train.json' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+	@$(MAKE) --no-print-directory $(PE)/table.md
+	@cat $(PE)/table.md
+
+PE := runs/paper-seal
+PE_MODEL = $(or $(MODEL),BAAI/bge-m3)
+# section 4.1; the temperature is FlagEmbedding's for BGE
+PE_TRAIN = --learning-rate 1e-5 --epochs 2 --batch-size 8 --query-length 32 --document-length 4096 \
+  --negatives-per-query 8 --temperature 0.02 --save-every 100 $(if $(wildcard $@.partial),--resume) $(PAPER_FLAGS)
+PE_TEXT := --document-field untagged --normalize
+
+$(PE)/train-pages.jsonl $(PE)/test-pages.jsonl: $(PE)/%-pages.jsonl: $(DATA)/%.json
+	@mkdir -p $(@D)
+	$(STRUCTKIT) convert --from structdocretrieval $< | $(STRUCTKIT) html-variants --mask-ratio 0.1 --on-error skip -o $@
+
+# the paper does not say where its negatives come from: here from the first hundred pages of the start model
+$(PE)/variants.jsonl: $(PE)/train-pages.jsonl $(PE)/start.model
+	$(STRUCTKIT) encode -m $(PE)/start.model --field untagged $< -o $(PE)/mined.npy
+	$(STRUCTKIT) search $(PE)/mined.npy -m $(PE)/start.model --queries $< -o $(PE)/mined.jsonl
+	$(STRUCTKIT) pair $< --positive html --corpus $< --negatives-from $(PE)/mined.jsonl --depth 100 --per-query 8 \
+	  --on-error skip | $(STRUCTKIT) html-variants --field positive --mask-ratio 0.1 -o $@
+# terms that query, title and body share
+$(PE)/masked.jsonl: $(PE)/variants.jsonl
+	$(STRUCTKIT) select $< --fields id,query,tagged,negatives_tagged --rename tagged=positive \
+	  --rename negatives_tagged=negatives | $(STRUCTKIT) mask-entities --language html --keep-plain --on-error skip -o $@
+
+# all methods continue from the model that is fine-tuned on text
+$(PE)/start.model: $(PE)/train-pages.jsonl
+	$(STRUCTKIT) train contrastive $< -o $@ --model $(PE_MODEL) $(PE_TRAIN) $(PE_TEXT) --negatives-per-query 0 --max-steps 0
+$(PE)/tuned.model: $(PE)/start.model $(PE)/variants.jsonl
+	$(STRUCTKIT) train contrastive --model $^ -o $@ $(PE_TRAIN) $(PE_TEXT)
+$(PE)/mcls.model: $(PE)/tuned.model $(PE)/variants.jsonl
+	$(STRUCTKIT) train contrastive --model $^ -o $@ $(PE_TRAIN) $(PE_TEXT) --pooling mcls --mcls-every 256
+$(PE)/santa.model: $(PE)/tuned.model $(PE)/masked.jsonl
+	$(STRUCTKIT) train santa --model $^ -o $@ $(PE_TRAIN)
+$(PE)/seal.model: $(PE)/tuned.model $(PE)/variants.jsonl
+	$(STRUCTKIT) train seal --model $^ -o $@ $(PE_TRAIN) --stages element,structure
+
+PE_READS_santa := --field tagged
+PE_READS_seal := --field tagged
+PE_READS_chunk := --field untagged --chunk 510
+PE_ROWS := start tuned chunk mcls santa seal
+$(PE)/chunk.model: $(PE)/tuned.model
+	ln -sfn $(<F) $@
+$(PE_ROWS:%=$(PE)/%.run.jsonl): $(PE)/%.run.jsonl: $(PE)/%.model $(PE)/test-pages.jsonl
+	$(STRUCTKIT) encode -m $^ $(or $(PE_READS_$*),--field untagged) -o $(PE)/$*.npy
+	$(STRUCTKIT) search $(PE)/$*.npy -m $< --queries $(word 2,$^) -o $@
+$(PE)/bm25.run.jsonl: $(PE)/test-pages.jsonl
+	$(STRUCTKIT) search $< --method bm25 --document-field untagged --queries $< -o $@
+$(PE)/table.md: $(patsubst %,$(PE)/%.run.jsonl,bm25 $(PE_ROWS))
+	$(STRUCTKIT) score $^ --qrels self --markdown -o $@ \
+	  --measures 'HitRate@1 HitRate@3 HitRate@5 MRR@5 MRR@10 nDCG@5 nDCG@10'
