@@ -53,5 +53,5 @@ $(call pt-model,roberta,roberta,text,$(PT_SIZE) --epochs 100 --learning-rate 5e-
 $(PT)/scores.jsonl: $(foreach seed,$(PT_SEEDS),$(PT_ROWS:%=$(PT)/%@$(seed).jsonl))
 	$(SUITE) $^ -o $@
 $(PT)/table.md: $(PT)/scores.jsonl
-	$(TELL) gather $< --suite --title 'StrAE as published' --folder $(PT) --command 'make paper-strae' -o $(PT)/report.json
+	$(TELL) gather $< --suite --title 'StrAE as published' --folder $(PT) --command 'make paper-strae DATA=FOLDER' -o $(PT)/report.json
 	$(TELL) show $(PT)/report.json > $@
