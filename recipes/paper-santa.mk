@@ -5,10 +5,9 @@
 # Products: 0.6 h (331,590 × 6 × 325), then 3 h for each of three fine-tunings on 100,000 examples (60 × 530).
 .PHONY: paper-santa
 paper-santa: $(INSTALLED) ## SANTA as published: make paper-santa DATA=FOLDER [TASK=product] [MODEL=…] [PAPER_FLAGS=--bf16]
-	@test -e '$(if $(filter product,$(TASK)),$(ESCI)examples.parquet,$(DATA)/advtest/test.jsonl)' \
+	@test -e '$(if $(filter product,$(TASK)),$(ESCI)examples.parquet,$(firstword $(CODESEARCHNET) none))' \
 	  || { echo 'name the data: make $@ DATA=FOLDER [TASK=product]'; exit 2; }
-	@$(MAKE) --no-print-directory $(PS)/$(or $(TASK),code)/table.md
-	@cat $(PS)/$(or $(TASK),code)/table.md
+	@$(MAKE) --no-print-directory $(PS)/$(or $(TASK),code)/table.md && cat $(PS)/$(or $(TASK),code)/table.md
 
 # section 4; lengths as in the released code. Hard negatives continue as long as the training before: the paper is silent
 PS_TRAIN = --batch-size 16 --warmup 0.1 --query-length 50 --document-length 240 $(PS_$(1)_$*) \
@@ -31,7 +30,6 @@ $(PS)/%/santa-tuned.model: $(PS)/%/santa.model $(PS)/%/tune.jsonl
 	$(STRUCTKIT) train contrastive --model $^ -o $@ $(call PS_TRAIN,TUNE)
 $(PS)/%/santa-hard.model: $(PS)/%/santa-tuned.model $(PS)/%/hard.jsonl
 	$(STRUCTKIT) train contrastive --model $^ -o $@ $(call PS_TRAIN,HARD)
-
 PS_PAIR = $(STRUCTKIT) pair --qrels $(<D)/train-qrels.jsonl --queries $(<D)/train-queries.jsonl \
   --corpus $(<D)/train-corpus.jsonl --positive positive --on-error skip
 $(PS)/%/tune.jsonl: $(PS)/%/train-qrels.jsonl $(PS)/%/train-queries.jsonl $(PS)/%/train-corpus.jsonl
@@ -40,7 +38,6 @@ $(PS)/%/hard.jsonl: $(PS)/%/train-qrels.jsonl $(PS)/%/santa-tuned.model $(PS)/%/
 	$(STRUCTKIT) encode -m $(word 2,$^) $(<D)/train-corpus.jsonl -o $(@D)/mined.npy
 	$(STRUCTKIT) search $(@D)/mined.npy -m $(word 2,$^) --queries $(<D)/train-queries.jsonl -o $(@D)/mined.jsonl
 	$(PS_PAIR) --negatives-from $(@D)/mined.jsonl --depth 100 --per-query 1 -o $@
-
 PS_ROWS := start start-tuned santa santa-tuned santa-hard
 PS_SEEN = $(PS)/$(1)/$(2).model $(PS)/$(1)/test-corpus.jsonl $(PS)/$(1)/test-queries.jsonl $(PS)/$(1)/test-qrels.jsonl
 $(PS)/code/%.run.jsonl: $(call PS_SEEN,code,%)
@@ -54,10 +51,9 @@ $(PS)/product/%.run.jsonl: $(call PS_SEEN,product,%)
 $(PS)/%/bm25.run.jsonl: $(PS)/%/test-corpus.jsonl $(PS)/%/test-queries.jsonl
 	$(STRUCTKIT) search $< --method bm25 $(PS_DEEP_$*) --queries $(word 2,$^) -o $@
 PS_DEEP_product := -k 1000
-
 PS_SCORE = $(STRUCTKIT) score $(filter %.run.jsonl,$^) --qrels $(@D)/test-qrels.jsonl --markdown
 $(PS)/code/table.md: $(patsubst %,$(PS)/code/%.run.jsonl,bm25 $(PS_ROWS))
 	$(PS_SCORE) --measures RR@100 -o $@
 $(PS)/product/table.md: $(patsubst %,$(PS)/product/%.run.jsonl,bm25 $(PS_ROWS))
-	{ $(foreach gains,exact esci-documented,echo '$(gains)'; $(PS_SCORE) --gains $(gains) \
-	  --measures 'nDCG(judged_only=True)@100';) } > $@
+	{ $(foreach each,exact esci-documented,echo $(each); $(PS_SCORE) --gains $(each) --measures $(PS_JUDGED);) } > $@
+PS_JUDGED := 'nDCG(judged_only=True)@100'
