@@ -167,13 +167,16 @@ def test_what_the_children_of_children_cost_is_counted(depth, workers):
     assert workers * BURNT <= sum(os.times()[2:4]) - before
 
 
-def test_a_child_that_works_is_ended_at_once():
-    child = Child(lambda _: time.sleep(60))
+def test_a_child_that_works_is_ended_at_once(tmp_path):
+    def work(_):
+        (tmp_path / "works").touch()
+        time.sleep(60)
+
+    child = Child(work)
     with closing(child), ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(child.result, None)
-        while not child.lives:
+        while not (tmp_path / "works").exists():
             time.sleep(0.01)
-        time.sleep(0.1)
         start = time.monotonic()
         child.close()
         assert waiting.result(10) is None
