@@ -29,9 +29,8 @@ from structkit.learning.encoders.dual_encoder import (
 )
 from structkit.learning.encoders.encoder import Encoder
 from structkit.learning.encoders.grad_cache import LocalTexts
-from structkit.learning.encoders.models import PLAIN, SAFE
 from structkit.learning.encoders.poolings import Tokens, decoder_states, pad
-from structkit.learning.encoders.pretrained import DAMAGE
+from structkit.learning.encoders.pretrained import DAMAGE, PLAIN, SAFE
 from structkit.learning.encoders.settings import EncoderSettings
 from structkit.learning.folders import model_folder
 from structkit.learning.metadata import own_metadata

@@ -8,8 +8,7 @@ from typing import Literal
 
 from structkit.command import Command
 from structkit.errors import UserError, flag
-from structkit.records.fields import own_language
-from structkit.records.jsonl import Record, text_field
+from structkit.records.jsonl import Record, own_language, text_field
 from structkit.records.stream import WorkerOptions
 from structkit.seeds import random_for
 from structkit.settings import resolve, seed_setting, setting, setting_of

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from structkit import plugin, registry
 from structkit.command import Command
 from structkit.errors import UserError
-from structkit.records.fields import own_language
-from structkit.records.jsonl import Record, text_field
+from structkit.records.jsonl import Record, own_language, text_field
 from structkit.records.stream import WorkerOptions
 from structkit.settings import resolve, seed_setting, setting, setting_of, settings_of
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
 
 from structkit.errors import UserError, flag, spelled
 from structkit.records.jsonl import Record, text_field
@@ -97,11 +96,6 @@ class First:
 
     def __str__(self) -> str:
         return spelled(f"the first of {', '.join(self.names)}{self.besides}")
-
-
-def own_language(record: Record) -> Any:
-    """`language` of each record"""
-    return record.get("language")
 
 
 query_field = First("query_field", QUERY)

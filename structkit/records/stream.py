@@ -303,16 +303,17 @@ class Stream:
     @property
     def _here(self) -> bool:
         """Whether all is done in this process."""
-        alone = most_workers(self.workers)
-        return alone == 1 and self.ray is None
+        return self.workers == 1 and self.ray is None
 
     def _ends(self, records: Records, large: int) -> Callable[[], bool]:
         """Return a function that says whether other processes do the rest."""
         lines = records.lines
-        if self.ray or self.workers or (lines.total or 0) > large:
+        if self.ray or self.workers:
             return lambda: True
+        if (lines.total or 0) > large:
+            return lambda: most_workers() > 1
         # what torch computed with threads would hang in a process that is forked then
-        return lambda: lines.bytes > large and "torch" not in sys.modules
+        return lambda: lines.bytes > large and "torch" not in sys.modules and most_workers() > 1
 
     def _elsewhere(
         self, stage: Stage, records: Records, reject: Callable[[Rejected], None], *, parsed: bool

@@ -22,7 +22,7 @@ from transformers.pytorch_utils import Conv1D
 
 from structkit.errors import UserError, flag
 from structkit.extras import require
-from structkit.learning.encoders.pretrained import damage_explained
+from structkit.learning.encoders.pretrained import SAFE, damage_explained
 from structkit.learning.folders import (
     ADAPTER,
     PICKLES,
@@ -124,14 +124,6 @@ def recompute_layers(model: Any) -> None:
         model.disable_input_require_grads()
 
 
-def save_model(model: Any, adapter: Adapter | None, folder: Path) -> None:
-    """Write a model's weights and configuration, or its adapter's, if that is kept alone."""
-    if adapter:
-        adapter.save(folder)
-    else:
-        model.save_pretrained(folder)
-
-
 def linear_maps(model: Any, chosen: str | None, outside: Sequence[str] = ()) -> list[str]:
     """Return the paths of a model's linear maps with one of the chosen last names, or of all.
 
@@ -212,9 +204,7 @@ def merge(model: Any, folder: Path) -> Any:
         raise damaged("is missing", folder / WEIGHTS)
     with damage_explained(folder), hushed():
         # no memory for weights that the file does not have
-        adapted = peft.PeftModel.from_pretrained(
-            model, str(folder), low_cpu_mem_usage=True, local_files_only=True
-        )
+        adapted = peft.PeftModel.from_pretrained(model, str(folder), low_cpu_mem_usage=True, **SAFE)
         with safe_open(folder / WEIGHTS, "pt") as weights:
             stored = {*weights.keys()}
         known = {*peft.get_peft_model_state_dict(adapted, save_embedding_layers=False)}

@@ -25,11 +25,9 @@ from transformers import (
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag, program
-from structkit.learning.encoders.adapters import Adapter, merge, save_model, transformer_of
+from structkit.learning.encoders.adapters import Adapter, merge, transformer_of
 from structkit.learning.encoders.heads import activation_of
 from structkit.learning.encoders.models import (
-    PLAIN,
-    SAFE,
     add_padding,
     bert_config,
     check_fast,
@@ -39,6 +37,8 @@ from structkit.learning.encoders.models import (
 )
 from structkit.learning.encoders.pretrained import (
     DAMAGE,
+    PLAIN,
+    SAFE,
     check_model,
     check_tokenizer,
     damage_explained,
@@ -128,7 +128,7 @@ class CrossEncoder(nn.Module):
         named = f"{kind.__module__}.{kind.__name__}"
         self.tokenizer.model_max_length = self.length
         self.model.config.sentence_transformers = {"activation_fn": named}
-        save_model(self.model, self.adapter, folder)
+        (self.adapter.save if self.adapter else self.model.save_pretrained)(folder)
         self.tokenizer.save_pretrained(folder)
         versions = {"transformers": version("transformers"), "pytorch": torch.__version__}
         about = {"__version__": versions, "model_type": "CrossEncoder", "activation_fn": named}

@@ -76,7 +76,8 @@ class DualEncoder(TrainingModule, Generic[B]):
     def __init__(self, settings: EncoderSettings, encoder: Encoder, negatives: int) -> None:
         super().__init__(settings)
         self.encoder = encoder
-        encoder.adapter = prepare_layers(encoder.model, settings)
+        if settings.lora_rank or settings.checkpointing:
+            encoder.adapter = prepare_layers(encoder.model, settings)
         self.negatives = negatives
         self.truncation = encoder.tokenizing.truncation
         self.document_fields = settings.document_fields

@@ -21,7 +21,7 @@ from torch.nn import functional
 
 from structkit import registry
 from structkit.errors import UserError, flag
-from structkit.learning.encoders.adapters import Adapter, save_model
+from structkit.learning.encoders.adapters import Adapter
 from structkit.learning.encoders.heads import (
     head_widths,
     read_head,
@@ -311,7 +311,7 @@ def save_encoder(encoder: Encoder, folder: Path) -> None:
         return
     tokenizer = encoder.tokenizer
     add_padding(tokenizer)  # others pad with it
-    save_model(encoder.model, encoder.adapter, folder)
+    (encoder.adapter.save if encoder.adapter else encoder.model.save_pretrained)(folder)
     tokenizer.save_pretrained(folder)
     kinds = write_head(encoder.head, folder) if encoder.head else []
     pooled = int(encoder.model.config.hidden_size)

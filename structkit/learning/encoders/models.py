@@ -47,6 +47,8 @@ from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
 from structkit.learning.encoders.adapters import merge, transformer_of
 from structkit.learning.encoders.pretrained import (
+    PLAIN,
+    SAFE,
     check_model,
     check_tokenizer,
     damage_explained,
@@ -59,10 +61,7 @@ from structkit.learning.training.method import ANY_LENGTH
 from structkit.progress import say
 from structkit.structure.sentinels import SENTINELS
 
-# files to load from a folder: numbers and settings, no code
 TOKENIZER = "tokenizer_config.json"
-PLAIN = {"local_files_only": True, "trust_remote_code": False}
-SAFE = {**PLAIN, "use_safetensors": True}
 
 transformers.utils.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
 transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]

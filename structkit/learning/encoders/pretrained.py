@@ -48,6 +48,9 @@ ENCODERS = (
     *("t5", "mt5", "umt5", "udop", "longt5", "switch_transformers", "prophetnet", "t5gemma"),
     *("blenderbot", "blenderbot-small", "m2m_100", "pegasus", "pegasus_x", "marian"),
 )
+# what is loaded from a folder: numbers and settings, no code
+PLAIN = {"local_files_only": True, "trust_remote_code": False}
+SAFE = {**PLAIN, "use_safetensors": True}
 
 
 @contextmanager

@@ -12,8 +12,7 @@ from random import Random
 from typing import Any, ClassVar
 
 from structkit.errors import UserError
-from structkit.records.fields import own_language
-from structkit.records.jsonl import Record
+from structkit.records.jsonl import Record, own_language
 from structkit.registry import Contract, canonical, configure, implied, load
 from structkit.settings import By
 from structkit.structure.code.grammar import Grammar
