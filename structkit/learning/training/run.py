@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
@@ -49,7 +49,7 @@ from structkit.progress import hushed, say, waiting
 from structkit.records.jsonl import Record
 from structkit.records.output import alone, beside, write_json
 from structkit.records.stream import Rejects, Stream
-from structkit.settings import resolve
+from structkit.settings import resolve, settings_of
 from structkit.version import __version__
 
 CARD, COMMAND_LINE = "README.md", Surface()
@@ -331,8 +331,8 @@ def write_card(folder: Path, name: str, method: Method, spool: Spool, title: str
     """Write the card: metadata for the Hub, the command that makes the model again, and its use."""
     changed = {
         each.name: value
-        for each in fields(method)
-        if (value := getattr(method, each.name)) not in (None, each.default)
+        for each in settings_of(type(method))
+        if each.is_given(value := each.given(method))
     }
     flags = [word for setting, value in changed.items() for word in _flag(setting, value)]
     there = loads_there(folder) and not (folder / ADAPTER).exists()
