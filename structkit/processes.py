@@ -74,10 +74,8 @@ def limit_threads(count: int) -> None:
     as long as with one. Limits that the user set are kept.
     """
     said = {name for name, value in os.environ.items() if value and name.endswith("_NUM_THREADS")}
-    for name in {
-        "OMP_NUM_THREADS",
-        "RAYON_NUM_THREADS",
-    } - said:  # for libraries that are loaded later
+    # for libraries that are loaded later
+    for name in {"OMP_NUM_THREADS", "RAYON_NUM_THREADS"} - said:
         os.environ[name] = str(count)
     if "OMP_NUM_THREADS" in said:
         return

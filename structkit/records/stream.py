@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
@@ -310,10 +310,11 @@ class Stream:
         lines = records.lines
         if self.ray or self.workers:
             return lambda: True
+        several = cache(lambda: most_workers() > 1)  # it is asked at each block
         if (lines.total or 0) > large:
-            return lambda: most_workers() > 1
+            return several
         # what torch computed with threads would hang in a process that is forked then
-        return lambda: lines.bytes > large and "torch" not in sys.modules and most_workers() > 1
+        return lambda: lines.bytes > large and "torch" not in sys.modules and several()
 
     def _elsewhere(
         self, stage: Stage, records: Records, reject: Callable[[Rejected], None], *, parsed: bool
