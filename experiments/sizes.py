@@ -28,7 +28,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from transformers import masking_utils
 
-from structkit.learning.encoders.adapters import prepare_layers
+from structkit.learning.encoders.models import prepare_layers
 from structkit.registry import load
 from tests.gpu.pretend import GUARD, built
 

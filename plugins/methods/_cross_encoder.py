@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from structkit.errors import UserError, flag, program
-from structkit.learning.encoders.adapters import heads_of, prepare_layers
+from structkit.learning.encoders.adapters import heads_of
 from structkit.learning.encoders.cross_encoder import (
     CrossEncoder,
     Pair,
@@ -21,6 +21,7 @@ from structkit.learning.encoders.cross_encoder import (
     start_cross_encoder,
 )
 from structkit.learning.encoders.dual_encoder import check_contrast, negatives_of
+from structkit.learning.encoders.models import prepare_layers
 from structkit.learning.encoders.settings import TransformerSettings
 from structkit.learning.folders import model_folder
 from structkit.learning.training.devices import share, total

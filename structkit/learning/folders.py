@@ -122,7 +122,8 @@ def _reason(error: Exception) -> str:
 def base_of(folder: Path) -> Path | None:
     """Return the folder of an adapter's base model; None for a model that is no adapter.
 
-    Its name is relative to the adapter, or that of a model which is here: nothing is downloaded.
+    Its name is relative to the adapter, or names a model that is already here. Nothing is
+    downloaded.
     Errors: `UserError` where there is none.
     """
     if not (folder / ADAPTER).exists():
@@ -145,7 +146,7 @@ def base_of(folder: Path) -> Path | None:
 def content_hash(folder: Path) -> str:
     """Return the sha256 of a model folder's weights and metadata, for its embeddings' metadata.
 
-    An adapter's has that of its base model.
+    The hash of an adapter includes the hash of its base model.
     """
     digest = hashlib.sha256()
     if base := base_of(folder):

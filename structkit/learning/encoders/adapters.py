@@ -97,33 +97,6 @@ class Adapter:
         self.model.save_pretrained(folder, save_embedding_layers=False)
 
 
-def prepare_layers(
-    model: Any, settings: LayerSettings, whole: Sequence[str] = ()
-) -> Adapter | None:
-    """Have a model's layers trained as the settings say: with an adapter, or computed twice."""
-    adapter = Adapter(model, settings, whole) if settings.lora_rank else None
-    if settings.checkpointing:
-        recompute_layers(model)
-    return adapter
-
-
-def recompute_layers(model: Any) -> None:
-    """Keep only the input of each layer for the gradient, and compute the layer again.
-
-    Errors: `UserError` where the model has no layers that can do this.
-    """
-    if not getattr(model, "supports_gradient_checkpointing", False):
-        raise UserError(
-            f"{flag('checkpointing')} needs a transformer", f"leave {flag('checkpointing')} out"
-        )
-    # transformers 4 has only the second name
-    named = ("activation_checkpointing_enable", "gradient_checkpointing_enable")
-    enable = next(getattr(model, each) for each in named if hasattr(model, each))
-    enable({"use_reentrant": False})
-    if hasattr(model, "_require_grads_hook"):  # the other kind's: gradients of frozen embeddings
-        model.disable_input_require_grads()
-
-
 def linear_maps(model: Any, chosen: str | None, outside: Sequence[str] = ()) -> list[str]:
     """Return the paths of a model's linear maps with one of the chosen last names, or of all.
 

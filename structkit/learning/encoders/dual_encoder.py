@@ -15,7 +15,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from structkit.errors import UserError, flag, program
-from structkit.learning.encoders.adapters import prepare_layers
 from structkit.learning.encoders.encoder import (
     Encoder,
     after_first_text,
@@ -28,6 +27,7 @@ from structkit.learning.encoders.models import (
     add_tokens,
     load_pretrained,
     new_model,
+    prepare_layers,
     train_tokenizer,
 )
 from structkit.learning.encoders.settings import EncoderSettings, StartSettings
@@ -76,8 +76,7 @@ class DualEncoder(TrainingModule, Generic[B]):
     def __init__(self, settings: EncoderSettings, encoder: Encoder, negatives: int) -> None:
         super().__init__(settings)
         self.encoder = encoder
-        if settings.lora_rank or settings.checkpointing:
-            encoder.adapter = prepare_layers(encoder.model, settings)
+        encoder.adapter = prepare_layers(encoder.model, settings)
         self.negatives = negatives
         self.truncation = encoder.tokenizing.truncation
         self.document_fields = settings.document_fields

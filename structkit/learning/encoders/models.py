@@ -45,7 +45,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
-from structkit.learning.encoders.adapters import merge, transformer_of
+from structkit.learning.encoders.adapters import Adapter, LayerSettings, merge, transformer_of
 from structkit.learning.encoders.pretrained import (
     PLAIN,
     SAFE,
@@ -427,3 +427,30 @@ def load_bag(folder: Path) -> tuple[Bag, PreTrainedTokenizerFast]:
     tokenizer.post_processor = None
     wrapped = PreTrainedTokenizerFast(tokenizer_object=tokenizer)  # type: ignore[no-untyped-call]
     return Bag(table.floats, saturating=table.saturating), wrapped
+
+
+def prepare_layers(
+    model: Any, settings: LayerSettings, whole: Sequence[str] = ()
+) -> Adapter | None:
+    """Have a model's layers trained as the settings say: with an adapter, or computed twice."""
+    adapter = Adapter(model, settings, whole) if settings.lora_rank else None
+    if settings.checkpointing:
+        recompute_layers(model)
+    return adapter
+
+
+def recompute_layers(model: Any) -> None:
+    """Keep only the input of each layer for the gradient, and compute the layer again.
+
+    Errors: `UserError` where the model has no layers that can do this.
+    """
+    if not getattr(model, "supports_gradient_checkpointing", False):
+        raise UserError(
+            f"{flag('checkpointing')} needs a transformer", f"leave {flag('checkpointing')} out"
+        )
+    # transformers 4 has only the second name
+    named = ("activation_checkpointing_enable", "gradient_checkpointing_enable")
+    enable = next(getattr(model, each) for each in named if hasattr(model, each))
+    enable({"use_reentrant": False})
+    if hasattr(model, "_require_grads_hook"):  # the other kind's: gradients of frozen embeddings
+        model.disable_input_require_grads()
