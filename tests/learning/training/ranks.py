@@ -53,21 +53,9 @@ def gradients(cases):
     """For every method, and every step: the loss and all gradients, added up."""
     found = []
     for name, values, spool in cases:
-        method = load("method", name)(**values).complete()
-        module = method.build(spool).eval()  # without dropout, which differs between processes
+        module, plan = _built(name, values, spool)
         module.sums = GradientSums(module) if ranks() > 1 else None
-        plan, steps = method.plan(len(spool)), []
-        for number in range(plan.steps):
-            step = plan.step(number)
-            module.zero_grad(set_to_none=True)
-            records = [spool[index] for index in step.indices]
-            read = module.backward(module.batch(records, step))
-            if module.sums:
-                module.sums.finish()
-            parts = read()
-            grads = [each.grad for each in module.parameters() if each.grad is not None]
-            steps.append((parts, torch.cat([grad.flatten() for grad in grads]).numpy()))
-        found.append(steps)
+        found.append(_steps(module, plan, spool))
     return found
 
 
@@ -116,30 +104,27 @@ def threads():
     return {**found, "torch": torch.get_num_threads(), "rayon": os.environ["RAYON_NUM_THREADS"]}
 
 
-def unsharded_gradients(cases):
-    """For every case, and every step of one process: the loss, and all gradients."""
-    return [_steps(*case[1:], None) for case in cases]
-
-
 def sharded_gradients(cases):
-    """The same of several processes that divide the model; what this one holds; the whole."""
+    """The same where processes divide the model; what this one holds; the whole."""
     found, held, whole = [], [], []
-    for _, name, values, spool in cases:
-        modules = []
-        found.append(_steps(name, values, spool, modules))
-        weights = list(modules[0].parameters())
+    for name, values, spool in cases:
+        module, plan = _built(name, values, spool)
+        module.shard(torch.device("cpu"))
+        found.append(_steps(module, plan, spool))
+        weights = list(module.parameters())
         held.append(sum(each.to_local().numel() for each in weights))
         whole.append(sum(each.numel() for each in weights))
     return found, held, whole
 
 
-def _steps(name, values, spool, modules):
+def _built(name, values, spool):
     method = load("method", name)(**values).complete()
-    module = method.build(spool).eval()
-    if modules is not None:
-        module.shard(torch.device("cpu"))
-        modules.append(module)
-    plan, steps = method.plan(len(spool)), []
+    # without dropout, which differs between processes
+    return method.build(spool).eval(), method.plan(len(spool))
+
+
+def _steps(module, plan, spool):
+    steps = []
     for number in range(plan.steps):
         step = plan.step(number)
         module.zero_grad(set_to_none=True)
@@ -148,6 +133,6 @@ def _steps(name, values, spool, modules):
         if module.sums:
             module.sums.finish()
         grads = [each.grad for each in module.parameters() if each.grad is not None]
-        grads = [each.full_tensor() if modules is not None else each for each in grads]
-        steps.append((read(), torch.cat([grad.flatten() for grad in grads])))
+        whole = [each.full_tensor() if module.shards else each for each in grads]
+        steps.append((read(), torch.cat([grad.flatten() for grad in whole]).numpy()))
     return steps

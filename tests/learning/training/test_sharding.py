@@ -25,7 +25,7 @@ from tests.learning.training.materials import (
     wait_for_step,
     write_pairs,
 )
-from tests.learning.training.ranks import sharded_gradients, unsharded_gradients
+from tests.learning.training.ranks import gradients, sharded_gradients
 
 pytestmark = [
     pytest.mark.long,
@@ -56,15 +56,15 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def cases(folder):
     made = []
-    for name, (kind, values) in CASES.items():
+    for kind, values in CASES.values():
         method = load("method", kind)(**values).complete()
         spool = Spool(Records.read([str(folder / "train.jsonl")]), method.prepare)
-        made.append((name, kind, values, spool))
+        made.append((kind, values, spool))
     return made
 
 
 def test_losses_and_gradients_are_those_of_one_process(cases):
-    expected = unsharded_gradients(cases)
+    expected = gradients(cases)
     found, held, whole = launch(partial(sharded_gradients, cases), 2)
     for name, own, shared in zip(CASES, expected, found, strict=True):
         for (parts, gradient), (other_parts, other) in zip(own, shared, strict=True):
