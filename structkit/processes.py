@@ -207,7 +207,10 @@ class Child(Generic[Task, T]):
             tasks.flush()
             done, result = pickle.load(results)
             self._working.clear()
-        except (EOFError, OSError, pickle.UnpicklingError):  # it was killed
+        except (EOFError, OSError, ValueError, pickle.UnpicklingError) as error:
+            # it was killed; a pipe that another thread closes raises ValueError
+            if isinstance(error, ValueError) and not results.closed:
+                raise
             self.close()
             self._pipes = None
             return None
