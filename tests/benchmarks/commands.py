@@ -316,7 +316,7 @@ AS_USERS = ["env", "-u", "OMP_NUM_THREADS"]
 
 
 def workers(given: Given, folder: Path) -> None:
-    """Each stage that computes in workers: two over one by the clock, with a user's threads.
+    """Each stage that computes in workers: `auto` over one by the clock, with a user's threads.
 
     `collect` has its row below its others. The first read of `ask` has its workers by itself: two
     processors over one.
@@ -328,16 +328,16 @@ def workers(given: Given, folder: Path) -> None:
     made = {
         "code": (lines(islice(functions(), 4_000)), 4_000_000),
         "pages": (lines({"id": str(at), "html": html} for at, html in pages), 4_000_000),
-        "sentences": (texts, 400_000),
+        "sentences": (texts, 800_000),
     }
     sources = {
         name: written(folder / f"{name}.jsonl", some, size) for name, (some, size) in made.items()
     }
     beside = partial(compare, given=given, clock=True)
     for name, kind in STAGES.items():
-        one = [*AS_USERS, *STRUCTKIT, *name.split(), "-q"]
-        title = f"{name} --workers 2 / 1, by the clock"
-        beside(title, [*one, "--workers", "2"], one, 0.7, source=sources[kind])
+        auto = [*AS_USERS, *STRUCTKIT, *name.split(), "-q"]
+        title = f"{name} --workers auto / 1, by the clock"
+        beside(title, auto, [*auto, "--workers", "1"], 0.6, source=sources[kind])
     ask = [*AS_USERS, *STRUCTKIT, "ask", "-q", "--no-cache", "--generated", str(tree), "parse"]
     beside("ask, first read, two processors / one", ask, ["taskset", "-c", "0", *ask], 0.7)
 
