@@ -23,8 +23,8 @@ ERROR = 1e-5  # of the largest state
 class Packed:
     """A model of one of the kinds `MODELS`, with its own weights and dropout.
 
-    Embeddings, linear maps and layer norms run over the tokens of all texts in a row;
-    attention runs over texts of equal length together, without a mask.
+    Embeddings, linear maps and layer norms see the tokens of all texts as one sequence.
+    Attention runs over texts of equal length together and needs no mask.
     """
 
     def __init__(self, model: Any) -> None:
@@ -68,7 +68,7 @@ class Packed:
         own = self.model.embeddings
         if type(self.model).__name__ == "BertModel":
             places = torch.arange(real.shape[1]).expand(real.shape)
-        else:  # their positions are counted from after the padding's, without padding tokens
+        else:  # RoBERTa's positions start after the padding's, and skip padding tokens
             padding = self.model.config.pad_token_id
             counted = tokens.ids.ne(padding) & real
             places = counted.cumsum(1) * counted + padding
@@ -111,7 +111,7 @@ class Packed:
         chosen = add_and_normalize(layer.attention.output, seen, chosen)
         wide = layer.intermediate.dense(chosen)  # (tokens, intermediate size)
         if layer.training and torch.is_grad_enabled() and not self.recomputes:
-            # the activation is computed again for the gradient: a large tensor less is kept
+            # computing the activation again for the gradient saves a large tensor
             after: Tensor = checkpoint(self._narrowed, layer, wide, chosen, use_reentrant=False)
             return after
         return self._narrowed(layer, wide, chosen)
@@ -151,13 +151,13 @@ class Packed:
 class Attention(torch.autograd.Function):
     """Attention with dropout, (texts, heads, asked, size), that keeps no weights.
 
-    A CPU's own keeps three numbers for each pair of tokens, this one byte. It reads a few texts at
-    a time, so that their weights stay in the cache and need no new pages.
+    On a CPU, PyTorch keeps three numbers for each pair of tokens; this keeps one byte. It handles a
+    few texts, or a few heads of a long text, at a time, so that their weights fit into the cache.
     """
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, dropout: float) -> Tensor:
-        pairs = (*query.shape[:3], key.shape[2])  # of tokens: only the first may be asked for
+        pairs = (*query.shape[:3], key.shape[2])  # there may be one query for each text
         kept = torch.empty(pairs, dtype=torch.uint8, device=query.device)
         seen = torch.empty_like(query)
         with torch.autocast(query.device.type, enabled=False):  # the inputs are cast already
@@ -171,7 +171,7 @@ class Attention(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        *inputs, kept = ctx.saved_tensors  # once: recomputed tensors are given only once
+        *inputs, kept = ctx.saved_tensors  # recomputed tensors can be read only once
         gradients = to_query, to_key, to_value = [torch.empty_like(each) for each in inputs]
         root, gradient = inputs[0].shape[-1] ** -0.5, gradient * ctx.factor
         exact = torch.promote_types(gradient.dtype, torch.float32)
@@ -188,10 +188,18 @@ class Attention(torch.autograd.Function):
         return *gradients, None
 
 
-def _parts(pairs: Tensor) -> tuple[slice, ...]:
-    """Return the texts whose token pairs, (texts, heads, asked, length), go together."""
-    step = max(1, BLOCK // pairs[0].numel()) if pairs.device.type == "cpu" else len(pairs)
-    return tuple(slice(first, first + step) for first in range(0, len(pairs), step))
+def _parts(pairs: Tensor) -> list[tuple[slice, slice]]:
+    """Return the texts and heads whose token pairs, (texts, heads, asked, length), go together."""
+    texts, heads = pairs.shape[:2]
+    at_once = heads * texts  # maps of attention: a GPU takes all
+    if pairs.device.type == "cpu":
+        at_once = max(1, BLOCK // pairs[0, 0].numel())
+    rows, columns = max(1, at_once // heads), min(at_once, heads)
+    return [
+        (slice(text, text + rows), slice(head, head + columns))
+        for text in range(0, texts, rows)
+        for head in range(0, heads, columns)
+    ]
 
 
 def _weights(query: Tensor, key: Tensor, dtype: torch.dtype) -> Tensor:
