@@ -27,7 +27,12 @@ MATTERS_ELSE = 0.01  # in RR@100 and nDCG@10
 HELD, NOT_HELD, CANNOT_TELL = "held", "not held", "cannot tell"
 MARKS = {HELD: "✔ held", NOT_HELD: "✘ not held", CANNOT_TELL: "? cannot tell"}
 POWER = 5 / 7  # width of a 95 % interval × this: the difference found four times in five
-PAGE_HEAD = """# Which claims of the papers held here
+PAGE_HEAD = """---
+hide:
+  - toc
+---
+
+# Which claims of the papers held here
 
 A program derives every verdict on this page from the measured differences
 (`python -m experiments.claims`).

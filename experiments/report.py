@@ -26,6 +26,7 @@ import gzip
 import hashlib
 import math
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -46,15 +47,12 @@ REPORTS, REPORT = Path("experiments/reports"), Path("experiments/REPORT.md")
 SENTENCES = ("STS 12", "STS 16", "STS B", "SICK R")  # tasks whose mean is told too
 HEAD = """# Report
 
-One entry per question: what came out, and the hypotheses that the recipe stated, as differences
-with 95 % intervals and p-values of paired randomization tests (of StrAE's family: of draws of
-pairs), corrected for their number (Holm). The hypotheses of code-unlabelled, code-weights,
-seal-parts, seal-power, seal-tables, strae-models, strae-pairs, strae-paraphrases, strae-tuned,
-table-alignment and, about pretraining, products were stated before the runs; the others afterwards,
-from the papers' claims and each recipe's question. `NAME.md` says how it was done; `NAME.json` has
-all systems, intervals, pairs and the command, which
-`python -m experiments.report show experiments/reports/NAME.json` prints. `make report` writes this
-file from [reports](reports). [Results](../docs/results.md) has all claims of the papers.
+One question an entry: what came out, and each stated hypothesis as a difference with its 95 % interval
+and the Holm-corrected p-value of a paired randomization test. The hypotheses of code-unlabelled,
+code-weights, seal-parts, seal-power, seal-tables, strae-models, strae-pairs, strae-paraphrases,
+strae-tuned, table-alignment and, for pretraining, products were stated before the runs, the others
+afterwards. `NAME.md` describes the method. `NAME.json` has all systems, pairs and the command;
+`python -m experiments.report show experiments/reports/NAME.json` prints it. `make report` writes this file.
 """
 
 
@@ -330,10 +328,11 @@ def main_values(row: Record, *, suite: bool = False) -> Record:
 
 def entry(name: str, content: Mapping[str, Any], words: str) -> str:
     """The part of experiments/REPORT.md about one question: answer, hypotheses and files."""
-    answer = words.strip().partition("\n\n")[0]
-    files = f"[{name}.md](reports/{name}.md), [{name}.json](reports/{name}.json)"
+    answer = " ".join(words.strip().partition("\n\n")[0].split())
+    files = f"[Method](reports/{name}.md) and [numbers](reports/{name}.json)"
     stated = [each for each in content["comparisons"] if "p_holm" in each]
-    parts = [f"## {content['title']}", f"{answer}\nDetails: {files}.", hypotheses(stated)]
+    paragraph = textwrap.fill(f"{answer} {files}.", 120, break_on_hyphens=False)
+    parts = [f"## {content['title']}", paragraph, hypotheses(stated)]
     return "\n\n".join(parts)
 
 
