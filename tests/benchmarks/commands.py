@@ -338,7 +338,7 @@ def workers(given: Given, folder: Path) -> None:
         auto = [*AS_USERS, *STRUCTKIT, *name.split(), "-q"]
         title = f"{name} --workers auto / 1, by the clock"
         beside(title, auto, [*auto, "--workers", "1"], 0.6, source=sources[kind])
-    ask = [*AS_USERS, *STRUCTKIT, "ask", "-q", "--no-cache", "--generated", str(tree), "parse"]
+    ask = [*AS_USERS, *STRUCTKIT, "ask", "-q", "--no-cache", str(tree), "parse"]
     beside("ask, first read, two processors / one", ask, ["taskset", "-c", "0", *ask], 0.7)
 
 
