@@ -340,7 +340,7 @@ def test_bfloat16_learns_about_the_same(case, trained):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("case", ["contrastive", "santa"])
+@pytest.mark.parametrize("case", ["contrastive", "santa", "cross-encoder"])
 def test_two_processes_have_the_gradients_of_one(case, records, start):
     values = {"model": str(start(case)), "lora_rank": 4, "batch_size": 5, "epochs": 1}
     method = method_of(case)
