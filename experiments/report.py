@@ -47,12 +47,12 @@ REPORTS, REPORT = Path("experiments/reports"), Path("experiments/REPORT.md")
 SENTENCES = ("STS 12", "STS 16", "STS B", "SICK R")  # tasks whose mean is told too
 HEAD = """# Report
 
-One question an entry: what came out, and each stated hypothesis as a difference with its 95 % interval
-and the Holm-corrected p-value of a paired randomization test. The hypotheses of code-unlabelled,
-code-weights, seal-parts, seal-power, seal-tables, strae-models, strae-pairs, strae-paraphrases,
-strae-tuned, table-alignment and, for pretraining, products were stated before the runs, the others
-afterwards. `NAME.md` describes the method. `NAME.json` has all systems, pairs and the command;
-`python -m experiments.report show experiments/reports/NAME.json` prints it. `make report` writes this file.
+One question an entry: what came out, and each stated hypothesis as a difference with its 95 %
+interval and the Holm-corrected p-value of a paired randomization test. The hypotheses of
+code-unlabelled, code-weights, seal-parts, seal-power, seal-tables, strae-models, strae-pairs,
+strae-paraphrases, strae-tuned, table-alignment and, for pretraining, products were stated before
+the runs, the others afterwards. `NAME.md` describes the method. `NAME.json` has all systems, pairs
+and the command; `python -m experiments.report show experiments/reports/NAME.json` prints it.
 """
 
 
