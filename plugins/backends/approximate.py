@@ -41,15 +41,7 @@ TAKEN = ("explain", "index", "parameters", "save_index", "similarity")
 STEP = 1024  # rows added between updates of the progress
 SAMPLE = 64  # training rows per cluster, as faiss recommends (39 … 256)
 CODES = {"int8": "SQ8,RFlat", "binary": "RaBitQ,RFlat"}
-INNER = (
-    "index",
-    "base_index",
-    "storage",
-    "quantizer",
-    "q1",
-    "pq",
-    "rq",
-)  # parts of an index of faiss
+INNER = ("index", "base_index", "storage", "quantizer", "q1", "pq", "rq")  # parts of an index
 MANY = 10_000  # rows from which codes are worth training
 
 

@@ -7,9 +7,9 @@ import re
 from structkit import plugin
 from structkit.errors import UserError
 from structkit.records.jsonl import Record, text_field
+from structkit.structure import Span
 from structkit.structure.english import STOPWORDS
 from structkit.structure.html.markup import content, visible_text
-from structkit.structure.spans import Span
 
 WORD = re.compile(r"\w+")
 

@@ -17,11 +17,11 @@ from collections.abc import Sequence
 
 import tree_sitter_php
 
-from structkit.structure.code.grammar import Grammar
+from structkit.structure import Span
+from structkit.structure.code.grammar import Grammar, spans_outside
 from structkit.structure.code.languages import ReleasedLanguage
 from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line
 from structkit.structure.code.outline import DocComments, Outline
-from structkit.structure.spans import Span, spans_outside
 
 WORDS = (
     "abstract and array as break callable case catch class clone const continue declare default "
@@ -34,14 +34,9 @@ WORDS = (
 ).split()
 # PHP ignores case; other spellings are not used in practice
 KEYWORDS = frozenset(f(word) for word in WORDS for f in (str.lower, str.upper, str.capitalize))
-RELEASED_KEYWORDS = frozenset(word.upper() if word.startswith("__") else word for word in WORDS) - {
-    "__HALT_COMPILER",
-    "false",
-    "fn",
-    "match",
-    "readonly",
-    "yield",
-}
+RELEASED_KEYWORDS = frozenset(
+    word.upper() if word.startswith("__") else word for word in WORDS
+).difference("__HALT_COMPILER false fn match readonly yield".split())
 OPENING = r"<\?(?:php\b|=)?"
 FORMS = (
     Form(r"\?>", OPENING, escape=NEVER),  # HTML

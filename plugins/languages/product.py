@@ -16,10 +16,10 @@ from structkit import plugin
 from structkit.errors import UserError, flag, unknown
 from structkit.records.jsonl import Record, text_field
 from structkit.settings import setting
+from structkit.structure import Span
 from structkit.structure.code.languages import TAGGER
 from structkit.structure.english import TAGS
 from structkit.structure.html.markup import visible_text
-from structkit.structure.spans import Span
 from structkit.structure.trees.brackets import unescaped
 
 NOUNS = frozenset(("NN", "NNS", "NNP", "NNPS"))

@@ -11,11 +11,11 @@ import warnings
 import tree_sitter
 import tree_sitter_python
 
-from structkit.structure.code.grammar import Grammar, parse
+from structkit.structure import Span
+from structkit.structure.code.grammar import Grammar, from_bytes, parse
 from structkit.structure.code.languages import ReleasedLanguage
 from structkit.structure.code.lexical import Form, Lexical, until_line
 from structkit.structure.code.outline import DocComments, Outline
-from structkit.structure.spans import Span, from_bytes
 
 PREFIX = r"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])"
 LEXICAL = Lexical(

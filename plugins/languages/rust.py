@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import tree_sitter_rust
 
+from structkit.structure import Span
 from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line, whole
 from structkit.structure.code.outline import DocComments, Outline
-from structkit.structure.spans import Span
 
 KEYWORDS = (
     "Self as async await break const continue crate dyn else enum extern false fn for if impl in "

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import tree_sitter_typescript
 
+from structkit.structure import Span
 from structkit.structure.code import ecmascript
 from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.outline import Outline
-from structkit.structure.spans import Span
 
 # not here: words that are keywords in some places only (type, declare, readonly, async, get …)
 KEYWORDS = (

@@ -41,8 +41,8 @@ from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import Numbers
 from structkit.progress import say
 from structkit.records.jsonl import Record
+from structkit.structure import Span
 from structkit.structure.sentinels import SENTINEL
-from structkit.structure.spans import Span
 
 IGNORED = -100  # label that cross_entropy ignores
 

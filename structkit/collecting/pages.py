@@ -18,6 +18,7 @@ from markdown_it.token import Token
 
 from structkit.collecting.definitions import Definition, definitions
 from structkit.records.jsonl import Record
+from structkit.structure import Span
 from structkit.structure.html.markdown import FrontMatter, tokens
 from structkit.structure.html.markup import HEADING, Tag, content, tags
 from structkit.structure.html.reader import Reader
@@ -25,7 +26,6 @@ from structkit.structure.html.tables import Cell, Row, Table, tables
 from structkit.structure.html.tags import SEPARATORS
 from structkit.structure.html.xpaths import Excerpt, parts
 from structkit.structure.sentences import sentences
-from structkit.structure.spans import Span
 
 ANCHOR = re.compile(r"\s(id|name)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.I)
 SLUG = re.compile(r"[^\w\- ]")

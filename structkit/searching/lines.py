@@ -14,7 +14,7 @@ from typing import NamedTuple
 from structkit.records.fields import DOCUMENT
 from structkit.records.jsonl import Record
 from structkit.searching.words import SEPARATOR, fold, normalize, occurrences, same_stem, words
-from structkit.structure.spans import Span
+from structkit.structure import Span
 
 TAB = 4
 CONTEXT = 3  # rows, of which one may be the signature

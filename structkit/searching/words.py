@@ -10,7 +10,7 @@ from itertools import chain
 from os.path import commonprefix
 from pathlib import PurePosixPath
 
-from structkit.structure.spans import Span
+from structkit.structure import Span
 
 WORD = re.compile(r"\w+")
 PART = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from structkit.errors import UserError
-from structkit.structure.spans import Span
+from structkit.structure import Span
 
 UNMASKED = "leave the record out, or mask the original text"
 COUNT = 100  # T5 has <extra_id_0> … <extra_id_99>

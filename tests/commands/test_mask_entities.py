@@ -14,8 +14,8 @@ from structkit import mask_entities, parse_trees
 from structkit.errors import UserError
 from structkit.records.jsonl import Records
 from structkit.registry import load
+from structkit.structure.code.grammar import from_bytes
 from structkit.structure.sentinels import SENTINEL, random_spans, target, unmask
-from structkit.structure.spans import from_bytes
 
 REAL = Path("../shared/data/codesearch").glob("train.jsonl.gz")
 

@@ -14,13 +14,9 @@ from structkit.structure.code.lexical import Form, Lexical, block, quoted, until
 from structkit.structure.code.outline import DocComments
 
 NAMES = (
-    "identifier",
-    "property_identifier",
-    "private_property_identifier",
-    "shorthand_property_identifier",
-    "shorthand_property_identifier_pattern",
-    "statement_identifier",
-)
+    "identifier property_identifier private_property_identifier statement_identifier "
+    "shorthand_property_identifier shorthand_property_identifier_pattern"
+).split()
 # a regular expression ends on its line; after a name or a bracket a slash divides
 PART = r"(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n])*\]|[^/\\\n\[])"
 LEXICAL = Lexical(
@@ -57,13 +53,8 @@ MEMBERS = frozenset(
     "method_definition pair field_definition public_field_definition export_statement".split()
 )
 AROUND = frozenset(
-    (
-        "assignment_expression",
-        "export_statement",
-        "lexical_declaration",
-        "variable_declaration",
-        "expression_statement",
-    )
+    "assignment_expression export_statement lexical_declaration variable_declaration "
+    "expression_statement".split()
 )
 
 

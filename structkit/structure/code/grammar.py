@@ -13,8 +13,8 @@ import tree_sitter
 
 from structkit.errors import UserError
 from structkit.processes import in_child
+from structkit.structure import Span
 from structkit.structure.code.lexical import Lexical
-from structkit.structure.spans import Span, from_bytes, spans_outside
 
 LIMIT = 5.0  # seconds of CPU time: a function takes 0.0001, a megabyte 0.2
 LONG = 8_000  # bytes
@@ -23,6 +23,7 @@ SKIP, TAKE, ENTER, HIDE = range(4)
 ERROR = 0xFFFF
 LONE_CR = re.compile(rb"\r(?!\n)")
 BARE, CLASS = (b"", b""), (b"class A {", b"\n}")
+ENDLESS = (1 << 62, 1 << 62)
 
 
 def line_feeds(data: bytes) -> bytes:
@@ -216,3 +217,39 @@ class Grammar:
             name = node.field_name_for_child(index)
             if child.kind_id in rules or name in rules:
                 yield child.byte_range
+
+
+def from_bytes(text: str, data: bytes, spans: list[Span]) -> list[Span]:
+    """Convert spans of a text's UTF-8 bytes to spans of its characters.
+
+    `spans` are in text order and do not overlap.
+
+    >>> from_bytes("é = x", "é = x".encode(), [(0, 2), (5, 6)])
+    [(0, 1), (4, 5)]
+    """
+    if len(data) == len(text):
+        return spans
+    in_characters: list[Span] = []
+    character, byte = 0, 0
+    for start, end in spans:
+        begin = character + len(data[byte:start].decode())
+        character, byte = begin + len(data[start:end].decode()), end
+        in_characters.append((begin, character))
+    return in_characters
+
+
+def spans_outside(spans: list[Span], holes: list[Span]) -> list[Span]:
+    """Return the spans that are not in one of the holes; holes are in order of their start.
+
+    >>> spans_outside([(0, 1), (2, 3), (4, 5)], [(2, 4)])
+    [(0, 1), (4, 5)]
+    """
+    kept: list[Span] = []
+    rest = iter(holes)
+    start, end = next(rest)
+    for span in spans:
+        while span[0] >= end:
+            start, end = next(rest, ENDLESS)
+        if span[1] <= start:
+            kept.append(span)
+    return kept

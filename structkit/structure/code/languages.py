@@ -15,9 +15,9 @@ from structkit.errors import UserError
 from structkit.records.jsonl import Record, own_language
 from structkit.registry import Contract, canonical, configure, implied, load
 from structkit.settings import By
+from structkit.structure import Span
 from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.outline import Outline
-from structkit.structure.spans import Span
 
 TAGGER = By("profile", {"official": "nltk"}, "rules")  # of products
 

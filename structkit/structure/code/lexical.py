@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from structkit.structure.spans import Span
+from structkit.structure import Span
 
 MIRROR = {"(": ")", "[": "]", "{": "}", "<": ">"}
 ESCAPE = r"\\."

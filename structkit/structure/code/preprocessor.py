@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from structkit.structure.code.outline import Prepared
 
@@ -171,7 +172,6 @@ class _Reader:
 
     def __init__(self, code: bytes) -> None:
         self.code = code
-        self._classes: set[bytes] | None = None
 
     def instead(self, macro: re.Match[bytes], end: int, before: bytes) -> bytes | None:
         """Return the replacement of a macro: nothing, a type, a function; None: it stays."""
@@ -318,13 +318,11 @@ class _Reader:
             MACRO.fullmatch(name) and following and not self._ends_a_head(following[1], end)
         )
 
-    @property
+    @cached_property
     def classes(self) -> set[bytes]:
         """The words in the heads of classes: the names of constructors are among them."""
-        if self._classes is None:
-            heads = re.findall(rb"\b(?:class|struct|union)\b[^;{}()]*+", self.code)
-            self._classes = set(re.findall(rb"\w+", b" ".join(heads)))
-        return self._classes
+        heads = re.findall(rb"\b(?:class|struct|union)\b[^;{}()]*+", self.code)
+        return set(re.findall(rb"\w+", b" ".join(heads)))
 
 
 def _is_name(word: bytes) -> bool:

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from structkit.structure import Span
 from structkit.structure.html.tags import SEPARATORS
-from structkit.structure.spans import Span
 
 SILENT = frozenset(("script", "style", "iframe", "noembed", "noframes", "noscript", "xmp"))
 PLAIN = frozenset(("title", "textarea"))  # their content is text, a `<` in it included
