@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from structkit import plugin, registry
 from structkit.command import Command
 from structkit.errors import UserError
+from structkit.records.fields import is_tree
 from structkit.records.jsonl import Record, own_language, text_field
 from structkit.records.stream import WorkerOptions
 from structkit.settings import resolve, seed_setting, setting, setting_of, settings_of
@@ -149,15 +150,6 @@ def _with_trees(
         except UserError as error:
             return error.with_traceback(None)
     return {**record, **made}
-
-
-def is_tree(name: str) -> bool:
-    """Return whether a field of this name holds a tree.
-
-    >>> is_tree("tree"), is_tree("text_a_tree"), is_tree("text_a")
-    (True, True, False)
-    """
-    return name == "tree" or name.endswith("_tree")
 
 
 COMMAND = Command(

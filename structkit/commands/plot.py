@@ -19,6 +19,7 @@ from structkit.errors import UserError, flag, missing, program
 from structkit.extras import require
 from structkit.paths import names_of
 from structkit.progress import printable
+from structkit.records.fields import is_tree
 from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.lines import input_name
 from structkit.records.output import Output
@@ -270,7 +271,7 @@ def losses(settings: LossesSettings) -> None:
 
 def usual_trees(record: Record) -> tuple[str, ...]:
     """All trees"""
-    return tuple(each for each in record if each == "tree" or each.endswith("_tree"))
+    return tuple(filter(is_tree, record))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,6 +17,7 @@ from rich.text import Text
 from structkit.command import Command
 from structkit.errors import UserError
 from structkit.progress import colored, printable
+from structkit.records.fields import is_tree
 from structkit.records.jsonl import Record, Records
 from structkit.records.output import Output
 from structkit.records.stream import InputOptions, OutputOptions
@@ -29,21 +30,9 @@ LONGEST = 300  # characters of a line of a field that is not drawn
 ROWS, FEW = 20, 3  # of such a field, and of one beside a drawing
 NAMED = 40  # characters of a text that is named when it comes again
 HIT = {"query_id", "doc_id", "score", "rank"}
-OF_A_HIT = {
-    "best",
-    "path",
-    "line",
-    "quote",
-    "symbol",
-    "symbol_lines",
-    "lines",
-    "code",
-    "text",
-    "scope",
-    "name",
-    "names",
-    "headings",
-}
+OF_A_HIT = set(
+    "best path line quote symbol symbol_lines lines code text scope name names headings".split()
+)
 
 Part = tuple[set[str], Text]  # the fields that it shows
 
@@ -249,7 +238,7 @@ def _trees(record: Record, width: int | None) -> Iterator[Part]:
     from structkit.structure.trees.drawing import lines
 
     for name, value in record.items():
-        if isinstance(value, str) and (name == "tree" or name.endswith("_tree")):
+        if isinstance(value, str) and is_tree(name):
             tree = read(value)
             same = [each for each in record if _letters(record[each]) == _letters(*tree.words)]
             above = [*_fields({each: record[each] for each in same[:1]} or {name: ""}, ROWS)]

@@ -83,6 +83,15 @@ def text_name(record: Record, names: Sequence[str], remedy: str) -> str:
     return next((name for name in there if record[name] is not None), there[0])
 
 
+def is_tree(name: str) -> bool:
+    """Return whether a field of this name holds a tree.
+
+    >>> is_tree("tree"), is_tree("text_a_tree"), is_tree("text_a")
+    (True, True, False)
+    """
+    return name == "tree" or name.endswith("_tree")
+
+
 @dataclass(frozen=True)
 class First:
     """The default of a setting: the first of these fields that a record has."""

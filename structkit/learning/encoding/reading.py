@@ -17,11 +17,11 @@ from structkit.errors import UserError, flag, missing
 from structkit.learning.encoding.settings import model_field
 from structkit.learning.training.spool import MAKERS, remedy_for
 from structkit.learning.training.tokens import Model
-from structkit.records.fields import HTML, add_place
+from structkit.records.fields import HTML, add_place, is_tree
 from structkit.records.jsonl import Record, text_field
 from structkit.structure.html.reader import Reader
 from structkit.structure.html.xpaths import parts
-from structkit.structure.trees.brackets import text_or_tree
+from structkit.structure.trees.brackets import unlabeled
 
 WINDOW = 2048  # records, or elements, held at a time …
 TREES = 256  # … or trees: each has many nodes …
@@ -149,11 +149,16 @@ class TextReader:
         if self.elements:
             hint = f"{flag('elements')} takes HTML: name its field with {flag('field')}"
         known, names = HTML if self.elements else self.known, self.asked
-        read = text_or_tree if "text" in known else text_field
         if not names:
             maker = remedy_for(known[0]) if len(known) == 1 and known[0] in MAKERS else None
             names = model_field(record, known, f"{maker}; or {hint}" if maker else hint)
-        return [add_place(read(record, name, hint), record, name, self.paths) for name in names]
+        texts = []
+        for name in names:
+            text = text_field(record, name, hint)
+            if is_tree(name) and "text" in known:
+                text = unlabeled(text)
+            texts.append(add_place(text, record, name, self.paths))
+        return texts
 
     def _prepared(self, texts: Sequence[str]) -> list[Record]:
         prepared = []

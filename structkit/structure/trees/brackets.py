@@ -14,7 +14,6 @@ from dataclasses import replace
 from io import StringIO
 
 from structkit.errors import MEND, UserError
-from structkit.records.jsonl import Record, text_field
 from structkit.structure.trees.tree import Tree, from_preorder, from_spans, grow
 
 TOPS = frozenset(("", "ROOT", "TOP", "S1"))
@@ -257,7 +256,7 @@ def lift_final(tree: Tree) -> Tree:
 
 
 def leaves_of(text: str) -> tuple[str, ...] | None:
-    """Return the words of a tree that `text_or_tree` wrote; None for other texts.
+    """Return the words of a tree that `unlabeled` wrote; None for other texts.
 
     All its nodes are X. Anything else in brackets is text, which loses no word: `(Laughs (quietly
     now) again)` could be a tree of two words with labels before them.
@@ -274,15 +273,12 @@ def leaves_of(text: str) -> tuple[str, ...] | None:
     return tree.words if set(tree.labels) == {UNLABELED} else None
 
 
-def text_or_tree(record: Record, name: str, remedy: str = "") -> str:
-    """Return the text in a field; for `tree` or `FIELD_tree`, the tree for `leaves_of`.
+def unlabeled(text: str) -> str:
+    """Return a tree in brackets without its labels, as `leaves_of` reads it.
 
-    >>> text_or_tree({"tree": "(S the cat)"}, "tree")
+    >>> unlabeled("(S the cat)")
     '(X (X the) (X cat))'
     """
-    text = text_field(record, name, remedy)
-    if name != "tree" and not name.endswith("_tree"):
-        return text
     tree = read(text)
     if len(tree.words) == 1:
         tree = from_spans(tree.words, [])
