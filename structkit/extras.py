@@ -10,7 +10,7 @@ from importlib import import_module
 from types import ModuleType
 
 from structkit.errors import UserError
-from structkit.machine import data_folder
+from structkit.paths import data_folder
 
 # models that are not downloaded: one ships with structkit, the other is an extra
 BUILTIN, MINILM = "builtin", "minilm"

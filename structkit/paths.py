@@ -1,11 +1,16 @@
-"""Paths: no command writes to what it reads, and no walk follows a link."""
+"""Paths: the user's folders; no command writes to what it reads, and no walk follows a link.
+
+The folders follow the XDG Base Directory Specification.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import pwd
 import stat
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
@@ -19,6 +24,56 @@ SPECIAL = "not a regular file", "write its content to a file"
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 FOUND = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe without a writer is not waited for
+
+
+def cache_folder(*names: str) -> Path:
+    """Return a folder of structkit for what can be made again."""
+    return _folder("XDG_CACHE_HOME", Path(".cache"), names)
+
+
+def data_folder(*names: str) -> Path:
+    """Return a folder of structkit for what the user keeps."""
+    return _folder("XDG_DATA_HOME", Path(".local", "share"), names)
+
+
+def _folder(variable: str, usual: Path, names: tuple[str, ...]) -> Path:
+    given = os.environ.get(variable, "")
+    # the specification ignores a path that is not absolute
+    base = Path(given) if os.path.isabs(given) else home() / usual
+    return base.joinpath("structkit", *names)
+
+
+def home() -> Path:
+    """Return the user's home folder, or a place that holds nothing.
+
+    An empty HOME, as some services and `env HOME=` set it, does not name the folder `/`.
+    """
+    given = os.environ.get("HOME", "")
+    if not os.path.isabs(given):
+        with suppress(KeyError):  # a user that the system does not know
+            given = pwd.getpwuid(os.getuid()).pw_dir
+    return Path(given if os.path.isabs(given) else os.devnull)
+
+
+def ignore_relative_folders() -> None:
+    """Remove relative folders from the user's variables, for libraries that write files.
+
+    Otherwise they keep them in `/`, or wherever the program is started.
+    """
+    for name in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        if not os.path.isabs(os.environ.get(name, "/")):
+            del os.environ[name]
+
+
+def move_torch_cache() -> None:
+    """Let torch keep what it compiles in the user's cache, not in a temporary folder.
+
+    Torch makes the folder when it is imported; if it cannot, torch's own default stays.
+    """
+    folder = cache_folder("torch")
+    there = next(each for each in folder.parents if os.path.exists(each))
+    if os.path.isdir(there) and os.access(there, os.W_OK | os.X_OK):
+        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(folder))
 
 
 def keep_apart(

@@ -204,12 +204,9 @@ class _Usual:
         if settings is None:
             return self
         given = vars(settings)[self.name]
-        return usual_of(settings, self.usual) if given is None else given
-
-
-def usual_of(settings: Any, usual: Any) -> Any:
-    """Return a default, computed from other settings if needed."""
-    return usual(settings) if callable(usual) else usual
+        if given is not None:
+            return given
+        return self.usual(settings) if callable(self.usual) else self.usual
 
 
 def resolve(settings: Any, name: str, *known: Any) -> Any:
@@ -258,12 +255,12 @@ def seed_setting() -> Any:
 
 
 def quiet_setting() -> Any:
-    """Return whether a command speaks."""
+    """Declare whether a command speaks."""
     return setting(False, "Print only errors.", short="-q")
 
 
 def offline_setting() -> Any:
-    """Return whether a model must be here: its name is not looked up on the hub."""
+    """Declare whether a model must be here: its name is not looked up on the hub."""
     return setting(False, "Never use the network.", group="run")
 
 
@@ -274,7 +271,7 @@ def file_setting(help: str, default: Any = None, *, metavar: str = "FILE", **mor
 
 def settings_of(kind: Any) -> tuple[Setting, ...]:
     """Return the settings of a class in their order, including inherited ones."""
-    return _settings_of(kind)
+    return _settings_of(kind)  # to mypy a class is no argument of a cached function
 
 
 @cache
@@ -295,14 +292,10 @@ def _resolved(kind: Any, each: Field[Any], hint: Any) -> Setting:
             if set(own.values()) - {None, (), ""}:
                 values |= own
     own = {"name": each.name, "hint": hint, "written": str(each.type)}
-    made: Setting = replace(each.metadata.get("setting", _plain(each)), **values | own)
+    plain = Setting(... if each.default is MISSING else each.default)  # declared without `setting`
+    made: Setting = replace(each.metadata.get("setting", plain), **values | own)
     literals = [get_args(one) for one in made.types if is_literal(one)]
     return replace(made, choices=literals[0]) if literals else made
-
-
-def _plain(each: Field[Any]) -> Setting:
-    """Return the setting of a field that is declared without `setting`."""
-    return Setting(... if each.default is MISSING else each.default)
 
 
 def is_literal(hint: Any) -> bool:

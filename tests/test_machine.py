@@ -28,7 +28,7 @@ import os, pwd, sys
 if sys.argv[1:]:
     pwd.getpwuid = {}.__getitem__  # the system does not know the user
 import structkit
-from structkit.machine import cache_folder, data_folder
+from structkit.paths import cache_folder, data_folder
 print(cache_folder("ask"), data_folder(), os.environ.get("TORCHINDUCTOR_CACHE_DIR"))
 print(os.path.expanduser("~"))
 print(os.getenv("XDG_CACHE_HOME"))

@@ -47,11 +47,11 @@ sys.exit(status)
 # since 2026-11-26 commands, model folders of other libraries, logs and shown lines have own files
 BOUNDS = {
     "train santa": 33,
-    "ask": 46,
-    "encode": 31,
-    "search -m": 35,
-    "mask-entities": 17,
-    "score": 16,
+    "ask": 42,
+    "encode": 29,
+    "search -m": 33,
+    "mask-entities": 16,
+    "score": 15,
 }
 
 

@@ -15,7 +15,7 @@ from structkit.commands.mask_entities import Settings as Masking
 from structkit.commands.pair import Settings as Pairing
 from structkit.commands.parse_trees import Settings as Parsing
 from structkit.errors import Python, UserError, flag, spelled_for
-from structkit.machine import cache_folder
+from structkit.paths import cache_folder
 from structkit.registry import load, names
 from structkit.settings import By, Recorded, make, setting, setting_of, settings_of, shown
 

@@ -17,13 +17,11 @@ from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.extras import usual_model
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
-from structkit.machine import cache_folder
-from structkit.paths import keep_apart
+from structkit.paths import cache_folder, keep_apart
 from structkit.progress import printable, say
 from structkit.records.jsonl import Record
-from structkit.records.output import Output, write_records
+from structkit.records.output import Output, table, write_drawn, write_records
 from structkit.records.stream import OutputOptions
-from structkit.records.table import table, write_drawn
 from structkit.searching.options import is_for_a_list, unicode
 from structkit.settings import files_of, resolve, setting
 

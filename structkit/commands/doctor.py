@@ -17,11 +17,11 @@ from structkit.asking.caches import caches
 from structkit.command import Command
 from structkit.errors import UserError, program, spelled
 from structkit.extras import EXTRAS, install, usual_model
-from structkit.machine import cache_folder, data_folder
+from structkit.paths import cache_folder, data_folder
 from structkit.processes import cores
 from structkit.records.jsonl import Record
+from structkit.records.output import table, write_drawn
 from structkit.records.stream import OutputOptions
-from structkit.records.table import table, write_drawn
 from structkit.settings import setting
 from structkit.version import __version__
 

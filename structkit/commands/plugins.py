@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from structkit import registry
 from structkit.command import Command
 from structkit.records.jsonl import Record
+from structkit.records.output import table, write_drawn
 from structkit.records.stream import OutputOptions
-from structkit.records.table import table, write_drawn
 
 
 @dataclass(frozen=True)

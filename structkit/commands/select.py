@@ -14,7 +14,7 @@ import orjson
 
 from structkit.command import Command
 from structkit.errors import UserError, flag, guess
-from structkit.progress import say
+from structkit.progress import counted, say
 from structkit.records.fields import ABSENT, items, lookup, plain
 from structkit.records.jsonl import Record, Records, Stage
 from structkit.records.lines import Lines
@@ -313,7 +313,7 @@ class Selection:
             self._note(record)
             yield self.changes.made(record)
         for path, count in (+self._alone).items():
-            say(f"{count:,} record{'s' * (count > 1)} without a partner in {path}")
+            say(f"{counted(count, 'record')} without a partner in {path}")
         for name in self._unseen if self._first else ():
             hint = guess(name, self._first)
             say(f'no record has the field "{name}"; {hint}the first has: {", ".join(self._first)}')

@@ -1,4 +1,4 @@
-"""Writing: records as JSONL; files, sets of files and folders appear whole or not at all.
+"""Writing: records as JSONL or a table; files, sets of them and folders appear whole or not at all.
 
 Output is hidden beside its target until it is complete. It is created anew without following links,
 whoever can write to the folder; leftovers of dead processes are removed.
@@ -16,9 +16,9 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from io import BufferedRandom, FileIO
+from io import BufferedRandom, FileIO, StringIO
 from pathlib import Path
 from typing import IO, Any, Self, cast
 
@@ -412,6 +412,49 @@ def write_records(records: Iterable[Record], path: str = "-") -> None:
     """Write records as JSONL to a file, whole or not at all, or to stdout."""
     with Output(path) as output:
         output.write_records(records)
+
+
+def write_drawn(
+    records: Iterable[Record],
+    path: str,
+    draw: Callable[[list[Record], int | None], str],
+    *,
+    always: bool = False,
+) -> None:
+    """Write records as JSONL, or as `draw` makes a table of them where stdout is a terminal.
+
+    `draw` gets the width of the terminal; with `always` it draws for files and pipes too.
+    """
+    person = path == "-" and os.isatty(1)
+    if always or person:
+        width = shutil.get_terminal_size().columns if person else None
+        with Output(path) as output:
+            output.write((draw(list(records), width) + "\n").encode())
+    else:
+        write_records(records, path)
+
+
+def table(records: Iterable[Record], names: Sequence[str], width: int | None = None) -> str:
+    """Return a table of some fields, with a header; the last column is folded to the width.
+
+    >>> print(table([{"kind": "language", "name": "go"}], ("kind", "name")))
+    kind      name
+    language  go
+    """
+    from rich.console import Console  # 50 ms that only a terminal pays
+    from rich.table import Table  # as above
+
+    shown = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="")
+    for name in names:
+        shown.add_column(name, no_wrap=name != names[-1], overflow="fold")
+    for each in records:
+        shown.add_row(*(str(each[name]) for name in names))
+    console = Console(
+        file=StringIO(), width=width or 10_000, color_system=None, markup=False, emoji=False
+    )
+    with console.capture() as drawn:
+        console.print(shown, crop=False)
+    return "\n".join(map(str.rstrip, drawn.get().splitlines()))
 
 
 def write_summary(record: Record) -> None:

@@ -16,7 +16,7 @@ from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.paths import keep_apart
 from structkit.processes import LOCAL, cores
-from structkit.progress import Position, progress, say
+from structkit.progress import Position, counted, progress, say
 from structkit.records.jsonl import Records, Rejected, Shard, Stage
 from structkit.records.lines import Block, Lines, input_name
 from structkit.records.output import Output
@@ -194,8 +194,7 @@ class Rejects:
             self._silent = True
             common = [f"{count:,} x {text}" for text, count in self.reasons.most_common(self.most)]
             more = "; …" if len(self.reasons) > self.most else ""
-            plural = "" if total == 1 else "s"
-            say(f"{total:,} {self.noun}{plural} {self.verb} ({'; '.join(common)}{more})")
+            say(f"{counted(total, self.noun)} {self.verb} ({'; '.join(common)}{more})")
 
     def add(self, rejected: Rejected) -> None:
         """Keep the rejected record, or stop."""

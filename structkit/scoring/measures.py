@@ -50,7 +50,9 @@ def measure(name: str) -> ir_measures.Measure:
     try:
         measure = ir_measures.parse_measure(found + name[len(base) :])
         measure.validate_params()  # type: ignore[no-untyped-call]
-        offers: list[Any] = [each for each in PROVIDERS if each.supports(_as_supported(measure))]
+        offers: list[Any] = [
+            each for each in PROVIDERS if each.supports(_with_trec_eval(measure) or measure)
+        ]
         if not offers or not _plausible(measure):
             raise ValueError
     except (ValueError, SyntaxError, TypeError, AssertionError, MemoryError, RecursionError):
@@ -62,11 +64,6 @@ def measure(name: str) -> ir_measures.Measure:
         problem = f"structkit does not compute {name}"
         raise UserError(problem, f"{needs}; {example}", status=2)
     return measure
-
-
-def _as_supported(measure: ir_measures.Measure) -> ir_measures.Measure:
-    """Return the measure, or the one of trec_eval with the same values."""
-    return _with_trec_eval(measure) or measure
 
 
 def _plausible(measure: ir_measures.Measure) -> bool:
@@ -221,13 +218,6 @@ def _with_trec_eval(
     return known if ir_measures.pytrec_eval.supports(known) else None
 
 
-def _other_provider(measure: ir_measures.Measure) -> Any:
-    """Return the provider of a measure that trec_eval lacks, if it is installed."""
-    return next(
-        (each for each in PROVIDERS if each.supports(measure) and each.is_available()), None
-    )
-
-
 def _with_others(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Values:
     """Return the values of a measure that another program computes by ranks."""
     rows = {query_id: str(row) for row, query_id in enumerate(qrels) if query_id in run}
@@ -241,7 +231,8 @@ def _with_others(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Values
         rows[each]: {number(doc): -float(rank) for rank, doc in enumerate(ranking(run[each]))}
         for each in rows
     }
-    found = _other_provider(measure).evaluator([measure], judged).iter_calc(ranked)
+    other = next(each for each in PROVIDERS if each.supports(measure) and each.is_available())
+    found = other.evaluator([measure], judged).iter_calc(ranked)
     try:
         values = {each.query_id: each.value for each in found}
     except ZeroDivisionError:  # of Accuracy, without a document that is not relevant

@@ -15,6 +15,7 @@ from structkit.command import Command
 from structkit.errors import UserError, flag, unknown
 from structkit.paths import names_of
 from structkit.records.jsonl import Record
+from structkit.records.output import write_drawn
 from structkit.records.stream import OutputOptions
 from structkit.settings import file_setting, seed_setting, setting
 
@@ -118,8 +119,6 @@ def task(
 def _write(
     work: Callable[[Any], Iterator[Record]], settings: Scored, options: TableOptions
 ) -> None:
-    from structkit.records.table import write_drawn
-
     def draw(records: list[Record], width: int | None) -> str:
         from structkit.commands.score.table import table
 

@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 
 from structkit.extras import require
 from structkit.learning.training.tokens import Chunk, Tokenizing, TokenModel
-from structkit.machine import cache_folder
+from structkit.paths import cache_folder
 from structkit.processes import cores
 from structkit.records.jsonl import Record
 from structkit.records.output import whole_folder
