@@ -1,7 +1,4 @@
-"""Building blocks of other tools' formats: parts, their files, and fields of records.
-
-Tests: tests/formats/test_convert_laws.py.
-"""
+"""Building blocks of other tools' formats: parts, their files, and fields of records."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Negatives: documents judged lower than the answer, or ranked high but wrong.
-
-Tests: tests/pairs/test_pair_judged.py.
-"""
+"""Negatives: documents judged lower than the answer, or ranked high but wrong."""
 
 from __future__ import annotations
 

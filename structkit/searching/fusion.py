@@ -1,7 +1,4 @@
-"""Several rankings of a query fused into one, by reciprocal ranks or by scaled scores.
-
-Tests: tests/searching/test_hybrid.py.
-"""
+"""Several rankings of a query fused into one, by reciprocal ranks or by scaled scores."""
 
 from __future__ import annotations
 

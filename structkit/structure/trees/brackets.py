@@ -1,8 +1,6 @@
 """Trees in Penn Treebank brackets: read, written, cleaned, made binary.
 
 Nothing here is recursive: a tree may be as deep as it likes.
-
-Tests: tests/structure/trees/test_tree_laws.py.
 """
 
 from __future__ import annotations
