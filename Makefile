@@ -109,7 +109,7 @@ docs: $(INSTALLED) ## docs/ and the reference as a site, in build/site; a broken
 	NO_MKDOCS_2_WARNING=1 REPOSITORY='$(REPOSITORY)' $(BIN)/python -m mkdocs build --config-file .github/mkdocs.yml --strict --quiet
 
 man: $(INSTALLED) ## The manual pages in docs/man/ again, which are installed with the package
-	$(BIN)/python -m structkit.cli.manual docs/man
+	$(BIN)/python -m docs.manual docs/man
 
 dist: ## The wheel and sdist of HEAD in dist/: contents, sizes, NOTICE and metadata looked at
 	$(PYTHON) -m tests.release

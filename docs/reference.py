@@ -20,8 +20,8 @@ from mkdocs.structure.files import File, Files
 import structkit
 from docs import terminal
 from docs.help_examples import refusals, results
+from docs.manual import commands, examples
 from structkit.cli.main import sections
-from structkit.cli.manual import commands, examples
 from structkit.command import COMMANDS, Program
 from structkit.registry import KINDS, Plugin, plugins
 from tests.benchmarks import table

@@ -1,4 +1,4 @@
-# made by `python -m structkit.api.stubs`
+# made by `python -m docs.stubs`
 # ruff: noqa
 # fmt: off
 import os

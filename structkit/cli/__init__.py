@@ -1,4 +1,4 @@
-"""The command line: flags, help, completion and manual pages made of settings.
+"""The command line: flags, help and completion made of settings.
 
 May import every room but api.
 """

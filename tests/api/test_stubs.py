@@ -3,7 +3,7 @@
 import re
 
 import structkit
-from structkit.api.stubs import PATH, stub
+from docs.stubs import PATH, stub
 
 
 def test_the_stub_is_made_of_the_settings_and_has_each_function(golden):

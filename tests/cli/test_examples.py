@@ -9,8 +9,8 @@ import pytest
 from conftest import WARM, environment
 
 from docs.help_examples import prepare, shell
+from docs.manual import commands, examples
 from structkit.cli.main import app
-from structkit.cli.manual import commands, examples
 from structkit.errors import flag
 from structkit.registry import load, names
 

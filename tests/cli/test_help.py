@@ -7,7 +7,7 @@ import pytest
 from imported import imported
 from soak.sessions import commands, found
 
-from structkit.cli.manual import pages
+from docs.manual import pages
 from structkit.command import COMMANDS
 from structkit.registry import names
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import completed
 
-from structkit.cli import manual
+from docs import manual
 
 PAGES = dict(manual.pages())
 

@@ -1,4 +1,4 @@
-"""Stub of `import structkit` for type checkers and editors: `python -m structkit.api.stubs`.
+"""Stub of `import structkit` for type checkers and editors: `python -m docs.stubs`.
 
 It writes structkit/__init__.pyi: a function for each command, and for each command of a group.
 """
@@ -17,7 +17,7 @@ from structkit.command import COMMANDS, Command, Group, command_of
 
 PATH = Path(structkit.__file__).with_suffix(".pyi")
 HEAD = """\
-# made by `python -m structkit.api.stubs`
+# made by `python -m docs.stubs`
 # ruff: noqa
 # fmt: off
 import os

@@ -1,4 +1,4 @@
-"""Manual pages made of the same sources as --help: python -m structkit.cli.manual FOLDER."""
+"""Manual pages made of the same sources as --help: python -m docs.manual FOLDER."""
 
 from __future__ import annotations
 
