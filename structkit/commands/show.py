@@ -23,7 +23,7 @@ from structkit.records.output import Output
 from structkit.records.stream import InputOptions, OutputOptions
 from structkit.settings import setting
 from structkit.structure.html.elements import outline
-from structkit.structure.sentinels import SENTINEL
+from structkit.structure.sentinels import SENTINEL, unmask
 
 COLORS = ("cyan", "magenta", "yellow", "green", "blue", "red")
 LONGEST = 300  # characters of a line of a field that is not drawn
@@ -200,12 +200,9 @@ def _masked(record: Record, width: int | None) -> Iterator[Part]:
         text.append(f"⟦{_visible(str(entities[number]))}⟧", f"bold {COLORS[number % len(COLORS)]}")
         last = match.end()
     text.append(_visible(masked[last:].rstrip("\n")))
-    same = {name for name, value in record.items() if value == _unmasked(masked, entities)}
+    plain = unmask(masked, [*map(str, entities)])
+    same = {name for name, value in record.items() if value == plain}
     yield {"masked", "entities", "target", *same}, text
-
-
-def _unmasked(masked: str, entities: list[object]) -> str:
-    return SENTINEL.sub(lambda match: str(entities[int(match[1])]), masked)
 
 
 def _visible(text: str) -> str:
