@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from structkit.structure import Span
@@ -53,6 +54,7 @@ _RARE = r"""<(?:h(?:([1-6])[\s>](?:[^<]++ | <(?!/?h[1-6]))*+</h(?!\1)
 # for small letters, and for any: the first are faster, and capitals are rare
 GLUED, RARE = ((re.compile(each, re.X), re.compile(each, re.X | re.I)) for each in (_GLUED, _RARE))
 CAPITAL = re.compile("</[A-Z]")
+escape = partial(html.escape, quote=False)  # quotes are no markup in a text
 
 
 class Tag(NamedTuple):
@@ -205,12 +207,3 @@ def _without_sections(html: str) -> str:
             parts += [html[at : tag.start], escape(html[tag.start + len(CDATA) : end])]
             at = end + 3
     return "".join([*parts, html[at:]])
-
-
-def escape(text: str) -> str:
-    """Return the text with references for the three characters of markup.
-
-    >>> escape("1 < 2 &amp; 3 > 2")
-    '1 &lt; 2 &amp;amp; 3 &gt; 2'
-    """
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
-from structkit.structure.html.markup import INERT, RAW, Tag, tags
+from structkit.structure.html.markup import CUT, INERT, RAW, Tag, tags
 from structkit.structure.html.tags import SILENT as HIDDEN
 from structkit.structure.html.tags import STRUCTURE
 
@@ -21,7 +21,6 @@ BLOCKS = frozenset(STRUCTURE) | frozenset(
 )
 ITEMS = frozenset(("dd", "figure", "li", "tr"))  # one part with all that is in them …
 LARGE = 1000  # … unless this is longer: characters of text
-MARK = "\x02"  # of our comments; to the parser it is a character like any other
 NAME = re.compile(r"[a-z][a-z0-9_-]*", re.ASCII)
 
 
@@ -60,9 +59,9 @@ def walk(html: str) -> Walk:
         if not tag.name and number and in_order[number - 1].name in INERT:
             at = tag.end  # the parser would take it for a part of the document
         elif tag.name and tag.name[1:] not in RAW:
-            pieces += [html[at : tag.start], f"<!--{MARK}{number}-->"]
+            pieces += [html[at : tag.start], f"<!--{CUT}{number}-->"]
             at = tag.start
-    pieces += [html[at:], f"<!--{MARK}{len(in_order)}-->"]
+    pieces += [html[at:], f"<!--{CUT}{len(in_order)}-->"]
     in_order.append(Tag("", len(html), len(html)))
     parser = etree.HTMLParser(target=Walk(html, in_order), huge_tree=True, encoding="utf-8")
     # UTF-8 cannot hold half of a surrogate pair
@@ -111,7 +110,7 @@ class Walk:
         self.silent = self.drawings = 0
 
     def comment(self, text: str) -> None:
-        if text.startswith(MARK) and text[1:].isdecimal():
+        if text.startswith(CUT) and text[1:].isdecimal():
             self._see(int(text[1:]))
 
     def _see(self, number: int) -> None:
@@ -124,7 +123,7 @@ class Walk:
 
     def data(self, text: str) -> None:
         self.fresh = False
-        text = text.partition(f"<!--{MARK}")[0].strip()  # where our comment is text
+        text = text.partition(f"<!--{CUT}")[0].strip()  # where our comment is text
         if text and not self.silent:
             self.size += len(text)
             self.blocks[self.outer[-1]].text = True
