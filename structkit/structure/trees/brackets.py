@@ -12,7 +12,7 @@ from dataclasses import replace
 from io import StringIO
 
 from structkit.errors import MEND, UserError
-from structkit.structure.trees.tree import Tree, from_preorder, from_spans, grow
+from structkit.structure.trees.tree import MIDDLES, Tree, from_preorder, from_spans, grow
 
 TOPS = frozenset(("", "ROOT", "TOP", "S1"))
 TRACE = "-NONE-"
@@ -185,13 +185,14 @@ def binarize(tree: Tree, factor: str = "right") -> Tree:
     if tree.is_binary:
         return tree
     first, count, labels = tree.first.data, tree.count.data, tree.labels
+    middle = MIDDLES[factor]
 
     def cut(label: str, low: int, high: int) -> list[tuple[str, int, int]]:
         if high - low == 1:
             return []
-        middle = {"right": low + 1, "left": high - 1, "balanced": (low + high) // 2}[factor]
+        at = middle(low, high)
         new = f"{label}|<>" if label else ""
-        return [(new, low, middle), (new, middle, high)]
+        return [(new, low, at), (new, at, high)]
 
     # an item is a run of adjacent children, and the label of a new node over them
     def expand(item: tuple[str, int, int]) -> tuple[str, str | None, list[tuple[str, int, int]]]:

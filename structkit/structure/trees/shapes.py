@@ -11,7 +11,7 @@ from functools import lru_cache
 from random import Random
 
 from structkit.structure.trees.parsers import Parser, Unparsed
-from structkit.structure.trees.tree import Tree, from_depths, grow, no_words
+from structkit.structure.trees.tree import MIDDLES, Tree, grow, no_words
 from structkit.structure.trees.words import words_of
 
 
@@ -42,7 +42,7 @@ def right_branching(words: Sequence[str]) -> Tree:
     >>> right_branching(["a", "b", "c"]).spans().tolist()
     [[0, 3], [0, 1], [1, 3], [1, 2], [2, 3]]
     """
-    return _tree(words, _right)
+    return _tree(words, "right")
 
 
 def left_branching(words: Sequence[str]) -> Tree:
@@ -51,7 +51,7 @@ def left_branching(words: Sequence[str]) -> Tree:
     >>> left_branching(["a", "b", "c"]).spans().tolist()
     [[0, 3], [0, 2], [2, 3], [0, 1], [1, 2]]
     """
-    return _tree(words, _left)
+    return _tree(words, "left")
 
 
 def balanced(words: Sequence[str]) -> Tree:
@@ -60,7 +60,7 @@ def balanced(words: Sequence[str]) -> Tree:
     >>> balanced(list("abcde")).spans().tolist()[:5]
     [[0, 5], [0, 2], [2, 5], [0, 1], [1, 2]]
     """
-    return _tree(words, _balanced)
+    return _tree(words, "balanced")
 
 
 def random(words: Sequence[str], rng: Random) -> Tree:
@@ -71,46 +71,33 @@ def random(words: Sequence[str], rng: Random) -> Tree:
     """
     if not words:
         raise no_words()
+    return _split(words, lambda start, end: start + 1 + int(rng.random() * (end - start - 1)))
+
+
+def _split(words: Sequence[str], cut: Callable[[int, int], int]) -> Tree:
+    """Return the tree over words whose nodes are split where `cut` says."""
 
     def expand(span: tuple[int, int]) -> tuple[str, str | None, Sequence[tuple[int, int]]]:
         start, end = span
         if end - start == 1:
             return "", words[start], ()
-        middle = start + 1 + int(rng.random() * (end - start - 1))
-        return "", None, ((start, middle), (middle, end))
+        at = cut(start, end)
+        return "", None, ((start, at), (at, end))
 
     return grow((0, len(words)), expand)
 
 
-def _tree(words: Sequence[str], depths: Callable[[int], list[int]]) -> Tree:
+def _tree(words: Sequence[str], factor: str) -> Tree:
     if not words:
         raise no_words()
-    tree = _shape(len(words), depths)
+    tree = _shape(len(words), factor)
     return Tree(tuple(words), tree.first, tree.count, tree.word, tree.labels)
 
 
 @lru_cache(512)
-def _shape(count: int, depths: Callable[[int], list[int]]) -> Tree:
-    """Return a tree over `count` words, whose leaves have these depths."""
-    tree = from_depths([""] * count, depths(count))
+def _shape(count: int, factor: str) -> Tree:
+    """Return the tree over any `count` words."""
+    tree = _split([""] * count, MIDDLES[factor])
     for array in (tree.first, tree.count, tree.word):
         array.flags.writeable = False  # many trees share them
     return tree
-
-
-def _right(count: int) -> list[int]:
-    return [*range(1, count), count - 1]
-
-
-def _left(count: int) -> list[int]:
-    return _right(count)[::-1]
-
-
-def _balanced(count: int) -> list[int]:
-    depths, parts = [0], [count]
-    while max(parts) > 1:
-        halves = [(part // 2, part - part // 2) if part > 1 else (part,) for part in parts]
-        deeper = zip(depths, halves, strict=True)
-        depths = [depth + len(each) - 1 for depth, each in deeper for _ in each]
-        parts = [part for each in halves for part in each]
-    return depths

@@ -19,6 +19,12 @@ from structkit.errors import MEND, UserError
 
 Ints = NDArray[np.int32]
 Item = TypeVar("Item")
+# where a node, from `start` to `end`, splits into two
+MIDDLES: dict[str, Callable[[int, int], int]] = {
+    "right": lambda start, end: start + 1,
+    "left": lambda start, end: end - 1,
+    "balanced": lambda start, end: (start + end) // 2,
+}
 
 
 class BadSpans(UserError):
