@@ -12,7 +12,7 @@ from structkit.embeddings.vectors import Floats
 from structkit.ranking.reranking import Candidate, Query
 from structkit.records.fields import DOCUMENT
 from structkit.searching.pages import page_scores
-from structkit.searching.postings import Postings, WordCounts
+from structkit.searching.postings import WordCounts, WordIndex
 from structkit.searching.words import question_words
 
 
@@ -31,10 +31,9 @@ class Ranker(plugin.Ranker):
         for hit in hits:
             fields = (hit.record.get(name) for name in ("title", *DOCUMENT))
             counts.add(" ".join(each for each in fields if isinstance(each, str)))
-        every = np.arange(len(hits), dtype=np.int32)
-        lengths = np.array(counts.lengths, np.int32)
-        postings = Postings.of(list(counts.number), lengths, *counts.columns(every))
+        index = WordIndex([(counts.postings(), np.arange(len(hits)))])
         files = [hit.path or hit.doc_id for hit in hits]
         _, pages = np.unique(files, return_inverse=True)
-        found, _ = page_scores(postings.counts_of(question_words(query.text)), lengths, pages)
+        counted = index.counts_of(question_words(query.text))
+        found, _ = page_scores(counted, index.lengths, pages)
         return found

@@ -5,13 +5,12 @@ Tests: tests/commands/test_ask.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from structkit.asking.copies import without_copies
 from structkit.asking.folder import Folder
 from structkit.asking.places import places
 from structkit.collecting.ignoring import file_filter
@@ -23,14 +22,17 @@ from structkit.records.jsonl import Record
 from structkit.scoring.runs import Hit
 from structkit.searching import DEPTH, MEANING, RELATED
 from structkit.searching.fusion import hybrid
+from structkit.searching.lines import PROSE, text_of
 from structkit.searching.pages import page_scores
-from structkit.searching.words import joined_words, question_words
+from structkit.searching.words import joined_words, question_words, tokens
 
 if TYPE_CHECKING:
     from structkit.asking.meaning import Meaning  # a folder without a model has none
 
 LONG, SEVERAL = 40, 12  # words from which one line, and several lines, are a report
 WORDS = 25  # of a question, by which lines are chosen: those that count most
+SAME = 0.6  # of the runs of words of the shorter prose: a page and its source differ in their marks
+RUN = 3  # words
 
 
 def answers(
@@ -54,14 +56,14 @@ def answers(
         from structkit.asking.report import Report
 
         return localize(folder, Report.of(question), k, chosen)
-    asked, postings = question_words(question), folder.index.postings
+    asked, words = question_words(question), folder.words
     if folder.is_of_pages:
-        counts = postings.counts_of(asked)
-        by_word, among = page_scores(counts, postings.lengths, folder.numbers)
+        counts = words.counts_of(asked)
+        by_word, among = page_scores(counts, words.lengths, folder.numbers)
     else:
         joined = [word for word in joined_words(question) if word not in asked]
-        related = postings.related(asked) + postings.scores(joined)
-        by_word = postings.scores(asked) + RELATED * related
+        related = words.related(asked) + words.scores(joined)
+        by_word = words.scores(asked) + RELATED * related
         among = by_word > 0
     scores, beyond = meaning.scores(question) if meaning else (0 * by_word, by_word < 0)
     share = MEANING if meaning else 0
@@ -71,6 +73,29 @@ def answers(
     found = {records[n]["id"] for n in records if by_word[n] > 0 or beyond[n]}
     answering = ((hit, by_id[hit.doc_id]) for hit in ranked if hit.doc_id in found)
     return list(islice(without_copies(answering), k))
+
+
+def without_copies(found: Iterable[tuple[Hit, Record]]) -> Iterator[tuple[Hit, Record]]:
+    """Yield the answers whose text differs from every better one's in another file."""
+    kept: list[tuple[str, frozenset[tuple[str, ...]]]] = []
+    for hit, record in found:
+        path, runs = record["path"], runs_of(record)
+        if not any(path != other and _is_copy(runs, of) for other, of in kept):
+            kept.append((path, runs))
+            yield hit, record
+
+
+def runs_of(record: Record) -> frozenset[tuple[str, ...]]:
+    """Return what is compared: runs of words of prose, code without blanks."""
+    field, text = text_of(record)
+    if field not in PROSE:
+        return frozenset([tuple(text.split())])
+    words = [word.lower() for word in tokens(text.replace("_", " "))]
+    return frozenset(tuple(words[at : at + RUN]) for at in range(max(1, len(words) - RUN + 1)))
+
+
+def _is_copy(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
+    return len(one & other) >= SAME * min(len(one), len(other))
 
 
 def is_report(question: str) -> bool:
@@ -133,7 +158,7 @@ def with_places(
 ) -> list[tuple[Hit, Record]]:
     """Return answers with their best place, as `places` finds it."""
     asked = subject(question)
-    weights = folder.index.postings.weights(question_words(asked))
+    weights = folder.words.weights(question_words(asked))
     heaviest = sorted(weights, key=lambda word: -weights[word])[:WORDS]
     embed = meaning.embed if meaning else None
     chosen = {word: weights[word] for word in heaviest}

@@ -31,7 +31,7 @@ from structkit.version import __version__
 T = TypeVar("T")
 
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-FORMAT = 11  # of the cache: with another number it is another cache
+FORMAT = 12  # of the cache: with another number it is another cache
 LONG = 90 * 24 * 3600  # seconds after which an unused cache is removed
 FILES, TEXTS, PARTS = "files", "texts", "parts"
 FOLDER = "folder"  # the part with the target of the cache
@@ -249,16 +249,16 @@ class Store:
         """Return the data with a name; None if there is none."""
         return self._one(PARTS, name)
 
-    def parts(self, names: Iterable[str]) -> dict[str, bytes] | None:
-        """Return data by name; None if any is missing."""
-        kept = {name: self.part(name) for name in names}
+    def parts(self, names: Iterable[str], of: str = "") -> dict[str, bytes] | None:
+        """Return data by name, `of` something that has such data too; None if any is missing."""
+        kept = {name: self.part(of + name) for name in names}
         whole = {name: data for name, data in kept.items() if data is not None}
         return whole if len(whole) == len(kept) else None
 
-    def put_parts(self, parts: Mapping[str, bytes]) -> None:
-        """Keep data under names."""
+    def put_parts(self, parts: Mapping[str, bytes], of: str = "") -> None:
+        """Keep data under names, `of` something that has such data too."""
         for name, data in parts.items():
-            self._put(PARTS, name, data)
+            self._put(PARTS, of + name, data)
 
     def put_new(self, name: str, data: bytes) -> None:
         """Keep data under a name that has none yet."""

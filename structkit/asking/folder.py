@@ -16,13 +16,23 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import accumulate, groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 from structkit.asking.cache import File, Store, state_at, state_of
+from structkit.asking.segments import (
+    SEGMENTS,
+    IndexedFile,
+    changed,
+    data_of,
+    data_of_gone,
+    indexed_files,
+    passages_of,
+    places,
+    present,
+)
 from structkit.collecting.kinds import MARKDOWNS
 from structkit.collecting.walking import Found, Source, Walk, readable_path
 from structkit.embeddings.vectors import Numbers
@@ -32,7 +42,7 @@ from structkit.progress import Position, counted, progress, say
 from structkit.records.fields import document_text
 from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
-from structkit.searching.postings import Postings, WordCounts, WordList
+from structkit.searching.postings import ARRAYS, Postings, WordCounts, WordIndex
 
 if TYPE_CHECKING:
     from structkit.collecting.units import Collected
@@ -47,8 +57,6 @@ PAGES = (".html", ".htm", ".xhtml", *(f".{each}" for each in MARKDOWNS))
 QUICK, SHARE, OLDEST = 0.005, 0.05, 0.9
 TICK = 2 * 10**9  # nanoseconds within which a file system may give two changes the same time
 
-WIDTH = 8  # of the name of a type
-ARRAYS = ("lengths", "starts", "documents", "counts")
 FAST = 1  # zlib's level that takes the least time
 
 
@@ -135,120 +143,72 @@ class FileChanges:
             self.pending.append((source, state))
 
 
-class IndexedFile(NamedTuple):
-    """A file with passages in an index."""
-
-    path: str
-    hash: str
-    passages: int
-
-
-def indexed_files(data: bytes) -> list[IndexedFile]:
-    """Return the files of an index from what `data_of` returned."""
-    return [IndexedFile(*each) for each in orjson.loads(data)]
-
-
-def data_of(files: Sequence[IndexedFile]) -> bytes:
-    """Return the files of an index as bytes."""
-    return orjson.dumps([list(each) for each in files])
-
-
-def data_of_numbers(numbers: NDArray[Any]) -> bytes:
-    """Return integers from 0 in the smallest type, after its name."""
-    small = numbers.astype(np.min_scalar_type(numbers.max(initial=0)))
-    return small.dtype.str.ljust(WIDTH).encode() + small.tobytes()
-
-
-def numbers_in(data: bytes) -> NDArray[Any]:
-    """Return the integers from what `data_of_numbers` returned.
-
-    >>> numbers_in(data_of_numbers(np.array([3, 256])))
-    array([  3, 256], dtype=uint16)
-    """
-    return np.frombuffer(data, data[:WIDTH].decode().strip(), offset=WIDTH)
-
-
-def moves(before: Sequence[IndexedFile], after: Sequence[IndexedFile]) -> Numbers:
-    """Return the new number of each earlier passage, (passages,); -1 for a removed one.
-
-    >>> one, other = IndexedFile("a", "1", 2), IndexedFile("b", "2", 1)
-    >>> moves([one, other], [IndexedFile("a", "9", 3), other]).tolist()
-    [-1, -1, 3]
-    """
-    starts = accumulate((each.passages for each in after), initial=0)
-    first = {(each.path, each.hash): start for each, start in zip(after, starts, strict=False)}
-    moved = [np.empty(0, np.int64)]
-    for path, content, passages in before:
-        start = first.get((path, content))
-        moved.append(np.full(passages, -1) if start is None else start + np.arange(passages))
-    return np.concatenate(moved)
-
-
 @dataclass(frozen=True)
-class PassageIndex:
-    """The words of passages; it follows each change of the files, sorted by path."""
+class WordSegment:
+    """The words of the passages of some files."""
 
     files: Sequence[IndexedFile]
     postings: Postings
 
     @classmethod
-    def read(cls, store: Store) -> PassageIndex | None:
-        """Read the index in a store, if it has one."""
-        parts = store.parts(("files", "words", *ARRAYS))
-        if parts is None:
-            return None
-        arrays = {name: numbers_in(parts[name]) for name in ARRAYS}
-        return cls(indexed_files(parts["files"]), Postings(WordList(parts["words"]), **arrays))
+    def joined(cls, segments: Sequence[Self], wanted: Sequence[IndexedFile]) -> Self:
+        """Return one segment of the wanted files."""
+        numbers = places(wanted, segments)
+        parts = [(each.postings, some) for each, some in zip(segments, numbers, strict=True)]
+        return cls(wanted, Postings.joined(parts))
+
+
+@dataclass(frozen=True)
+class PassageIndex:
+    """The words of the passages of files, sorted by path, in two segments."""
+
+    files: Sequence[IndexedFile]
+    segments: Sequence[WordSegment]
 
     @classmethod
     def empty(cls) -> PassageIndex:
         """Return the index of no files."""
-        return cls([], Postings.of([], *np.zeros((4, 0), np.int32)))
+        return cls([], 2 * [WordSegment([], WordCounts().postings())])
 
-    def keep(self, store: Store) -> None:
-        """Put the index into a store."""
-        arrays = {name: data_of_numbers(getattr(self.postings, name)) for name in ARRAYS}
-        words = self.postings.words.data
-        store.put_parts({"files": data_of(self.files), "words": words, **arrays})
+    @classmethod
+    def read(cls, store: Store) -> PassageIndex | None:
+        """Read the index in a store, if it has one."""
+        segments, gone = list[WordSegment](), store.part("gone")
+        for name in SEGMENTS:
+            parts = store.parts(("files", "words", *ARRAYS), name)
+            if parts is None or gone is None:
+                return None
+            segments.append(WordSegment(indexed_files(parts["files"]), Postings.read(parts)))
+        return cls(present(segments, gone or b""), segments)
 
-    def update(
-        self, files: Sequence[IndexedFile], read: Sequence[IndexedFile], added: WordCounts
-    ) -> PassageIndex:
-        """Return the index of these files; `added` counts the words of the files read, in order.
+    def keep(self, store: Store, before: PassageIndex) -> None:
+        """Put into a store what differs from the index before, which it has, if it is not empty."""
+        store.put_parts({"gone": data_of_gone(self.segments, self.files)})
+        for name, each, other in zip(SEGMENTS, self.segments, before.segments, strict=True):
+            if each is not other or not before.files:
+                store.put_parts({"files": data_of(each.files), **each.postings.data()}, name)
 
-        Its numbers of words continue those of this index.
+    def update(self, files: Sequence[IndexedFile], added: WordSegment) -> PassageIndex:
+        """Return the index of these files, of which `added` has those that are new."""
+        return PassageIndex(files, changed(self.segments, added, files, WordSegment.joined))
+
+    def within(self, below: str) -> tuple[Sequence[IndexedFile], WordIndex]:
+        """Return the files in a folder, by their paths in it, and the words of their passages.
+
+        `below` is empty, or ends with a slash.
         """
-        again = {each.path for each in read}
-        others = [each._replace(hash="") if each.path in again else each for each in files]
-        before, moved = self.postings, moves(self.files, others)
-        starts = list(accumulate((each.passages for each in files), initial=0))
-        first = {each.path: start for each, start in zip(files, starts, strict=False)}
-        places = [np.arange(each.passages, dtype=np.int32) + first[each.path] for each in read]
-        new = np.concatenate([np.empty(0, np.int32), *places])  # passages that were read
-        lengths = np.zeros(starts[-1], np.int32)
-        lengths[moved[moved >= 0]] = before.lengths[moved >= 0]
-        lengths[new] = added.lengths
-        kept = moved[before.documents] >= 0
-        word = np.repeat(np.arange(len(before.starts) - 1), np.diff(before.starts))[kept]
-        earlier: tuple[Any, ...] = (word, moved[before.documents[kept]], before.counts[kept])
-        later: tuple[Any, ...] = added.columns(new)
-        columns: list[Any] = [
-            np.concatenate((one, other)) for one, other in zip(earlier, later, strict=True)
-        ]
-        return PassageIndex(files, Postings.of(list(added.number), lengths, *columns))
-
-    def within(self, below: str) -> PassageIndex:
-        """Return the index of a folder in it; `below`, with a slash at its end, leaves paths."""
+        numbers = places(self.files, self.segments)
+        postings = (each.postings for each in self.segments)
+        words = WordIndex(list(zip(postings, numbers, strict=True)))
         if not below:
-            return self
-        first = sum(each.passages for each in self.files if each.path < below)
+            return self.files, words
+        first = passages_of(each for each in self.files if each.path < below)
         files = [
             each._replace(path=each.path.removeprefix(below))
             for each in self.files
             if each.path.startswith(below)
         ]
-        last = first + sum(each.passages for each in files)
-        return PassageIndex(files, self.postings.between(first, last))
+        return files, words.between(first, first + passages_of(files))
 
 
 def pause(cost: float) -> float:
@@ -266,7 +226,7 @@ class Seen:
 
     files: dict[str, File]
     index: PassageIndex  # of all that the store has
-    part: PassageIndex  # of the target
+    part: tuple[Sequence[IndexedFile], WordIndex]  # of the target
     sources: list[Source]
     faults: Sequence[UserError]
     places: dict[str, str]  # the states of folders and ignore files, by which changes are noticed
@@ -276,24 +236,20 @@ class Seen:
 
 @dataclass
 class Folder:
-    """The files with passages, and their words; `store` has the records.
+    """The files with passages, sorted by path, and their words; `store` has the records.
 
     It may be `below` the folder of its store, whose files are `stored`; the paths of its own begin
     in itself.
     """
 
     store: Store
-    index: PassageIndex
+    files: Sequence[IndexedFile]
+    words: WordIndex
     stored: Sequence[IndexedFile]
     below: str
 
     def __post_init__(self) -> None:
         self._starts = [0, *accumulate(each.passages for each in self.files)]
-
-    @property
-    def files(self) -> Sequence[IndexedFile]:
-        """The files with passages, sorted by path."""
-        return self.index.files
 
     def __len__(self) -> int:
         return self._starts[-1]
@@ -319,7 +275,7 @@ class Folder:
         if not (seen and time.monotonic() < seen.until):
             seen = store.memory[target.real] = _look(store, target, walk, seen)
         _report(seen.faults, target.below)
-        return cls(store, seen.part, seen.index.files, target.below)
+        return cls(store, *seen.part, seen.index.files, target.below)
 
     def records(self, passages: Iterable[int]) -> dict[int, Record]:
         """Return the records of passages by their number."""
@@ -355,9 +311,9 @@ def _look(store: Store, target: Target, walk: Walk, before: Seen | None) -> Seen
         with store.changing():
             known, maximum = bool(files), walk.options.max_file_bytes
             store.memory.clear()  # also of other targets
-            others = [each for each in index.files if not each.path.startswith(target.below)]
-            files, index = _read(store, changes, index, others, maximum, first=not known)
-            index.keep(store)
+            kept = index
+            files, index = _read(store, changes, kept, target.below, maximum, first=not known)
+            index.keep(store, kept)
     settled = settled and not changes.faults
     until = start + pause(cost)
     part = before.part if before and index is before.index else index.within(target.below)
@@ -382,17 +338,17 @@ def _read(
     store: Store,
     changes: FileChanges,
     index: PassageIndex,
-    others: Sequence[IndexedFile],
+    below: str,
     maximum: int,
     *,
     first: bool,
 ) -> tuple[dict[str, File], PassageIndex]:
-    """Return all files, changed ones read again, and their index with `others`; say if first."""
+    """Return all files below, changed ones read again, and the index with these; say if first."""
     start, done, told = time.monotonic(), 0, not first
     sizes = {source.path: source.size for source, _ in changes.pending}
     size, read_bytes = sum(sizes.values()), 0
     files, read = dict(changes.same), list[IndexedFile]()
-    counts = WordCounts(index.postings.words)
+    counts = WordCounts()
     store.drop(changes.gone)
     with progress("read", lambda: Position(done, done, len(changes.pending))):
         for some in _read_files(changes, maximum):
@@ -415,8 +371,9 @@ def _read(
         more = f"; skipped {left:,}: run `{program('collect')}` to see why" if left else ""
         texts = f"{counted(len(files), 'file')}, {counted(passages, 'passage')}"
         say(f"read {texts}, in {seconds:.1f} s{more}")
+    others = [each for each in index.files if not each.path.startswith(below)]
     indexed = sorted([*others, *(_indexed(file) for file in files.values() if file.passages)])
-    return files, index.update(indexed, read, counts)
+    return files, index.update(indexed, WordSegment(read, counts.postings()))
 
 
 @dataclass

@@ -67,7 +67,7 @@ def by_words(folder: Folder, report: Report, chosen: Floats) -> tuple[Floats, Fl
     firsts = np.flatnonzero(np.diff(folder.numbers, prepend=-1))
     for text, weight in ((report.text, 1.0), (report.title, TITLE), (report.named, NAMES)):
         asked = {word: 1 + math.log(count) for word, count in Counter(words(text)).items()}
-        scores = folder.index.postings.scores(asked) * chosen
+        scores = folder.words.scores(asked) * chosen
         if most := scores.max(initial=0.0):
             scores *= weight / most
             passages += scores

@@ -5,20 +5,32 @@ from __future__ import annotations
 import string
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structkit.asking.cache import Store, records_in
-from structkit.asking.folder import Folder, IndexedFile, data_of, indexed_files, moves
+from structkit.asking.folder import Folder
+from structkit.asking.segments import (
+    SEGMENTS,
+    IndexedFile,
+    changed,
+    data_of,
+    data_of_gone,
+    indexed_files,
+    passages_of,
+    places,
+    present,
+)
 from structkit.embeddings.vectors import (
     Floats,
     Int8Rows,
     Numbers,
     TextEncoding,
     Vectors,
+    placed,
     quantize,
     unit,
 )
@@ -29,7 +41,7 @@ from structkit.searching.words import tokens
 from structkit.seeds import random_for
 
 EMBEDDED = "embedded"  # in a store's memory
-NAMES = ("model", "embedded", "codes", "scales", "chance")
+NAMES = ("embedded", "codes", "scales", "moments", "best")
 # of 257 questions about 13 repositories, 98 % find a passage beyond chance, with the shipped table
 # and with MiniLM; of other nonsense 1 and 2 %, of everyday questions 19 and 6 %. By the scores
 # alone it would be 54 % with the table: some passages have something of every rare word.
@@ -49,53 +61,24 @@ class Chance:
     deviations. `least` is not exceeded by the best passage for 99 of 100 of them.
     """
 
-    means: Floats  # (passages,)
-    deviations: Floats  # (passages,)
-    least: float
-    most: float  # the highest score of a passage for any of them
+    moments: Floats  # (passages, 2): mean and deviation over the questions
+    best: Floats  # (questions,): the highest score of a passage
 
-    @classmethod
-    def of(cls, vectors: Vectors | Int8Rows, queries: TextEncoding) -> Self:
-        """Return chance for these passages (passages, dimensions) and question encoding."""
-        records = ({"id": question, "text": question} for question in nonsense(NONSENSE))
-        asked = unit(np.concatenate([rows for _, rows in queries.embedded(records)]))
-        means, deviations = np.empty(len(vectors)), np.empty(len(vectors))
-        best = np.full(len(asked), -np.inf)
-        for first in range(0, len(vectors), FEW):
-            here = slice(first, first + FEW)
-            scores: Vectors = vectors[here] @ asked.T  # (rows, questions)
-            means[here] = scores.mean(axis=1)
-            scores -= means[here, None]
-            deviations[here] = np.sqrt(np.einsum("rq,rq->r", scores, scores) / len(asked))
-            scores *= _inverse(deviations[here, None])
-            best = np.maximum(best, scores.max(axis=0))
-        return cls(means, deviations, float(np.quantile(best, QUANTILE)), float(best.max()))
-
-    @classmethod
-    def read(cls, data: bytes) -> Self:
-        """Restore the value from the bytes of `data`."""
-        numbers = np.frombuffer(data, np.float64)
-        means, deviations = numbers[:-2].reshape(2, -1)
-        return cls(means, deviations, *numbers[-2:].tolist())
-
-    def within(self, passages: slice) -> Self:
-        """Return chance with some of the passages; its bounds do not change."""
-        means, deviations = self.means[passages], self.deviations[passages]
-        return type(self)(means, deviations, self.least, self.most)
-
-    def data(self) -> bytes:
-        return np.concatenate((self.means, self.deviations, [self.least, self.most])).tobytes()
+    @property
+    def least(self) -> float:
+        """The score that an answer exceeds."""
+        return float(np.quantile(self.best, QUANTILE))
 
     def exceeds(self, scores: Floats, *, known: bool = True) -> NDArray[np.bool_]:
         """Return which passages are closer to a question of length 1 than chance, (passages,).
 
         If the model has `known` none of its words, the question may be nonsense itself.
         """
-        least = self.least if known else self.most
-        return (scores - self.means) * _inverse(self.deviations) > least
+        least = self.least if known else self.best.max()
+        return (scores - self.moments[:, 0]) * inverse(self.moments[:, 1]) > least
 
 
-def _inverse(deviations: Floats) -> Floats:
+def inverse(deviations: Floats) -> Floats:
     """Return the inverses; 0 where all scores are the same, as for an empty passage."""
     return np.divide(1.0, deviations, np.zeros_like(deviations), where=deviations > TINY)
 
@@ -112,6 +95,98 @@ def nonsense(count: int) -> list[str]:
         return "".join(random.choices(string.ascii_lowercase, k=random.randint(3, 9)))
 
     return [" ".join(word() for _ in range(random.randint(1, 6))) for _ in range(count)]
+
+
+@dataclass(frozen=True)
+class VectorSegment:
+    """The embeddings of the passages of some files, and chance with them."""
+
+    files: Sequence[IndexedFile]
+    codes: NDArray[np.int8]  # (passages, dimensions)
+    scales: Vectors  # (passages,)
+    moments: Floats  # (passages, 2), of chance
+    best: Floats  # (questions, 2): the highest score by chance, and the passage that has it
+
+    @classmethod
+    def of(
+        cls, files: Sequence[IndexedFile], codes: NDArray[np.int8], scales: Vectors, asked: Vectors
+    ) -> Self:
+        """Return the segment of files; `asked` (questions, dimensions) are nonsense of length 1."""
+        moments, best = np.empty((len(codes), 2)), _lowest(len(asked))
+        for first in range(0, len(codes), FEW):
+            here = slice(first, first + FEW)
+            scores: Vectors = Int8Rows(codes, scales)[here] @ asked.T  # (rows, questions)
+            means = scores.mean(axis=1, keepdims=True)
+            scores -= means
+            deviations = np.sqrt(np.einsum("rq,rq->r", scores, scores) / len(asked))
+            moments[here] = np.column_stack((means, deviations))
+            scores *= inverse(deviations[:, None])
+            _raise(best, scores, first)
+        return cls(files, codes, scales, moments, best)
+
+    @classmethod
+    def joined(
+        cls, segments: Sequence[Self], wanted: Sequence[IndexedFile], asked: Vectors
+    ) -> Self:
+        """Return one segment of the wanted files."""
+        numbers = places(wanted, segments)
+        codes, scales, moments = gathered(segments, numbers)
+        best, lost = _lowest(len(asked)), np.zeros(len(asked), bool)
+        for each, own in zip(segments, numbers, strict=True):
+            if len(own):
+                holders = own[each.best[:, 1].astype(int)]  # (questions,)
+                lost |= holders < 0
+                better = each.best[:, 0] > best[:, 0]
+                best[better] = np.stack((each.best[:, 0], holders), axis=1)[better]
+        some = _lowest(int(lost.sum()))
+        for first in range(0, len(codes) if len(some) else 0, FEW):
+            here = slice(first, first + FEW)
+            scores = Int8Rows(codes, scales)[here] @ asked[lost].T
+            scores -= moments[here, :1]
+            scores *= inverse(moments[here, 1:])
+            _raise(some, scores, first)
+        best[lost] = some
+        return cls(wanted, codes, scales, moments, best)
+
+    @classmethod
+    def read(cls, store: Store, name: str) -> Self:
+        """Read the segment that a store has by this name."""
+        kept = store.parts(NAMES, name)
+        assert kept is not None  # whoever keeps the model keeps these
+        moments, best = (np.frombuffer(kept[each]).reshape(-1, 2) for each in NAMES[-2:])
+        scales = np.frombuffer(kept["scales"], np.float32)
+        codes = np.frombuffer(kept["codes"], np.int8)
+        codes = codes.reshape(len(scales), codes.size // max(1, len(scales)))
+        return cls(indexed_files(kept["embedded"]), codes, scales, moments, best)
+
+    def data(self) -> dict[str, bytes]:
+        """Return what `read` reads, by name."""
+        arrays = (self.codes, self.scales, self.moments, self.best)
+        whole = (data_of(self.files), *(each.tobytes() for each in arrays))
+        return dict(zip(NAMES, whole, strict=True))
+
+
+def gathered(
+    segments: Sequence[VectorSegment], numbers: Sequence[Numbers]
+) -> tuple[NDArray[np.int8], Vectors, Floats]:
+    """Return codes, scales and moments of the segments' passages at their numbers."""
+    codes, scales, moments = (
+        placed([(getattr(each, name), own) for each, own in zip(segments, numbers, strict=True)])
+        for name in ("codes", "scales", "moments")
+    )
+    return codes, scales, moments
+
+
+def _lowest(questions: int) -> Floats:
+    return np.tile([-np.inf, 0.0], (questions, 1))
+
+
+def _raise(best: Floats, scores: Floats, first: int) -> None:
+    """Put higher scores (passages, questions) of passages from `first` into the best."""
+    highest = scores.max(axis=0)
+    better = np.flatnonzero(highest > best[:, 0])
+    best[better, 0] = highest[better]
+    best[better, 1] = first + scores[:, better].argmax(axis=0)
 
 
 class Meaning:
@@ -141,28 +216,40 @@ class Meaning:
         return made
 
     def _make(self, model: bytes) -> tuple[Int8Rows, Chance]:
-        store, stored, below = self._folder.store, self._folder.stored, self._folder.below
-        kept = store.parts(NAMES)
-        files: Sequence[IndexedFile] = []
-        vectors, chance = Int8Rows(np.empty((0, 1), np.int8), np.empty(0, np.float32)), b""
-        if kept and kept["model"] == model:
-            same = kept["embedded"] == data_of(stored)
-            files = stored if same else indexed_files(kept["embedded"])
-            chance = kept["chance"]
-            scales = np.frombuffer(kept["scales"], np.float32)
-            codes = np.frombuffer(kept["codes"], np.int8).reshape(len(scales), -1)
-            vectors = Int8Rows(codes, scales)  # (passages, dimensions)
-        wanted = _wanted(self._folder, files)
-        if files != wanted:
-            vectors = _embed(store, files, wanted, vectors, self._encoding("document"))
-            chance = Chance.of(vectors, self._queries).data()
-            codes, scales = vectors.codes, vectors.scales
-            data = (model, data_of(wanted), codes.tobytes(), scales.tobytes(), chance)
-            with store.changing():
-                store.put_parts(dict(zip(NAMES, data, strict=True)))
-        first = sum(each.passages for each in wanted if each.path < below)
+        whole, below = self._whole(model), self._folder.below
+        first = passages_of(each for each in whole.files if each.path < below)
         here = slice(first, first + len(self._folder))
-        return vectors.take(here), Chance.read(chance).within(here)
+        rows = Int8Rows(whole.codes[here], whole.scales[here])
+        return rows, Chance(whole.moments[here], whole.best[:, 0])
+
+    def _whole(self, model: bytes) -> VectorSegment:
+        """Return the kept embeddings of the files, with those of new files, which are kept."""
+        store = self._folder.store
+        kept = store.parts(("model", "without", "chance"))
+        segments, files = list[VectorSegment](), list[IndexedFile]()
+        if kept and kept["model"] == model:
+            segments = [VectorSegment.read(store, name) for name in SEGMENTS]
+            files = present(segments, kept["without"])
+        wanted = _wanted(self._folder, files)
+        if kept and files == wanted:
+            best = np.frombuffer(kept["chance"]).reshape(-1, 2)
+            return VectorSegment(wanted, *gathered(segments, places(wanted, segments)), best)
+        known = {*files}
+        new = [each for each in wanted if each not in known]
+        records = ({"id": question, "text": question} for question in nonsense(NONSENSE))
+        asked = unit(np.concatenate([rows for _, rows in self._queries.embedded(records)]))
+        added = VectorSegment.of(new, *_embed(store, new, self._encoding("document")), asked)
+        join = partial(VectorSegment.joined, asked=asked)
+        before = segments or 2 * [join([added], [])]
+        after = changed(before, added, wanted, join)
+        whole = join(after, wanted)
+        parts = (model, data_of_gone(after, wanted), whole.best.tobytes())
+        with store.changing():
+            store.put_parts(dict(zip(("model", "without", "chance"), parts, strict=True)))
+            for name, each, other in zip(SEGMENTS, after, before, strict=True):
+                if each is not other:
+                    store.put_parts(each.data(), name)
+        return whole
 
     def scores(self, question: str) -> tuple[Floats, NDArray[np.bool_]]:
         """Return each passage's inner product with a question, and whether it beats chance.
@@ -212,20 +299,11 @@ def _wanted(folder: Folder, files: Sequence[IndexedFile]) -> Sequence[IndexedFil
 
 
 def _embed(
-    store: Store,
-    files: Sequence[IndexedFile],
-    wanted: Sequence[IndexedFile],
-    before: Int8Rows,
-    documents: TextEncoding,
-) -> Int8Rows:
-    """Return the embeddings of the files: known ones, and computed ones of the others."""
-    moved = moves(files, wanted)
-    known = {(each.path, each.hash) for each in files}
-    others = [each for each in wanted if (each.path, each.hash) not in known]
-    place = np.ones(sum(each.passages for each in wanted), bool)
-    place[moved[moved >= 0]] = False  # where a new one goes
-    done, total = 0, int(place.sum())
-    codes, scales = [before.codes[:0]], [before.scales[:0]]
+    store: Store, files: Sequence[IndexedFile], documents: TextEncoding
+) -> tuple[NDArray[np.int8], Vectors]:
+    """Return the codes and scales of the embeddings of the files' passages."""
+    done, total = 0, passages_of(files)
+    codes, scales = list[NDArray[np.int8]](), list[Vectors]()
     if total > MANY:
         announce(f"encoding {total:,} passages with {documents.meta()['model']}")
 
@@ -243,18 +321,14 @@ def _embed(
     from structkit.records.workers import Pool  # an answer from the cache needs no processes
 
     workers = cores() if documents.forks and total > MANY else 1
-    tasks = _some_files(store, others)
+    tasks = _some_files(store, files)
     with progress("encode", lambda: Position(done, done, total)):
         for made in Pool(workers, work).results(tasks) if workers > 1 else map(work, tasks):
             codes.append(made[0])
             scales.append(made[1])
             done += len(made[1])
-    if total:
-        codes[0] = codes[0].reshape(0, codes[-1].shape[1])
-    return Int8Rows(
-        _merged(before.codes, np.concatenate(codes), moved, place),
-        _merged(before.scales, np.concatenate(scales), moved, place),
-    )
+    codes, scales = codes or [np.empty((0, 1), np.int8)], scales or [np.empty(0, np.float32)]
+    return np.concatenate(codes), np.concatenate(scales)
 
 
 def _some_files(store: Store, files: Sequence[IndexedFile]) -> Iterator[list[bytes]]:
@@ -268,13 +342,3 @@ def _some_files(store: Store, files: Sequence[IndexedFile]) -> Iterator[list[byt
             some, passages = [], 0
     if some:
         yield some
-
-
-def _merged(
-    before: NDArray[Any], added: NDArray[Any], moved: Numbers, place: NDArray[np.bool_]
-) -> NDArray[Any]:
-    """Return earlier rows at their new places, and added rows at theirs."""
-    whole = np.empty((len(place), *added.shape[1:]), added.dtype)
-    whole[moved[moved >= 0]] = before[moved >= 0]
-    whole[place] = added
-    return whole

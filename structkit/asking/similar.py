@@ -86,13 +86,12 @@ def similar(
     others = chosen_passages(folder, globs)
     others[number] = 0
     counted = Counter(words(document_text(record, paths=True)))
-    postings = folder.index.postings
     weights = {
         word: rarity * counted[word] / (K1 + counted[word])
-        for word, rarity in postings.rarities(counted).items()
+        for word, rarity in folder.words.rarities(counted).items()
     }
     asked = sorted(weights, key=lambda word: (-weights[word], word))[:WORDS]
-    by_word = postings.scores(asked) * others
+    by_word = folder.words.scores(asked) * others
     scores = meaning.similar(number) * others if meaning else 0 * by_word
     depth = max(k, DEPTH)
     hits, records = fuse(folder, by_word, scores, depth, SHARE if meaning else 0)

@@ -210,6 +210,24 @@ def unit(vectors: Any) -> Vectors:
     return result
 
 
+def placed(parts: Sequence[tuple[NDArray[Any], Numbers]]) -> NDArray[Any]:
+    """Return the rows of several arrays at their given numbers, which are all from 0; -1 has none.
+
+    >>> placed([(np.array([5, 6, 7]), np.array([2, -1, 0])), (np.array([8]), np.array([1]))])
+    array([7, 8, 5])
+    """
+    parts = [each for each in parts if len(each[0])] or parts[:1]
+    here = [numbers >= 0 for _, numbers in parts]
+    size = sum(map(np.count_nonzero, here))
+    rows, numbers = parts[0]
+    if size == len(rows) and np.array_equal(numbers, np.arange(size)):
+        return rows  # which may be mapped
+    whole = np.empty((size, *rows.shape[1:]), np.result_type(*(rows for rows, _ in parts)))
+    for (rows, numbers), some in zip(parts, here, strict=True):
+        whole[numbers[some]] = rows[some]
+    return whole
+
+
 def norms(rows: Matrix) -> Vectors:
     """Return the Euclidean norm of each row, (rows,)."""
     found = [np.empty(0, np.float32)]

@@ -21,7 +21,7 @@ from structkit.records.lines import cannot_read
 from structkit.records.output import refuse_existing, whole_folder, write_json
 from structkit.searching.index import best, places
 from structkit.searching.options import WORD_LIST, WordOptions, is_saved
-from structkit.searching.postings import Counts, Postings, WordCounts
+from structkit.searching.postings import Counts, WordCounts
 from structkit.searching.words import words
 from structkit.settings import settings_of
 
@@ -59,13 +59,11 @@ class BM25:
             counted.add(text)
         if not counted.words:
             raise UserError("the corpus holds no words", "name the field of its text")
-        number = counted.number
-        columns = counted.columns(np.arange(len(doc_ids), dtype=np.int32))
-        postings = Postings.of(list(number), np.array(counted.lengths, np.int32), *columns)
+        postings = counted.postings()
         options = options or WordOptions()
         built = {"k1": options.k1, "b": options.b} | given(options)
         scores = postings.all_scores(built["k1"], built["b"])
-        return cls(doc_ids, number, postings.starts, postings.documents, scores, built)
+        return cls(doc_ids, counted.number, postings.starts, postings.documents, scores, built)
 
     @cached_property
     def place(self) -> Numbers:

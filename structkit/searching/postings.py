@@ -13,18 +13,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.embeddings.vectors import Floats, Numbers, Vectors
+from structkit.embeddings.vectors import Floats, Numbers, Vectors, placed
 from structkit.searching import K1, B
 from structkit.searching.words import SHORTEST, same_stem, tokens, word_and_parts
 
 Counts = NDArray[np.int32]
 
 STEP = 1 << 20  # postings that are scored together
+ARRAYS = ("lengths", "starts", "documents", "counts")
+WIDTH = 8  # of the name of a type
 
 
 def rarity(documents: int, having: int) -> float:
@@ -111,26 +113,85 @@ class Postings:
         columns = (each[order].astype(np.int32) for each in (document, counts))
         return cls(WordList.of(names), lengths, starts, *columns)
 
-    def between(self, first: int, last: int) -> Self:
-        """Return the postings of documents `first` to before `last`, as if there were no others.
+    @classmethod
+    def joined(cls, parts: Sequence[tuple[Postings, Numbers]]) -> Self:
+        """Return one of several, each given with the new numbers of its documents, or -1."""
+        number = dict[str, int]()
+        columns: list[tuple[Any, ...]] = []
+        for part, numbers in parts:
+            own = [number.setdefault(word, len(number)) for word in part.words]
+            word = np.repeat(np.array(own, np.int64), np.diff(part.starts))
+            documents = numbers[part.documents]
+            kept = documents >= 0
+            columns.append((word[kept], documents[kept], part.counts[kept]))
+        lengths = placed([(part.lengths, numbers) for part, numbers in parts])
+        return cls.of(list(number), lengths, *map(np.concatenate, zip(*columns, strict=True)))
 
-        Words that none of these has stay, without postings.
-        """
-        within = (self.documents >= first) & (self.documents < last)
-        starts = np.concatenate(([0], np.cumsum(within)))[self.starts]
-        documents = self.documents[within].astype(np.int32) - first
-        counts = self.counts[within]
-        return type(self)(self.words, self.lengths[first:last], starts, documents, counts)
+    @classmethod
+    def read(cls, data: Mapping[str, bytes]) -> Self:
+        """Restore the postings from their `data`."""
+        arrays: Any = {name: numbers_in(data[name]) for name in ARRAYS}
+        return cls(WordList(data["words"]), **arrays)
+
+    def data(self) -> dict[str, bytes]:
+        """Return what `read` reads, by name."""
+        arrays = {name: data_of_numbers(getattr(self, name)) for name in ARRAYS}
+        return {"words": self.words.data, **arrays}
+
+    def all_scores(self, k1: float, b: float) -> Vectors:
+        """Return BM25 of each word in each of its documents, (postings,), as bm25s has it."""
+        sizes = np.diff(self.starts).tolist()
+        rarities = [rarity(len(self.lengths), having) for having in sizes]
+        idf = np.repeat(np.array(rarities, np.float32), sizes)
+        mean = self.lengths.mean()
+        scores = np.empty(len(self.counts), np.float32)
+        for first in range(0, len(scores), STEP):
+            here = slice(first, first + STEP)
+            lengths = self.lengths[self.documents[here]]
+            scores[here] = idf[here] * saturation(self.counts[here], lengths, mean, k1, b)
+        return scores
+
+
+def data_of_numbers(numbers: NDArray[Any]) -> bytes:
+    """Return integers from 0 in the smallest type, after its name."""
+    small = numbers.astype(np.min_scalar_type(numbers.max(initial=0)))
+    return small.dtype.str.ljust(WIDTH).encode() + small.tobytes()
+
+
+def numbers_in(data: bytes) -> NDArray[Any]:
+    """Return the integers from what `data_of_numbers` returned.
+
+    >>> numbers_in(data_of_numbers(np.array([3, 256])))
+    array([  3, 256], dtype=uint16)
+    """
+    return np.frombuffer(data, data[:WIDTH].decode().strip(), offset=WIDTH)
+
+
+class WordIndex:
+    """The words of documents, and their BM25, from one or several postings.
+
+    Each is given with the numbers here of its documents; -1 for one that is not here.
+    """
+
+    def __init__(self, parts: Sequence[tuple[Postings, Numbers]]) -> None:
+        self.parts = parts
+        self.lengths: Counts = placed([(part.lengths, numbers) for part, numbers in parts])
+
+    def between(self, first: int, last: int) -> Self:
+        """Return the index of documents `first` to before `last`, as if there were no others."""
+        parts = [
+            (part, np.where((numbers >= first) & (numbers < last), numbers - first, -1))
+            for part, numbers in self.parts
+        ]
+        return type(self)(parts)
 
     def scores(self, asked: Iterable[str] | Mapping[str, float]) -> Floats:
         """Return BM25 of each document, (documents,); words may have weights."""
         total = np.zeros(len(self.lengths))
         weights = asked if isinstance(asked, Mapping) else Counter(asked)
         for word, weight in weights.items():
-            if (place := self.words.place(word)) is not None:
-                here = self._postings(place)
-                documents, counts = self.documents[here], self.counts[here]
-                total[documents] += weight * self._bm25(documents, counts)
+            documents, counts = self._having(word)
+            total[documents] += weight * self._bm25(documents, counts)
         return total
 
     def related(self, asked: Iterable[str]) -> Floats:
@@ -152,12 +213,7 @@ class Postings:
 
     def rarities(self, asked: Iterable[str]) -> dict[str, float]:
         """Return the weights (idf) of the words that a document has."""
-        places = {word: self.words.place(word) for word in asked}
-        having = {
-            word: int(self.starts[place + 1] - self.starts[place])
-            for word, place in places.items()
-            if place is not None
-        }
+        having = {word: len(self._having(word)[0]) for word in asked}
         return {word: rarity(len(self.lengths), count) for word, count in having.items() if count}
 
     def weights(self, asked: Iterable[str]) -> dict[str, float]:
@@ -172,47 +228,48 @@ class Postings:
 
     def _counts_of(self, word: str, *, itself: bool) -> Counts:
         """Count the words with a word's stem in each document, (documents,)."""
-        counts = np.zeros(len(self.lengths), np.int32)
-        for place, other in self.words.beginning(word[:SHORTEST]):
-            if same_stem(word, other) and (itself or other != word):
-                here = self._postings(place)
-                counts[self.documents[here]] += self.counts[here]
-        return counts
+        total = np.zeros(len(self.lengths), np.int32)
+        for part, numbers in self.parts:
+            for place, other in part.words.beginning(word[:SHORTEST]):
+                if same_stem(word, other) and (itself or other != word):
+                    documents, counts = _here(part, numbers, place)
+                    total[documents] += counts
+        return total
 
-    def _postings(self, place: int) -> slice:
-        return slice(self.starts[place], self.starts[place + 1])
+    def _having(self, word: str) -> tuple[Numbers, Counts]:
+        """Return the documents that have a word, and its count in each."""
+        some = [(np.empty(0, np.int64), np.empty(0, np.int32))]
+        for part, numbers in self.parts:
+            if (place := part.words.place(word)) is not None:
+                some.append(_here(part, numbers, place))
+        documents, counts = zip(*some, strict=True)
+        return np.concatenate(documents), np.concatenate(counts)
 
-    def _bm25(self, having: Counts | Numbers, counts: Counts) -> Floats:
+    def _bm25(self, having: Numbers, counts: Counts) -> Floats:
         """Return BM25 of a word in each document that has it, by its counts."""
-        counts = counts.astype(np.int32)  # they may be kept as smaller numbers
         shares = saturation(counts, self.lengths[having], self.lengths.mean())
         return rarity(len(self.lengths), len(having)) * shares
 
-    def all_scores(self, k1: float, b: float) -> Vectors:
-        """Return BM25 of each word in each of its documents, (postings,), as bm25s has it."""
-        sizes = np.diff(self.starts).tolist()
-        rarities = [rarity(len(self.lengths), having) for having in sizes]
-        idf = np.repeat(np.array(rarities, np.float32), sizes)
-        mean = self.lengths.mean()
-        scores = np.empty(len(self.counts), np.float32)
-        for first in range(0, len(scores), STEP):
-            here = slice(first, first + STEP)
-            lengths = self.lengths[self.documents[here]]
-            scores[here] = idf[here] * saturation(self.counts[here], lengths, mean, k1, b)
-        return scores
+
+def _here(part: Postings, numbers: Numbers, place: int) -> tuple[Numbers, Counts]:
+    """Return the documents that have the word at a place, by their numbers, and its counts."""
+    kept = slice(part.starts[place], part.starts[place + 1])
+    documents = numbers[part.documents[kept]]
+    here = documents >= 0
+    return documents[here], part.counts[kept][here]
 
 
 class WordCounts:
     """The words of documents, counted one document after the other; each word has a number.
 
-    >>> counts = WordCounts(["max"])
+    >>> counts = WordCounts()
     >>> counts.add("max maxSize")
     >>> counts.number, counts.counts.tolist()
     ({'max': 0, 'maxsize': 1, 'size': 2}, [2, 1, 1])
     """
 
-    def __init__(self, known: Iterable[str] = ()) -> None:
-        self.number = {word: number for number, word in enumerate(known)}
+    def __init__(self) -> None:
+        self.number = dict[str, int]()
         self.lengths, self.sizes = array("i"), array("i")  # (documents,): words, distinct words
         self.words, self.counts = array("q"), array("i")  # (postings,)
         number = self.number  # by `self`, a cycle would keep all this in memory
@@ -247,9 +304,11 @@ class WordCounts:
         """All counts, without the words themselves."""
         return self.lengths, self.sizes, self.words, self.counts
 
-    def columns(self, documents: Counts) -> tuple[Numbers, Counts, Counts]:
-        """Return word, document and count of each posting, sorted, for added `documents`."""
+    def postings(self) -> Postings:
+        """Return the postings of the documents, in their order."""
         word, counts = np.array(self.words, np.int64), np.array(self.counts, np.int32)
-        every = np.repeat(documents, np.array(self.sizes, np.int32))
-        order = np.argsort(word << 32 | every)
-        return word[order], every[order], counts[order]
+        sizes = np.array(self.sizes, np.int32)
+        documents = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        order = np.argsort(word << 32 | documents)
+        lengths, names = np.array(self.lengths, np.int32), list(self.number)
+        return Postings.of(names, lengths, word[order], documents[order], counts[order])

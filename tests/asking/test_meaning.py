@@ -4,35 +4,43 @@ import numpy as np
 import pytest
 
 import structkit
-from structkit.asking.meaning import NONSENSE, Chance, nonsense
+from structkit.asking.meaning import NONSENSE, Chance, VectorSegment, nonsense
+from structkit.asking.segments import IndexedFile
+from structkit.embeddings.vectors import quantize, unit
 
 
-class Given:
-    """An encoding of questions with given vectors."""
-
-    def __init__(self, *vectors):
-        self.vectors = np.array(vectors, np.float32)
-
-    def embedded(self, records, source=None):
-        questions = list(records)
-        assert NONSENSE == len(questions)
-        yield [], np.resize(self.vectors, (len(questions), self.vectors.shape[1]))
-
-    def meta(self):
-        return {}
+def segment(name, *rows, asked):
+    """The segment of a file with a passage for each row of two dimensions."""
+    codes, scales = quantize(np.array(rows, np.float32).reshape(-1, 2), "int8")
+    return VectorSegment.of([IndexedFile(name, "", len(rows))], codes, scales, unit(asked))
 
 
 def test_standard_scores_by_hand():
-    # half of the questions along the first axis, half along the second, whatever their lengths
-    passages = np.array([[1, 0], [0.6, 0.8], [0, 0]], np.float32)
-    chance = Chance.of(passages, Given([3, 0], [0, 0.5]))
-    assert [0.5, 0.7, 0.0] == pytest.approx(chance.means.tolist())
-    assert [0.5, 0.1, 0.0] == pytest.approx(chance.deviations.tolist())
+    # a question along the first axis, another along the second, whatever their lengths
+    of = segment("a", [1, 0], [0.6, 0.8], [0, 0], asked=[[3, 0], [0, 0.5]])
+    near = {"abs": 0.005}  # codes have 8 bits
+    assert [0.5, 0.5, 0.7, 0.1, 0.0, 0.0] == pytest.approx(of.moments.ravel().tolist(), **near)
+    chance = Chance(of.moments, of.best[:, 0])
     assert pytest.approx(1.0) == chance.least  # each question is one deviation above some mean
-    again = Chance.read(chance.data())
+    assert [0.0, 1.0] == of.best[:, 1].tolist()
     # the second passage is as close as the first, and unlike it never was; an empty one never is
-    assert [False, True, False] == again.exceeds(np.array([0.9, 0.9, 9.0])).tolist()
-    assert chance.least == again.least
+    assert [False, True, False] == chance.exceeds(np.array([0.9, 0.9, 9.0])).tolist()
+
+
+@pytest.mark.parametrize("gone", [[], [0], [1], [2], [0, 1], [1, 2]])
+def test_chance_of_segments_is_chance_of_all(gone):
+    rng = np.random.default_rng(0)
+    asked = unit(rng.normal(size=(40, 2)))
+    rows = rng.normal(size=(3, 2000, 2))  # blocks, too
+    some = [segment(name, *rows[at], asked=asked) for at, name in enumerate("abc")]
+    kept = [at for at in range(3) if at not in gone]
+    wanted = [some[at].files[0] for at in kept]
+    small = VectorSegment.joined(some[1:], [each.files[0] for each in some[1:]], asked)
+    found = VectorSegment.joined([some[0], small], wanted, asked)
+    expected = segment("x", *np.concatenate([rows[at] for at in kept]), asked=asked)
+    assert expected.codes.tolist() == found.codes.tolist()
+    assert np.allclose(expected.moments, found.moments)
+    assert np.allclose(expected.best[:, 0], found.best[:, 0])  # several may have it
 
 
 def test_nonsense_is_always_the_same():

@@ -198,7 +198,7 @@ def test_a_model_reads_the_subfolder_alone(folder, cache, capsys):
     asked(folder, cache, no_model=True)
     asked(folder / "src", cache)
     with open_store(next(cache.glob("*.sqlite"))) as store:
-        parts = store.parts(["embedded"])
-    assert b"src/net/wait.py" in parts["embedded"] and b"app.py" not in parts["embedded"]
+        files = store.part("large embedded")
+    assert b"src/net/wait.py" in files and b"app.py" not in files
     same(folder, cache)
     same(folder / "src", cache)

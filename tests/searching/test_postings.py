@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.asking.cache import open_store
-from structkit.asking.folder import IndexedFile, PassageIndex
+from structkit.asking.folder import PassageIndex, WordSegment
+from structkit.asking.segments import IndexedFile
 from structkit.searching.bm25 import BM25
 from structkit.searching.pages import page_scores
 from structkit.searching.postings import WordCounts
@@ -25,31 +26,35 @@ def index(folder, before=None):
     files = [IndexedFile(path, repr(texts), len(texts)) for path, texts in sorted(folder.items())]
     read = [file for file in files if file not in before.files]
     read = [*read[::2], *read[1::2]]  # in any order
-    return before.update(files, read, counted(before, [folder[file.path] for file in read]))
+    return before.update(files, segment(read, folder))
 
 
-def counted(before, files):
+def segment(read, folder):
     """The words of files, counted by two processes, each from nothing."""
-    counts = WordCounts(before.postings.words)
-    half = (len(files) + 1) // 2
-    for some in (files[:half], files[half:]):
+    counts = WordCounts()
+    half = (len(read) + 1) // 2
+    for some in (read[:half], read[half:]):
         others = WordCounts()
-        for text in (text for texts in some for text in texts):
+        for text in (text for file in some for text in folder[file.path]):
             others.add(text)
         counts.extend(others.number, others.arrays)
-    return counts
+    return WordSegment(read, counts.postings())
+
+
+def words_of(index):
+    return index.within("")[1]
 
 
 def content(index):
     """What an index says of each word, in any order."""
-    postings = index.postings
-    places = [slice(*pair) for pair in zip(postings.starts, postings.starts[1:], strict=False)]
-    columns = (postings.documents, postings.counts)
+    found = words_of(index)
+    every = sorted({word for part, _ in found.parts for word in part.words})
+    columns = {word: found._having(word) for word in every}
     said = {
-        word: [tuple(column[place].tolist()) for column in columns]
-        for word, place in zip(postings.words, places, strict=True)
+        word: sorted(zip(*(column.tolist() for column in each), strict=True))
+        for word, each in columns.items()
     }
-    return index.files, postings.lengths.tolist(), said
+    return index.files, found.lengths.tolist(), {word: each for word, each in said.items() if each}
 
 
 @given(FILES.filter(lambda folder: any(map(words, sum(folder.values(), [])))), TEXTS)
@@ -58,7 +63,7 @@ def test_scores_are_those_of_search(folder, question):
     ids = [str(number) for number in range(len(texts))]
     found = dict(BM25.of(ids, texts).search(question, len(ids)))
     expected = [found.get(number, 0.0) for number in ids]
-    scores = index(folder).postings.scores(words(question))
+    scores = words_of(index(folder)).scores(words(question))
     near = bound(len(words(question)) + 1, scores.max())  # those of search have 32 bits
     assert expected == pytest.approx(scores.tolist(), abs=near)
 
@@ -71,23 +76,23 @@ def test_an_index_that_follows_changes_is_a_new_one(folders):
     expected = content(index(folders[-1]))
     assert expected == content(followed)
     with open_store(None) as store:
-        followed.keep(store)
+        followed.keep(store, PassageIndex.empty())
         assert expected == content(PassageIndex.read(store))
 
 
 def test_other_words_of_the_stem_are_related_as_one_word():
     texts = ["retries wait retried", "config", "retry", "retriever", "retried"]
     as_one = ["retries wait retries", "config", "retry", "retriever", "retries"]
-    related = index({"a": texts}).postings.related(["retry", "configure"])
-    assert index({"a": as_one}).postings.scores(["retries"]).tolist() == related.tolist()
+    related = words_of(index({"a": texts})).related(["retry", "configure"])
+    assert words_of(index({"a": as_one})).scores(["retries"]).tolist() == related.tolist()
     assert [True, False, False, False, True] == (related > 0).tolist()
 
 
 def test_words_of_one_stem_are_counted_together():
-    postings = index({"a": ["retries wait retry", "config"], "b": ["retrying"]}).postings
+    found = words_of(index({"a": ["retries wait retry", "config"], "b": ["retrying"]}))
     expected = [[2, 0], [0, 1], [1, 0]]
-    assert expected == postings.counts_of(["retry", "config", "retries"]).tolist()
-    assert (3, 0) == postings.counts_of([]).shape
+    assert expected == found.counts_of(["retry", "config", "retries"]).tolist()
+    assert (3, 0) == found.counts_of([]).shape
 
 
 def test_three_passages_of_each_page_are_its_best():
@@ -100,5 +105,5 @@ def test_three_passages_of_each_page_are_its_best():
 
 def test_a_file_that_is_read_again_counts_once():
     before = index({"a": ["tea"], "b": ["milk"]})
-    after = before.update(before.files, before.files[1:], counted(before, [["milk"]]))
+    after = before.update(before.files, segment(before.files[1:], {"b": ["milk"]}))
     assert content(before) == content(after)
