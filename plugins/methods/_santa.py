@@ -23,12 +23,13 @@ from structkit.learning.encoders.dual_encoder import (
     DualEncoder,
     build_encoder,
     check_contrast,
+    duplicates,
     interleave,
     negatives_of,
     spread,
 )
 from structkit.learning.encoders.encoder import Encoder
-from structkit.learning.encoders.grad_cache import LocalTexts
+from structkit.learning.encoders.grad_cache import LocalTexts, Pairs
 from structkit.learning.encoders.poolings import Tokens, decoder_states, pad
 from structkit.learning.encoders.pretrained import DAMAGE, PLAIN, SAFE
 from structkit.learning.encoders.settings import EncoderSettings
@@ -285,17 +286,13 @@ def restore(masked: str, target: str) -> tuple[str, list[Span]]:
 
 
 @dataclass(frozen=True)
-class Inputs:
-    """Batch: the losses' inputs of masked documents, originals, negatives and queries."""
+class Inputs(Pairs):
+    """Batch: masked documents, originals, negatives, queries; `present` is of the negatives."""
 
-    texts: dict[str, LocalTexts]  # of (batch, length) each, negatives (batch * n, length)
-    masked: MaskedBatch | None
-    exclude: Tensor | None  # (batch, batch * (1 + n))
-    present: Tensor | None = None  # (batch * n,): which negatives there are, if some are not
-    teacher: Tensor | None = None  # (batch, 1 + n): a teacher's scores
+    masked: MaskedBatch | None = None
 
 
-class Santa(DualEncoder[Inputs]):
+class Santa(DualEncoder):
     """Both losses of SANTA, from one pass over the masked documents where that is possible."""
 
     def __init__(
@@ -312,6 +309,7 @@ class Santa(DualEncoder[Inputs]):
     def batch(self, records: list[Record], step: Step) -> Inputs:
         losses = self.losses
         align, predict = losses.alignment_weight > 0, losses.entity_weight > 0
+        queries = [record["query"] for record in records]
         texts: dict[str, LocalTexts] = {}
         masked = None
         if reads_masked(losses):
@@ -324,10 +322,10 @@ class Santa(DualEncoder[Inputs]):
         if align and negatives:
             texts["negatives"] = self.part(negatives, len(records), "document")
         if align:
-            texts["queries"] = self.field(records, "query", "query")
-        exclude = self.excluded(records, documents) if align else None
+            texts["queries"] = self.part(queries, len(records), "query")
+        exclude = duplicates(queries, documents) if align else None
         teacher = self.teacher(records, step) if align else None
-        return Inputs(texts, masked, exclude, self.present(negatives), teacher)
+        return Inputs(texts, exclude, self.present(negatives), teacher, masked)
 
     def field(self, records: list[Record], name: str, kind: str) -> LocalTexts:
         """Return this process's share of a field."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from structkit.learning.encoders.dual_encoder import DualEncoder, Pairs, spread
-from structkit.learning.encoders.grad_cache import LocalTexts
+from structkit.learning.encoders.dual_encoder import DualEncoder, duplicates, spread
+from structkit.learning.encoders.grad_cache import Pairs
 from structkit.learning.training.plan import Step
 from structkit.records.jsonl import Record
 
@@ -18,29 +18,19 @@ DOCUMENTS = {
 }
 
 
-class Seal(DualEncoder[Pairs]):
+class Seal(DualEncoder):
     """Element-aware alignment (EAL) and structure-aware learning (SAL), one stage at a time."""
 
     def batch(self, records: list[Record], step: Step) -> Pairs:
-        count = len(records)
-        texts: dict[str, LocalTexts] = {
-            "query": self.part([record["query"] for record in records], count, "query")
-        }
+        drawn, queries = "negatives_tagged", [record["query"] for record in records]
+        texts = {"query": self.part(queries, len(records), "query")}
         for name in DOCUMENTS[step.stage]:
-            documents = self.variants(records, step, name)
-            texts[name] = self.part(documents, count, "document", name)
+            documents = self.documents(records, step, name, f"negatives_{name}", drawn)
+            texts[name] = self.part(documents, len(records), "document", name)
         # equal documents may be masked differently: they are compared with all their tags
-        tagged = self.variants(records, step, "tagged")
-        teacher = self.teacher(records, step, "negatives_tagged")
-        return Pairs(texts, self.excluded(records, tagged), self.present(tagged), teacher)
-
-    def variants(self, records: list[Record], step: Step, name: str) -> list[str | None]:
-        """Return one variant of each record's document, then of its negatives."""
-        texts: list[str | None] = []
-        for record in records:
-            negatives = self.negative_texts(record, step, f"negatives_{name}", "negatives_tagged")
-            texts += [record[name], *negatives]
-        return texts
+        tagged = self.documents(records, step, "tagged", drawn, drawn)
+        teacher = self.teacher(records, step, drawn)
+        return Pairs(texts, duplicates(queries, tagged), self.present(tagged), teacher)
 
     def objective(
         self, inputs: Pairs, embeddings: dict[str, Tensor]

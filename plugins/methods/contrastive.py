@@ -16,7 +16,7 @@ from structkit.plugin import setting
 from structkit.records.jsonl import Record
 
 if TYPE_CHECKING:
-    from structkit.learning.encoders.dual_encoder import DualEncoder, Pairs
+    from structkit.learning.encoders.dual_encoder import DualEncoder
 
 VARIANTS = ("tagged", "untagged", "masked")  # html-variants makes them for negatives too
 
@@ -52,18 +52,10 @@ class Method(EncoderSettings):
         kept |= {"negatives": fields[negatives]} if negatives in fields else {}
         return self.taught(record, kept)
 
-    def build(self, spool: Spool) -> DualEncoder[Pairs]:
-        from structkit.learning.encoders.dual_encoder import (
-            DualEncoder,
-            build_encoder,
-            check_contrast,
-            negatives_of,
-        )
+    def build(self, spool: Spool) -> DualEncoder:
+        from structkit.learning.encoders.dual_encoder import DualEncoder
 
-        negatives = negatives_of(self, spool)
-        check_contrast(spool, self, negatives)
-        encoder = build_encoder(self, spool)
-        module: DualEncoder[Pairs] = DualEncoder(self, encoder, negatives)
+        module = DualEncoder.of(self, spool)
         if self.document_field != "positive":
             module.document_fields = (self.document_field,)
         return module

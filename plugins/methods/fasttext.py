@@ -60,9 +60,7 @@ class Method(WordSettings, PassSettings):
         from ._fasttext import FastTextTraining, WordVectors
 
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as text:
-            for index in range(len(spool)):
-                line = " ".join(spool[index]["words"])
-                text.write(line.lower() + "\n")
+            text.writelines(" ".join(record["words"]).lower() + "\n" for record in spool)
             text.flush()
             words, numbers, rows = learn(self.arguments(text.name))
         model = WordVectors(self, words, torch.from_numpy(rows), numbers)

@@ -111,15 +111,6 @@ class Method(EncoderSettings):
         return self.taught(record, fields, "negatives_tagged")
 
     def build(self, spool: Spool) -> Seal:
-        from structkit.learning.encoders.dual_encoder import (
-            build_encoder,
-            check_contrast,
-            negatives_of,
-        )
-
         from ._seal import Seal
 
-        negatives = negatives_of(self, spool)
-        check_contrast(spool, self, negatives)
-        encoder = build_encoder(self, spool)
-        return Seal(self, encoder, negatives)
+        return Seal.of(self, spool)

@@ -51,8 +51,7 @@ class Method(GradientSettings):
         from structkit.learning.span_parser.training import SpanScorer, SpanTraining
         from structkit.learning.training.trainer import seed_parameters
 
-        words = (spool[place]["words"] for place in range(len(spool)))
-        features = Features.of(words)
+        features = Features.of(record["words"] for record in spool)
         seed_parameters(self.seed)
         return SpanTraining(self, SpanScorer(features.sizes(), self.sizes), features)
 

@@ -95,8 +95,8 @@ class Method(plugin.Method):
 
     def texts(self, spool: Spool) -> Iterator[str]:
         """Yield all texts of the records."""
-        for index in range(len(spool)):
-            yield from spool[index]["texts"]
+        for record in spool:
+            yield from record["texts"]
 
     @classmethod
     def check_metadata(cls, metadata: Record) -> None:

@@ -9,7 +9,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import huggingface_hub as hub  # it imports its parts on use
 import numpy as np
 import orjson
 from numpy.typing import NDArray
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
 from structkit.errors import UserError, flag, program
@@ -94,17 +94,23 @@ def looks_like_path(name: str) -> bool:
 def _download(name: str) -> Path:
     """Download a model's files, except those of other libraries."""
     siblings = hub.HfApi().model_info(name, timeout=PATIENCE).siblings or ()
-    files = sorted(file.rfilename for file in siblings)
-    pickles = [file for file in files if file.endswith(PICKLES)]
-    if pickles and not any(file.endswith(".safetensors") for file in files):
-        raise pickled(name, pickles[0])
+    files = [file.rfilename for file in siblings]
+    safe = any(file.endswith(".safetensors") for file in files)
+    if not safe and (refused := pickled(name, files)):
+        raise refused
     return Path(hub.snapshot_download(name, allow_patterns=FILES))
 
 
-def pickled(model: str, file: str) -> UserError:
-    """Return the error for a model with a pickle, which could run any code when opened."""
+def pickled(model: str, files: Iterable[str]) -> UserError | None:
+    """Return the error for a model with a pickle among its files, if there is one.
+
+    It could run any code when opened.
+    """
+    first = min((file for file in files if file.endswith(PICKLES)), default=None)
+    if first is None:
+        return None
     return UserError(
-        f"the model {model} holds its weights as a pickle ({file}), which may run code",
+        f"the model {model} holds its weights as a pickle ({first}), which may run code",
         "write them as model.safetensors (save_pretrained of transformers does)",
     )
 
@@ -217,6 +223,15 @@ def read_weights(folder: Path) -> dict[str, NDArray[Any]]:
         if not np.isfinite(each).all():
             raise damaged(f"the weight {name} holds numbers that are not finite", file)
     return weights
+
+
+def weight_names(file: Path) -> set[str]:
+    """Return the names of the weights in a file; none if it is missing or damaged."""
+    try:
+        with safe_open(file, "numpy") as weights:
+            return set(weights.keys())
+    except (OSError, SafetensorError, ValueError):
+        return set()
 
 
 def spoiled(folder: Path, record_id: str = "") -> UserError:

@@ -10,7 +10,8 @@ Tests: tests/learning/test_sentence_folders.py.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -222,44 +223,51 @@ def sentence_metadata(folder: Path, pooling: str | None) -> Record:
     modules = json_of(folder / "modules.json")
     if not modules:
         return {}
+    with malformed(f"modules.json of {folder}, or a file that it names,"):
+        named = _modules(folder, modules)
+        kinds = [kind for kind, _ in named]
+        pooled = kinds[0] != TABLE
+        first = 2 if pooled else 1
+        if kinds[:first] != (["Transformer", "Pooling"] if pooled else [TABLE]):
+            raise _refused(folder, f"begins with {' and '.join(kinds[:2])}")
+        if not pooled and "Dense" in kinds:
+            raise _refused(folder, f"has Dense after {TABLE}")
+        place, after = named[0][1], _without_normalize(named[first:])
+        metadata: Record = {"transformer": place, "normalize": kinds[-1] == "Normalize"}
+        if pooled and after:
+            metadata["head"] = after
+        if pooled:
+            metadata |= _pooling(folder, json_of(named[1][1] / "config.json"), pooling)
+            metadata |= _reading(folder, _settings(place))
+        return metadata | _about(folder)
+
+
+@contextmanager
+def malformed(files: str) -> Iterator[None]:
+    """Turn the errors of JSON files of another shape into one that names them."""
     try:
-        return _metadata(folder, modules, pooling)
+        yield
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-        raise UserError(
-            f"modules.json of {folder}, or a file that it names, is malformed ({error!r:.200})",
-            AGAIN,
-        ) from None
-
-
-def _metadata(folder: Path, modules: Any, pooling: str | None) -> Record:
-    named = [(_kind(folder, each["type"]), _inside(folder, each["path"])) for each in modules]
-    kinds = [kind for kind, _ in named]
-    pooled = kinds[0] != TABLE
-    first = 2 if pooled else 1
-    if kinds[:first] != (["Transformer", "Pooling"] if pooled else [TABLE]):
-        raise _refused(folder, f"begins with {' and '.join(kinds[:2])}")
-    if not pooled and "Dense" in kinds:
-        raise _refused(folder, f"has Dense after {TABLE}")
-    place, after = named[0][1], named[first:]
-    metadata: Record = {"transformer": place, "normalize": kinds[-1] == "Normalize"}
-    while after and after[-1][0] == "Normalize":
-        after.pop()
-    if after := [each for each in after if pooled]:
-        metadata["head"] = after
-    if pooled:
-        metadata |= _pooling(folder, json_of(named[1][1] / "config.json"), pooling)
-        metadata |= _reading(folder, _settings(place))
-    return metadata | _about(folder)
+        raise UserError(f"{files} is malformed ({error!r:.200})", AGAIN) from None
 
 
 def head_modules(folder: Path) -> list[tuple[str, Path]]:
     """Return the kinds and folders of the Dense and inner Normalize modules of our own folder."""
     modules = json_of(folder / "modules.json") or []
     kinds = [(each["type"].rpartition(".")[2], folder / each["path"]) for each in modules]
-    after = [each for each in kinds if each[0] in ("Dense", "Normalize")]
-    while after and after[-1][0] == "Normalize":
-        after.pop()
-    return after
+    return _without_normalize([each for each in kinds if each[0] in ("Dense", "Normalize")])
+
+
+def _without_normalize(modules: list[tuple[str, Path]]) -> list[tuple[str, Path]]:
+    """Return modules without the last Normalize, which is a setting of its own."""
+    while modules and modules[-1][0] == "Normalize":
+        modules.pop()
+    return modules
+
+
+def _modules(folder: Path, modules: Any) -> list[tuple[str, Path]]:
+    """Return the kinds and folders of the modules in `modules.json`."""
+    return [(_kind(folder, each["type"]), _inside(folder, each["path"])) for each in modules]
 
 
 def _kind(folder: Path, type_: str) -> str:
@@ -326,36 +334,29 @@ def cross_encoder_metadata(folder: Path, *, encoder: bool = False) -> Record:
     makes a score of its output, `lengths` and `lower_case` how it reads texts. Errors: `UserError`
     for settings that cannot be reproduced.
     """
-    try:
-        return _cross_encoder_metadata(folder, encoder)
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-        problem = f"a JSON file of the cross-encoder {folder} is malformed ({error!r:.200})"
-        raise UserError(problem, AGAIN) from None
-
-
-def _cross_encoder_metadata(folder: Path, encoder: bool) -> Record:
-    modules = json_of(folder / "modules.json") or [{"type": f"{OLD}Transformer", "path": ""}]
-    named = [(_kind(folder, each["type"]), _inside(folder, each["path"])) for each in modules]
-    kinds = [kind for kind, _ in named]
-    if kinds[: 1 if encoder else None] != ["Transformer"]:
-        raise UserError(
-            f"the model {folder} is not a Transformer alone, so that it is no cross-encoder that "
-            "structkit can compute",
-            f"name a folder of {program('train')} cross-encoder, or of a CrossEncoder",
-        )
-    place = named[0][1]
-    config, about = json_of(place / "config.json") or {}, json_of(folder / ABOUT) or {}
-    prompt = (about.get("prompts") or {}).get(about.get("default_prompt_name"))
-    if prompt and not encoder:
-        problem = f"the cross-encoder {folder} has the prompt {prompt!r:.80}"
-        raise UserError(problem, "use a cross-encoder without a default prompt")
-    before = config.get("sbert_ce_default_activation_function")
-    own = (config.get("sentence_transformers") or {}).get("activation_fn", before)
-    metadata = {"transformer": place, "activation": about.get("activation_fn") or own}
-    said = _settings(place)
-    embeds = said.get("transformer_task", "") == PLAIN["transformer_task"]
-    usual = (PLAIN, TEXT) if encoder and embeds else (SCORES, TEXT | LOGITS)
-    return metadata | _reading(folder, said, *usual)
+    with malformed(f"a JSON file of the cross-encoder {folder}"):
+        modules = json_of(folder / "modules.json") or [{"type": f"{OLD}Transformer", "path": ""}]
+        named = _modules(folder, modules)
+        kinds = [kind for kind, _ in named]
+        if kinds[: 1 if encoder else None] != ["Transformer"]:
+            raise UserError(
+                f"the model {folder} is not a Transformer alone, so that it is no cross-encoder "
+                "that structkit can compute",
+                f"name a folder of {program('train')} cross-encoder, or of a CrossEncoder",
+            )
+        place = named[0][1]
+        config, about = json_of(place / "config.json") or {}, json_of(folder / ABOUT) or {}
+        prompt = (about.get("prompts") or {}).get(about.get("default_prompt_name"))
+        if prompt and not encoder:
+            problem = f"the cross-encoder {folder} has the prompt {prompt!r:.80}"
+            raise UserError(problem, "use a cross-encoder without a default prompt")
+        before = config.get("sbert_ce_default_activation_function")
+        own = (config.get("sentence_transformers") or {}).get("activation_fn", before)
+        metadata = {"transformer": place, "activation": about.get("activation_fn") or own}
+        said = _settings(place)
+        embeds = said.get("transformer_task", "") == PLAIN["transformer_task"]
+        usual = (PLAIN, TEXT) if encoder and embeds else (SCORES, TEXT | LOGITS)
+        return metadata | _reading(folder, said, *usual)
 
 
 def _reading(

@@ -13,13 +13,19 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
 from structkit.embeddings.vectors import Int8Rows, Numbers, Vectors
 from structkit.embeddings.vectors import quantize as quantized
 from structkit.errors import UserError, flag
-from structkit.learning.folders import WEIGHTS, damaged, json_of, read_weights, write_weights
+from structkit.learning.folders import (
+    WEIGHTS,
+    damaged,
+    json_of,
+    read_weights,
+    weight_names,
+    write_weights,
+)
 from structkit.learning.metadata import (
     METADATA,
     TABLE,
@@ -128,7 +134,7 @@ def is_table(folder: Path) -> bool:
     if config is not None:
         return isinstance(config, dict) and config.get("model_type") == KIND
     # sentence-transformers writes no config.json beside a table
-    return (folder / TOKENIZER).is_file() and "embedding.weight" in _names(folder / WEIGHTS)
+    return (folder / TOKENIZER).is_file() and "embedding.weight" in weight_names(folder / WEIGHTS)
 
 
 def _tokenizer(file: Path) -> Tokenizer:
@@ -141,14 +147,6 @@ def _tokenizer(file: Path) -> Tokenizer:
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
-
-
-def _names(file: Path) -> set[str]:
-    try:
-        with safe_open(file, "numpy") as weights:
-            return set(weights.keys())
-    except (OSError, SafetensorError, ValueError):
-        return set()
 
 
 def _rows(file: Path) -> Vectors | Int8Rows:

@@ -68,7 +68,8 @@ class Ours:
         )
         model, tokenizer = load_pretrained(model_folder("minilm"))
         lengths = {"query": QUERY, "document": DOCUMENT}
-        encoder = Encoder(model, tokenizer, pooling, True, lengths)
+        metadata = {"pooling": pooling, "normalize": True, "lengths": lengths}
+        encoder = Encoder(model, tokenizer, metadata)
         self.module, self.matmul = DualEncoder(settings, encoder, 0).eval(), matmul
         self.optimizer = self.module.optimizer()
 

@@ -106,7 +106,8 @@ def test_what_is_trained_is_what_encodes(records, tmp_path, saturating):
     from structkit.learning.encoders.encoder import Encoder
 
     lengths = {"query": 64, "document": 64}
-    model = Encoder(*load_pretrained(folder), "mean", True, lengths)
+    metadata = {"pooling": "mean", "normalize": True, "lengths": lengths}
+    model = Encoder(*load_pretrained(folder), metadata)
     texts = [*TEXTS, ""]
     found = model.embed(model.tokens(texts, "document")).detach().numpy()
     check(found, folder, texts)

@@ -25,7 +25,6 @@ from structkit.extras import require
 from structkit.learning.encoders.pretrained import SAFE, damage_explained
 from structkit.learning.folders import (
     ADAPTER,
-    PICKLES,
     base_of,
     check_regular,
     content_hash,
@@ -172,9 +171,8 @@ def merge(model: Any, folder: Path) -> Any:
         problem = f"the adapter {folder} is of the kind {kind!s:.80}, and structkit reads LORA"
         raise UserError(problem, "merge it into its base (merge_and_unload of peft)")
     if not (folder / WEIGHTS).exists():
-        if pickles := sorted(file.name for file in folder.glob("*") if file.suffix in PICKLES):
-            raise pickled(str(folder), pickles[0])
-        raise damaged("is missing", folder / WEIGHTS)
+        missing = damaged("is missing", folder / WEIGHTS)
+        raise pickled(str(folder), os.listdir(folder)) or missing
     with damage_explained(folder), hushed():
         # no memory for weights that the file does not have
         adapted = peft.PeftModel.from_pretrained(model, str(folder), low_cpu_mem_usage=True, **SAFE)

@@ -1,14 +1,14 @@
-"""One encoder for queries and documents, its contrastive loss, and how a training begins.
+"""One encoder for queries and documents, its losses, and how a training begins.
 
-Tests: tests/learning/encoders/test_grad_cache.py.
+Tests: tests/learning/encoders/test_grad_cache.py, tests/learning/encoders/test_teachers.py.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -21,8 +21,7 @@ from structkit.learning.encoders.encoder import (
     fit_tokenizer,
     save_encoder,
 )
-from structkit.learning.encoders.grad_cache import B, LocalTexts, backward
-from structkit.learning.encoders.heads import read_head
+from structkit.learning.encoders.grad_cache import CachedTraining, LocalTexts, Pairs
 from structkit.learning.encoders.models import (
     add_tokens,
     load_pretrained,
@@ -31,7 +30,6 @@ from structkit.learning.encoders.models import (
     train_tokenizer,
 )
 from structkit.learning.encoders.settings import EncoderSettings, StartSettings
-from structkit.learning.encoders.teachers import distill, rows_of
 from structkit.learning.folders import model_folder
 from structkit.learning.metadata import own_metadata
 from structkit.learning.training.devices import chosen_device, share
@@ -39,12 +37,7 @@ from structkit.learning.training.method import GradientSettings
 from structkit.learning.training.plan import Step
 from structkit.learning.training.sharding import Shards
 from structkit.learning.training.spool import Spool
-from structkit.learning.training.trainer import (
-    Numbers,
-    TrainingModule,
-    adamw,
-    seed_parameters,
-)
+from structkit.learning.training.trainer import adamw, seed_parameters
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.seeds import random_for
@@ -52,24 +45,13 @@ from structkit.settings import resolve
 from structkit.structure.html.tags import TAG_TOKENS
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """A batch: texts by name, the queries first; the positive of query i is document i * group."""
-
-    texts: dict[str, LocalTexts]  # of (batch, query length) and (documents, document length)
-    exclude: Tensor | None  # (batch, batch * group)
-    present: Tensor | None = None  # (batch * group,): which documents there are, if some are not
-    teacher: Tensor | None = None  # (batch, group): a teacher's scores, NaN where no document is
-
-
-class DualEncoder(TrainingModule, Generic[B]):
+class DualEncoder(CachedTraining):
     """Contrastive training of one encoder on queries, positives and, where given, negatives.
 
     A method with other documents overrides `batch` and `objective`; one whose texts have a loss by
     themselves overrides `embedded` and `weights`.
     """
 
-    settings: EncoderSettings
     rounds = True  # but not the products of the loss
     ahead = True
 
@@ -83,6 +65,13 @@ class DualEncoder(TrainingModule, Generic[B]):
         self.width = encoder.width
         check_loss(settings, negatives, encoder.width)
 
+    @classmethod
+    def of(cls, settings: EncoderSettings, spool: Spool) -> Self:
+        """Return the training by these settings, from `complete`. Errors: no negatives."""
+        negatives = negatives_of(settings, spool)
+        check_contrast(spool, settings, negatives)
+        return cls(settings, build_encoder(settings, spool), negatives)
+
     def batch(self, records: list[Record], step: Step) -> Any:
         documents = self.documents(records, step)
         queries = [record["query"] for record in records]
@@ -91,7 +80,7 @@ class DualEncoder(TrainingModule, Generic[B]):
                 "query": self.part(queries, len(records), "query"),
                 "document": self.part(documents, len(records), "document", self.document_fields[0]),
             },
-            self.excluded(records, documents),
+            duplicates(queries, documents),
             self.present(documents),
             self.teacher(records, step),
         )
@@ -112,35 +101,31 @@ class DualEncoder(TrainingModule, Generic[B]):
         tokens = self.encoder.padded(inputs) if inputs else None
         return LocalTexts(tokens, first - texts[:first].count(None), len(texts) - texts.count(None))
 
-    def documents(self, records: list[Record], step: Step) -> list[str | None]:
-        """Return each record's positive and its negatives, record by record."""
+    def documents(
+        self,
+        records: list[Record],
+        step: Step,
+        name: str = "positive",
+        negatives: str = "negatives",
+        drawn: str = "negatives",
+    ) -> list[str | None]:
+        """Return each record's document in a field and its negatives, record by record.
+
+        They are chosen by the field `drawn`; there is None for each that a record lacks.
+        """
         texts: list[str | None] = []
         for record in records:
-            texts += [record["positive"], *self.negative_texts(record, step, "negatives")]
+            own = [record[negatives][place] for place in self.drawn(record, step, drawn)]
+            texts += [record[name], *own, *[None] * (self.negatives - len(own))]
         return texts
 
-    def negative_texts(
-        self, record: Record, step: Step, name: str, drawn: str = ""
-    ) -> list[str | None]:
-        """Return a record's drawn negatives in a field, and None for each that it lacks.
-
-        `drawn` is the field by which they are drawn, if it is another.
-        """
-        texts = record.get(name, ())
-        own = [texts[place] for place in self.drawn(record, step, drawn or name)]
-        return own + [None] * (self.negatives - len(own))
-
-    def drawn(self, record: Record, step: Step, name: str = "negatives") -> list[int]:
+    def drawn(self, record: Record, step: Step, name: str) -> list[int]:
         """Return the places of a record's negatives for an epoch."""
         there = len(record.get(name, ()))
         if not self.negatives or not there:
             return []
         draw = random_for(self.settings.seed, record["id"], step.stage, step.epoch)
         return draw.sample(range(there), min(there, self.negatives))
-
-    def excluded(self, records: list[Record], documents: Sequence[str | None]) -> Tensor | None:
-        """Return the false negatives of a batch, and places without a document."""
-        return duplicates([record["query"] for record in records], documents)
 
     def present(self, documents: Sequence[str | None]) -> Tensor | None:
         """Return the places that hold a document, (batch * group,); None if all do."""
@@ -157,7 +142,7 @@ class DualEncoder(TrainingModule, Generic[B]):
             scores.append([own[0], *(own[1 + place] for place in self.drawn(record, step, name))])
         return rows_of(scores, 1 + self.negatives)
 
-    def contrast(self, queries: Tensor, documents: Tensor, inputs: B) -> Tensor:
+    def contrast(self, queries: Tensor, documents: Tensor, inputs: Pairs) -> Tensor:
         """Return the contrastive loss of embeddings, with this training's settings.
 
         With `matryoshka`, it is the sum over the prefixes of embeddings, each with its difference
@@ -174,7 +159,7 @@ class DualEncoder(TrainingModule, Generic[B]):
             losses.append(self._contrast(*shorter, inputs))
         return torch.stack(losses).sum()
 
-    def _contrast(self, queries: Tensor, documents: Tensor, inputs: B) -> Tensor:
+    def _contrast(self, queries: Tensor, documents: Tensor, inputs: Pairs) -> Tensor:
         settings, temperature = self.settings, self.settings.temperature
         assert temperature
         loss = info_nce(queries, documents, temperature, inputs.exclude, settings.symmetric)
@@ -190,25 +175,16 @@ class DualEncoder(TrainingModule, Generic[B]):
         )
         return loss + settings.distill_weight * taught
 
-    def embedded(self, inputs: B, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    def embedded(self, inputs: Any, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Return embeddings of some texts of a batch, (rows, dim), and no own losses."""
-        tokens = inputs.texts[name].tokens
-        assert tokens is not None
-        return self.encoder.embed(tokens.shortened(rows)), {}
+        return self.encoder.embed(inputs.texts[name].tokens.shortened(rows)), {}
 
     def objective(
-        self, inputs: B, embeddings: dict[str, Tensor]
+        self, inputs: Any, embeddings: dict[str, Tensor]
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the loss over a batch's embeddings, by names of texts, and its parts."""
         documents = spread(embeddings["document"], inputs.present)
         return self.contrast(embeddings["query"], documents, inputs), {}
-
-    def weights(self) -> dict[str, float]:
-        """Return the losses of texts by themselves, and the weight of each."""
-        return {}
-
-    def backward(self, inputs: B) -> Numbers:
-        return backward(self, inputs)
 
     def shard(self, device: torch.device) -> None:
         self.encoder.sharded = True
@@ -253,6 +229,51 @@ def info_nce(
         back = scores[:, ::group].T  # (batch positives, batch queries)
         loss = (loss + functional.cross_entropy(back.float(), own)) / 2
     return loss
+
+
+def distill(
+    kind: str,
+    queries: Tensor,
+    documents: Tensor,
+    teacher: Tensor,
+    *,
+    temperature: float,
+    teacher_temperature: float,
+) -> Tensor:
+    """Return the difference of a query's scores of its own documents from a teacher's.
+
+    `queries` is (batch, dim), `documents` (batch * group, dim), the positive first in each group,
+    `teacher` (batch, group), NaN where there is no document. `kl`: the divergence of the softmax of
+    scores / temperature from the teacher's, mean over queries (Lin et al. 2020, arXiv 2010.11386).
+    `margin-mse`: the squared differences of the margins between positive and negatives, mean over
+    negatives (Hofstätter et al. 2020, arXiv 2010.02666).
+
+    >>> eye, plain = torch.eye(2), {"temperature": 1, "teacher_temperature": 1}
+    >>> distill("margin-mse", eye[:1], eye, torch.tensor([[3.0, 1.0]]), **plain)
+    tensor(1.)
+    """
+    batch, dim = queries.shape
+    scores = (queries.unsqueeze(1) * documents.view(batch, -1, dim)).sum(-1)  # (batch, group)
+    absent = teacher.isnan()
+    if kind == "margin-mse":
+        there = ~absent[:, 1:]
+        margins = (scores[:, :1] - scores[:, 1:])[there]  # (negatives,)
+        wanted = (teacher[:, :1] - teacher[:, 1:])[there]
+        return ((margins - wanted) ** 2).sum() / max(1, len(margins))
+    lowest = torch.finfo(scores.dtype).min
+    student = (scores / temperature).masked_fill(absent, lowest).log_softmax(1)
+    taught = (teacher / teacher_temperature).masked_fill(absent, float("-inf")).softmax(1)
+    return functional.kl_div(student, taught, reduction="batchmean")
+
+
+def rows_of(scores: Sequence[Sequence[float]], group: int) -> Tensor:
+    """Return a teacher's scores of some groups as one tensor, (batch, group), NaN behind the last.
+
+    >>> rows_of([[1.0, 2.0], [3.0]], 2)
+    tensor([[1., 2.],
+            [3., nan]])
+    """
+    return torch.tensor([[*row, *[math.nan] * (group - len(row))] for row in scores])
 
 
 def duplicates(queries: Sequence[Hashable], documents: Sequence[Hashable]) -> Tensor | None:
@@ -341,8 +362,7 @@ def build_encoder(
     folder: Path | None = None
     own: Record = {}
     pooling = settings.pooling
-    assert pooling and settings.query_length and settings.document_length
-    assert settings.mcls_every and settings.normalize is not None
+    assert pooling
     seed_parameters(settings.seed)
     if settings.model:
         folder = model_folder(settings.model, offline=True)
@@ -360,18 +380,15 @@ def build_encoder(
     else:
         model, tokenizer = _from_scratch(settings, spool, pooling, head)
     prompts = {"query": settings.query_prompt, "document": settings.document_prompt}
-    limits = {"query": settings.query_length, "document": settings.document_length}
-    encoder = Encoder(
-        model,
-        tokenizer,
-        pooling,
-        settings.normalize,
-        limits | (lengths or {}),
-        prompts={side: prompt for side, prompt in prompts.items() if prompt},
-        mcls_every=settings.mcls_every,
-        head=read_head(own["head"]) if "head" in own else None,
-        metadata=own,
-    )
+    limits: Record = {"query": settings.query_length, "document": settings.document_length}
+    metadata = own | {
+        "pooling": pooling,
+        "normalize": settings.normalize,
+        "lengths": limits | (lengths or {}),
+        "prompts": {side: prompt for side, prompt in prompts.items() if prompt},
+        "mcls_every": settings.mcls_every,
+    }
+    encoder = Encoder(model, tokenizer, metadata, own.get("head", ()))
     return after_first_text(encoder, folder) if folder else encoder
 
 
@@ -386,16 +403,8 @@ def _from_scratch(
         whole=TAG_TOKENS if settings.tag_tokens else (),
     )
     decoder = pooling == "first-decoder-token"
-    return (
-        new_model(
-            settings.architecture,
-            settings.size,
-            tokenizer,
-            decoder=decoder,
-            head=head,
-        ),
-        tokenizer,
-    )
+    kind, size = settings.architecture, settings.size
+    return new_model(kind, size, tokenizer, decoder=decoder, head=head), tokenizer
 
 
 def spread(documents: Tensor, present: Tensor | None) -> Tensor:

@@ -8,7 +8,7 @@ Tests: tests/learning/encoders/test_encoders.py.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -108,49 +108,39 @@ def of_decoder(model: Any, pooling: str) -> bool:
 
 
 class Encoder(TokenModel, TorchModel):
-    """Model from texts to embeddings.
+    """Model from texts to embeddings, which pools, cuts and scales as its metadata say.
 
     `lengths` holds the maximum tokens of each kind of text: query, document, and a method's own;
-    `prompts` the text before a query or a document. Errors: `UserError` if the tokenizer lacks the
-    token that the pooling needs.
+    `prompts` the text before a query or a document. `head` are the kinds and folders of the modules
+    after the pooling. Errors: `UserError` where they do not fit together.
     """
 
     sharded = False  # whether other processes hold a part of the weights
 
     def __init__(
-        self,
-        model: Any,
-        tokenizer: Any,
-        pooling: str,
-        normalize: bool,
-        lengths: dict[str, int],
-        *,
-        prompts: Mapping[str, str] | None = None,
-        mcls_every: int = MCLS_EVERY,
-        head: nn.Sequential | None = None,
-        metadata: Mapping[str, Any] | None = None,
+        self, model: Any, tokenizer: Any, metadata: Record, head: Sequence[tuple[str, Path]] = ()
     ) -> None:
         super().__init__()
         check_fast(tokenizer)
-        self.model, self.tokenizer, self.head = model, tokenizer, head
+        self.model, self.tokenizer = model, tokenizer
+        self.head = read_head(head) if head else None
         self.adapter: Adapter | None = None  # while one is trained
-        self.own = {
-            name: metadata[name] for name in KEPT if metadata and metadata.get(name) is not None
-        }
+        self.own = {name: metadata[name] for name in KEPT if metadata.get(name) is not None}
         backend = tokenizer.backend_tokenizer
         backend.encode_special_tokens = bool(tokenizer.split_special_tokens)
         if self.own.get("lower_case"):
             lower_case(tokenizer)
-        self.pooling, self.normalize, self.mcls_every = pooling, normalize, mcls_every
-        if head:
-            self._check_head(head)
-        counts = self.own.get("include_prompt", True) or not is_pooling(pooling)
+        self.pooling, self.normalize = metadata["pooling"], metadata["normalize"]
+        self.mcls_every: int = metadata.get("mcls_every", MCLS_EVERY)
+        if self.head:
+            self.width  # noqa: B018 checked
+        counts = self.own.get("include_prompt", True) or not is_pooling(self.pooling)
         most = positions(model)
         self.tokenizing = Tokenizing(
             backend,
-            limit_lengths(lengths, most),
-            prompts,
-            mcls_every if pooling == "mcls" else None,
+            limit_lengths(metadata["lengths"], most),
+            metadata.get("prompts"),
+            self.mcls_every if self.pooling == "mcls" else None,
             plain=without_tokens(backend, TAG_TOKENS),
             positions=most,
             padding=tokenizer.pad_token_id,
@@ -161,17 +151,13 @@ class Encoder(TokenModel, TorchModel):
 
     @property
     def width(self) -> int:
-        """The dimensions of an embedding."""
+        """The dimensions of an embedding. Errors: the head does not fit the poolings."""
         pooled = int(self.model.config.hidden_size) * len(self.pooling.split("+"))
-        return ((self.head and head_widths(self.head)) or (pooled, pooled))[1]
-
-    def _check_head(self, head: nn.Sequential) -> None:
-        """Raise if the head does not fit the poolings."""
-        pooled = self.model.config.hidden_size * len(self.pooling.split("+"))
-        given, _ = head_widths(head) or (pooled, pooled)
+        given, width = (self.head and head_widths(self.head)) or (pooled, pooled)
         if given != pooled:
             own = f"use the model's own pooling: leave {flag('pooling')} out"
             raise UserError(f"its Dense module reads {given} numbers, not {pooled}", own)
+        return width
 
     @property
     def device(self) -> torch.device:
@@ -298,39 +284,30 @@ def check_cls(tokenizer: Any, pooling: str) -> None:
 
 
 def save_encoder(encoder: Encoder, folder: Path) -> None:
-    """Write the model, its tokenizer, and what sentence-transformers needs to load both.
-
-    A pooling that it lacks is written as a module that it cannot find, so that it refuses the
-    folder: without a list of modules it would silently take the mean.
-    """
-    versions = {"transformers": transformers.__version__, "pytorch": torch.__version__}
+    """Write the model, its tokenizer, and what sentence-transformers needs to load both."""
     if isinstance(encoder.model, Bag):
         table = encoder.model.table(encoder.tokenizer)
         table.write(folder, normalize=encoder.normalize)
-        write_about(folder, encoder.metadata(), versions)
+        write_about(folder, encoder.metadata())
         return
-    tokenizer = encoder.tokenizer
-    add_padding(tokenizer)  # others pad with it
+    add_padding(encoder.tokenizer)  # others pad with it
     (encoder.adapter.save if encoder.adapter else encoder.model.save_pretrained)(folder)
-    tokenizer.save_pretrained(folder)
-    kinds = write_head(encoder.head, folder) if encoder.head else []
-    pooled = int(encoder.model.config.hidden_size)
-    write_sentence_files(folder, encoder.metadata(), kinds, pooled=pooled, versions=versions)
+    encoder.tokenizer.save_pretrained(folder)
+    head = write_head(encoder.head, folder) if encoder.head else []
+    write_modules(folder, encoder, head)
 
 
-def write_sentence_files(
-    folder: Path, metadata: Record, head: list[str], *, pooled: int, versions: Record
-) -> None:
-    """Write what sentence-transformers needs to load an encoder with these metadata.
+def write_modules(folder: Path, encoder: Encoder, head: list[str]) -> None:
+    """Write the modules of sentence-transformers that compute an encoder: its pooling and its head.
 
-    `head` are the kinds of modules after the pooling, whose folders exist, `pooled` the dimensions
-    of a state. A pooling that the library lacks is written as a module that it cannot find, so that
-    it refuses the folder: without a list of modules it would silently take the mean.
+    `head` are the kinds of modules after the pooling, whose folders exist. A pooling that the
+    library lacks is written as a module that it cannot find, so that it refuses the folder: without
+    a list of modules it would silently take the mean.
     """
-    names = metadata["pooling"].split("+")
+    metadata, names = encoder.metadata(), encoder.pooling.split("+")
     ours = not POOLING_NAMES.keys() >= set(names)
     first = f"structkit.only_structkit_encodes_with.pooling_{names[0].replace('-', '_')}"
-    kinds = [*head, *(["Normalize"] if metadata["normalize"] else ())]
+    kinds = [*head, *(["Normalize"] if encoder.normalize else ())]
     modules = [(first, "")] if ours else [(f"{OLD}Transformer", ""), (f"{OLD}Pooling", "1_Pooling")]
     modules += [(f"{OLD}{kind}", f"{place}_{kind}") for place, kind in enumerate(kinds, 2)]
     content = [
@@ -343,7 +320,7 @@ def write_sentence_files(
     for _, path in modules[1:]:
         (folder / path).mkdir(exist_ok=True)
     theirs = [POOLING_NAMES[name] for name in names]
-    pooling: Record = {"word_embedding_dimension": pooled}
+    pooling: Record = {"word_embedding_dimension": int(encoder.model.config.hidden_size)}
     pooling |= {key: name in theirs for key, name in LEGACY.items()}
     if theirs != [name for name in LEGACY.values() if name in theirs]:
         pooling["pooling_mode"] = theirs  # in another order than versions before 6 know
@@ -352,14 +329,14 @@ def write_sentence_files(
     lower = bool(metadata.get("lower_case"))
     said = {"max_seq_length": metadata["lengths"]["document"], "do_lower_case": lower}
     write_json(folder / SETTINGS[0], said)
-    write_about(folder, metadata, versions)
+    write_about(folder, metadata)
 
 
-def write_about(folder: Path, metadata: Record, versions: Record) -> None:
+def write_about(folder: Path, metadata: Record) -> None:
     """Write the prompts, the similarity and the dimensions of a model."""
     prompts = metadata.get("prompts") or {}
     about: Record = {
-        "__version__": versions,
+        "__version__": {"transformers": transformers.__version__, "pytorch": torch.__version__},
         "similarity_fn_name": metadata.get("similarity", "dot"),
         "prompts": {side: prompts.get(side, "") for side in ("query", "document")},
     }
@@ -374,7 +351,7 @@ def load_encoder(folder: Path, metadata: Record) -> Encoder:
     model, tokenizer = load_pretrained(folder, decoder=pooling == "first-decoder-token")
     if pooling in ("cls", "mcls"):
         check_cls(tokenizer, pooling)
-    return _encoder(folder, model, tokenizer, metadata, head)
+    return after_first_text(Encoder(model, tokenizer, metadata, head), folder)
 
 
 def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any, Record]:
@@ -417,24 +394,7 @@ def _of_others(folder: Path, changes: Record) -> tuple[Encoder, Record]:
     metadata["lengths"] = {side: min(each, most) for side, each in lengths.items()}
     if "pooling" not in own:
         fit_tokenizer(tokenizer, metadata["pooling"])
-    return _encoder(folder, model, tokenizer, metadata, head), metadata
-
-
-def _encoder(
-    folder: Path, model: Any, tokenizer: Any, metadata: Record, head: Sequence[tuple[str, Path]]
-) -> Encoder:
-    encoder = Encoder(
-        model,
-        tokenizer,
-        metadata["pooling"],
-        metadata["normalize"],
-        metadata["lengths"],
-        prompts=metadata.get("prompts"),
-        mcls_every=metadata.get("mcls_every", MCLS_EVERY),
-        head=read_head(head) if head else None,
-        metadata=metadata,
-    )
-    return after_first_text(encoder, folder)
+    return after_first_text(Encoder(model, tokenizer, metadata, head), folder), metadata
 
 
 def fitting_pooling(model: Any, tokenizer: Any) -> str:

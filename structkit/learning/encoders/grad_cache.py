@@ -13,15 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import Any, Self
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from structkit.learning.encoders.poolings import Tokens, by_tokens, pad
 from structkit.learning.encoders.settings import EncoderSettings
 from structkit.learning.training.devices import exact_products, gather, gather_rows, total
-from structkit.learning.training.trainer import Numbers, Parts
+from structkit.learning.training.trainer import Numbers, TrainingModule
 
 
 @dataclass(frozen=True)
@@ -48,76 +48,23 @@ class LocalTexts:
             yield torch.arange(len(lengths))
 
 
-class Batch(Protocol):
-    """Contract of a batch."""
+@dataclass(frozen=True)
+class Pairs:
+    """A batch: texts by name, the queries first; the positive of query i is document i * group."""
 
-    @property
-    def texts(self) -> dict[str, LocalTexts]:
-        """The texts to embed, by name."""
-        ...
+    texts: dict[str, LocalTexts]  # of (batch, query length) and (documents, document length)
+    exclude: Tensor | None  # (batch, batch * group): which documents are no negatives of a query
+    present: Tensor | None = None  # (batch * group,): which documents there are, if some are not
+    teacher: Tensor | None = None  # (batch, group): a teacher's scores, NaN where no document is
 
-    @property
-    def exclude(self) -> Tensor | None:
-        """Documents that are not negatives of queries, (queries, documents)."""
-        ...
-
-    @property
-    def present(self) -> Tensor | None:
-        """Which places for documents hold one, (places,); None if all do."""
-        ...
-
-    @property
-    def teacher(self) -> Tensor | None:
-        """A teacher's scores of each query's own documents, (queries, group)."""
-        ...
-
-
-B = TypeVar("B", bound=Batch)
-B_contra = TypeVar("B_contra", bound=Batch, contravariant=True)
-
-
-class Embedding(Protocol[B_contra]):
-    """Contract of a module whose gradients are computed here."""
-
-    settings: EncoderSettings
-    width: int  # of an embedding
-    shards: Parts | None  # with these, all processes must call the same layers
-
-    def embedded(
-        self, inputs: B_contra, name: str, rows: Tensor
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return embeddings of some texts, (rows, width), and these texts' own losses.
-
-        Such a loss is the texts' part of a sum over the whole batch.
-        """
-        ...
-
-    def objective(
-        self, inputs: B_contra, embeddings: dict[str, Tensor]
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the loss over the embeddings of all processes, and its parts for the log."""
-        ...
-
-    def weights(self) -> dict[str, float]:
-        """Return the losses that `embedded` may return, and the weight of each in the sum."""
-        ...
-
-    def last_backward(self) -> None:
-        """Say that the next backward pass is the last one of a step."""
-        ...
-
-    def parameters(self) -> Iterator[nn.Parameter]: ...
-
-
-def with_blanks(inputs: B, device: torch.device) -> B:
-    """Return a batch with a text of one token instead of none, which is computed times 0."""
-    blank = pad([[0]], 0).to(device)
-    texts = {
-        name: each if each.tokens else replace(each, tokens=blank)
-        for name, each in inputs.texts.items()
-    }
-    changed: B = replace(inputs, texts=texts)  # type: ignore[type-var]
-    return changed
+    def with_blanks(self, device: torch.device) -> Self:
+        """Return a batch with a text of one token instead of none, which is computed times 0."""
+        blank = pad([[0]], 0).to(device)
+        texts = {
+            name: each if each.tokens else replace(each, tokens=blank)
+            for name, each in self.texts.items()
+        }
+        return replace(self, texts=texts)
 
 
 class Random:
@@ -149,115 +96,120 @@ class _Piece:
     losses: dict[str, Tensor]
 
 
-def backward(module: Embedding[B], inputs: B) -> Numbers:
-    """Add the gradients of a batch to the module; returns what reads the loss and its parts."""
-    device = next(module.parameters()).device
-    texts = inputs.texts
-    if module.shards:
-        inputs = with_blanks(inputs, device)
-    pieces = list(_pieces(module, inputs, texts, device))
-    embeddings = {
-        name: _all(module.width, pieces, name, each, device) for name, each in texts.items()
-    }
-    # the scores are divided by a temperature: bfloat16 or TF32 would be too coarse for them
-    with exact_products(device):
-        loss, parts = module.objective(inputs, embeddings)
-        if loss.requires_grad:
-            loss.backward()  # type: ignore[no-untyped-call]
-    if torch.is_grad_enabled():
-        _through(module, inputs, pieces, embeddings, texts, device)
-    return _numbers(module, loss, parts, pieces)
+class CachedTraining(TrainingModule):
+    """Training by a loss over the embeddings of a batch's texts, as a subclass computes both."""
 
+    settings: EncoderSettings
+    width: int  # of an embedding
 
-def _autocast(module: Embedding[B], device: torch.device) -> torch.autocast:
-    return torch.autocast(device.type, torch.bfloat16, enabled=module.settings.bf16)
+    def embedded(self, inputs: Any, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return embeddings of some texts, (rows, width), and these texts' own losses.
 
+        Such a loss is the texts' part of a sum over the whole batch.
+        """
+        raise NotImplementedError
 
-def _pieces(
-    module: Embedding[B], inputs: B, texts: dict[str, LocalTexts], device: torch.device
-) -> Iterator[_Piece]:
-    """Yield all texts of this process, embedded in chunks; the last has a graph."""
-    size = module.settings.chunk_size
-    chunks = {name: list(each.chunks(size)) for name, each in texts.items()}
-    counts = {name: len(rows) for name, rows in chunks.items()}
-    if module.shards:  # all processes compute as many of each
-        of_ranks = gather(counts)
-        counts = {name: max(each[name] for each in of_ranks) for name in counts}
-    places = [(name, number) for name, count in counts.items() for number in range(count)]
-    for number, (name, place) in enumerate(places, 1):
-        real = place < len(chunks[name])
-        rows = chunks[name][place] if real else torch.zeros(1, dtype=torch.int64)
-        again = bool(size) and number < len(places) and torch.is_grad_enabled()
-        random = Random(device) if again else None
-        # a context of its own: weights that it has cast without a graph must not be used with one
-        with torch.no_grad() if again else nullcontext(), _autocast(module, device):
-            yield _Piece(name, rows, real, random, *module.embedded(inputs, name, rows))
+    def objective(
+        self, inputs: Any, embeddings: dict[str, Tensor]
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the loss over the embeddings of all processes, by names of texts, and its parts.
 
+        The parts are for the log.
+        """
+        raise NotImplementedError
 
-def _all(
-    width: int, pieces: list[_Piece], name: str, texts: LocalTexts, device: torch.device
-) -> Tensor:
-    """Return the embeddings of all processes, (total, width), detached from their graphs."""
-    own = [piece for piece in pieces if piece.name == name and piece.real]
-    count = sum(len(piece.rows) for piece in own)
-    embeddings = torch.empty(count, width, device=device)
-    for piece in own:
-        embeddings[piece.rows] = piece.embeddings.detach().float()
-    return gather_rows(embeddings, texts.first, texts.total).requires_grad_()
+    def weights(self) -> dict[str, float]:
+        """Return the losses that `embedded` may return, and the weight of each in the sum."""
+        return {}
 
+    def backward(self, inputs: Any) -> Numbers:
+        texts = inputs.texts
+        if self.shards:
+            inputs = inputs.with_blanks(self.device)
+        pieces = list(self._pieces(inputs, texts))
+        embeddings = {name: self._all(pieces, name, each) for name, each in texts.items()}
+        # the scores are divided by a temperature: bfloat16 or TF32 would be too coarse for them
+        with exact_products(self.device):
+            loss, parts = self.objective(inputs, embeddings)
+            if loss.requires_grad:
+                loss.backward()  # type: ignore[no-untyped-call]
+        if torch.is_grad_enabled():
+            self._pass_through(inputs, pieces, embeddings, texts)
+        return self._numbers(loss, parts, pieces)
 
-def _through(
-    module: Embedding[B],
-    inputs: B,
-    pieces: list[_Piece],
-    leaves: dict[str, Tensor],
-    texts: dict[str, LocalTexts],
-    device: torch.device,
-) -> None:
-    """Pass the embeddings' gradients, and the losses of single texts, on to the parameters."""
-    after = Random(device)
-    outputs: list[Tensor] = []
-    gradients: list[Tensor | None] = []
-    for number, piece in enumerate(reversed(pieces), 1):  # the one with its graph comes first
-        embeddings, losses = piece.embeddings, piece.losses
-        if piece.random:
-            piece.random.restore()
-            with _autocast(module, device):
-                embeddings, losses = module.embedded(inputs, piece.name, piece.rows)
-        gradient = leaves[piece.name].grad
-        if gradient is not None:
-            rows = texts[piece.name].first + piece.rows
-            outputs.append(embeddings)
-            gradients.append(gradient[rows] if piece.real else torch.zeros_like(embeddings))
-        outputs += [module.weights()[name] * part * piece.real for name, part in losses.items()]
-        gradients += [None] * len(losses)
-        if number == len(pieces):
-            module.last_backward()
-        if module.settings.chunk_size or number == len(pieces):
-            _backward(outputs, gradients)
-            outputs, gradients = [], []
-    after.restore()
+    def _autocast(self) -> torch.autocast:
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.bf16)
 
+    def _pieces(self, inputs: Pairs, texts: dict[str, LocalTexts]) -> Iterator[_Piece]:
+        """Yield all texts of this process, embedded in chunks; the last has a graph."""
+        size = self.settings.chunk_size
+        chunks = {name: list(each.chunks(size)) for name, each in texts.items()}
+        counts = {name: len(rows) for name, rows in chunks.items()}
+        if self.shards:  # all processes compute as many of each
+            of_ranks = gather(counts)
+            counts = {name: max(each[name] for each in of_ranks) for name in counts}
+        places = [(name, number) for name, count in counts.items() for number in range(count)]
+        for number, (name, place) in enumerate(places, 1):
+            real = place < len(chunks[name])
+            rows = chunks[name][place] if real else torch.zeros(1, dtype=torch.int64)
+            again = bool(size) and number < len(places) and torch.is_grad_enabled()
+            random = Random(self.device) if again else None
+            # a context of its own: weights cast without a graph must not be used with one
+            with torch.no_grad() if again else nullcontext(), self._autocast():
+                yield _Piece(name, rows, real, random, *self.embedded(inputs, name, rows))
 
-def _backward(outputs: list[Tensor], gradients: list[Tensor | None]) -> None:
-    if outputs:
-        torch.autograd.backward(outputs, gradients)
+    def _all(self, pieces: list[_Piece], name: str, texts: LocalTexts) -> Tensor:
+        """Return the embeddings of all processes, (total, width), detached from their graphs."""
+        own = [piece for piece in pieces if piece.name == name and piece.real]
+        count = sum(len(piece.rows) for piece in own)
+        embeddings = torch.empty(count, self.width, device=self.device)
+        for piece in own:
+            embeddings[piece.rows] = piece.embeddings.detach().float()
+        return gather_rows(embeddings, texts.first, texts.total).requires_grad_()
 
+    def _pass_through(
+        self,
+        inputs: Pairs,
+        pieces: list[_Piece],
+        leaves: dict[str, Tensor],
+        texts: dict[str, LocalTexts],
+    ) -> None:
+        """Pass the embeddings' gradients, and the losses of single texts, on to the parameters."""
+        after, weights = Random(self.device), self.weights()
+        outputs: list[Tensor] = []
+        gradients: list[Tensor | None] = []
+        for number, piece in enumerate(reversed(pieces), 1):  # the one with its graph comes first
+            embeddings, losses = piece.embeddings, piece.losses
+            if piece.random:
+                piece.random.restore()
+                with self._autocast():
+                    embeddings, losses = self.embedded(inputs, piece.name, piece.rows)
+            gradient = leaves[piece.name].grad
+            if gradient is not None:
+                rows = texts[piece.name].first + piece.rows
+                outputs.append(embeddings)
+                gradients.append(gradient[rows] if piece.real else torch.zeros_like(embeddings))
+            outputs += [weights[name] * part * piece.real for name, part in losses.items()]
+            gradients += [None] * len(losses)
+            if number == len(pieces):
+                self.last_backward()
+            if outputs and (self.settings.chunk_size or number == len(pieces)):
+                torch.autograd.backward(outputs, gradients)
+                outputs, gradients = [], []
+        after.restore()
 
-def _numbers(
-    module: Embedding[B], loss: Tensor, parts: dict[str, Tensor], pieces: list[_Piece]
-) -> Numbers:
-    """Return what reads the loss of the batch and its parts, the same in all processes."""
-    real = [piece.losses for piece in pieces if piece.real]
-    losses = [(name, part.detach()) for each in real for name, part in each.items()]
-    mean = loss.detach()
+    def _numbers(self, loss: Tensor, parts: dict[str, Tensor], pieces: list[_Piece]) -> Numbers:
+        """Return what reads the loss of the batch and its parts, the same in all processes."""
+        real = [piece.losses for piece in pieces if piece.real]
+        losses = [(name, part.detach()) for each in real for name, part in each.items()]
+        mean, weights = loss.detach(), self.weights()
 
-    def read() -> dict[str, float]:
-        sums = dict.fromkeys(module.weights(), 0.0)
-        for name, part in losses:
-            sums[name] += part.item()
-        single = {name: total(value) for name, value in sums.items()}
-        whole = mean.item() + sum(module.weights()[name] * part for name, part in single.items())
-        return {"loss": whole, **{name: part.item() for name, part in parts.items()}, **single}
+        def read() -> dict[str, float]:
+            sums = dict.fromkeys(weights, 0.0)
+            for name, part in losses:
+                sums[name] += part.item()
+            single = {name: total(value) for name, value in sums.items()}
+            whole = mean.item() + sum(weights[name] * part for name, part in single.items())
+            return {"loss": whole, **{name: part.item() for name, part in parts.items()}, **single}
 
-    return read
+        return read

@@ -5,6 +5,7 @@ Tests: tests/learning/encoders/test_santa.py.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from torch.nn import functional
 
 from structkit.errors import UserError
 from structkit.learning.folders import (
-    PICKLES,
     WEIGHTS,
     check_regular,
     damaged,
@@ -94,9 +94,8 @@ class Dense(nn.Module):
 def _weights(folder: Path) -> dict[str, Tensor]:
     """Read the weights of a module. Errors: they are a pickle, damaged, or not finite."""
     file = folder / WEIGHTS
-    if not file.exists():
-        if old := sorted(each.name for each in folder.glob("*") if each.suffix in PICKLES):
-            raise pickled(str(folder), old[0])
+    if not file.exists() and (refused := pickled(str(folder), os.listdir(folder))):
+        raise refused
     try:
         weights: dict[str, Tensor] = load_file(file)
     except (OSError, SafetensorError) as error:

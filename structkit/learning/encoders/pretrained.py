@@ -7,6 +7,7 @@ Tests: tests/learning/encoders/test_start_models.py.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from typing import Any
 
 import transformers
 from huggingface_hub.errors import StrictDataclassError
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from tokenizers import normalizers
 from transformers import AutoModelForTextEncoding
 from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES
@@ -27,11 +28,11 @@ from structkit.errors import UserError
 from structkit.learning.folders import (
     ADAPTER,
     AGAIN,
-    PICKLES,
     check_regular,
     damaged,
     json_of,
     pickled,
+    weight_names,
 )
 from structkit.learning.training.method import LENGTH
 
@@ -78,7 +79,7 @@ def check_model(folder: Path) -> None:
         raise UserError(
             f"the folder {folder} holds no config.json", "name a folder that holds a model"
         )
-    tensors = sum(len(_tensor_names(file)) for file in folder.glob("*.safetensors"))
+    tensors = sum(len(weight_names(file)) for file in folder.glob("*.safetensors"))
     waiting = [("", config)]  # nested settings
     while waiting:
         name, value = waiting.pop()
@@ -93,15 +94,6 @@ def check_model(folder: Path) -> None:
             raise damaged(problem, folder / "config.json")
 
 
-def _tensor_names(file: Path) -> list[str]:
-    """Return the names of the weights in a file; none if it is damaged."""
-    try:
-        with safe_open(file, "pt") as weights:
-            return list(weights.keys())
-    except (OSError, SafetensorError, ValueError):
-        return []
-
-
 def encoder_class(name: Path, config: Any) -> Any:
     """Return the class that loads the encoder alone, or None where the whole model is loaded."""
     if config.model_type in MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES:
@@ -111,7 +103,7 @@ def encoder_class(name: Path, config: Any) -> Any:
     family = type(config).__name__.removesuffix("Config")
     if alone := getattr(transformers, f"{family}EncoderModel", None):
         return alone
-    names = (key for file in name.glob("*.safetensors") for key in _tensor_names(file))
+    names = (key for file in name.glob("*.safetensors") for key in weight_names(file))
     if any("decoder." in key for key in names):
         return None
     module = import_module(type(config).__module__.replace("configuration_", "modeling_"))
@@ -172,9 +164,8 @@ def explain(folder: Path, error: Exception) -> UserError:
             "encode with the model's own program: search reads its embeddings too",
         )
     if not any(folder.glob("*.safetensors")):
-        if pickles := sorted(file.name for file in folder.glob("*") if file.suffix in PICKLES):
-            return pickled(str(folder), pickles[0])
-        return UserError(f"the folder {folder} holds no model.safetensors", AGAIN)
+        none = UserError(f"the folder {folder} holds no model.safetensors", AGAIN)
+        return pickled(str(folder), os.listdir(folder)) or none
     return UserError(f"the model folder {folder} cannot be loaded: {first_line(error)}", AGAIN)
 
 

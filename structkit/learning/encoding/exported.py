@@ -183,17 +183,7 @@ class ExportedEncoder(TokenModel):
         tokenizers = [Tokenizer.from_file(str(file)) for file in files]
         for tokenizer in tokenizers:
             tokenizer.encode_special_tokens = notes["split_special_tokens"]
-        self.tokenizing = Tokenizing(
-            tokenizers[0],
-            notes["lengths"],
-            notes["prompts"],
-            notes["mcls_every"],
-            plain=tokenizers[-1],
-            positions=notes["positions"],
-            padding=notes["padding"],
-            ends=notes["ends"],
-            from_end=notes["from_end"],
-        )
+        self.tokenizing = Tokenizing(tokenizers[0], plain=tokenizers[-1], **notes["tokenizing"])
         self.truncation = self.tokenizing.truncation
         self.sample = np.array(notes["sample"], np.float32)
 

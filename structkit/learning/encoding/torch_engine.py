@@ -150,13 +150,7 @@ def export(
             new_export(folder, changes, runtime) as (place, notes),
         ):
             notes |= {
-                "lengths": own.lengths,
-                "prompts": own.prompts,
-                "mcls_every": own.mcls_every,
-                "positions": own.positions,
-                "padding": own.padding,
-                "ends": own.ends,
-                "from_end": own.from_end,
+                "tokenizing": own.settings(),
                 "split_special_tokens": own.tokenizer.encode_special_tokens,
                 "runtime": runtime.version(),
                 "metadata": {name: metadata[name] for name in metadata if name != "folder"},

@@ -162,13 +162,12 @@ class VocabularySettings(WordSettings, GradientSettings):
 
     def build(self, spool: Spool) -> Any:
         vocabulary = Vocabulary.of(
-            (each["words"] for each in self.texts(map(spool.__getitem__, range(len(spool))))),
+            (each["words"] for each in self.texts(spool)),
             subwords=self.subwords,
             size=self.vocabulary_size,
             minimum_count=self.minimum_count,
         )
-        texts = self.texts(map(spool.__getitem__, range(len(spool))))
-        sentences = self.numbers(vocabulary, texts)
+        sentences = self.numbers(vocabulary, self.texts(spool))
         model = self.untrained(len(vocabulary))
         return model.learning(self, model, vocabulary, sentences)
 

@@ -80,11 +80,6 @@ class VocabularyTraining(TrainingModule):
         self.model, self.vocabulary, self.sentences = model, vocabulary, sentences
         self.truncation = vocabulary.coverage
 
-    @property
-    def device(self) -> torch.device:
-        """Where the model computes."""
-        return next(self.parameters()).device
-
     def held_out(self, records: list[Record], step: Step) -> Any:
         texts = self.settings.texts(records)
         return self.in_portions([*self.settings.numbers(self.vocabulary, texts)])

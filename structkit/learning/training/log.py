@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 
@@ -36,15 +36,21 @@ class Log:
         self.every, self.steps, self.silent = options.log_every, steps, silent
         self.json = options.log_format == "json"
         self.path = None if silent else options.log_file
-        self.file: LogFile | None = None
+        self.file: JsonLines | Events | None = None
         self.lines: list[dict[str, Any]] = []
         self._clear()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Write the lines into the log file, if there is one, while the block runs."""
-        if self.path is not None:
-            self.file = open_log_file(self.path, self.lines)
+        if self.path is not None:  # it replaces an earlier run's, and goes on after the lines
+            try:
+                if self.path.endswith(JSON):
+                    self.file = JsonLines(self.path, self.lines)
+                else:
+                    self.file = Events(self.path, self.lines)
+            except OSError as error:
+                raise cannot_write(error, "written").at(self.path) from None
         try:
             yield
         finally:
@@ -102,36 +108,10 @@ class Log:
             (folder / LOSSES).write_bytes(b"".join(lines))
 
 
-class LogFile(Protocol):
-    """Contract of a log's file."""
-
-    def write(self, line: Mapping[str, Any]) -> None:
-        """Add a line, which can be read at once."""
-        ...
-
-    def close(self) -> None:
-        """Finish the file."""
-        ...
-
-
 def check_log_file(path: str | None) -> None:
     """Raise if a file of this name needs an extra that is not there."""
     if path is not None and not path.endswith(JSON):
         require("tensorboard", "tensorboard")
-
-
-def open_log_file(path: str, lines: Sequence[Mapping[str, Any]]) -> LogFile:
-    """Return the log file of a run, which goes on after these lines; it replaces an earlier run's.
-
-    Errors: `UserError` for a missing extra, or a file that cannot be written.
-    """
-    check_log_file(path)
-    try:
-        if not path.endswith(JSON):
-            return Events(path, lines)
-        return JsonLines(path, lines)
-    except OSError as error:
-        raise cannot_write(error, "written").at(path) from None
 
 
 class JsonLines:

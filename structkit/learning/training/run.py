@@ -94,9 +94,10 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
     output: str = resolve(options, "output", name)
     writes = [
         (flag("rejects"), options.rejects),
-        *((flag("output"), each) for each in (output, f"{output}.partial")),
+        (flag("output"), output),
+        (flag("output"), f"{output}.partial"),
+        (flag("log_file"), options.log_file),
     ]
-    writes += [(flag("log_file"), options.log_file)]
     check_log_file(options.log_file)
     keep_apart(writes, [*(files or ["-"]), *method.reads])
     rejected = Rejects(options.on_error, None if rank() else options.rejects)

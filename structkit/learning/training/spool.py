@@ -173,6 +173,9 @@ class Spool:
         record: Record = orjson.loads(line)
         return record
 
+    def __iter__(self) -> Iterator[Record]:
+        return map(self.__getitem__, range(len(self)))
+
     def texts(self, names: Sequence[str], most: int = 100_000) -> Iterator[str]:
         """Yield the texts of some fields, from at most `most` records spread over the whole."""
         step = max(1, -(-len(self) // most))

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import chain
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from tokenizers import Encoding, Tokenizer
 from tokenizers.normalizers import BertNormalizer
@@ -176,6 +176,11 @@ class Tokenizing:
         self.truncation = Truncation()
         self.opening, self.closing = ([], []) if bare else specials(tokenizer)
         self.words = BertWords.of(tokenizer) if bare else None
+
+    def settings(self) -> dict[str, Any]:
+        """Return what another tokenizer with the same tokens needs to read texts alike."""
+        names = ("lengths", "prompts", "mcls_every", "positions", "padding", "ends", "from_end")
+        return {name: getattr(self, name) for name in names}
 
     def read_field(self, name: str) -> None:
         """Say from which field the next documents are: whether they may have tags."""

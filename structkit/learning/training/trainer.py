@@ -14,7 +14,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from copy import copy, deepcopy
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -45,38 +45,13 @@ from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record
 from structkit.seeds import key
 
+if TYPE_CHECKING:
+    from structkit.learning.training.sharding import Shards
+
 # reads the loss and its parts, for which a GPU is waited
 Numbers = Callable[[], dict[str, float]]
 # attributes of a trainer that a checkpoint stores
 PROGRESS = ("step", "records", "parts")
-
-
-class Sums(Protocol):
-    """What adds the gradients of all processes up."""
-
-    def start(self) -> None:
-        """Exchange them from here on: each comes for the last time in a step."""
-        ...
-
-    def finish(self) -> None:
-        """Wait until all are exchanged."""
-        ...
-
-
-class Parts(Sums, Protocol):
-    """The weights of a module of which each process has a part."""
-
-    def save(self, folder: Path, optimizer: torch.optim.Optimizer) -> None:
-        """Write the weights and the state of their optimizer: each process its part."""
-        ...
-
-    def load(self, folder: Path, optimizer: torch.optim.Optimizer) -> None:
-        """Read what any number of processes wrote."""
-        ...
-
-    def whole(self, build: Callable[[], TrainingModule]) -> TrainingModule | None:
-        """Return the module with all of its weights in the first process; None in the others."""
-        ...
 
 
 class TrainingModule(nn.Module):
@@ -90,13 +65,18 @@ class TrainingModule(nn.Module):
     rounds = False  # whether products on a GPU may round float32 to TF32, which is far faster
     ahead = False  # whether its batches are of the CPU, so that they can be made before their step
     seen = 0  # records that it learned from before the first step, each as often as it was read
-    sums: Sums | None = None  # where several processes train
-    shards: Parts | None = None  # where each process has a part of the weights
+    sums: GradientSums | Shards | None = None  # where several processes train
+    shards: Shards | None = None  # where each process has a part of the weights
 
     def __init__(self, settings: Method) -> None:
         super().__init__()
         self.settings = settings
         self.truncation = Truncation()
+
+    @property
+    def device(self) -> torch.device:
+        """The device of its weights."""
+        return next(self.parameters()).device
 
     def batch(self, records: list[Record], step: Step) -> Any:
         """Return the inputs of one step, on the module's device; if `ahead`, on the CPU."""
@@ -161,8 +141,7 @@ class Batches:
 
     def take(self, step: Step) -> Any:
         """Return the batch of a step, on the module's device. Errors: those of making it."""
-        device = next(self.module.parameters()).device
-        thread = self.thread
+        device, thread = self.module.device, self.thread
         if thread is None:
             return self.module.batch([self.spool[index] for index in step.indices], step)
         number, future = self.next or (step.number, thread.submit(self._make, step, device))
@@ -245,7 +224,7 @@ class Trainer:
     @property
     def on_cpu(self) -> bool:
         """Whether nothing is gained by waiting less: a CPU does one thing after the other."""
-        return next(self.module.parameters()).device.type == "cpu"
+        return self.module.device.type == "cpu"
 
     def run(self) -> None:
         """Train to the end. Errors: a loss that is not a number; Ctrl-C leaves a checkpoint."""
@@ -465,8 +444,7 @@ class HeldOut:
         step = Step(0, stage, 0, list(range(len(records))))
         inputs = self.module.held_out(records, step)
         if self.module.ahead:
-            device = next(self.module.parameters()).device
-            inputs = with_tensors(inputs, lambda each: each.to(device))
+            inputs = with_tensors(inputs, lambda each: each.to(self.module.device))
         return self.module.backward(inputs)()["loss"]
 
     def keep_best(self) -> None:

@@ -15,8 +15,7 @@ from sentence_transformers.sentence_transformer.losses import (
 from torch.nn import functional
 
 from structkit.errors import UserError
-from structkit.learning.encoders.dual_encoder import info_nce, spread
-from structkit.learning.encoders.teachers import distill, rows_of
+from structkit.learning.encoders.dual_encoder import distill, info_nce, rows_of, spread
 from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
