@@ -243,7 +243,7 @@ class LossesSettings(PictureSettings):
 
 def losses(settings: LossesSettings) -> None:
     """Draw the loss over the steps, from model folders or logs of `train --log-format json`."""
-    from structkit.learning.training.log import LOSSES
+    from structkit.learning.folders import LOSSES
 
     curves: dict[str, tuple[list[float], list[float]]] = {}
     for name, file in zip(names(settings.files), settings.files, strict=True):

@@ -28,6 +28,7 @@ from structkit.records.lines import cannot_read
 
 WEIGHTS = "model.safetensors"
 ADAPTER = "adapter_config.json"
+LOSSES = "losses.jsonl"  # the log of its training
 AGAIN = "copy the model folder again"
 # made by `make ask-table`, named by `builtin`
 BUILTIN_FOLDER = Path(__file__).parent / "builtin"

@@ -20,6 +20,7 @@ from structkit.errors import UserError, flag, program
 from structkit.learning.folders import AGAIN, damaged, json_of
 from structkit.records.fields import DOCUMENT, QUERY
 from structkit.records.jsonl import Record
+from structkit.settings import Joinable
 
 FORMAT = 1
 METADATA = "structkit.json"
@@ -72,23 +73,7 @@ KEYWORDS = (
     *("model_args", "tokenizer_args", "config_args"),
     *("model_kwargs", "processor_kwargs", "config_kwargs"),
 )
-
-
-class Poolings(tuple[str, ...]):
-    """Names of poolings; poolings of tokens may be joined by +.
-
-    >>> "cls+max" in POOLINGS, "mcls" in POOLINGS, "cls+mcls" in POOLINGS
-    (True, True, False)
-    """
-
-    __slots__ = ()
-
-    def __contains__(self, name: object) -> bool:
-        joined = isinstance(name, str) and POOLING_NAMES.keys() >= set(name.split("+"))
-        return joined or super().__contains__(name)
-
-
-POOLINGS = Poolings((*POOLING_NAMES, "first-decoder-token", "mcls"))
+POOLINGS = Joinable.of(POOLING_NAMES, ("first-decoder-token", "mcls"))
 
 
 def has_metadata(folder: Path) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,7 @@ class Encoding:
         whole = settings.as_ == "document" and not self.part and "chunk" in encoder.parts
         paths = None if whole else False
         self.reader = TextReader(encoder, settings.field, known, settings.keep, elements, paths)
+        self.read = self.reader.read  # a record, or raise where it has no text
         self.truncation, self.spread = self.engine.truncation, self.embed_here
         self.forks = isinstance(encoder, StaticEncoder) and encoder.tokenizing.words is not None
         encoder.read_field(known[0] if settings.elements else self.first_field)
@@ -83,10 +84,6 @@ class Encoding:
     def first_field(self) -> str:
         """Field that is read first: the named one, or the model's."""
         return [*self.settings.field, *self.reader.known][0]
-
-    def read(self, record: Record) -> ReadRecord:
-        """Read a record, which may fail and then skips the record."""
-        return self.reader.read(record)
 
     def embeddings(self, texts: Iterable[ReadRecord]) -> Iterator[Record]:
         """Yield `{id, embedding, …kept}` for every record of `texts`, in the same order.
@@ -134,7 +131,7 @@ class Encoding:
         for window, (rows, embeddings) in self.spread(windows(texts, self.held)):
             if before:
                 before(window)
-            check_finite([row.document for row in rows], embeddings, self.folder)
+            check_finite((row.document for row in rows), embeddings, self.folder)
             if rows:  # a tree of one word has no phrases
                 yield rows, embeddings
 
@@ -369,14 +366,14 @@ def _opened(settings: EncodingSettings) -> tuple[Engine, Record] | None:
     return model.opened
 
 
-def check_finite(owners: Sequence[str], embeddings: Vectors, folder: Path) -> None:
+def check_finite(owners: Iterable[str], embeddings: Vectors, folder: Path) -> None:
     """Raise if an embedding (owners, dim) of the model in a folder is not finite.
 
     `owners` are the ids of the records that the embeddings are of.
     """
     finite = np.isfinite(embeddings).all(axis=-1)
     if not finite.all():
-        raise spoiled(folder, owners[int(np.argmin(finite))])
+        raise spoiled(folder, next(islice(owners, int(np.argmin(finite)), None)))
 
 
 class EarlierEmbeddings:

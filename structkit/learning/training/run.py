@@ -38,9 +38,8 @@ from structkit.learning.training.devices import (
     working_processes,
 )
 from structkit.learning.training.launching import join, launch
-from structkit.learning.training.log import check_log_file
 from structkit.learning.training.method import Method, RunOptions
-from structkit.learning.training.run_folder import RunFolder, differences
+from structkit.learning.training.run_folder import RunFolder, check_log_file, differences
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import HeldOut, Trainer, TrainingModule
 from structkit.machine import DIFFERENCE

@@ -34,10 +34,9 @@ from structkit.learning.training.devices import (
     trained_state,
     with_tensors,
 )
-from structkit.learning.training.log import Log
 from structkit.learning.training.method import Method, RunOptions
 from structkit.learning.training.plan import Plan, Step
-from structkit.learning.training.run_folder import RunFolder
+from structkit.learning.training.run_folder import Log, RunFolder
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Truncation
 from structkit.processes import exit_for, noting_signals
