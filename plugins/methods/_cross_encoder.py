@@ -11,17 +11,17 @@ import torch
 from tokenizers import Encoding
 from torch import Tensor, nn
 from torch.nn import functional
+from transformers import BertForSequenceClassification
 
 from structkit.errors import UserError, flag, program
 from structkit.learning.encoders.adapters import heads_of
 from structkit.learning.encoders.cross_encoder import (
     CrossEncoder,
     Pair,
-    new_cross_encoder,
     start_cross_encoder,
 )
 from structkit.learning.encoders.dual_encoder import check_contrast, negatives_of
-from structkit.learning.encoders.models import prepare_layers
+from structkit.learning.encoders.models import bert_config, prepare_layers, train_tokenizer
 from structkit.learning.encoders.settings import TransformerSettings
 from structkit.learning.folders import model_folder
 from structkit.learning.training.devices import share, total
@@ -95,7 +95,6 @@ class CrossEncoderTraining(TrainingModule):
         self.truncation = encoder.truncation
 
     def batch(self, records: list[Record], step: Step) -> Groups:
-        """Return the pairs of this process's share of the records."""
         groups = [self.group(each, records, step) for each in records[share(len(records))]]
         pairs = [pair for group in groups for pair in group]
         inputs = self.encoder.inputs(pairs) if pairs else []
@@ -173,11 +172,9 @@ def build(
         given = setting_of(type(settings), "pair_length").given(settings)
         encoder = start_cross_encoder(folder, length=given, activation=activation)
     else:
-        encoder = new_cross_encoder(
-            spool.texts([*settings.needs, *settings.optional]),
-            size=settings.size,
-            vocabulary_size=settings.vocabulary_size,
-            length=pairs.pair_length,
-            activation=activation,
-        )
+        texts = spool.texts([*settings.needs, *settings.optional])
+        tokenizer = train_tokenizer(texts, settings.vocabulary_size, cls=True)
+        config = bert_config(settings.size, tokenizer, num_labels=1)
+        model = BertForSequenceClassification(config)
+        encoder = CrossEncoder(model, tokenizer, pairs.pair_length, activation)
     return CrossEncoderTraining(settings, encoder, negatives, pairs.others, binary=binary)

@@ -16,8 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from structkit.learning.folders import WEIGHTS, damaged, read_weights, write_weights
-from structkit.learning.strae.subwords import buckets_of
-from structkit.learning.strae.vocabulary import Coverage, Vocabulary
+from structkit.learning.strae.vocabulary import Coverage, Vocabulary, buckets_of
 from structkit.learning.training.method import Method
 from structkit.learning.training.torch_model import TorchModel
 from structkit.learning.training.trainer import TrainingModule
@@ -56,10 +55,6 @@ class WordVectors(TorchModel):
         self._word = {word: row for row, word in enumerate(self.words)}
         self._bucket = {bucket: len(words) + row for row, bucket in enumerate(self.buckets)}
         self._rows: dict[str, list[int]] = {}
-
-    @property
-    def device(self) -> torch.device:
-        return self.table.device
 
     def rows(self, word: str) -> list[int]:
         """Return the rows whose mean is the word's vector: its own and its n-grams'."""

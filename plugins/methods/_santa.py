@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -36,7 +36,7 @@ from structkit.learning.encoders.settings import EncoderSettings
 from structkit.learning.folders import model_folder
 from structkit.learning.metadata import own_metadata
 from structkit.learning.training.autograd import vocabulary_loss
-from structkit.learning.training.devices import ON_CPU, share, total
+from structkit.learning.training.devices import share, total
 from structkit.learning.training.plan import Step
 from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import Numbers
@@ -64,15 +64,6 @@ class Losses(Protocol):
     def target_length(self) -> int | None: ...
 
 
-@dataclass(frozen=True)
-class MaskedBatch:
-    """Masked documents of a batch, and the labels, if entities are predicted."""
-
-    texts: LocalTexts = field(metadata=ON_CPU)  # (batch, document length); moved with the others
-    labels: Tokens | Tensor | None = None  # (batch, target length), or (batch, document length)
-    count: float = 0.0  # tokens to predict: of this process, then of the whole batch
-
-
 class HeadOutput(NamedTuple):
     """Embeddings of some masked documents, and hidden states with the labels to predict."""
 
@@ -85,20 +76,14 @@ class EntityHead(nn.Module):
     """Head that predicts the entities of masked documents."""
 
     @abstractmethod
-    def batch(self, records: list[Record], tokenize: Tokenize, *, predict: bool) -> MaskedBatch:
-        """Return the masked documents of a batch, with labels if `predict` is set."""
-
-    @abstractmethod
-    def blank(self, device: torch.device) -> Any:
-        """Return the labels of one text of one token."""
-
-    @abstractmethod
-    def labels_of(self, labels: Any, rows: Tensor, length: int) -> Any:
-        """Return the labels of some rows, whose documents are `length` tokens long."""
+    def batch(
+        self, records: list[Record], tokenize: Tokenize, *, predict: bool
+    ) -> tuple[LocalTexts, Tokens | None]:
+        """Return the masked documents of a batch, and their labels if `predict` is set."""
 
     @abstractmethod
     def output(
-        self, encoder: Encoder, hidden_states: Tensor, tokens: Tokens, labels: Any
+        self, encoder: Encoder, hidden_states: Tensor, tokens: Tokens, labels: Tokens
     ) -> HeadOutput:
         """Return the embeddings and predictions of hidden states (rows, length, dim)."""
 
@@ -110,24 +95,16 @@ class EntityHead(nn.Module):
 class DecoderHead(EntityHead):
     """A decoder writes the target: `<extra_id_0> first <extra_id_1> second …` (SANTA, eq. 6-7)."""
 
-    def batch(self, records: list[Record], tokenize: Tokenize, *, predict: bool) -> MaskedBatch:
+    def batch(
+        self, records: list[Record], tokenize: Tokenize, *, predict: bool
+    ) -> tuple[LocalTexts, Tokens | None]:
         texts = tokenize(records, "masked", "document")
-        if not predict:
-            return MaskedBatch(texts)
-        targets = tokenize(records, "target", "target").tokens  # (batch, target length)
-        count = 0
-        if targets is not None:
+        targets = tokenize(records, "target", "target").tokens if predict else None
+        if targets is not None:  # (batch, target length)
             own = records[share(len(records))]
             plain = [not entities_of(record["target"]) for record in own]
             targets.ids[plain] = IGNORED  # nothing is masked: the text is only aligned
-            count = int(_real(targets).sum())
-        return MaskedBatch(texts, targets, count)
-
-    def blank(self, device: torch.device) -> Tokens:
-        return pad([[0]], 0).to(device)
-
-    def labels_of(self, labels: Tokens, rows: Tensor, length: int) -> Tokens:
-        return labels.shortened(rows)
+        return texts, targets
 
     def output(
         self, encoder: Encoder, hidden_states: Tensor, tokens: Tokens, labels: Tokens
@@ -135,9 +112,8 @@ class DecoderHead(EntityHead):
         model = encoder.model
         shifted = labels.ids.roll(1, dims=1).clamp(min=0)  # (rows, target length)
         shifted[:, 0] = model.config.decoder_start_token_id
-        decoded = decoder_states(
-            model, shifted, hidden_states, tokens.mask
-        )  # (rows, target length, dim)
+        # (rows, target length, dim)
+        decoded = decoder_states(model, shifted, hidden_states, tokens.mask)
         if encoder.pooling == "first-decoder-token":
             # position 0 has read the start token only: it is the embedding (eq. 1)
             embeddings = encoder.finish(decoded[:, 0])
@@ -167,18 +143,16 @@ class MaskedLanguageHead(EntityHead):
         self.head, self.tokenizing = head, encoder.tokenizing
         self.mask = encoder.tokenizer.mask_token_id
 
-    def batch(self, records: list[Record], tokenize: Tokenize, *, predict: bool) -> MaskedBatch:
-        own = records[share(len(records))]
-        first, every = share(len(records)).start, len(records)
+    def batch(
+        self, records: list[Record], tokenize: Tokenize, *, predict: bool
+    ) -> tuple[LocalTexts, Tokens | None]:
+        own, first = records[share(len(records))], share(len(records)).start
         if not own:
-            return MaskedBatch(LocalTexts(None, first, every))
+            return LocalTexts(None, first, len(records)), None
         tokens, labels = self.tokens([restore(each["masked"], each["target"]) for each in own])
-        texts = LocalTexts(tokens, first, every)
-        if not predict:
-            return MaskedBatch(texts)
-        return MaskedBatch(texts, labels, int((labels != IGNORED).sum()))
+        return LocalTexts(tokens, first, len(records)), labels if predict else None
 
-    def tokens(self, restored: Sequence[tuple[str, list[Span]]]) -> tuple[Tokens, Tensor]:
+    def tokens(self, restored: Sequence[tuple[str, list[Span]]]) -> tuple[Tokens, Tokens]:
         """Return texts with masked spans, and their tokens, (batch, length), or `IGNORED`."""
         tokenizing, texts = self.tokenizing, [text for text, _ in restored]
         encoded = list(tokenizing.read(texts, "document", offsets=True))
@@ -190,21 +164,13 @@ class MaskedLanguageHead(EntityHead):
             places = overlapping(encoded[row].offsets, spans)
             labels[row, places] = tokens.ids[row, places]
             tokens.ids[row, places] = self.mask
-        return tokens, labels
-
-    def blank(self, device: torch.device) -> Tensor:
-        return torch.zeros(1, 1, dtype=torch.int64, device=device)
-
-    def labels_of(self, labels: Tensor, rows: Tensor, length: int) -> Tensor:
-        return labels[rows, :length]
+        return tokens, replace(tokens, ids=labels)
 
     def output(
-        self, encoder: Encoder, hidden_states: Tensor, tokens: Tokens, labels: Tensor
+        self, encoder: Encoder, hidden_states: Tensor, tokens: Tokens, labels: Tokens
     ) -> HeadOutput:
-        chosen = labels != IGNORED  # (rows, length)
-        return HeadOutput(
-            encoder.pooled(hidden_states, tokens), hidden_states[chosen], labels[chosen]
-        )
+        real, embeddings = _real(labels), encoder.pooled(hidden_states, tokens)
+        return HeadOutput(embeddings, hidden_states[real], labels.ids[real])
 
     def loss(self, encoder: Encoder, hidden_states: Tensor, labels: Tensor) -> Tensor:
         table = encoder.model.get_input_embeddings().weight  # (vocabulary, dim)
@@ -289,7 +255,8 @@ def restore(masked: str, target: str) -> tuple[str, list[Span]]:
 class Inputs(Pairs):
     """Batch: masked documents, originals, negatives, queries; `present` is of the negatives."""
 
-    masked: MaskedBatch | None = None
+    labels: Tokens | None = None  # (batch, target length), or (batch, document length)
+    count: float = 0.0  # tokens to predict: of this process, then of the whole batch
 
 
 class Santa(DualEncoder):
@@ -311,10 +278,9 @@ class Santa(DualEncoder):
         align, predict = losses.alignment_weight > 0, losses.entity_weight > 0
         queries = [record["query"] for record in records]
         texts: dict[str, LocalTexts] = {}
-        masked = None
+        labels = None
         if reads_masked(losses):
-            masked = self.predictor.batch(records, self.field, predict=predict)
-            texts["masked"] = masked.texts
+            texts["masked"], labels = self.predictor.batch(records, self.field, predict=predict)
         documents = self.documents(records, step)
         negatives = [text for place, text in enumerate(documents) if place % (1 + self.negatives)]
         if align and losses.align_on == "original":
@@ -325,40 +291,37 @@ class Santa(DualEncoder):
             texts["queries"] = self.part(queries, len(records), "query")
         exclude = duplicates(queries, documents) if align else None
         teacher = self.teacher(records, step) if align else None
-        return Inputs(texts, exclude, self.present(negatives), teacher, masked)
+        count = 0 if labels is None else int(_real(labels).sum())
+        return Inputs(texts, exclude, self.present(negatives), teacher, labels, count)
 
     def field(self, records: list[Record], name: str, kind: str) -> LocalTexts:
         """Return this process's share of a field."""
         return self.part([record[name] for record in records], len(records), kind)
 
     def embedded(self, inputs: Inputs, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        masked = inputs.masked
-        if name != "masked" or masked is None or masked.labels is None:
+        every = inputs.texts[name].tokens
+        if name != "masked" or every is None or inputs.labels is None:
             return super().embedded(inputs, name, rows)
-        own = inputs.texts[name].tokens
-        assert own is not None
-        tokens = own.shortened(rows)
-        labels = self.predictor.labels_of(masked.labels, rows, tokens.ids.shape[1])
+        tokens, labels = every.shortened(rows), inputs.labels.shortened(rows)
         pieces: list[HeadOutput] = []
 
         def embedded(places: Tensor, piece: Tokens) -> Tensor:
             hidden_states = self.encoder.hidden_states(piece)  # (places, length, dim)
-            own = self.predictor.labels_of(labels, places, piece.ids.shape[1])
+            own = labels.shortened(places)
             pieces.append(self.predictor.output(self.encoder, hidden_states, piece, own))
             return pieces[-1].embeddings
 
         embeddings = self.encoder.in_pieces(tokens, embedded)
         hidden_states = torch.cat([each.hidden_states for each in pieces])  # (tokens, dim)
-        labels = torch.cat([each.labels for each in pieces])  # (tokens,)
-        entity = self.predictor.loss(self.encoder, hidden_states, labels)
-        return embeddings, {"entity": entity / max(1, masked.count)}
+        ids = torch.cat([each.labels for each in pieces])  # (tokens,)
+        entity = self.predictor.loss(self.encoder, hidden_states, ids)
+        return embeddings, {"entity": entity / max(1, inputs.count)}
 
     def backward(self, inputs: Inputs) -> Numbers:
-        if inputs.masked:
-            masked = replace(inputs.masked, count=total(inputs.masked.count))
-            if self.shards and masked.labels is None and self.weights():
-                masked = replace(masked, labels=self.predictor.blank(self.encoder.device))
-            inputs = replace(inputs, masked=masked)
+        if "masked" in inputs.texts:
+            inputs = replace(inputs, count=total(inputs.count))
+            if self.shards and inputs.labels is None and self.weights():
+                inputs = replace(inputs, labels=pad([[0]], 0).to(self.device))
         return super().backward(inputs)
 
     def objective(

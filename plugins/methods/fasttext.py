@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from structkit.errors import UserError, flag
 from structkit.learning.strae.settings import PAPER, WordSettings
-from structkit.learning.strae.subwords import LONGEST, SHORTEST, buckets_of
+from structkit.learning.strae.vocabulary import LONGEST, SHORTEST, buckets_of
 from structkit.learning.training.method import PassSettings
 from structkit.learning.training.spool import Spool
 from structkit.plugin import setting

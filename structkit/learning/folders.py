@@ -30,6 +30,7 @@ WEIGHTS = "model.safetensors"
 ADAPTER = "adapter_config.json"
 LOSSES = "losses.jsonl"  # the log of its training
 AGAIN = "copy the model folder again"
+IRREGULAR = "is not a regular file"  # but a pipe, a device or a socket
 # made by `make ask-table`, named by `builtin`
 BUILTIN_FOLDER = Path(__file__).parent / "builtin"
 NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
@@ -177,7 +178,7 @@ def json_of(file: Path) -> Any:
         # opening a pipe for reading waits for a writer, unless it is opened so
         with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as handle:
             if not stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
-                raise irregular(file)
+                raise damaged(IRREGULAR, file)
             return orjson.loads(handle.read())
     except FileNotFoundError:
         return None
@@ -193,12 +194,7 @@ def check_regular(folder: Path) -> None:
         except OSError:  # a link to nothing, which whoever reads it reports
             continue
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            raise irregular(Path(entry.path))
-
-
-def irregular(file: Path) -> UserError:
-    """Return the error for a pipe, a device or a socket in a model folder."""
-    return damaged("is not a regular file", file)
+            raise damaged(IRREGULAR, Path(entry.path))
 
 
 def damaged(problem: str, file: Path | None = None) -> UserError:

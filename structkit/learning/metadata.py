@@ -10,7 +10,7 @@ Tests: tests/learning/test_sentence_folders.py.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -379,7 +379,10 @@ def _about(folder: Path) -> Record:
         )
     said = about.get("prompts") or {}
     default = said.get(about.get("default_prompt_name")) or ""
-    sides = {side: _first(said, names, default) for side, names in PROMPTS.items()}
+    sides = {  # a side's own, an empty one included, or the default
+        side: next((said[name] for name in names if said.get(name) is not None), default)
+        for side, names in PROMPTS.items()
+    }
     metadata: Record = {
         "prompts": {side: prompt for side, prompt in sides.items() if prompt},
         "similarity": about.get("similarity_fn_name"),
@@ -393,9 +396,3 @@ def _about(folder: Path) -> Record:
     if not all(isinstance(prompt, str) for prompt in metadata["prompts"].values()):
         raise TypeError(f"prompts {metadata['prompts']}")
     return {name: value for name, value in metadata.items() if value is not None}
-
-
-def _first(prompts: Record, names: Iterable[str], default: str) -> str:
-    """Return the prompt of a side: its own, an empty one included, or the default."""
-    own = (prompts[name] for name in names if prompts.get(name) is not None)
-    return next(own, default)

@@ -18,7 +18,7 @@ from structkit_plugins.methods._fasttext import WordVectors
 from structkit_plugins.methods.fasttext import learn, train_library
 
 from structkit import registry
-from structkit.learning.strae.subwords import buckets_of, ngrams
+from structkit.learning.strae.vocabulary import buckets_of, ngrams
 from tests.learning.strae.samples import ANIMALS
 from tests.tolerances import rounding
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Protocol
@@ -80,7 +79,7 @@ class Adapter:
             target_modules=linear_maps(model, settings.lora_modules, whole),
             modules_to_save=list(whole) or None,
         )
-        with hushed():
+        with warnings.catch_warnings(action="ignore"):  # what matters is checked
             self.model = peft.get_peft_model(model, config)
 
     def save(self, folder: Path) -> None:
@@ -173,7 +172,7 @@ def merge(model: Any, folder: Path) -> Any:
     if not (folder / WEIGHTS).exists():
         missing = damaged("is missing", folder / WEIGHTS)
         raise pickled(str(folder), os.listdir(folder)) or missing
-    with damage_explained(folder), hushed():
+    with damage_explained(folder), warnings.catch_warnings(action="ignore"):
         # no memory for weights that the file does not have
         adapted = peft.PeftModel.from_pretrained(model, str(folder), low_cpu_mem_usage=True, **SAFE)
         with safe_open(folder / WEIGHTS, "pt") as weights:
@@ -185,11 +184,3 @@ def merge(model: Any, folder: Path) -> Any:
         if wrong := sorted((known - stored) | (other or (set() if known else stored))):
             raise damaged(f"does not fit its base model ({wrong[0]}, …)", folder / WEIGHTS)
         return adapted.merge_and_unload()
-
-
-@contextmanager
-def hushed() -> Iterator[None]:
-    """Leave out peft's warnings: what matters is checked."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield

@@ -20,7 +20,6 @@ from transformers import (
     AutoConfig,
     AutoModelForSequenceClassification,
     AutoTokenizer,
-    BertForSequenceClassification,
 )
 
 from structkit.embeddings.vectors import Vectors
@@ -29,11 +28,9 @@ from structkit.learning.encoders.adapters import Adapter, merge, transformer_of
 from structkit.learning.encoders.heads import activation_of
 from structkit.learning.encoders.models import (
     add_padding,
-    bert_config,
     check_fast,
     limit_lengths,
     positions,
-    train_tokenizer,
 )
 from structkit.learning.encoders.pretrained import (
     DAMAGE,
@@ -133,15 +130,6 @@ class CrossEncoder(nn.Module):
         versions = {"transformers": version("transformers"), "pytorch": torch.__version__}
         about = {"__version__": versions, "model_type": "CrossEncoder", "activation_fn": named}
         write_json(folder / ABOUT, about)
-
-
-def new_cross_encoder(
-    texts: Any, *, size: str, vocabulary_size: int, length: int, activation: nn.Module
-) -> CrossEncoder:
-    """Return an untrained BERT with a tokenizer that is trained on texts."""
-    tokenizer = train_tokenizer(texts, vocabulary_size, cls=True)
-    model = BertForSequenceClassification(bert_config(size, tokenizer, num_labels=1))
-    return CrossEncoder(model, tokenizer, length, activation)
 
 
 def start_cross_encoder(folder: Path, *, length: int | None, activation: nn.Module) -> CrossEncoder:

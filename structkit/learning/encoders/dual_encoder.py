@@ -176,13 +176,11 @@ class DualEncoder(CachedTraining):
         return loss + settings.distill_weight * taught
 
     def embedded(self, inputs: Any, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return embeddings of some texts of a batch, (rows, dim), and no own losses."""
         return self.encoder.embed(inputs.texts[name].tokens.shortened(rows)), {}
 
     def objective(
         self, inputs: Any, embeddings: dict[str, Tensor]
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the loss over a batch's embeddings, by names of texts, and its parts."""
         documents = spread(embeddings["document"], inputs.present)
         return self.contrast(embeddings["query"], documents, inputs), {}
 

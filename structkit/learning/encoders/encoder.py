@@ -159,10 +159,6 @@ class Encoder(TokenModel, TorchModel):
             raise UserError(f"its Dense module reads {given} numbers, not {pooled}", own)
         return width
 
-    @property
-    def device(self) -> torch.device:
-        return next(self.parameters()).device
-
     def tokens(self, texts: Sequence[str], kind: str) -> Tokens:
         """Return texts as one padded batch, on the model's device."""
         return self.batch(self.inputs(texts, kind))
@@ -293,17 +289,16 @@ def save_encoder(encoder: Encoder, folder: Path) -> None:
     add_padding(encoder.tokenizer)  # others pad with it
     (encoder.adapter.save if encoder.adapter else encoder.model.save_pretrained)(folder)
     encoder.tokenizer.save_pretrained(folder)
-    head = write_head(encoder.head, folder) if encoder.head else []
-    write_modules(folder, encoder, head)
+    write_modules(folder, encoder)
 
 
-def write_modules(folder: Path, encoder: Encoder, head: list[str]) -> None:
+def write_modules(folder: Path, encoder: Encoder) -> None:
     """Write the modules of sentence-transformers that compute an encoder: its pooling and its head.
 
-    `head` are the kinds of modules after the pooling, whose folders exist. A pooling that the
-    library lacks is written as a module that it cannot find, so that it refuses the folder: without
-    a list of modules it would silently take the mean.
+    A pooling that the library lacks is written as a module that it cannot find, so that it refuses
+    the folder: without a list of modules it would silently take the mean.
     """
+    head = write_head(encoder.head, folder) if encoder.head else []
     metadata, names = encoder.metadata(), encoder.pooling.split("+")
     ours = not POOLING_NAMES.keys() >= set(names)
     first = f"structkit.only_structkit_encodes_with.pooling_{names[0].replace('-', '_')}"

@@ -198,8 +198,8 @@ def write_graph(encoder: Encoder, file: Path) -> None:
     attention = model.config._attn_implementation
     model.set_attn_implementation("eager")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about shapes that are the same for every text
+        # about shapes that are the same for every text
+        with warnings.catch_warnings(action="ignore"):
             torch.onnx.export(
                 _Embedding(encoder).eval(),
                 tuple(inputs.values()),

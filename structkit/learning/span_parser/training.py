@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from structkit.learning.span_parser.decoding import pieces
 from structkit.learning.span_parser.features import UNKNOWN, Features, Sizes
-from structkit.learning.span_parser.parser import SpanParser, Weights
+from structkit.learning.span_parser.parser import SpanParser, Weights, pieces
 from structkit.learning.training.method import GradientSettings
 from structkit.learning.training.plan import Step
 from structkit.learning.training.trainer import TrainingModule, adamw

@@ -109,11 +109,9 @@ class TextEncoder(VocabularyEncoder):
         return numbered
 
     def batch(self, inputs: Sequence[TextIds]) -> TextBatch:
-        """Return some inputs, padded."""
         return pad(inputs, self.device)
 
     def embed(self, batch: TextBatch) -> Tensor:
-        """Return the embeddings of texts, (texts, E)."""
         return self.model.embed(batch)
 
 

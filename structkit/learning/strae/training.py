@@ -92,7 +92,6 @@ class VocabularyTraining(TrainingModule):
         return portions(sentences, self.settings.batch_tokens)
 
     def optimizer(self) -> torch.optim.Optimizer:
-        """Return Adam, in one kernel."""
         return torch.optim.Adam(self.parameters(), lr=self.settings.learning_rate, fused=True)
 
     def save(self, folder: Path) -> None:
@@ -114,11 +113,6 @@ class VocabularyEncoder(TorchModel):
         """Take the weights in a folder. Errors: `UserError` where it is damaged."""
         fill(self.model, folder)
         return self
-
-    @property
-    def device(self) -> torch.device:
-        """Where the model computes."""
-        return next(self.parameters()).device
 
     def prepared(self, text: str) -> Record:
         return self.settings.prepared(text)
@@ -222,7 +216,6 @@ class StraeTraining(TreeTraining):
     settings: NodeSettings
 
     def losses(self, sentences: list[Sentence]) -> dict[str, Tensor]:
-        """Return the parts of the objective, each a mean over one portion."""
         batch, up, down = self.model.both_ways(sentences)
         parts = {}
         if self.settings.objective != "ce":
@@ -255,7 +248,6 @@ class StraeTraining(TreeTraining):
         return vocabulary_loss(down[batch.leaves], table, bias, batch.ids, weights)
 
     def counts(self, sentences: list[Sentence]) -> dict[str, int]:
-        """Return the number of terms in the mean of each part of the objective."""
         lengths = [len(sentence) for sentence in sentences]
         inner, leaves = sum(lengths) - len(lengths), sum(lengths)
         single = lengths.count(1)

@@ -9,7 +9,6 @@ Tests: tests/learning/training/test_devices.py, tests/test_machine.py.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields, is_dataclass, replace
@@ -273,9 +272,8 @@ def place(module: M, device: torch.device) -> M:
 
 def same_parameters(module: nn.Module) -> None:
     """Give every process the parameters of the first."""
-    if ranks() > 1:
-        for weight in [*module.parameters(), *module.buffers()]:
-            distributed.broadcast(weight.data, 0)
+    for weight in [*module.parameters(), *module.buffers()]:
+        distributed.broadcast(weight.data, 0)
 
 
 def gather(value: T) -> list[T]:
@@ -285,11 +283,6 @@ def gather(value: T) -> list[T]:
     of_ranks: list[Any] = [None] * ranks()
     distributed.all_gather_object(of_ranks, value)
     return of_ranks
-
-
-def add_counts(counts: Counter[str]) -> Counter[str]:
-    """Return the sum of counts over all processes."""
-    return sum(gather(counts), Counter())
 
 
 def trained_state(module: nn.Module) -> dict[str, Any]:

@@ -410,17 +410,13 @@ class TokenModel(Model):
     tokenizing: Tokenizing
 
     def inputs(self, texts: Sequence[str], side: str) -> list[Sequence[int] | Chunk]:
-        """Return texts as token ids."""
         return self.tokenizing.inputs(texts, side)
 
     def read_field(self, name: str) -> None:
-        """Return whether texts may have tags is known of the field."""
         self.tokenizing.read_field(name)
 
     def read_at_most(self, side: str, length: int | None) -> None:
-        """Cut texts of a side to `length` tokens, None: as in training."""
         self.tokenizing.read_at_most(side, length)
 
     def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
-        """Return a text as chunks of `size` tokens."""
         return self.tokenizing.chunks(text, side, size)

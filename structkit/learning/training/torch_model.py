@@ -21,9 +21,9 @@ class TorchModel(nn.Module, Model):
     """A trained model that torch computes."""
 
     @property
-    @abstractmethod
     def device(self) -> torch.device:
         """The device on which it computes."""
+        return next(self.parameters()).device
 
     @abstractmethod
     def batch(self, inputs: Sequence[Any]) -> Any:

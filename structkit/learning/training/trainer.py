@@ -23,8 +23,8 @@ from torch.utils._pytree import tree_map_only
 from structkit.errors import UserError, flag
 from structkit.learning.training.devices import (
     GradientSums,
-    add_counts,
     fastest_matmul,
+    gather,
     load_trained,
     matmul,
     rank,
@@ -349,8 +349,8 @@ class Trainer:
         """Return the counts of cut texts over all processes."""
         own = self.module.truncation
         all_processes = copy(own)  # a method's other counts are kept
-        all_processes.texts = add_counts(own.texts)
-        all_processes.truncated = add_counts(own.truncated)
+        all_processes.texts = sum(gather(own.texts), Counter())
+        all_processes.truncated = sum(gather(own.truncated), Counter())
         return all_processes
 
     def end(self, truncation: Truncation) -> dict[str, Any]:

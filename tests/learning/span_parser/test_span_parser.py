@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from structkit import registry
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
-from structkit.learning.span_parser.decoding import LONGEST, best_spans, pieces
 from structkit.learning.span_parser.features import KINDS, MAXIMUM, UNKNOWN, Features, Sizes
-from structkit.learning.span_parser.parser import SpanParser
+from structkit.learning.span_parser.parser import LONGEST, SpanParser, best_spans, pieces
 from structkit.learning.span_parser.training import SpanScorer, SpanTraining, parts, reverse
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.plan import Step
