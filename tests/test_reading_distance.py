@@ -1,8 +1,10 @@
 """How many of our files a command runs: what a reader would have to open. The bounds only fall."""
 
+import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from conftest import environment, python
@@ -90,3 +92,20 @@ def test_a_command_runs_few_of_our_files(name, store):
     assert 0 == done.returncode, done.stderr
     files = [line for line in done.stderr.splitlines() if line.endswith(".py")]
     assert 5 < len(files) <= BOUNDS[name], "\n".join([f"{len(files)} files run", *files])
+    if name == "train santa":
+        assert {str(path.resolve()) for path in walk()} <= {*files}
+
+
+def walk():
+    """The files that CONTRIBUTING reads from a flag of `train santa` to its loss, in order."""
+    text = Path(".github/CONTRIBUTING.md").read_text("utf-8").partition("read eleven files")[2]
+    return [Path(name) for name in re.findall(r"^\d+\. `(\S+\.py)`", text, re.MULTILINE)]
+
+
+def test_santa_is_read_in_eleven_files():
+    """Each is imported by one before it, but for the plugin, which the registry finds."""
+    files = walk()
+    assert 11 == len(files)
+    for place, path in enumerate(files[1:], 1):
+        before = "\n".join(each.read_text("utf-8") for each in files[:place])
+        assert path.parent.name == "methods" or f"{path.parent.name}.{path.stem} import" in before

@@ -242,7 +242,6 @@ class Banyan(NodeModel):
         super().__init__(words, settings)
         size, self.channels = settings.embedding_size, settings.channels
         columns = size // self.channels
-        self.embedding = self.table(words, size)
         # of left and right child; σ(0.6 … 0.9) is 0.65 … 0.71
         self.compose = nn.Parameter(torch.empty(2, columns).uniform_(0.6, 0.9))
         self.compose_bias = nn.Parameter(torch.zeros(columns))

@@ -27,7 +27,6 @@ class TreeBaseline(NodeModel):
     def __init__(self, words: int, settings: NodeSettings) -> None:
         super().__init__(words, settings)
         size = settings.embedding_size
-        self.embedding = self.table(words, size)
         self.head = nn.Linear(size, words) if settings.untied else None
         self.build(size)
 

@@ -48,7 +48,6 @@ class StrAE(NodeModel):
         super().__init__(words, settings)
         size, self.channels = settings.embedding_size, settings.channels
         columns = size // self.channels
-        self.embedding = self.table(words, size)
         self.compose = nn.Linear(2 * columns, columns)
         self.decompose = nn.Linear(columns, 2 * columns)
         self.head = nn.Linear(size, words) if settings.untied else None

@@ -151,7 +151,6 @@ class BiLSTM(TextModel):
     def __init__(self, words: int, settings: VocabularySettings) -> None:
         super().__init__(words, settings)
         size = settings.embedding_size
-        self.embedding = self.table(words, size)
         self.lstm = nn.LSTM(size, size, batch_first=True, bidirectional=True)
         self.before, self.after = nn.Linear(size, size), nn.Linear(size, size)
 
@@ -196,13 +195,15 @@ class RoBERTa(TextModel):
     def __init__(self, words: int, settings: Any) -> None:
         super().__init__(words, settings)
         self.words, size = words, settings.embedding_size
-        self.embedding = nn.Parameter(torch.empty(words + 1, size).normal_(std=0.02))  # and <mask>
         self.norm = nn.LayerNorm(size)
         self.layers = nn.ModuleList(
             Layer(size, settings.inner_size, settings.heads) for _ in range(settings.layers)
         )
         self.transform, self.head_norm = nn.Linear(size, size), nn.LayerNorm(size)
         self.bias = nn.Parameter(torch.zeros(words))
+
+    def table(self, words: int, size: int) -> nn.Parameter:
+        return nn.Parameter(torch.empty(words + 1, size).normal_(std=0.02))  # and <mask>
 
     def states(self, batch: TextBatch) -> list[Tensor]:
         """Return the embeddings and the states after each layer, (texts, length, E) each."""

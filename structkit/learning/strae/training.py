@@ -53,11 +53,11 @@ class VocabularyModel(nn.Module):
     learning: ClassVar[Callable[..., VocabularyTraining]]  # how it is trained
     encoding: ClassVar[type[VocabularyEncoder]]  # how `encode` reads it
 
-    embedding: nn.Parameter  # (words, E), or more rows for special tokens
-
     def __init__(self, words: int, settings: VocabularySettings) -> None:
         super().__init__()
         seed_parameters(settings.seed)
+        # (words, E), or more rows for special tokens
+        self.embedding = self.table(words, settings.embedding_size)
 
     def table(self, words: int, size: int) -> nn.Parameter:
         """Return embeddings (words, size) as they start."""
