@@ -17,8 +17,8 @@ from torch.nn import functional
 
 from structkit.learning.folders import WEIGHTS, damaged, read_weights, write_weights
 from structkit.learning.strae.vocabulary import Coverage, Vocabulary, buckets_of
+from structkit.learning.training.devices import TorchModel
 from structkit.learning.training.method import Method
-from structkit.learning.training.torch_model import TorchModel
 from structkit.learning.training.trainer import TrainingModule
 from structkit.records.jsonl import Record
 

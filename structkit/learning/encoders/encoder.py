@@ -71,9 +71,9 @@ from structkit.learning.metadata import (
     read_metadata,
 )
 from structkit.learning.static import open_table
+from structkit.learning.training.devices import TorchModel
 from structkit.learning.training.method import LENGTH
 from structkit.learning.training.tokens import Chunk, Tokenizing, TokenModel
-from structkit.learning.training.torch_model import TorchModel
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 from structkit.structure.html.tags import TAG_TOKENS

@@ -30,12 +30,12 @@ from structkit.learning.encoding.exported import (
 )
 from structkit.learning.folders import spoiled
 from structkit.learning.training.devices import (
+    TorchModel,
     chosen_device,
     fastest_matmul,
     lacks_memory,
     matmul,
 )
-from structkit.learning.training.torch_model import TorchModel
 from structkit.progress import say, waiting
 from structkit.records.jsonl import Record
 

@@ -1,4 +1,4 @@
-"""Devices and processes: the device with its fastest precision, and the processes that share it.
+"""What torch computes with: a device at its fastest precision, processes that share it, weights.
 
 Every process ("rank") embeds its share of a batch; embeddings are exchanged, so that each sees all
 negatives, and gradients are added up: the result equals one process's.
@@ -9,9 +9,11 @@ Tests: tests/learning/training/test_devices.py, tests/test_machine.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
@@ -19,6 +21,8 @@ from torch import Tensor, distributed, nn
 
 from structkit import machine
 from structkit.errors import UserError, flag
+from structkit.learning.folders import WEIGHTS, damaged, read_weights, write_weights
+from structkit.learning.training.tokens import Model
 from structkit.processes import cores
 from structkit.progress import say
 
@@ -300,3 +304,36 @@ def fixed_weights(module: nn.Module) -> dict[str, Tensor]:
 def load_trained(module: nn.Module, state: dict[str, Any]) -> None:
     """Restore what `trained_state` returned, or a whole state."""
     module.load_state_dict(fixed_weights(module) | state)
+
+
+class TorchModel(nn.Module, Model):
+    """A trained model that torch computes."""
+
+    @property
+    def device(self) -> torch.device:
+        """The device on which it computes."""
+        return next(self.parameters()).device
+
+    @abstractmethod
+    def batch(self, inputs: Sequence[Any]) -> Any:
+        """Return some inputs as one batch."""
+
+    @abstractmethod
+    def embed(self, batch: Any) -> Tensor:
+        """Return one embedding per input, (inputs, dim)."""
+
+
+def save_state(module: nn.Module, folder: Path) -> None:
+    """Write the weights of a module."""
+    state = module.state_dict()
+    write_weights(folder, {name: each.cpu().numpy() for name, each in state.items()})
+
+
+def fill(module: nn.Module, folder: Path) -> None:
+    """Give a module the weights in a folder. Errors: `UserError` where they are not its own."""
+    stored = {name: torch.from_numpy(each) for name, each in read_weights(folder).items()}
+    try:
+        module.load_state_dict(stored)
+    except RuntimeError as error:  # a heading, and a line for each difference
+        first = str(error).partition("\n")[2].partition("\n")[0].strip()
+        raise damaged(f"is of another model: {first:.200}", folder / WEIGHTS) from None

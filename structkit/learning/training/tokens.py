@@ -358,7 +358,7 @@ def specials(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
 class Model(ABC):
     """Trained model: its reading of texts, for the engine that computes their embeddings.
 
-    A model that torch computes extends `TorchModel` (structkit.learning.training.torch_model).
+    A model that torch computes extends `TorchModel` (structkit.learning.training.devices).
     """
 
     parts: ClassVar[tuple[str, ...]] = ()
