@@ -148,7 +148,7 @@ class UserError(Exception):
     """
 
     def __init__(self, problem: str, remedy: str, *, status: int = 1) -> None:
-        super().__init__(problem, remedy)
+        super().__init__(problem, remedy)  # with what follows it travels between processes
         self.problem = problem
         self.remedy = remedy
         self.status = status
@@ -169,14 +169,6 @@ class UserError(Exception):
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}: " if self.line else f"{self.file}: " if self.file else ""
         return place + self.reason
-
-    def __reduce__(self) -> tuple[object, ...]:
-        # errors travel from workers to the parent with their place
-        return _rebuild, (self.problem, self.remedy, self.status, self.file, self.line)
-
-
-def _rebuild(problem: str, remedy: str, status: int, file: str, line: int) -> UserError:
-    return UserError(problem, remedy, status=status).at(file, line)
 
 
 def unknown(kind: str, name: str, known: Iterable[str], *, status: int = 2) -> UserError:

@@ -16,14 +16,7 @@ from typing import Any, TypeVar
 from structkit.errors import UserError, flag, unknown
 from structkit.settings import settings_of
 
-KINDS = {
-    "language": "languages",
-    "parser": "parsers",
-    "method": "methods",
-    "backend": "backends",
-    "ranker": "rankers",
-    "format": "formats",
-}
+KINDS = ("language", "parser", "method", "backend", "ranker", "format")  # folders: languages/ …
 
 
 class Contract(metaclass=ABCMeta):  # noqa: B024 each kind has methods of its own
@@ -87,7 +80,7 @@ class Plugin:
 
     def load(self) -> Any:
         """Import and return the class named after its kind. Errors: it is missing or incomplete."""
-        module = import_module(f"{self.pack}.{KINDS[self.kind]}.{self.path.stem}")
+        module = import_module(f"{self.pack}.{self.kind}s.{self.path.stem}")
         name = self.kind.capitalize()
         loaded = getattr(module, name, None)
         lack = sorted(getattr(loaded, "__abstractmethods__", [f"class {name}(plugin.{name})"]))
@@ -110,8 +103,8 @@ def plugins() -> tuple[Plugin, ...]:
             problem = f"the plugin pack {entry.name!r} names {entry.value!r}, which is no package"
             raise UserError(problem, "install the pack again")
         for location in spec.submodule_search_locations:
-            for kind, folder in KINDS.items():
-                for path in Path(location, folder).glob("*.py"):
+            for kind in KINDS:
+                for path in Path(location, f"{kind}s").glob("*.py"):
                     if not path.stem.startswith("_"):
                         name = path.stem.replace("_", "-")
                         listed.append(Plugin(kind, name, entry.value, path))

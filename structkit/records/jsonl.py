@@ -76,9 +76,9 @@ class Records:
         return self._blocks
 
     @classmethod
-    def read(cls, files: Sequence[str] = (), shard: Shard | None = None) -> Records:
+    def read(cls, files: Sequence[str] = ()) -> Records:
         """Read the records of files, or of stdin if none is given."""
-        return cls(Lines(files), shard)
+        return cls(Lines(files))
 
     def __iter__(self) -> Iterator[Record]:
         yield from self._here()
