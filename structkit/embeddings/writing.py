@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -233,9 +232,7 @@ class VectorFiles:
         self._note({"finished": True})
         self._name_files()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: Any, *_: Any) -> None:
         for file in self._files.values():
             if self.resume and kind:
                 file.close()
@@ -310,9 +307,7 @@ class ParquetFile:
             self._file.keep()
         return meta
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: Any, *_: Any) -> None:
         if self._writer is not None and kind is not None:
             with suppress(OSError):
                 self._writer.close()

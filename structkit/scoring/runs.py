@@ -11,7 +11,6 @@ import gc
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from math import inf, isfinite
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -171,9 +170,7 @@ class PlacedLines:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: Any, error: Any, *_: Any) -> None:
         if isinstance(error, UserError):
             error.at(self.file, self.line)
 

@@ -62,8 +62,9 @@ class Table(NamedTuple):
         labels: dict[int, str] = {}
         for number, cells in enumerate(_grid(self.rows), 1):
             if number > heads:
-                told = (_labelled(labels.get(column, ""), cell.text) for column, cell in cells)
-                if text := "; ".join(filter(None, told)):
+                named = ((labels.get(column), cell.text) for column, cell in cells)
+                parts = (f"{label}: {of}" if label and of else of for label, of in named)
+                if text := "; ".join(filter(None, parts)):
                     yield number, text
             elif len(cells) > 1:
                 _label(labels, cells)
@@ -90,16 +91,13 @@ def _label(labels: dict[int, str], cells: list[tuple[int, Cell]]) -> None:
                 labels[each] = _brief(f"{above} {cell.text}".strip())
 
 
-def _labelled(label: str, text: str) -> str:
-    return f"{label}: {text}" if label and text else text
-
-
 def _grid(rows: Sequence[Row]) -> Iterator[list[tuple[int, Cell]]]:
     """Yield the cells of each row, with the columns that they begin in, also from rows above."""
     hanging: dict[int, Cell] = {}
     for row in rows:
         placed = dict(hanging)
-        taken = {at for column, cell in hanging.items() for at in _columns(column, cell)}
+        spans = ((column, column + cell.columns) for column, cell in hanging.items())
+        taken = {at for span in spans for at in range(*span)}
         column = 0
         for cell in row.cells:
             while column in taken:
@@ -117,10 +115,6 @@ def _grid(rows: Sequence[Row]) -> Iterator[list[tuple[int, Cell]]]:
 def _brief(text: str) -> str:
     """Return the words of a text that fit the bound."""
     return text if len(text) <= REPEATED else text[:REPEATED].rpartition(" ")[0] or text[:REPEATED]
-
-
-def _columns(column: int, cell: Cell) -> range:
-    return range(column, column + cell.columns)
 
 
 def tables(html: str) -> list[Table]:
