@@ -7,6 +7,7 @@ Tests: tests/collecting/test_units.py.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
@@ -14,6 +15,9 @@ from itertools import accumulate, pairwise
 import tree_sitter
 
 from structkit.structure.code.outline import LEADS, last_row
+
+# the first line of a section, an item or a paragraph in roff's man and mdoc; a term in AsciiDoc
+ITEM = re.compile(r"\.(?:S[HSsh]|TP|IP|It|[LP]P|Pp)\b|\S.*::(?:\s|$)")
 
 LineSpan = tuple[int, int]  # lines from 0, half-open
 Fits = Callable[[LineSpan], bool]
@@ -37,7 +41,7 @@ def cut(lines: Sequence[str], root: tree_sitter.Node | None, maximum: int) -> li
     """Cut lines into chunks of at most `maximum` characters, unless a single line has more.
 
     Chunks are in order and hold every line that is not blank once. Without a tree, lines are cut at
-    blank ones.
+    blank ones and at items of lists.
     """
     fits = room(lines, maximum)
     if root is None:
@@ -114,11 +118,12 @@ def _leads(node: tree_sitter.Node) -> bool:
 
 
 def _paragraphs(lines: Sequence[str]) -> Iterator[LineSpan]:
-    """Group lines; a group begins at an unindented line after a blank one."""
+    """Group lines; a group begins at an unindented line after a blank one, or at an item."""
     starts = [
         row
         for row, (before, line) in enumerate(pairwise(lines), 1)
-        if not before.strip() and line[:1].strip()
+        if line[:1].strip()
+        and (not before.strip() or (ITEM.match(line) and not ITEM.match(before)))
     ]
     yield from pairwise((0, *starts, len(lines)))
 

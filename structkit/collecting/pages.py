@@ -36,6 +36,10 @@ LARGE = 500  # characters of the headings, or of a caption, that each row of a t
 # of Markdown: the tokens whose content is seen, and the tag in one
 SEEN = ("text", "code_inline", "image")
 TAG = re.compile(r"</?([a-z][^\s/>]*)", re.I)
+# … how an item of a list begins that explains a term or an option, and what marks this up
+MARKED = r"(?:`[^`]+`|\*\*[^*]+\*\*|__[^_]+__)"
+TERM = re.compile(rf"{MARKED}(?:(?:[\s,/|]|or\b)+{MARKED})*")
+MARKUP = re.compile(r"[`*]|__")
 
 
 @dataclass(frozen=True)
@@ -325,26 +329,49 @@ class Note:
         }
 
     def sections(self) -> Iterator[tuple[str, Record]]:
-        """Yield the part before the first heading, and the parts from each heading to the next."""
-        starts = [heading.start for heading in self.headings]
-        first = self._front.lines if self._front else 0
-        paths = [[], *paths_to(self.headings)]
-        for number, (start, end) in enumerate(pairwise([first, *starts, len(self.lines)])):
-            text = "\n".join(self.lines[start:end])
-            if not text.strip():
-                continue
-            start += len(text) - len(text.lstrip("\n"))
-            record: Record = {
-                "lines": [start + 1, start + 1 + text.strip("\n").count("\n")],
-                "title": self.title,
-                "headings": paths[number],
-                "text": text.strip("\n"),
-            }
-            if number == 0:
-                yield TOP, record
-                continue
-            anchor = self.headings[number - 1].anchor
-            yield anchor, {**record, "anchor": anchor}
+        """Yield the part before the first heading, and the parts from each heading to the next.
+
+        Many items of lists that explain a term in code or bold become sections of their own.
+        """
+        starts = [self._front.lines if self._front else 0, *(h.start for h in self.headings)]
+        paths, anchors = [[], *paths_to(self.headings)], [TOP, *(h.anchor for h in self.headings)]
+        for start, end, path, anchor in zip(
+            starts, [*starts[1:], len(self.lines)], paths, anchors, strict=True
+        ):
+            for first, last, term in self._split(start, end):
+                text = "\n".join(self.lines[first:last])
+                if not text.strip():
+                    continue
+                first += len(text) - len(text.lstrip("\n"))
+                record: Record = {
+                    "lines": [first + 1, first + 1 + text.strip("\n").count("\n")],
+                    "title": self.title,
+                    "headings": [*path, term] if term else path,
+                    "text": text.strip("\n"),
+                }
+                yield slug(term) if term else anchor, record | ({"anchor": anchor} if path else {})
+
+    def _split(self, start: int, end: int) -> Iterator[tuple[int, int, str]]:
+        """Yield the lines of a section with their term: its items, if they are long, and others."""
+        number = bisect_left(self._items, (start, 0, ""))
+        inside = self._items[number : bisect_left(self._items, (end, 0, ""))]
+        size = sum(len("\n".join(self.lines[first:last])) for first, last, _ in inside)
+        for first, last, term in inside if size > LISTED else ():
+            yield start, first, ""
+            yield first, last, term
+            start = last
+        yield start, end, ""
+
+    @cached_property
+    def _items(self) -> list[tuple[int, int, str]]:
+        """The lines of each item of a list that begins with a term, and the term."""
+        found = []
+        for token, _, inline in zip(self._tokens, self._tokens[1:], self._tokens[2:], strict=False):
+            begins = token.type == "list_item_open" and token.level == 1
+            if begins and inline.type == "inline" and (term := TERM.match(inline.content)):
+                first, last = token.map or (0, 0)
+                found.append((first, last, " ".join(MARKUP.sub("", term[0]).split())))
+        return found
 
     def rows(self) -> Iterator[tuple[str, Record]]:
         """Yield the rows of tables, without header rows."""
