@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 from typing import ClassVar
 
 import numpy as np
@@ -14,32 +16,50 @@ from structkit.searching.words import SEPARATOR, file_and_folders, plain_name, s
 
 SPELLED = 0.5  # the value of a name written in another style
 ELSEWHERE = 2 / 3  # the value of a definition in a file, or in a class, of another name
+AMONG = 0.25  # the value of a definition if the query has more words than the symbol
+# of Rust, JavaScript and Python
+REEXPORT = re.compile(
+    r"^[ \t]*(?:pub use [^;]*;|export\s*(?:type\s*)?\{[^}]*\}"
+    r"|from\s+\.[\w.]*\s+import\s+(?:\([^)]*\)|[^\n]*))",
+    re.MULTILINE,
+)
 
 
 class Ranker(plugin.Ranker):
-    """Definitions: a hit that defines a symbol of the query, or whose file is named after it."""
+    """Definitions: a hit that defines a symbol of the query, or whose file is named after it.
 
-    weight: ClassVar[float] = 1.0
+    If no hit defines a symbol that is the whole query, those count that pass it on to others.
+    """
+
+    weight: ClassVar[float] = 2.0
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
-        """Return 0 … 1 for each hit; at most 0.5 if the query has more words than the symbol."""
-        wanted = symbols(query.text)
-        alone = len(query.text.split()) == 1
-        most = 1.0 if alone else 0.5
-        return np.array(
-            [
-                most
-                * max(
-                    (
-                        defined(symbol, name, hit.path, alone=alone)
-                        for name in hit.names
-                        for symbol in wanted
-                    ),
-                    default=0.0,
-                )
-                for hit in hits
-            ]
-        )
+        """Return 0 … 1 for each hit; at most 0.25 if the query has more words than the symbol."""
+        wanted, alone = symbols(query.text), len(query.text.split()) == 1
+        best = [
+            max(
+                (
+                    defined(symbol, name, hit.path, alone=alone)
+                    for name in hit.names
+                    for symbol in wanted
+                ),
+                default=0.0,
+            )
+            for hit in hits
+        ]
+        if alone and wanted and max(best, default=0.0) < SPELLED * ELSEWHERE:
+            name = re.compile(rf"\b{re.escape(wanted[0][-1])}\b")
+            passed = [SPELLED * ELSEWHERE * reexports(hit, name) for hit in hits]
+            best = [*map(max, best, passed)]
+        return np.array(best) * (1.0 if alone else AMONG)
+
+
+def reexports(hit: Candidate, name: re.Pattern[str]) -> bool:
+    """Return whether a hit passes on a name that another file, or another package, defines."""
+    path, code = PurePosixPath(hit.path), hit.record.get("code")
+    if not isinstance(code, str) or (path.suffix == ".py" and path.stem != "__init__"):
+        return False
+    return any(name.search(statement) for statement in REEXPORT.findall(code))
 
 
 def defined(symbol: Sequence[str], name: str, path: str, *, alone: bool = False) -> float:

@@ -63,7 +63,7 @@ def answers(
     else:
         joined = [word for word in joined_words(question) if word not in asked]
         related = words.related(asked) + words.scores(joined)
-        by_word = words.scores(asked) + RELATED * related
+        by_word = RELATED * related + words.scores(asked)
         among = by_word > 0
     scores, beyond = meaning.scores(question) if meaning else (0 * by_word, by_word < 0)
     share = MEANING if meaning else 0

@@ -19,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.embeddings.vectors import Floats, Numbers, Vectors, placed
-from structkit.searching import K1, B
-from structkit.searching.words import SHORTEST, same_stem, tokens, word_and_parts
+from structkit.searching import K1, SHORTENED, B
+from structkit.searching.words import SHORTEST, same_stem, shortens, tokens, word_and_parts
 
 Counts = NDArray[np.int32]
 
 STEP = 1 << 20  # postings that are scored together
+REMEMBERED = 100  # beginnings whose words are kept for the next look
 ARRAYS = ("lengths", "starts", "documents", "counts")
 WIDTH = 8  # of the name of a type
 
@@ -55,12 +56,13 @@ class WordList:
     r"""Words, each once, in one string, since a question looks up few of them.
 
     >>> some = WordList.of(["tea", "milk", "milky"])
-    >>> list(some), some.place("milk"), some.place("mil"), list(some.beginning("mil"))
-    (['tea', 'milk', 'milky'], 1, None, [(1, 'milk'), (2, 'milky')])
+    >>> list(some), some.place("milk"), some.place("mil"), some.beginning("mild")
+    (['tea', 'milk', 'milky'], 1, None, {'milk': 1, 'milky': 2})
     """
 
     def __init__(self, data: bytes = b"\n") -> None:
         self.data = data  # a line break before each word, and one after all
+        self._beginning: dict[str, dict[str, int]] = {}  # what `beginning` returned
 
     @classmethod
     def of(cls, words: Iterable[str]) -> Self:
@@ -72,17 +74,29 @@ class WordList:
 
     def place(self, word: str) -> int | None:
         """Return the number of a word."""
+        if (near := self._beginning.get(word[:SHORTEST])) is not None:
+            return near.get(word)
         at = self.data.find(f"\n{word}\n".encode())
         return None if at < 0 else self.data.count(b"\n", 0, at)
 
-    def beginning(self, start: str) -> Iterator[tuple[int, str]]:
-        """Yield the numbers and the words that begin with `start`."""
+    def beginning(self, word: str) -> Mapping[str, int]:
+        """Return the words that begin as a word does, with their numbers."""
+        start = word[:SHORTEST]
+        near = self._beginning.get(start)
+        if near is None:
+            near = dict(self._find(start))
+            if len(self._beginning) >= REMEMBERED:
+                self._beginning = {}
+            self._beginning[start] = near
+        return near
+
+    def _find(self, start: str) -> Iterator[tuple[str, int]]:
         prefix, place, last = f"\n{start}".encode(), 0, 0
         at = self.data.find(prefix)
         while at >= 0:
             place += self.data.count(b"\n", last, at)
             end = self.data.index(b"\n", at + 1)
-            yield place, self.data[at + 1 : end].decode()
+            yield self.data[at + 1 : end].decode(), place
             last, at = at, self.data.find(prefix, end)
 
 
@@ -195,12 +209,12 @@ class WordIndex:
         return total
 
     def related(self, asked: Iterable[str]) -> Floats:
-        """Return BM25 of the other words with the stems of those asked, (documents,)."""
+        """Return BM25 of other forms of the words asked, (documents,)."""
         total = np.zeros(len(self.lengths))
         for word in dict.fromkeys(asked):
-            counts = self._counts_of(word, itself=False)
-            having = np.flatnonzero(counts)
-            total[having] += self._bm25(having, counts[having])
+            for counts, weight in self._forms(word):
+                having = np.flatnonzero(counts)
+                total[having] += weight * self._bm25(having, counts[having])
         return total
 
     def counts_of(self, asked: Iterable[str]) -> Counts:
@@ -228,12 +242,42 @@ class WordIndex:
 
     def _counts_of(self, word: str, *, itself: bool) -> Counts:
         """Count the words with a word's stem in each document, (documents,)."""
+        stems = (other for other in self._near(word) if same_stem(word, other))
+        return self._count(other for other in stems if itself or other != word)
+
+    def _forms(self, word: str) -> Iterator[tuple[Counts, float]]:
+        """Yield counts of other forms of a word in each document, (documents,), and their weights.
+
+        They are words with its stem; shorter words that it begins with; two words that it joins,
+        as often as both are there; and longer words that begin with it, if no document has it.
+        Three letters are too few to begin such a word: nonsense does so, too.
+        """
+        near = self._near(word)
+        stems = {other for other in near if same_stem(word, other)}
+        known = any(len(self._having(each)[0]) for each in stems)
+        least = SHORTEST if known else SHORTEST + 1
+        starts = [word[:size] for size in range(SHORTEST, len(word) - 1)]
+        short = {f"{each}{s}" for each in starts for s in ("", "s") if len(each) >= least}
+        short = {other for other in near & short if shortens(word, other)}
+        yield self._count(stems - {word}), 1.0
+        yield self._count(short - stems), SHORTENED
+        if not known and len(word) >= least:
+            long = {other for other in near if len(other) > len(word) and shortens(word, other)}
+            yield self._count(long - stems), 1.0
+        for start in starts:
+            rest = word.removeprefix(start)
+            if start in near and len(rest) >= SHORTEST:
+                yield np.minimum(self._count([start]), self._count([rest])), 1.0
+
+    def _near(self, word: str) -> set[str]:
+        """Return the words that begin as a word does."""
+        return {other for part, _ in self.parts for other in part.words.beginning(word)}
+
+    def _count(self, words: Iterable[str]) -> Counts:
+        """Count some words in each document together, (documents,)."""
         total = np.zeros(len(self.lengths), np.int32)
-        for part, numbers in self.parts:
-            for place, other in part.words.beginning(word[:SHORTEST]):
-                if same_stem(word, other) and (itself or other != word):
-                    documents, counts = _here(part, numbers, place)
-                    total[documents] += counts
+        for documents, counts in map(self._having, words):
+            total[documents] += counts
         return total
 
     def _having(self, word: str) -> tuple[Numbers, Counts]:

@@ -14,6 +14,7 @@ from structkit.structure import Span
 
 WORD = re.compile(r"\w+")
 PART = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+HYPHENATED = re.compile(r"\w+(?:-\w+)+")
 # the 33 of Lucene's EnglishAnalyzer
 STOPWORDS = frozenset(
     "a an and are as at be but by for if in into is it no not of on or such that the their then "
@@ -146,30 +147,48 @@ def question_words(question: str) -> list[str]:
 
 
 def joined_words(question: str) -> list[str]:
-    """Return each two words of a question that follow each other, as one word.
+    """Return words of a question as one: those at a hyphen, and two or three in a row.
 
-    >>> joined_words("when is a time condition pre-transfer")
-    ['timecondition', 'conditionpre', 'pretransfer']
+    >>> joined_words("does the time condition meet a plug-in")
+    ['plugin', 'timecondition', 'conditionmeet', 'timeconditionmeet']
     """
     every = [fold(word) for word in tokens(question)]
     content = [
         len(word) >= SHORTEST and word not in STOPWORDS and word not in QUESTION for word in every
     ]
-    places = (at for at in range(len(every) - 1) if content[at] and content[at + 1])
-    return list(dict.fromkeys(every[at] + every[at + 1] for at in places))
+    joined = [fold(word.replace("-", "")) for word in HYPHENATED.findall(normalize(question))]
+    for size in (2, 3):
+        for at in range(len(every) - size + 1):
+            if all(content[at : at + size]):
+                joined.append("".join(every[at : at + size]))
+    return list(dict.fromkeys(joined))
 
 
 def same_stem(one: str, other: str) -> bool:
-    """Return whether two words differ only in their endings.
+    """Return whether two words differ only in their endings and underscores.
 
     >>> same_stem("retries", "retry"), same_stem("config", "configuration")
     (True, False)
+    >>> same_stem("file_names", "filename")
+    True
     """
     if one[:SHORTEST] != other[:SHORTEST]:  # the usual case
         return False
+    one, other = one.replace("_", ""), other.replace("_", "")
     shared = len(commonprefix((one, other)))
     rests = {one[shared:], other[shared:]} - {""}
     return not rests or (shared >= SHORTEST and rests <= ENDINGS)
+
+
+def shortens(one: str, other: str) -> bool:
+    """Return whether the longer of two words begins with the other; an s at its end is a plural's.
+
+    >>> shortens("impls", "implementation"), shortens("configure", "conf")
+    (True, True)
+    """
+    shorter, longer = sorted((one, other), key=len)
+    start = shorter if shorter.endswith("ss") else shorter.removesuffix("s")
+    return len(longer) - 2 >= len(start) >= SHORTEST and longer.startswith(start)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -201,9 +220,7 @@ def alike(one: str, other: str) -> bool:
     >>> alike("routing", "router"), alike("config", "configuration"), alike("context", "content")
     (True, True, False)
     """
-    shorter, longer = sorted((one, other), key=len)
-    begins = len(shorter) >= SHORTEST and longer.startswith(shorter)
-    return begins or same_stem(one, other)
+    return shortens(one, other) or same_stem(one, other)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -128,6 +128,8 @@ def test_other_definitions_stay_in_their_section(html):
             ["a", "b", "c", "a", "d"],
         ),
         ("<dl><dt>a<dd>{}<dt>a<dd>{}", ["a", "a"]),
+        ("<ul><li><dl><dt>a<dd>{}<dt>b<dd>{}</dl></ul>", ["a", "b"]),
+        ("<table><tr><td><dl><dt>a<dd>{}<dt>b<dd>{}</dl></table>", ["a", "b"]),
         ("<dl><dt><a name=n></a>a<dd>{}<dt id=m>b<dd>{}</dl>", ["n", "m"]),
     ],
 )

@@ -72,9 +72,9 @@ def test_words_of_paths_count_by_rarity():
         ("Router", "mux.go", ["Router"], 2 / 3),
         ("Router", "router.py", ["router"], 0.5),
         ("Rack::Response", "response.rb", ["Rack.Response"], 1.0),
-        ("what toJson does", "to_json.go", ["toJson"], 0.5),
+        ("what toJson does", "to_json.go", ["toJson"], 0.25),
         ("what the router does", "router.go", ["router"], 0.0),
-        ("how to_json works", "to_json.java", ["Gson.toJson"], 0.25),
+        ("how to_json works", "to_json.java", ["Gson.toJson"], 0.125),
         ("Router", "router.go", [], 0.0),
         # a member of another one comes after the type or function itself
         ("Engine", "engine.go", ["validator.Engine"], 2 / 3),
@@ -85,6 +85,25 @@ def test_words_of_paths_count_by_rarity():
 )
 def test_definitions_of_symbols(query, path, names, expected):
     assert [pytest.approx(expected)] == said("definitions", query, {"path": path, "names": names})
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("src/lib.rs", "pub use core::{\n    Router,\n    Other,\n};"),
+        ("src/index.ts", "export { Other, Router } from './router'"),
+        ("src/index.ts", "export type { Router } from './router'"),
+        ("net/__init__.py", "from .router import Router as Router\n"),
+        ("net/__init__.py", "from . import (\n    Other,\n    Router,\n)\n"),
+    ],
+)
+def test_a_file_that_passes_a_symbol_on_counts_if_none_defines_it(path, code):
+    record, use = {"path": path, "code": code}, {"path": "a.rs", "code": "use core::Router;"}
+    assert [pytest.approx(1 / 3), 0] == said("definitions", "Router", record, use)
+    assert [0, 0] == said("definitions", "what Router does", record, use)
+    assert [0, 0] == said("definitions", "Route", record, use)
+    defines = {"path": "router.rs", "names": ["Router"]}
+    assert [0, 1] == said("definitions", "Router", record, defines)
 
 
 def test_names_say_what_is_asked():
