@@ -22,7 +22,7 @@ from structkit.learning.training.run import train
 from structkit.registry import load
 from tests.gpu.pretend import on_device
 from tests.jsonl import read
-from tests.learning.training.materials import train_on
+from tests.learning.training.materials import stopping, train_on
 
 STEPS = 3
 
@@ -81,10 +81,6 @@ def embeddings(folder, file):
     }
 
 
-class Stopped(Exception):
-    """Ends a training in the middle."""
-
-
 def resumed(method, settings, file, folder):
     """The weights of a training on the pretended GPU, and of one that was stopped and went on."""
     values = {**settings, "max_steps": 2 * STEPS}
@@ -93,23 +89,9 @@ def resumed(method, settings, file, folder):
         plain = kind(**values)
         train(method, plain, [file], RunOptions(output=str(folder / "whole"), **options))
         options["output"] = str(folder / "parts")
-        build = kind.build
-
-        def stopped(self, spool):
-            module = build(self, spool)
-            batch = module.batch
-
-            def stops(records, step):
-                if step.number == 2 * STEPS - 1:
-                    raise Stopped
-                return batch(records, step)
-
-            module.batch = stops
-            return module
-
-        stopping = type("Stopping", (kind,), {"build": stopped})(**values)
-        with suppress(Stopped):
-            train(method, stopping, [file], RunOptions(**options, save_every=2))
+        ended = stopping(kind, 2 * STEPS - 1, KeyError("stop"))(**values)
+        with suppress(KeyError):
+            train(method, ended, [file], RunOptions(**options, save_every=2))
             raise AssertionError("it was not stopped")
         train(method, plain, [file], RunOptions(**options, resume=True))
     logs = [(folder / each / "losses.jsonl").read_bytes() for each in ("whole", "parts")]

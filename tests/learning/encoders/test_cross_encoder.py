@@ -1,7 +1,6 @@
 """Cross-encoders: scores of sentence-transformers' `CrossEncoder`, both ways; losses by hand."""
 
 import json
-from typing import ClassVar
 
 import pytest
 import torch
@@ -22,7 +21,7 @@ from structkit.records.jsonl import Records
 from structkit.registry import load
 from tests.jsonl import write
 from tests.learning.encoders.zoo import ARCHITECTURES, DECODERS, edit, sentence_folder, tokenizer
-from tests.learning.training.materials import small_bert, train_on, weights, write_pairs
+from tests.learning.training.materials import small_bert, stopping, train_on, weights, write_pairs
 
 QUERIES = ["a b", "x Y", "c d e f " * 9]
 DOCUMENTS = ["A b C d E", "x", "a", "g h i " * 30, "b a"]
@@ -330,36 +329,17 @@ def test_a_table_reads_no_pairs(tmp_path):
         built(tmp_path, RAGGED, model="builtin")
 
 
-class Stopped(load("method", "cross-encoder")):
-    """The method of a training that is interrupted in its fifth step, the first time."""
-
-    left: ClassVar[list[int]] = [1]
-
-    def build(self, spool):
-        module = super().build(spool)
-        left = self.left
-
-        class Stopping(type(module)):
-            def batch(self, records, step):
-                if step.number == 4 and left:
-                    left.clear()
-                    raise KeyboardInterrupt
-                return super().batch(records, step)
-
-        module.__class__ = Stopping
-        return module
-
-
 def test_a_resumed_training_is_the_same(tmp_path):
     records = write_pairs(tmp_path / "records.jsonl")
     values = SCRATCH | {"batch_size": 4, "epochs": 2, "validate": str(records)}
     train_on(records, "cross-encoder", tmp_path / "whole", **values)
     output = {"output": str(tmp_path / "model"), "save_every": 3, "quiet": True}
-    method = Stopped(**values)
+    method = load("method", "cross-encoder")
     with pytest.raises(KeyboardInterrupt):
-        train("cross-encoder", method, [str(records)], RunOptions(**output))
+        stopped = stopping(method, 4, KeyboardInterrupt)(**values)
+        train("cross-encoder", stopped, [str(records)], RunOptions(**output))
     options = RunOptions(**output, resume=True)
-    assert 6 == train("cross-encoder", method, [str(records)], options)["steps"]
+    assert 6 == train("cross-encoder", method(**values), [str(records)], options)["steps"]
     assert weights(tmp_path / "whole") == weights(tmp_path / "model")
     metadata = json.loads((tmp_path / "model" / "structkit.json").read_text())
     assert {"pair": 512} == metadata["lengths"]

@@ -30,6 +30,24 @@ def train_on(file, name, folder, *, quiet=True, **values):
     return train(name, load("method", name)(**values), [str(file)], options)
 
 
+def stopping(kind, number, error):
+    """A kind of method whose training raises an error in its step of this number, from 0."""
+
+    def build(self, spool):
+        module = kind.build(self, spool)
+        batch = module.batch
+
+        def stops(records, step):
+            if step.number == number:
+                raise error
+            return batch(records, step)
+
+        module.batch = stops
+        return module
+
+    return type("Stopping", (kind,), {"build": build})
+
+
 def wait_for_step(process, step):
     """Read what a training tells until it has done a step."""
     for line in process.stderr:

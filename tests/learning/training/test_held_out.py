@@ -15,7 +15,7 @@ from structkit.learning.training.trainer import HeldOut
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from tests.jsonl import write
-from tests.learning.training.materials import train_on, weights
+from tests.learning.training.materials import stopping, train_on, weights
 
 WORDS = "the cat dog sleeps barks on a mat and then red house falls".split()
 METHODS = {
@@ -66,34 +66,14 @@ def test_the_model_with_the_lowest_loss_is_kept(name, files, tmp_path, capsys):
     assert open_model(str(tmp_path / "model"))[1]["data"]["held_out"]
 
 
-class Stopped(Exception):
-    pass
-
-
-class Stopping(load("method", "banyan")):
-    """Ends a run in its tenth step."""
-
-    def build(self, spool):
-        module = super().build(spool)
-        batch = module.batch
-
-        def stopping(records, step):
-            if step.number == 9:
-                raise Stopped
-            return batch(records, step)
-
-        module.batch = stopping
-        return module
-
-
 def test_a_stopped_run_goes_on_with_the_best_model(files, tmp_path):
     values = {"batch_size": 4, "epochs": 2, "learning_rate": 0.5, **METHODS["banyan"]}
     method = load("method", "banyan")(**values, validate=files[1])
     expected = train_on(files[0], "banyan", tmp_path / "whole", **values, validate=files[1])
     options = {"output": str(tmp_path / "parts"), "quiet": True, "save_every": 3}
-    with pytest.raises(Stopped):
-        stopping = Stopping(**values, validate=files[1])
-        train("banyan", stopping, [files[0]], RunOptions(**options))
+    with pytest.raises(KeyError, match="stop"):
+        ended = stopping(type(method), 9, KeyError("stop"))(**values, validate=files[1])
+        train("banyan", ended, [files[0]], RunOptions(**options))
     found = train("banyan", method, [files[0]], RunOptions(**options, resume=True))
     assert expected["held_out"] == found["held_out"] and expected["seen"] == found["seen"] == 2 * 24
     assert weights(tmp_path / "whole") == weights(tmp_path / "parts")

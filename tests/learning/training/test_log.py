@@ -6,11 +6,10 @@ import sys
 import pytest
 
 from structkit.errors import UserError
-from structkit.learning.encoders.dual_encoder import DualEncoder
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train
 from structkit.registry import load
-from tests.learning.training.materials import write_sums
+from tests.learning.training.materials import stopping, write_sums
 
 Contrastive = load("method", "contrastive")
 SETTINGS = {"size": "tiny", "vocabulary_size": 400, "batch_size": 8, "epochs": 2}
@@ -24,33 +23,11 @@ def run(tmp_path, kind=Contrastive, **options):
     return train("contrastive", method, [str(data)], RunOptions(**options))
 
 
-class Stopping(DualEncoder):
-    """A training that is interrupted before its eighth step, the first time."""
-
-    steps = 0
-
-    def batch(self, records, step):
-        if step.number == 7 and step.stage == "train" and not Stopping.steps:
-            Stopping.steps = 1
-            raise KeyboardInterrupt
-        return super().batch(records, step)
-
-
-class Stopped(Contrastive):
-    """The method of such a training."""
-
-    def build(self, spool):
-        module = super().build(spool)
-        module.__class__ = Stopping
-        return module
-
-
 def stopped(tmp_path, **options):
     """A run that is stopped after its seventh step, and goes on."""
-    Stopping.steps = 0
     with pytest.raises(KeyboardInterrupt):
-        run(tmp_path, Stopped, save_every=3, **options)
-    return run(tmp_path, Stopped, resume=True, **options)
+        run(tmp_path, stopping(Contrastive, 7, KeyboardInterrupt), save_every=3, **options)
+    return run(tmp_path, resume=True, **options)
 
 
 def curves(folder):

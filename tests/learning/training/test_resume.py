@@ -16,14 +16,14 @@ from contextlib import suppress
 
 import pytest
 import torch
-from conftest import PROGRAM, as_at_a_prompt, environment, python
+from conftest import PROGRAM, WARM, as_at_a_prompt, environment, python
 
 from structkit.embeddings.writing import VectorFiles
 from structkit.errors import UserError
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train
 from structkit.registry import load
-from tests.learning.training.materials import wait_for_step, weights, write_sums
+from tests.learning.training.materials import stopping, wait_for_step, weights, write_sums
 
 Method = load("method", "contrastive")
 ENV = {"OMP_NUM_THREADS": "1"}
@@ -39,14 +39,13 @@ def method(kind=Method, **changes):
     return kind(**(values | changes))
 
 
-def start(data, output, *flags):
+def start(data, output, *, program=PROGRAM):
     command = (
         "train contrastive --size tiny --vocabulary-size 400 --batch-size 8 --epochs 400 "
         "--log-format json --log-every 1"
     ).split()
-    arguments = [*PROGRAM, *command, "-o", str(output), *flags, str(data)]
     return subprocess.Popen(
-        arguments,
+        [*program, *command, "-o", str(output), str(data)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(**ENV),
@@ -73,7 +72,7 @@ def test_a_signal_saves_a_checkpoint(data, tmp_path, sent, status):
 
 def test_a_folder_has_one_training_at_a_time(data, tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "new")
-    first = start(data, tmp_path / "new" / "model")
+    first = start(data, tmp_path / "new" / "model", program=WARM)
     wait_for_step(first, 3)
     before = sorted(os.walk(tmp_path))
     problem = r"another process is training into .*model; wait for it, or name another folder"
@@ -117,6 +116,7 @@ def test_a_file_system_without_locks_trains(data, tmp_path, monkeypatch):
         assert not files.complete
 
 
+@pytest.mark.long
 def test_killed_and_resumed_is_uninterrupted(data, tmp_path):
     expected = tmp_path / "whole"
     train("contrastive", method(), [str(data)], RunOptions(output=str(expected)))
@@ -226,22 +226,6 @@ def opened(process):
     return found
 
 
-class Stopping(Method):
-    """A method that fails in its twelfth step."""
-
-    def build(self, *arguments, **options):
-        module = super().build(*arguments, **options)
-        batch = module.batch
-
-        def failing(records, step):
-            if step.number == 11:
-                raise KeyError("stop")
-            return batch(records, step)
-
-        module.batch = failing
-        return module
-
-
 def run_in(folder, kind=Method, **options):
     options = RunOptions(output=str(folder / "model"), **options)
     return train("contrastive", method(kind), [str(folder / "train.jsonl")], options)
@@ -253,7 +237,7 @@ def stopped_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stopped")
     write_sums(folder / "train.jsonl")
     with pytest.raises(KeyError, match="stop"):
-        run_in(folder, Stopping, save_every=3)
+        run_in(folder, stopping(Method, 11, KeyError("stop")), save_every=3)
     return folder
 
 
