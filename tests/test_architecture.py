@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import tomllib
+from functools import cache
 from graphlib import TopologicalSorter
 from importlib.util import resolve_name
 from pathlib import Path
@@ -45,24 +46,31 @@ IMPORTING = ("import_module", "__import__")
 OPENING = ("complete", "build", "untrained", "load")
 
 
+@cache
+def nodes(path):
+    """All parts of a file's program."""
+    return [*ast.walk(ast.parse(path.read_text("utf-8")))]
+
+
+@cache
 def imports(path):
     """All names that a file imports, absolute, with their lines.
 
     Late imports and those for types are included, and names in strings, as `import_module` takes.
     """
-    return imported(path.read_text("utf-8"), package_of(path))
+    return [*imported(nodes(path), package_of(path))]
 
 
-def imported(text, package):
-    """All names that the text of a module in a package imports, with their lines."""
-    for node in ast.walk(ast.parse(text)):
+def imported(nodes, package):
+    """The same of the parts of a program that is a module in a package."""
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from ((each.name, node.lineno) for each in node.names)
         elif isinstance(node, ast.ImportFrom):
             home = "." * node.level + (node.module or "")
             home = resolve_name(home, package) if node.level else home
             yield from ((f"{home}.{each.name}", node.lineno) for each in node.names)
-        elif isinstance(node, ast.Constant) and node.value in MODULES.keys() - {"structkit"}:
+        elif isinstance(node, ast.Constant) and node.value in MODULES and "." in node.value:
             yield node.value, node.lineno  # the package's name alone may be the program's
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(IMPORTING):
             given = [*node.args, *(each.value for each in node.keywords)]
@@ -97,11 +105,11 @@ def rooms_of(path):
     return {room(name) for name, _ in imports(path) if name.startswith("structkit.")}
 
 
-@pytest.mark.parametrize("path", STRUCTKIT, ids=str)
-def test_a_file_imports_only_floors_below(path):
-    here = room(module_of(path))
-    above = {each for each in rooms_of(path) - {here} if HEIGHT[each] >= HEIGHT[here]}
-    assert set() == above, f"{path} is in {here}"
+def test_a_file_imports_only_floors_below():
+    for path in STRUCTKIT:
+        here = room(module_of(path))
+        above = {each for each in rooms_of(path) - {here} if HEIGHT[each] >= HEIGHT[here]}
+        assert set() == above, f"{path} is in {here}"
 
 
 def test_no_imports_go_in_a_circle():
@@ -131,7 +139,7 @@ def test_no_imports_go_in_a_circle():
     ],
 )
 def test_an_import_is_seen_in_any_form(line):
-    names = {within(name) for name, _ in imported(line, "structkit")}
+    names = {within(name) for name, _ in imported(ast.walk(ast.parse(line)), "structkit")}
     assert "structkit.seeds" in names
 
 
@@ -142,9 +150,9 @@ OPENERS = {
 }
 
 
-def computed_imports(text):
-    """The imports of a text whose names are not written in it, so that no graph has them."""
-    for node in ast.walk(ast.parse(text)):
+def computed_imports(nodes):
+    """The imports of a program whose names are not written in it, so that no graph has them."""
+    for node in nodes:
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(IMPORTING):
             named = [*node.args, *(each.value for each in node.keywords if each.arg == "name")]
             if not isinstance(named[0], ast.Constant):
@@ -152,7 +160,7 @@ def computed_imports(text):
 
 
 def test_only_what_opens_commands_and_plugins_computes_the_name_of_an_import():
-    found = {name for name, path in MODULES.items() if [*computed_imports(path.read_text("utf-8"))]}
+    found = {name for name, path in MODULES.items() if [*computed_imports(nodes(path))]}
     assert OPENERS == found
 
 
@@ -167,7 +175,8 @@ def test_only_what_opens_commands_and_plugins_computes_the_name_of_an_import():
     ],
 )
 def test_a_computed_import_is_seen(call):
-    assert [call] == [each.replace("'", '"') for each in computed_imports(call)]
+    found = computed_imports(ast.walk(ast.parse(call)))
+    assert [call] == [each.replace("'", '"') for each in found]
 
 
 def within(name):
@@ -195,12 +204,12 @@ def test_commands_do_not_import_each_other():
         assert "commands" not in rooms_of(path), path
 
 
-@pytest.mark.parametrize("path", PLUGINS, ids=str)
-def test_a_plugin_imports_rooms_below_commands_and_helpers_beside_it(path):
-    assert not rooms_of(path) & {"commands", "cli", "api"}
-    home = f"{package_of(path)}."
-    beside = {name.removeprefix(home) for name, _ in imports(path) if name.startswith(home)}
-    assert all(name.startswith("_") for name in beside), beside
+def test_a_plugin_imports_rooms_below_commands_and_helpers_beside_it():
+    for path in PLUGINS:
+        assert not rooms_of(path) & {"commands", "cli", "api"}, path
+        home = f"{package_of(path)}."
+        beside = {name.removeprefix(home) for name, _ in imports(path) if name.startswith(home)}
+        assert all(name.startswith("_") for name in beside), (path, beside)
 
 
 def test_a_helper_serves_one_plugin():
@@ -224,83 +233,81 @@ def imports_beside(path, helper):
     return any(name.startswith(f"{module_of(helper)}.") for name, _ in imports(path))
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=str)
-def test_nobody_imports_a_plugin_by_name(path):
-    named = (name for name, _ in imports(path) if name.startswith("structkit_plugins."))
-    beside = f"{package_of(path)}._" if path in PLUGINS else None
-    assert not [name for name in named if not beside or not name.startswith(beside)]
+def test_nobody_imports_a_plugin_by_name():
+    for path in SOURCES:
+        named = (name for name, _ in imports(path) if name.startswith("structkit_plugins."))
+        beside = f"{package_of(path)}._" if path in PLUGINS else None
+        assert not [name for name in named if not beside or not name.startswith(beside)], path
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=str)
-def test_imports_stand_at_the_top_or_say_why_not(path):
-    if {"cli", "commands"} & {*path.parts}:
-        return
-    text = path.read_text("utf-8")
-    lines = ["", *text.splitlines()]
-    functions = [each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.FunctionDef)]
-    late = {
-        node.lineno
-        for function in functions
-        if function.name not in OPENING
-        for node in ast.walk(function)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-    }
-    without = [line for line in late if "#" not in lines[line] + lines[line - 1]]
-    assert [] == without, f"{path}: say in a comment why line {without} does not stand at the top"
+def test_imports_stand_at_the_top_or_say_why_not():
+    for path in SOURCES:
+        if {"cli", "commands"} & {*path.parts}:
+            continue
+        lines = ["", *path.read_text("utf-8").splitlines()]
+        functions = [each for each in nodes(path) if isinstance(each, ast.FunctionDef)]
+        late = {
+            node.lineno
+            for function in functions
+            if function.name not in OPENING
+            for node in ast.walk(function)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+        }
+        told = [line for line in late if "#" not in lines[line] + lines[line - 1]]
+        assert [] == told, f"{path}: say in a comment why line {told} does not stand at the top"
 
 
-@pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=str)
-def test_files_and_functions_stay_small(path):
-    text = path.read_text("utf-8")
-    assert len(text.splitlines()) <= 500
-    if path in TESTS:
-        return
-    if path.parent.name == "cli":
-        return  # a command's flags are parameters of its function
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef):
-            assert (node.end_lineno or 0) - node.lineno < 60, node.name
+def test_files_and_functions_stay_small():
+    for path in (*SOURCES, *TESTS):
+        assert len(path.read_text("utf-8").splitlines()) <= 500, path
+    for path in SOURCES:
+        if path.parent.name != "cli":  # a command's flags are parameters of its function
+            for node in nodes(path):
+                if isinstance(node, ast.FunctionDef):
+                    assert (node.end_lineno or 0) - node.lineno < 60, (path, node.name)
 
 
-@pytest.mark.parametrize("path", TESTS, ids=str)
-def test_a_test_imports_no_test(path):
-    tests = [name for name, _ in imports(path) if re.search(r"(^|\.)test_", name)]
-    assert [] == tests, "what several tests use is a module of tests/, or a fixture of conftest.py"
+def test_a_test_imports_no_test():
+    """What several tests use is a module of tests/, or a fixture of conftest.py."""
+    for path in TESTS:
+        assert [] == [name for name, _ in imports(path) if re.search(r"(^|\.)test_", name)], path
 
 
 def is_patch(node):
     """Whether a call sets an attribute or an item of something, by name."""
-    called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
-    return re.search("(set|del)(attr|item)$", called) is not None
+    called = isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", ""))
+    return re.fullmatch("(set|del)(attr|item)", called or "") is not None
 
 
-@pytest.mark.parametrize("path", sorted(Path("tests").rglob("test_*.py")), ids=str)
-def test_no_test_patches_our_own_code(path):
-    named = {name for name, _ in imports(path)}
-    ours = {name.rpartition(".")[2] for name in named if name.startswith(("structkit", "docs."))}
-    calls = [each for each in ast.walk(ast.parse(path.read_text("utf-8"))) if is_patch(each)]
-    targets = {re.split(r"[.(]", ast.unparse(each.args[0]).strip("'"))[0] for each in calls}
-    assert set() == targets & {*ours, "structkit"}
-    assert not any(name.startswith("unittest.mock") for name in named)
+def test_no_test_patches_our_own_code():
+    for path in Path("tests").rglob("test_*.py"):
+        named = {name for name, _ in imports(path)}
+        own = {name.rpartition(".")[2] for name in named if name.startswith(("structkit", "docs."))}
+        calls = [each for each in nodes(path) if is_patch(each)]
+        targets = {re.split(r"[.(]", ast.unparse(each.args[0]).strip("'"))[0] for each in calls}
+        assert set() == targets & {*own, "structkit"}, path
+        assert not any(name.startswith("unittest.mock") for name in named), path
 
 
 def docstring(path):
-    return ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+    return ast.get_docstring(nodes(path)[0]) or ""
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=str)
-def test_the_tests_of_a_module_are_found(path):
+def test_the_tests_of_a_module_are_found():
     """By its name, or where its docstring says; a plugin's, where the one of its kind says."""
-    if path.stem in ("__init__", "__main__"):
-        return
-    named = f"test_{path.stem.removeprefix('_')}.py"
-    if path in STRUCTKIT:
-        found, says = [Path("tests", *path.parts[1:-1], named)], docstring(path)
-    else:
-        found, says = list(Path("tests").rglob(named)), docstring(path.with_name("__init__.py"))
-    told = [Path(each) for each in re.findall(r"Tests: (tests/\S+\.py)", says)]
-    assert all(each.exists() for each in told), told
-    assert told or any(each.exists() for each in found), f"no {named}, and no line 'Tests: tests/…'"
+    there = {*Path("tests").rglob("test_*.py")}
+    for path in SOURCES:
+        if path.stem in ("__init__", "__main__"):
+            continue
+        named = f"test_{path.stem.removeprefix('_')}.py"
+        if path in STRUCTKIT:
+            found, says = {Path("tests", *path.parts[1:-1], named)}, docstring(path)
+        else:
+            found = {each for each in there if each.name == named}
+            says = docstring(path.with_name("__init__.py"))
+        told = {Path(each) for each in re.findall(r"Tests: (tests/\S+\.py)", says)}
+        assert told <= there, path
+        assert told or found & there, f"{path}: no {named}, and no line 'Tests: tests/…'"
 
 
 def test_rooms_stay_small_and_say_what_they_are_for():
@@ -308,7 +315,7 @@ def test_rooms_stay_small_and_say_what_they_are_for():
         files = [path for path in folder.glob("*.py") if path.stem != "__init__"]
         assert len(files) <= 40 or folder in UNLIMITED, folder
     for folder in {path.parent for path in SOURCES}:
-        assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))), folder
+        assert docstring(folder / "__init__.py"), folder
 
 
 def test_all_packages_are_installed():
@@ -345,7 +352,7 @@ def overloads(node):
 def test_every_public_name_has_a_docstring():
     missing = []
     for path in SOURCES:
-        for node in ast.parse(path.read_text("utf-8")).body:
+        for node in nodes(path)[0].body:
             public = isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name[0] != "_"
             if public and not overloads(node) and not ast.get_docstring(node):
                 missing.append(f"{path}:{node.lineno} {node.name}")
