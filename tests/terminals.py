@@ -8,7 +8,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from conftest import PROGRAM, environment
+from conftest import WARM, environment
 
 # drawn anew by rich for every link
 LINK_ID = re.compile(r"(?<=\x1b]8;)id=\d+(?=;)")
@@ -17,7 +17,7 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\")
 
 def seen(folder: Path, *arguments: str, columns: int = 80, **changes: str) -> str:
     """What a terminal of so many columns gets on stdout of a command that succeeds."""
-    return shown(folder, [*PROGRAM, *arguments], columns=columns, **changes)
+    return shown(folder, [*WARM, *arguments], columns=columns, **changes)
 
 
 def shown(

@@ -234,8 +234,9 @@ def test_one_of_several_processes_computes_with_one_thread_of_torch(start):
         assert found["torch"] == 1
 
 
-@pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"])
-@pytest.mark.parametrize("start", ["", "import numpy"])
+@pytest.mark.parametrize(
+    ("name", "start"), [("OMP_NUM_THREADS", ""), ("OPENBLAS_NUM_THREADS", "import numpy")]
+)
 def test_threads_that_the_user_wants_stay(name, start):
     asked = str(min(2, cores()))  # of more, OpenBLAS starts no more than there are processors
     found = threads(2, start, RAYON_NUM_THREADS="7", **{name: asked})

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from imported import imported
+from imported import imported_by_each
 from soak.sessions import commands, found
 
 from docs.manual import pages
@@ -20,9 +20,17 @@ PAGES = [
 ]
 
 
+@pytest.fixture(scope="module")
+def helps(tmp_path_factory):
+    """The heavy packages that each page imports, and its text."""
+    lines = [[*(word for word in page if word != "structkit"), "--help"] for page in PAGES]
+    found = imported_by_each(tmp_path_factory.mktemp("help"), *lines)
+    return dict(zip(map("-".join, PAGES), found, strict=True))
+
+
 @pytest.mark.parametrize("page", PAGES, ids="-".join)
-def test_help(page, golden):
-    heavy, told = imported(*([] if page == ["structkit"] else page), "--help")
+def test_help(page, golden, helps):
+    heavy, told = helps["-".join(page)]
     golden(Path(f"fixtures/help/{'-'.join(page)}.txt"), told.decode())
     # a plan of steps shuffles with it
     assert heavy <= ({"numpy"} if page[0] == "train" and page[1:] else set())

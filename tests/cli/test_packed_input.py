@@ -15,7 +15,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 from complaints import GOOD, complaint
-from conftest import PROGRAM, Run, environment
+from conftest import WARM, Run, environment
 
 RECORD = {"id": "1", "language": "python", "code": "def f(a):\n  return a", "stars": None}
 
@@ -46,7 +46,7 @@ def shown(done: subprocess.CompletedProcess[bytes]) -> tuple[bytes, bytes]:
 def test_gzip_on_a_pipe_is_read_as_it_comes() -> None:
     packed = gzip.compress(b"".join(b'{"id":"%d","text":"a b"}\n' % n for n in range(200_000)))
     program = subprocess.Popen(
-        [*PROGRAM, "parse-trees", "--parser", "balanced"],
+        [*WARM, "parse-trees", "--parser", "balanced"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=environment(),
@@ -82,7 +82,7 @@ def at_terminal(tmp_path: Path, *flags: str) -> bytes:
     """What stderr gets where stdin is a terminal on which two lines are typed."""
     terminal, end = pty.openpty()
     program = subprocess.Popen(
-        [*PROGRAM, "mask-entities", *flags],
+        [*WARM, "mask-entities", *flags],
         stdin=end,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import PROGRAM, environment, python
+from conftest import PROGRAM, WARM, environment, python
 
 FOLDER = Path("fixtures/collect/src").absolute()
 
@@ -31,7 +31,7 @@ def called(home, folders, calls):
     """What the server says of itself, its tools, and for each call whether it failed, and why."""
     import mcp
 
-    program, *arguments = [*PROGRAM, "mcp", *folders]
+    program, *arguments = [*WARM, "mcp", *folders]
     server = mcp.StdioServerParameters(
         command=program, args=arguments, env=variables(home), cwd=home
     )

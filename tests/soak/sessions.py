@@ -57,6 +57,9 @@ def commands(group: Any = None, words: tuple[str, ...] = ()) -> Iterator[tuple[s
         yield from commands(group.get_command(context, name), (*words, name))
 
 
+known = cache(lambda: [*commands()])
+
+
 @cache
 def found(command: tuple[str, ...]) -> Any:
     """The command of these words, as typer made it."""
@@ -78,7 +81,7 @@ class Session:
     @cached_property
     def command(self) -> tuple[str, ...]:
         """The words of the command: `train santa`."""
-        return next(words for words in commands() if words == self.arguments[: len(words)])
+        return next(words for words in known() if words == self.arguments[: len(words)])
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
