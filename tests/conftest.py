@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, chdir
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,9 @@ from tests.cli.alone import alone
 
 alone()  # before tests are made of lists of plugins
 
-# the same examples at every run, on every machine; `make soak` draws new ones
-settings.register_profile("same", derandomize=True, deadline=None)
-settings.register_profile("random", deadline=None, print_blob=True)
+# the same examples at every run, on every machine; `make soak` draws new ones, and more
+settings.register_profile("same", derandomize=True, deadline=None, max_examples=25)
+settings.register_profile("random", deadline=None, print_blob=True, max_examples=200)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
@@ -176,6 +177,39 @@ def run(tmp_path: Path) -> Run:
     return run
 
 
+@pytest.fixture
+def here(tmp_path: Path) -> Run:
+    """Run it in this process, which is sooner, where neither start nor end of a process matters."""
+
+    def here(
+        *arguments: str | Path,
+        input: bytes | str = b"",
+        env: dict[str, str] | None = None,
+        cwd: Path = tmp_path,
+    ) -> subprocess.CompletedProcess[bytes]:
+        hush(False)  # the one before may have been told to be quiet
+        with ExitStack() as opened, chdir(cwd), pytest.MonkeyPatch.context() as patch:
+            variables = environment(**(env or {}))
+            for name in {*os.environ, *variables}:
+                patch.setenv(name, variables.get(name, ""))
+            files = [opened.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
+            files[0].write(input.encode() if isinstance(input, str) else input)
+            files[0].seek(0)
+            for number, name in enumerate(("stdin", "stdout", "stderr")):
+                opened.callback(os.close, before := os.dup(number))
+                opened.callback(os.dup2, before, number)
+                os.dup2(files[number].fileno(), number)
+                stream = open(number, "w" if number else "r", closefd=False)
+                opened.callback(stream.close)
+                patch.setattr(sys, name, stream)
+            status = status_of(*map(str, arguments))
+            sys.stdout.flush(), sys.stderr.flush()
+            outputs = [os.pread(file.fileno(), 1 << 30, 0) for file in files[1:]]
+        return subprocess.CompletedProcess(arguments, status, *outputs)
+
+    return here
+
+
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The folder of an encoder that was not trained."""
@@ -184,7 +218,11 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return untrained(tmp_path_factory.mktemp("encoder"))
 
 
-@pytest.fixture(scope="session", params=["bert", "roberta", "modernbert", "xlm-roberta"])
+# positions of RoBERTa begin elsewhere, and ModernBERT has none
+LIKE = ["bert", "roberta", "modernbert", pytest.param("xlm-roberta", marks=pytest.mark.long)]
+
+
+@pytest.fixture(scope="session", params=LIKE)
 def bert_like(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The folder of a small random encoder like BERT."""
     from tests.learning.encoders.small import bert_like  # seconds, for torch
@@ -197,7 +235,7 @@ def status_of(*words: str) -> int:
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
         patch.setattr(sys, "argv", ["structkit", *words])
         main()
-    return ended.value.code
+    return ended.value.code or 0
 
 
 @pytest.fixture

@@ -85,10 +85,10 @@ def test_what_a_message_advises_helps(monkeypatch, capfd, tmp_path, bad, remedy,
     assert bool(capfd.readouterr().out) != ("short.jsonl --on-error skip" in good)
 
 
-def test_judgements_of_one_grade_give_examples_without_negatives(run, tmp_path):
+def test_judgements_of_one_grade_give_examples_without_negatives(here, tmp_path):
     for name, content in FILES.items():
         (tmp_path / name).write_text(content)
-    done = run(*f"{JUDGED} beir.tsv".split())
+    done = here(*f"{JUDGED} beir.tsv".split())
     assert 0 == done.returncode
     assert done.stderr == (
         b"structkit: the judgements hold no lower grades; the examples get no negatives\n"
@@ -96,18 +96,18 @@ def test_judgements_of_one_grade_give_examples_without_negatives(run, tmp_path):
     made = read(done.stdout)
     assert [("q1", "d1"), ("q2", "d2")] == [(each["query_id"], each["doc_id"]) for each in made]
     assert not any("negatives" in each for each in made)
-    done = run(*f"{JUDGED} graded.tsv".split())
+    done = here(*f"{JUDGED} graded.tsv".split())
     made = read(done.stdout)
     assert [["d3"], ["d4"]] == [each["negative_ids"] for each in made]
 
 
-def test_the_part_is_chosen_by_content(run, tmp_path):
+def test_the_part_is_chosen_by_content(here, tmp_path):
     """`pair -o pairs.jsonl` writes examples, whatever the name of their file."""
     for name, content in FILES.items():
         (tmp_path / name).write_text(content)
     (tmp_path / "run.jsonl").write_text(FILES["pairs.jsonl"])
     for name in ("pairs.jsonl", "run.jsonl"):
-        done = run("convert", "--to", "sentence-transformers", name)
+        done = here("convert", "--to", "sentence-transformers", name)
         assert {"anchor": "a", "positive": "b"} == read(done.stdout)[0], done.stderr
-    done = run("convert", "--to", "beir", "queries.jsonl")
+    done = here("convert", "--to", "beir", "queries.jsonl")
     assert {"_id": "q1", "text": "red cup"} == read(done.stdout)[0]

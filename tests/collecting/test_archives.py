@@ -39,8 +39,8 @@ def paths(done):
     return [json.loads(line)["path"] for line in done.stdout.splitlines()]
 
 
-def test_archives_are_left_out_of_a_folder_and_read_where_they_are_named(project, run):
-    done = run("collect", "project", "--rejects", "rejects.jsonl")
+def test_archives_are_left_out_of_a_folder_and_read_where_they_are_named(project, here):
+    done = here("collect", "project", "--rejects", "rejects.jsonl")
     assert ["project/sub/b.py"] == paths(done)
     assert b"structkit: 6 paths left out (6 x an archive or compressed)\n" == done.stderr
     rejects = map(json.loads, (project.parent / "rejects.jsonl").open())
@@ -49,47 +49,47 @@ def test_archives_are_left_out_of_a_folder_and_read_where_they_are_named(project
         for name in sorted(ARCHIVES)
     ] == [(each["record"]["path"], each["reason"]) for each in rejects]
     named = [f"project/sub/{name}" for name in sorted(ARCHIVES)]
-    done = run("collect", *named)
+    done = here("collect", *named)
     assert [f"{name}/a.py" for name in named] == paths(done)
     assert b"structkit: 6 paths left out (6 x packed in an archive)\n" == done.stderr
-    assert done.stdout == run("collect", *named, "--workers", 2).stdout
+    assert done.stdout == here("collect", *named, "--workers", 2).stdout
 
 
 COMPRESSED = {"a.md.gz": gzip, "a.py.bz2": bz2, "a.txt.xz": lzma}
 
 
-def test_compressed_files_are_left_out_of_a_folder_and_read_where_they_are_named(tmp_path, run):
+def test_compressed_files_are_left_out_of_a_folder_and_read_where_they_are_named(tmp_path, here):
     folder = tmp_path / "folder"
     folder.mkdir()
     for name, module in COMPRESSED.items():
         (folder / name).write_bytes(module.compress(b"tea = 'hot'\n"))
-    done = run("collect", "folder")
+    done = here("collect", "folder")
     assert [] == paths(done)
     assert done.stderr.startswith(b"structkit: 3 paths left out (3 x an archive or compressed)\n")
     named = [f"folder/{name}" for name in COMPRESSED]
-    done = run("collect", *named)
+    done = here("collect", *named)
     inside = [f"folder/{name}/{name.rpartition('.')[0]}" for name in COMPRESSED]
     assert inside == paths(done)
     languages = [json.loads(line)["language"] for line in done.stdout.splitlines()]
     assert ["markdown", "python", "text"] == languages
-    done = run("collect", *named, "--max-file-bytes", "11")
+    done = here("collect", *named, "--max-file-bytes", "11")
     assert b"3 x has more than 11 bytes" in done.stderr
     pack(tmp_path / "p.zip", {"a.md.gz": b"x"})
-    assert b"1 x packed in an archive" in run("collect", "p.zip").stderr
+    assert b"1 x packed in an archive" in here("collect", "p.zip").stderr
 
 
 @pytest.mark.parametrize("name", COMPRESSED)
-def test_a_compressed_file_that_is_damaged_is_told(tmp_path, run, name):
+def test_a_compressed_file_that_is_damaged_is_told(tmp_path, here, name):
     whole = COMPRESSED[name].compress(b"tea = 'hot'\n" * 99)
     for content in (whole[:-9], b"tea = 'hot'\n"):
         (tmp_path / name).write_bytes(content)
-        done = run("collect", name)
+        done = here("collect", name)
         assert [] == paths(done)
         assert b"structkit: 1 path left out (1 x cannot be read: " in done.stderr
 
 
 @pytest.mark.parametrize("name", ["a.tar", "a.tar.gz"])
-def test_links_in_a_tar_lead_to_what_is_in_it_and_nowhere_else(tmp_path, run, name):
+def test_links_in_a_tar_lead_to_what_is_in_it_and_nowhere_else(tmp_path, here, name):
     (tmp_path / "secret.py").write_text("secret = 1\n")
     with tarfile.open(tmp_path / name, "w:gz" if name.endswith("gz") else "w") as packed:
         info = tarfile.TarInfo("a.py")
@@ -109,24 +109,24 @@ def test_links_in_a_tar_lead_to_what_is_in_it_and_nowhere_else(tmp_path, run, na
             info = tarfile.TarInfo(f"link{number}.py")
             info.type, info.linkname = kind, target
             packed.addfile(info)
-    done = run("collect", name)
+    done = here("collect", name)
     assert [f"{name}/a.py", f"{name}/link0.py"] == paths(done)
     assert b"secret" not in done.stdout
     told = b"structkit: 6 paths left out (6 x a link or a device in an archive)\n"
     assert told == done.stderr
 
 
-def test_a_member_without_a_name_is_told_and_the_others_are_read(tmp_path, run):
+def test_a_member_without_a_name_is_told_and_the_others_are_read(tmp_path, here):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
         for name in ("a.md", "", "b.md"):
             info = zipfile.ZipInfo("x")
             info.filename = name
             packed.writestr(info, "# Tea\n\nGreen.\n")
-    done = run("collect", "a.zip")
+    done = here("collect", "a.zip")
     assert ["a.zip/a.md", "a.zip/b.md"] == paths(done)
     told = b"structkit: 1 path left out (1 x has no name, or it leads out of the archive)\n"
     assert told == done.stderr
-    done = run("collect", "a.zip", "--on-error", "fail")
+    done = here("collect", "a.zip", "--on-error", "fail")
     told = (
         b"structkit: a.zip/: has no name, or it leads out of the archive; pack the archive again\n"
     )
@@ -147,9 +147,9 @@ def crawl(file):
             )
 
 
-def test_pages_of_a_crawl_stand_under_their_addresses(tmp_path, run):
+def test_pages_of_a_crawl_stand_under_their_addresses(tmp_path, here):
     crawl(tmp_path / "c.warc.gz")
-    done = run("collect", "c.warc.gz", "--unit", "section")
+    done = here("collect", "c.warc.gz", "--unit", "section")
     records = [json.loads(line) for line in done.stdout.splitlines()]
     addresses = ["http://example.org/0#a", "http://example.org/1#a"]
     assert addresses == [each["id"] for each in records]
@@ -169,7 +169,7 @@ def chunked(content):
     return b"%x\r\n%s\r\n0\r\n\r\n" % (len(content), content)
 
 
-def test_content_codings_of_a_crawl(tmp_path, run):
+def test_content_codings_of_a_crawl(tmp_path, here):
     text = b"<h1>Tea</h1><p>Green tea."
     packed = gzip.compress(text)
     codings = {
@@ -195,13 +195,13 @@ def test_content_codings_of_a_crawl(tmp_path, run):
                 Transfer_Encoding="chunked",
                 **named,
             )
-    done = run("collect", "c.warc")
+    done = here("collect", "c.warc")
     assert b"" == done.stderr
     found = [json.loads(line)["html"] for line in done.stdout.splitlines()]
     assert [text.decode()] * 2 * len(codings) == found
 
 
-def test_the_language_of_an_answer(tmp_path, run):
+def test_the_language_of_an_answer(tmp_path, here):
     answers = {
         "http://example.org/x.js?v=3": ("", "javascript"),
         "http://example.org/a.py#top": ("text/plain", "python"),
@@ -218,16 +218,16 @@ def test_the_language_of_an_answer(tmp_path, run):
         writer = WARCWriter(handle, gzip=False)
         for address, (media, _) in answers.items():
             response(writer, address, b"# A\n", **({"Content_Type": media} if media else {}))
-    done = run("collect", "c.warc", "--unit", "file")
+    done = here("collect", "c.warc", "--unit", "file")
     found = {each["path"]: each["language"] for each in map(json.loads, done.stdout.splitlines())}
     assert {address: language for address, (_, language) in answers.items()} == found
 
 
 @pytest.mark.parametrize("name", ["whole.warc.gz", "whole.warc", "twice.warc.gz"])
-def test_a_crawl_may_be_compressed_as_a_whole(tmp_path, run, name):
+def test_a_crawl_may_be_compressed_as_a_whole(tmp_path, here, name):
     crawl(tmp_path / "c.warc.gz")
     plain = gzip.decompress((tmp_path / "c.warc.gz").read_bytes())
     half = len(plain) // 2
     parts = [plain[:half], plain[half:]] if name == "twice.warc.gz" else [plain]
     (tmp_path / name).write_bytes(b"".join(map(gzip.compress, parts)))
-    assert run("collect", "c.warc.gz").stdout == run("collect", name).stdout != b""
+    assert here("collect", "c.warc.gz").stdout == here("collect", name).stdout != b""

@@ -279,7 +279,7 @@ def test_a_server_may_say_that_a_text_has_two_bytes_a_character():
     assert "<p>Tea" == decode(data, "html", media)
 
 
-def test_files_are_read_by_the_rules_of_their_kinds(tmp_path, run):
+def test_files_are_read_by_the_rules_of_their_kinds(tmp_path, here):
     files = {
         "a.c": b'char *usage = "--encoding=utf-16"; /* na\xefve */\n',
         "b.html": b'<link charset="utf-16"><p>Gr\xf6\xdfe</p>',
@@ -290,7 +290,7 @@ def test_files_are_read_by_the_rules_of_their_kinds(tmp_path, run):
     }
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
-    found = read(run("collect", ".", "--unit", "file").stdout)
+    found = read(here("collect", ".", "--unit", "file").stdout)
     texts = {each["path"]: each.get("code") or each.get("html") or each["text"] for each in found}
     assert "naïve" in texts["a.c"]
     assert "Größe" in texts["b.html"]
@@ -300,8 +300,8 @@ def test_files_are_read_by_the_rules_of_their_kinds(tmp_path, run):
     assert "a\ufffdb" == texts["wide.txt"]
 
 
-def test_the_text_of_a_record_is_read_already(tmp_path, run):
+def test_the_text_of_a_record_is_read_already(tmp_path, here):
     html, code = "<meta charset=latin1><title>Größe</title><p>Größe", "# coding: cp866\nö = 1\n"
     path = write(tmp_path / "r.jsonl", {"id": "1", "html": html}, {"id": "2.py", "code": code})
-    found = read(run("collect", "--records", path, "--unit", "file").stdout)
+    found = read(here("collect", "--records", path, "--unit", "file").stdout)
     assert [html, code] == [found[0]["html"], found[1].get("code") or found[1]["text"]]

@@ -139,22 +139,22 @@ def test_nothing_that_a_repository_configures_is_run(repository, tmp_path):
     assert not ran.exists()
 
 
-def test_a_change_everywhere_is_left_out_and_counted(repository, run):
+def test_a_change_everywhere_is_left_out_and_counted(repository, here):
     many = "".join(f"def f{number}():\n    return {number}\n\n\n" for number in range(51))
     repository.commit("Add shapes", a_py=ONE)
     repository.commit("Change all", b_py=many)
-    done = run("collect", str(repository.folder), "--unit", "commit")
+    done = here("collect", str(repository.folder), "--unit", "commit")
     assert 2 == len(done.stdout.splitlines())
     assert b"changes more than 50 functions" in done.stderr
 
 
-def test_the_records_do_not_depend_on_workers_and_shards(repository, run):
+def test_the_records_do_not_depend_on_workers_and_shards(repository, here):
     repository.commit("Add shapes", a_py=ONE)
     repository.commit("Be exact", a_py=TWO)
     collect = ["collect", str(repository.folder), "--unit", "commit"]
-    whole = run(*collect, "--workers", "1").stdout.splitlines()
-    assert whole == run(*collect, "--workers", "2").stdout.splitlines()
-    parts = [run(*collect, "--shard", f"{number}/2").stdout.splitlines() for number in (0, 1)]
+    whole = here(*collect, "--workers", "1").stdout.splitlines()
+    assert whole == here(*collect, "--workers", "2").stdout.splitlines()
+    parts = [here(*collect, "--shard", f"{number}/2").stdout.splitlines() for number in (0, 1)]
     assert sorted(whole) == sorted([*parts[0], *parts[1]])
     assert 3 == len({orjson.loads(line)["id"] for line in whole})
 

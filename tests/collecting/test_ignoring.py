@@ -252,32 +252,32 @@ SPOILERS = {
 
 @pytest.mark.parametrize("name", [".gitignore", "src/.ignore", ".git/info/exclude"])
 @pytest.mark.parametrize(("why", "spoil"), [(w, each) for w in SPOILERS for each in SPOILERS[w]])
-def test_a_file_whose_rules_are_not_read_is_named(name, why, spoil, tmp_path, run):
+def test_a_file_whose_rules_are_not_read_is_named(name, why, spoil, tmp_path, here):
     tree = tmp_path / "tree"
     write(tree, {"a.py": "x = 1\n", "src/b.py": "y = 2\n", ".git/info/x": ""})
     spoil(tree / name)
     if spoil is unreadable and os.access(tree / name, os.R_OK):
         pytest.skip("this user may read everything")
-    done = run("collect", ".", "--unit", "file", "--rejects", "../left.jsonl", cwd=tree)
+    done = here("collect", ".", "--unit", "file", "--rejects", "../left.jsonl", cwd=tree)
     assert (0, 2) == (done.returncode, done.stdout.count(b"\n")), done.stderr
     [line] = done.stderr.decode().splitlines()
     assert f"the rules in {name.removeprefix('src/')} do not count: {why}" in line
     reasons = (tmp_path / "left.jsonl").read_text()
     assert f'"{name}"' in reasons and "include everything with --no-ignore" in reasons
-    strict = run("collect", ".", "--on-error", "fail", cwd=tree)
+    strict = here("collect", ".", "--on-error", "fail", cwd=tree)
     assert strict.stderr.decode().startswith(f"structkit: {name}: the rules in ")
 
 
-def test_rules_above_that_are_not_read_are_named(tmp_path, run):
+def test_rules_above_that_are_not_read_are_named(tmp_path, here):
     write(tmp_path, {"src/a.py": "x = 1\n"})
     (tmp_path / ".git").mkdir()
     (tmp_path / ".gitignore").symlink_to("/dev/zero")
-    done = run("collect", "src")
+    done = here("collect", "src")
     told = b"the rules in .gitignore do not count: not a regular file"
     assert told in done.stderr
     assert 1 == done.stdout.count(b"\n")
-    assert 1 == run("collect", "src", "--no-ignore").stdout.count(b"\n")
-    asked = run("ask", "src", "x", "--no-cache", "--no-model")
+    assert 1 == here("collect", "src", "--no-ignore").stdout.count(b"\n")
+    asked = here("ask", "src", "x", "--no-cache", "--no-model")
     assert told in asked.stderr
     assert 1 == asked.stdout.count(b"\n")
 

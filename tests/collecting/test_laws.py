@@ -41,7 +41,7 @@ NAME = st.tuples(st.sampled_from("ab.-"), st.sampled_from(ENDINGS)).map(".".join
 PATH = st.tuples(st.sampled_from(["", "a/", "a.py/", "a/b/", ".c/"]), NAME).map("".join)
 UNITS = st.sampled_from([None, *NAMES])
 # each reads a folder, in a process of its own
-SOME = settings(max_examples=100 if os.environ.get("HYPOTHESIS_PROFILE") == "random" else 15)
+SOME = settings(max_examples=100 if os.environ.get("HYPOTHESIS_PROFILE") == "random" else 5)
 
 
 def standing_together(files: Tree, rules: bytes | None) -> Tree:
@@ -153,7 +153,12 @@ def tarred(file):
 
 @pytest.mark.parametrize(
     ("file", "pack"),
-    [("p.zip", zipped), ("p.tar", tarred), ("p.tar.gz", tarred), ("p.tar.bz2", tarred)],
+    [
+        ("p.zip", zipped),
+        ("p.tar.gz", tarred),
+        pytest.param("p.tar", tarred, marks=pytest.mark.long),
+        pytest.param("p.tar.bz2", tarred, marks=pytest.mark.long),
+    ],
 )
 @SOME
 @given(TREES, UNITS, st.booleans())

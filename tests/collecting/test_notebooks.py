@@ -115,12 +115,12 @@ def test_a_damaged_notebook(text):
         records(text, "page")
 
 
-def test_notebooks_in_a_folder(tmp_path, run, text):
+def test_notebooks_in_a_folder(tmp_path, here, text):
     (tmp_path / "a.ipynb").write_text(text)
     (tmp_path / "b.ipynb").write_text("{}")
     (tmp_path / "c.ipynb").write_text(nbformat.writes(v4.new_notebook()))
-    done = run("collect", ".")
+    done = here("collect", ".")
     assert ["a.ipynb"] == [json.loads(line)["id"] for line in done.stdout.splitlines()]
     assert b"1 x is no notebook; 1 x without pages" in done.stderr
-    [found, *_] = read(run("ask", ".", "how to pour into a cup").stdout)
+    [found, *_] = read(here("ask", ".", "how to pour into a cup").stdout)
     assert "a.ipynb" == found["path"]

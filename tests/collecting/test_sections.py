@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.collecting.pages import LISTED, TOP, Page
@@ -65,7 +65,6 @@ def test_what_is_not_shown_has_no_headings(name):
 
 
 @given(FRAGMENTS)
-@settings(max_examples=150, deadline=None)
 def test_no_word_is_lost_in_any_order_of_tags(html):
     if not re.search("<(plaintext|frameset|title)|\x02", html):
         check(html)
@@ -75,7 +74,6 @@ SPREAD = ["<h2>", "</h2>", "<h3>", "</div>", "<div>", "</section>", "<dl>", "<dt
 
 
 @given(st.lists(st.sampled_from([*SPREAD, "a", "b ", "<i>", "word " * 400]), max_size=25))
-@settings(max_examples=150, deadline=None)
 def test_no_word_is_lost_between_definitions(pieces):
     check("".join(pieces))
 

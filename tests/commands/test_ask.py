@@ -11,6 +11,7 @@ import pytest
 from terminals import plain, seen
 
 import structkit
+from structkit.asking import cache as caches
 
 DELETE = "def erase(path):\n    os.unlink(path)\n"
 FIXTURES = Path("fixtures/collect").absolute()
@@ -18,7 +19,7 @@ LISTS = Path("fixtures/lists").absolute()
 
 
 @pytest.fixture
-def ask(run, tmp_path):
+def ask(here, tmp_path):
     """Ask in a folder of a project; the fields of the answers, or the whole outcome."""
     shutil.copytree(FIXTURES / "docs", tmp_path / "project/docs")
     shutil.copytree(FIXTURES / "src", tmp_path / "project/src")
@@ -26,7 +27,8 @@ def ask(run, tmp_path):
 
     def ask(*arguments, fields=None, status=0, **options):
         options = {"cwd": tmp_path / "project", "env": places} | options
-        done = run("ask", *arguments, **options)
+        caches._memories.clear()  # as in a process of its own
+        done = here("ask", *arguments, **options)
         assert status == done.returncode, done.stderr
         if fields is None:
             return done
@@ -229,9 +231,9 @@ def test_a_cache_in_the_folder_is_not_read(ask):
 
 
 @pytest.mark.parametrize("columns", [60, 100, 200])
-def test_lists_on_a_terminal(ask, run, tmp_path, golden, columns):
+def test_lists_on_a_terminal(ask, here, tmp_path, golden, columns):
     project = tmp_path / "project"  # searched by words alone: the weights of rankers may change
-    run("collect", "src", "docs", "--unit", "chunk", "-o", "corpus.jsonl", cwd=project)
+    here("collect", "src", "docs", "--unit", "chunk", "-o", "corpus.jsonl", cwd=project)
     questions = ("how is the area of a circle computed", "a radius in metres", "zebra")
     shown = seen(
         project,
@@ -255,6 +257,7 @@ def test_context_is_lines_around_the_best(ask, shown):
         assert first[0].strip() in lines[1]
 
 
+@pytest.mark.long
 def test_a_model_searches_by_meaning_too(ask, tmp_path):
     words = ask("metres", "-k", "50", "--no-model", fields=["doc_id"])
     both = ask("metres", "-k", "50", "--model", "minilm")

@@ -52,8 +52,8 @@ def project(tmp_path):
 FOUND = ["latin.py", "logs/deep/keep.py", "notes", "src/a.py", "src/a/b.py", "sub/b.py", "wide.txt"]
 
 
-def test_a_folder_in_the_order_of_paths(project, run):
-    done = run("collect", "project", "--unit", "file")
+def test_a_folder_in_the_order_of_paths(project, here):
+    done = here("collect", "project", "--unit", "file")
     assert 0 == done.returncode
     records = read(done.stdout)
     paths = [record["path"] for record in records]
@@ -64,13 +64,13 @@ def test_a_folder_in_the_order_of_paths(project, run):
     [latin] = [record for record in records if record["path"].endswith("latin.py")]
     assert latin["code"].endswith("word = 'caf\u00e9'\n")
     assert latin["id"] == latin["path"]
-    assert done.stdout == run("collect", "project", "--unit", "file", "--workers", "2").stdout
+    assert done.stdout == here("collect", "project", "--unit", "file", "--workers", "2").stdout
     [wide] = [record for record in records if record["path"].endswith("wide.txt")]
     assert wide["text"] == "A caf\u00e9."
 
 
-def test_what_is_left_out_is_told(project, run):
-    done = run("collect", "project", "--rejects", "rejects.jsonl")
+def test_what_is_left_out_is_told(project, here):
+    done = here("collect", "project", "--rejects", "rejects.jsonl")
     [told] = done.stderr.decode().splitlines()
     assert told.startswith("structkit: 13 paths left out (")
     rejects = read((project.parent / "rejects.jsonl").read_bytes())
@@ -85,12 +85,12 @@ def test_what_is_left_out_is_told(project, run):
     }
     reasons = {f"project/{name}": why for names, why in expected.items() for name in names.split()}
     assert reasons == {each["record"]["path"]: each["reason"] for each in rejects}
-    assert run("collect", "project", "-q").stderr == b""
+    assert here("collect", "project", "-q").stderr == b""
 
 
-def test_the_remedies_help(project, run):
+def test_the_remedies_help(project, here):
     def paths(*flags):
-        found = read(run("collect", "project", "--unit", "file", *flags).stdout)
+        found = read(here("collect", "project", "--unit", "file", *flags).stdout)
         return {each["path"].removeprefix("project/") for each in found}
 
     without = paths()
@@ -99,25 +99,25 @@ def test_the_remedies_help(project, run):
     assert without | {"parser.go", "lib.min.js", "pressed.js"} == paths("--generated")
 
 
-def test_rules_from_above_hold_inside_a_repository(project, run):
+def test_rules_from_above_hold_inside_a_repository(project, here):
     (project / ".git").mkdir()
-    assert read(run("collect", "project/logs").stdout)[0]["path"] == "project/logs/deep/keep.py"
-    assert read(run("collect", ".", cwd=project / "logs").stdout)[0]["path"] == "deep/keep.py"
+    assert read(here("collect", "project/logs").stdout)[0]["path"] == "project/logs/deep/keep.py"
+    assert read(here("collect", ".", cwd=project / "logs").stdout)[0]["path"] == "deep/keep.py"
     # a file that is named is meant
-    assert read(run("collect", "project/skipped.py").stdout)[0]["code"] == "z = 3"
+    assert read(here("collect", "project/skipped.py").stdout)[0]["code"] == "z = 3"
 
 
-def test_paths_by_list(project, run):
+def test_paths_by_list(project, here):
     names = [b"project/src/a.py", b"project/notes", b"project/src/a.py"]
     expected = ["project/notes", "project/notes", "project/src/a.py"]
     for sign in (b"\n", b"\0"):
-        found = read(run("collect", "-", input=sign.join(names)).stdout)
+        found = read(here("collect", "-", input=sign.join(names)).stdout)
         assert expected == [record["path"] for record in found]
 
 
-def test_what_cannot_be_read_is_a_counted_reject(project, run):
+def test_what_cannot_be_read_is_a_counted_reject(project, here):
     (project / "large.txt").write_bytes(b"word " * 1000)
-    done = run("collect", "project", "--max-file-bytes", "4000", "--rejects", "rejects.jsonl")
+    done = here("collect", "project", "--max-file-bytes", "4000", "--rejects", "rejects.jsonl")
     assert 0 == done.returncode
     reasons = {
         each["file"]: each["reason"]
@@ -125,16 +125,16 @@ def test_what_cannot_be_read_is_a_counted_reject(project, run):
     }
     assert reasons["project/large.txt"] == "has more than 4,000 bytes; raise --max-file-bytes"
     few = ("--max-file-bytes", "4000", "--on-error", "fail")
-    strict = run("collect", "project", *few, "-o", "out.jsonl")
+    strict = here("collect", "project", *few, "-o", "out.jsonl")
     assert 1 == strict.returncode
     assert strict.stderr.decode().startswith("structkit: project/large.txt: has more than 4,000")
     assert not (project.parent / "out.jsonl").exists()
 
 
-def test_the_output_may_stand_in_the_folder(project, run):
-    alone = run("collect", ".", cwd=project).stdout
+def test_the_output_may_stand_in_the_folder(project, here):
+    alone = here("collect", ".", cwd=project).stdout
     for _ in range(2):
-        assert 0 == run("collect", ".", "-o", "corpus.jsonl", cwd=project).returncode
+        assert 0 == here("collect", ".", "-o", "corpus.jsonl", cwd=project).returncode
         found = (project / "corpus.jsonl").read_bytes()
         assert not any("corpus" in record["path"] for record in read(found))
     assert {record["id"] for record in read(alone)} <= {record["id"] for record in read(found)}
@@ -149,14 +149,14 @@ RECORDS = [
 ]
 
 
-def test_records_are_cut_as_files_are(tmp_path, run):
+def test_records_are_cut_as_files_are(tmp_path, here):
     (tmp_path / "in.jsonl").write_text(lines(*RECORDS) + "nothing")
-    done = run("collect", "--records", "in.jsonl", "--unit", "chunk", "--chunk-chars", "3")
+    done = here("collect", "--records", "in.jsonl", "--unit", "chunk", "--chunk-chars", "3")
     assert 0 == done.returncode
     records = read(done.stdout)
     (tmp_path / "src").mkdir()
     (tmp_path / "src/a.py").write_text(RECORDS[0]["code"])
-    of_file = read(run("collect", "src/a.py", "--chunk-chars", "3").stdout)
+    of_file = read(here("collect", "src/a.py", "--chunk-chars", "3").stdout)
     assert ["src/a.py#L1-1", "src/a.py#L4-4"] == [record["id"] for record in of_file]
     assert [
         {**record, "id": f"r/a.py#{record['id'].partition('#')[2]}", "repository": "r"}
@@ -166,17 +166,17 @@ def test_records_are_cut_as_files_are(tmp_path, run):
     assert ["2#L1-1", "3#L1-1"] == [record["id"] for record in records[2:]]
     assert ["go", "html"] == [record["language"] for record in records[2:]]
     assert "3 paths left out" in done.stderr.decode()
-    failed = run("collect", "--records", "in.jsonl", "--on-error", "fail")
+    failed = here("collect", "--records", "in.jsonl", "--on-error", "fail")
     assert "in.jsonl:4: the record has none of the fields code, html" in failed.stderr.decode()
 
 
 @pytest.mark.parametrize("paths", [["."], [b"a\xfe.py", b"a\xff.py"], ["a.tar"]], ids=str)
-def test_names_that_are_not_utf8_stay_apart(tmp_path, run, paths):
+def test_names_that_are_not_utf8_stay_apart(tmp_path, here, paths):
     with tarfile.open(tmp_path / "a.tar", "w") as packed:
         for name in (b"a\xfe.py", b"a\xff.py"):
             (tmp_path / os.fsdecode(name)).write_text("a = 1\n")
             packed.add(tmp_path / os.fsdecode(name), os.fsdecode(name))
-    done = run("collect", *map(os.fsdecode, paths))
+    done = here("collect", *map(os.fsdecode, paths))
     names = [record["path"].removeprefix("a.tar/") for record in read(done.stdout)]
     assert ["a\\xfe.py", "a\\xff.py"] == names, done.stderr
 
@@ -198,18 +198,18 @@ def test_names_that_are_not_utf8_stay_apart(tmp_path, run, paths):
         ),
     ],
 )
-def test_globs_choose_files_as_those_of_ask(run, tmp_path, globs, kept):
+def test_globs_choose_files_as_those_of_ask(here, tmp_path, globs, kept):
     for path in ("src/a.py", "src/test_a.py", "tests/b.py", "c.go"):
         file = tmp_path / "project" / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"x = {len(path)}\n")  # ask answers with one of equal files
     words = [word for each in globs for word in ("-g", each)]
     for place, cwd in (("project", tmp_path), (".", tmp_path / "project")):
-        done = run("collect", place, "--unit", "file", *words, cwd=cwd)
+        done = here("collect", place, "--unit", "file", *words, cwd=cwd)
         assert 0 == done.returncode, done.stderr
         paths = [json.loads(line)["path"] for line in done.stdout.splitlines()]
         assert kept == [path.removeprefix("project/") for path in paths]
-        asked = run("ask", place, "x", "--files", "--no-cache", *words, cwd=cwd)
+        asked = here("ask", place, "x", "--files", "--no-cache", *words, cwd=cwd)
         assert set(paths) == set(asked.stdout.decode().splitlines())
         none = b"none of 4 files matches --glob *.zig" in done.stderr
         assert none == (not kept) and b"left out" not in done.stderr

@@ -59,13 +59,13 @@ def test_a_result_of_mteb(tmp_path, golden):
     assert 0.75 == row["scores"]["test"][0]["main_score"] == row["scores"]["test"][0]["ndcg_at_10"]
 
 
-def test_beir_goes_in_and_a_trec_run_comes_out(run, tmp_path):
+def test_beir_goes_in_and_a_trec_run_comes_out(here, tmp_path):
     beir = FIXTURES.resolve() / "beir"
-    assert 0 == run("convert", "--from", "beir", beir, "-o", "records").returncode
-    done = run("convert", "--from", "beir", "--to", "trec", beir, "--part", "qrels", "-o", "q.txt")
+    assert 0 == here("convert", "--from", "beir", beir, "-o", "records").returncode
+    done = here("convert", "--from", "beir", "--to", "trec", beir, "--part", "qrels", "-o", "q.txt")
     assert (0, b"") == (done.returncode, done.stderr)
     found = ("--method", "bm25", "--queries", "records/queries.jsonl", "--format", "trec")
-    done = run("search", "records/corpus.jsonl", *found, "-o", "run.trec")
+    done = here("search", "records/corpus.jsonl", *found, "-o", "run.trec")
     assert 0 == done.returncode, done.stderr
     with open(tmp_path / "run.trec") as runs, open(tmp_path / "q.txt") as judged:
         evaluator = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(judged), {"ndcg"})
@@ -215,7 +215,7 @@ def test_wrong_usage_is_refused(tmp_path, arguments, message):
 WORD = "1\tA" + "\t_" * 8 + "\n"
 
 
-def test_comments_of_sentences_keep_their_order(tmp_path, run):
+def test_comments_of_sentences_keep_their_order(tmp_path, here):
     comments = [
         "# sent_id = 1\n# text = A\n# note\n",
         "# newdoc id = d\n# sent_id = 2\n# text = A\n",
@@ -226,11 +226,11 @@ def test_comments_of_sentences_keep_their_order(tmp_path, run):
     ]
     text = "".join(f"{each}{WORD}\n" for each in comments)
     (tmp_path / "a.conllu").write_text(text)
-    ours = run("convert", "a.conllu", "--from", "conllu").stdout
+    ours = here("convert", "a.conllu", "--from", "conllu").stdout
     assert ["1", "2", "3", "4", None, None] == [each.get("id") for each in read(ours)]
-    assert text == run("convert", "--to", "conllu", input=ours).stdout.decode()
+    assert text == here("convert", "--to", "conllu", input=ours).stdout.decode()
     renamed = [{**each, "id": "new"} for each in read(ours)]
-    written = run("convert", "--to", "conllu", input=lines(*renamed)).stdout.decode()
+    written = here("convert", "--to", "conllu", input=lines(*renamed)).stdout.decode()
     assert "# newdoc id = d\n# sent_id = new\n# text = A\n1\t" in written
     assert "# text = A\n# sent_id = new\n1\t" in written
 
@@ -243,17 +243,17 @@ def test_comments_of_sentences_keep_their_order(tmp_path, run):
         ("", 0, ""),
     ],
 )
-def test_the_bad_line_of_a_sentence_is_named(bad, line, told, tmp_path, run):
+def test_the_bad_line_of_a_sentence_is_named(bad, line, told, tmp_path, here):
     (tmp_path / "a.conllu").write_text(f"{WORD}\n\n# text = A\n{WORD}{bad}{WORD}")
-    done = run("convert", "a.conllu", "--from", "conllu")
+    done = here("convert", "a.conllu", "--from", "conllu")
     expected = f"structkit: a.conllu:{line}: {told}" if line else ""
     assert done.stderr.decode().startswith(expected)
     assert bool(line) == done.returncode
 
 
 @pytest.mark.parametrize("flags", [["--from", "conllu"], ["--to", "conllu"], ["--to", "ptb"]])
-def test_an_empty_file_gives_an_empty_file(flags, tmp_path, run):
+def test_an_empty_file_gives_an_empty_file(flags, tmp_path, here):
     (tmp_path / "empty").write_text("")
-    done = run("convert", "empty", *flags, "-o", "out")
+    done = here("convert", "empty", *flags, "-o", "out")
     assert 0 == done.returncode, done.stderr
     assert b"" == (tmp_path / "out").read_bytes()

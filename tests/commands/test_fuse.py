@@ -91,7 +91,7 @@ def test_equal_ranks_in_other_runs_tie(tmp_path):
 
 @pytest.mark.parametrize("wrong", ['"a b"', '""', '"\\u00a0"', '"a\\tb"'])
 @pytest.mark.parametrize("field", ["doc_id", "query_id"])
-def test_columns_need_ids_without_blanks(run, tmp_path, wrong, field):
+def test_columns_need_ids_without_blanks(here, tmp_path, wrong, field):
     good = '{"query_id": "q", "doc_id": "d", "score": 1.0}\n'
     other = {"query_id": "q", "doc_id": "d"}[field]
     (tmp_path / "one.jsonl").write_text(good)
@@ -99,10 +99,10 @@ def test_columns_need_ids_without_blanks(run, tmp_path, wrong, field):
         good + good.replace('"d"', '"e"').replace({"q": '"q"', "d": '"e"'}[other], wrong)
     )
     for command in (("fuse",), ("fuse", "--method", "merge")):
-        done = run(*command, "one.jsonl", "two.jsonl", "--format", "trec")
+        done = here(*command, "one.jsonl", "two.jsonl", "--format", "trec")
         problem = "is empty or holds a space, which TREC columns cannot; use --format jsonl"
         assert complaint(done).startswith("two.jsonl:2: id ") and problem in complaint(done)
-        assert 0 == run(*command, "one.jsonl", "two.jsonl").returncode
+        assert 0 == here(*command, "one.jsonl", "two.jsonl").returncode
 
 
 DOCUMENTS = st.dictionaries(
@@ -110,7 +110,7 @@ DOCUMENTS = st.dictionaries(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(documents=DOCUMENTS, method=st.sampled_from(["rrf", "weighted"]))
 def test_a_run_fused_with_itself_keeps_its_documents_and_order(tmp_path, documents, method):
     paths = files(tmp_path, {"q": documents})

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit import mask_entities, parse_trees
@@ -73,7 +73,6 @@ def test_a_text_without_entities_may_pass_as_it_is():
 
 
 @given(st.text(alphabet="ab =()'\"#\n\\{}f:é\U0001f600", max_size=60), st.integers(0, 3))
-@settings(max_examples=300, deadline=None)
 def test_unmask_undoes_mask_whatever_the_code(code, seed):
     for options in ({}, {"strategy": "span"}, {"mask_ratio": 0.5, "seed": seed}):
         try:

@@ -96,22 +96,22 @@ def test_wrong_splits_are_wrong_usage(text):
     assert error.value.status == 2
 
 
-def test_workers_write_the_same(run):
+def test_workers_write_the_same(here):
     lines = b"".join(
         b'{"id":"%d","docstring":"Adds %d.","code":"def f(a):\\n  return a + %d"}\n'
         % (n, n % 5000, n % 5000)
         for n in range(8000)
     )
     for flags in ([], ["--dedupe"], ["--dedupe", "--split", "train:0.5,test:0.5"]):
-        expected = run("pair", *flags, input=lines)
-        found = run("pair", *flags, "--workers", "2", input=lines)
+        expected = here("pair", *flags, input=lines)
+        found = here("pair", *flags, "--workers", "2", input=lines)
         assert 0 == expected.returncode and expected.stdout.count(b"\n") >= 5000
         assert (expected.stdout, expected.stderr) == (found.stdout, found.stderr)
 
 
-def test_quiet_keeps_counts_off_stderr(run):
+def test_quiet_keeps_counts_off_stderr(here):
     lines = b'{"id":"1","docstring":"Adds.","code":"x = 1"}\n' * 2 + b"{}\n"
     flags = ["pair", "--dedupe", "--on-error", "skip"]
-    loud, quiet = run(*flags, input=lines), run(*flags, "-q", input=lines)
+    loud, quiet = here(*flags, input=lines), here(*flags, "-q", input=lines)
     assert b"1 record rejected" in loud.stderr and b"1 records dropped" in loud.stderr
     assert (loud.stdout, b"") == (quiet.stdout, quiet.stderr)

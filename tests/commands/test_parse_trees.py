@@ -1,7 +1,7 @@
 """parse-trees: one binary tree a text, in input order, for any text; each fault one line."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit import parse_trees
@@ -21,7 +21,6 @@ def made(record, **options):
 
 
 @pytest.mark.parametrize("parser", SIMPLE)
-@settings(deadline=None, max_examples=40)
 @given(text=texts, tokenized=st.booleans())
 def test_the_leaves_are_the_words(parser, text, tokenized):
     tree = read(made({"text": text}, parser=parser, tokenized=tokenized)["tree"])

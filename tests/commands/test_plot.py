@@ -61,9 +61,9 @@ def test_embeddings_are_drawn_one_mark_each(files, tmp_path):
     ],
     ids=str,
 )
-def test_equal_embeddings_are_not_drawn(run, write, rows):
+def test_equal_embeddings_are_not_drawn(here, write, rows):
     file = write("e.jsonl", *({"id": str(n), "embedding": row} for n, row in enumerate(rows)))
-    done = run("plot", "embeddings", file, "-o", "e.svg")
+    done = here("plot", "embeddings", file, "-o", "e.svg")
     assert complaint(done).startswith("all embeddings are equal, so there is nothing to draw")
 
 
@@ -204,10 +204,10 @@ def test_files_of_other_dimensions_are_not_drawn_together(write, files, tmp_path
         plot("embeddings", [files[0], narrow], output=tmp_path / "x.svg")
 
 
-def test_the_command(run, files, tmp_path):
-    done = run("plot", "embeddings", *files, "-o", "out.png")
+def test_the_command(here, files, tmp_path):
+    done = here("plot", "embeddings", *files, "-o", "out.png")
     assert (0, b"", b"") == (done.returncode, done.stdout, done.stderr)
     assert (tmp_path / "out.png").exists()
-    done = run("plot", "losses", files[0], "-o", "out.jpg")
+    done = here("plot", "losses", files[0], "-o", "out.jpg")
     assert (2, b"") == (done.returncode, done.stdout)
     assert b"-o out.jpg names no picture format" in done.stderr

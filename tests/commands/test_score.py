@@ -7,7 +7,7 @@ import orjson
 import pytest
 import pytrec_eval
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import bootstrap
 
@@ -42,7 +42,6 @@ def by_rank(documents):
     return {doc_id: float(place) for place, (_, doc_id) in enumerate(ordered)}
 
 
-@settings(max_examples=300, deadline=None)
 @given(run=RUNS, qrels=QRELS)
 def test_measures_equal_pytrec_eval(run, qrels):
     found = pytrec_eval.RelevanceEvaluator(qrels, set(NAMES.values())).evaluate(
@@ -67,7 +66,6 @@ def test_measures_equal_pytrec_eval(run, qrels):
         assert total / len(qrels) == pytest.approx(mean, abs=near), name
 
 
-@settings(max_examples=200, deadline=None)
 @given(run=RUNS, qrels=QRELS, k=st.integers(1, 12))
 def test_cut_measures_follow_the_ranking(run, qrels, k):
     run = {query_id: documents for query_id, documents in run.items() if query_id in qrels}
@@ -216,26 +214,26 @@ def test_self_is_no_file_and_measures_may_have_parameters(tmp_path, monkeypatch)
         (["RR@1=0"], 2, "no measure 'RR@1'; did you mean 'RR'? there are: P(rel=1)@1, RR"),
     ],
 )
-def test_a_value_below_its_limit_fails_when_all_is_written(run, tmp_path, limits, status, told):
+def test_a_value_below_its_limit_fails_when_all_is_written(here, tmp_path, limits, status, told):
     hits = {"one": [*FOUND, {"query_id": "q4", "doc_id": "a", "score": 1}], "two": FOUND}
     for name, lines in {**hits, "qrels": JUDGED}.items():
         (tmp_path / name).write_bytes(b"\n".join(map(orjson.dumps, lines)))
     files = ("--qrels", "qrels", "one", "two", "--measures", "RR P(rel=1)@1")
-    done = run("score", *files, *(f"--fail-below={limit}" for limit in limits))
+    done = here("score", *files, *(f"--fail-below={limit}" for limit in limits))
     assert (status, 2) == (done.returncode, len(done.stdout.splitlines()))
     assert told == done.stderr.decode().rstrip("\n").removeprefix("structkit: ")
 
 
-def test_a_limit_that_is_none_is_wrong_usage_before_files_are_read(run):
-    done = run("score", "--qrels=none", "none", "--fail-below=RR")
+def test_a_limit_that_is_none_is_wrong_usage_before_files_are_read(here):
+    done = here("score", "--qrels=none", "none", "--fail-below=RR")
     told = "structkit: --fail-below RR is not MEASURE=VALUE; write it as nDCG@10=0.6\n"
     assert (2, told) == (done.returncode, done.stderr.decode())
 
 
-def test_a_comparison_has_limits_too(run, tmp_path):
+def test_a_comparison_has_limits_too(here, tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).write_bytes(b"\n".join(map(orjson.dumps, FOUND)))
     compared = ("--qrels=self", "one", "--compare=two", "--measures", "RR R@1")
-    done = run("score", *compared, "--fail-below=R@1=0", "--fail-below=RR=0.9")
+    done = here("score", *compared, "--fail-below=R@1=0", "--fail-below=RR=0.9")
     told = "structkit: run one, against two: RR is 0.333333, below 0.9\n"
     assert (1, told) == (done.returncode, done.stderr.decode())

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.embeddings.reading import Embeddings, read_embeddings
@@ -36,7 +36,6 @@ def found(index, queries, k):
     ]
 
 
-@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_search_equals_brute_force_with_ties_and_chunks(data):
     seed = data.draw(st.integers(0, 10**6))

@@ -32,7 +32,7 @@ def broken(model, tmp_path):
 
 
 @pytest.mark.long
-def test_weights_that_are_not_finite_write_nothing(run, broken, tmp_path):
+def test_weights_that_are_not_finite_write_nothing(here, broken, tmp_path):
     write(tmp_path / "texts.jsonl", *records(TEXTS[:3], query="a"))
     before = sorted(tmp_path.iterdir())
     for flags in (
@@ -40,14 +40,14 @@ def test_weights_that_are_not_finite_write_nothing(run, broken, tmp_path):
         ["--field", "text", "--field", "query"],
         ["--chunk", "4", "-o", "v.jsonl"],
     ):
-        done = run("encode", "-m", broken, "--engine", "torch", *flags, "texts.jsonl")
+        done = here("encode", "-m", broken, "--engine", "torch", *flags, "texts.jsonl")
         assert 1 == done.returncode, flags
         assert TOLD in done.stderr, flags
         assert not done.stdout
         assert before == sorted(tmp_path.iterdir()), flags
     write(tmp_path / "corpus.jsonl", {"id": "a", "embedding": [1.0] * 64})
     queries = ("--queries", "texts.jsonl", "--engine", "torch")
-    done = run("search", "corpus.jsonl", "-m", broken, *queries)
+    done = here("search", "corpus.jsonl", "-m", broken, *queries)
     assert 1 == done.returncode
     assert TOLD in done.stderr
 

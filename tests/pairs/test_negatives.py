@@ -69,8 +69,8 @@ def test_records_without_texts_are_refused(record, template, reason):
     assert reason in str(error.value)
 
 
-def test_judged_by_hand(run):
-    made = records(run(*JUDGED, "--per-query", "2", "--positive-template", SANTA))
+def test_judged_by_hand(here):
+    made = records(here(*JUDGED, "--per-query", "2", "--positive-template", SANTA))
     assert [
         ("q1:bottle", "q1", "bottle", ["hose", "mug"]),
         ("q2:lamp", "q2", "lamp", ["chair"]),
@@ -82,19 +82,19 @@ def test_judged_by_hand(run):
     assert made[1]["negatives"][0].startswith("title : Folding Chair text : The chair")
 
 
-def test_judged_negatives_are_drawn_by_seed(run):
+def test_judged_negatives_are_drawn_by_seed(here):
     drawn = [
-        [record["negative_ids"] for record in records(run(*JUDGED, "--seed", seed))]
+        [record["negative_ids"] for record in records(here(*JUDGED, "--seed", seed))]
         for seed in "0123"
     ]
     assert {1} == {len(ids) for made in drawn for ids in made}
     assert 1 < len(set(map(str, drawn)))
-    assert "negatives" not in records(run(*JUDGED, "--per-query", "0"))[0]
+    assert "negatives" not in records(here(*JUDGED, "--per-query", "0"))[0]
 
 
-def test_judged_shards_make_the_whole(run):
-    whole = run(*JUDGED).stdout.splitlines()
-    parts = [run(*JUDGED, "--shard", f"{part}/2").stdout.splitlines() for part in (0, 1)]
+def test_judged_shards_make_the_whole(here):
+    whole = here(*JUDGED).stdout.splitlines()
+    parts = [here(*JUDGED, "--shard", f"{part}/2").stdout.splitlines() for part in (0, 1)]
     assert sorted(whole) == sorted(parts[0] + parts[1])
 
 
@@ -109,26 +109,26 @@ def test_judged_shards_make_the_whole(run):
         ("queries", '{"id":"q8","query":"pot"}\n', "queries:1: the query has no judgement"),
     ],
 )
-def test_judged_inputs_that_do_not_agree(run, tmp_path, name, text, reason):
+def test_judged_inputs_that_do_not_agree(here, tmp_path, name, text, reason):
     for each, file in (("qrels", "qrels"), ("queries", "queries"), ("corpus", "products")):
         (tmp_path / each).write_text((PRODUCTS / f"{file}.jsonl").read_text("utf-8"), "utf-8")
     kept = (tmp_path / name).read_text() if '"q9"' in text else ""
     (tmp_path / name).write_text(kept + text)
     flags = ("pair", "--qrels", "qrels", "--queries", "queries", "--corpus", "corpus")
-    done = run(*flags, "-o", "out.jsonl")
+    done = here(*flags, "-o", "out.jsonl")
     assert 1 == done.returncode and reason in done.stderr.decode().splitlines()[-1]
     assert not (tmp_path / "out.jsonl").exists()
 
 
-def test_an_unusable_document_costs_only_its_queries(run, tmp_path):
+def test_an_unusable_document_costs_only_its_queries(here, tmp_path):
     text = (PRODUCTS / "products.jsonl").read_text("utf-8").replace("The tent weighs", "")
     rows = [json.loads(line) for line in text.splitlines()]
     rows[4]["description"] = ""
     (tmp_path / "corpus").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = run(*JUDGED[:5], "--corpus", "corpus", "--on-error", "skip")
+    done = here(*JUDGED[:5], "--corpus", "corpus", "--on-error", "skip")
     assert ["q1", "q2", "q4"] == [record["query_id"] for record in records(done)]
     assert b'1 record rejected (1 x field "description" is empty)' in done.stderr
-    strict = run(*JUDGED[:5], "--corpus", "corpus")
+    strict = here(*JUDGED[:5], "--corpus", "corpus")
     assert b'corpus:5: field "description" is empty' in strict.stderr
 
 
@@ -137,14 +137,14 @@ RUN = [("bottle", 9.0), ("mug", 8.5), ("knife", 8.0), ("copy", 7.0), ("hose", 5.
 
 
 @pytest.fixture
-def hard(run, tmp_path):
+def hard(here, tmp_path):
     texts = {"copy": " steel\n", "bottle": "steel"}
     rows = [{"id": doc_id, "text": texts.get(doc_id, doc_id)} for doc_id, _ in RUN]
     lines = [f"q1 Q0 {doc_id} {n} {score} x\n" for n, (doc_id, score) in enumerate(RUN, 1)]
     (tmp_path / "run").write_text("".join(lines))
     (tmp_path / "corpus").write_text("".join(json.dumps(row) + "\n" for row in rows))
     flags = ("pair", "--negatives-from", "run", "--corpus", "corpus")
-    return lambda *more, input=EXAMPLES: run(*flags, *map(str, more), input=input)
+    return lambda *more, input=EXAMPLES: here(*flags, *map(str, more), input=input)
 
 
 @pytest.mark.parametrize(
@@ -217,13 +217,13 @@ def test_a_teacher_gives_scores_and_limits(hard, tmp_path, scores, flags, expect
     assert [scores[name] for name in ("bottle", *expected)] == made["scores"]
 
 
-def test_a_teacher_scores_negatives_that_are_there(run, tmp_path):
+def test_a_teacher_scores_negatives_that_are_there(here, tmp_path):
     flags = ("pair", "--query", "query", "--positive", "positive", *scored(tmp_path, **TAUGHT))
     example = json.loads(EXAMPLES) | {"negatives": ["b", "a"], "negative_ids": ["hose", "mug"]}
-    [made] = records(run(*flags, input=json.dumps(example).encode()))
+    [made] = records(here(*flags, input=json.dumps(example).encode()))
     assert [2.0, 1.8, 1.95] == made["scores"]
     example["negative_ids"] = []
-    said = run(*flags, input=json.dumps(example).encode()).stderr.decode()
+    said = here(*flags, input=json.dumps(example).encode()).stderr.decode()
     assert 'the example has no "negative_ids" of its negatives; add negatives with' in said
 
 
@@ -234,13 +234,13 @@ def test_a_teacher_without_a_score_says_so(hard, tmp_path, name):
     assert f'teacher has no score of "{name}" for query "q1"; search and rerank' in said
 
 
-def test_judged_pairs_with_hard_negatives(run, tmp_path):
+def test_judged_pairs_with_hard_negatives(here, tmp_path):
     names = ("bottle", "lamp", "tent", "mug", "chair")
     (tmp_path / "run").write_text(
         "".join(f"q{n} Q0 {name} {at} {9 - at} x\n" for n in range(1, 5) for at, name in
                 enumerate(names, 1))
     )  # fmt: skip
-    made = records(run(*JUDGED, "--negatives-from", "run", "--per-query", "9"))
+    made = records(here(*JUDGED, "--negatives-from", "run", "--per-query", "9"))
     assert [
         ["lamp", "tent", "chair"],
         ["bottle", "tent", "mug", "chair"],
@@ -261,5 +261,5 @@ def test_judged_pairs_with_hard_negatives(run, tmp_path):
         ("--dedupe --shard 0/2", "--dedupe takes no --shard; leave one out"),
     ],
 )
-def test_flags_that_need_others(run, flags, reason):
-    assert reason in complaint(run("pair", *flags.split()), 2)
+def test_flags_that_need_others(here, flags, reason):
+    assert reason in complaint(here("pair", *flags.split()), 2)

@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 import pytest
 from conftest import Run
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.errors import UserError
@@ -195,7 +195,6 @@ def test_a_failed_run_leaves_no_rejects(run: Run, tmp_path: Path) -> None:
 LINES = [b'{"id":"%d"}', b"oops", b"[]", b"", b'{"id":[%d]}']
 
 
-@settings(max_examples=80)
 @given(st.sampled_from([Stage(dict), Stage(list, batch=32)]), st.lists(st.sampled_from(LINES)))
 def test_every_record_is_given_or_rejected(
     tmp_path_factory: pytest.TempPathFactory, stage: Stage, lines: list[bytes]
@@ -211,7 +210,6 @@ def test_every_record_is_given_or_rejected(
     assert len(found) + len(rejected) == records.count
 
 
-@settings(max_examples=50)
 @given(st.lists(st.booleans(), max_size=80))
 def test_what_is_made_of_several_records_comes_in_order_each_in_its_place(good: list[bool]) -> None:
     def odd(some: Iterable[Record]) -> Iterator[Record | UserError]:

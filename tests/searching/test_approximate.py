@@ -247,5 +247,5 @@ def test_fields_stand_beside_a_matrix(vectors, queries, tmp_path):
         (["--method", "bm25", "--index", "hnsw"], "--method bm25 takes no --index"),
     ],
 )
-def test_wrong_usage_is_one_line(run, corpus, queries, flags, problem):
-    assert problem in complaint(run("search", corpus, "--queries", queries, *flags), 2)
+def test_wrong_usage_is_one_line(here, corpus, queries, flags, problem):
+    assert problem in complaint(here("search", corpus, "--queries", queries, *flags), 2)

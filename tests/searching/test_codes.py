@@ -149,11 +149,11 @@ def test_queries_may_be_codes(tmp_path, vectors):
         (["f.npy", "--rescore", "f.npy", "--method", "bm25"], "--method bm25 takes no --rescore"),
     ],
 )
-def test_wrong_usage(run, tmp_path, flags, problem):
+def test_wrong_usage(here, tmp_path, flags, problem):
     written(tmp_path / "f.npy", np.eye(3, dtype="f4"), None)
     codes(tmp_path, np.eye(3, dtype="f4"), "int8")
     write(tmp_path / "q.jsonl", [{"id": "q", "embedding": [1, 0, 0]}])
-    assert problem in complaint(run("search", *flags, "--queries", "q.jsonl"), 2)
+    assert problem in complaint(here("search", *flags, "--queries", "q.jsonl"), 2)
 
 
 @pytest.mark.parametrize(

@@ -100,20 +100,20 @@ ASKED = [
 ]
 
 
-def test_search_finds_them(run, tmp_path: Path):
+def test_search_finds_them(here, tmp_path: Path):
     lines = (json.dumps({"id": name, "text": text}) + "\n" for name, text in DOCUMENTS.items())
     (tmp_path / "corpus.jsonl").write_text("".join(lines))
     asked = (each for question, _ in ASKED for each in ("--query", question))
-    done = run("search", "corpus.jsonl", "--method", "bm25", "-k", "1", *asked)
+    done = here("search", "corpus.jsonl", "--method", "bm25", "-k", "1", *asked)
     found = [json.loads(line)["doc_id"] for line in done.stdout.splitlines()]
     assert [doc_id for _, doc_id in ASKED] == found
 
 
 @pytest.mark.parametrize("ending", ["txt", pytest.param("md", marks=pytest.mark.long)])
-def test_ask_finds_them(run, tmp_path: Path, ending):
+def test_ask_finds_them(here, tmp_path: Path, ending):
     for name, text in DOCUMENTS.items():
         (tmp_path / f"{name}.{ending}").write_text(text)
-    for question, name in ASKED:
-        options = ("--no-model", "--no-cache")
-        done = run("ask", ".", question, "-k", "1", *options)
-        assert f"{name}.{ending}" == json.loads(done.stdout)["path"], question
+    questions = "".join(f"{question}\n" for question, _ in ASKED)
+    done = here("ask", ".", "-k", "1", "--no-model", "--no-cache", input=questions)
+    found = [json.loads(line)["path"] for line in done.stdout.splitlines()]
+    assert [f"{name}.{ending}" for _, name in ASKED] == found

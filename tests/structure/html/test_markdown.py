@@ -93,7 +93,7 @@ def test_a_break_in_a_cell():
     assert "a b: 1 2 3; c: 4" == row["text"]
 
 
-def test_front_matter_is_no_heading_of_variants(run):
+def test_front_matter_is_no_heading_of_variants(here):
     record = {"id": "1", "markdown": "---\r\ntitle: x\r\n---\r\n# Tea\r\n\r\nGreen<br>tea."}
-    [variant] = read(run("html-variants", "--from", "markdown", input=lines(record)).stdout)
+    [variant] = read(here("html-variants", "--from", "markdown", input=lines(record)).stdout)
     assert "<h1>Tea</h1><p>Green tea.</p>" == variant["tagged"]
