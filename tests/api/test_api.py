@@ -249,9 +249,9 @@ def test_a_data_frame_is_its_rows(frame):
 
 def test_encode_takes_strings_as_search_does():
     records = [{"id": "1", "code": "tea"}, {"id": "2", "text": "hot water"}]
-    expected = [record["embedding"] for record in structkit.encode(records, model="minilm")]
-    found = list(structkit.encode(["tea", "hot water"], model="minilm"))
+    expected = [record["embedding"] for record in structkit.encode(records, model="builtin")]
+    found = list(structkit.encode(["tea", "hot water"], model="builtin"))
     assert [pytest.approx(each, abs=1e-5) for each in expected] == [e["embedding"] for e in found]
     assert ["1", "2"] == [each["id"] for each in found]
-    (named,) = structkit.encode(["tea"], model="minilm", field=["title"], keep=["title"])
+    (named,) = structkit.encode(["tea"], model="builtin", field=["title"], keep=["title"])
     assert "tea" == named["title"]

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import PROGRAM, environment
+from conftest import PROGRAM, WARM, environment
 
 from structkit import ask
 from structkit.asking.cache import open_store
@@ -106,7 +106,17 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+# the others are changes of the same kinds
+LONG = {"edited", "emptied", "made-binary", "folder-renamed", "swapped", "touched", "filled"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(change, id=name, marks=[pytest.mark.long] * (name in LONG))
+        for name, change in CHANGES.items()
+    ],
+)
 def test_answers_follow_the_files(folder, cache, change):
     before = same(folder, cache)
     change(folder)
@@ -215,7 +225,7 @@ def grow(folder, count):
 def test_two_at_once(folder, cache):
     grow(folder, 60)
     both = [
-        subprocess.Popen([*PROGRAM, *words(folder, cache)], env=environment(), stdout=-1, stderr=-1)
+        subprocess.Popen([*WARM, *words(folder, cache)], env=environment(), stdout=-1, stderr=-1)
         for _ in range(2)
     ]
     results = [each.communicate(timeout=60) for each in both]

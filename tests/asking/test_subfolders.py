@@ -58,8 +58,18 @@ def same(folder, cache, **options):
     return expected
 
 
-@pytest.mark.parametrize("options", [{}, {"no_model": True}], ids=["table", "words"])
-@pytest.mark.parametrize("inner", ["src", "src/net", "src/net/tests", "srcs"])
+@pytest.mark.parametrize(
+    ("inner", "options"),
+    [
+        ("src", {}),
+        ("src/net", {"no_model": True}),
+        *(
+            pytest.param(inner, options, marks=pytest.mark.long)
+            for inner in ("src", "src/net", "src/net/tests", "srcs")
+            for options in ({}, {"no_model": True})
+        ),
+    ],
+)
 def test_a_subfolder_is_asked_by_the_cache_around_it(folder, cache, capsys, inner, options):
     asked(folder, cache, **options)
     capsys.readouterr()

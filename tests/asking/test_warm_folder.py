@@ -90,7 +90,16 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize(("change", "expected"), CHANGES.values(), ids=CHANGES)
+LONG = {"emptied", "excluded", "folder-renamed", "linked", "unreadable"}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        pytest.param(*each, id=name, marks=[pytest.mark.long] * (name in LONG))
+        for name, each in CHANGES.items()
+    ],
+)
 def test_the_next_answer_follows_a_change(tree, paths, tmp_path, change, expected):
     assert ["in/rounds.py"] == paths(tree)
     assert ["in/rounds.py"] == paths(tree)

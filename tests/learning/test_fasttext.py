@@ -12,7 +12,7 @@ import pytest
 import torch
 from conftest import as_at_a_prompt, environment, python
 from floret.floret import floret as library
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from structkit_plugins.methods._fasttext import WordVectors
 from structkit_plugins.methods.fasttext import learn, train_library
@@ -47,7 +47,6 @@ def test_word_vectors_equal_the_librarys(fasttext, tmp_path):
             np.testing.assert_allclose(found, np.array(vector), **near)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     word=st.text(
         st.characters(codec="utf-8", exclude_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=12

@@ -4,7 +4,7 @@ import shutil
 
 import ir_measures
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit import score
@@ -48,7 +48,6 @@ NAMES = [
 ]
 
 
-@settings(max_examples=30, deadline=None)
 @given(run=RUNS, qrels=QRELS)
 def test_values_are_those_of_ir_measures(run, qrels):
     scores = {

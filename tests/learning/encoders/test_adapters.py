@@ -481,20 +481,9 @@ def test_damaged_adapters_say_so(place, trained, how, match):
         open_model(str(folder))
 
 
-@pytest.mark.parametrize("command", ["train", "encode"])
-def test_the_extra_is_named_where_it_is_missing(tmp_path, records, start, trained, command):
-    code = "import sys; sys.modules['peft'] = None\nfrom structkit.cli.main import main; main()"
-    words = {
-        "train": ["contrastive", "--model", str(start("contrastive")), "--lora-rank", "2"],
-        "encode": ["-m", str(trained("contrastive", "alone", keep_adapter=True))],
-    }[command]
-    output = ["-o", str(tmp_path / "out.npy")]
-    done = subprocess.run(
-        [sys.executable, "-c", code, command, *words, *output, str(records)],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        check=False,
-    )
-    assert "this needs the package peft; pip install peft" in done.stderr
-    assert 1 == done.returncode
+def test_the_extra_is_named_where_it_is_missing(monkeypatch, built, trained):
+    alone = trained("contrastive", "alone", keep_adapter=True)
+    monkeypatch.setitem(sys.modules, "peft", None)
+    for call in (partial(built, "contrastive", lora_rank=2), partial(open_model, str(alone))):
+        with pytest.raises(UserError, match="this needs the package peft; pip install peft"):
+            call()

@@ -145,7 +145,13 @@ def test_each_field_of_the_facts(copied, name, field):
         assert AGAIN in message or "there are: " in message, (value, message)
 
 
-@pytest.mark.parametrize("name", METHODS)
+# of encoders one is quick
+EACH = [
+    pytest.param(name, marks=[pytest.mark.long] * (name in ("santa", "seal"))) for name in METHODS
+]
+
+
+@pytest.mark.parametrize("name", EACH)
 def test_each_setting(copied, name):
     folder = copied(name)
     file = folder / "structkit.json"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 import transformers
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
@@ -63,7 +63,6 @@ def test_a_model_without_cls_token(decoder_only, pooling):
         open_model(decoder_only, pooling=pooling)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 30), st.integers(1, 12), st.integers(4, 40))
 def test_mcls_against_plain_loops(bert_like, count, every, length):
     model, _ = open_model(bert_like, pooling="mcls", mcls_every=every)

@@ -73,7 +73,7 @@ def test_cached_gradients_are_plain_ones(module_of, name, changes):
     check_gradients(found[1], expected[1], near)
 
 
-@pytest.mark.parametrize("chunk_size", [0, 16])
+@pytest.mark.parametrize("chunk_size", [pytest.param(0, marks=pytest.mark.long), 16])
 @pytest.mark.parametrize(("name", "changes"), CASES)
 def test_layers_that_are_computed_again_give_the_same_gradients(
     module_of, name, changes, chunk_size
@@ -107,7 +107,7 @@ def test_layers_that_are_computed_again_keep_only_their_inputs(module_of, archit
     assert kept(checkpointing=True) < kept() / 2
 
 
-@pytest.mark.parametrize("size", [1, 3, 7])
+@pytest.mark.parametrize("size", [pytest.param(1, marks=pytest.mark.long), 3, 7])
 @pytest.mark.parametrize("name", ["contrastive", "seal", "santa"])
 def test_any_chunks_give_the_gradients_of_one_graph(module_of, name, size):
     module, inputs = module_of(name, count=9, chunk_size=size, temperature=1.0)

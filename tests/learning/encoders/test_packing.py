@@ -89,6 +89,7 @@ def attended(query, key, value):
     return Attention.apply(query, key, value, 0.3)
 
 
+@pytest.mark.long
 def test_attention_with_dropout_is_the_library_s_on_average():
     torch.manual_seed(0)
     parts = [torch.randn(2, 3, 5, 4, dtype=torch.float64, requires_grad=True) for _ in range(3)]

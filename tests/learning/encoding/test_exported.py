@@ -29,7 +29,8 @@ with_openvino = pytest.mark.skipif(
     reason="OpenVINO takes no notice of a limit on instructions, and does not run",
 )
 RECORDS = [{"id": str(number), "text": text} for number, text in enumerate(TEXTS * 3)]
-POOLINGS = ["cls", "mean", "mcls", "last-token"]
+RARE = [pytest.param(name, marks=pytest.mark.long) for name in ("cls", "last-token")]
+POOLINGS = ["mean", "mcls", *RARE]
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import numpy as np
 import orjson
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit import registry
@@ -51,7 +51,6 @@ def all_binary(start, end):
     ]
 
 
-@settings(max_examples=60, deadline=None)
 @given(words=st.integers(2, 7), seed=st.integers(0, 10_000), shift=st.sampled_from([-1, 0, 1]))
 def test_decoding_finds_the_best_of_all_binary_trees(words, seed, shift):
     scores = np.random.default_rng(seed).normal(shift, 1, (words + 1, words + 1)).astype(np.float32)
@@ -95,7 +94,6 @@ def test_features_of_unknown_words():
     assert [*rare[:4], rare[-1]] == pytest.approx([0, 0, 0, 1 / 3, 1 / 2])
 
 
-@settings(max_examples=25, deadline=None)
 @given(sentences=st.lists(SENTENCES, min_size=1, max_size=8))
 def test_a_tree_has_the_words_and_does_not_depend_on_its_batch(sentences):
     parser = parser_of()

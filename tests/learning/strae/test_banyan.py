@@ -47,7 +47,6 @@ def plain(model):
 batches = st.lists(st.integers(1, 12), min_size=1, max_size=6)
 
 
-@settings(deadline=None, max_examples=25)
 @given(st.integers(0, 1 << 30), batches)
 def test_loss_and_gradients_equal_the_plain_version(seed, lengths):
     sentences = drawn(seed, lengths)
@@ -86,7 +85,7 @@ def test_a_node_of_two_parents_by_hand():
     torch.testing.assert_close(down[second].tolist(), [0.25, 0.25])
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.integers(0, 1 << 30), batches)
 def test_dropout_is_once_for_each_node_and_known_to_the_merging(seed, lengths):
     sentences = drawn(seed, lengths)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit import registry
@@ -41,7 +41,6 @@ def roundings(nodes, scale=1.0):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=25, deadline=None)
 @given(trees=st.lists(TREES, min_size=1, max_size=4))
 def test_embeddings_losses_and_gradients_equal_the_plain_version(name, trees):
     model = model_of(name).eval()

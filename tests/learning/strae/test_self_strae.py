@@ -26,7 +26,7 @@ def shape(node):
     return [depth + 1 for child in node.children for depth in shape(child)]
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.integers(0, 1 << 30), st.lists(st.integers(1, 25), min_size=1, max_size=6))
 def test_trees_are_those_of_one_sentence_at_a_time(seed, lengths):
     _, sentences = sample(seed, lengths)

@@ -32,7 +32,7 @@ def test_a_loss_by_hand():
     assert (log(3) + log(30)) / 2 == pytest.approx(loss.item())
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.integers(0, 1 << 30), st.lists(st.integers(2, 15), min_size=1, max_size=4))
 def test_loss_and_gradients_equal_the_plain_version(seed, lengths):
     fast = training(seed=seed)

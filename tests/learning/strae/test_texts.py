@@ -51,7 +51,7 @@ def batch_of(texts, words):
 
 
 @pytest.mark.parametrize("name", ["bi-lstm", "roberta"])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(texts=st.lists(st.tuples(IDS, st.booleans()), min_size=1, max_size=3))
 def test_embeddings_equal_the_plain_version_in_any_batch(name, texts):
     model = text_model(name).eval()
@@ -65,7 +65,7 @@ def test_embeddings_equal_the_plain_version_in_any_batch(name, texts):
         torch.testing.assert_close(embedding, expected, **near(ids, expected))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(texts=st.lists(IDS, min_size=1, max_size=4))
 def test_the_loss_and_gradients_of_bi_lstm_equal_the_plain_versions(texts):
     model = text_model("bi-lstm")

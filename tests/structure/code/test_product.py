@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from nltk.tag.perceptron import PerceptronTagger
 
@@ -58,7 +58,6 @@ def test_tokens(text, expected):
 
 
 @given(st.text(alphabet="aB.'\"`’“”<>/&;=- \n!é\U0001f600cannot", max_size=40))
-@settings(max_examples=400, deadline=None)
 def test_unmask_undoes_mask_and_no_tag_is_touched(text):
     title = "a B cannot é aB"
     try:
@@ -75,7 +74,6 @@ def test_unmask_undoes_mask_and_no_tag_is_touched(text):
 
 
 @given(st.text(alphabet="ab<>/!-\"'=&; scriptle", max_size=50))
-@settings(max_examples=400, deadline=None)
 def test_visible_moves_nothing(text):
     plain = visible_text(text)
     assert len(plain) == len(text)
@@ -150,6 +148,7 @@ def test_official_takes_proper_nouns_and_title_names(run, nltk_data):
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.parent.name)
 def test_laws_on_real_products(path):
     records = list(Records.read([str(path)]))
+    records = records[:: 1 + len(records) // 400]
     found = 0
     for record in records:
         text, title = record["description"], record["title"].casefold()

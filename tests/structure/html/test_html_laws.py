@@ -6,7 +6,7 @@ some.
 
 from difflib import SequenceMatcher
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.structure.html.tags import SEPARATORS, STRUCTURE, tag_names
@@ -61,7 +61,6 @@ def trees(draw):
 
 
 @given(FRAGMENTS, st.sampled_from((0.0, 0.1, 0.5, 1.0)))
-@settings(max_examples=200, deadline=None)
 def test_laws_hold_for_any_order_of_tags(html, ratio):
     check(html, reader().read, ratio)
     check(html, reader(tag_names("all")).read, ratio)
@@ -69,14 +68,12 @@ def test_laws_hold_for_any_order_of_tags(html, ratio):
 
 
 @given(st.text(alphabet="<>/!-?=&;'\" \nabp\0\r\x0c漢\u00a0", max_size=60))
-@settings(max_examples=200, deadline=None)
 def test_laws_hold_for_any_characters(text):
     check(text, reader().read)
     check(f"<pre>{text}</pre>{text}", reader(FEW).read)
 
 
 @given(trees())
-@settings(max_examples=80, deadline=None)
 def test_words_of_a_tree_are_its_words(tree):
     html, words = tree
     for keep in (STRUCTURE, tag_names("all"), FEW):

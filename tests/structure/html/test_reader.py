@@ -5,7 +5,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.structure.html.reader import Builder, Document, Reader
@@ -139,7 +139,6 @@ TAGS = st.sampled_from(
 
 
 @given(st.lists(TAGS | st.sampled_from(["a", "b ", "<!-- c -->", "&amp;"]), max_size=20))
-@settings(max_examples=200, deadline=None)
 def test_no_character_is_lost_beside_html5lib(pieces):
     """Tables apart, whose texts may have another order; blanks apart: stray tags separate, too."""
     html = "".join(pieces)
@@ -148,7 +147,6 @@ def test_no_character_is_lost_beside_html5lib(pieces):
 
 
 @given(FRAGMENTS)
-@settings(max_examples=100, deadline=None)
 def test_no_word_is_glued_to_the_next_where_html5lib_has_two(html):
     if not re.search("<(plaintext|table|t[rdh]|tbody|frameset|template|svg|select|noscript)", html):
         ours, theirs = text(html).split(), words_of_the_standard(html)

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from lxml import etree
 from lxml import html as trees
 
@@ -83,9 +83,9 @@ def test_a_large_item_is_what_is_in_it():
 
 
 def test_depth_and_documents_without_text():
-    deep = "<div>" * 5000 + "x"
+    deep = "<div>" * 1500 + "x"
     (part,) = parts(deep)
-    assert "/html/body" + "/div" * 5000 == part.xpath
+    assert "/html/body" + "/div" * 1500 == part.xpath
     assert [] == parts("") == parts("<p> <!-- x --></p></p>") == parts("<script>x</script>")
 
 
@@ -108,7 +108,6 @@ def test_laws_hold_for_odd_documents(html):
 
 
 @given(FRAGMENTS)
-@settings(max_examples=150, deadline=None)
 def test_laws_hold_for_any_order_of_tags(html):
     if not re.search(r"<plaintext|\x02", html):
         check(html)

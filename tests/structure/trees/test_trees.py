@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from nltk import Tree as Peer
 from nltk.tokenize import NLTKWordTokenizer
@@ -46,7 +46,6 @@ def one_line(tree):
     return " ".join(str(tree).split())
 
 
-@settings(deadline=None, max_examples=60)
 @given(item=peers, factor=st.sampled_from(["right", "left"]))
 def test_trees_of_all_shapes_agree_with_nltk(item, factor):
     theirs = peer(item)
@@ -158,7 +157,6 @@ def test_a_word_without_letters_cannot_be_written():
             write(from_spans([word, "x"], []))
 
 
-@settings(deadline=None, max_examples=80)
 @given(text=st.text())
 def test_words_keep_every_letter(text):
     found = words_of(text)
@@ -169,7 +167,6 @@ def test_words_keep_every_letter(text):
 SIGNS = [*"ab 'sS.\"`,:;-–—“”‘’«»()[]{}<>?!*#$%&1\n\tİſ", "can", "not", "n't", "''", "--", " 'tis"]
 
 
-@settings(deadline=None, max_examples=300)
 @given(signs=st.lists(st.sampled_from(SIGNS), max_size=40))
 def test_words_are_those_of_nltk(signs):
     text = "".join(signs)
