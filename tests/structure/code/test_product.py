@@ -147,7 +147,7 @@ def test_official_takes_proper_nouns_and_title_names(run, nltk_data):
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.parent.name)
 def test_laws_on_real_products(path):
-    records = list(Records.read([str(path)]))
+    records = [record for record in Records.read([str(path)]) if record["description"]]
     records = records[:: 1 + len(records) // 400]
     found = 0
     for record in records:
@@ -158,7 +158,7 @@ def test_laws_on_real_products(path):
             assert unmask(made["masked"], made["entities"]) == text
             assert all(name.casefold() in title for name in made["entities"])
             found += 1
-    assert found > min(300, len(records) // 2)
+    assert found > len(records) // 3
 
 
 def test_a_word_of_any_length_is_tagged_in_time():
