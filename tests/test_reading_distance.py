@@ -49,7 +49,7 @@ sys.exit(status)
 # since 2026-11-26 commands, model folders of other libraries, logs and shown lines have own files
 BOUNDS = {
     "train santa": 31,
-    "ask": 42,
+    "ask": 44,
     "encode": 28,
     "search -m": 33,
     "mask-entities": 16,
