@@ -89,6 +89,15 @@ def limit_threads(count: int) -> None:
                 each.set_num_threads(count)
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let libraries of linear algebra compute in one thread while the block runs."""
+    from threadpoolctl import threadpool_limits  # 20 ms, which little work need not pay
+
+    with threadpool_limits(1, "blas"):
+        yield
+
+
 def exit_for(number: int) -> BaseException:
     """Return the exception for a signal: Ctrl-C, or an exit status of 128 and its number."""
     return KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)

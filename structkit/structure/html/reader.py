@@ -72,22 +72,7 @@ class Reader:
     """
 
     def __init__(self, keep: tuple[str, ...] = STRUCTURE) -> None:
-        starts: dict[str, Event] = {}
-        ends: dict[str, Event] = {}
-        for name in SEPARATORS:
-            starts[name] = ends[name] = SEPARATE, NONE, " "
-        for name in SILENT:
-            starts[name] = HIDE, NONE, " " if name in SEPARATORS else ""
-            ends[name] = SHOW, NONE, ""
-        for name, left in left_open().items():
-            starts[name] = END_SEPARATE, Kind(ends=left), " "
-        starts["br"] = BREAK, NONE, " "
-        starts["svg"], ends["svg"] = (DRAW, NONE, " "), (DRAWN, NONE, " ")
-        for name, closes in closed_by(keep).items():
-            left = left_open().get(name, frozenset())
-            kind = Kind(name, f"</{name}>", name in SEPARATORS, closes | left, left)
-            starts[name] = END_OPEN if left else OPEN, kind, f"<{name}>"
-            ends[name] = CLOSE, kind, kind.end
+        starts, ends = events_of(keep)
         self._events: list[Any] = []
         self._target = _Target(self._events.append, starts.get, ends.get)
         self._parser = etree.HTMLParser(target=self._target, huge_tree=True, encoding="utf-8")
@@ -154,6 +139,28 @@ def parse(html: str, parser: Any) -> Any:
     """Return the result of a parser's target for a text, whatever encoding the text declares."""
     # UTF-8 cannot hold half of a surrogate pair
     return etree.fromstring(HEAD + repair(html).encode("utf-8", "replace"), parser)
+
+
+@cache  # of few sets of tags, and a part of the time of a small page
+def events_of(keep: tuple[str, ...]) -> tuple[dict[str, Event], dict[str, Event]]:
+    """Return the events of start tags and of end tags, by name, for the kept tags."""
+    starts: dict[str, Event] = {}
+    ends: dict[str, Event] = {}
+    for name in SEPARATORS:
+        starts[name] = ends[name] = SEPARATE, NONE, " "
+    for name in SILENT:
+        starts[name] = HIDE, NONE, " " if name in SEPARATORS else ""
+        ends[name] = SHOW, NONE, ""
+    for name, left in left_open().items():
+        starts[name] = END_SEPARATE, Kind(ends=left), " "
+    starts["br"] = BREAK, NONE, " "
+    starts["svg"], ends["svg"] = (DRAW, NONE, " "), (DRAWN, NONE, " ")
+    for name, closes in closed_by(keep).items():
+        left = left_open().get(name, frozenset())
+        kind = Kind(name, f"</{name}>", name in SEPARATORS, closes | left, left)
+        starts[name] = END_OPEN if left else OPEN, kind, f"<{name}>"
+        ends[name] = CLOSE, kind, kind.end
+    return starts, ends
 
 
 @cache

@@ -127,7 +127,7 @@ def tables(html: str) -> list[Table]:
     """
     if not TABLE.search(html):  # usually there is none, and a walk takes as long as the sections
         return []
-    walked = walk(html)
+    walked = walk(html, within="table")
     reader = Reader()
     # of each element: the table, row, cell and head of a table that it is in, or 0
     inside: list[tuple[int, int, int, int]] = []

@@ -7,7 +7,6 @@ and changes nothing else.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import Any, NamedTuple
 
 from lxml import etree
@@ -50,15 +49,22 @@ def parts(html: str) -> list[Excerpt]:
     return _choose(walk(html))
 
 
-def walk(html: str) -> Walk:
-    """Return the elements of a document, and the places of its blocks, both in its order."""
+def walk(html: str, within: str = "") -> Walk:
+    """Return the elements of a document, and the places of its blocks, both in its order.
+
+    With a name, only blocks `within` such elements, and these, have their places: it is faster.
+    """
     html = html.replace("\0", " ")  # it would end the text
     in_order = list(tags(html, closing=True))
-    pieces, at = [], 0
+    pieces, at, depth, end = [], 0, 0, f"/{within}"
     for number, tag in enumerate(in_order):
+        depth += tag.name == within
+        marked = depth > 0 or not within
+        depth -= depth > 0 and tag.name == end
         if not tag.name and number and in_order[number - 1].name in INERT:
+            pieces.append(html[at : in_order[number - 1].start])
             at = tag.end  # the parser would take it for a part of the document
-        elif tag.name and tag.name[1:] not in RAW:
+        elif marked and tag.name and tag.name[1:] not in RAW:
             pieces += [html[at : tag.start], f"<!--{CUT}{number}-->"]
             at = tag.start
     pieces += [html[at:], f"<!--{CUT}{len(in_order)}-->"]
@@ -76,7 +82,7 @@ class _Element(NamedTuple):
     parent: int
     place: int
     among: int
-    children: Counter[str]  # how many of each name, and of all
+    children: dict[str, int]  # how many of each name, and of all
 
 
 class _Block:
@@ -103,7 +109,7 @@ class Walk:
         self.fresh = False  # the tag has done nothing yet
         self.at = self.size = 0  # characters of the document, and of text
         # the document itself is the first element and the first block
-        self.elements = [_Element("", 0, 0, 0, Counter())]
+        self.elements = [_Element("", 0, 0, 0, {})]
         self.blocks = [_Block(0, 0, 0)]
         self.open = [0]  # elements
         self.outer = [0]  # blocks
@@ -137,9 +143,10 @@ class Walk:
     def start(self, name: str, _attributes: Any) -> None:
         parent = self.open[-1]
         counts = self.elements[parent].children
-        counts.update((name, ""))
+        place, among = counts.get(name, 0) + 1, counts.get("", 0) + 1
+        counts[name], counts[""] = place, among
         self.open.append(len(self.elements))
-        self.elements.append(_Element(name, parent, counts[name], counts[""], Counter()))
+        self.elements.append(_Element(name, parent, place, among, {}))
         self.silent += self._hidden(name)
         self.drawings += name == "svg"
         at = self._move(own=False)
