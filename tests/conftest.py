@@ -111,12 +111,25 @@ def own_places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+# set once: how MKL computes, and by pytest
+STAYING = {"MKL_CBWR", "PYTEST_CURRENT_TEST"}
+
+
 @pytest.fixture(autouse=True)
-def heard() -> Iterator[None]:
-    """A test that runs a command with -q within this process silences no test after it."""
+def alike() -> Iterator[None]:
+    """A test that runs a command within this process changes nothing for those after it.
+
+    It may have been quiet, or have set a variable: then the warm process could run no command.
+    """
     hush(False)  # a fixture of a module may have run one too
+    before = dict(os.environ)
     yield
     hush(False)
+    for name in {*os.environ, *before} - STAYING:
+        if name not in before:
+            del os.environ[name]
+        elif os.environ.get(name) != before[name]:
+            os.environ[name] = before[name]
 
 
 def environment(**changes: str) -> dict[str, str]:

@@ -104,6 +104,7 @@ print(structkit.train("fasttext", [{"text": "a cat and a dog"}], output="model",
 """
 
 
+@pytest.mark.long
 def test_a_script_may_train_without_a_guard(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     done = python("script.py", cwd=tmp_path)

@@ -68,6 +68,7 @@ def alone(folder):
     return load_file(output / "model.safetensors"), summary
 
 
+@pytest.mark.long
 def test_two_processes_are_one(folder, alone, tmp_path, capfd):
     weights, summary = alone
     run = RunOptions(output=str(tmp_path / "two"), nproc=2, log_format="json", log_every=1)

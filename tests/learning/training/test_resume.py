@@ -55,8 +55,9 @@ def start(data, output, *, program=PROGRAM):
 
 @pytest.mark.parametrize(
     ("sent", "status"),
-    [pytest.param(signal.SIGINT, 130, marks=pytest.mark.long), (signal.SIGTERM, 143)],
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143)],
 )
+@pytest.mark.long
 def test_a_signal_saves_a_checkpoint(data, tmp_path, sent, status):
     process = start(data, tmp_path / "model")
     wait_for_step(process, 3)

@@ -94,6 +94,7 @@ def test_a_missing_model_is_told_before_records_are_read():
         called("contrastive", "--model", "./nowhere")
 
 
+@pytest.mark.long
 def test_a_model_beyond_memory_is_told(run, tmp_path):
     (tmp_path / "texts.jsonl").write_text('{"text": "some words"}\n')
     limit = 16 << 30  # bytes of addresses
