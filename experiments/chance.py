@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from structkit.asking.meaning import NONSENSE, QUANTILE, Chance, nonsense
+from structkit.asking.meaning import NONSENSE, QUANTILE, Chance, VectorSegment, nonsense
+from structkit.embeddings.vectors import quantize
 from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.settings import EncodingSettings
 from tests.jsonl import read
@@ -50,7 +51,9 @@ def main() -> None:
     shares: dict[str, list[tuple[float, float]]] = {}
     for file in sorted(given.folder.glob(f"*/{given.name}.npy")):
         passages = np.load(file).astype(np.float32)
-        chance = Chance.of(passages, queries)
+        codes, scales = quantize(passages, "int8")
+        segment = VectorSegment.of([], codes, scales, chance_of)
+        chance = Chance(segment.moments, segment.best[:, 0])
         least = np.quantile((chance_of @ passages.T).max(axis=1), QUANTILE)
         own = embedded([each["query"] for each in read(file.parent / "queries.jsonl")])
         for name, asked in {"own questions": own, **others}.items():
