@@ -93,7 +93,11 @@ def cpuinfo(tmp_path, monkeypatch):
 
 @pytest.mark.skipif("mkl" not in str(devices.torch.__config__.show()), reason="torch has no MKL")
 @pytest.mark.parametrize(
-    ("maker", "mode"), [("AuthenticAMD", "CNR:COMPATIBLE"), ("GenuineIntel", "CNR:OFF")]
+    ("maker", "mode"),
+    [
+        ("AuthenticAMD", "CNR:COMPATIBLE"),
+        pytest.param("GenuineIntel", "CNR:OFF", marks=pytest.mark.long),
+    ],
 )
 def test_torch_computes_as_was_settled_before_its_import(cpuinfo, maker, mode):
     done = python("-c", PROGRAM, cpuinfo(maker), MKL_VERBOSE="1")
@@ -133,6 +137,7 @@ def test_large_products_go_through_onednn_where_mkl_is_slow(cpuinfo):
     assert ("medium" if able else "highest") == devices.fastest_matmul()
 
 
+@pytest.mark.long
 def test_equal_runs_are_counted(capsys):
     assert 0 == reproducible.main(["contrastive", "--runs", "2"])
     assert "contrastive        1 distinct of 2 models" in capsys.readouterr().out
