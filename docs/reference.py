@@ -23,7 +23,7 @@ from docs.help_examples import refusals, results
 from docs.manual import commands, examples
 from structkit.cli.main import sections
 from structkit.command import COMMANDS, Program
-from structkit.registry import KINDS, Plugin, plugins
+from structkit.registry import Plugin, plugins
 from tests.benchmarks import table
 
 WRONG = """A file that is not there, or a field that a record lacks, ends the command with one line:
@@ -175,7 +175,7 @@ def listed() -> str:
     for kind, some in groupby(built_in(plugins()), key=lambda plugin: plugin.kind):
         rows = "\n".join(map(_row, some))
         page = f"[How to add one](../guide/plugin-{kind}.md)."
-        sections.append(f"## {KINDS[kind].capitalize()}\n\n{page}\n\n{rows}")
+        sections.append(f"## {kind.capitalize()}s\n\n{page}\n\n{rows}")
     return _page("Plugins", "What `structkit plugins` lists, by kind.", *sections)
 
 
