@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import tomllib
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import distributions
 from pathlib import Path
@@ -194,10 +194,10 @@ def unfounded(text, number):
     """The parts of a text, but those with a date, where such a number is in no file it names."""
     kept = "".join(Path(file).read_text("utf-8") for file in KEPT.findall(text))
     values = [float(each) for each in re.findall(r"\d+\.\d+", kept)]
+    rounded = cache(lambda digits: {f"{value:.{digits}f}" for value in values})
     for part in re.split(r"\n\n(?!\|)|\n(?=- )", CODE.sub("", text)):
         for found in [] if DATE.search(part) else number.findall(part):
-            digits = len(found.partition(".")[2])
-            if found not in {f"{value:.{digits}f}" for value in values}:
+            if found not in rounded(len(found.partition(".")[2])):
                 yield part
 
 
