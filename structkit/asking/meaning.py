@@ -41,7 +41,8 @@ from structkit.searching.words import tokens
 from structkit.seeds import random_for
 
 EMBEDDED = "embedded"  # in a store's memory
-NAMES = ("embedded", "codes", "scales", "moments", "best")
+NAMES = ("embedded", "codes", "scales", "moments", "best")  # of a segment's data
+ABOUT = ("model", "without", "chance")  # of the data about both segments
 # of 257 questions about 13 repositories, 98 % find a passage beyond chance, with the shipped table
 # and with MiniLM; of other nonsense 1 and 2 %, of everyday questions 19 and 6 %. By the scores
 # alone it would be 54 % with the table: some passages have something of every rare word.
@@ -225,19 +226,18 @@ class Meaning:
     def _whole(self, model: bytes) -> VectorSegment:
         """Return the kept embeddings of the files, with those of new files, which are kept."""
         store = self._folder.store
-        kept = store.parts(("model", "without", "chance"))
+        kept = store.parts(ABOUT)
         segments, files = list[VectorSegment](), list[IndexedFile]()
         if kept and kept["model"] == model:
             segments = [VectorSegment.read(store, name) for name in SEGMENTS]
             files = present(segments, kept["without"])
         wanted = _wanted(self._folder, files)
-        if kept and files == wanted:
+        if kept and segments and files == wanted:
             best = np.frombuffer(kept["chance"]).reshape(-1, 2)
             return VectorSegment(wanted, *gathered(segments, places(wanted, segments)), best)
         known = {*files}
         new = [each for each in wanted if each not in known]
-        records = ({"id": question, "text": question} for question in nonsense(NONSENSE))
-        asked = unit(np.concatenate([rows for _, rows in self._queries.embedded(records)]))
+        asked = self._embedded(nonsense(NONSENSE))
         added = VectorSegment.of(new, *_embed(store, new, self._encoding("document")), asked)
         join = partial(VectorSegment.joined, asked=asked)
         before = segments or 2 * [join([added], [])]
@@ -245,7 +245,7 @@ class Meaning:
         whole = join(after, wanted)
         parts = (model, data_of_gone(after, wanted), whole.best.tobytes())
         with store.changing():
-            store.put_parts(dict(zip(("model", "without", "chance"), parts, strict=True)))
+            store.put_parts(dict(zip(ABOUT, parts, strict=True)))
             for name, each, other in zip(SEGMENTS, after, before, strict=True):
                 if each is not other:
                     store.put_parts(each.data(), name)
@@ -272,7 +272,7 @@ class Meaning:
         """Function from lines to embeddings of length 1; None for a slow model."""
         return self._embedded if self._queries.forks else None
 
-    def _embedded(self, texts: Sequence[str]) -> Floats:
+    def _embedded(self, texts: Sequence[str]) -> Vectors:
         records = ({"id": str(number), "text": text} for number, text in enumerate(texts))
         return unit(np.concatenate([rows for _, rows in self._queries.embedded(records)]))
 
