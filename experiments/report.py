@@ -51,8 +51,8 @@ One question an entry: what came out, and each stated hypothesis as a difference
 interval and the Holm-corrected p-value of a paired randomization test. The hypotheses of
 code-unlabelled, code-weights, seal-parts, seal-power, seal-tables, strae-models, strae-pairs,
 strae-paraphrases, strae-tuned, table-alignment and, for pretraining, products were stated before
-the runs, the others afterwards. `NAME.md` describes the method. `NAME.json` has all systems, pairs
-and the command; `python -m experiments.report show experiments/reports/NAME.json` prints it.
+the runs, the others afterwards. A title leads to `NAME.md`, the method. `NAME.json` has all
+systems, pairs and the command, and `python -m experiments.report show FILE` prints it.
 """
 
 
@@ -329,10 +329,11 @@ def main_values(row: Record, *, suite: bool = False) -> Record:
 def entry(name: str, content: Mapping[str, Any], words: str) -> str:
     """The part of experiments/REPORT.md about one question: answer, hypotheses and files."""
     answer = " ".join(words.strip().partition("\n\n")[0].split())
-    files = f"[Method](reports/{name}.md) and [numbers](reports/{name}.json)"
     stated = [each for each in content["comparisons"] if "p_holm" in each]
-    paragraph = textwrap.fill(f"{answer} {files}.", 120, break_on_hyphens=False)
-    parts = [f"## {content['title']}", paragraph, hypotheses(stated)]
+    answer += f" [Numbers](reports/{name}.json)."
+    paragraph = textwrap.fill(answer, 120, break_on_hyphens=False)
+    heading = f"## [{content['title']}](reports/{name}.md)"
+    parts = [heading, paragraph, hypotheses(stated)]
     return "\n\n".join(parts)
 
 
