@@ -10,7 +10,9 @@ import os
 from importlib import import_module
 from typing import Any
 
-from structkit import machine as machine  # before torch, because it sets how torch computes
+from structkit import (
+    reproducibility as reproducibility,  # before torch, because it sets how torch computes
+)
 from structkit.command import COMMANDS
 from structkit.paths import ignore_relative_folders, move_torch_cache
 from structkit.version import __version__ as __version__

@@ -123,24 +123,24 @@ def test_no_imports_go_in_a_circle():
 @pytest.mark.parametrize(
     "line",
     [
-        "import structkit.seeds",
-        "from structkit import seeds",
-        "from structkit.seeds import key",
-        "from .seeds import key",
-        "from . import seeds",
-        "def load():\n    from structkit.seeds import key",
-        "if TYPE_CHECKING:\n    from .seeds import key",
-        'import_module("structkit.seeds")',
-        'importlib.import_module(".seeds", __package__)',
-        'import_module(name=".seeds", package="structkit")',
-        '__import__("structkit.seeds")',
-        'HOME = "structkit.seeds"',
-        'HOMES = {"key": "structkit.seeds"}',
+        "import structkit.paths",
+        "from structkit import paths",
+        "from structkit.paths import home",
+        "from .paths import home",
+        "from . import paths",
+        "def load():\n    from structkit.paths import home",
+        "if TYPE_CHECKING:\n    from .paths import home",
+        'import_module("structkit.paths")',
+        'importlib.import_module(".paths", __package__)',
+        'import_module(name=".paths", package="structkit")',
+        '__import__("structkit.paths")',
+        'HOME = "structkit.paths"',
+        'HOMES = {"key": "structkit.paths"}',
     ],
 )
 def test_an_import_is_seen_in_any_form(line):
     names = {within(name) for name, _ in imported(ast.walk(ast.parse(line)), "structkit")}
-    assert "structkit.seeds" in names
+    assert "structkit.paths" in names
 
 
 # what opens commands, plugins and other packages when they are asked for

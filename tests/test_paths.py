@@ -1,18 +1,20 @@
-"""What is written is none of what is read: refused by every command before anything is opened."""
+"""What is written is none of what is read, as every command checks first; the user's folders."""
 
 from __future__ import annotations
 
 import os
+import pwd
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import typer
-from complaints import GOOD, complaint
-from conftest import Run
+from conftest import Run, completed, environment
 
 from structkit.cli.main import app
 from structkit.errors import UserError
+from tests.cli.complaints import GOOD, complaint
 
 Refused = Callable[..., str]
 
@@ -157,3 +159,55 @@ TWICE = {
 @pytest.mark.parametrize("line", TWICE.values(), ids=TWICE)
 def test_stdin_is_read_once(refused: Refused, line: str) -> None:
     assert "stdin is read twice; give a file for one of them" == refused(*line.split())
+
+
+FOLDERS = """
+import os, pwd, sys
+if sys.argv[1:]:
+    pwd.getpwuid = {}.__getitem__  # the system does not know the user
+import structkit
+from structkit.paths import cache_folder, data_folder
+print(cache_folder("ask"), data_folder(), os.environ.get("TORCHINDUCTOR_CACHE_DIR"))
+print(os.path.expanduser("~"))
+print(os.getenv("XDG_CACHE_HOME"))
+"""
+
+
+def folders(*arguments, **variables):
+    """The user's folders in a process with those variables; None unsets one."""
+    given = {name: value for name, value in variables.items() if value is not None}
+    inherited = {"TORCHINDUCTOR_CACHE_DIR", *variables} - {*given}
+    unset = [word for name in inherited for word in ("-u", name)]
+    command = ["env", *unset, sys.executable, "-c", FOLDERS, *arguments]
+    done = completed(command, env=environment(**given), text=True, cwd="/")
+    assert 0 == done.returncode, done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("home", "cache"), [(None, ""), ("", None), ("relative", "."), ("~", "relative")]
+)
+def test_a_home_that_is_no_absolute_path_is_that_of_the_system(home, cache):
+    own = pwd.getpwuid(os.getuid()).pw_dir
+    found = folders(HOME=home, XDG_CACHE_HOME=cache, XDG_DATA_HOME=cache)
+    assert [f"{own}/.cache/structkit/ask", f"{own}/.local/share/structkit"] == found[:2]
+    assert own == found[3] and "None" == found[4]
+    assert found[2] in ("None", f"{own}/.cache/structkit/torch")
+
+
+def test_folders_that_are_absolute_stay(tmp_path):
+    found = folders(HOME=str(tmp_path), XDG_CACHE_HOME=None, XDG_DATA_HOME="/data")
+    assert [f"{tmp_path}/.cache/structkit/ask", "/data/structkit"] == found[:2]
+    assert [str(tmp_path), "None"] == found[3:]
+
+
+def test_a_user_without_a_home_keeps_nothing_and_is_answered(tmp_path):
+    found = folders("unknown", HOME="", XDG_CACHE_HOME=None, XDG_DATA_HOME=None)
+    assert ["/dev/null/.cache/structkit/ask", "None"] == found[:3:2]
+    (tmp_path / "area.py").write_text("def area(radius):\n    return radius\n")
+    ask = "import structkit; print(*(each['path'] for each in structkit.ask('.', ['area'])))"
+    start = "import pwd; pwd.getpwuid = {}.__getitem__; "
+    command = ["env", "-u", "XDG_CACHE_HOME", "-u", "XDG_DATA_HOME", sys.executable, "-c"]
+    done = completed([*command, start + ask], env=environment(HOME=""), text=True, cwd=tmp_path)
+    assert "area.py\n" == done.stdout
+    assert "structkit: nothing is kept in /dev/null/" in done.stderr

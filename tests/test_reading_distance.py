@@ -48,7 +48,7 @@ sys.exit(status)
 """
 # since 2026-11-26 commands, model folders of other libraries, logs and shown lines have own files
 BOUNDS = {
-    "train santa": 31,
+    "train santa": 29,
     "ask": 44,
     "encode": 28,
     "search -m": 33,

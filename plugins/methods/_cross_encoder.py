@@ -24,9 +24,8 @@ from structkit.learning.encoders.dual_encoder import check_contrast, negatives_o
 from structkit.learning.encoders.models import bert_config, prepare_layers, train_tokenizer
 from structkit.learning.encoders.settings import TransformerSettings
 from structkit.learning.folders import model_folder
+from structkit.learning.training.data import Spool, Step
 from structkit.learning.training.devices import share, total
-from structkit.learning.training.plan import Step
-from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import (
     Numbers,
     TrainingModule,
@@ -35,7 +34,7 @@ from structkit.learning.training.trainer import (
 )
 from structkit.progress import say
 from structkit.records.jsonl import Record
-from structkit.seeds import random_for
+from structkit.reproducibility import random_for
 from structkit.settings import setting_of
 
 

@@ -36,9 +36,8 @@ from structkit.learning.encoders.settings import EncoderSettings
 from structkit.learning.folders import model_folder
 from structkit.learning.metadata import own_metadata
 from structkit.learning.training.autograd import vocabulary_loss
+from structkit.learning.training.data import Spool, Step
 from structkit.learning.training.devices import share, total
-from structkit.learning.training.plan import Step
-from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import Numbers
 from structkit.progress import say
 from structkit.records.jsonl import Record

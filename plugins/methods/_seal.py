@@ -7,7 +7,7 @@ from torch import Tensor
 
 from structkit.learning.encoders.dual_encoder import DualEncoder, duplicates, spread
 from structkit.learning.encoders.grad_cache import Pairs
-from structkit.learning.training.plan import Step
+from structkit.learning.training.data import Step
 from structkit.records.jsonl import Record
 
 # documents that a stage aligns queries with

@@ -24,11 +24,11 @@ from structkit.learning.encoders.models import Bag, train_tokenizer
 from structkit.learning.encoding.encoding import embed_in_batches
 from structkit.learning.encoding.torch_engine import TorchEngine
 from structkit.learning.static import StaticEncoder, Table
+from structkit.learning.training.data import Spool
 from structkit.learning.training.method import ANY_LENGTH, Method
-from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import TrainingModule
 from structkit.records.jsonl import Record
-from structkit.seeds import key
+from structkit.reproducibility import key
 from structkit.settings import setting_of
 
 MAXIMUM_WORDS = 10_000  # that are added from the records …

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from structkit.errors import UserError, flag
 from structkit.learning.encoders.settings import Negatives, TransformerSettings
 from structkit.learning.metadata import PAIR_LENGTH
+from structkit.learning.training.data import Spool
 from structkit.learning.training.method import LENGTH
-from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
 from structkit.settings import Recorded, resolve

@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 from structkit.errors import UserError, flag
 from structkit.learning.strae.settings import PAPER, WordSettings
 from structkit.learning.strae.vocabulary import LONGEST, SHORTEST, buckets_of
+from structkit.learning.training.data import Spool
 from structkit.learning.training.method import PassSettings
-from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
-from structkit.seeds import key
+from structkit.reproducibility import key
 
 WINDOW = 10  # maximum words between a word and its context (StrAE, appendix A)
 PR_SET_PDEATHSIG = 1  # linux/prctl.h

@@ -25,7 +25,7 @@ from structkit.learning.encoders.settings import (
     check_decoder,
     model_setting,
 )
-from structkit.learning.training.spool import Spool, keep_fields, remedy_for
+from structkit.learning.training.data import Spool, keep_fields, remedy_for
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
 

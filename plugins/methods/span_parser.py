@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from structkit.learning.span_parser.features import Features, Sizes
+from structkit.learning.training.data import Spool
 from structkit.learning.training.method import GradientSettings
-from structkit.learning.training.spool import Spool
 from structkit.plugin import setting
 from structkit.records.jsonl import Record, text_field
 from structkit.structure.trees import brackets as trees

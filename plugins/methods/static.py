@@ -17,7 +17,7 @@ from structkit import plugin
 from structkit.errors import UserError, flag, program
 from structkit.learning.encoders.settings import OF_ENCODERS
 from structkit.learning.metadata import check_fields
-from structkit.learning.training.spool import Spool
+from structkit.learning.training.data import Spool
 from structkit.plugin import setting
 from structkit.records.fields import DOCUMENT, QUERY, text_name
 from structkit.records.jsonl import Record, text_field

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from structkit.seeds import random_for
+from structkit.reproducibility import random_for
 from structkit.structure.trees.shapes import ShapeParser, random
 from structkit.structure.trees.tree import Tree
 

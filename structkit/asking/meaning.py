@@ -37,8 +37,8 @@ from structkit.embeddings.vectors import (
 from structkit.processes import cores
 from structkit.progress import Position, announce, progress
 from structkit.records.fields import document_text
+from structkit.reproducibility import random_for
 from structkit.searching.words import tokens
-from structkit.seeds import random_for
 
 EMBEDDED = "embedded"  # in a store's memory
 NAMES = ("embedded", "codes", "scales", "moments", "best")  # of a segment's data

@@ -32,7 +32,7 @@ from structkit.records.stream import (
     in_order,
     workers_setting,
 )
-from structkit.seeds import key
+from structkit.reproducibility import key
 from structkit.settings import setting
 
 if TYPE_CHECKING:

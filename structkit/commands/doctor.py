@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from structkit import machine
+from structkit import reproducibility
 from structkit.asking.caches import caches
 from structkit.command import Command
 from structkit.errors import UserError, program, spelled
@@ -66,7 +66,7 @@ def doctor(settings: Settings) -> Iterator[Record]:
     yield from _gone()
     yield _finding("data folder", str(data_folder()))
     yield _finding("processor", _processor())
-    yield arithmetic(machine.processor_maker(), machine.DIFFERENCE)
+    yield arithmetic(reproducibility.processor_maker(), reproducibility.DIFFERENCE)
     yield _gpu()
 
 
@@ -108,7 +108,7 @@ def _gone() -> Iterator[Record]:
 
 def _processor() -> str:
     """Return the processor's cores and the instructions that matter for speed."""
-    path = Path(machine.CPUINFO)
+    path = Path(reproducibility.CPUINFO)
     known = set(re.findall(r"\w+", path.read_text("utf-8"))) if path.exists() else set()
     flags = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if flag in known]
     return f"{cores()} cores, {platform.machine()}, {' '.join(flags) or 'no vector flags known'}"
@@ -116,11 +116,12 @@ def _processor() -> str:
 
 def arithmetic(maker: str, difference: str) -> Record:
     """Return how float32 matrices are multiplied, and whether equal runs give equal bits."""
-    way = f"{maker or 'no x86'}: {machine.MODE} {os.environ.get(machine.MODE) or 'unset'}"
+    mode = reproducibility.MODE
+    way = f"{maker or 'no x86'}: {mode} {os.environ.get(mode) or 'unset'}"
     if difference:
         why, _, remedy = difference.partition("; ")
         return _finding("arithmetic", f"{way}, equal runs may differ: {why}", remedy, "differs")
-    large = ", large products by oneDNN where it has bf16" if machine.is_slow() else ""
+    large = ", large products by oneDNN where it has bf16" if reproducibility.is_slow() else ""
     return _finding("arithmetic", f"{way}, equal runs give equal bits{large}")
 
 

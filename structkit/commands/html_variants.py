@@ -11,7 +11,7 @@ from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, text_field
 from structkit.records.stream import WorkerOptions
-from structkit.seeds import random_for
+from structkit.reproducibility import random_for
 from structkit.settings import resolve, seed_setting, setting
 from structkit.structure.html.elements import untag
 from structkit.structure.html.markdown import CONVERTERS

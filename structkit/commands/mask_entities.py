@@ -10,7 +10,7 @@ from structkit.command import Command
 from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, own_language, text_field
 from structkit.records.stream import WorkerOptions
-from structkit.seeds import random_for
+from structkit.reproducibility import random_for
 from structkit.settings import resolve, seed_setting, setting, setting_of
 from structkit.structure.code.languages import (
     TAGGER,

@@ -15,7 +15,7 @@ from structkit.progress import say
 from structkit.records.fields import DOCUMENT, QUERY, QUERY_OF, SOURCES, text_name
 from structkit.records.jsonl import Record, Stage, json_kind, text_field
 from structkit.records.stream import Stream, WorkerOptions
-from structkit.seeds import key, random_for
+from structkit.reproducibility import key, random_for
 from structkit.settings import file_setting, resolve, seed_setting, setting, settings_of
 from structkit.structure.code.languages import without_docstring
 

@@ -23,7 +23,7 @@ from structkit.records.fields import is_tree
 from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.lines import input_name
 from structkit.records.output import Output
-from structkit.seeds import key
+from structkit.reproducibility import key
 from structkit.settings import file_setting, quiet_setting, resolve, seed_setting, setting
 
 if TYPE_CHECKING:

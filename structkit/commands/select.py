@@ -20,7 +20,7 @@ from structkit.records.jsonl import Record, Records, Stage
 from structkit.records.lines import Lines
 from structkit.records.output import dump
 from structkit.records.stream import Options, run_stage
-from structkit.seeds import key
+from structkit.reproducibility import key
 from structkit.settings import seed_setting, setting
 
 WRITTEN = re.compile(r"(.+?)(!=|!~|=|~)(.*)", re.DOTALL)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from structkit.errors import UserError, flag, leave_out
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import input_name
+from structkit.reproducibility import random_for
 from structkit.scoring.qrels import Qrels
 from structkit.scoring.runs import ranking, read_run
-from structkit.seeds import random_for
 
 TextOf = Callable[[Record], str]
 

@@ -16,7 +16,7 @@ from torch.nn import functional
 from structkit.embeddings.pairs import EmbeddingPairs
 from structkit.errors import UserError
 from structkit.learning.training.devices import fastest_matmul, matmul
-from structkit.seeds import key
+from structkit.reproducibility import key
 
 TRAIN = "train"
 HIDDEN = 512  # StrAE, section 3

@@ -17,9 +17,9 @@ from ir_measures.measures.base import registry
 from numpy.typing import NDArray
 
 from structkit.errors import UserError, guess
+from structkit.reproducibility import key
 from structkit.scoring.qrels import HIGHEST, Qrels
 from structkit.scoring.runs import Run, for_trec_eval, ranking
-from structkit.seeds import key
 
 ALIASES = {"hitrate": "Success", "hit": "Success"}
 PROVIDERS: list[Any] = ir_measures.DefaultPipeline.providers

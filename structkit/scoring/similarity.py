@@ -13,8 +13,8 @@ from scipy.stats import rankdata
 
 from structkit.embeddings.vectors import Numbers, unit
 from structkit.errors import UserError
+from structkit.reproducibility import key
 from structkit.scoring.measures import CONFIDENCE, RESAMPLES, Values
-from structkit.seeds import key
 
 CELLS = 4_000_000  # cells of a resampled or pairwise matrix held at a time
 

@@ -14,7 +14,7 @@ import random
 import tempfile
 from pathlib import Path
 
-from structkit import machine, registry
+from structkit import registry, reproducibility
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train
 from structkit.progress import hushed
@@ -74,7 +74,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("methods", nargs="*", default=registry.names("method"))
     parser.add_argument("--runs", type=int, default=12)
     args = parser.parse_args(arguments)
-    print(machine.DIFFERENCE or "equal runs should give equal models")
+    print(reproducibility.DIFFERENCE or "equal runs should give equal models")
     worst = 1
     with tempfile.TemporaryDirectory() as place, hushed(True):
         data = Path(place, "records.jsonl")

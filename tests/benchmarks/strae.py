@@ -23,8 +23,8 @@ from structkit.learning.strae.settings import NodeSettings
 from structkit.learning.strae.training import StraeTraining
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.autograd import BLOCK
+from structkit.learning.training.data import Step
 from structkit.learning.training.devices import fastest_matmul
-from structkit.learning.training.plan import Step
 from structkit.registry import load
 from tests.benchmarks.processes import PYTHON, measured
 from tests.benchmarks.table import Given, tell

@@ -30,9 +30,8 @@ from structkit.learning.encoders.dual_encoder import DualEncoder
 from structkit.learning.encoders.encoder import Encoder
 from structkit.learning.encoders.models import load_pretrained
 from structkit.learning.folders import model_folder
+from structkit.learning.training.data import Spool, Step
 from structkit.learning.training.devices import fastest_matmul, has_bf16
-from structkit.learning.training.plan import Step
-from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from tests.benchmarks.processes import PYTHON, measured

@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 
 import pytest
-from complaints import GOOD, complaint
 from conftest import Run
+
+from tests.cli.complaints import GOOD, complaint
 
 
 def corrupt(path: Path) -> None:

@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from complaints import GOOD
 from conftest import PROGRAM, Run, as_at_a_prompt, environment
 
+from tests.cli.complaints import GOOD
 from tests.records.processes import in_session
 
 

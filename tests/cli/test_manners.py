@@ -7,11 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from complaints import GOOD, complaint
 from conftest import PROGRAM, Run, environment
 from terminals import shown
 
 from tests.benchmarks.processes import measured
+from tests.cli.complaints import GOOD, complaint
 
 LINES = {
     "no-json": (b"def f(): pass\n", "stdin:2: the line is not JSON", "one JSON object per line"),

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from complaints import GOOD, complaint
 from conftest import Run, environment
+
+from tests.cli.complaints import GOOD, complaint
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")

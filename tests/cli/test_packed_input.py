@@ -14,8 +14,9 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 import pytest
-from complaints import GOOD, complaint
 from conftest import WARM, Run, environment
+
+from tests.cli.complaints import GOOD, complaint
 
 RECORD = {"id": "1", "language": "python", "code": "def f(a):\n  return a", "stars": None}
 

@@ -14,9 +14,9 @@ from scipy.stats import bootstrap
 from structkit import score
 from structkit.cli.main import app
 from structkit.errors import UserError
+from structkit.reproducibility import key
 from structkit.scoring.measures import evaluate, interval, measure
 from structkit.scoring.runs import ranking
-from structkit.seeds import key
 from tests.tolerances import bound
 
 IDS = st.sampled_from([*(f"d{number}" for number in range(8)), "D", "é", "ﬀ", "𝔡", "d 1"])

@@ -11,10 +11,9 @@ from structkit import encode
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.encoders.models import train_tokenizer
+from structkit.learning.training.data import Plan, Spool
 from structkit.learning.training.method import RunOptions
-from structkit.learning.training.plan import Plan
 from structkit.learning.training.run import train
-from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Tokenizing
 from structkit.records.jsonl import Records
 from structkit.registry import load

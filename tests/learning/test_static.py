@@ -22,7 +22,7 @@ from structkit.learning.folders import BUILTIN_FOLDER
 from structkit.learning.static import Table, open_table
 from structkit.learning.training import tokens
 from structkit.learning.training.tokens import BertWords
-from structkit.seeds import key
+from structkit.reproducibility import key
 from tests.jsonl import write
 from tests.learning.training.materials import train_on
 from tests.tolerances import bound, rounding

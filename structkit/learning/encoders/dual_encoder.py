@@ -32,15 +32,14 @@ from structkit.learning.encoders.models import (
 from structkit.learning.encoders.settings import EncoderSettings, StartSettings
 from structkit.learning.folders import model_folder
 from structkit.learning.metadata import own_metadata
+from structkit.learning.training.data import Spool, Step
 from structkit.learning.training.devices import chosen_device, share
 from structkit.learning.training.method import GradientSettings
-from structkit.learning.training.plan import Step
 from structkit.learning.training.sharding import Shards
-from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import adamw, seed_parameters
 from structkit.progress import say
 from structkit.records.jsonl import Record
-from structkit.seeds import random_for
+from structkit.reproducibility import random_for
 from structkit.settings import resolve
 from structkit.structure.html.tags import TAG_TOKENS
 

@@ -22,8 +22,8 @@ from structkit.learning.metadata import (
     is_count,
     own_metadata,
 )
+from structkit.learning.training.data import teacher_scores
 from structkit.learning.training.method import LENGTH, GradientSettings
-from structkit.learning.training.spool import teacher_scores
 from structkit.records.jsonl import Record
 from structkit.settings import Recorded, change, resolve, setting, settings_of
 

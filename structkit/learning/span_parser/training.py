@@ -20,8 +20,8 @@ from torch.nn import functional
 
 from structkit.learning.span_parser.features import UNKNOWN, Features, Sizes
 from structkit.learning.span_parser.parser import SpanParser, Weights, pieces
+from structkit.learning.training.data import Step
 from structkit.learning.training.method import GradientSettings
-from structkit.learning.training.plan import Step
 from structkit.learning.training.trainer import TrainingModule, adamw
 from structkit.records.jsonl import Record
 

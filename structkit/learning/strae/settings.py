@@ -17,8 +17,8 @@ from structkit.errors import UserError, flag, program
 from structkit.learning.metadata import check_fields
 from structkit.learning.strae.sentences import Sentences, leaf_depths, split_words, without_last
 from structkit.learning.strae.vocabulary import Vocabulary
+from structkit.learning.training.data import Spool, remedy_for
 from structkit.learning.training.method import GradientSettings
-from structkit.learning.training.spool import Spool, remedy_for
 from structkit.records.jsonl import Record, text_field
 from structkit.settings import By, setting
 from structkit.structure.trees.brackets import before_final_punct, leaves_of

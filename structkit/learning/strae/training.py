@@ -34,8 +34,8 @@ from structkit.learning.strae.settings import (
 )
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.autograd import draw_kept, vocabulary_loss
+from structkit.learning.training.data import Step
 from structkit.learning.training.devices import TorchModel, fill, save_state
-from structkit.learning.training.plan import Step
 from structkit.learning.training.trainer import Numbers, TrainingModule, seed_parameters
 from structkit.progress import say
 from structkit.records.jsonl import Record

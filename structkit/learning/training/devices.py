@@ -3,7 +3,7 @@
 Every process ("rank") embeds its share of a batch; embeddings are exchanged, so that each sees all
 negatives, and gradients are added up: the result equals one process's.
 
-Tests: tests/learning/training/test_devices.py, tests/test_machine.py.
+Tests: tests/learning/training/test_devices.py, tests/test_reproducibility.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, distributed, nn
 
-from structkit import machine
+from structkit import reproducibility
 from structkit.errors import UserError, flag
 from structkit.learning.folders import WEIGHTS, damaged, read_weights, write_weights
 from structkit.learning.training.tokens import Model
@@ -99,7 +99,7 @@ def fastest_matmul() -> str:
     Timing never decides, so that equal runs have equal bits: if MKL runs at full speed, oneDNN
     gains nothing; if MKL has its slow code, all but small products gain.
     """
-    if not machine.is_slow() or not has_bf16(torch.device("cpu")):
+    if not reproducibility.is_slow() or not has_bf16(torch.device("cpu")):
         return "highest"  # without such instructions torch has no oneDNN for float32
     generator = torch.Generator().manual_seed(0)
     left = torch.randn(128, 384, generator=generator)

@@ -10,8 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from structkit.learning.training.plan import Plan
-from structkit.learning.training.spool import Spool, keep_fields
+from structkit.learning.training.data import Plan, Spool, keep_fields
 from structkit.records.fields import DOCUMENT, QUERY
 from structkit.records.jsonl import Record
 from structkit.records.stream import ErrorOptions

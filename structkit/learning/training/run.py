@@ -26,6 +26,7 @@ from structkit.errors import Surface, UserError, flag
 from structkit.extras import MINILM
 from structkit.learning.folders import ADAPTER, content_hash, model_folder
 from structkit.learning.metadata import FORMAT, LIBRARY, METADATA
+from structkit.learning.training.data import Spool
 from structkit.learning.training.devices import (
     check_gpus,
     chosen_device,
@@ -40,14 +41,13 @@ from structkit.learning.training.devices import (
 from structkit.learning.training.launching import join, launch
 from structkit.learning.training.method import Method, RunOptions
 from structkit.learning.training.run_folder import RunFolder, check_log_file, differences
-from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import HeldOut, Trainer, TrainingModule
-from structkit.machine import DIFFERENCE
 from structkit.paths import keep_apart
 from structkit.progress import hushed, say, waiting
 from structkit.records.jsonl import Record
 from structkit.records.output import alone, beside, write_json
 from structkit.records.stream import Rejects, Stream
+from structkit.reproducibility import DIFFERENCE
 from structkit.settings import resolve, settings_of
 from structkit.version import __version__
 

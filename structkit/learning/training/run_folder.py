@@ -24,9 +24,9 @@ from structkit.errors import UserError, flag
 from structkit.extras import require
 from structkit.learning.folders import LOSSES
 from structkit.learning.metadata import METADATA, read_metadata
+from structkit.learning.training.data import Step
 from structkit.learning.training.devices import rank
 from structkit.learning.training.method import RunOptions
-from structkit.learning.training.plan import Step
 from structkit.progress import announce, say
 from structkit.records.jsonl import Record
 from structkit.records.output import (

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
 from structkit.errors import UserError, flag
+from structkit.learning.training.data import Plan, Spool, Step
 from structkit.learning.training.devices import (
     GradientSums,
     fastest_matmul,
@@ -35,14 +36,12 @@ from structkit.learning.training.devices import (
     with_tensors,
 )
 from structkit.learning.training.method import Method, RunOptions
-from structkit.learning.training.plan import Plan, Step
 from structkit.learning.training.run_folder import Log, RunFolder
-from structkit.learning.training.spool import Spool
 from structkit.learning.training.tokens import Truncation
 from structkit.processes import exit_for, noting_signals
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record
-from structkit.seeds import key
+from structkit.reproducibility import key
 
 if TYPE_CHECKING:
     from structkit.learning.training.sharding import Shards

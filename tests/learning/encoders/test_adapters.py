@@ -19,9 +19,9 @@ from structkit.errors import UserError
 from structkit.learning.encoders.cross_encoder import load_cross_encoder
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.folders import content_hash
+from structkit.learning.training.data import Spool
 from structkit.learning.training.devices import load_trained, trained_state
 from structkit.learning.training.launching import launch
-from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import adamw
 from structkit.records.jsonl import Records
 from structkit.registry import load

@@ -13,10 +13,9 @@ from torch import nn
 from structkit import rerank
 from structkit.errors import UserError
 from structkit.learning.encoders.cross_encoder import load_cross_encoder
+from structkit.learning.training.data import Spool, Step
 from structkit.learning.training.method import RunOptions
-from structkit.learning.training.plan import Step
 from structkit.learning.training.run import train
-from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from tests.jsonl import write

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from structkit.learning.training.spool import Spool
+from structkit.learning.training.data import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from tests.learning.training.materials import plain_loss, write_pairs

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from structkit.errors import UserError
+from structkit.learning.training.data import Spool
 from structkit.learning.training.launching import launch
-from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from tests.learning.training.materials import small_bert, write_pairs

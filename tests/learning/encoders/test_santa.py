@@ -15,8 +15,7 @@ from transformers import (
 )
 
 from structkit.errors import UserError
-from structkit.learning.training.plan import Step
-from structkit.learning.training.spool import Spool
+from structkit.learning.training.data import Spool, Step
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from tests.learning.encoders.small import save, word_tokenizer

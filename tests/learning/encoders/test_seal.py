@@ -7,8 +7,7 @@ from torch.nn import functional
 from structkit import html_variants
 from structkit.errors import UserError
 from structkit.learning.encoders.models import new_model, train_tokenizer
-from structkit.learning.training.plan import Step
-from structkit.learning.training.spool import Spool
+from structkit.learning.training.data import Spool, Step
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from structkit.structure.html.tags import TAG_TOKENS

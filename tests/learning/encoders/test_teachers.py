@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from structkit.errors import UserError
 from structkit.learning.encoders.dual_encoder import distill, info_nce, rows_of, spread
-from structkit.learning.training.spool import Spool
+from structkit.learning.training.data import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from tests.jsonl import write

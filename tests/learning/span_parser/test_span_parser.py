@@ -15,8 +15,8 @@ from structkit.learning.encoders.encoder import open_model
 from structkit.learning.span_parser.features import KINDS, MAXIMUM, UNKNOWN, Features, Sizes
 from structkit.learning.span_parser.parser import LONGEST, SpanParser, best_spans, pieces
 from structkit.learning.span_parser.training import SpanScorer, SpanTraining, parts, reverse
+from structkit.learning.training.data import Step
 from structkit.learning.training.method import RunOptions
-from structkit.learning.training.plan import Step
 from structkit.learning.training.run import train
 from tests.model_encodings import encoding_of
 from tests.tolerances import bound, rounding

@@ -10,7 +10,7 @@ from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.training import strae_training
-from structkit.learning.training.plan import Step
+from structkit.learning.training.data import Step
 from tests.jsonl import write
 from tests.learning.strae import reference_strae as reference
 from tests.learning.strae import samples

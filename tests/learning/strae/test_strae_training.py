@@ -6,7 +6,7 @@ import torch
 
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
-from structkit.learning.training.plan import Step
+from structkit.learning.training.data import Step
 from tests.jsonl import write
 from tests.learning.strae import samples
 

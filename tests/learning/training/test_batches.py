@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from structkit.errors import UserError
+from structkit.learning.training.data import Spool
 from structkit.learning.training.devices import (
     fixed_weights,
     load_trained,
     trained_state,
     with_tensors,
 )
-from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import Batches
 from structkit.records.jsonl import Records
 from structkit.registry import load

@@ -7,10 +7,9 @@ import pytest
 import torch
 
 from structkit.learning.encoders.encoder import open_model
+from structkit.learning.training.data import Plan, Spool
 from structkit.learning.training.method import RunOptions
-from structkit.learning.training.plan import Plan
 from structkit.learning.training.run import train
-from structkit.learning.training.spool import Spool
 from structkit.learning.training.trainer import HeldOut
 from structkit.records.jsonl import Records
 from structkit.registry import load

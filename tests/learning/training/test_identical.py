@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from structkit.learning.training.spool import Spool
+from structkit.learning.training.data import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
 

@@ -19,10 +19,10 @@ from conftest import PROGRAM, as_at_a_prompt, environment
 from safetensors.torch import load_file
 
 from structkit.errors import UserError
+from structkit.learning.training.data import Spool
 from structkit.learning.training.launching import launch
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import check_processes, train
-from structkit.learning.training.spool import Spool
 from structkit.processes import cores
 from structkit.progress import hushed
 from structkit.records.jsonl import Records

@@ -12,10 +12,10 @@ from safetensors.torch import load_file
 
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
+from structkit.learning.training.data import Spool
 from structkit.learning.training.launching import launch
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train
-from structkit.learning.training.spool import Spool
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from tests.learning.training.materials import (

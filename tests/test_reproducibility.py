@@ -1,0 +1,110 @@
+"""Keyed randomness, and equal bits from equal runs: how torch computes is settled before it."""
+
+import json
+
+import pytest
+import torch
+from conftest import python
+
+from structkit import reproducibility
+from structkit.learning.training import devices
+from structkit.reproducibility import key, make_repeatable
+from tests.benchmarks import reproducible
+from tests.jsonl import lines
+
+RECORD = {"language": "python", "code": "a = b + c + d + e + f + g"}
+LINES = lines(*({"id": f"r{number}", **RECORD} for number in range(20))).encode().splitlines()
+FLAGS = ("mask-entities", "--mask-ratio", "0.5")
+
+
+def test_keys_stay_what_they_are():
+    # blake2b(b"0\0doc-1", digest_size=8), as coreutils' `b2sum -l 64` gives it
+    assert 0x5BFAEFB833BCED38 == key(0, "doc-1")
+
+
+def test_the_same_record_gets_the_same_bytes_in_any_order(run):
+    forward = run(*FLAGS, input=b"\n".join(LINES)).stdout.splitlines()
+    backward = run(*FLAGS, "--workers", "2", input=b"\n".join(LINES[::-1])).stdout.splitlines()
+    assert 20 == len(forward)
+    assert forward == backward[::-1]
+    assert 1 < len({str(json.loads(line)["entities"]) for line in forward})
+    assert forward != run(*FLAGS, "--seed", "1", input=b"\n".join(LINES)).stdout.splitlines()
+
+
+PROGRAM = """
+import os, sys
+from structkit import reproducibility
+assert "torch" not in sys.modules
+os.environ.pop("MKL_CBWR", None)  # what was settled for the processor that this runs on
+print(reproducibility.make_repeatable(sys.argv[1]), flush=True)  # MKL prints by itself
+import torch
+torch.ones(64, 64) @ torch.ones(64, 64)
+"""
+
+
+@pytest.fixture
+def cpuinfo(tmp_path, monkeypatch):
+    """A function that writes what another processor says of itself; nothing is chosen yet."""
+    # MKL reads its variable at its first product: now, or all tests after this one compute slowly
+    torch.ones(64, 64) @ torch.ones(64, 64)
+    monkeypatch.setenv("MKL_CBWR", "")
+    monkeypatch.delenv("MKL_CBWR")
+
+    def cpuinfo(maker):
+        file = tmp_path / "cpuinfo"
+        file.write_text(f"processor\t: 0\nvendor_id\t: {maker}\ncpu family\t: 25\n")
+        return str(file)
+
+    return cpuinfo
+
+
+@pytest.mark.skipif("mkl" not in str(devices.torch.__config__.show()), reason="torch has no MKL")
+@pytest.mark.parametrize(
+    ("maker", "mode"),
+    [
+        ("AuthenticAMD", "CNR:COMPATIBLE"),
+        pytest.param("GenuineIntel", "CNR:OFF", marks=pytest.mark.long),
+    ],
+)
+def test_torch_computes_as_was_settled_before_its_import(cpuinfo, maker, mode):
+    done = python("-c", PROGRAM, cpuinfo(maker), MKL_VERBOSE="1")
+    assert "\n" == done.stdout[:1] and mode in done.stdout, done.stderr
+
+
+def test_what_the_user_chose_stays_and_is_told(cpuinfo, monkeypatch):
+    monkeypatch.setenv("MKL_CBWR", "AVX2")
+    assert "MKL_CBWR is AVX2; leave it unset" == make_repeatable(cpuinfo("AuthenticAMD"))
+    assert "" == make_repeatable(cpuinfo("GenuineIntel"))
+    monkeypatch.setenv("MKL_CBWR", "COMPATIBLE")
+    assert "" == make_repeatable(cpuinfo("AuthenticAMD"))
+
+
+def test_a_torch_that_is_there_already_is_told(cpuinfo):
+    why = "torch was imported before structkit; import structkit first"
+    assert why == make_repeatable(cpuinfo("AuthenticAMD"))
+
+
+def test_no_processor_information_changes_nothing(cpuinfo, tmp_path, monkeypatch):
+    assert "" == make_repeatable(str(tmp_path / "none"))
+    (tmp_path / "arm").write_text("processor\t: 0\nCPU implementer\t: 0x41\n")
+    assert "" == make_repeatable(str(tmp_path / "arm"))
+    assert not reproducibility.is_slow()
+
+
+def test_large_products_go_through_onednn_where_mkl_is_slow(cpuinfo):
+    assert "highest" == devices.fastest_matmul()
+    make_repeatable(cpuinfo("AuthenticAMD"))
+    torch.manual_seed(0)
+    left, right = torch.randn(128, 384), torch.randn(384, 256)
+    exact = left.double() @ right.double()
+    with devices.matmul("medium"):
+        error = (left @ right - exact).abs().max() / exact.abs().max()
+    # without such instructions torch has no oneDNN for float32, and some processors round to bf16
+    able = devices.has_bf16(torch.device("cpu")) and error < devices.HARMLESS
+    assert ("medium" if able else "highest") == devices.fastest_matmul()
+
+
+@pytest.mark.long
+def test_equal_runs_are_counted(capsys):
+    assert 0 == reproducible.main(["contrastive", "--runs", "2"])
+    assert "contrastive        1 distinct of 2 models" in capsys.readouterr().out
