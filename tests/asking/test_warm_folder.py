@@ -5,12 +5,13 @@ import shutil
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 import structkit
 from structkit.asking import cache as caches
-from structkit.asking import folder as folders
+from structkit.asking.folder import QUICK, SHARE, TICK
 from structkit.learning.encoding import encoding as encodings
 
 ROUNDS = "def rounds(number):\n    '''How a number is rounded.'''\n    return number\n"
@@ -22,17 +23,24 @@ def answering(found):
     return [each["path"] for each in found if "round" in (each.get("code") or each["text"])]
 
 
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory):
+    """A folder for each test, made so long ago that their times are trusted."""
+    trees = [tmp_path_factory.mktemp("folder") / "tree" for _ in range(30)]
+    for tree in trees:
+        (tree / "in").mkdir(parents=True)
+        (tree / "in/rounds.py").write_text(ROUNDS)
+        (tree / "notes.md").write_text("# Notes\n\nTea is hot.\n")
+        (tree / ".gitignore").write_text("*.log\n")
+        (tree / ".git/info").mkdir(parents=True)
+    time.sleep(1.1 * TICK / 1e9)
+    return trees
+
+
 @pytest.fixture
-def tree(tmp_path, monkeypatch):
-    """A folder whose times are trusted at once, and which is looked at for each question."""
-    monkeypatch.setattr(folders, "TICK", 0)
-    tree = tmp_path / "tree"
-    (tree / "in").mkdir(parents=True)
-    (tree / "in/rounds.py").write_text(ROUNDS)
-    (tree / "notes.md").write_text("# Notes\n\nTea is hot.\n")
-    (tree / ".gitignore").write_text("*.log\n")
-    (tree / ".git/info").mkdir(parents=True)
-    return tree
+def tree(trees):
+    """A folder that no other test changes."""
+    return trees.pop()
 
 
 @pytest.fixture
@@ -118,14 +126,16 @@ def test_ignore_files_outside_count(tree, paths):
         paths(tree / "in")
 
 
-def test_no_answer_is_older_than_a_second(tree, tmp_path, monkeypatch):
-    monkeypatch.setattr(folders, "QUICK", 0.0)
-    monkeypatch.setattr(folders, "SHARE", 1e-9)  # looking costs as in a large folder
+def test_no_answer_is_older_than_a_second(tree, tmp_path):
+    for number in range(3_000):  # that it takes time to look at
+        (tree / "large" / str(number)).mkdir(parents=True)
 
     def found():
         return answering(structkit.ask(tree, [QUESTION], cache=tmp_path / "cache"))
 
+    asked = time.monotonic()
     assert [str(tree / "in/rounds.py")] == found()
+    assert asked + QUICK / SHARE < seen_of(tree, tmp_path).until
     (tree / "in/rounds.py").unlink()
     (tree / "up.py").write_text(ROUNDS)
     changed = time.monotonic()
@@ -172,12 +182,14 @@ def test_threads_ask_at_the_same_time(tree, tmp_path):
     assert 2 * [3 * [[one]], 3 * [[two]]] == found
 
 
-def test_memory_is_bounded(tree, paths, tmp_path, monkeypatch):
-    monkeypatch.setattr(caches, "REMEMBERED", 1)
-    for number in range(3):
-        shutil.copytree(tree, tmp_path / str(number))
-        assert ["in/rounds.py"] == paths(tmp_path / str(number))
-    assert 1 == len(caches._memories)
+def test_memory_of_many_caches_is_bounded(tree, paths):
+    assert ["in/rounds.py"] == paths(tree)
+    places = [Path(f"/large/{number}") for number in range(3)]
+    for place in places:
+        memory = caches.Memory()
+        memory.size = caches.REMEMBERED // 2
+        caches._remember(place, memory)
+    assert places[1:] == [*caches._memories]
     assert len(encodings._idle) <= encodings.IDLE
 
 

@@ -10,6 +10,7 @@ from experiments.claims import (
     HELD,
     NOT_HELD,
     PAGE,
+    REPORTS,
     RESULTS,
     Claim,
     Difference,
@@ -146,8 +147,9 @@ def test_the_mean_over_queries_stands_beside_the_random_effects_mean():
 
 def test_a_loss_is_read_from_the_training_of_a_report(tmp_path, monkeypatch):
     trained = {"model": "iornn-ce@0", "losses": {"loss": [8.1, 4.95]}}
-    (tmp_path / "trees.json").write_bytes(orjson.dumps({"trainings": [trained]}))
-    monkeypatch.setattr("experiments.claims.REPORTS", tmp_path)
+    (tmp_path / REPORTS).mkdir(parents=True)
+    (tmp_path / REPORTS / "trees.json").write_bytes(orjson.dumps({"trainings": [trained]}))
+    monkeypatch.chdir(tmp_path)
     learned = {"task": "cross-entropy", "loss": ["trees", "iornn-ce@0", "loss"], "unigram": 5.6}
     assert "" == doubt(Claim("a", learned=learned))
     assert "5.0, a unigram" in doubt(Claim("a", learned=learned | {"unigram": 4.0}))
