@@ -2,11 +2,13 @@
 
 import os
 import shutil
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import python
 
 from structkit import merge_embeddings
 from structkit.embeddings.reading import read_embeddings
@@ -15,6 +17,7 @@ from structkit.embeddings.writing import ParquetFile, VectorFiles
 from structkit.errors import UserError
 from structkit.learning.training.run_folder import RunFolder
 from structkit.records.output import Output, keep_together, whole_file, whole_folder, write_records
+from tests.terminals import shown
 
 OLD, NEW = ["a", "b", "c"], ["c", "d", "e"]
 
@@ -337,3 +340,21 @@ def test_the_folder_of_a_run_is_no_link(tmp_path):
     for options in ({"overwrite": True, "resume": False}, {"overwrite": False, "resume": True}):
         with pytest.raises(UserError, match="m.partial is a link; remove it"):
             RunFolder(str(tmp_path / "m"), **options)
+
+
+DRAWN = """
+from structkit.records.output import write_drawn
+
+for path, always in [("-", False), ("-", True), ("some", False), ("drawn", True)]:
+    write_drawn([{"a": 1}], path, lambda records, width: f"{records} in {width}", always=always)
+"""
+
+
+def test_a_table_is_for_a_terminal_or_whoever_asks_for_it(tmp_path):
+    drawn, some = "[{'a': 1}] in None\n", '{"a":1}\n'
+    assert some + drawn == python("-c", DRAWN, cwd=tmp_path).stdout
+    files = [(tmp_path / name).read_text() for name in ("some", "drawn")]
+    assert [some, drawn] == files
+    wide = "[{'a': 1}] in 70\n"
+    assert wide + wide == shown(tmp_path, [sys.executable, "-c", DRAWN], columns=70)
+    assert files == [(tmp_path / name).read_text() for name in ("some", "drawn")]
