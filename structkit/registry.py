@@ -33,6 +33,9 @@ class Signs:
     claims: tuple[str, ...] = ()
     """An extension, and a pattern of those files with it that are this plugin's."""
 
+    encoding: tuple[str, ...] = ()
+    """The pattern of the encoding that a file declares, if its language has a rule."""
+
     extensions: tuple[str, ...] = ()
     """The endings of its file names."""
 

@@ -22,13 +22,15 @@ shout = "shout"
 [tool.setuptools]
 packages = ["shout", "shout.languages"]
 """
-LANGUAGE = '''"""Shout: words in capitals."""
+LANGUAGE = r'''"""Shout: words in capitals."""
 import re
 
 from structkit import plugin
 
 class Language(plugin.Language):
     aliases = ("loud",)
+    encoding = (r"SPOKEN IN (\S+)",)
+    extensions = ("shout",)
 
     def entities(self, text, record):
         return [match.span() for match in re.finditer("[A-Z]+", text)]
@@ -86,6 +88,14 @@ def test_a_third_party_pack_works(pack):
         done = structkit(pack, "mask-entities", "--language", name, input=b'{"code":"HO and HO"}')
         assert (0, b"") == (done.returncode, done.stderr)
         assert b'"masked":"<extra_id_0> and <extra_id_0>"' in done.stdout
+
+
+def test_the_pack_knows_how_a_file_of_its_language_says_its_encoding(pack):
+    (pack / "tea.shout").write_bytes("SPOKEN IN KOI8-R\nЧАЙ\n".encode("koi8-r"))
+    done = structkit(pack, "collect", "tea.shout", "--unit", "file")
+    assert [("shout", "SPOKEN IN KOI8-R\nЧАЙ\n")] == [
+        (each["language"], each["code"]) for each in read(done.stdout)
+    ]
 
 
 @pytest.mark.parametrize("name", SPOILED)

@@ -27,7 +27,7 @@ class Language(plugin.Language):
     """
 
     fields = ("html", "content")
-    aliases = ("htm", "xhtml")
+    aliases = ("htm", "xhtml", "xhtml+xml")
     extensions = ("html", "htm", "xhtml")
     implied_by = ("html",)
 

@@ -106,6 +106,8 @@ class Language(ReleasedLanguage):
     ['f', 'x', 'y', 'A', 'g', 'name', 'x', 'z']
     """
 
+    aliases = ("httpd-php",)
+    encoding = (r"(?i)<\?php\s+declare\s*\(\s*encoding\s*=\s*[\"']([^\"']+)",)
     extensions = ("php", "phtml", "php5", "php7")
     interpreters = ("php",)
     grammar = GRAMMAR

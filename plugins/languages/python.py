@@ -95,6 +95,10 @@ class Language(ReleasedLanguage):
     """
 
     aliases = ("py", "python2", "python3")
+    # PEP 263: in a comment on the first line, or on the second one below a comment or a blank line
+    encoding = (
+        r"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n))??[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)",
+    )
     extensions = ("py", "pyi", "pyw")
     interpreters = ("python", "python2", "python3", "pypy3", "uv")
     grammar = GRAMMAR

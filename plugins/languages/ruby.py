@@ -105,6 +105,7 @@ class Language(ReleasedLanguage):
     """
 
     aliases = ("rb",)
+    encoding = (r"(?i)(?:#![^\n]*\n)?[ \t]*#[^\n]*?coding[:=][ \t]*([-\w.]+)",)
     extensions = ("rb", "rake", "gemspec", "ru", "Rakefile", "Gemfile")
     interpreters = ("ruby", "jruby", "rake")
     grammar = GRAMMAR

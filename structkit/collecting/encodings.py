@@ -5,8 +5,11 @@ from __future__ import annotations
 import codecs
 import re
 from collections import Counter
+from functools import cache
 
 import webencodings
+
+from structkit.registry import plugins
 
 WIDE = {  # how a text of two or four bytes a character begins; UTF-32's mark has UTF-16's in it
     codecs.BOM_UTF32_LE: "utf-32",
@@ -36,16 +39,7 @@ HIDDEN = re.compile(  # no markup for a parser
 XML = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*(?:\"([^\"\s]*)\"|'([^'\s]*)')[^>]*>")
 
 EMACS = re.compile(r"-(?:unix|dos|mac)$")  # how its lines end
-RULES = {
-    "css": re.compile(rb'@charset "([^"]*)";'),
-    # PEP 263: in a comment on the first line, or on the second one below a comment or a blank line
-    "python": re.compile(
-        rb"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n))??[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-\w.]+)"
-    ),
-    "ruby": re.compile(rb"(?:#![^\n]*\n)?[ \t]*#[^\n]*?coding[:=][ \t]*([-\w.]+)", re.I),
-    "php": re.compile(rb"<\?php\s+declare\s*\(\s*encoding\s*=\s*[\"']([^\"']+)", re.I),
-    "xml": XML,
-}
+RULES = {"css": re.compile(rb'@charset "([^"]*)";'), "xml": XML}  # of languages without a plugin
 
 # a guess: the encodings of the standard that are in use, the one that counts without evidence …
 USUAL, UNUSED = "cp1252", b"\x81\x8d\x8f\x90\x9d"
@@ -100,11 +94,22 @@ def declaration(data: bytes, language: str) -> str | None:
     """Return the encoding that a file declares by its language's rule, in Python's name."""
     if language == "html":
         return _of_page(data)
-    match = RULES[language].match(data) if language in RULES else None
+    rule = _rules().get(language)
+    match = rule.match(data) if rule else None
     label = next(filter(None, match.groups()), b"").decode("latin-1") if match else ""
     codec = _codec(label) if language in ("css", "xml") else _programs_codec(label)
     # who could read the declaration did not need it
     return "utf-8" if codec and codec.startswith("utf-16") else codec
+
+
+@cache
+def _rules() -> dict[str, re.Pattern[bytes]]:
+    """Return the pattern of a declared encoding of each language that has one."""
+    languages = (each for each in plugins() if each.kind == "language")
+    found = (
+        (each.name, re.compile(rule.encode())) for each in languages for rule in each.signs.encoding
+    )
+    return RULES | dict(found)
 
 
 def _of_page(data: bytes) -> str | None:

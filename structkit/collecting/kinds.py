@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from structkit.collecting.encodings import is_wide
-from structkit.registry import Signs, plugins
+from structkit.registry import Signs, canonical, plugins
 
 CODE, HTML, MARKDOWN, TEXT = "code", "html", "markdown", "text"
 UNITS = {CODE: "chunk", HTML: "page", MARKDOWN: "page", TEXT: "sentence"}
@@ -64,7 +64,6 @@ OTHERS = {
     "yaml": "yaml yml",
 }
 NAMES = frozenset(("dockerfile", "makefile", "vimrc"))  # in lower case, as few names are
-MEDIA = {"ecmascript": "javascript", "httpd-php": "php", "xhtml+xml": "html"}
 ADDRESS = re.compile(r"[a-z][a-z\d+.-]*://[^/?#]*([^?#]*?)(?:~\d+)?(?:[?#].*)?$", re.I | re.S)
 MARKDOWNS = ("md", "markdown", "mdown", "mkd", "mdx", "rmd", "qmd")
 PROGRAMS = {  # that run the files of languages without a plugin
@@ -181,8 +180,9 @@ def _media_language(media: str) -> str | None:
     ['html', 'xml', None]
     """
     kind = media.partition(";")[0].strip().lower().partition("/")[2]
-    names = (kind, kind.removeprefix("x-"), kind.rpartition("+")[2])
-    kinds = _endings() | {each: each for each in _endings().values()} | MEDIA
+    types = (kind, kind.removeprefix("x-"), kind.rpartition("+")[2])
+    names = (canonical("language", each) for each in types)
+    kinds = _endings() | {each: each for each in _endings().values()}
     return next((kinds[name] for name in names if name in kinds), None)
 
 

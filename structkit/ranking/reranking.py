@@ -212,9 +212,13 @@ class Weights:
             rankers.append((ranker, kind.weight if weight is None else weight))
         for name in given:
             if name not in taken:
-                other = "maxsim" if "embeddings" in name else "cross-encoder"
-                problem, remedy = f"no ranker takes {flag(name)}", f"add {flag('ranker', other)}"
-                raise UserError(problem, remedy, status=2)
+                takers = (
+                    each
+                    for each in registry.names("ranker")
+                    if registry.takes(registry.load("ranker", each), name)
+                )
+                remedy = f"add {flag('ranker', next(takers))}"
+                raise UserError(f"no ranker takes {flag(name)}", remedy, status=2)
         return Ranking(tuple(rankers), self.group, self.repeats)
 
     def record(self) -> Record:
