@@ -3,7 +3,7 @@
 Metzler and Croft, Linear feature-based models for information retrieval (2007). On the
 repositories of the published comparison it gains 0.02 nDCG@10 over a logistic regression.
 
-Tests: tests/ranking/test_rankers.py.
+Tests: tests/ranking/test_fitting.py, tests/commands/test_rerank.py.
 """
 
 from __future__ import annotations
@@ -56,9 +56,10 @@ class JudgedHits:
     def ndcg(self, weights: Floats) -> float:
         """Return nDCG@10 of the hits in the order of these weights, as `score` does."""
         scores = self.features @ weights
-        order = _order(scores)
-        scores = np.where(scores > 0, scores * self.repeats ** self._before(order), scores)
-        gained = first_met(self.met[hit] for hit in _order(scores)[:DEPTH])
+        factors = self.repeats ** self._before(_order(scores))
+        order = _order(np.where(scores > 0, scores * factors, scores))
+        kept = order[factors[order] > 0]  # as `thin` leaves out the others
+        gained = first_met(self.met[hit] for hit in kept[:DEPTH])
         ranks = [rank for rank, number in enumerate(gained, 1) if number is not None]
         return float((1 / np.log2(np.array(ranks) + 1)).sum() / self.ideal)
 

@@ -66,6 +66,21 @@ def test_no_pair_of_words_has_the_key_of_a_word_or_of_another_pair():
     assert len(keys) == len(keys.unique())
 
 
+def test_a_key_is_what_whole_numbers_give():
+    """64 bits with a sign: products modulo 2^64, and shifts that keep the sign."""
+
+    def signed(number):
+        return (number + 2**63) % 2**64 - 2**63
+
+    for left, right in ((0, 0), (1, 2), (2, 1), (-(2**63), 2**62 + 12345), (-1, 2**63 - 1)):
+        mixed = signed(left * -0x61C8864680B583EB) ^ signed(
+            right * 0x3243F6A8885A308D + 0x2B7E151628AED2A7
+        )
+        mixed = signed((mixed ^ (mixed >> 31)) * 0x3243F6A8885A308D)
+        keys = pair_keys(torch.tensor([left]), torch.tensor([right]))
+        assert [mixed ^ (mixed >> 29)] == keys.tolist()
+
+
 def test_a_node_of_two_parents_by_hand():
     """(0 0) once in (0 0) 1 and once by itself; factors 1/2, no biases, all vectors of one."""
     fast = training([[0]], embedding_size=2, channels=1)
