@@ -37,6 +37,24 @@ def test_no_help_words_a_default_itself():
             assert "default" not in each.help.lower(), (kind, each.name)
 
 
+def test_a_default_is_a_value_that_may_be_given():
+    infinity = float("inf")
+    numbers = [
+        (kind.__name__, each.name)
+        for kind, each in EVERY
+        for value in (each.default, each.usual)
+        if isinstance(value, int | float) and not isinstance(value, bool)
+        if value < (-infinity if each.low is None else each.low)
+        or value > (infinity if each.high is None else each.high)
+    ]
+    chosen = [
+        (kind.__name__, each.name)
+        for kind, each in EVERY
+        if each.choices and isinstance(each.default, str) and each.default not in each.choices
+    ]
+    assert [] == numbers + chosen
+
+
 def test_what_the_help_shows_is_what_is_resolved():
     decided = 0
     for kind, each in EVERY:
