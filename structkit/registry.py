@@ -134,11 +134,11 @@ def find(kind: str, name: str, *, status: int = 2) -> Plugin:
 def _named(kind: str, name: str) -> list[Plugin]:
     some = [plugin for plugin in plugins() if plugin.kind == kind]
     named = [plugin for plugin in some if plugin.name == name]
-    wanted = name.casefold()
+    folded = name.casefold()
     return named or [
         plugin
         for plugin in some
-        if wanted == plugin.name.casefold() or wanted in plugin.signs.aliases
+        if folded == plugin.name.casefold() or folded in plugin.signs.aliases
     ]
 
 

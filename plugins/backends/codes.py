@@ -72,8 +72,8 @@ class Candidates:
         for place, (query, candidates) in enumerate(zip(queries, found, strict=True)):
             candidates = np.sort(candidates)  # rows of a file are read in their order
             vectors = self.vectors[candidates].astype(np.float64)
-            wanted = np.broadcast_to(query.astype(np.float64), vectors.shape)
-            products = np.einsum("rd,rd->r", wanted, vectors).astype(np.float32)
+            repeated = np.broadcast_to(query.astype(np.float64), vectors.shape)
+            products = np.einsum("rd,rd->r", repeated, vectors).astype(np.float32)
             if not np.isfinite(products).all():
                 wrong = self.codes.ids[candidates[np.argmin(np.isfinite(products))]]
                 raise UserError(f'the vector of "{wrong}" holds NaN or infinity', NOT_FINITE)

@@ -133,14 +133,14 @@ class Language(ReleasedLanguage):
     def draw(self, names: Sequence[str], rng: random.Random) -> set[str] | None:
         """Draw names in random order, until they cover the share of all occurrences."""
         counts = Counter(names)
-        wanted = int(self.share * len(names))
+        left = int(self.share * len(names))
         drawn: set[str] = set()
         for name in rng.sample(names, len(names)):
-            if wanted <= 0:
+            if left <= 0:
                 break
             if name not in drawn:
                 drawn.add(name)
-                wanted -= counts[name]
+                left -= counts[name]
         return drawn
 
 

@@ -65,9 +65,9 @@ def common(
     text: str, words: Sequence[Span], tags: Sequence[str], title: str, tagger: str
 ) -> list[Span]:
     """Return the words that are nouns in the text and occur in the title."""
-    wanted = {title[start:end].casefold() for start, end in tokens(title)}
+    names = {title[start:end].casefold() for start, end in tokens(title)}
     nouns = {text[start:end] for (start, end), tag in zip(words, tags, strict=True) if tag in NOUNS}
-    nouns = {noun for noun in nouns if noun.casefold() in wanted and any(map(str.isalpha, noun))}
+    nouns = {noun for noun in nouns if noun.casefold() in names and any(map(str.isalpha, noun))}
     return [(start, end) for start, end in words if text[start:end] in nouns]
 
 
@@ -77,11 +77,11 @@ def official(
     """Return the words that are proper nouns in the text, or are proper nouns in the title."""
     names = [title[start:end] for start, end in tokens(title)]
     tagged = zip(names, tag(names, tagger), strict=True)
-    wanted = {name.lower() for name, tag in tagged if tag in PROPER}
+    proper = {name.lower() for name, tag in tagged if tag in PROPER}
     return [
         (start, end)
         for (start, end), tag in zip(words, tags, strict=True)
-        if tag in PROPER or text[start:end].lower() in wanted
+        if tag in PROPER or text[start:end].lower() in proper
     ]
 
 

@@ -35,20 +35,20 @@ class Ranker(plugin.Ranker):
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """Return 0 … 1 for each hit; at most 0.25 if the query has more words than the symbol."""
-        wanted, alone = symbols(query.text), len(query.text.split()) == 1
+        asked, alone = symbols(query.text), len(query.text.split()) == 1
         best = [
             max(
                 (
                     defined(symbol, name, hit.path, alone=alone)
                     for name in hit.names
-                    for symbol in wanted
+                    for symbol in asked
                 ),
                 default=0.0,
             )
             for hit in hits
         ]
-        if alone and wanted and max(best, default=0.0) < SPELLED * ELSEWHERE:
-            name = re.compile(rf"\b{re.escape(wanted[0][-1])}\b")
+        if alone and asked and max(best, default=0.0) < SPELLED * ELSEWHERE:
+            name = re.compile(rf"\b{re.escape(asked[0][-1])}\b")
             passed = [SPELLED * ELSEWHERE * reexports(hit, name) for hit in hits]
             best = [*map(max, best, passed)]
         return np.array(best) * (1.0 if alone else AMONG)

@@ -20,7 +20,7 @@ class Ranker(plugin.Ranker):
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """Return 0 … 1 for each hit."""
-        wanted = query_parts(query.text)
+        words = query_parts(query.text)
         return np.array(
-            [max((shared_words(wanted, name) for name in hit.names), default=0.0) for hit in hits]
+            [max((shared_words(words, name) for name in hit.names), default=0.0) for hit in hits]
         )

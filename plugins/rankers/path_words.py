@@ -26,19 +26,19 @@ class Ranker(plugin.Ranker):
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """Return 0 … 1 for each hit."""
-        wanted = query_parts(query.text)
+        words = query_parts(query.text)
         paths = list(dict.fromkeys(hit.path for hit in hits))
-        if not wanted:
+        if not words:
             return np.zeros(len(hits))
-        matched = np.array([matches(wanted, path) for path in paths])  # (files, words)
+        matched = np.array([matches(words, path) for path in paths])  # (files, words)
         rarity = np.log1p(len(paths) / (np.count_nonzero(matched, axis=0) + 0.5))  # (words,)
         covered = matched @ (rarity / rarity.sum())  # (files,)
-        named = np.array([share_of_name(wanted, path) for path in paths])  # (files,)
+        named = np.array([share_of_name(words, path) for path in paths])  # (files,)
         scores = dict(zip(paths, np.sqrt(covered * named).tolist(), strict=True))
         return np.array([scores[hit.path] for hit in hits])
 
 
-def matches(wanted: Sequence[str], path: str) -> list[float]:
+def matches(words: Sequence[str], path: str) -> list[float]:
     """Return how well each word matches a path.
 
     >>> matches(["retry", "net", "thread", "pool", "x"], "net/threadpool_retries.py")
@@ -48,17 +48,17 @@ def matches(wanted: Sequence[str], path: str) -> list[float]:
     matched = [
         float(any(alike(word, other) for other in name))
         or FOLDERS * any(alike(word, other) for other in folders)
-        for word in wanted
+        for word in words
     ]
-    for place in range(len(wanted) - 1):  # two words that the name joins
-        if wanted[place] + wanted[place + 1] in name:
+    for place in range(len(words) - 1):  # two words that the name joins
+        if words[place] + words[place + 1] in name:
             matched[place] = matched[place + 1] = 1.0
     return matched
 
 
-def share_of_name(wanted: Sequence[str], path: str) -> float:
+def share_of_name(words: Sequence[str], path: str) -> float:
     """Return the share of the file's name that is in the query; a folder's name counts half."""
     name, folders = file_and_folders(path)
-    if share := sum(any(alike(word, other) for word in wanted) for other in name):
+    if share := sum(any(alike(word, other) for word in words) for other in name):
         return share / len(name)
-    return FOLDERS * any(alike(word, other) for word in wanted for other in folders)
+    return FOLDERS * any(alike(word, other) for word in words for other in folders)

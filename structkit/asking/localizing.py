@@ -113,12 +113,12 @@ def files_of(path: str, paths: Sequence[str], names: Mapping[str, Sequence[int]]
     >>> files_of("/usr/lib/thread/pool.py", paths, {"pool.py": [0, 1]})
     []
     """
-    wanted = [part for part in SLASH.split(path.lower()) if part not in ("", ".", "..")]
-    same = names.get(wanted[-1], ()) if wanted else ()
-    lengths = [shared(wanted, paths[number].lower().split("/")) for number in same]
+    parts = [part for part in SLASH.split(path.lower()) if part not in ("", ".", "..")]
+    same = names.get(parts[-1], ()) if parts else ()
+    lengths = [shared(parts, paths[number].lower().split("/")) for number in same]
     longest = max(lengths, default=0)
     absolute = path.startswith(ABSOLUTE) or path[1:2] == ":"
-    if longest < 2 and len(wanted) > 1 and (absolute or len(same) > 1):
+    if longest < 2 and len(parts) > 1 and (absolute or len(same) > 1):
         return []
     return [number for number, length in zip(same, lengths, strict=True) if length == longest]
 

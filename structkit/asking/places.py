@@ -114,13 +114,13 @@ def _values(weights: Mapping[str, float]) -> Callable[[str], Floats]:
 def _named(parts: Parts, question: str) -> Floats:
     """Return how well the names that lines define match a question, (parts,)."""
     named, first = np.zeros(len(parts.texts)), first_line(parts.record) or 1
-    wanted = query_parts(question)
+    words = query_parts(question)
     symbols = parts.record.get("symbols", ())
     for name, top, line, end in symbols:
         if 0 <= (at := line - first) < len(named):
             holds = any(top < other[1] and other[3] <= end for other in symbols)
             share = HOLDING if holds else 1.0
-            named[at] = max(named[at], share * shared_words(wanted, name))
+            named[at] = max(named[at], share * shared_words(words, name))
     return named
 
 

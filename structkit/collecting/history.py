@@ -102,9 +102,9 @@ def commits(folder: str) -> Generator[Commit]:
                 commit = Commit(word.decode(), message)
         if commit:
             yield commit
-        told = process.stderr.read().decode("utf-8", "replace").strip()
+        errors = process.stderr.read().decode("utf-8", "replace").strip()
         if process.wait():
-            problem = f"has no history ({told.splitlines()[-1] if told else 'git failed'})"
+            problem = f"has no history ({errors.splitlines()[-1] if errors else 'git failed'})"
             raise UserError(problem, "name a git repository with a commit").at(folder)
 
 

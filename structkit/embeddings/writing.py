@@ -221,8 +221,8 @@ class VectorFiles:
         kind = CODES.get(self.quantize or "", FLOATS)
         self._files[".npy"].handle.seek(0)
         shape = (self.count, columns(self.dim, self.quantize))
-        facts = {"descr": kind, "fortran_order": False, "shape": shape}
-        npy.write_array_header_1_0(self._files[".npy"].handle, facts)
+        header = {"descr": kind, "fortran_order": False, "shape": shape}
+        npy.write_array_header_1_0(self._files[".npy"].handle, header)
         for file in self._files.values():
             file.handle.flush()
         prints = {each: fingerprint(file.handle, each) for each, file in self._files.items()}

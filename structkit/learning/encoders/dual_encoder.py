@@ -255,8 +255,8 @@ def distill(
     if kind == "margin-mse":
         there = ~absent[:, 1:]
         margins = (scores[:, :1] - scores[:, 1:])[there]  # (negatives,)
-        wanted = (teacher[:, :1] - teacher[:, 1:])[there]
-        return ((margins - wanted) ** 2).sum() / max(1, len(margins))
+        targets = (teacher[:, :1] - teacher[:, 1:])[there]
+        return ((margins - targets) ** 2).sum() / max(1, len(margins))
     lowest = torch.finfo(scores.dtype).min
     student = (scores / temperature).masked_fill(absent, lowest).log_softmax(1)
     taught = (teacher / teacher_temperature).masked_fill(absent, float("-inf")).softmax(1)
@@ -309,19 +309,19 @@ def negatives_of(settings: StartSettings, spool: Spool) -> int:
     A record with fewer uses what it has. Errors: `UserError` if no record has so many.
     """
     most = spool.most_negatives
-    wanted: int = resolve(settings, "negatives_per_query", most)
+    count: int = resolve(settings, "negatives_per_query", most)
     fewest, record_id = spool.fewest_negatives
-    if most < wanted:
+    if most < count:
         raise UserError(
-            f"no record has more than {most:,} negatives, but each query needs {wanted}",
+            f"no record has more than {most:,} negatives, but each query needs {count}",
             f"add negatives, or set {flag('negatives_per_query')} {most}",
         ).at(spool.source)
-    if fewest < wanted:
+    if fewest < count:
         say(
             f"record {record_id} has {fewest:,.0f} negatives, and others have up to {most:,}: "
-            f"each uses what it has, at most {wanted}"
+            f"each uses what it has, at most {count}"
         )
-    return wanted
+    return count
 
 
 def check_loss(settings: EncoderSettings, negatives: int, width: int) -> None:

@@ -51,7 +51,7 @@ class _CrossEntropy(torch.autograd.Function):
         targets: Tensor,
         weights: Tensor,
     ) -> Tensor:
-        wanted = any(ctx.needs_input_grad)
+        differentiable = any(ctx.needs_input_grad)
         total = torch.zeros((), dtype=vectors.dtype, device=vectors.device)
         to_vectors = torch.empty_like(vectors)
         columns = table.T.contiguous()  # (E, words)
@@ -73,7 +73,7 @@ class _CrossEntropy(torch.autograd.Function):
                 own = own - highest[:, 0]
             sums = block.exp_().sum(1)  # (rows,)
             total += (weights[part] * (sums.log() - own)).sum()
-            if not wanted:
+            if not differentiable:
                 continue
             # the block is the largest tensor here: scale the small factors instead of its rows
             block.scatter_add_(1, targets[part, None], -sums[:, None])
@@ -83,7 +83,7 @@ class _CrossEntropy(torch.autograd.Function):
             to_columns.addmm_((vectors[part] * scale[:, None]).T, block)
             if to_bias is not None:
                 to_bias += scale @ block
-        if wanted:
+        if differentiable:
             ctx.save_for_backward(to_vectors, to_columns.T, to_bias)
         return total
 

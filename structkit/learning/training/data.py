@@ -81,10 +81,10 @@ def teacher_scores(record: Record, negatives: int) -> list[float]:
             f'field "scores" is missing, which {flag("distill")} needs',
             f"add it with {program('pair')} {flag('teacher')}",
         )
-    wanted = 1 + negatives
-    if not isinstance(scores, list) or len(scores) != wanted:
+    count = 1 + negatives
+    if not isinstance(scores, list) or len(scores) != count:
         has = f"{len(scores)} numbers" if isinstance(scores, list) else "no list of numbers"
-        problem = f'field "scores" holds {has}, not {wanted} for positive and negatives'
+        problem = f'field "scores" holds {has}, not {count} for positive and negatives'
         raise UserError(problem, f"make them again with {program('pair')} {flag('teacher')}")
     for score in scores:
         number = isinstance(score, Real) and not isinstance(score, bool)

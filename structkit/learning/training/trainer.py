@@ -137,7 +137,7 @@ class Batches:
         self.module, self.spool, self.plan, self.thread = module, spool, plan, thread
         self.next: tuple[int, Future[Any]] | None = None
 
-    def take(self, step: Step) -> Any:
+    def batch(self, step: Step) -> Any:
         """Return the batch of a step, on the module's device. Errors: those of making it."""
         device, thread = self.module.device, self.thread
         if thread is None:
@@ -295,7 +295,7 @@ class Trainer:
         if step.number and step.number % self.plan.stage_steps == 0:
             self.optimizer.state.clear()  # each stage is a separate training (SEAL, section 4)
         self.optimizer.zero_grad(set_to_none=True)
-        numbers = self.module.backward(self.batches.take(step))
+        numbers = self.module.backward(self.batches.batch(step))
         if self.module.sums:
             self.module.sums.finish()
         if longest := self.plan.max_grad_norm:

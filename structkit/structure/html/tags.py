@@ -81,16 +81,16 @@ def tag_names(names: str) -> tuple[str, ...]:
     >>> "strong" in tag_names("structure phrases")
     True
     """
-    wanted: set[str] = set()
+    tags: set[str] = set()
     for name in names.lower().replace(",", " ").split():
-        wanted.update(SETS.get(name, (name,)))
-    for name in sorted(wanted):
+        tags.update(SETS.get(name, (name,)))
+    for name in sorted(tags):
         if name in NEVER or not name[0].isalpha() or not name.replace("-", "").isalnum():
             raise UserError(
                 f"{flag('tags')}: {name!r} is not a tag that can be kept",
                 f"name a tag that encloses text, or a set: {', '.join(SETS)}",
                 status=2,
             )
-    if not wanted:
+    if not tags:
         raise UserError(f"{flag('tags')} names no tag", f"for example {', '.join(SETS)}", status=2)
-    return tuple(sorted(wanted))
+    return tuple(sorted(tags))

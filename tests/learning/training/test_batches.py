@@ -57,7 +57,7 @@ def test_a_thread_makes_the_same_batches_and_counts(training):
     with ThreadPoolExecutor(1) as thread:
         batches = Batches(module, spool, plan, thread)
         for number, (tensors, counts) in enumerate(expected):
-            found = tensors_of(batches.take(plan.step(number)))
+            found = tensors_of(batches.batch(plan.step(number)))
             assert all(map(torch.equal, tensors, found)) and len(tensors) == len(found)
             batches.rest()  # the next one is there
             assert counts == counts_of(module)
@@ -86,10 +86,10 @@ def test_an_error_is_that_of_its_own_step(training):
     module.batch = fails
     with ThreadPoolExecutor(1) as thread:
         batches = Batches(module, spool, plan, thread)
-        batches.take(plan.step(0))
+        batches.batch(plan.step(0))
         batches.rest()
         with pytest.raises(UserError, match='field "positive" is blank; leave the record out'):
-            batches.take(plan.step(1))
+            batches.batch(plan.step(1))
     assert threading.main_thread() not in threads
 
 
