@@ -19,6 +19,7 @@ from conftest import environment
 
 from structkit.processes import Child, cores, in_child, quota, without_script
 from structkit.records.workers import Pool
+from tests.jsonl import write_files
 
 
 def test_what_work_gives_comes_back_from_another_process():
@@ -132,10 +133,7 @@ QUOTAS = {
 
 @pytest.mark.parametrize(("files", "own", "expected"), QUOTAS.values(), ids=QUOTAS)
 def test_a_quota_of_processor_time_counts(tmp_path, files, own, expected):
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(f"{text}\n")
-    (tmp_path / "own").write_text(f"{own}\n")
+    write_files(tmp_path, {**files, "own": own})
     assert expected == quota(str(tmp_path), str(tmp_path / "own"))
 
 
@@ -193,6 +191,7 @@ def test_a_spawned_process_does_not_run_the_script_again():
 THREADS = """
 import sys
 from structkit.records.workers import Pool
+from tests.jsonl import write_files
 
 def threads(_):
     import os, numpy, threadpoolctl

@@ -16,6 +16,7 @@ from structkit import ask
 from structkit.asking.cache import open_store
 from structkit.asking.folder import FileChanges, Target
 from structkit.collecting.walking import Walk, WalkOptions
+from tests.jsonl import write_files
 
 QUESTION = "where are retries counted, and how long is the wait?"
 FILES = {
@@ -30,11 +31,7 @@ FILES = {
 
 @pytest.fixture
 def folder(tmp_path):
-    folder = tmp_path / "project"
-    for name, text in FILES.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
+    return write_files(tmp_path / "project", FILES)
 
 
 @pytest.fixture

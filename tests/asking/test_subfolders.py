@@ -7,6 +7,7 @@ import pytest
 
 from structkit import ask
 from structkit.asking.cache import folder_within, open_store
+from tests.jsonl import write_files
 
 QUESTION = "where are retries counted, and how long is the wait?"
 FILES = {
@@ -24,11 +25,7 @@ FILES = {
 
 @pytest.fixture
 def folder(tmp_path):
-    folder = tmp_path / "project"
-    for name, text in FILES.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
+    return write_files(tmp_path / "project", FILES)
 
 
 @pytest.fixture

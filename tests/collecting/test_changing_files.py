@@ -8,7 +8,7 @@ import pytest
 
 from structkit.collecting.units import Collector, Units
 from structkit.collecting.walking import Source, Walk, WalkOptions
-from tests.jsonl import read
+from tests.jsonl import read, write_files
 
 SECRET = "secret = 1\n"
 
@@ -16,12 +16,9 @@ SECRET = "secret = 1\n"
 @pytest.fixture
 def tree(tmp_path):
     """A folder, and one outside it with the same names."""
-    for name, text in (("tree", "x = 1\n"), ("outside", SECRET)):
-        for path in ("a/one.py", "b/deep/two.py", "c.py"):
-            file = tmp_path / name / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
-    return tmp_path / "tree"
+    paths = ("a/one.py", "b/deep/two.py", "c.py")
+    write_files(tmp_path / "outside", dict.fromkeys(paths, SECRET))
+    return write_files(tmp_path / "tree", dict.fromkeys(paths, "x = 1\n"))
 
 
 def as_fifo(path):

@@ -12,6 +12,7 @@ from conftest import environment
 
 from structkit.collecting.ignoring import CLASSES
 from structkit.collecting.walking import LeftOut, Walk, WalkOptions
+from tests.jsonl import write_files
 
 # random trees, of which some are compared in one repository
 COUNT, TOGETHER = 4 * int(os.environ.get("SOAK", "0")) or 500, 50
@@ -46,14 +47,6 @@ def of_walk(folder, start="."):
         for each in found
         if not isinstance(each, LeftOut)
     }
-
-
-def write(folder, files):
-    """Write files, given by name with their content."""
-    for name, content in files.items():
-        path = folder / os.fsdecode(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
 NAMES = "a b c ab foo foobar bar a.o b.o a.py x1.txt build A a\\b [a] a] a-b * é - ^ !a #a".split()
@@ -131,7 +124,7 @@ def repository(tmp_path_factory):
 
 def in_repository(tree, folder, repository):
     shutil.copytree(repository, folder)
-    write(folder, tree)
+    write_files(folder, tree)
     return folder
 
 
@@ -198,7 +191,7 @@ def test_a_repository_in_another_has_its_own_rules(repository, tmp_path):
         {".gitignore": "*.py\n", "a.py": "", "b.o": ""}, tmp_path / "t", repository
     )
     inner = in_repository({".gitignore": "*.o\n", "a.py": "", "b.o": ""}, outer / "in", repository)
-    write(inner, {".git/info/exclude": "c\n", "c": "", "d": ""})
+    write_files(inner, {".git/info/exclude": "c\n", "c": "", "d": ""})
     assert {"a.py", "d"} == of_git(inner) == of_walk(inner)
     assert {"b.o"} == of_git(outer)
     assert (
@@ -212,14 +205,16 @@ def test_a_worktree_has_the_rules_of_its_repository(repository, tmp_path):
     git(folder, "add", "a.py")
     git(folder, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "-m", "a")
     git(folder, "worktree", "add", "--quiet", str(tmp_path / "other"))
-    write(tmp_path / "other", {"b.o": "", "c.o": ""})
+    write_files(tmp_path / "other", {"b.o": "", "c.o": ""})
     assert {"a.py", "c.o"} == of_git(tmp_path / "other") == of_walk(tmp_path / "other")
 
 
 @pytest.mark.parametrize("folder", ["", "src/"])
 def test_the_rules_of_ignore_files_count_over_those_of_git(folder, tmp_path):
-    write(tmp_path, {f"{folder}.gitignore": "*.py\n!a.o\n", f"{folder}.ignore": "!b.py\n*.o\n"})
-    write(tmp_path, dict.fromkeys((f"{folder}a.py", f"{folder}b.py", f"{folder}a.o"), ""))
+    write_files(
+        tmp_path, {f"{folder}.gitignore": "*.py\n!a.o\n", f"{folder}.ignore": "!b.py\n*.o\n"}
+    )
+    write_files(tmp_path, dict.fromkeys((f"{folder}a.py", f"{folder}b.py", f"{folder}a.o"), ""))
     assert {f"{folder}b.py"} == of_walk(tmp_path)
 
 
@@ -254,7 +249,7 @@ SPOILERS = {
 @pytest.mark.parametrize(("why", "spoil"), [(w, each) for w in SPOILERS for each in SPOILERS[w]])
 def test_a_file_whose_rules_are_not_read_is_named(name, why, spoil, tmp_path, here):
     tree = tmp_path / "tree"
-    write(tree, {"a.py": "x = 1\n", "src/b.py": "y = 2\n", ".git/info/x": ""})
+    write_files(tree, {"a.py": "x = 1\n", "src/b.py": "y = 2\n", ".git/info/x": ""})
     spoil(tree / name)
     if spoil is unreadable and os.access(tree / name, os.R_OK):
         pytest.skip("this user may read everything")
@@ -269,7 +264,7 @@ def test_a_file_whose_rules_are_not_read_is_named(name, why, spoil, tmp_path, he
 
 
 def test_rules_above_that_are_not_read_are_named(tmp_path, here):
-    write(tmp_path, {"src/a.py": "x = 1\n"})
+    write_files(tmp_path, {"src/a.py": "x = 1\n"})
     (tmp_path / ".git").mkdir()
     (tmp_path / ".gitignore").symlink_to("/dev/zero")
     done = here("collect", "src")
@@ -287,7 +282,7 @@ SLOW = ["*a" * 30 + "b", "*a" * 4000 + "b", "**/" + "*a*/**/" * 400 + "b", "*[!b
 
 @pytest.mark.parametrize("pattern", [*SLOW, "\n".join("*a" * number + "b" for number in range(99))])
 def test_no_pattern_takes_for_ever(pattern, tmp_path):
-    write(tmp_path, {"a" * 250: "", "a/" * 200 + "c": "", "c.o": "", "a.py": ""})
+    write_files(tmp_path, {"a" * 250: "", "a/" * 200 + "c": "", "c.o": "", "a.py": ""})
     (tmp_path / ".gitignore").write_text(f"{pattern}\n{pattern}\n*.o\n")
     start = time.process_time()
     assert {"a" * 250, "a/" * 200 + "c", "a.py"} == of_walk(tmp_path)

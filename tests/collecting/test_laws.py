@@ -18,6 +18,7 @@ from structkit.collecting.units import NAMES
 from structkit.collecting.walking import HIDDEN, LeftOut, is_packed
 from structkit.commands.collect import Settings, parts
 from structkit.records.jsonl import Record
+from tests.jsonl import write_files
 
 Tree = dict[str, bytes]
 
@@ -63,10 +64,7 @@ def written(tree: Tree) -> Iterator[None]:
     """In a folder where such a project stands."""
     with TemporaryDirectory() as folder, chdir(folder):
         os.mkdir("project")
-        for name, content in tree.items():
-            path = Path("project", name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+        write_files(Path("project"), tree)
         yield
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import structkit
 from structkit.errors import UserError
-from tests.jsonl import lines, read
+from tests.jsonl import lines, read, write_files
 
 FIXTURES = Path("fixtures/collect").absolute()
 
@@ -40,10 +40,7 @@ def project(tmp_path):
         "sub/a.py": b"z = 3\n",
         "sub/b.py": b"z = 4\n",
     }
-    for name, data in files.items():
-        path = tmp_path / "project" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+    write_files(tmp_path / "project", files)
     (tmp_path / "project/loop").symlink_to("..")
     (tmp_path / "project/dangling").symlink_to("nowhere")
     return tmp_path / "project"
@@ -199,10 +196,9 @@ def test_names_that_are_not_utf8_stay_apart(tmp_path, here, paths):
     ],
 )
 def test_globs_choose_files_as_those_of_ask(here, tmp_path, globs, kept):
-    for path in ("src/a.py", "src/test_a.py", "tests/b.py", "c.go"):
-        file = tmp_path / "project" / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"x = {len(path)}\n")  # ask answers with one of equal files
+    paths = ("src/a.py", "src/test_a.py", "tests/b.py", "c.go")
+    # ask answers with one of equal files
+    write_files(tmp_path / "project", {path: f"x = {len(path)}\n" for path in paths})
     words = [word for each in globs for word in ("-g", each)]
     for place, cwd in (("project", tmp_path), (".", tmp_path / "project")):
         done = here("collect", place, "--unit", "file", *words, cwd=cwd)

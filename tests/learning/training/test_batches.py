@@ -51,7 +51,7 @@ def test_a_thread_makes_the_same_batches_and_counts(training):
     module, spool, plan = training
     expected = []
     for number in range(plan.steps):
-        batch = Batches(module, spool, plan, None).take(plan.step(number))
+        batch = Batches(module, spool, plan, None).batch(plan.step(number))
         expected.append((tensors_of(batch), counts_of(module)))
     module.truncation.drain()
     with ThreadPoolExecutor(1) as thread:
@@ -67,9 +67,9 @@ def test_a_thread_makes_the_same_batches_and_counts(training):
 def test_a_resumed_run_takes_the_same_batches(training):
     module, spool, plan = training
     first = plan.steps - 2
-    expected = Batches(module, spool, plan, None).take(plan.step(first))
+    expected = Batches(module, spool, plan, None).batch(plan.step(first))
     with ThreadPoolExecutor(1) as thread:
-        found = Batches(module, spool, plan, thread).take(plan.step(first))
+        found = Batches(module, spool, plan, thread).batch(plan.step(first))
     assert all(map(torch.equal, tensors_of(expected), tensors_of(found)))
 
 
