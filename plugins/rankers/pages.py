@@ -12,8 +12,9 @@ from structkit.embeddings.vectors import Floats
 from structkit.ranking.reranking import Candidate, Query
 from structkit.records.fields import DOCUMENT
 from structkit.searching.pages import page_scores
-from structkit.searching.postings import WordCounts, WordIndex
+from structkit.searching.postings import Postings, WordIndex
 from structkit.searching.words import question_words
+from structkit.structure.bags import Bags
 
 
 class Ranker(plugin.Ranker):
@@ -27,11 +28,9 @@ class Ranker(plugin.Ranker):
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """Return 0 … 1 for each hit."""
-        counts = WordCounts()
-        for hit in hits:
-            fields = (hit.record.get(name) for name in ("title", *DOCUMENT))
-            counts.add(" ".join(each for each in fields if isinstance(each, str)))
-        index = WordIndex([(counts.postings(), np.arange(len(hits)))])
+        fields = ([hit.record.get(name) for name in ("title", *DOCUMENT)] for hit in hits)
+        texts = (" ".join(each for each in some if isinstance(each, str)) for some in fields)
+        index = WordIndex([(Postings.of_bags(Bags.of(texts)), np.arange(len(hits)))])
         files = [hit.path or hit.doc_id for hit in hits]
         _, pages = np.unique(files, return_inverse=True)
         counted = index.counts_of(question_words(query.text))

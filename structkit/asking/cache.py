@@ -20,8 +20,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
+from structkit.asking.segments import IndexedFile
 from structkit.collecting.ignoring import GIT
 from structkit.collecting.walking import readable_path
+from structkit.embeddings.vectors import Int8Rows
 from structkit.errors import flag
 from structkit.progress import say, waiting
 from structkit.records.jsonl import Record
@@ -212,6 +214,7 @@ class Store:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection, self.memory = connection, Memory()
+        self.fresh: dict[IndexedFile, Int8Rows] = {}  # embeddings of files that were just read
 
     @contextmanager
     def changing(self) -> Iterator[None]:

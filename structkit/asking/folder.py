@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import accumulate, groupby
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 import orjson
@@ -29,20 +29,22 @@ from structkit.asking.segments import (
     data_of,
     data_of_gone,
     indexed_files,
+    of_files,
     passages_of,
     places,
     present,
 )
 from structkit.collecting.kinds import MARKDOWNS
 from structkit.collecting.walking import Found, Source, Walk, readable_path
-from structkit.embeddings.vectors import Numbers
+from structkit.embeddings.vectors import Int8Rows, Numbers
 from structkit.errors import UserError, program
 from structkit.processes import cores
 from structkit.progress import Position, counted, progress, say
 from structkit.records.fields import document_text
 from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
-from structkit.searching.postings import ARRAYS, Postings, WordCounts, WordIndex
+from structkit.searching.postings import ARRAYS, Postings, WordIndex
+from structkit.structure.bags import Bags
 
 if TYPE_CHECKING:
     from structkit.collecting.units import Collected
@@ -58,6 +60,14 @@ QUICK, SHARE, OLDEST = 0.005, 0.05, 0.9
 TICK = 2 * 10**9  # nanoseconds within which a file system may give two changes the same time
 
 FAST = 1  # zlib's level that takes the least time
+
+
+class Embed(Protocol):
+    """Function from texts to embeddings, by a table; a text is split once if `bags` has it."""
+
+    def __call__(self, texts: Sequence[str], bags: Bags | None = None) -> Int8Rows:
+        """Return the codes of the embeddings."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -168,7 +178,7 @@ class PassageIndex:
     @classmethod
     def empty(cls) -> PassageIndex:
         """Return the index of no files."""
-        return cls([], 2 * [WordSegment([], WordCounts().postings())])
+        return cls([], 2 * [WordSegment([], Postings.of_bags(Bags()))])
 
     @classmethod
     def read(cls, store: Store) -> PassageIndex | None:
@@ -266,14 +276,21 @@ class Folder:
         return 2 * pages > len(self.files)
 
     @classmethod
-    def read(cls, store: Store, target: Target, walk: Walk) -> Folder:
+    def read(
+        cls,
+        store: Store,
+        target: Target,
+        walk: Walk,
+        embedding: Callable[[], Embed | None] = lambda: None,
+    ) -> Folder:
         """Return the folder as it is now; keep what changed since the last time in the store.
 
-        A process that looked through many files may do so again only a while later.
+        A process that looked through many files may do so again only a while later. `embedding`
+        gives what embeds passages as they are read, for the store's `fresh`, if something can.
         """
         seen: Seen | None = store.memory.get(target.real)
         if not (seen and time.monotonic() < seen.until):
-            seen = store.memory[target.real] = _look(store, target, walk, seen)
+            seen = store.memory[target.real] = _look(store, target, walk, seen, embedding)
         _report(seen.faults, target.below)
         return cls(store, *seen.part, seen.index.files, target.below)
 
@@ -292,7 +309,13 @@ class Folder:
         return chosen
 
 
-def _look(store: Store, target: Target, walk: Walk, before: Seen | None) -> Seen:
+def _look(
+    store: Store,
+    target: Target,
+    walk: Walk,
+    before: Seen | None,
+    embedding: Callable[[], Embed | None],
+) -> Seen:
     """Return the present state, and store the changes."""
     start, took, now = time.monotonic(), time.thread_time(), time.time_ns()
     kept = None if before else PassageIndex.read(store)
@@ -309,10 +332,10 @@ def _look(store: Store, target: Target, walk: Walk, before: Seen | None) -> Seen
     cost = time.thread_time() - took
     if changes.pending or changes.gone:
         with store.changing():
-            known, maximum = bool(files), walk.options.max_file_bytes
             store.memory.clear()  # also of other targets
-            kept = index
-            files, index = _read(store, changes, kept, target.below, maximum, first=not known)
+            kept, read = index, partial(_read_files, changes, walk.options.max_file_bytes)
+            tasks = read(embedding() if changes.pending else None)
+            files, index = _read(store, changes, kept, target.below, tasks, first=not files)
             index.keep(store, kept)
     settled = settled and not changes.faults
     until = start + pause(cost)
@@ -339,7 +362,7 @@ def _read(
     changes: FileChanges,
     index: PassageIndex,
     below: str,
-    maximum: int,
+    parts: Iterable[ReadFiles],
     *,
     first: bool,
 ) -> tuple[dict[str, File], PassageIndex]:
@@ -348,10 +371,10 @@ def _read(
     sizes = {source.path: source.size for source, _ in changes.pending}
     size, read_bytes = sum(sizes.values()), 0
     files, read = dict(changes.same), list[IndexedFile]()
-    counts = WordCounts()
+    bags = Bags()
     store.drop(changes.gone)
     with progress("read", lambda: Position(done, done, len(changes.pending))):
-        for some in _read_files(changes, maximum):
+        for some in parts:
             for file, records in some.files:
                 store.put(file, records)
                 files[file.path] = file
@@ -361,8 +384,10 @@ def _read(
                 told = True
                 if about := estimate(taken, read_bytes, size):
                     say(about)
-            counts.extend(some.words, some.counts)
-            read += [_indexed(file) for file, _ in some.files if file.passages]
+            having = [_indexed(file) for file, _ in some.files if file.passages]
+            bags.extend(some.pieces, passages_of(having), some.counts)
+            store.fresh |= of_files(having, some.rows) if some.rows else {}
+            read += having
             changes.faults += some.faults
     store.drop(path for source, _ in changes.pending if (path := source.path) not in files)
     if first:
@@ -373,27 +398,31 @@ def _read(
         say(f"read {texts}, in {seconds:.1f} s{more}")
     others = [each for each in index.files if not each.path.startswith(below)]
     indexed = sorted([*others, *(_indexed(file) for file in files.values() if file.passages)])
-    return files, index.update(indexed, WordSegment(read, counts.postings()))
+    return files, index.update(indexed, WordSegment(read, Postings.of_bags(bags)))
 
 
 @dataclass
 class ReadFiles:
-    """Result of reading files: the compressed records of each, and the words of all."""
+    """Result of reading files: the compressed records of each, the pieces of all passages.
+
+    `rows` are the embeddings of these.
+    """
 
     files: list[tuple[File, bytes]] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)
     counts: tuple[array[int], ...] = ()
+    rows: Int8Rows | None = None
     faults: list[UserError] = field(default_factory=list)
 
 
-def _read_files(changes: FileChanges, maximum: int) -> Iterator[ReadFiles]:
+def _read_files(changes: FileChanges, maximum: int, embed: Embed | None) -> Iterator[ReadFiles]:
     """Yield every pending file that could be read, some at a time."""
     # imports grammars and parsers, which an answer from the cache does not need
     from structkit.collecting.units import Collector, Units, batches
     from structkit.records.workers import Pool  # … nor processes
 
     units = Units("passage", max_file_bytes=maximum, xpaths=False, symbols=True)
-    work = partial(_read_batch, collect=Collector(units), maximum=maximum)
+    work = partial(_read_batch, collect=Collector(units), maximum=maximum, embed=embed)
     states = {source.path: state for source, state in changes.pending}
     tasks = (
         [(each, states[each.path]) for each in batch if isinstance(each, Source)]
@@ -408,6 +437,7 @@ def _read_batch(
     batch: Sequence[tuple[Source, str]],
     collect: Callable[[list[Found]], Collected],
     maximum: int,
+    embed: Embed | None,
 ) -> ReadFiles:
     """Read some files, each given with its state."""
     made, noted, sources = ReadFiles(), dict[str, File](), list[Found]()
@@ -421,22 +451,25 @@ def _read_batch(
             continue
         noted[path] = File(path, state, hashlib.blake2b(data, digest_size=16).hexdigest())
         sources.append(Source(path, data=data, media=source.media))
-    done, counts = collect(sources), WordCounts()
+    done = collect(sources)
     lines = done.output.splitlines(keepends=True)
-    of_files = groupby(
-        zip(map(orjson.loads, lines), lines, strict=True), lambda each: each[0]["path"]
-    )
-    for path, group in of_files:
+    parsed = zip(map(orjson.loads, lines), lines, strict=True)
+    records = list[Record]()
+    for path, group in groupby(parsed, lambda each: each[0]["path"]):
         passages = list(group)
-        for record, _ in passages:
-            counts.add(document_text(record, paths=True))
-        records = zlib.compress(b"".join(line for _, line in passages), FAST)
-        made.files.append((noted[path]._replace(passages=len(passages)), records))
+        records += [record for record, _ in passages]
+        compressed = zlib.compress(b"".join(line for _, line in passages), FAST)
+        made.files.append((noted[path]._replace(passages=len(passages)), compressed))
     for left in done.left_out:
         if left.fault:
             made.faults.append(left.error)
         made.files.append((noted[left.path]._replace(problem=left.problem), b""))
-    made.words, made.counts = list(counts.number), counts.arrays
+    texts = [document_text(record) for record in records]
+    bags = Bags.of(texts)
+    made.rows = embed(texts, bags) if embed and texts else None
+    for number, (text, record) in enumerate(zip(texts, records, strict=True)):
+        bags.add(document_text(record, paths=True).removesuffix(text), to=number)
+    made.pieces, made.counts = [*bags.number], bags.columns
     return made
 
 

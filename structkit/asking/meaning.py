@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.asking.cache import Store, records_in
-from structkit.asking.folder import Folder
+from structkit.asking.folder import Embed, Folder
 from structkit.asking.segments import (
     SEGMENTS,
     IndexedFile,
@@ -20,6 +20,7 @@ from structkit.asking.segments import (
     data_of,
     data_of_gone,
     indexed_files,
+    of_files,
     passages_of,
     places,
     present,
@@ -39,6 +40,7 @@ from structkit.progress import Position, announce, progress
 from structkit.records.fields import document_text
 from structkit.reproducibility import random_for
 from structkit.searching.words import tokens
+from structkit.structure.bags import Bags
 
 EMBEDDED = "embedded"  # in a store's memory
 NAMES = ("embedded", "codes", "scales", "moments", "best")  # of a segment's data
@@ -109,21 +111,19 @@ class VectorSegment:
     best: Floats  # (questions, 2): the highest score by chance, and the passage that has it
 
     @classmethod
-    def of(
-        cls, files: Sequence[IndexedFile], codes: NDArray[np.int8], scales: Vectors, asked: Vectors
-    ) -> Self:
+    def of(cls, files: Sequence[IndexedFile], rows: Int8Rows, asked: Vectors) -> Self:
         """Return the segment of files; `asked` (questions, dimensions) are nonsense of length 1."""
-        moments, best = np.empty((len(codes), 2)), _lowest(len(asked))
-        for first in range(0, len(codes), FEW):
+        moments, best = np.empty((len(rows), 2)), _lowest(len(asked))
+        for first in range(0, len(rows), FEW):
             here = slice(first, first + FEW)
-            scores: Vectors = Int8Rows(codes, scales)[here] @ asked.T  # (rows, questions)
+            scores: Vectors = rows[here] @ asked.T  # (rows, questions)
             means = scores.mean(axis=1, keepdims=True)
             scores -= means
             deviations = np.sqrt(np.einsum("rq,rq->r", scores, scores) / len(asked))
             moments[here] = np.column_stack((means, deviations))
             scores *= inverse(deviations[:, None])
             _raise(best, scores, first)
-        return cls(files, codes, scales, moments, best)
+        return cls(files, rows.codes, rows.scales, moments, best)
 
     @classmethod
     def joined(
@@ -238,7 +238,7 @@ class Meaning:
         known = {*files}
         new = [each for each in wanted if each not in known]
         asked = self._embedded(nonsense(NONSENSE))
-        added = VectorSegment.of(new, *_embed(store, new, self._encoding("document")), asked)
+        added = VectorSegment.of(new, _embed(store, new, self._encoding("document")), asked)
         join = partial(VectorSegment.joined, asked=asked)
         before = segments or 2 * [join([added], [])]
         after = changed(before, added, wanted, join)
@@ -298,44 +298,60 @@ def _wanted(folder: Folder, files: Sequence[IndexedFile]) -> Sequence[IndexedFil
     return [each for each in folder.stored if each.path.startswith(folder.below) or each in known]
 
 
-def _embed(
-    store: Store, files: Sequence[IndexedFile], documents: TextEncoding
-) -> tuple[NDArray[np.int8], Vectors]:
-    """Return the codes and scales of the embeddings of the files' passages."""
-    done, total = 0, passages_of(files)
-    codes, scales = list[NDArray[np.int8]](), list[Vectors]()
+def embedding_of(encoding: Callable[[str], TextEncoding]) -> Embed | None:
+    """Return the function that embeds passages as they are read; None for a slow model."""
+    documents = encoding("document")
+    if not documents.forks:
+        return None
+
+    def embed(texts: Sequence[str], bags: Bags | None = None) -> Int8Rows:
+        return _coded(documents.of_bags(texts, bags or Bags.of(texts)))
+
+    return embed
+
+
+def _coded(vectors: Vectors) -> Int8Rows:
+    codes, scales = quantize(vectors, "int8")
+    assert scales is not None  # only signs have none
+    return Int8Rows(codes, scales)
+
+
+def _embed(store: Store, files: Sequence[IndexedFile], documents: TextEncoding) -> Int8Rows:
+    """Return the rows of the files' passages; those of files that were just read are there."""
+    made, new = dict(store.fresh), [each for each in files if each not in store.fresh]
+    done, total = 0, passages_of(new)
     if total > MANY:
         announce(f"encoding {total:,} passages with {documents.meta()['model']}")
 
-    def work(some: list[bytes]) -> tuple[NDArray[np.int8], Vectors]:
-        records = [
-            {"id": record["id"], "text": document_text(record)}
-            for each in some
-            for record in records_in(each)
-        ]
-        vectors = np.concatenate([vectors for _, vectors in documents.embedded(records)])
-        codes, scales = quantize(vectors, "int8")
-        assert scales is not None  # only signs have none
-        return codes, scales
+    def work(some: list[bytes]) -> Int8Rows:
+        records = [record for each in some for record in records_in(each)]
+        texts = [document_text(record) for record in records]
+        if fast:
+            return fast(texts)
+        named = [{"id": r["id"], "text": text} for r, text in zip(records, texts, strict=True)]
+        return _coded(np.concatenate([rows for _, rows in documents.embedded(named)]))
 
     from structkit.records.workers import Pool  # an answer from the cache needs no processes
 
-    workers = cores() if documents.forks and total > MANY else 1
-    tasks = _some_files(store, files)
+    fast = embedding_of(lambda _: documents)
+    workers = cores() if fast and total > MANY else 1
+    groups = [*_some_files(new)]
+    tasks = ([store.compressed(each.path) for each in some] for some in groups)
+    results = Pool(workers, work).results(tasks) if workers > 1 else map(work, tasks)
     with progress("encode", lambda: Position(done, done, total)):
-        for made in Pool(workers, work).results(tasks) if workers > 1 else map(work, tasks):
-            codes.append(made[0])
-            scales.append(made[1])
-            done += len(made[1])
-    codes, scales = codes or [np.empty((0, 1), np.int8)], scales or [np.empty(0, np.float32)]
-    return np.concatenate(codes), np.concatenate(scales)
+        for some, rows in zip(groups, results, strict=True):
+            made |= of_files(some, rows)
+            done += len(rows)
+    codes = [np.empty((0, 1), np.int8), *(made[each].codes for each in files)]
+    scales = [np.empty(0, np.float32), *(made[each].scales for each in files)]
+    return Int8Rows(np.concatenate(codes[len(files) > 0 :]), np.concatenate(scales))
 
 
-def _some_files(store: Store, files: Sequence[IndexedFile]) -> Iterator[list[bytes]]:
-    """Yield the compressed records of some files at a time, with `MANY` passages or a few more."""
-    some, passages = list[bytes](), 0
+def _some_files(files: Sequence[IndexedFile]) -> Iterator[list[IndexedFile]]:
+    """Yield some files at a time, with `MANY` passages or a few more."""
+    some, passages = list[IndexedFile](), 0
     for each in files:
-        some.append(store.compressed(each.path))
+        some.append(each)
         passages += each.passages
         if passages >= MANY:
             yield some

@@ -6,13 +6,13 @@ Tests: tests/asking/test_updates.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import orjson
 
-from structkit.embeddings.vectors import Numbers
+from structkit.embeddings.vectors import Int8Rows, Numbers
 
 SEGMENTS = ("large ", "small ")  # what the names of their data begin with
 CHANGED = 4  # the large one is made again when more than such a part of it has changed
@@ -34,6 +34,13 @@ def indexed_files(data: bytes) -> list[IndexedFile]:
 def data_of(files: Iterable[IndexedFile]) -> bytes:
     """Return the files of an index as bytes."""
     return orjson.dumps([list(each) for each in files])
+
+
+def of_files(files: Sequence[IndexedFile], rows: Int8Rows) -> dict[IndexedFile, Int8Rows]:
+    """Return the rows of each file, of those of all their passages."""
+    starts = accumulate((each.passages for each in files), initial=0)
+    parts = (rows.take(slice(first, end)) for first, end in pairwise(starts))
+    return dict(zip(files, parts, strict=True))
 
 
 def passages_of(files: Iterable[IndexedFile]) -> int:

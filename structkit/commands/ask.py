@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -27,8 +27,8 @@ from structkit.settings import files_of, resolve, setting
 
 if TYPE_CHECKING:
     from structkit.asking.cache import Store
-    from structkit.asking.folder import Folder, Target
-    from structkit.asking.meaning import Meaning
+    from structkit.asking.folder import Target
+    from structkit.embeddings.vectors import TextEncoding
     from structkit.scoring.runs import Hit
 
 INSTEAD = ("questions", "like", "no_cache")  # settings that do not concern caches
@@ -129,9 +129,10 @@ def ask(settings: Settings) -> Iterator[Record]:
         every = settings.list
         yield from caches(settings.folder) if every else clear(settings.folder, settings.target)
         return
-    from structkit.asking.answers import answers, with_places
+    from structkit.asking.answers import answers, is_report, with_places
     from structkit.asking.cache import files_of_cache, folder_within, nearest_cache, with_cache
     from structkit.asking.folder import Folder, Target
+    from structkit.asking.meaning import Meaning, embedding_of
     from structkit.ranking.reranking import choose
 
     if not settings.questions and not settings.like:
@@ -152,12 +153,14 @@ def ask(settings: Settings) -> Iterator[Record]:
     walk = Walk(settings, frozenset(map(os.path.realpath, files_of_cache(place) if place else ())))
 
     def work(store: Store) -> list[Record]:
-        folder = Folder.read(store, target, walk)
-        if not len(folder):
-            problem = UserError("holds no searchable text", "name another folder")
-            raise problem.at(settings.target)
-        with _meaning(settings, folder) as meaning:
-            return found_in(folder, meaning)
+        with _encoding(settings) as encoding:
+            by_meaning = bool(settings.like) or not all(map(is_report, settings.questions))
+            embed = partial(embedding_of, encoding) if encoding and by_meaning else lambda: None
+            folder = Folder.read(store, target, walk, embed)
+            if not len(folder):
+                problem = UserError("holds no searchable text", "name another folder")
+                raise problem.at(settings.target)
+            return found_in(folder, Meaning(folder, encoding) if encoding else None)
 
     def found_in(folder: Folder, meaning: Meaning | None) -> list[Record]:
         # the search itself has the scores of pages
@@ -201,17 +204,16 @@ def _nothing(settings: Settings, question: str, by_meaning: bool) -> UserError:
 
 
 @contextmanager
-def _meaning(settings: Settings, folder: Folder) -> Iterator[Meaning | None]:
-    """Yield the meaning of questions and passages, by a model that reads texts."""
+def _encoding(settings: Settings) -> Iterator[Callable[[str], TextEncoding] | None]:
+    """Yield the encodings of questions and passages, by a model that reads texts."""
     if settings.named_model is None:
         yield None
         return
-    from structkit.asking.meaning import Meaning
     from structkit.learning.encoding.encoding import idle_encodings
 
     reads = EncodingSettings(model=settings.named_model, field=("text",), engine=settings.engine)
     with idle_encodings(reads) as encoding:
-        yield Meaning(folder, encoding)
+        yield encoding
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,6 +67,10 @@ class TextEncoding(Protocol):
         """Yield some rows at a time, and their embeddings."""
         ...
 
+    def of_bags(self, texts: Sequence[str], bags: Any) -> Vectors:
+        """Return the embeddings of documents from their `Bags`, if it `forks`."""
+        ...
+
     def sizes(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text."""
         ...

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -38,10 +39,26 @@ from structkit.learning.training.method import ANY_LENGTH
 from structkit.learning.training.tokens import Chunk, Tokenizing, TokenModel
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
+from structkit.structure.bags import Bags
 
 FEW = 10_000  # tokens
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
 KIND = "model2vec"  # whose folders these are
+
+
+@dataclass(frozen=True)
+class TokenCounts:
+    """The tokens of a text, and how often each occurs, both (different tokens,).
+
+    One may be there twice; `size` counts them all.
+    """
+
+    ids: Numbers
+    counts: Vectors
+    size: int
+
+    def __len__(self) -> int:
+        return self.size
 
 
 @dataclass(frozen=True)
@@ -61,17 +78,19 @@ class Table:
         """The vectors of all tokens."""
         return self.rows[:]
 
-    def means(self, inputs: Sequence[Sequence[int]]) -> Vectors:
+    def means(self, inputs: Sequence[Sequence[int] | TokenCounts]) -> Vectors:
         """Return the means of texts' tokens, (texts, dim); zeros for a text without tokens."""
         few = sum(map(len, inputs)) < FEW  # for a few lines: all vectors would take longer
         means = np.zeros((len(inputs), self.rows.shape[1]), np.float32)
         for text, ids in enumerate(inputs):  # one by one stays in the processor's cache
-            if self.saturating and ids:
-                different, counts = np.unique(ids, return_counts=True)
-                roots = np.sqrt(counts, dtype=np.float32)
-                means[text] = roots @ self.vectors(different, few) / len(ids)
-            elif ids:
-                means[text] = self.vectors(np.array(ids), few).sum(0) / len(ids)
+            if not len(ids):
+                continue
+            tokens, counts = (ids.ids, ids.counts) if isinstance(ids, TokenCounts) else (ids, None)
+            if self.saturating:
+                tokens, places = np.unique(tokens, return_inverse=True)
+                counts = np.sqrt(np.bincount(places, counts), dtype=np.float32)
+            vectors = self.vectors(np.asarray(tokens), few)
+            means[text] = (vectors.sum(0) if counts is None else counts @ vectors) / len(ids)
         return means
 
     def vectors(self, ids: Numbers, few: bool) -> Vectors:
@@ -179,10 +198,37 @@ class StaticEncoder(TokenModel):
         self.tokenizing = Tokenizing(table.tokenizer, metadata["lengths"], prompts, bare=True)
         self.truncation = self.tokenizing.truncation
 
-    def embed(self, inputs: Sequence[Sequence[int] | Chunk]) -> Vectors:
+    def embed(self, inputs: Sequence[Sequence[int] | Chunk | TokenCounts]) -> Vectors:
         """Return one embedding per input, (inputs, dim)."""
         means = self.table.means([each.ids if isinstance(each, Chunk) else each for each in inputs])
         return normalized(means) if self.normalize else means
+
+    @property
+    def reads_bags(self) -> bool:
+        """Whether documents are bags of words to it: so they are split in a fast way."""
+        return self.tokenizing.words is not None and not self.tokenizing.prompts.get("document")
+
+    def of_bags(self, texts: Sequence[str], bags: Bags) -> Vectors:
+        """Return the embeddings of documents, whose pieces are counted, if it `reads_bags`."""
+        words, length = self.tokenizing.words, self.tokenizing.lengths["document"]
+        assert words is not None
+        of_texts, ids, counts = bags.spread(words.of_pieces(bags.number))
+        counts = counts.astype(np.float32)
+        starts = np.searchsorted(of_texts, np.arange(len(texts) + 1)).tolist()
+        sizes = np.bincount(of_texts, counts, len(texts)).astype(int).tolist()
+        inputs: list[Sequence[int] | TokenCounts] = [
+            TokenCounts(ids[first:end], counts[first:end], size)
+            for (first, end), size in zip(pairwise(starts), sizes, strict=True)
+        ]
+        whole = [
+            size <= length and not words.is_special(text)
+            for text, size in zip(texts, sizes, strict=True)
+        ]
+        rest = [place for place, each in enumerate(whole) if not each]
+        read = self.tokenizing.ids([texts[place] for place in rest], "document")
+        for place, each in zip(rest, read, strict=True):
+            inputs[place] = each
+        return self.embed(inputs)
 
 
 def open_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] | None:

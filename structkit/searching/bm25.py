@@ -21,9 +21,10 @@ from structkit.records.lines import cannot_read
 from structkit.records.output import refuse_existing, whole_folder, write_json
 from structkit.searching.index import best, places
 from structkit.searching.options import WORD_LIST, WordOptions, is_saved
-from structkit.searching.postings import Counts, WordCounts
+from structkit.searching.postings import Counts, Postings
 from structkit.searching.words import words
 from structkit.settings import settings_of
+from structkit.structure.bags import Bags
 
 # a saved index, with the arrays of `BM25`
 META, IDS = "meta.json", "ids.txt"
@@ -54,16 +55,14 @@ class BM25:
 
         Errors: a corpus without any word.
         """
-        counted = WordCounts()
-        for text in texts:
-            counted.add(text)
-        if not counted.words:
+        postings = Postings.of_bags(Bags.of(texts))
+        if not len(postings.counts):
             raise UserError("the corpus holds no words", "name the field of its text")
-        postings = counted.postings()
         options = options or WordOptions()
         built = {"k1": options.k1, "b": options.b} | given(options)
         scores = postings.all_scores(built["k1"], built["b"])
-        return cls(doc_ids, counted.number, postings.starts, postings.documents, scores, built)
+        number = {word: place for place, word in enumerate(postings.words)}
+        return cls(doc_ids, number, postings.starts, postings.documents, scores, built)
 
     @cached_property
     def place(self) -> Numbers:

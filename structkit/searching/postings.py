@@ -7,12 +7,9 @@ follow each change of a file. Sources: Robertson et al. 1994; Kamphuis et al. 20
 from __future__ import annotations
 
 import math
-from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +17,8 @@ from numpy.typing import NDArray
 
 from structkit.embeddings.vectors import Floats, Numbers, Vectors, placed
 from structkit.searching import K1, SHORTENED, B
-from structkit.searching.words import SHORTEST, same_stem, shortens, tokens, word_and_parts
+from structkit.searching.words import SHORTEST, document_words, same_stem, shortens
+from structkit.structure.bags import Bags
 
 Counts = NDArray[np.int32]
 
@@ -28,6 +26,7 @@ STEP = 1 << 20  # postings that are scored together
 REMEMBERED = 100  # beginnings whose words are kept for the next look
 ARRAYS = ("lengths", "starts", "documents", "counts")
 WIDTH = 8  # of the name of a type
+TEXT = 2**32 - 1  # the bits of a text's number, below those of a word's
 
 
 def rarity(documents: int, having: int) -> float:
@@ -126,6 +125,28 @@ class Postings:
         starts = np.concatenate(([0], np.cumsum(sizes[used]))).astype(np.int64)
         columns = (each[order].astype(np.int32) for each in (document, counts))
         return cls(WordList.of(names), lengths, starts, *columns)
+
+    @classmethod
+    def of_bags(cls, bags: Bags) -> Self:
+        """Return the postings of texts, whose words are those of their pieces.
+
+        >>> bags = Bags()
+        >>> bags.add("max maxSize")
+        >>> postings = Postings.of_bags(bags)
+        >>> [*postings.words], postings.counts.tolist()
+        (['max', 'maxsize', 'size'], [2, 1, 1])
+        """
+        number = defaultdict[str, int](int)
+        number.default_factory = number.__len__
+        parts = ([*map(number.__getitem__, document_words(piece))] for piece in bags.number)
+        texts, words, counts = bags.spread(parts)
+        lengths = np.bincount(texts, counts, bags.size).astype(np.int32)
+        keys = words << 32 | texts
+        order = np.argsort(keys)
+        keys = keys[order]
+        first = np.flatnonzero(np.diff(keys, prepend=-1))  # several pieces may have a word
+        counts = np.add.reduceat(counts[order], first) if len(first) else counts
+        return cls.of([*number], lengths, keys[first] >> 32, keys[first] & TEXT, counts)
 
     @classmethod
     def joined(cls, parts: Sequence[tuple[Postings, Numbers]]) -> Self:
@@ -301,58 +322,3 @@ def _here(part: Postings, numbers: Numbers, place: int) -> tuple[Numbers, Counts
     documents = numbers[part.documents[kept]]
     here = documents >= 0
     return documents[here], part.counts[kept][here]
-
-
-class WordCounts:
-    """The words of documents, counted one document after the other; each word has a number.
-
-    >>> counts = WordCounts()
-    >>> counts.add("max maxSize")
-    >>> counts.number, counts.counts.tolist()
-    ({'max': 0, 'maxsize': 1, 'size': 2}, [2, 1, 1])
-    """
-
-    def __init__(self) -> None:
-        self.number = dict[str, int]()
-        self.lengths, self.sizes = array("i"), array("i")  # (documents,): words, distinct words
-        self.words, self.counts = array("q"), array("i")  # (postings,)
-        number = self.number  # by `self`, a cycle would keep all this in memory
-
-        @cache  # once, however often a word occurs
-        def numbers(word: str) -> tuple[int, ...]:
-            return tuple([number.setdefault(each, len(number)) for each in word_and_parts(word)])
-
-        self._numbers = numbers
-
-    def add(self, text: str) -> None:
-        """Count the words of one more document."""
-        numbers = list(chain.from_iterable(map(self._numbers, tokens(text, document=True))))
-        counted = Counter(numbers)
-        self.lengths.append(len(numbers))
-        self.sizes.append(len(counted))
-        self.words.extend(counted)
-        self.counts.extend(counted.values())
-
-    def extend(self, names: Iterable[str], numbers: Sequence[array[int]]) -> None:
-        """Count documents that another process has counted: its names, and its `arrays`."""
-        number = self.number
-        own = np.array([number.setdefault(name, len(number)) for name in names], np.int64)
-        lengths, sizes, words, counts = numbers
-        self.lengths += lengths
-        self.sizes += sizes
-        self.words.frombytes(own[words].tobytes())
-        self.counts += counts
-
-    @property
-    def arrays(self) -> tuple[array[int], ...]:
-        """All counts, without the words themselves."""
-        return self.lengths, self.sizes, self.words, self.counts
-
-    def postings(self) -> Postings:
-        """Return the postings of the documents, in their order."""
-        word, counts = np.array(self.words, np.int64), np.array(self.counts, np.int32)
-        sizes = np.array(self.sizes, np.int32)
-        documents = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-        order = np.argsort(word << 32 | documents)
-        lengths, names = np.array(self.lengths, np.int32), list(self.number)
-        return Postings.of(names, lengths, word[order], documents[order], counts[order])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import chain
 from os.path import commonprefix
@@ -82,6 +82,14 @@ def words(text: str) -> list[str]:
     return list(chain.from_iterable(map(word_and_parts, tokens(text))))
 
 
+def document_words(text: str) -> Iterator[str]:
+    """Return the words of a document's text: as `words`, and single characters for queries of one.
+
+    They are those of its pieces (`structure.bags`) together.
+    """
+    return chain.from_iterable(map(word_and_parts, tokens(text, document=True)))
+
+
 def normalize(text: str) -> str:
     """Return a text in one form (NFKC), without unseen characters.
 
@@ -97,7 +105,7 @@ def fold(word: str) -> str:
     >>> fold("STRASSE") == fold("Straße")
     True
     """
-    return unicodedata.normalize("NFC", word.casefold())
+    return word.lower() if word.isascii() else unicodedata.normalize("NFC", word.casefold())
 
 
 def tokens(text: str, *, document: bool = False) -> list[str]:
@@ -129,9 +137,8 @@ def tokens(text: str, *, document: bool = False) -> list[str]:
 def word_and_parts(word: str) -> tuple[str, ...]:
     """Return a word without its case and then its parts, if it has several; without stopwords."""
     folded = fold(word)
-    parts = []
-    if folded != word or "_" in word:
-        parts = [fold(part) for part in PART.split(word) if part]
+    pieces = PART.split(word) if folded != word else word.split("_") if "_" in word else ()
+    parts = [fold(part) for part in pieces if part]
     every = (folded, *parts) if len(parts) > 1 else (folded,)
     return tuple(each for each in every if each not in STOPWORDS)
 

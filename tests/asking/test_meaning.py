@@ -6,13 +6,15 @@ import pytest
 import structkit
 from structkit.asking.meaning import NONSENSE, Chance, VectorSegment, nonsense
 from structkit.asking.segments import IndexedFile
-from structkit.embeddings.vectors import quantize, unit
+from structkit.embeddings.vectors import Int8Rows, quantize, unit
 
 
 def segment(name, *rows, asked):
     """The segment of a file with a passage for each row of two dimensions."""
     codes, scales = quantize(np.array(rows, np.float32).reshape(-1, 2), "int8")
-    return VectorSegment.of([IndexedFile(name, "", len(rows))], codes, scales, unit(asked))
+    return VectorSegment.of(
+        [IndexedFile(name, "", len(rows))], Int8Rows(codes, scales), unit(asked)
+    )
 
 
 def test_standard_scores_by_hand():

@@ -2,7 +2,9 @@
 
 import math
 import shutil
+from collections import Counter
 from functools import cache
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -23,6 +25,7 @@ from structkit.learning.static import Table, open_table
 from structkit.learning.training import tokens
 from structkit.learning.training.tokens import BertWords
 from structkit.reproducibility import key
+from structkit.structure.bags import Bags, pieces
 from tests.jsonl import write
 from tests.learning.training.materials import train_on
 from tests.tolerances import bound, rounding
@@ -295,6 +298,37 @@ def test_words_that_are_kept_are_cut_as_the_tokenizer_cuts_texts(text):
     for _ in range(2):  # new ones, and those met before
         ids = words.ids(text).tolist()
         assert tokenizer.encode(text, add_special_tokens=False).ids == ids
+
+
+@given(st.text(st.sampled_from("aZ9_-. \n\t\u00a0\u2028\u200béǅ中́ß\u0338=(“x”")) | st.text())
+def test_the_pieces_of_a_text_have_its_tokens(text):
+    words, tokenizer = builtin_words()
+    if not words.is_special(text):
+        for _ in range(2):
+            found = Counter(chain.from_iterable(words.of_pieces(pieces(text))))
+            assert Counter(tokenizer.encode(text, add_special_tokens=False).ids) == found
+
+
+@pytest.mark.parametrize(
+    "word", ["a", "handler", "HTTPServer", 100 * "a", 101 * "a", "0x1f", "qqwv" * 9, "max_size_"]
+)
+def test_a_word_is_cut_into_pieces_as_the_tokenizer_cuts_it(word):
+    words, tokenizer = BertWords.of(builtin_words()[1]), builtin_words()[1]
+    assert [(*tokenizer.encode(word).ids,)] == words.of_pieces([word])
+
+
+def test_bags_of_texts_embed_as_the_texts(scratch):
+    """But for the rounding of sums; a text that is cut, or that has a control character, too."""
+    texts = [*TEXTS, "", "a\x00b (c)", "sea " * 40, "[UNK] boat"]
+    for folder, lengths in ((scratch, 16), (BUILTIN_FOLDER, 10**9)):
+        encoder, _ = open_table(folder, {})
+        if encoder.reads_bags:
+            encoder.read_at_most("document", lengths)
+            expected = encoder.embed(encoder.inputs(texts, "document"))
+            found = encoder.of_bags(texts, Bags.of(texts))
+            np.testing.assert_allclose(found, expected, atol=1e-6)
+            alone = [encoder.of_bags([text], Bags.of([text]))[0] for text in texts]
+            np.testing.assert_array_equal(np.array(alone), found)  # whatever is beside it
 
 
 @cache

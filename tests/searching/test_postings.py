@@ -10,8 +10,9 @@ from structkit.asking.folder import PassageIndex, WordSegment
 from structkit.asking.segments import IndexedFile
 from structkit.searching.bm25 import BM25
 from structkit.searching.pages import page_scores
-from structkit.searching.postings import WordCounts
+from structkit.searching.postings import Postings
 from structkit.searching.words import words
+from structkit.structure.bags import Bags
 from tests.tolerances import bound
 
 TEXTS = st.lists(st.sampled_from("tea Milk readHTTP the max_size".split()), max_size=6).map(
@@ -31,14 +32,12 @@ def index(folder, before=None):
 
 def segment(read, folder):
     """The words of files, counted by two processes, each from nothing."""
-    counts = WordCounts()
+    bags = Bags()
     half = (len(read) + 1) // 2
     for some in (read[:half], read[half:]):
-        others = WordCounts()
-        for text in (text for file in some for text in folder[file.path]):
-            others.add(text)
-        counts.extend(others.number, others.arrays)
-    return WordSegment(read, counts.postings())
+        others = Bags.of(text for file in some for text in folder[file.path])
+        bags.extend(others.number, others.size, others.columns)
+    return WordSegment(read, Postings.of_bags(bags))
 
 
 def words_of(index):

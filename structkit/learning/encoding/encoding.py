@@ -28,6 +28,7 @@ from structkit.learning.encoding.reading import (
     Spread,
     TextReader,
     Window,
+    excerpt,
     lines_of,
     windows,
 )
@@ -37,6 +38,7 @@ from structkit.learning.static import StaticEncoder, normalized
 from structkit.learning.training.tokens import Model
 from structkit.progress import say
 from structkit.records.jsonl import Record
+from structkit.structure.bags import Bags
 
 
 class Encoding:
@@ -73,7 +75,7 @@ class Encoding:
         self.reader = TextReader(encoder, settings.field, known, settings.keep, elements, paths)
         self.read = self.reader.read  # a record, or raise where it has no text
         self.truncation, self.spread = self.engine.truncation, self.embed_here
-        self.forks = isinstance(encoder, StaticEncoder) and encoder.tokenizing.words is not None
+        self.forks = isinstance(encoder, StaticEncoder) and encoder.reads_bags
         encoder.read_field(known[0] if settings.elements else self.first_field)
         self.earlier: EarlierEmbeddings | None = None
         if settings.reuse:
@@ -206,6 +208,13 @@ class Encoding:
         places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
         embeddings = self.embed_inputs(self.encoder.inputs(list(places), self.settings.as_))
         return embeddings[[places[text] for text in texts]]  # (texts, dim)
+
+    def of_bags(self, texts: Sequence[str], bags: Bags) -> Vectors:
+        """Return the embeddings of documents by a model that `forks`, from their pieces."""
+        assert isinstance(self.encoder, StaticEncoder)
+        embeddings = self.finish(self.encoder.of_bags(texts, bags))
+        check_finite(map(excerpt, texts), embeddings, self.folder)
+        return embeddings
 
     def sizes(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text."""

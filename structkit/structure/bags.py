@@ -1,0 +1,91 @@
+"""Texts as bags of pieces: what is needed of a piece is computed once, however often it occurs.
+
+Tests: tests/structure/test_bags.py.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+# of UTF-8: no byte of a character beyond ASCII changes
+SPACED = bytes(i if i > 127 or chr(i).isalnum() or i == ord("_") else ord(" ") for i in range(256))
+NO_SIGNS = bytes(i for i in range(256) if SPACED[i] == i or not chr(i).isprintable())
+PASS = "surrogatepass"  # halves of surrogate pairs
+
+
+def pieces(text: str) -> list[str]:
+    """Return the runs of letters, digits, underscores and characters beyond ASCII, and all signs.
+
+    This is faster than a regular expression.
+
+    >>> pieces("max_size = maxSize(“größe”);")
+    ['max_size', 'maxSize', '“größe”', '=', '(', ')', ';']
+    """
+    data = text.encode("utf-8", PASS)
+    runs, signs = data.translate(SPACED), data.translate(None, NO_SIGNS)
+    return [*runs.decode("utf-8", PASS).split(), *signs.decode("ascii")]
+
+
+class Bags:
+    """The pieces of texts, with their counts in each; a piece has a number.
+
+    >>> bags = Bags()
+    >>> bags.add("tea, green tea")
+    >>> [*bags.number], bags.counts.tolist()
+    (['tea', 'green', ','], [2, 1, 1])
+    """
+
+    def __init__(self) -> None:
+        self.number = defaultdict[str, int](int)
+        self.number.default_factory = self.number.__len__
+        self.size = 0  # texts
+        self.texts, self.pieces, self.counts = array("i"), array("i"), array("i")  # (pairs,)
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Self:
+        """Return the bags of texts."""
+        bags = cls()
+        for text in texts:
+            bags.add(text)
+        return bags
+
+    def add(self, text: str, to: int | None = None) -> None:
+        """Count the pieces of one more text, or of more words of a text."""
+        if to is None:
+            to, self.size = self.size, self.size + 1
+        counted = Counter(pieces(text))
+        self.texts.extend([to] * len(counted))
+        self.pieces.extend(map(self.number.__getitem__, counted))
+        self.counts.extend(counted.values())
+
+    def extend(self, names: Iterable[str], size: int, columns: Sequence[array[int]]) -> None:
+        """Add the texts that another process has counted: its pieces, and its `columns`."""
+        own = np.fromiter(map(self.number.__getitem__, names), np.int32)
+        texts, numbers, counts = columns
+        self.texts.frombytes((np.array(texts, np.int32) + np.int32(self.size)).tobytes())
+        self.pieces.frombytes(own[numbers].tobytes())
+        self.counts += counts
+        self.size += size
+
+    @property
+    def columns(self) -> tuple[array[int], ...]:
+        """The text, piece and count of each pair."""
+        return self.texts, self.pieces, self.counts
+
+    def spread(self, parts: Iterable[Sequence[int]]) -> tuple[NDArray[Any], ...]:
+        """Return the text, part and count of each part of the pieces, whose parts are given."""
+        of_pieces = [*parts]
+        sizes = np.fromiter(map(len, of_pieces), np.int64, len(of_pieces))
+        flat = np.fromiter(chain.from_iterable(of_pieces), np.int64)
+        texts, numbers, counts = (np.array(each, np.int32) for each in self.columns)
+        more = sizes[numbers]  # parts of each pair
+        first = (np.cumsum(sizes) - sizes)[numbers] - (np.cumsum(more) - more)
+        at = np.arange(more.sum()) + first.repeat(more)
+        return texts.repeat(more), flat[at], counts.repeat(more)
