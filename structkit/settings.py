@@ -325,6 +325,7 @@ def is_literal(hint: Any) -> bool:
     return get_origin(hint) is Literal
 
 
+@cache
 def setting_of(kind: type, name: str) -> Setting:
     """Return the setting of that name."""
     return next(each for each in settings_of(kind) if each.name == name)

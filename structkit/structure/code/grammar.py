@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from time import thread_time
+from time import monotonic, thread_time
 
 import tree_sitter
 
@@ -44,14 +44,14 @@ def parse(parser: tree_sitter.Parser, data: bytes, limit: float = LIMIT) -> tree
     # separate process, which can be stopped at any point, tries a long one
     if len(data) > LONG and in_child(lambda: bool(parser.parse(data)), limit) is None:
         raise _too_slow(limit)
-    end = thread_time() + limit
+    end, soonest = thread_time() + limit, monotonic() + limit
 
     # only a parse that reads by a function can be stopped: all at once, so that it reads once
     def read(offset: int, _point: tree_sitter.Point) -> bytes:
         return data[offset:]
 
     def late(_offset: int, _error: bool) -> bool:
-        return thread_time() > end
+        return monotonic() > soonest and thread_time() > end  # the first costs a tenth
 
     try:
         return parser.parse(read, progress_callback=late)
@@ -163,7 +163,7 @@ class Grammar:
         if holes:
             spans = spans_outside(spans, holes)
         if any(map(text.__contains__, barred)):
-            return [(start, end) for start, end in spans if text[start:end] not in barred]
+            return [span for span in spans if text[span[0] : span[1]] not in barred]
         return spans
 
     def _parse(self, text: str, data: bytes) -> tuple[tree_sitter.Tree, int]:
@@ -197,13 +197,11 @@ class Grammar:
         while True:
             node = cursor.node
             action = actions[node.kind_id]  # type: ignore[union-attr]
-            if action == ENTER:  # the usual case
-                if into():
-                    continue
-            elif action == TAKE:
+            if action == TAKE:
                 take(node.byte_range)  # type: ignore[union-attr]
-            elif action == HIDE:
-                hidden += self._hidden(node)  # type: ignore[arg-type]
+            elif action:  # half of the nodes are to skip
+                if action == HIDE:
+                    hidden += self._hidden(node)  # type: ignore[arg-type]
                 if into():
                     continue
             while not along():
