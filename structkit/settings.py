@@ -233,7 +233,8 @@ class _Usual:
 
 def resolve(settings: Any, name: str, *known: Any) -> Any:
     """Return a setting as it is given, otherwise as its `later` decides it from what is known."""
-    each = setting_of(type(settings), name)
+    kind: type = type(settings)
+    each = setting_of(kind, name)
     value = each.given(settings)
     if each.later is None or each.is_given(value):
         return getattr(settings, name)

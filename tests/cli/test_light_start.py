@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from conftest import python
 from imported import imported
 
@@ -22,6 +23,25 @@ def test_html_is_read_without_markdown(tmp_path: Path) -> None:
     heavy, written = imported("html-variants", str(path))
     assert {"lxml"} == heavy
     assert b'"tagged":"<p>tea</p>"' in written
+
+
+@pytest.mark.parametrize(
+    ("command", "record", "heavy"),
+    [
+        ("html-variants", b'{"id": "1", "html": "<p>tea"}', {"lxml"}),
+        ("mask-entities", b'{"id": "1", "language": "python", "code": "x = 1"}', set()),
+        ("mask-entities", b'{"id": "1", "language": "go", "code": "x", "n": %d}' % 2**70, set()),
+        ("pair", b'{"id": "1", "query": "tea", "positive": "green"}', set()),
+    ],
+)
+def test_two_workers_import_no_more_than_one(
+    tmp_path: Path, command: str, record: bytes, heavy: set[str]
+) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(record)
+    one, two = (imported(*command.split(), "--workers", n, str(path)) for n in ("1", "2"))
+    assert heavy == one[0] and two[0] <= heavy
+    assert one[1] == two[1] and b'"id":"1"' in two[1]
 
 
 def test_a_wrong_flag_of_a_method_is_told_without_its_model() -> None:
