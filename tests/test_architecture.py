@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import tomllib
+from collections import defaultdict
 from functools import cache
 from graphlib import TopologicalSorter
 from importlib.util import resolve_name
@@ -399,6 +400,17 @@ def test_every_public_name_has_a_docstring():
             if public and not overloads(node) and not ast.get_docstring(node):
                 missing.append(f"{path}:{node.lineno} {node.name}")
     assert missing == [], missing
+
+
+def test_a_class_has_a_name_of_its_own():
+    """But the classes that each command and each plugin of a kind has."""
+    shared = {"Settings", *(kind.capitalize() for kind in registry.KINDS)}
+    found = defaultdict[str, list[str]](list)
+    for path in SOURCES:
+        for node in nodes(path)[0].body:
+            if isinstance(node, ast.ClassDef) and node.name[0] != "_":
+                found[node.name].append(str(path))
+    assert {} == {name: at for name, at in found.items() if len(at) > 1 and name not in shared}
 
 
 def test_what_compares_roundings_runs_as_on_other_processors():

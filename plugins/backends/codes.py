@@ -44,7 +44,7 @@ from structkit.searching.options import SearchOptions
 FACTOR = "k_factor_rf"  # as faiss calls it
 
 
-class Candidates:
+class CandidateIndex:
     """Index over mapped rows like one of faiss: `factor` times as many candidates as rows.
 
     Equal scores are ordered by descending document id.
@@ -103,7 +103,7 @@ class Candidates:
 class Codes(Approximate):
     """Candidates by codes, ranked by the vectors."""
 
-    index: Candidates
+    index: CandidateIndex
 
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
         rows = k * math.ceil(self.rows / self.documents)
@@ -138,7 +138,7 @@ class Backend(plugin.Backend):
             _check_rows(vectors, options.rescore[0], codes, corpus[0])
         unit = options.similarity == "cosine" and are_unit(vectors.vectors, NEARLY)
         check_similarity(options, "codes", unit=unit)
-        return Codes(Candidates(codes, vectors, float(factor)), vectors, options)
+        return Codes(CandidateIndex(codes, vectors, float(factor)), vectors, options)
 
 
 def _check_rows(vectors: Embeddings, file: str, codes: Embeddings, corpus: str) -> None:

@@ -40,7 +40,7 @@ class Format(plugin.Format):
     """Products; judgements, and the queries in them."""
 
     def parts(self, split: str) -> Parts:
-        judged = Examples(Labels(parse_gains("esci-documented"), WORDS))
+        judged = ProductExamples(Labels(parse_gains("esci-documented"), WORDS))
         products, examples = (
             tuple(f"{start}{kind}.{ending}" for start in STARTS for ending in ENDINGS)
             for kind in ("products", "examples")
@@ -89,7 +89,7 @@ def write_product(record: Fields) -> Row:
     }
 
 
-class Examples:
+class ProductExamples:
     """The examples: judgements of products, with their queries."""
 
     def __init__(self, labels: Labels) -> None:

@@ -15,7 +15,7 @@ class Format(plugin.Format):
     """Training examples."""
 
     def parts(self, split: str) -> Parts:
-        return {"examples": Part(FILES, read_example, Examples().write)}
+        return {"examples": Part(FILES, read_example, ExampleWriter().write)}
 
 
 def read_example(row: Fields) -> Record:
@@ -57,7 +57,7 @@ def texts(row: Fields) -> list[str]:
     return list(columns.values())
 
 
-class Examples:
+class ExampleWriter:
     """Writes the examples of a file: all have as many negatives as the first one."""
 
     def __init__(self) -> None:

@@ -50,7 +50,7 @@ IGNORED = -100  # label that cross_entropy ignores
 Tokenize = Callable[[list[Record], str, str], LocalTexts]
 
 
-class Losses(Protocol):
+class LossSettings(Protocol):
     """The settings of SANTA's losses; source: the method `santa`."""
 
     @property
@@ -264,7 +264,7 @@ class Santa(DualEncoder):
     def __init__(
         self,
         settings: EncoderSettings,
-        losses: Losses,
+        losses: LossSettings,
         encoder: Encoder,
         negatives: int,
         predictor: EntityHead,
@@ -343,12 +343,12 @@ class Santa(DualEncoder):
         return {"entity": weight} if weight else {}
 
 
-def reads_masked(losses: Losses) -> bool:
+def reads_masked(losses: LossSettings) -> bool:
     """Return whether a loss needs the masked documents."""
     return losses.entity_weight > 0 or losses.align_on == "masked"
 
 
-def build(settings: EncoderSettings, spool: Spool, *, losses: Losses) -> Santa:
+def build(settings: EncoderSettings, spool: Spool, *, losses: LossSettings) -> Santa:
     """Return the training for the settings, with or without a decoder."""
     negatives = negatives_of(settings, spool) if losses.alignment_weight else 0
     if losses.alignment_weight:
@@ -394,7 +394,7 @@ def check_tokens(tokenizer: Any, in_place: bool) -> None:
         raise UserError(problem, f"use a {model}, or align alone: {alone}")
 
 
-def prediction_head(start: str | None, losses: Losses, model: Any) -> PredictionHead:
+def prediction_head(start: str | None, losses: LossSettings, model: Any) -> PredictionHead:
     """Return the head for a model: its start model's if that is a BERT, otherwise a new one."""
     head = PredictionHead(model.config.hidden_size, model.get_input_embeddings())
     if not start or not losses.entity_weight:

@@ -22,7 +22,7 @@ WINDOWS = frozenset("win win32 win64 windows".split())
 VERSION = re.compile(r"v(\d{1,4})", re.IGNORECASE)
 
 
-class Kind:
+class PathKind:
     """Kind of files, recognized by names of folders, by words of their names, or by endings."""
 
     def __init__(self, folders: str, words: str = "", endings: tuple[str, ...] = ()) -> None:
@@ -46,24 +46,24 @@ class Kind:
 
 
 KINDS = (
-    Kind(  # tests, specifications, mocks and benchmarks
+    PathKind(  # tests, specifications, mocks and benchmarks
         "test tests __tests__ testing testdata spec specs mock mocks __mocks__ fixtures bench "
         "benches benchmark benchmarks",
         "test tests spec specs mock mocks bench benchmark",
     ),
-    Kind(  # examples of use
+    PathKind(  # examples of use
         "example examples _examples sample samples demo demos tutorial tutorials doc docs",
         "example examples sample demo",
     ),
     # copies of other projects, and build products
-    Kind("vendor vendored _vendor third_party thirdparty 3rdparty external node_modules dist"),
-    Kind(  # generated files, and mere declarations
+    PathKind("vendor vendored _vendor third_party thirdparty 3rdparty external node_modules dist"),
+    PathKind(  # generated files, and mere declarations
         "generated gen autogen __generated__",
         "generated",
         (".d.ts", ".pyi", ".pb.go", "_pb2.py", ".g.cs", ".designer.cs", ".min.js"),
     ),
     # code kept for compatibility
-    Kind("compat _compat legacy deprecated", "compat legacy deprecated"),
+    PathKind("compat _compat legacy deprecated", "compat legacy deprecated"),
 )
 
 

@@ -69,7 +69,7 @@ class RawTexts:
         return value
 
 
-class Page:
+class HelpPage:
     """The --help of a command: its records, then its flags, common ones first.
 
     A flag names its group as `rich_help_panel`; groups come in the order of the flags. Short pages
@@ -127,7 +127,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"]}
 BEYOND = 1e6  # bounds above this are not shown
 
 
-class Flags(Page, TyperCommand):
+class Flags(HelpPage, TyperCommand):
     """A command whose parameters are settings."""
 
 
@@ -235,7 +235,7 @@ def _completion(each: Setting) -> Callable[[str], Any] | None:
     return plugin_names(each.complete) if each.complete else None
 
 
-class Commands(Page, TyperGroup):
+class Commands(HelpPage, TyperGroup):
     """The commands of a group, each made when it is asked for: `structkit plot`, `plot trees`."""
 
     def __init__(self, group: Group | None = None, **options: Any) -> None:

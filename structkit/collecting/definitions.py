@@ -14,7 +14,7 @@ DEEPEST = 2  # lists in lists: methods of a class, but not their parameters
 
 
 @dataclass
-class Definition:
+class GlossaryEntry:
     """Terms and their explanation: the number of its first tag, its places.
 
     `explained` is where the explanation starts; it is `end` if there is none.
@@ -24,10 +24,10 @@ class Definition:
     start: int
     end: int
     explained: int
-    inner: list[Definition] = field(default_factory=list)
+    inner: list[GlossaryEntry] = field(default_factory=list)
 
 
-def definitions(tags: Sequence[Tag], length: int) -> list[Definition]:
+def definitions(tags: Sequence[Tag], length: int) -> list[GlossaryEntry]:
     """Return the definitions of a document in order; a heading ends them.
 
     >>> from structkit.structure.html.markup import tags
@@ -35,8 +35,8 @@ def definitions(tags: Sequence[Tag], length: int) -> list[Definition]:
     >>> [page[each.start : each.explained] for each in definitions(list(tags(page)), len(page))]
     ['<dt>-v<dt>--verbose', '<dt>-q']
     """
-    found: list[Definition] = []
-    lists: list[Definition | None] = []  # the open ones, and the last definition of each
+    found: list[GlossaryEntry] = []
+    lists: list[GlossaryEntry | None] = []  # the open ones, and the last definition of each
     for number, tag in enumerate(tags):
         last = lists[-1] if lists else None
         if tag.name == "dl":
@@ -53,13 +53,13 @@ def definitions(tags: Sequence[Tag], length: int) -> list[Definition]:
             if last and last.explained == length:
                 continue  # another term of the same
             _end(last, tag.start)
-            lists[-1] = new = Definition(number, tag.start, length, length)
+            lists[-1] = new = GlossaryEntry(number, tag.start, length, length)
             outer = lists[-2] if len(lists) > 1 else None
             (outer.inner if outer else found).append(new)
     return found
 
 
-def _end(definition: Definition | None, at: int) -> None:
+def _end(definition: GlossaryEntry | None, at: int) -> None:
     if definition:
         definition.end = at
         definition.explained = min(definition.explained, at)

@@ -25,7 +25,7 @@ class _Placed(str):
 
 
 @dataclass(frozen=True)
-class Cell:
+class NotebookCell:
     """A cell: code, markdown or raw; its lines, and the line of the file that each begins in."""
 
     kind: str
@@ -53,7 +53,7 @@ class Text:
 class Notebook:
     """Cells of a notebook, in order and without outputs, and the language of its kernel."""
 
-    cells: list[Cell]
+    cells: list[NotebookCell]
     language: str
 
     @classmethod
@@ -130,7 +130,7 @@ class _Rows:
         return self.row
 
 
-def _cell(data: dict[str, Any], rows: _Rows) -> Cell:
+def _cell(data: dict[str, Any], rows: _Rows) -> NotebookCell:
     kind = data["cell_type"]
     source: Any = data["input"] if "input" in data else data["source"]
     lines, places, begun = [""], list[int](), False
@@ -146,10 +146,10 @@ def _cell(data: dict[str, Any], rows: _Rows) -> Cell:
     places += [rows.row] * (len(lines) - len(places))
     if kind == "heading":  # of nbformat 3
         lines[0] = "#" * int(data.get("level", 1)) + " " + lines[0]
-    return Cell("markdown" if kind == "heading" else kind, lines, places)
+    return NotebookCell("markdown" if kind == "heading" else kind, lines, places)
 
 
-def _cell_magic(cell: Cell) -> str:
+def _cell_magic(cell: NotebookCell) -> str:
     """Return the language that the first line gives a cell, as in `%%bash`; empty if none."""
     name = re.match(r"%%([\w!]+)", cell.lines[0])
     return "" if name is None or name[1] in SAME else name[1].replace("!", "bash")

@@ -16,13 +16,13 @@ from typing import NamedTuple
 
 from markdown_it.token import Token
 
-from structkit.collecting.definitions import Definition, definitions
+from structkit.collecting.definitions import GlossaryEntry, definitions
 from structkit.records.jsonl import Record
 from structkit.structure import Span
 from structkit.structure.html.markdown import FrontMatter, tokens
 from structkit.structure.html.markup import HEADING, Tag, content, tags
 from structkit.structure.html.reader import Reader
-from structkit.structure.html.tables import Cell, Row, Table, tables
+from structkit.structure.html.tables import HtmlTable, Row, TableCell, tables
 from structkit.structure.html.tags import SEPARATORS
 from structkit.structure.html.xpaths import Excerpt, parts
 from structkit.structure.sentences import sentences
@@ -77,7 +77,7 @@ def slug(text: str) -> str:
     return SLUG.sub("", text.lower()).strip().replace(" ", "-")
 
 
-def rows_of(found: Iterable[Table], page: Page | Note) -> Iterator[tuple[str, Record]]:
+def rows_of(found: Iterable[HtmlTable], page: Page | Note) -> Iterator[tuple[str, Record]]:
     """Yield each row with data; its text is headings, caption, and cells by column."""
     paths = [[], *paths_to(page.headings)]
     starts = [heading.start for heading in page.headings]
@@ -96,14 +96,14 @@ def rows_of(found: Iterable[Table], page: Page | Note) -> Iterator[tuple[str, Re
             yield f"t{number}r{place}", record
 
 
-class Part(NamedTuple):
+class SectionPart(NamedTuple):
     """A part of a section: its place, the headings and terms it is below, its definitions."""
 
     start: int
     end: int
     path: list[str]
     anchor: str
-    inner: list[Definition]
+    inner: list[GlossaryEntry]
 
 
 class Page:
@@ -140,14 +140,14 @@ class Page:
         for heading, path, end in zip([whole, *self.headings], [[], *paths], ends, strict=True):
             number = bisect_left(lists, heading.start, key=lambda each: each.start)
             inside = lists[number : bisect_left(lists, end, key=lambda each: each.start)]
-            for part in self._split(Part(heading.start, end, path, heading.anchor, inside)):
+            for part in self._split(SectionPart(heading.start, end, path, heading.anchor, inside)):
                 text = self._between(part.start, part.end)
                 if text:
                     record = self._record(part, text)
                     name = slug(part.path[-1]) if part.path else TOP
                     yield part.anchor or name, record
 
-    def _split(self, section: Part) -> Iterator[Part]:
+    def _split(self, section: SectionPart) -> Iterator[SectionPart]:
         """Yield the parts of a section: its definitions, if they are long, and the rest."""
         waiting = [section]
         while waiting:
@@ -161,12 +161,12 @@ class Page:
                 parts.append(part._replace(start=at, end=each.start, inner=[]))
                 term = self._between(each.start, each.explained)
                 path, anchor = [*part.path, term], self._term_anchor(each)
-                parts.append(Part(each.start, each.end, path, anchor, each.inner))
+                parts.append(SectionPart(each.start, each.end, path, anchor, each.inner))
                 at = each.end
             parts.append(part._replace(start=at, inner=[]))
             waiting += reversed(parts)
 
-    def _term_anchor(self, definition: Definition) -> str:
+    def _term_anchor(self, definition: GlossaryEntry) -> str:
         for tag in islice(self._tags, definition.number, None):
             if tag.start >= definition.explained:
                 break
@@ -292,7 +292,7 @@ class Page:
         start += len(piece) - len(piece.lstrip())
         return [self._line(start), self._line(start + len(piece.strip()))]
 
-    def _record(self, part: Part, text: str) -> Record:
+    def _record(self, part: SectionPart, text: str) -> Record:
         start = self._body[1] if part.start == self._body[0] else part.start
         piece = self.html[start : part.end]
         record: Record = {
@@ -375,14 +375,14 @@ class Note:
 
     def rows(self) -> Iterator[tuple[str, Record]]:
         """Yield the rows of tables, without header rows."""
-        found: list[Table] = []
+        found: list[HtmlTable] = []
         for token, inner in pairwise(self._tokens):
             if token.type == "table_open":
-                found.append(Table("", []))
+                found.append(HtmlTable("", []))
             elif token.type == "tr_open" and token.map:
                 found[-1].rows.append(Row("", token.map[0], token.map[1], []))
             elif token.type in ("th_open", "td_open"):
-                found[-1].rows[-1].cells.append(Cell(_visible(inner), token.tag == "th"))
+                found[-1].rows[-1].cells.append(TableCell(_visible(inner), token.tag == "th"))
         return rows_of(found, self)
 
     def lines_of(self, start: int, end: int) -> list[int]:

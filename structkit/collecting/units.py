@@ -40,7 +40,7 @@ from structkit.records.lines import cannot_read
 from structkit.records.output import dump
 from structkit.registry import canonical, load
 from structkit.registry import names as plugin_names
-from structkit.structure.code.outline import Definition, Outline, Program
+from structkit.structure.code.outline import Definition, Outline, ParsedText
 from structkit.structure.sentences import sentences
 
 FIELDS = {CODE: "code", HTML: "html", MARKDOWN: "text", TEXT: "text"}
@@ -207,7 +207,7 @@ def _plain_sentences(text: str) -> Iterator[Record]:
         yield {"lines": [line, last], "text": " ".join(text[start:end].split())}
 
 
-def _program(text: str, kind: Kind) -> Program | None:
+def _program(text: str, kind: Kind) -> ParsedText | None:
     """Return the parsed text, if its language has trees."""
     outline = _outline(kind.language) if kind.name == CODE else None
     return outline.parse(text, text.encode("utf-8", "replace")) if outline else None

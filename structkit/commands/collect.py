@@ -107,7 +107,7 @@ class Settings(WalkOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(OutputOptions, ErrorOptions):
+class CollectOptions(OutputOptions, ErrorOptions):
     """Settings of the output of a collection and of its errors."""
 
     on_error: Literal["fail", "skip"] = setting(
@@ -176,7 +176,7 @@ def _commit_collector(units: Units, root: str) -> CommitCollector:
     return CommitCollector(Collector(units), root)
 
 
-def write(settings: Settings, options: Options) -> None:
+def write(settings: Settings, options: CollectOptions) -> None:
     """Collect into a file, and report the number of skipped files on stderr."""
     count = files = 0
     outputs = [path for path in (options.output, options.rejects) if path and path != "-"]
@@ -215,7 +215,7 @@ COMMAND = Command(
     collect,
     Settings,
     write,
-    also=(Options,),
+    also=(CollectOptions,),
     reads="with {records}: `code`, `html` or `text`, and `path`",
     writes="`id`, `path`, `language`, `lines`, `hash`; a function or chunk: `code`, `scope`, "
     "`name`, `names`, `docstring`; a page, section, row or sentence: `title`, `headings`, "

@@ -96,7 +96,7 @@ class Job:
     rows: RowReader | None = None  # opened already, where the first one showed the part
 
 
-class Losses:
+class LostFields:
     """Counts of the fields that the target cannot hold."""
 
     def __init__(self, where: str, strict: bool) -> None:
@@ -197,7 +197,7 @@ class Conversion:
     def _convert(self, job: Job, output: RowOutput, reject: Callable[[Rejected], None]) -> None:
         source, target = self.source.parts[job.part], self.target.parts[job.part]
         rows = job.rows or source.rows(job.files)
-        losses = Losses(f"{self.target.name} {job.part}", self.settings.strict)
+        losses = LostFields(f"{self.target.name} {job.part}", self.settings.strict)
 
         def write(row: Row) -> None:
             for record in read_records(source, row):
@@ -220,7 +220,7 @@ class Conversion:
         losses.tell()
 
 
-def row_of(target: Part, records: list[Record], losses: Losses, number: int) -> Row:
+def row_of(target: Part, records: list[Record], losses: LostFields, number: int) -> Row:
     """Return the row of one or several records, and count fields that it cannot hold."""
     assert target.write
     left = [Fields(record) for record in records]

@@ -43,7 +43,7 @@ class Settings(EncodingSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target(Options):
+class FileOptions(Options):
     """Settings of the file of embeddings."""
 
     output: str = setting(
@@ -102,7 +102,7 @@ def field_of_texts(settings: Settings) -> str:
     return fields_of(model_folder(settings.model, offline=settings.offline), settings.as_)[0]
 
 
-def _main(settings: Settings, target: Target) -> None:
+def _main(settings: Settings, target: FileOptions) -> None:
     stream = Stream.of(
         target,
         settings,
@@ -240,7 +240,7 @@ COMMAND = Command(
     encode,
     Settings,
     _main,
-    also=(Target,),
+    also=(FileOptions,),
     stage=encode,
     texts=field_of_texts,
     reads="`query` or `positive`, `code`, `tagged`, `text` …, which the model and {as_} choose",

@@ -35,7 +35,7 @@ class SpanParser:
     """A trained span parser."""
 
     def __init__(self, weights: Weights, features: Features) -> None:
-        self.scores, self.features = Scores(weights), features
+        self.scores, self.features = SpanScores(weights), features
 
     def trees(self, sentences: Sequence[Sequence[str]]) -> Iterator[Tree]:
         """Return the tree of each sentence, with constituents of two or more words.
@@ -99,7 +99,7 @@ class SpanParser:
         return parser
 
 
-class Scores:
+class SpanScores:
     """The scores of all spans of a text, by the weights of a `SpanScorer`."""
 
     def __init__(self, weights: Weights) -> None:

@@ -36,7 +36,7 @@ NEGATIVE_SHARE = 0.25
 class SpanScorer(nn.Module):
     """Scores of all spans of a text; a positive one means that the words are a constituent.
 
-    `parser.Scores` computes the same without torch.
+    `parser.SpanScores` computes the same without torch.
     """
 
     def __init__(self, rows: Sequence[int], sizes: Sizes) -> None:

@@ -63,7 +63,7 @@ class _Contrastive(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, up: Tensor, down: Tensor, scale: float, same: Tensor | None) -> Tensor:
-        scores = Scores(up, down, scale, same, keep=any(ctx.needs_input_grad))
+        scores = ScoreBlocks(up, down, scale, same, keep=any(ctx.needs_input_grad))
         rows, columns = scores.log_sums()  # (nodes,) each
         own = (up * down).sum(1) * scale  # (nodes,)
         if any(ctx.needs_input_grad):
@@ -77,7 +77,7 @@ class _Contrastive(torch.autograd.Function):
         return up * gradient, down * gradient, None, None
 
 
-class Scores:
+class ScoreBlocks:
     """scale · up · downᵀ in blocks of rows, and the softmax of its rows and columns.
 
     No score is greater than the scale, up to 40: exp(score) neither overflows nor vanishes, so no

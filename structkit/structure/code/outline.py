@@ -243,14 +243,14 @@ class Outline:
     keywords: frozenset[str] = frozenset()  # names that no function has, except these kinds
     members: frozenset[str] = frozenset()
 
-    def parse(self, text: str, data: bytes) -> Program:
+    def parse(self, text: str, data: bytes) -> ParsedText:
         """Parse a text, whose bytes are `data`."""
         second = self.other is not None and re.search(self.other[0], text) is not None
         grammar = self.other[1] if self.other and second else self.grammar
         plain = line_feeds(data)
         seen = self.prepare(plain) if self.prepare else Prepared(plain)
         tree = grammar.parser.parse(seen.data)
-        return Program(self, data, tree, self._queries[second], seen.names)
+        return ParsedText(self, data, tree, self._queries[second], seen.names)
 
     @cached_property
     def _queries(self) -> list[tree_sitter.Query]:
@@ -262,7 +262,7 @@ class Outline:
 
 
 @dataclass(frozen=True)
-class Program:
+class ParsedText:
     """A parsed text."""
 
     outline: Outline

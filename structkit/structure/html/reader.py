@@ -44,7 +44,7 @@ class Document(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class TagKind:
     """A kind of tag that the variants have; without a name, all others."""
 
     name: str = ""
@@ -58,9 +58,9 @@ class Kind:
 # element that shows nothing, or a drawing; end what the parser leaves open, and start an element or
 # separate words; or it is a mark between two parts of the text
 OPEN, CLOSE, SEPARATE, BREAK, HIDE, SHOW, DRAW, DRAWN, END_OPEN, END_SEPARATE, PART = range(11)
-NONE = Kind()
+NONE = TagKind()
 # a tag as the builder takes it; a text is a `str`, or several
-Event = tuple[int, Kind, str]
+Event = tuple[int, TagKind, str]
 
 
 class Reader:
@@ -152,12 +152,12 @@ def events_of(keep: tuple[str, ...]) -> tuple[dict[str, Event], dict[str, Event]
         starts[name] = HIDE, NONE, " " if name in SEPARATORS else ""
         ends[name] = SHOW, NONE, ""
     for name, left in left_open().items():
-        starts[name] = END_SEPARATE, Kind(ends=left), " "
+        starts[name] = END_SEPARATE, TagKind(ends=left), " "
     starts["br"] = BREAK, NONE, " "
     starts["svg"], ends["svg"] = (DRAW, NONE, " "), (DRAWN, NONE, " ")
     for name, closes in closed_by(keep).items():
         left = left_open().get(name, frozenset())
-        kind = Kind(name, f"</{name}>", name in SEPARATORS, closes | left, left)
+        kind = TagKind(name, f"</{name}>", name in SEPARATORS, closes | left, left)
         starts[name] = END_OPEN if left else OPEN, kind, f"<{name}>"
         ends[name] = CLOSE, kind, kind.end
     return starts, ends
@@ -371,7 +371,7 @@ class Builder:
             self.fresh = self.fresh or self.tokens[-1] in BLOCKS
         return any(kind.block for _, kind, _ in pending)
 
-    def _end(self, kind: Kind) -> None:
+    def _end(self, kind: TagKind) -> None:
         """Take the end tag of a kept element."""
         if self.pending and self.pending[-1][1] is kind:
             self.pending.pop()
@@ -387,7 +387,7 @@ class Builder:
             return
         self.pre -= kind.name == "pre"
 
-    def _end_open(self, kind: Kind) -> None:
+    def _end_open(self, kind: TagKind) -> None:
         """End open tags that a start tag ends, and the parser leaves open."""
         while (inner := self.pending[-1][1] if self.pending else self.stack[-1][0]) is not None:
             if inner.name not in kind.ends:
@@ -401,7 +401,7 @@ class Builder:
             self.elements.append((start, len(self.tokens)))
         self.tokens.append(kind.end)
 
-    def _special(self, stream: Iterator[Any], kind: Kind) -> None:
+    def _special(self, stream: Iterator[Any], kind: TagKind) -> None:
         """Take the start of <pre> or <title>."""
         if kind.name == "pre":
             self.pre += 1
@@ -431,7 +431,7 @@ class Builder:
             self.space = separator
 
 
-def _skip(stream: Iterator[Any], codes: tuple[int, int], kind: Kind | None = None) -> None:
+def _skip(stream: Iterator[Any], codes: tuple[int, int], kind: TagKind | None = None) -> None:
     """Take the events of an element that is open, up to its end."""
     depth = 1
     for event in stream:

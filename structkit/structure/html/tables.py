@@ -21,7 +21,7 @@ HANGING = 10  # cells of rows above
 REPEATED = 100  # characters of a label, or of such a cell
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """A cell: its text, whether it is a header, how many columns and rows it is in."""
 
     text: str
@@ -36,11 +36,11 @@ class Row(NamedTuple):
     xpath: str
     start: int
     end: int
-    cells: list[Cell]
+    cells: list[TableCell]
     head: bool = False
 
 
-class Table(NamedTuple):
+class HtmlTable(NamedTuple):
     """A table: its caption, its rows."""
 
     caption: str
@@ -52,9 +52,9 @@ class Table(NamedTuple):
         The first rows of headers label the columns; a header of all columns is part of the caption.
         A cell of several rows is in the text of each.
 
-        >>> year = Cell("Year", header=True), Cell("Winner", header=True)
-        >>> rows = year, (Cell("1999", rows=2), Cell("Ann")), (Cell("Bo"),)
-        >>> list(Table("", [Row("", 0, 0, list(cells)) for cells in rows]).texts())
+        >>> year = TableCell("Year", header=True), TableCell("Winner", header=True)
+        >>> rows = year, (TableCell("1999", rows=2), TableCell("Ann")), (TableCell("Bo"),)
+        >>> list(HtmlTable("", [Row("", 0, 0, list(cells)) for cells in rows]).texts())
         [(2, 'Year: 1999; Winner: Ann'), (3, 'Year: 1999; Winner: Bo')]
         """
         heads = sum(1 for _ in takewhile(_labels, self.rows))
@@ -82,7 +82,7 @@ def _labels(row: Row) -> bool:
     return row.head or (bool(row.cells) and all(cell.header for cell in row.cells))
 
 
-def _label(labels: dict[int, str], cells: list[tuple[int, Cell]]) -> None:
+def _label(labels: dict[int, str], cells: list[tuple[int, TableCell]]) -> None:
     """Add a row of headers to the labels of their columns."""
     for column, cell in cells:
         for each in range(column, min(column + cell.columns, COLUMNS)):
@@ -91,9 +91,9 @@ def _label(labels: dict[int, str], cells: list[tuple[int, Cell]]) -> None:
                 labels[each] = _brief(f"{above} {cell.text}".strip())
 
 
-def _grid(rows: Sequence[Row]) -> Iterator[list[tuple[int, Cell]]]:
+def _grid(rows: Sequence[Row]) -> Iterator[list[tuple[int, TableCell]]]:
     """Yield the cells of each row, with the columns that they begin in, also from rows above."""
-    hanging: dict[int, Cell] = {}
+    hanging: dict[int, TableCell] = {}
     for row in rows:
         placed = dict(hanging)
         spans = ((column, column + cell.columns) for column, cell in hanging.items())
@@ -117,7 +117,7 @@ def _brief(text: str) -> str:
     return text if len(text) <= REPEATED else text[:REPEATED].rpartition(" ")[0] or text[:REPEATED]
 
 
-def tables(html: str) -> list[Table]:
+def tables(html: str) -> list[HtmlTable]:
     """Return the tables of a document, in its order; the text of a table excludes nested tables.
 
     >>> page = "<table><caption>Teas<tr><th>Name<th>Cups<tr><td>Oolong<td>2</table>"
@@ -148,12 +148,12 @@ def tables(html: str) -> list[Table]:
         element = walked.elements[number]
         if element.name == "table" and (cell := inside[element.parent][2]):
             holes.setdefault(cell, []).append((block.start, block.end))
-    found: dict[int, Table] = {}
+    found: dict[int, HtmlTable] = {}
     rows: dict[int, Row] = {}
     for number, block in blocks.items():
         name, (table, row, cell, head) = walked.elements[number].name, inside[number]
         if name == "table":
-            found[number] = Table("", [])
+            found[number] = HtmlTable("", [])
         elif name == "caption" and table:
             caption = reader.read(html[block.start : block.end]).text
             found[table] = found[table]._replace(caption=caption)
@@ -162,7 +162,7 @@ def tables(html: str) -> list[Table]:
             found[table].rows.append(rows[row])
         elif cell == number:
             text = reader.read(_without(html, block.start, block.end, holes.get(cell, []))).text
-            rows[row].cells.append(Cell(text, name == "th", *_spans(html, block.start)))
+            rows[row].cells.append(TableCell(text, name == "th", *_spans(html, block.start)))
     return list(found.values())
 
 

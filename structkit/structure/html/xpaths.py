@@ -49,7 +49,7 @@ def parts(html: str) -> list[Excerpt]:
     return _choose(walk(html))
 
 
-def walk(html: str, within: str = "") -> Walk:
+def walk(html: str, within: str = "") -> ParserTarget:
     """Return the elements of a document, and the places of its blocks, both in its order.
 
     With a name, only blocks `within` such elements, and these, have their places: it is faster.
@@ -69,9 +69,9 @@ def walk(html: str, within: str = "") -> Walk:
             at = tag.start
     pieces += [html[at:], f"<!--{CUT}{len(in_order)}-->"]
     in_order.append(Tag("", len(html), len(html)))
-    parser = etree.HTMLParser(target=Walk(html, in_order), huge_tree=True, encoding="utf-8")
+    parser = etree.HTMLParser(target=ParserTarget(html, in_order), huge_tree=True, encoding="utf-8")
     # UTF-8 cannot hold half of a surrogate pair
-    walked: Walk = etree.fromstring("".join(pieces).encode("utf-8", "replace"), parser)
+    walked: ParserTarget = etree.fromstring("".join(pieces).encode("utf-8", "replace"), parser)
     return walked
 
 
@@ -100,7 +100,7 @@ class _Block:
         self.run, self.text = at, False
 
 
-class Walk:
+class ParserTarget:
     """Target of lxml's parser: `elements`, each after its parent, and `blocks`."""
 
     def __init__(self, html: str, tags: list[Tag]) -> None:
@@ -183,7 +183,7 @@ class Walk:
         # the title of a drawing is not shown
         return name in HIDDEN or (name == "title" and self.drawings > 0)
 
-    def close(self) -> Walk:
+    def close(self) -> ParserTarget:
         self.blocks[0].cut(len(self.html))
         return self
 
@@ -202,7 +202,7 @@ class Walk:
         return "".join(reversed(steps)) or "/html"
 
 
-def _choose(walked: Walk) -> list[Excerpt]:
+def _choose(walked: ParserTarget) -> list[Excerpt]:
     """Return the parts, top down: a block as a whole, or its contents."""
     parts: list[Excerpt] = []
     waiting: list[tuple[int, int | tuple[int, int]]] = [(0, 0)]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from structkit import registry
 from structkit.learning.strae.batches import TreeBatch
-from structkit.learning.strae.losses import Scores, contrastive_loss, unit
+from structkit.learning.strae.losses import ScoreBlocks, contrastive_loss, unit
 from structkit.learning.strae.sentences import Sentence
 from structkit.learning.training.autograd import vocabulary_loss
 from tests.learning.strae import reference_strae as reference
@@ -162,7 +162,7 @@ def test_the_same_in_several_blocks_and_recomputed():
     both = scores.logsumexp(1) + scores.logsumexp(0) - 2 * scores.diagonal()
     expected = torch.autograd.grad(both.mean() / 2, leaves)
     for keep in (True, False):
-        blocks = Scores(up, down, scale, None, keep=keep)
+        blocks = ScoreBlocks(up, down, scale, None, keep=keep)
         assert 2 < len(blocks.blocks)
         for want, got in zip(expected, blocks.gradients(*blocks.log_sums()), strict=True):
             assert difference(want, got) <= roundings(count, scale)
