@@ -11,6 +11,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any, ClassVar, Self
 
@@ -145,7 +146,11 @@ class BertWords(dict[str, tuple[int, ...]]):
         self.tokenizer = tokenizer
         self.lowercase: bool = tokenizer.normalizer.lowercase
         self.added = [each.content for each in tokenizer.get_added_tokens_decoder().values()]
-        self.wordpiece = WordPieces.of(tokenizer)
+
+    @cached_property
+    def wordpiece(self) -> WordPieces | None:
+        """The pieces of many words: a question's few take less time than its vocabulary."""
+        return WordPieces.of(self.tokenizer)
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> Self | None:
@@ -157,15 +162,13 @@ class BertWords(dict[str, tuple[int, ...]]):
     def __missing__(self, word: str) -> tuple[int, ...]:
         if len(self) >= self.MAXIMUM:
             self.clear()
-        if self.wordpiece and self.ASCII.fullmatch(word):
-            ids = self.wordpiece(word.lower() if self.lowercase else word)
-        else:
-            ids = tuple(self.tokenizer.encode(word, add_special_tokens=False).ids)
-        self[word] = ids
+        self[word] = ids = tuple(self.tokenizer.encode(word, add_special_tokens=False).ids)
         return ids
 
     def of_pieces(self, pieces: Iterable[str]) -> list[tuple[int, ...]]:
         """Return the tokens of each piece (`structure.bags`)."""
+        if len(self) >= self.MAXIMUM:
+            self.clear()
         return [self[each] if each in self else self._of_piece(each) for each in pieces]
 
     def _of_piece(self, piece: str) -> tuple[int, ...]:
@@ -173,8 +176,10 @@ class BertWords(dict[str, tuple[int, ...]]):
             return self[piece]
         lower = piece.lower() if self.lowercase else piece
         parts = lower.replace("_", " _ ").split() if "_" in piece else [lower]
-        ids = tuple(chain.from_iterable(self[part] for part in parts))
-        self[piece] = ids
+        for part in parts:
+            if part not in self:
+                self[part] = self.wordpiece(part)
+        self[piece] = ids = tuple(chain.from_iterable(map(self.__getitem__, parts)))
         return ids
 
     def is_special(self, text: str) -> bool:
