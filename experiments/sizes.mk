@@ -1,6 +1,11 @@
 # What fits which GPU: the memory of a training step of models of real shapes, computed on a CPU.
-.PHONY: sizes
+.PHONY: sizes peaks
 
 sizes: $(INSTALLED) ## Memory of a training step on a GPU, computed for models of real shapes
 	@mkdir -p runs/sizes
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.sizes | tee runs/sizes/table.md
+
+# random models of the same shapes, two steps of `structkit train` in bf16 each
+peaks: $(INSTALLED) ## Memory of a training of real shapes on this machine: make peaks [MODELS='BERT-base']
+	@mkdir -p runs/sizes
+	OMP_NUM_THREADS=2 $(BIN)/python -m experiments.peaks $(MODELS) | tee runs/sizes/peaks.md
