@@ -1,10 +1,12 @@
-"""Tables of counts: parameters of models, shapes of trees, entities in data.
+"""Tables of counts: parameters of models, shapes of trees, entities, and probabilities.
 
     python -m experiments.counts parameters METHOD.model … -o TABLE.md
     python -m experiments.counts shapes TREES.jsonl … -o TABLE.md
     python -m experiments.counts entities SET.jsonl … -o TABLE.md
+    python -m experiments.counts probabilities SYSTEM/RUN.jsonl … -o TABLE.md
 
-A row for each file: models of StrAE's family, trees, or what `mask-entities` writes.
+A row for each file: models of StrAE's family, trees, what `mask-entities` writes, or runs whose
+relevant document has the query's own id.
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ import numpy as np
 from safetensors import safe_open
 
 from structkit.scoring.measures import interval
+from structkit.scoring.probabilities import fitted_temperature
+from structkit.scoring.probabilities import probabilities as of_relevant
+from structkit.scoring.runs import read_run
 from structkit.structure.trees.brackets import read
 from structkit.structure.trees.tree import Tree
 from tests.jsonl import read as records
@@ -128,10 +133,25 @@ def parameters(folders: Sequence[Path]) -> list[str]:
     return lines
 
 
+def probabilities(files: Sequence[Path]) -> list[str]:
+    """Rows of the relevant document's probability among the documents found (SANTA, figure 3)."""
+    lines = ["| model | queries | mean | quarter below | half below |", "|---|---:|---:|---:|---:|"]
+    for file in files:
+        run = read_run(str(file))
+        qrels = {query_id: {query_id: 1} for query_id in run}
+        found = of_relevant(run, qrels, fitted_temperature(run, qrels))
+        (mean,), (low,), (high,) = found.mean(keepdims=True), *interval(found[:, None])
+        shares = " | ".join(f"{np.quantile(found, share):.3f}" for share in (0.25, 0.5))
+        cells = f"{len(found):,} | {mean:.3f} [{low:.3f}, {high:.3f}] | {shares}"
+        lines.append(f"| {file.parent.name.partition('@')[0]} | {cells} |")
+    return lines
+
+
 TABLES: dict[str, Callable[[Sequence[Path]], list[str]]] = {
     "parameters": parameters,
     "shapes": shapes,
     "entities": entities,
+    "probabilities": probabilities,
 }
 
 

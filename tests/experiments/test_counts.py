@@ -59,3 +59,19 @@ def test_systems_of_two_reports_stand_side_by_side(tmp_path, monkeypatch):
     assert ["values-go.jsonl"] == [path.name for path in Path(tmp_path / "both").iterdir()]
     found = read(tmp_path / "both/values-go.jsonl")
     assert found == values(**{"sda@0": [0.3, 0.4]}, other=[0.5, 0.6])
+
+
+def test_the_probability_is_that_of_the_queries_own_document(tmp_path, monkeypatch):
+    """At any temperature, one of two equal scores has a half; what was not found has nothing."""
+    (tmp_path / "sda@0").mkdir()
+    found = [("1", "1"), ("1", "2"), ("2", "1"), ("2", "2"), ("3", "1")]
+    rows = [
+        {"query_id": query, "doc_id": document, "score": 1.0, "rank": at}
+        for at, (query, document) in enumerate(found, 1)
+    ]
+    write(tmp_path / "sda@0" / "python.jsonl", *rows)
+    file = tmp_path / "sda@0" / "python.jsonl"
+    ran("counts", monkeypatch, "probabilities", file, "-o", tmp_path / "t.md")
+    line = (tmp_path / "t.md").read_text().splitlines()[-1]
+    assert line.startswith("| sda | 3 | 0.333 [")
+    assert line.endswith("| 0.250 | 0.500 |")
