@@ -125,36 +125,20 @@ def compare(
     source: Path | None = None,
     clock: bool = False,
     floor: list[str] | None = None,
-    first: Path | None = None,
 ) -> None:
     """A row: the time of a command over that of its peer on the same input.
 
     `floor` does what no program can leave out: its share of the command's time is that of the
-    physical limit. With `first`, the first record of the source, each is less what it takes for
-    that alone: the start, which has rows of its own.
+    physical limit.
     """
     kind = "seconds" if clock else "cpu"
-    commands = [ours, peer, *([floor] if floor and floor != peer else [])]
-    starts = [
-        min(measured(each, first).cpu for _ in range(given.rounds)) if first else 0.0
-        for each in commands
-    ]
     ratios, limits = list[float](), list[float]()
     for _ in range(given.rounds):
-        taken = [getattr(measured(each, source), kind) for each in commands]
-        one, other, *rest = (seconds - start for seconds, start in zip(taken, starts, strict=True))
+        one, other = (getattr(measured(each, source), kind) for each in (ours, peer))
         ratios.append(one / other)
         if floor:
-            limits.append((rest or [other])[0] / one)
+            limits.append((other if floor == peer else measured(floor, source).cpu) / one)
     tell(title, ratios, target, limits=limits)
-
-
-def first_of(source: Path) -> Path:
-    """Return a file beside it with its first record."""
-    file = source.with_suffix(".first")
-    with source.open("rb") as rows:
-        file.write_bytes(rows.readline())
-    return file
 
 
 def script(*parts: str) -> list[str]:
@@ -207,11 +191,11 @@ def records(given: Given, folder: Path) -> None:
     mask = [*STRUCTKIT, "mask-entities", "-q", "--workers", "1"]
     beside = partial(compare, given=given)
     title = "records through a command / bare orjson loop"
-    beside(title, script(NOTHING), bare, 1.35, source=flat, floor=bare, first=first_of(flat))
+    beside(title, script(NOTHING), bare, 1.35, source=flat, floor=bare)
     title = "a bare orjson loop with a command's checks / without"
-    beside(title, checks, bare, None, source=flat, first=first_of(flat))
+    beside(title, checks, bare, None, source=flat)
     title = "mask-entities, Python / JSONL + tree-sitter parse"
-    beside(title, mask, parse, 1.8, source=code, floor=parse, first=first_of(code))
+    beside(title, mask, parse, 1.8, source=code, floor=parse)
     title = "mask-entities --workers 2 / --workers 1"
     beside(title, [*mask, "--workers", "2"], mask, 1.2, source=code, floor=parse)
     beside("structkit --help / python -c pass", [*STRUCTKIT, "--help"], script("pass"), 8)
@@ -232,7 +216,7 @@ def html(given: Given, folder: Path) -> None:
     once = loop(LXML, '[record["html"]] = texts(record["html"], "html")')
     thrice = loop(LXML, 'record["variants"] = texts(record["html"], "html", "text", "html")')
     title = "html-variants / JSONL + lxml parse and serialize"
-    beside(title, command, once, 2.2, floor=once, first=first_of(source))
+    beside(title, command, once, 2.2, floor=once)
     beside("lxml parse and serialize three times / once", thrice, once, None)
     for name in ("lxml", "html.parser"):
         soup = loop("from bs4 import BeautifulSoup", f'BeautifulSoup(record["html"], "{name}")')
@@ -258,7 +242,7 @@ def languages(given: Given, folder: Path) -> None:
         beside = partial(compare, given=given, source=source)
         mask = [*STRUCTKIT, "mask-entities", "-q", "--workers", "1"]
         title = f"mask-entities, {language} / JSONL + tree-sitter parse"
-        beside(title, mask, parse, 1.8, floor=parse, first=first_of(source))
+        beside(title, mask, parse, 1.8, floor=parse)
         beside(f"JSONL + parse and nodes, {language} / parse alone", walk, parse, None)
 
 
