@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Protocol, Self
 import numpy as np
 import orjson
 
-from structkit.asking.cache import File, Store, state_at, state_of
-from structkit.asking.segments import (
+from structkit.asking.cache import (
     SEGMENTS,
+    File,
     IndexedFile,
+    Store,
     changed,
     data_of,
     data_of_gone,
@@ -33,6 +34,8 @@ from structkit.asking.segments import (
     passages_of,
     places,
     present,
+    state_at,
+    state_of,
 )
 from structkit.collecting.kinds import MARKDOWNS
 from structkit.collecting.walking import Found, Source, Walk, readable_path

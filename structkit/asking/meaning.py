@@ -11,11 +11,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.asking.cache import Store, records_in
-from structkit.asking.folder import Embed, Folder
-from structkit.asking.segments import (
+from structkit.asking.cache import (
     SEGMENTS,
     IndexedFile,
+    Store,
     changed,
     data_of,
     data_of_gone,
@@ -24,7 +23,9 @@ from structkit.asking.segments import (
     passages_of,
     places,
     present,
+    records_in,
 )
+from structkit.asking.folder import Embed, Folder
 from structkit.embeddings.vectors import (
     Floats,
     Int8Rows,

@@ -27,7 +27,9 @@ from structkit.settings import files_of, resolve, setting
 
 if TYPE_CHECKING:
     from structkit.asking.cache import Store
-    from structkit.asking.folder import Target
+    from structkit.asking.folder import Folder, Target
+    from structkit.asking.meaning import Meaning
+    from structkit.asking.similar import Place
     from structkit.embeddings.vectors import TextEncoding
     from structkit.scoring.runs import Hit
 
@@ -129,18 +131,17 @@ def ask(settings: Settings) -> Iterator[Record]:
         every = settings.list
         yield from caches(settings.folder) if every else clear(settings.folder, settings.target)
         return
-    from structkit.asking.answers import answers, is_report, with_places
+    from structkit.asking.answers import is_report
     from structkit.asking.cache import files_of_cache, folder_within, nearest_cache, with_cache
     from structkit.asking.folder import Folder, Target
     from structkit.asking.meaning import Meaning, embedding_of
-    from structkit.ranking.reranking import choose
 
     if not settings.questions and not settings.like:
         raise UserError("there is no question", f"give {flag('questions')}", status=2)
     target = Target.of(settings.target)
     example = None
     if settings.like:
-        from structkit.asking.similar import Place, similar
+        from structkit.asking.similar import Place
 
         example = Place.of(settings.like)
     file_filter(settings.glob)
@@ -160,25 +161,38 @@ def ask(settings: Settings) -> Iterator[Record]:
             if not len(folder):
                 problem = UserError("holds no searchable text", "name another folder")
                 raise problem.at(settings.target)
-            return found_in(folder, Meaning(folder, encoding) if encoding else None)
-
-    def found_in(folder: Folder, meaning: Meaning | None) -> list[Record]:
-        # the search itself has the scores of pages
-        weights = replace(choose("pages"), rankers={}) if folder.is_of_pages else choose("code")
-        ranking, k, globs = weights.ranking(), settings.k, settings.glob
-        of_question = partial(answers, folder, k=k, ranking=ranking, globs=globs, meaning=meaning)
-        answered = [(question, of_question(question)) for question in settings.questions]
-        if example:
-            answered = [similar(folder, example.passage(folder, target), k, globs, meaning)]
-        found: list[Record] = []
-        for number, (question, best) in enumerate(answered, 1):
-            best = with_places(folder, question, best, meaning)
-            found += _records(str(number), question, best, target)
-            if not best:
-                say(str(_nothing(settings, question, meaning is not None).at(settings.target)))
-        return found
+            meaning = Meaning(folder, encoding) if encoding else None
+            return [*_found(settings, folder, target, meaning, example)]
 
     yield from with_cache(place, outer, work)
+
+
+def _found(
+    settings: Settings,
+    folder: Folder,
+    target: Target,
+    meaning: Meaning | None,
+    example: Place | None,
+) -> Iterator[Record]:
+    """Yield the answers to each question, or the passages like the example."""
+    from structkit.asking.answers import answers, with_places
+    from structkit.ranking.reranking import choose
+
+    # the search itself has the scores of pages
+    weights = replace(choose("pages"), rankers={}) if folder.is_of_pages else choose("code")
+    ranking, k, globs = weights.ranking(), settings.k, settings.glob
+    if example:
+        from structkit.asking.similar import similar
+
+        answered = [similar(folder, example.passage(folder, target), k, globs, meaning)]
+    else:
+        of_question = partial(answers, folder, k=k, ranking=ranking, globs=globs, meaning=meaning)
+        answered = [(question, of_question(question)) for question in settings.questions]
+    for number, (question, best) in enumerate(answered, 1):
+        best = with_places(folder, question, best, meaning)
+        yield from _records(str(number), question, best, target)
+        if not best:
+            say(str(_nothing(settings, question, meaning is not None).at(settings.target)))
 
 
 def _records(

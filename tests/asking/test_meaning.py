@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import structkit
+from structkit.asking.cache import IndexedFile
 from structkit.asking.meaning import NONSENSE, Chance, VectorSegment, nonsense
-from structkit.asking.segments import IndexedFile
 from structkit.embeddings.vectors import Int8Rows, quantize, unit
 
 

@@ -5,8 +5,7 @@ import random
 import pytest
 
 from structkit import ask
-from structkit.asking.cache import open_store
-from structkit.asking.segments import SEGMENTS, IndexedFile, places
+from structkit.asking.cache import SEGMENTS, IndexedFile, open_store, places
 
 WORDS = "retry wait count pool close open read write max_size HTTPClient".split()
 QUESTIONS = ["where are retries counted", "close the pool", "maxSize", "zzyx qqwv"]

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.asking.cache import open_store
+from structkit.asking.cache import IndexedFile, open_store
 from structkit.asking.folder import PassageIndex, WordSegment
-from structkit.asking.segments import IndexedFile
 from structkit.searching.bm25 import BM25
 from structkit.searching.pages import page_scores
 from structkit.searching.postings import Postings
