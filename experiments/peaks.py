@@ -2,8 +2,8 @@
 
     python -m experiments.peaks [MODEL …]
 
-Each row is `structkit train` in a process of its own, with batches of one chunk. The second step
-has AdamW's state as well. `experiments.sizes` computes the same for a card.
+Each row is `structkit train` in float32, in a process of its own, with batches of one chunk. The
+second step has AdamW's state as well. `experiments.sizes` computes the same for a card.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def command_of(method: str, count: int, length: int, flags: dict[str, Any]) -> l
         **({"stages": "element"} if method == "seal" else {}),
         **({"lora-rank": flags["lora_rank"]} if "lora_rank" in flags else {}),
     }
-    switches = ["--bf16", "--quiet", *(["--checkpointing"] if "checkpointing" in flags else [])]
-    return switches + [f"--{name}={value}" for name, value in options.items()]
+    switches = ["--checkpointing"] if "checkpointing" in flags else []
+    return ["--quiet", *switches] + [f"--{name}={value}" for name, value in options.items()]
 
 
 def cost_of(method: str, config: Any, count: int, length: int, flags: dict[str, Any]) -> Cost:

@@ -5,7 +5,7 @@ sizes: $(INSTALLED) ## Memory of a training step on a GPU, computed for models o
 	@mkdir -p runs/sizes
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.sizes | tee runs/sizes/table.md
 
-# random models of the same shapes, two steps of `structkit train` in bf16 each
+# random models of the same shapes, two steps of `structkit train` in float32 each: bf16 is slow on most CPUs
 peaks: $(INSTALLED) ## Memory of a training of real shapes on this machine: make peaks [MODELS='BERT-base']
 	@mkdir -p runs/sizes
 	OMP_NUM_THREADS=2 $(BIN)/python -m experiments.peaks $(MODELS) | tee runs/sizes/peaks.md
