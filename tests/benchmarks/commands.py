@@ -191,13 +191,13 @@ def records(given: Given, folder: Path) -> None:
     mask = [*STRUCTKIT, "mask-entities", "-q", "--workers", "1"]
     beside = partial(compare, given=given)
     title = "records through a command / bare orjson loop"
-    beside(title, script(NOTHING), bare, 1.35, source=flat, floor=bare)
+    beside(title, script(NOTHING), bare, 1.45, source=flat, floor=bare)
     title = "a bare orjson loop with a command's checks / without"
     beside(title, checks, bare, None, source=flat)
     title = "mask-entities, Python / JSONL + tree-sitter parse"
-    beside(title, mask, parse, 1.8, source=code, floor=parse)
+    beside(title, mask, parse, 2.2, source=code, floor=parse)
     title = "mask-entities --workers 2 / --workers 1"
-    beside(title, [*mask, "--workers", "2"], mask, 1.2, source=code, floor=parse)
+    beside(title, [*mask, "--workers", "2"], mask, 1.3, source=code, floor=parse)
     beside("structkit --help / python -c pass", [*STRUCTKIT, "--help"], script("pass"), 8)
 
 
@@ -216,13 +216,13 @@ def html(given: Given, folder: Path) -> None:
     once = loop(LXML, '[record["html"]] = texts(record["html"], "html")')
     thrice = loop(LXML, 'record["variants"] = texts(record["html"], "html", "text", "html")')
     title = "html-variants / JSONL + lxml parse and serialize"
-    beside(title, command, once, 2.2, floor=once)
+    beside(title, command, once, 2.3, floor=once)
     beside("lxml parse and serialize three times / once", thrice, once, None)
     for name in ("lxml", "html.parser"):
         soup = loop("from bs4 import BeautifulSoup", f'BeautifulSoup(record["html"], "{name}")')
         beside(f"html-variants / BeautifulSoup's parse alone ({name})", command, soup, 1 / 6)
     two = [*command, "--workers", "2"]
-    beside("html-variants --workers 2 / 1", two, command, 1.2, floor=once)
+    beside("html-variants --workers 2 / 1", two, command, 1.3, floor=once)
 
 
 def languages(given: Given, folder: Path) -> None:
@@ -242,7 +242,7 @@ def languages(given: Given, folder: Path) -> None:
         beside = partial(compare, given=given, source=source)
         mask = [*STRUCTKIT, "mask-entities", "-q", "--workers", "1"]
         title = f"mask-entities, {language} / JSONL + tree-sitter parse"
-        beside(title, mask, parse, 1.8, floor=parse)
+        beside(title, mask, parse, 2.2, floor=parse)
         beside(f"JSONL + parse and nodes, {language} / parse alone", walk, parse, None)
 
 
