@@ -19,19 +19,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-import numpy as np
 import orjson
 
 from structkit.collecting.ignoring import GIT
 from structkit.collecting.walking import readable_path
-from structkit.embeddings.vectors import Int8Rows, Numbers
 from structkit.errors import flag
 from structkit.progress import say, waiting
 from structkit.records.jsonl import Record
 from structkit.registry import plugins
 from structkit.version import __version__
+
+if TYPE_CHECKING:
+    from structkit.embeddings.vectors import Int8Rows, Numbers
 
 T = TypeVar("T")
 
@@ -383,9 +384,11 @@ def places(wanted: Sequence[IndexedFile], segments: Sequence[Segment]) -> list[N
 
     It is -1 where the file is not wanted, or is in an earlier segment; each (passages,).
     """
+    import numpy as np  # a list of caches does not need it
+
     starts = accumulate((each.passages for each in wanted), initial=0)
     first = dict(zip(wanted, starts, strict=False))
-    found = list[Numbers]()
+    found: list[Numbers] = []
     for some in segments:
         sizes = np.array([each.passages for each in some.files], np.int64)
         own = np.repeat(np.cumsum(sizes) - sizes, sizes)  # the first passage of each one's file

@@ -30,7 +30,7 @@ def test_importing_it_imports_nothing_else():
         "print(*sorted(m for m in sys.modules if m.startswith('structkit.') or m in heavy))"
     )
     done = python("-c", script)
-    light = ("command", "errors", "machine", "paths", "version")
+    light = ("command", "errors", "paths", "reproducibility", "version")
     assert [f"structkit.{name}" for name in light] == done.stdout.split(), done.stderr
 
 

@@ -95,7 +95,7 @@ def test_ask_follows_no_link_either(tree, tmp_path, run, monkeypatch):
     changes = FileChanges.of(Target.of(str(tree)), Walk(WalkOptions()), {})
     as_link(tree / "c.py")
     as_fifo(tree / "a/one.py")
-    [read_files] = _read_files(changes, 1000)
+    [read_files] = _read_files(changes, 1000, None)
     assert ["b/deep/two.py"] == [file.path for file, _ in read_files.files]
     assert ["a/one.py", "c.py"] == sorted(each.file for each in changes.faults + read_files.faults)
 
