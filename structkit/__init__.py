@@ -10,9 +10,8 @@ import os
 from importlib import import_module
 from typing import Any
 
-from structkit import (
-    reproducibility as reproducibility,  # before torch, because it sets how torch computes
-)
+# imported before torch, because it sets how torch computes
+from structkit import reproducibility as reproducibility
 from structkit.command import COMMANDS
 from structkit.paths import ignore_relative_folders, move_torch_cache
 from structkit.version import __version__ as __version__
