@@ -47,7 +47,7 @@ def write_records(count: int, length: int, file: Path) -> None:
     text = " ".join(WORDS[at * at % len(WORDS)] for at in range(length))
     target = "<extra_id_0> " + " ".join(WORDS * TARGET)
     with file.open("w") as out:
-        for number in range(STEPS * count):
+        for number in range(STEPS * max(2, count)):
             record = {"id": str(number), "query": WORDS[number % len(WORDS)], "positive": text}
             record |= {"tagged": text, "untagged": text, "masked": text, "target": target}
             out.write(json.dumps(record) + "\n")
@@ -57,7 +57,7 @@ def command_of(method: str, count: int, length: int, flags: dict[str, Any]) -> l
     """Return the arguments of `structkit train` for this case."""
     options = {
         "document-length": length,
-        "batch-size": count,
+        "batch-size": max(2, count),  # one text has no negatives
         "chunk-size": count,
         "max-steps": STEPS,
         "learning-rate": 1e-5,

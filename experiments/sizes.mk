@@ -1,5 +1,5 @@
 # What fits which GPU: the memory of a training step of models of real shapes, computed on a CPU.
-.PHONY: sizes peaks
+.PHONY: sizes peaks card
 
 sizes: $(INSTALLED) ## Memory of a training step on a GPU, computed for models of real shapes
 	@mkdir -p runs/sizes
@@ -9,3 +9,9 @@ sizes: $(INSTALLED) ## Memory of a training step on a GPU, computed for models o
 peaks: $(INSTALLED) ## Memory of a training of real shapes on this machine: make peaks [MODELS='BERT-base']
 	@mkdir -p runs/sizes
 	OMP_NUM_THREADS=2 $(BIN)/python -m experiments.peaks $(MODELS) | tee runs/sizes/peaks.md
+
+# on a GPU: the same steps, and one with the settings of each paper
+card: $(INSTALLED) ## Memory and time of training steps on this GPU: make card [MODELS='BERT-base']
+	@mkdir -p runs/sizes
+	{ $(BIN)/python -m experiments.card memory $(MODELS); echo; $(BIN)/python -m experiments.card papers; } \
+	  | tee runs/sizes/card.md

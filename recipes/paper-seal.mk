@@ -1,7 +1,8 @@
 # SEAL with the settings of its paper, beside what the paper compares. DATA has StructDocRetrieval's train.json and test.json.
 # Time on one H100, estimated: records × passes × tokens × 6 × 568M parameters (BGE-M3) / (989 TFLOP/s × 0.4), all pages of
 # 4,096 tokens: 4.2 h each for tuned, mcls, santa and EAL (23,816 × 2 × (32 + 9 × 4,096)), 8.4 h for SAL, which reads
-# two versions. Attention comes on top. A batch of 8 × 9 pages needs memory: PAPER_FLAGS='--bf16 --chunk-size 8'.
+# two versions. Measured with chunks of 8: 5.7 s a step, so 9.4 h each, and 19 h for SAL.
+# A batch of 8 × 9 pages needs memory: PAPER_FLAGS='--bf16 --chunk-size 8'.
 .PHONY: paper-seal
 paper-seal: $(INSTALLED) ## SEAL as published: make paper-seal DATA=FOLDER [MODEL=…] [PAPER_FLAGS='--bf16 --chunk-size 8']
 	@test -f '$(DATA)/train.json' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }

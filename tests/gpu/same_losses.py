@@ -12,26 +12,18 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-import torch
-from torch import nn
 
 from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train
 from structkit.registry import load
+from tests.gpu.cases import without_dropout
 from tests.gpu.pretend import on_device
 from tests.jsonl import read
 from tests.learning.training.materials import stopping, train_on
 
 STEPS = 3
-
-
-def without_dropout():
-    """Have torch drop nothing: the devices draw other random numbers."""
-    prepare = nn.Dropout.__init__
-    nn.Dropout.__init__ = lambda self, p=0.5, inplace=False: prepare(self, 0.0, inplace)
-    torch.nn.functional.dropout = lambda inputs, *args, **kwargs: inputs
 
 
 def trained(method, settings, file, folder, *, gpu):

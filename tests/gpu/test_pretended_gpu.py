@@ -12,11 +12,11 @@ import sys
 
 import pytest
 import torch
-from transformers import BertModel
 
+from tests.gpu.cases import CASES, FILES, record
 from tests.gpu.pretend import TORCH, built
 from tests.jsonl import write
-from tests.learning.training.materials import WORDS, small_bert
+from tests.learning.training.materials import small_bert
 
 pytestmark = [
     pytest.mark.long,
@@ -28,70 +28,13 @@ pytestmark = [
     ),
 ]
 
-ENCODER = {"size": "tiny", "vocabulary_size": 500, "batch_size": 4}
-BERT = {**ENCODER, "architecture": "bert"}
-WORD_MODEL = {"batch_size": 8, "minimum_count": 1, "embedding_size": 20}
-# method, settings, and how often a step may wait for the GPU
-CASES = {
-    "contrastive": ("contrastive", BERT, 1),
-    "contrastive in bf16 and chunks": ("contrastive", {**BERT, "bf16": True, "chunk_size": 3}, 1),
-    "santa": ("santa", ENCODER, 8),
-    "santa in bf16 and chunks": ("santa", {**ENCODER, "bf16": True, "chunk_size": 3}, 16),
-    "santa without entities": (
-        "santa",
-        {**BERT, "pooling": "cls", "entity_weight": 0.0, "document_length": 24},
-        2,
-    ),
-    "santa in place": ("santa", {**BERT, "pooling": "cls", "chunk_size": 3}, 16),
-    "held-out records": ("contrastive", {**BERT, "validate": "records.jsonl"}, 8),
-    "a start in bfloat16": ("contrastive", {"model": "half", "batch_size": 4}, 1),
-    "cross-encoder": ("cross-encoder", {**ENCODER, "chunk_size": 4}, 4),
-    "seal": ("seal", ENCODER, 2),
-    "seal with mcls": ("seal", {**BERT, "pooling": "mcls", "mcls_every": 4}, 2),
-    "strae": ("strae", WORD_MODEL, 1),
-    "self-strae": ("self-strae", WORD_MODEL, 2),
-    "self-strae-plus": ("self-strae-plus", {**WORD_MODEL, "embedding_size": 32}, 4),
-    "banyan": ("banyan", {**WORD_MODEL, "embedding_size": 128}, 9),
-    "iornn": ("iornn", WORD_MODEL, 1),
-    "tree-lstm": ("tree-lstm", WORD_MODEL, 1),
-    "roberta": ("roberta", WORD_MODEL, 4),
-}
-
-
-def record(number):
-    words = [WORDS[number % 10], WORDS[number * 3 % 10], WORDS[number // 2]]
-    text = " ".join([*words, "shirt"] * (1 + number % 3))
-    other = " ".join(WORDS[number % 5 : number % 5 + 3])
-    tree, *rest = text.split()
-    for word in rest:
-        tree = f"(X {tree} {word})"
-    return {
-        "id": str(number),
-        "text": text,
-        "tree": tree,
-        "query": words[0],
-        "positive": text,
-        "tagged": f"<p>{text}</p>",
-        "untagged": text,
-        "masked": f"{text} <extra_id_0>",
-        "target": f"<extra_id_0> {words[0]} <extra_id_1>",
-        "negatives": [other],
-        "negatives_tagged": [f"<p>{other}</p>"],
-        "negatives_untagged": [other],
-        "negatives_masked": [other],
-    }
-
-
-FILES = {"model", "validate"}  # settings that name something in the folder of the tests
-
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """What each case gave on both devices, from one process that pretends."""
     folder = tmp_path_factory.mktemp("gpu")
     file = write(folder / "records.jsonl", *map(record, range(16)))
-    small_bert(folder / "half")
-    BertModel.from_pretrained(folder / "half").to(torch.bfloat16).save_pretrained(folder / "half")
+    small_bert(folder / "half", torch.bfloat16)
     cases = {name: (method, settings, file) for name, (method, settings, _) in CASES.items()}
     for _, settings, _ in cases.values():
         settings |= {name: str(folder / settings[name]) for name in FILES & settings.keys()}

@@ -8,18 +8,31 @@ import sys
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map_only
 
 from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.settings import EncodingSettings
+from tests.gpu.cases import CASES, FILES, WORD_MODEL, record, without_dropout
 from tests.jsonl import read, write
 from tests.learning.encoders.small import bert_like
-from tests.learning.training.materials import train_on, write_pairs
+from tests.learning.training.materials import small_bert, train_on, write_pairs
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"),
 ]
 CLOSE = 1e-3  # products round to TF32
+RANDOM = {
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "random_",
+    "normal_",
+    "bernoulli_",
+}
 SETTINGS = {"size": "tiny", "vocabulary_size": 500, "batch_size": 5}
 METHODS = {
     "contrastive": {"architecture": "bert"},
@@ -50,6 +63,44 @@ def test_ten_steps_and_an_encoding(name, pairs, tmp_path):
     for dtype, near in (("fp32", CLOSE), ("bf16", 2e-2)):
         made = embeddings(tmp_path / "model", pairs, "cuda", dtype)
         assert np.abs(made - expected).max() <= near * scale, dtype
+
+
+# a CPU build of torch has no LSTM of CUDA: the pretended GPU leaves these out
+ALL = CASES | {
+    "bi-lstm": ("bi-lstm", WORD_MODEL, 0),
+    "span-parser": ("span-parser", {"batch_size": 8}, 0),
+}
+
+
+class RandomOfCpu(TorchDispatchMode):
+    """Draws random numbers on the CPU, where a GPU would draw others."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        options, name = kwargs or {}, function.overloadpacket.__name__
+        tensors = [each for each in args if isinstance(each, torch.Tensor)]
+        device = torch.device(options.get("device") or (tensors[0].device if tensors else "cpu"))
+        if name not in RANDOM or device.type != "cuda":
+            return function(*args, **options)
+        options = {**options, "device": "cpu"} if "device" in options else options
+        drawn = function(*tree_map_only(torch.Tensor, torch.Tensor.cpu, args), **options)
+        return tensors[0].copy_(drawn) if name.endswith("_") else drawn.to(device)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_method_has_the_losses_of_the_cpu(name, tmp_path, monkeypatch):
+    method, settings, _ = ALL[name]
+    file = write(tmp_path / "records.jsonl", *map(record, range(16)))
+    small_bert(tmp_path / "half", torch.bfloat16)
+    settings = settings | {key: str(tmp_path / settings[key]) for key in FILES & settings.keys()}
+    without_dropout(monkeypatch.setattr)
+    with RandomOfCpu():
+        found = train_on(file, method, tmp_path / "gpu", max_steps=3, **settings)["losses"]["loss"]
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    expected = train_on(file, method, tmp_path / "cpu", max_steps=3, **settings)["losses"]["loss"]
+    half = settings.get("bf16") or "bfloat16" in name
+    assert expected["first"] == pytest.approx(found["first"], rel=2e-2 if half else CLOSE)
+    # Adam makes steps of equal length from gradients that are nearly 0 and differ in their sign
+    assert expected["last"] == pytest.approx(found["last"], rel=2e-2 if half else 10 * CLOSE)
 
 
 @pytest.fixture

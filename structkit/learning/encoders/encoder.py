@@ -80,7 +80,9 @@ from structkit.structure.html.tags import TAG_TOKENS
 
 KEPT = ("include_prompt", "lower_case", "similarity", "dimensions")  # from start to end
 PIECE = 16  # texts that a CPU computes at a time
-GPU_PIECE = 8192  # padded tokens that a GPU computes at a time: enough to keep it busy
+# padded tokens that a GPU computes at a time: with fewer, a small model's kernels end sooner than
+# the next ones are started
+GPU_PIECE = 32768
 
 
 def hidden_states_of(model: Any, tokens: Tokens, pooling: str) -> Tensor:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -53,13 +55,17 @@ def pad(ids: Sequence[Sequence[int]], padding: int, skipped: Sequence[int] = ())
     Padding is on the right, where causal attention never sees it. `skipped` says how many tokens
     at the beginning of each text do not count.
     """
-    width = max(1, *map(len, ids))
-    rows = [[*row, *[padding] * (width - len(row))] for row in ids]
-    mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in ids])
+    lengths = np.array([len(row) for row in ids])
+    width = max(1, lengths.max())
+    real = np.arange(width) < lengths[:, None]
+    rows = np.full(real.shape, padding)
+    # a tensor of lists takes ten times as long, while other threads wait
+    rows[real] = np.fromiter(chain.from_iterable(ids), rows.dtype, lengths.sum())
+    mask = torch.from_numpy(real).long()
     counted = None
     if any(skipped):
         counted = mask * (torch.arange(width) >= torch.tensor(skipped)[:, None])
-    return Tokens(torch.tensor(rows), mask, counted, mask.sum(1))  # (batch, length) each
+    return Tokens(torch.from_numpy(rows), mask, counted, mask.sum(1))  # (batch, length) each
 
 
 def by_tokens(lengths: Tensor, budget: int) -> tuple[Tensor, ...]:

@@ -92,7 +92,7 @@ def write_pairs(file, count=11, negatives=lambda number: 1):
     return file
 
 
-def small_bert(folder):
+def small_bert(folder, dtype=torch.float32):
     """Write a BERT without dropout, which several processes train as one does."""
     torch.manual_seed(0)
     tokenizer = train_tokenizer(WORDS, 400, cls=True)
@@ -101,7 +101,7 @@ def small_bert(folder):
         num_attention_heads=2, max_position_embeddings=64, hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
     )  # fmt: skip
-    BertModel(config).save_pretrained(folder)
+    BertModel(config).to(dtype).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
 

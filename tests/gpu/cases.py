@@ -1,0 +1,70 @@
+"""What is trained on a GPU, pretended or real, and on the CPU: methods, settings and records."""
+
+from torch import nn
+
+from tests.learning.training.materials import WORDS
+
+ENCODER = {"size": "tiny", "vocabulary_size": 500, "batch_size": 4}
+BERT = {**ENCODER, "architecture": "bert"}
+WORD_MODEL = {"batch_size": 8, "minimum_count": 1, "embedding_size": 20}
+# method, settings, and how often a step may wait for the GPU
+CASES = {
+    "contrastive": ("contrastive", BERT, 1),
+    "contrastive in bf16 and chunks": ("contrastive", {**BERT, "bf16": True, "chunk_size": 3}, 1),
+    "santa": ("santa", ENCODER, 8),
+    "santa in bf16 and chunks": ("santa", {**ENCODER, "bf16": True, "chunk_size": 3}, 16),
+    "santa without entities": (
+        "santa",
+        {**BERT, "pooling": "cls", "entity_weight": 0.0, "document_length": 24},
+        2,
+    ),
+    "santa in place": ("santa", {**BERT, "pooling": "cls", "chunk_size": 3}, 16),
+    "held-out records": ("contrastive", {**BERT, "validate": "records.jsonl"}, 8),
+    "a start in bfloat16": ("contrastive", {"model": "half", "batch_size": 4}, 1),
+    "cross-encoder": ("cross-encoder", {**ENCODER, "chunk_size": 4}, 4),
+    "seal": ("seal", ENCODER, 2),
+    "seal with mcls": ("seal", {**BERT, "pooling": "mcls", "mcls_every": 4}, 2),
+    "strae": ("strae", WORD_MODEL, 1),
+    "self-strae": ("self-strae", WORD_MODEL, 2),
+    "self-strae-plus": ("self-strae-plus", {**WORD_MODEL, "embedding_size": 32}, 4),
+    "banyan": ("banyan", {**WORD_MODEL, "embedding_size": 128}, 9),
+    "iornn": ("iornn", WORD_MODEL, 1),
+    "tree-lstm": ("tree-lstm", WORD_MODEL, 1),
+    "roberta": ("roberta", WORD_MODEL, 4),
+}
+FILES = {"model", "validate"}  # settings that name something in the folder of the tests
+
+
+def record(number):
+    """A record that every method reads."""
+    words = [WORDS[number % 10], WORDS[number * 3 % 10], WORDS[number // 2]]
+    text = " ".join([*words, "shirt"] * (1 + number % 3))
+    other = " ".join(WORDS[number % 5 : number % 5 + 3])
+    tree, *rest = text.split()
+    for word in rest:
+        tree = f"(X {tree} {word})"
+    return {
+        "id": str(number),
+        "text": text,
+        "tree": tree,
+        "query": words[0],
+        "positive": text,
+        "tagged": f"<p>{text}</p>",
+        "untagged": text,
+        "masked": f"{text} <extra_id_0>",
+        "target": f"<extra_id_0> {words[0]} <extra_id_1>",
+        "negatives": [other],
+        "negatives_tagged": [f"<p>{other}</p>"],
+        "negatives_untagged": [other],
+        "negatives_masked": [other],
+    }
+
+
+def without_dropout(put=setattr):
+    """Have torch drop nothing: the devices draw other random numbers."""
+    prepare = nn.Dropout.__init__
+    put(nn.Dropout, "__init__", lambda self, p=0.5, inplace=False: prepare(self, 0.0, inplace))
+    put(nn.functional, "dropout", lambda inputs, *args, **kwargs: inputs)
+    attend = nn.functional.scaled_dot_product_attention
+    all_of_it = lambda *args, **options: attend(*args, **{**options, "dropout_p": 0.0})  # noqa: E731
+    put(nn.functional, "scaled_dot_product_attention", all_of_it)
