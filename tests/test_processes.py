@@ -5,6 +5,7 @@ import gc
 import math
 import os
 import pickle
+import platform
 import select
 import signal
 import subprocess
@@ -163,6 +164,37 @@ def test_what_the_children_of_children_cost_is_counted(depth, workers):
     before = sum(os.times()[2:4])
     assert workers * [1] == list(Pool(workers, Nested(depth)).results(iter(range(workers))))
     assert workers * BURNT <= sum(os.times()[2:4]) - before
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="others return it or not")
+def test_freed_memory_goes_back_to_the_system():
+    program = """
+import sys
+from pathlib import Path
+from structkit.processes import return_freed
+
+def held():
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) >> 10
+
+def touched():
+    return bytearray(b"x") * (8 << 20)
+
+if sys.argv[1] == "return":
+    return_freed(4 << 20)
+for _ in range(3):  # glibc learns from a block's end that such blocks come and go
+    bytearray(b"x") * (9 << 20)
+before = held()
+blocks = [touched() for _ in range(20)]
+del blocks[:-1]
+print(held() - before)
+"""
+    kept, returned = (
+        int(subprocess.check_output([sys.executable, "-c", program, each], env=environment()))
+        for each in ("keep", "return")
+    )
+    assert kept > 100
+    assert returned < 20
 
 
 def test_a_child_that_works_is_ended_at_once(tmp_path):

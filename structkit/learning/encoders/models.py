@@ -58,6 +58,7 @@ from structkit.learning.encoders.pretrained import (
 )
 from structkit.learning.static import Table, is_table
 from structkit.learning.training.method import ANY_LENGTH
+from structkit.processes import return_freed
 from structkit.progress import say
 from structkit.structure.sentinels import SENTINELS
 
@@ -341,6 +342,7 @@ def bert_config(size: str, tokenizer: PreTrainedTokenizerFast, **more: Any) -> B
     )
 
 
+LARGE = 4 << 20  # bytes of a block that is returned to the system: the states of long texts
 TABLES = ("position_embeddings", "embed_positions", "wpe")  # of positions, by their last names
 
 
@@ -452,5 +454,6 @@ def recompute_layers(model: Any) -> None:
     named = ("activation_checkpointing_enable", "gradient_checkpointing_enable")
     enable = next(getattr(model, each) for each in named if hasattr(model, each))
     enable({"use_reentrant": False})
+    return_freed(LARGE)
     if hasattr(model, "_require_grads_hook"):  # the other kind's: gradients of frozen embeddings
         model.disable_input_require_grads()
