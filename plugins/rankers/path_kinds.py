@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
+from functools import lru_cache
 from itertools import chain
 from pathlib import PurePosixPath
+from posixpath import splitext
 from typing import ClassVar
 
 import numpy as np
@@ -36,13 +38,25 @@ class PathKind:
 
     def holds(self, path: str) -> bool:
         """Return whether a path belongs to such a file."""
-        place = PurePosixPath(path)
-        name = name_parts(place.stem)
+        folders, words = folders_and_words(path)
         return (
-            not self.folders.isdisjoint(part.lower() for part in place.parts[:-1])
-            or not self.words.isdisjoint((*name[:1], *name[-1:]))
+            not self.folders.isdisjoint(folders)
+            or not self.words.isdisjoint(words)
             or path.endswith(self.endings)
         )
+
+
+@lru_cache(maxsize=1 << 16)
+def folders_and_words(path: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the folders of a path, in lower case, and the first and last word of its name.
+
+    >>> [sorted(each) for each in folders_and_words("src/Tests/http_client_test.py")]
+    [['src', 'tests'], ['http', 'test']]
+    """
+    place = PurePosixPath(path)
+    name = name_parts(place.stem)
+    folders = frozenset(part.lower() for part in place.parts[:-1])
+    return folders, frozenset((*name[:1], *name[-1:]))
 
 
 KINDS = (
@@ -85,9 +99,9 @@ def headers_of_sources(paths: Collection[str], asked: Collection[str]) -> set[st
     """Return headers of C and C++ whose source file of the same name is among the paths."""
     if not {"header", "headers"}.isdisjoint(asked):
         return set()
-    files = [(path, PurePosixPath(path)) for path in paths]
-    defined = {file.stem for _, file in files if file.suffix in SOURCES}
-    return {path for path, file in files if file.suffix in HEADERS and file.stem in defined}
+    files = [(path, *splitext(path.rpartition("/")[2])) for path in paths]
+    defined = {stem for _, stem, suffix in files if suffix in SOURCES}
+    return {path for path, stem, suffix in files if suffix in HEADERS and stem in defined}
 
 
 def windows_variants(paths: Collection[str], asked: Collection[str]) -> set[str]:
@@ -98,10 +112,10 @@ def windows_variants(paths: Collection[str], asked: Collection[str]) -> set[str]
     """
     if not WINDOWS.isdisjoint(asked):
         return set()
-    files = [(path, PurePosixPath(path.lower())) for path in paths]
-    inside = {path for path, file in files if not WINDOWS.isdisjoint(file.parts[:-1])}
-    others = {file.name for path, file in files if path not in inside}
-    return {path for path, file in files if path in inside and file.name in others}
+    inside = {path for path in paths if not WINDOWS.isdisjoint(folders_and_words(path)[0])}
+    name = {path: path.lower().rpartition("/")[2] for path in paths}
+    others = {name[path] for path in paths if path not in inside}
+    return {path for path in inside if name[path] in others}
 
 
 def older_versions(paths: Collection[str], asked: Collection[str]) -> set[str]:
@@ -118,12 +132,15 @@ def older_versions(paths: Collection[str], asked: Collection[str]) -> set[str]:
     }
 
 
-def versions(path: str) -> Iterator[tuple[PurePosixPath, int]]:
-    """Yield the folders of a path that hold versions, and the version of each.
+@lru_cache(maxsize=1 << 16)
+def versions(path: str) -> tuple[tuple[PurePosixPath, int], ...]:
+    """Return the folders of a path that hold versions, and the version of each.
 
     >>> [(str(folder), number) for folder, number in versions("api/v2/pool/v1.py")]
     [('api', 2)]
     """
-    for folder in PurePosixPath(path).parents:
-        if version := VERSION.fullmatch(folder.name):
-            yield folder.parent, int(version[1])
+    return tuple(
+        (folder.parent, int(version[1]))
+        for folder in PurePosixPath(path).parents
+        if (version := VERSION.fullmatch(folder.name))
+    )

@@ -6,10 +6,10 @@ sentence-transformers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -80,7 +80,7 @@ class Table:
 
     def means(self, inputs: Sequence[Sequence[int] | TokenCounts]) -> Vectors:
         """Return the means of texts' tokens, (texts, dim); zeros for a text without tokens."""
-        few = sum(map(len, inputs)) < FEW  # for a few lines: all vectors would take longer
+        vectors_of = self._vectors_of(inputs)
         means = np.zeros((len(inputs), self.rows.shape[1]), np.float32)
         for text, ids in enumerate(inputs):  # one by one stays in the processor's cache
             if not len(ids):
@@ -89,13 +89,21 @@ class Table:
             if self.saturating:
                 tokens, places = np.unique(tokens, return_inverse=True)
                 counts = np.sqrt(np.bincount(places, counts), dtype=np.float32)
-            vectors = self.vectors(np.asarray(tokens), few)
+            vectors = vectors_of(np.asarray(tokens))
             means[text] = (vectors.sum(0) if counts is None else counts @ vectors) / len(ids)
         return means
 
-    def vectors(self, ids: Numbers, few: bool) -> Vectors:
-        """Return the vectors of tokens (tokens, dim), of `few` without computing all others."""
-        return self.rows[ids] if few else self.floats.take(ids, axis=0)
+    def _vectors_of(
+        self, inputs: Sequence[Sequence[int] | TokenCounts]
+    ) -> Callable[[Numbers], Vectors]:
+        """Return the function from tokens of these texts to their vectors, (tokens, dim)."""
+        if sum(map(len, inputs)) >= FEW:
+            return lambda ids: self.floats.take(ids, axis=0)
+        # for a few lines, all vectors would take longer
+        tokens = [each.ids if isinstance(each, TokenCounts) else each for each in inputs]
+        known = np.unique(np.fromiter(chain.from_iterable(tokens), np.int64))
+        vectors = self.rows[known]
+        return lambda ids: vectors.take(np.searchsorted(known, ids), axis=0)
 
     def write(self, folder: Path, *, normalize: bool, quantize: str | None = None) -> None:
         """Write files for model2vec, and for sentence-transformers if the mean is a plain one.

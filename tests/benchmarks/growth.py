@@ -22,6 +22,7 @@ from tests.searching.index_runs import matrix
 SIZES = (1_000, 10_000, 100_000)
 SLOPE = 1.05
 FUNCTIONS = 20  # of a file that `ask` reads
+ONE = "-q", "--workers", "1"
 TICK = 0.001  # seconds: no difference is less
 
 
@@ -45,16 +46,36 @@ def search(count: int, folder: Path) -> list[str]:
     return [*STRUCTKIT, "search", files[0], "--queries", files[1]]
 
 
+def functions(numbers: range) -> str:
+    """The text of a file of functions, each with its number."""
+    code = [json.loads(row)["code"] for row in Path("fixtures/code/train.jsonl").open()]
+    return "\n\n".join(f"# {number}\n{code[number % len(code)]}" for number in numbers)
+
+
+def definitions(count: int, folder: Path) -> list[str]:
+    """The passages of one file of so many functions."""
+    path = folder / f"one-{count}.py"
+    path.write_text(functions(range(count)), "utf-8")
+    return [
+        *STRUCTKIT,
+        "collect",
+        *ONE,
+        "--unit",
+        "passage",
+        "--max-file-bytes",
+        "1000000000",
+        str(path),
+    ]
+
+
 def ask(count: int, folder: Path) -> list[str]:
     """The first question about files of so many functions."""
-    code = [json.loads(row)["code"] for row in Path("fixtures/code/train.jsonl").open()]
     source = folder / f"source-{count}"
     for file in range(max(1, count // FUNCTIONS)):
         path = source / f"{file // 100}" / f"{file}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         some = range(file * FUNCTIONS, min(count, (file + 1) * FUNCTIONS))
-        texts = [f"# {number}\n{code[number % len(code)]}" for number in some]
-        path.write_text("\n\n".join(texts), "utf-8")
+        path.write_text(functions(some), "utf-8")
     cache = str(folder / f"cache-{count}")
     return [*STRUCTKIT, "ask", "-q", str(source), "what has a low priority", "--cache", cache]
 
@@ -65,12 +86,12 @@ from structkit.records.jsonl import Stage
 from structkit.records.stream import Stream
 Stream(sys.argv[1:]).run(Stage(lambda record: record))
 """
-ONE = "-q", "--workers", "1"
 WAYS: dict[str, Callable[[int, Path], list[str]]] = {
     "records": of_records("code", PYTHON, "-c", NOTHING),
     "pages": of_records("pages", *STRUCTKIT, "html-variants", *ONE),
     "trees": of_records("sentences", *STRUCTKIT, "parse-trees", "--parser", "balanced", *ONE),
     "search": search,
+    "definitions of one file": definitions,
     "ask": ask,
 }
 
