@@ -10,8 +10,8 @@ BATCH_RATES := 0.001 0.004 0.016
 # what the pilot chose
 RATE_batch-16 := 0.004
 RATE_batch-32 := 0.004
-RATE_batch-64 := 0.004
-RATE_batch-128 := 0.004
+RATE_batch-64 := 0.016
+RATE_batch-128 := 0.016
 RATE_batch-16-longer := 0.004
 STEPS_batch-16-longer := $(shell expr $(BATCHED_STEPS) \* 8)
 size-of = $(word 2,$(subst -, ,$(1)))
