@@ -69,7 +69,8 @@ def walk(html: str, within: str = "") -> ParserTarget:
             at = tag.start
     pieces += [html[at:], f"<!--{CUT}{len(in_order)}-->"]
     in_order.append(Tag("", len(html), len(html)))
-    parser = etree.HTMLParser(target=ParserTarget(html, in_order), huge_tree=True, encoding="utf-8")
+    target = ParserTarget(html, in_order, within)
+    parser = etree.HTMLParser(target=target, huge_tree=True, encoding="utf-8")
     # UTF-8 cannot hold half of a surrogate pair
     walked: ParserTarget = etree.fromstring("".join(pieces).encode("utf-8", "replace"), parser)
     return walked
@@ -101,10 +102,14 @@ class _Block:
 
 
 class ParserTarget:
-    """Target of lxml's parser: `elements`, each after its parent, and `blocks`."""
+    """Target of lxml's parser: `elements`, each after its parent, and `blocks`.
 
-    def __init__(self, html: str, tags: list[Tag]) -> None:
-        self.html = html
+    If it only wants those `within` elements of a name, other blocks are left out.
+    """
+
+    def __init__(self, html: str, tags: list[Tag], within: str = "") -> None:
+        self.html, self.within = html, within
+        self.inside = int(not within)  # how many such elements are open
         self.tags, self.tag, self.number = tags, Tag("", 0, 0), -1
         self.fresh = False  # the tag has done nothing yet
         self.at = self.size = 0  # characters of the document, and of text
@@ -128,6 +133,8 @@ class ParserTarget:
                 self.blocks[self.outer[-1]].cut(self.tag.start)
 
     def data(self, text: str) -> None:
+        if not self.inside:
+            return
         self.fresh = False
         text = text.partition(f"<!--{CUT}")[0].strip()  # where our comment is text
         if text and not self.silent:
@@ -149,6 +156,11 @@ class ParserTarget:
         self.elements.append(_Element(name, parent, place, among, {}))
         self.silent += self._hidden(name)
         self.drawings += name == "svg"
+        self.inside += name == self.within
+        if self.inside:
+            self._begin(name)
+
+    def _begin(self, name: str) -> None:
         at = self._move(own=False)
         if self.tag.name == name:
             self.fresh = False
@@ -159,6 +171,14 @@ class ParserTarget:
             self.blocks[-1].run = at if self.fresh else max(at, self.tag.end)
 
     def end(self, name: str) -> None:
+        if self.inside:
+            self._finish(name)
+        self.open.pop()
+        self.inside -= name == self.within
+        self.drawings -= name == "svg"
+        self.silent -= self._hidden(name)
+
+    def _finish(self, name: str) -> None:
         if name in RAW and self.tag.name == name and self.html[self.tag.end - 2] != "/":
             # after its content, which is a tag without a name, comes its end tag, or nothing
             self._see(self.number + 1 + (not self.tags[self.number + 1].name))
@@ -166,9 +186,6 @@ class ParserTarget:
         at = self._move(own)
         if own:
             self.fresh = False
-        self.open.pop()
-        self.drawings -= name == "svg"
-        self.silent -= self._hidden(name)
         if name in BLOCKS:
             number = self.outer.pop()
             block = self.blocks[number]
