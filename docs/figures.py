@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import takewhile
+from itertools import cycle, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +178,7 @@ def growth() -> None:
     for row in files[name]["growth"]:
         if told := re.fullmatch(r"growth, (.+): CPU seconds of ([\d,]+)", row.name):
             found.setdefault(told[1], {})[int(told[2].replace(",", ""))] = row.median
-    for mark, (work, seconds) in zip("osD^vx", found.items(), strict=False):
+    for mark, (work, seconds) in zip(cycle("osD^vx"), found.items(), strict=False):
         axis.loglog([*seconds], [*seconds.values()], f"{mark}-", label=work, markersize=4)
     axis.set_xlabel("records, pages, sentences, vectors, functions")
     axis.set_ylabel(f"CPU seconds ({name})")

@@ -146,21 +146,17 @@ def papers() -> Iterator[str]:
         for name in {model for _, model, _ in PAPERS.values() if model}:
             write_model(CONFIGS[name](), Path(folder, name))
         for label, (method, model, settings) in PAPERS.items():
-            records: Iterator[dict[str, Any]] = map(tree_of, count(PAPER_STEPS, settings))
+            numbers = range(PAPER_STEPS * settings["batch_size"])
+            records: Iterator[dict[str, Any]] = map(tree_of, numbers)
             if model:
                 settings = {**settings, "model": f"{folder}/{model}"}
-                length = settings["document_length"], settings.get("negatives_per_query", 0)
-                records = (record_of(each, *length) for each in count(PAPER_STEPS, settings))
+                sizes = settings["document_length"], settings.get("negatives_per_query", 0)
+                records = (record_of(each, *sizes) for each in numbers)
             case = case_of(folder, method, settings, records)
             seconds_of(case, 1)  # starts the GPU
             start = seconds_of(case, WARM_UP)
             step = (seconds_of(case, PAPER_STEPS) - start) / (PAPER_STEPS - WARM_UP)
             yield f"| {' | '.join([label, f'{step:.3f}', *taken()])} |"
-
-
-def count(steps: int, settings: dict[str, Any]) -> range:
-    """Return the numbers of the records of so many steps."""
-    return range(steps * settings["batch_size"])
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 # Time on one H100, estimated: records × passes × tokens × 6 × 223M parameters / (989 TFLOP/s × 0.4). Code: 3.5 h
 # (1,887,452 × 6 × 325), 0.4 h for each of two fine-tunings (251,820 × 6 × 290), 0.8 h with negatives (530 tokens).
 # Products: 0.6 h (331,590 × 6 × 325), then 3 h for each of three fine-tunings on 100,000 examples (60 × 530).
-# Measured: 0.19 s a step of 16 pairs, so pretraining on code takes 38 h; most of it goes into starting kernels.
+# Measured: 0.19 s a step of 16 pairs, so pretraining on code takes 38 h.
 .PHONY: paper-santa
 paper-santa: $(INSTALLED) ## SANTA as published: make paper-santa DATA=FOLDER [TASK=product] [MODEL=…] [PAPER_FLAGS=--bf16]
 	@test -e '$(if $(filter product,$(TASK)),$(ESCI)examples.parquet,$(firstword $(CODESEARCHNET) none))' \
