@@ -302,11 +302,10 @@ def score(given: Given, folder: Path) -> None:
     beside("pytrec_eval script with intervals / without", thorough, bare, None)
 
 
-# what runs in two workers and in one, and on what
+# what runs in two workers and in one, and on what; `pair` is cheap, and has one by itself
 STAGES = {
     "mask-entities": "code",
     "html-variants": "pages",
-    "pair": "code",
     "parse-trees": "sentences",
     "parse-trees --parser ast": "code",
     "parse-trees --parser dom": "pages",
