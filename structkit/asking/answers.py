@@ -138,8 +138,12 @@ def best(scores: Floats, maximum: int) -> dict[int, float]:
     >>> best(np.array([0.0, 1.0, 3.0, 1.0]), 2)
     {2: 3.0, 1: 1.0}
     """
-    order = np.argsort(-scores, kind="stable")[:maximum]
-    return {int(number): float(scores[number]) for number in order if scores[number] > 0}
+    found = np.flatnonzero(scores > 0)
+    if len(found) > maximum:  # sorting a few is faster than all
+        least = np.partition(scores[found], -maximum)[-maximum]
+        found = found[scores[found] >= least]
+    order = found[np.argsort(-scores[found], kind="stable")][:maximum]
+    return {int(number): float(scores[number]) for number in order}
 
 
 def chosen_passages(folder: Folder, globs: Sequence[str]) -> Floats:

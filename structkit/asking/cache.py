@@ -44,6 +44,7 @@ FOLDER = "folder"  # the part with the target of the cache
 STAMP = "stamp"  # the part that differs after each change
 PARTS_OF_MEMORY = 8  # of a memory of one cache: two for each folder that was asked about
 REMEMBERED = 256 << 20  # bytes of caches of which a process keeps in memory what it read last
+READY = 64 << 20  # bytes of records of one cache that a process keeps ready
 SCHEMA = "".join(
     f"CREATE TABLE IF NOT EXISTS {table} (name TEXT PRIMARY KEY, data BLOB);"
     for table in (FILES, TEXTS, PARTS)
@@ -163,6 +164,27 @@ class Memory(dict[str, Any]):
     stamp: bytes | None = None
     size = 0  # bytes of the cache
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: dict[str, list[bytes]] = {}  # of records, by path; the last used are the last
+        self.ready = 0  # bytes of these
+
+    def clear(self) -> None:
+        """Forget everything."""
+        super().clear()
+        self.lines, self.ready = {}, 0
+
+    def lines_of(self, path: str, read: Callable[[str], bytes]) -> list[bytes]:
+        """Return the lines of a file's records, from here or read and kept."""
+        lines = self.lines.pop(path, None)
+        if lines is None:
+            lines = lines_in(read(path))
+            self.ready += sum(map(len, lines))
+        self.lines[path] = lines
+        while self.ready > READY and len(self.lines) > 1:
+            self.ready -= sum(map(len, self.lines.pop(next(iter(self.lines)))))
+        return lines
+
 
 _memories: dict[Path, Memory] = {}  # of caches, the last used is the last
 
@@ -209,10 +231,9 @@ class File(NamedTuple):
     problem: str = ""  # why it has no passages
 
 
-def records_in(compressed: bytes, numbers: Iterable[int] | None = None) -> list[Record]:
-    """Return the records in compressed lines: all, or those of these numbers."""
-    lines = zlib.decompress(compressed).splitlines() if compressed else []
-    return list(map(orjson.loads, lines if numbers is None else map(lines.__getitem__, numbers)))
+def lines_in(compressed: bytes) -> list[bytes]:
+    """Return the lines of records that are compressed."""
+    return zlib.decompress(compressed).splitlines() if compressed else []
 
 
 class Store:
@@ -252,7 +273,8 @@ class Store:
 
     def records(self, path: str, numbers: Iterable[int]) -> list[Record]:
         """Return the passages of a file with these numbers."""
-        return records_in(self.compressed(path), numbers)
+        lines = self.memory.lines_of(path, self.compressed)
+        return [orjson.loads(lines[number]) for number in numbers]
 
     def part(self, name: str) -> bytes | None:
         """Return the data with a name; None if there is none."""

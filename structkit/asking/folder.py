@@ -239,7 +239,7 @@ class Seen:
 
     files: dict[str, File]
     index: PassageIndex  # of all that the store has
-    part: tuple[Sequence[IndexedFile], WordIndex]  # of the target
+    folder: Folder  # the target
     sources: list[Source]
     faults: Sequence[UserError]
     places: dict[str, str]  # the states of folders and ignore files, by which changes are noticed
@@ -295,7 +295,8 @@ class Folder:
         if not (seen and time.monotonic() < seen.until):
             seen = store.memory[target.real] = _look(store, target, walk, seen, embedding)
         _report(seen.faults, target.below)
-        return cls(store, *seen.part, seen.index.files, target.below)
+        seen.folder.store = store  # this question's
+        return seen.folder
 
     def records(self, passages: Iterable[int]) -> dict[int, Record]:
         """Return the records of passages by their number."""
@@ -342,8 +343,11 @@ def _look(
             index.keep(store, kept)
     settled = settled and not changes.faults
     until = start + pause(cost)
-    part = before.part if before and index is before.index else index.within(target.below)
-    return Seen(files, index, part, changes.sources, changes.faults, places, settled, until)
+    if before and index is before.index:
+        folder = before.folder
+    else:
+        folder = Folder(store, *index.within(target.below), index.files, target.below)
+    return Seen(files, index, folder, changes.sources, changes.faults, places, settled, until)
 
 
 def _indexed(file: File) -> IndexedFile:

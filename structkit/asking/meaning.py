@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from structkit.asking.cache import (
@@ -19,11 +20,11 @@ from structkit.asking.cache import (
     data_of,
     data_of_gone,
     indexed_files,
+    lines_in,
     of_files,
     passages_of,
     places,
     present,
-    records_in,
 )
 from structkit.asking.folder import Embed, Folder
 from structkit.embeddings.vectors import (
@@ -269,9 +270,11 @@ class Meaning:
         return any(size == nothing + 1 for size in sizes)
 
     @property
-    def embed(self) -> Callable[[Sequence[str]], Floats] | None:
-        """Function from lines to embeddings of length 1; None for a slow model."""
-        return self._embedded if self._queries.forks else None
+    def embed(self) -> Callable[[Sequence[str], Bags], Floats] | None:
+        """Function from lines and their pieces to unit embeddings; None for a slow model."""
+        if not self._queries.forks:
+            return None
+        return lambda texts, bags: unit(self._queries.of_bags(texts, bags))
 
     def _embedded(self, texts: Sequence[str]) -> Vectors:
         records = ({"id": str(number), "text": text} for number, text in enumerate(texts))
@@ -325,7 +328,7 @@ def _embed(store: Store, files: Sequence[IndexedFile], documents: TextEncoding) 
         announce(f"encoding {total:,} passages with {documents.meta()['model']}")
 
     def work(some: list[bytes]) -> Int8Rows:
-        records = [record for each in some for record in records_in(each)]
+        records = [orjson.loads(line) for each in some for line in lines_in(each)]
         texts = [document_text(record) for record in records]
         if fast:
             return fast(texts)

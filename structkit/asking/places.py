@@ -17,13 +17,8 @@ from structkit.embeddings.vectors import Floats, unit
 from structkit.records.jsonl import Record
 from structkit.searching import RELATED
 from structkit.searching.lines import PROSE, begins, first_line, text_of
-from structkit.searching.words import (
-    query_parts,
-    same_stem,
-    shared_words,
-    tokens,
-    word_and_parts,
-)
+from structkit.searching.words import query_parts, same_stem, shared_words, words
+from structkit.structure.bags import Bags
 from structkit.structure.sentences import sentences
 
 WINDOW = 3  # lines of code that are judged together
@@ -32,7 +27,7 @@ WINDOW = 3  # lines of code that are judged together
 NAMED, MEANT, BEGINS, ALONE = 1.0, 1.0, 0.1, 0.5
 HOLDING = 0.5  # the value of a name that holds others, which describe it better
 LONGEST = 240  # characters of a quote
-Embed = Callable[[Sequence[str]], Floats]  # from texts to rows of length 1
+Embed = Callable[[Sequence[str], Bags], Floats]  # from texts and their pieces to unit rows
 
 
 @dataclass(frozen=True)
@@ -75,63 +70,60 @@ def places(
     every = [Parts.of(record) for record in records]
     different = list(dict.fromkeys(text for parts in every for text in parts.texts))
     rows = {text: row for row, text in enumerate(different, 1)}
-    vectors = embed([question, *different]) if embed else None
-    value, found = _values(weights), list[Record]()
+    bags = Bags.of([question, *different])
+    vectors = embed([question, *different], bags) if embed else None
+    shares, found = _shares(bags, weights), list[Record]()
     for parts in every:
-        words = np.array([value(text) for text in parts.texts]).reshape(-1, len(weights))
-        named = _named(parts, question)
-        scores = _scores(parts, words, named)
+        own = [rows[text] for text in parts.texts]
+        has, named = shares[own], _named(parts, question)
+        scores = _scores(parts, has, named)
         if vectors is not None:
-            own = vectors[[rows[text] for text in parts.texts]]
-            scores = scores + MEANT * _closeness(parts, own) @ vectors[0]
-        answered = vectors is not None or bool(words.any())
-        found.append(_place(parts, words, named, scores) if answered and len(scores) else {})
+            scores = scores + MEANT * _closeness(parts, vectors[own]) @ vectors[0]
+        answered = vectors is not None or bool(has.any())
+        found.append(_place(parts, has, named, scores) if answered and len(scores) else {})
     return found
 
 
-def _values(weights: Mapping[str, float]) -> Callable[[str], Floats]:
-    """Return a function that weighs each word of a question in a text, less by its stem."""
-    order = {word: number for number, word in enumerate(weights)}
+def _shares(bags: Bags, weights: Mapping[str, float]) -> Floats:
+    """Return the share of each word of a question in texts, less by its stem, (texts, words)."""
+    columns = {word: number for number, word in enumerate(weights)}
     shares = np.array([*weights.values()]) / (sum(weights.values()) or 1.0)
 
     @cache
-    def matched(part: str) -> Sequence[tuple[int, float]]:
-        if part in order:
-            return [(order[part], shares[order[part]])]
-        related = [order[word] for word in order if same_stem(part, word)]
-        return [(number, RELATED * shares[number]) for number in related]
+    def matched(part: str) -> Sequence[int]:
+        if part in columns:
+            return [columns[part]]
+        return [len(columns) + columns[word] for word in columns if same_stem(part, word)]
 
-    def values(text: str) -> Floats:
-        found = np.zeros(len(order))
-        for part in chain.from_iterable(map(word_and_parts, tokens(text))):
-            for number, share in matched(part):
-                found[number] = max(found[number], share)
-        return found
-
-    return values
+    of_pieces = ([*chain.from_iterable(map(matched, words(piece)))] for piece in bags.number)
+    texts, found, _ = bags.spread(of_pieces)
+    has = np.zeros((bags.size, 2 * len(columns)))
+    has[texts, found] = 1.0
+    whole, stems = np.split(has, 2, axis=1)
+    return np.maximum(whole, RELATED * stems) * shares
 
 
 def _named(parts: Parts, question: str) -> Floats:
     """Return how well the names that lines define match a question, (parts,)."""
     named, first = np.zeros(len(parts.texts)), first_line(parts.record) or 1
-    words = query_parts(question)
+    asked = query_parts(question)
     symbols = parts.record.get("symbols", ())
     for name, top, line, end in symbols:
         if 0 <= (at := line - first) < len(named):
             holds = any(top < other[1] and other[3] <= end for other in symbols)
             share = HOLDING if holds else 1.0
-            named[at] = max(named[at], share * shared_words(words, name))
+            named[at] = max(named[at], share * shared_words(asked, name))
     return named
 
 
-def _scores(parts: Parts, words: Floats, named: Floats) -> Floats:
+def _scores(parts: Parts, shares: Floats, named: Floats) -> Floats:
     """Score each part with the following ones, without their meaning, (parts,)."""
-    together, names = words.copy(), named.copy()
+    together, names = shares.copy(), named.copy()
     for step in range(1, parts.window):
-        np.maximum(together[:-step], words[step:], out=together[:-step])
+        np.maximum(together[:-step], shares[step:], out=together[:-step])
         np.maximum(names[:-step], named[step:], out=names[:-step])
     starts = [begins(parts.texts, at) for at in range(len(parts.texts))]
-    scores = together.sum(1) + ALONE * words.sum(1) + NAMED * names + BEGINS * np.array(starts)
+    scores = together.sum(1) + ALONE * shares.sum(1) + NAMED * names + BEGINS * np.array(starts)
     return np.where([bool(text.strip()) for text in parts.texts], scores, -np.inf)
 
 
@@ -144,7 +136,7 @@ def _closeness(parts: Parts, vectors: Floats) -> Floats:
     return unit(total)
 
 
-def _place(parts: Parts, words: Floats, named: Floats, scores: Floats) -> Record:
+def _place(parts: Parts, shares: Floats, named: Floats, scores: Floats) -> Record:
     """Return the best part as fields of its document."""
     first, best = first_line(parts.record), int(np.argmax(scores))
     if parts.window == 1:
@@ -153,7 +145,7 @@ def _place(parts: Parts, words: Floats, named: Floats, scores: Floats) -> Record
     if first is None:
         return {}
     here = slice(best, best + parts.window)
-    number = first + best + int(np.argmax(words[here].sum(1) + NAMED * named[here]))
+    number = first + best + int(np.argmax(shares[here].sum(1) + NAMED * named[here]))
     return {"line": number, **_symbol(parts.record.get("symbols", ()), number)}
 
 

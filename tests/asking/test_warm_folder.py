@@ -4,6 +4,7 @@ import os
 import shutil
 import threading
 import time
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -203,6 +204,20 @@ def test_memory_of_many_subfolders_is_bounded(tree, paths, tmp_path):
         assert ["rounds.py"] == paths(tree / str(number))
     (memory,) = (each for place, each in caches._memories.items() if tmp_path in place.parents)
     assert 8 == len(memory)
+
+
+def test_records_that_are_ready_are_bounded():
+    memory, read = caches.Memory(), list[str]()
+
+    def half(path):
+        read.append(path)
+        return zlib.compress(path.encode() * (caches.READY // 2) + b"\n\n", 1)
+
+    for path in "abacb":
+        assert [path.encode(), b""] == [line[:1] for line in memory.lines_of(path, half)]
+        assert sum(len(line) for lines in memory.lines.values() for line in lines) == memory.ready
+    assert [*"abcb"] == read  # a was used after b when c came
+    assert [*"cb"] == [*memory.lines]
 
 
 def test_a_model_that_changed_is_read_again(tree, tmp_path):
