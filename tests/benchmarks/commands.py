@@ -302,13 +302,14 @@ def score(given: Given, folder: Path) -> None:
     beside("pytrec_eval script with intervals / without", thorough, bare, None)
 
 
-# what runs in two workers and in one, and on what; `pair` is cheap, and has one by itself
+# what runs in two workers and in one, on what, and its bytes, which take ten seconds or so;
+# `pair` is cheap, and has one by itself
 STAGES = {
-    "mask-entities": "code",
-    "html-variants": "pages",
-    "parse-trees": "sentences",
-    "parse-trees --parser ast": "code",
-    "parse-trees --parser dom": "pages",
+    "mask-entities": ("code", 20_000_000),
+    "html-variants": ("pages", 40_000_000),
+    "parse-trees": ("sentences", 2_000_000),
+    "parse-trees --parser ast": ("code", 4_000_000),
+    "parse-trees --parser dom": ("pages", 4_000_000),
 }
 # `make bench` gives its programs one thread, users do not
 AS_USERS = ["env", "-u", "OMP_NUM_THREADS"]
@@ -325,18 +326,16 @@ def workers(given: Given, folder: Path) -> None:
     pages = enumerate(text for text in cases("html", "tagged") if "never closed" not in text)
     texts = Path("fixtures/sentences/train.jsonl").read_bytes().splitlines(keepends=True)
     made = {
-        "code": (lines(islice(functions(), 4_000)), 4_000_000),
-        "pages": (lines({"id": str(at), "html": html} for at, html in pages), 4_000_000),
-        "sentences": (texts, 800_000),
-    }
-    sources = {
-        name: written(folder / f"{name}.jsonl", some, size) for name, (some, size) in made.items()
+        "code": lines(islice(functions(), 4_000)),
+        "pages": lines({"id": str(at), "html": html} for at, html in pages),
+        "sentences": texts,
     }
     beside = partial(compare, given=given, clock=True)
-    for name, kind in STAGES.items():
+    for name, (kind, size) in STAGES.items():
+        source = written(folder / "input.jsonl", made[kind], size)
         auto = [*AS_USERS, *STRUCTKIT, *name.split(), "-q"]
         title = f"{name} --workers auto / 1, by the clock"
-        beside(title, auto, [*auto, "--workers", "1"], 0.6, source=sources[kind])
+        beside(title, auto, [*auto, "--workers", "1"], 0.6, source=source)
     ask = [*AS_USERS, *STRUCTKIT, "ask", "-q", "--no-cache", str(tree), "parse"]
     beside("ask, first read, two processors / one", ask, ["taskset", "-c", "0", *ask], 0.7)
 
