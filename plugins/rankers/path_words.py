@@ -10,7 +10,7 @@ import numpy as np
 from structkit import plugin
 from structkit.embeddings.vectors import Floats
 from structkit.ranking.reranking import Candidate, Query
-from structkit.searching.words import alike, file_and_folders, query_parts
+from structkit.searching.words import file_and_folders, query_parts, those_alike
 
 FOLDERS = 0.5  # the weight of a word in a folder's name
 
@@ -45,11 +45,8 @@ def matches(words: Sequence[str], path: str) -> list[float]:
     [1.0, 0.5, 1.0, 1.0, 0.0]
     """
     name, folders = file_and_folders(path)
-    matched = [
-        float(any(alike(word, other) for other in name))
-        or FOLDERS * any(alike(word, other) for other in folders)
-        for word in words
-    ]
+    here, around = (frozenset[str]().union(*those_alike(words, some)) for some in (name, folders))
+    matched = [1.0 if word in here else FOLDERS * (word in around) for word in words]
     for place in range(len(words) - 1):  # two words that the name joins
         if words[place] + words[place + 1] in name:
             matched[place] = matched[place + 1] = 1.0
@@ -59,6 +56,6 @@ def matches(words: Sequence[str], path: str) -> list[float]:
 def share_of_name(words: Sequence[str], path: str) -> float:
     """Return the share of the file's name that is in the query; a folder's name counts half."""
     name, folders = file_and_folders(path)
-    if share := sum(any(alike(word, other) for word in words) for other in name):
+    if share := sum(map(bool, those_alike(words, name))):
         return share / len(name)
-    return FOLDERS * any(alike(word, other) for word in words for other in folders)
+    return FOLDERS * any(those_alike(words, folders))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import chain
 from os.path import commonprefix
@@ -220,14 +220,30 @@ def query_parts(query: str) -> tuple[str, ...]:
     )
 
 
-@lru_cache(maxsize=1 << 16)
 def alike(one: str, other: str) -> bool:
     """Return whether two words have the same stem, or one begins with the other.
 
     >>> alike("routing", "router"), alike("config", "configuration"), alike("context", "content")
     (True, True, False)
     """
+    if one[:SHORTEST] != other[:SHORTEST]:  # the usual case
+        return False
     return shortens(one, other) or same_stem(one, other)
+
+
+@lru_cache(maxsize=1 << 16)
+def _alike(terms: tuple[str, ...], word: str) -> frozenset[str]:
+    return frozenset(term for term in terms if alike(term, word))
+
+
+def those_alike(terms: Sequence[str], words: Iterable[str]) -> list[frozenset[str]]:
+    """Return the terms that are like each word.
+
+    >>> [sorted(each) for each in those_alike(["conf", "route"], ["config", "of", "router"])]
+    [['conf'], [], ['route']]
+    """
+    key = tuple(terms)  # paths and names have the same words again and again
+    return [_alike(key, word) for word in words]
 
 
 @lru_cache(maxsize=1 << 16)
@@ -268,14 +284,16 @@ def plain_name(name: str) -> str:
 def shared_words(terms: Sequence[str], name: str) -> float:
     """Return the geometric mean of the shares of shared words, in query and name.
 
+    `terms` are different words.
+
     >>> shared_words(["open", "a", "retry", "pool"], "Client.openPools")
     0.7071067811865476
     """
     own = name_parts(SEPARATOR.split(name)[-1])
     if not terms or not own:
         return 0.0
-    here = sum(any(alike(word, other) for other in own) for word in terms)
-    there = sum(any(alike(word, other) for word in terms) for other in own)
+    shared = those_alike(terms, own)
+    here, there = len(frozenset[str]().union(*shared)), sum(map(bool, shared))
     return float((here / len(terms) * there / len(own)) ** 0.5)
 
 
