@@ -7,9 +7,11 @@ follow each change of a file. Sources: Robertson et al. 1994; Kamphuis et al. 20
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -23,7 +25,7 @@ from structkit.structure.bags import Bags
 Counts = NDArray[np.int32]
 
 STEP = 1 << 20  # postings that are scored together
-REMEMBERED = 100  # beginnings whose words are kept for the next look
+LAST = b"\xff"  # after all bytes of UTF-8
 ARRAYS = ("lengths", "starts", "documents", "counts")
 WIDTH = 8  # of the name of a type
 TEXT = 2**32 - 1  # the bits of a text's number, below those of a word's
@@ -52,51 +54,45 @@ def saturation(
 
 
 class WordList:
-    r"""Words, each once, in one string, since a question looks up few of them.
+    r"""Sorted words, each once, in one string, since a question looks up few of them.
 
-    >>> some = WordList.of(["tea", "milk", "milky"])
-    >>> list(some), some.place("milk"), some.place("mil"), some.beginning("mild")
-    (['tea', 'milk', 'milky'], 1, None, {'milk': 1, 'milky': 2})
+    >>> some = WordList.of(["milk", "milky", "tea"])
+    >>> list(some), some.place("milky"), some.place("mil"), some.beginning("mild")
+    (['milk', 'milky', 'tea'], 1, None, ['milk', 'milky'])
     """
 
     def __init__(self, data: bytes = b"\n") -> None:
         self.data = data  # a line break before each word, and one after all
-        self._beginning: dict[str, dict[str, int]] = {}  # what `beginning` returned
 
     @classmethod
     def of(cls, words: Iterable[str]) -> Self:
-        """Return the list of some words."""
+        """Return the list of sorted words."""
         return cls("\n".join(["", *words, ""]).encode())
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.data.decode().split("\n")[1:-1])
 
+    @cached_property
+    def _breaks(self) -> Numbers:
+        """Where the line breaks are, (words + 1,)."""
+        return np.flatnonzero(np.frombuffer(self.data, np.uint8) == ord("\n"))
+
+    def _first(self, least: bytes) -> int:
+        """Return the number of the first word that is not before `least`."""
+        breaks, data = self._breaks, self.data
+        words = range(len(breaks) - 1)
+        return bisect_left(words, least, key=lambda at: data[breaks[at] + 1 : breaks[at + 1]])
+
     def place(self, word: str) -> int | None:
         """Return the number of a word."""
-        if (near := self._beginning.get(word[:SHORTEST])) is not None:
-            return near.get(word)
-        at = self.data.find(f"\n{word}\n".encode())
-        return None if at < 0 else self.data.count(b"\n", 0, at)
+        at, line = self._first(word.encode()), f"\n{word}\n".encode()
+        return at if self.data.startswith(line, self._breaks[at]) else None
 
-    def beginning(self, word: str) -> Mapping[str, int]:
-        """Return the words that begin as a word does, with their numbers."""
-        start = word[:SHORTEST]
-        near = self._beginning.get(start)
-        if near is None:
-            near = dict(self._find(start))
-            if len(self._beginning) >= REMEMBERED:
-                self._beginning = {}
-            self._beginning[start] = near
-        return near
-
-    def _find(self, start: str) -> Iterator[tuple[str, int]]:
-        prefix, place, last = f"\n{start}".encode(), 0, 0
-        at = self.data.find(prefix)
-        while at >= 0:
-            place += self.data.count(b"\n", last, at)
-            end = self.data.index(b"\n", at + 1)
-            yield self.data[at + 1 : end].decode(), place
-            last, at = at, self.data.find(prefix, end)
+    def beginning(self, word: str) -> list[str]:
+        """Return the words that begin as a word does."""
+        start = word[:SHORTEST].encode()
+        first, last = self._breaks[self._first(start)], self._breaks[self._first(start + LAST)]
+        return self.data[first:last].decode().split("\n")[1:]
 
 
 @dataclass(frozen=True)
@@ -116,7 +112,10 @@ class Postings:
     def of(
         cls, names: Sequence[str], lengths: Counts, word: Numbers, document: Counts, counts: Counts
     ) -> Self:
-        """Merge a few sorted runs of postings, without words that no document has any more."""
+        """Merge a few sorted runs of postings, without words that no document has any more.
+
+        `names` are the words, sorted.
+        """
         order = np.argsort(word.astype(np.int64) << 32 | document, kind="stable")
         sizes = np.bincount(word, minlength=len(names))
         used = np.flatnonzero(sizes)
@@ -141,26 +140,30 @@ class Postings:
         parts = ([*map(number.__getitem__, document_words(piece))] for piece in bags.number)
         texts, words, counts = bags.spread(parts)
         lengths = np.bincount(texts, counts, bags.size).astype(np.int32)
-        keys = words << 32 | texts
+        names = sorted(number)
+        place = np.empty(len(names), np.int64)
+        place[[number[name] for name in names]] = np.arange(len(names))
+        keys = place[words] << 32 | texts
         order = np.argsort(keys)
         keys = keys[order]
         first = np.flatnonzero(np.diff(keys, prepend=-1))  # several pieces may have a word
         counts = np.add.reduceat(counts[order], first) if len(first) else counts
-        return cls.of([*number], lengths, keys[first] >> 32, keys[first] & TEXT, counts)
+        return cls.of(names, lengths, keys[first] >> 32, keys[first] & TEXT, counts)
 
     @classmethod
     def joined(cls, parts: Sequence[tuple[Postings, Numbers]]) -> Self:
         """Return one of several, each given with the new numbers of its documents, or -1."""
-        number = dict[str, int]()
+        names = sorted({word for part, _ in parts for word in part.words})
+        number = {word: place for place, word in enumerate(names)}
         columns: list[tuple[Any, ...]] = []
         for part, numbers in parts:
-            own = [number.setdefault(word, len(number)) for word in part.words]
-            word = np.repeat(np.array(own, np.int64), np.diff(part.starts))
+            own = np.fromiter(map(number.__getitem__, part.words), np.int64)
+            word = np.repeat(own, np.diff(part.starts))
             documents = numbers[part.documents]
             kept = documents >= 0
             columns.append((word[kept], documents[kept], part.counts[kept]))
         lengths = placed([(part.lengths, numbers) for part, numbers in parts])
-        return cls.of(list(number), lengths, *map(np.concatenate, zip(*columns, strict=True)))
+        return cls.of(names, lengths, *map(np.concatenate, zip(*columns, strict=True)))
 
     @classmethod
     def read(cls, data: Mapping[str, bytes]) -> Self:
