@@ -8,7 +8,7 @@ export SHELLOPTS := errexit:nounset:pipefail
 endif
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help install check test test-all test-processors gpu-check bench-gpu coverage lint soak bench bench-check bench-readme docs man \
+.PHONY: help install check test test-all test-long test-processors gpu-check bench-gpu coverage lint soak bench bench-check bench-readme docs man \
   dist release-check clean FORCE
 
 PYTHON ?= python3
@@ -45,8 +45,10 @@ TESTS = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 test: $(INSTALLED) ## The tests but for the long ones: five minutes on two cores
 	$(TESTS)
 
-test-all: $(INSTALLED) ## All tests, the long ones too, and the numerical ones as on older processors
-	$(TESTS) -m ''
+test-all: test test-long ## All tests, the long ones too, and the numerical ones as on older processors
+
+test-long: $(INSTALLED) ## What `make test` leaves out
+	$(TESTS) -m long
 	$(OF_default) ATEN_CPU_CAPABILITY=default $(TESTS) $(NUMERICAL)
 	$(OF_avx2) ATEN_CPU_CAPABILITY=avx2 $(TESTS) $(NUMERICAL)
 
