@@ -6,6 +6,7 @@ Tests: tests/asking/test_cache.py.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import time
 import zlib
@@ -62,6 +63,7 @@ PAGES = (".html", ".htm", ".xhtml", *(f".{each}" for each in MARKDOWNS))
 QUICK, SHARE, OLDEST = 0.005, 0.05, 0.9
 TICK = 2 * 10**9  # nanoseconds within which a file system may give two changes the same time
 
+LOOK = "look"  # what the name of a part with a look begins with
 FAST = 1  # zlib's level that takes the least time
 
 
@@ -103,6 +105,48 @@ class Target:
         return path if name == "." else os.path.join(name, path)
 
 
+@dataclass(frozen=True)
+class Look:
+    """What a walk found: its files, which are there as long as nothing changes.
+
+    `places` are the states of folders, ignore files and an archive, by which changes are noticed.
+    """
+
+    sources: list[Source]
+    places: dict[str, str]
+
+    @classmethod
+    def of(cls, sources: list[Source], walk: Walk, now: int) -> Look | None:
+        """Return what was found from `now` on, by the clock; None if a change may go unnoticed."""
+        found = walk.places or {}
+        if any(status and status.st_ctime_ns >= now - TICK for status in found.values()):
+            return None
+        # files in an archive change with it alone, so that their content is not kept
+        files = [each if each.file else replace(each, data=None) for each in sources]
+        return cls(files, {at: state_of(status, at) for at, status in found.items()})
+
+    @classmethod
+    def read(cls, data: bytes | None) -> Look | None:
+        """Read what `data` returned."""
+        if not data:
+            return None
+        sources, places = json.loads(zlib.decompress(data))
+        return cls([Source(path, file, root=root) for path, file, root in sources], places)
+
+    def data(self) -> bytes:
+        """Return it as bytes; empty for a pipe, whose content is there once."""
+        if any(source.data is not None for source in self.sources):
+            return b""
+        sources = [(each.path, each.file, each.root) for each in self.sources]
+        # names may not be valid Unicode, which orjson refuses
+        return zlib.compress(json.dumps([sources, self.places]).encode(), FAST)
+
+    @property
+    def holds(self) -> bool:
+        """Whether no place has changed."""
+        return all(state == state_at(at) for at, state in self.places.items())
+
+
 @dataclass
 class FileChanges:
     """Unchanged files, files that may have changed with their states, and removed ones.
@@ -129,20 +173,18 @@ class FileChanges:
         return changes
 
     @classmethod
-    def again(cls, seen: Seen) -> FileChanges | None:
-        """Return the changes of the files that were seen; None if there may be others."""
-        changes = cls()
-        if not seen.settled or any(state != state_at(at) for at, state in seen.places.items()):
-            return None
-        for source in seen.sources:
-            file = seen.files.get(source.path)
-            if file and file.state and file.state == state_at(source.file):
+    def again(cls, look: Look, known: Mapping[str, File]) -> FileChanges:
+        """Compare the files of a look that holds with the known ones."""
+        changes = cls(gone={*known} - {source.path for source in look.sources})
+        for source in look.sources:
+            file = known.get(source.path)
+            if file and file.state == (state_at(source.file) if source.file else ""):
                 changes.same[source.path] = file
             else:
                 with suppress(OSError):  # a file that is gone changed its folder, too
                     status = os.lstat(source.file)
-                    changes.compare(replace(source, status=status), seen.files)
-        changes.sources = seen.sources
+                    changes.compare(replace(source, status=status), known)
+        changes.sources = look.sources
         return changes
 
     def compare(self, source: Source, known: Mapping[str, File]) -> None:
@@ -240,10 +282,8 @@ class Seen:
     files: dict[str, File]
     index: PassageIndex  # of all that the store has
     folder: Folder  # the target
-    sources: list[Source]
+    look: Look | None
     faults: Sequence[UserError]
-    places: dict[str, str]  # the states of folders and ignore files, by which changes are noticed
-    settled: bool  # whether these change with whatever comes
     until: float  # when it is looked at again, by the clock
 
 
@@ -322,17 +362,17 @@ def _look(
 ) -> Seen:
     """Return the present state, and store the changes."""
     start, took, now = time.monotonic(), time.thread_time(), time.time_ns()
-    kept = None if before else PassageIndex.read(store)
+    kept, name = None if before else PassageIndex.read(store), f"{LOOK} {target.below}"
     files = before.files if before else store.files(target.below) if kept else {}
     index = before.index if before else kept or PassageIndex.empty()
-    if before and (changes := FileChanges.again(before)):
-        places, settled = before.places, True
+    look = before.look if before else Look.read(store.part(name)) if kept else None
+    known = look is not None and look.holds
+    if look and known:
+        changes = FileChanges.again(look, files)
     else:
         walk = replace(walk, places={})
         changes = FileChanges.of(target, walk, files)
-        found = (walk.places or {}).items()
-        places = {at: state_of(status, at) for at, status in found}
-        settled = all(status.st_ctime_ns < now - TICK for _, status in found if status)
+        look = None if changes.faults else Look.of(changes.sources, walk, now)
     cost = time.thread_time() - took
     if changes.pending or changes.gone:
         with store.changing():
@@ -341,13 +381,16 @@ def _look(
             tasks = read(embedding() if changes.pending else None)
             files, index = _read(store, changes, kept, target.below, tasks, first=not files)
             index.keep(store, kept)
-    settled = settled and not changes.faults
+    if changes.faults:  # also those of files that were read
+        look = None
+    if look and not known:
+        store.put_parts({name: look.data()})
     until = start + pause(cost)
     if before and index is before.index:
         folder = before.folder
     else:
         folder = Folder(store, *index.within(target.below), index.files, target.below)
-    return Seen(files, index, folder, changes.sources, changes.faults, places, settled, until)
+    return Seen(files, index, folder, look, changes.faults, until)
 
 
 def _indexed(file: File) -> IndexedFile:

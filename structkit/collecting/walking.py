@@ -137,7 +137,7 @@ class Walk:
     """A way through folders; `outputs` are the files that are written, as real paths.
 
     `places` gets what decides which files there are, each as it was before it was read: folders,
-    ignore files, and where there may be one outside; None for what is not there.
+    ignore files, and where there may be one outside; a named file; None for what is not there.
     """
 
     options: WalkOptions
@@ -180,7 +180,9 @@ class Walk:
             status = os.stat(path)
             if stat.S_ISDIR(status.st_mode):
                 yield from self._folder(shown, path)
-            elif is_packed(path):
+                return
+            self._note(path)
+            if is_packed(path):
                 yield from archive_sources(shown, path, self.options.max_file_bytes)
             elif stat.S_ISFIFO(status.st_mode):  # whose content is there once
                 content = Source(shown, path).content(self.options.max_file_bytes)

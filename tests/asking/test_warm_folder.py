@@ -4,9 +4,11 @@ import os
 import shutil
 import threading
 import time
+import zipfile
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
@@ -46,22 +48,30 @@ def tree(trees):
 
 @pytest.fixture
 def paths(tmp_path):
-    """What answers now: over the memory, which is what it is without any."""
+    """What answers now: over the memory and over the cache alone, which is what it is without."""
 
     def paths(tree):
-        warm, cold = (
+        copied = Path(mkdtemp(dir=tmp_path), "cache")  # of which nothing is in memory
+        if (tmp_path / "cache").exists():
+            shutil.copytree(tmp_path / "cache", copied)
+        warm, kept, cold = (
             list(structkit.ask(tree, [QUESTION], **kept))
-            for kept in ({"cache": tmp_path / "cache"}, {"no_cache": True})
+            for kept in ({"cache": tmp_path / "cache"}, {"cache": copied}, {"no_cache": True})
         )
         assert cold == warm
+        assert cold == kept
         return [path.removeprefix(f"{tree}/") for path in answering(warm)]
 
     return paths
 
 
 def seen_of(tree, tmp_path):
-    (memory,) = (each for place, each in caches._memories.items() if tmp_path in place.parents)
-    return memory[str(tree)]
+    return memory_of(tmp_path / "cache")[str(tree)]
+
+
+def memory_of(cache):
+    (memory,) = (each for place, each in caches._memories.items() if cache in place.parents)
+    return memory
 
 
 def write(name, text=ROUNDS):
@@ -112,12 +122,54 @@ LONG = {"emptied", "excluded", "folder-renamed", "linked", "unreadable"}
 def test_the_next_answer_follows_a_change(tree, paths, tmp_path, change, expected):
     assert ["in/rounds.py"] == paths(tree)
     assert ["in/rounds.py"] == paths(tree)
-    assert seen_of(tree, tmp_path).settled
+    assert seen_of(tree, tmp_path).look
     change(tree)
     if expected is None:
         assert "in/rounds.py" not in paths(tree)
     else:
         assert set(expected) <= set(paths(tree))
+
+
+def test_a_look_at_a_folder_is_kept_for_the_next_process(tree, tmp_path):
+    strange = tree / os.fsdecode(b"in/caf\xe9.py")
+    strange.write_text(ROUNDS + "# number\n")
+    os.utime(tree / "in", (1, 1))
+    time.sleep(1.1 * TICK / 1e9)
+
+    def found(cache):
+        return list(structkit.ask(tree, [QUESTION], cache=cache))
+
+    first = found(tmp_path / "cache")
+    assert {"rounds.py", "caf\\xe9.py"} == {Path(path).name for path in answering(first)}
+    shutil.copytree(tmp_path / "cache", tmp_path / "other")
+    assert first == found(tmp_path / "other")
+    before, look = (memory_of(tmp_path / name)[str(tree)].look for name in ("cache", "other"))
+    assert all(each.status for each in before.sources)  # by a walk
+    assert not any(each.status for each in look.sources)
+    assert [(each.path, each.file, each.root) for each in before.sources] == [
+        (each.path, each.file, each.root) for each in look.sources
+    ]
+    assert before.places == look.places
+    assert look.holds
+    strange.unlink()
+    assert not look.holds
+
+
+def test_an_archive_is_read_again_when_it_changes(tree, paths):
+    archive = tree / "in.zip"
+
+    def pack(text):
+        with zipfile.ZipFile(archive, "w") as packed:
+            packed.writestr("a.py", text)
+
+    pack(ROUNDS)
+    time.sleep(1.1 * TICK / 1e9)
+    assert ["a.py"] == paths(archive)
+    assert ["a.py"] == paths(archive)
+    pack("def tea(cup):\n    return cup\n")
+    assert [] == paths(archive)
+    pack(ROUNDS + ROUNDS)
+    assert ["a.py"] == paths(archive)
 
 
 def test_ignore_files_outside_count(tree, paths):
@@ -202,8 +254,7 @@ def test_memory_of_many_subfolders_is_bounded(tree, paths, tmp_path):
     paths(tree)
     for number in 2 * [*range(6)]:
         assert ["rounds.py"] == paths(tree / str(number))
-    (memory,) = (each for place, each in caches._memories.items() if tmp_path in place.parents)
-    assert 8 == len(memory)
+    assert 8 == len(memory_of(tmp_path / "cache"))
 
 
 def test_records_that_are_ready_are_bounded():
