@@ -17,6 +17,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
@@ -50,8 +51,39 @@ SCHEMA = "".join(
     for table in (FILES, TEXTS, PARTS)
 )
 BELOW = f"FROM {FILES} WHERE substr(name, 1, length(?1)) = ?1"  # whose path begins so
+FAST = 1  # zlib's level that takes the least time
 SEGMENTS = ("large ", "small ")  # what the names of their data begin with
 CHANGED = 4  # the large one is made again when more than such a part of it has changed
+
+
+@dataclass(frozen=True)
+class Target:
+    """Target of a question: a folder, a file or an archive, by its given name and its real path."""
+
+    named: str
+    real: str
+    below: str = ""
+    """Its path in the folder whose cache has it, with a slash at its end; empty in its own."""
+
+    @classmethod
+    def of(cls, named: str) -> Target:
+        """Return the target of that name."""
+        real = os.path.realpath(named)
+        return cls(named, real if os.path.exists(real) else os.path.abspath(named))  # of a pipe
+
+    def within(self, path: str) -> str:
+        """Return the path of a file in the target; its name if it is the target itself."""
+        path, real = readable_path(path), readable_path(self.real)
+        if path == real:
+            return os.path.basename(path)
+        return path.removeprefix(real.rstrip("/") + "/")
+
+    def from_here(self, path: str) -> str:
+        """Return a path in the target, from the user's current folder."""
+        name = os.path.normpath(self.named)
+        if not os.path.isdir(self.real) and path == os.path.basename(self.real):
+            return name
+        return path if name == "." else os.path.join(name, path)
 
 
 def cache_file(folder: Path, target: str, settings: Mapping[str, Any]) -> Path:

@@ -23,10 +23,12 @@ import numpy as np
 import orjson
 
 from structkit.asking.cache import (
+    FAST,
     SEGMENTS,
     File,
     IndexedFile,
     Store,
+    Target,
     changed,
     data_of,
     data_of_gone,
@@ -39,7 +41,7 @@ from structkit.asking.cache import (
     state_of,
 )
 from structkit.collecting.kinds import MARKDOWNS
-from structkit.collecting.walking import Found, Source, Walk, readable_path
+from structkit.collecting.walking import Found, Source, Walk
 from structkit.embeddings.vectors import Int8Rows, Numbers
 from structkit.errors import UserError, program
 from structkit.processes import cores
@@ -62,9 +64,7 @@ PAGES = (".html", ".htm", ".xhtml", *(f".{each}" for each in MARKDOWNS))
 # done in this share of the time, and no answer is older than a second
 QUICK, SHARE, OLDEST = 0.005, 0.05, 0.9
 TICK = 2 * 10**9  # nanoseconds within which a file system may give two changes the same time
-
 LOOK = "look"  # what the name of a part with a look begins with
-FAST = 1  # zlib's level that takes the least time
 
 
 class Embed(Protocol):
@@ -73,36 +73,6 @@ class Embed(Protocol):
     def __call__(self, texts: Sequence[str], bags: Bags | None = None) -> Int8Rows:
         """Return the codes of the embeddings."""
         ...
-
-
-@dataclass(frozen=True)
-class Target:
-    """Target of a question: a folder, a file or an archive, by its given name and its real path."""
-
-    named: str
-    real: str
-    below: str = ""
-    """Its path in the folder whose cache has it, with a slash at its end; empty in its own."""
-
-    @classmethod
-    def of(cls, named: str) -> Target:
-        """Return the target of that name."""
-        real = os.path.realpath(named)
-        return cls(named, real if os.path.exists(real) else os.path.abspath(named))  # of a pipe
-
-    def within(self, path: str) -> str:
-        """Return the path of a file in the target; its name if it is the target itself."""
-        path, real = readable_path(path), readable_path(self.real)
-        if path == real:
-            return os.path.basename(path)
-        return path.removeprefix(real.rstrip("/") + "/")
-
-    def from_here(self, path: str) -> str:
-        """Return a path in the target, from the user's current folder."""
-        name = os.path.normpath(self.named)
-        if not os.path.isdir(self.real) and path == os.path.basename(self.real):
-            return name
-        return path if name == "." else os.path.join(name, path)
 
 
 @dataclass(frozen=True)
@@ -372,7 +342,7 @@ def _look(
     else:
         walk = replace(walk, places={})
         changes = FileChanges.of(target, walk, files)
-        look = None if changes.faults else Look.of(changes.sources, walk, now)
+        look = Look.of(changes.sources, walk, now)
     cost = time.thread_time() - took
     if changes.pending or changes.gone:
         with store.changing():
@@ -381,8 +351,7 @@ def _look(
             tasks = read(embedding() if changes.pending else None)
             files, index = _read(store, changes, kept, target.below, tasks, first=not files)
             index.keep(store, kept)
-    if changes.faults:  # also those of files that were read
-        look = None
+    look = None if changes.faults else look  # also those of files that were read
     if look and not known:
         store.put_parts({name: look.data()})
     until = start + pause(cost)

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from structkit.asking.answers import chosen_passages, fuse
-from structkit.asking.folder import Folder, Target
+from structkit.asking.cache import Target
+from structkit.asking.folder import Folder
 from structkit.errors import UserError, flag
 from structkit.records.fields import document_text
 from structkit.records.jsonl import Record

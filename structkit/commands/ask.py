@@ -26,8 +26,8 @@ from structkit.searching.options import is_for_a_list, unicode
 from structkit.settings import files_of, resolve, setting
 
 if TYPE_CHECKING:
-    from structkit.asking.cache import Store
-    from structkit.asking.folder import Folder, Target
+    from structkit.asking.cache import Store, Target
+    from structkit.asking.folder import Folder
     from structkit.asking.meaning import Meaning
     from structkit.asking.similar import Place
     from structkit.embeddings.vectors import TextEncoding
@@ -132,8 +132,14 @@ def ask(settings: Settings) -> Iterator[Record]:
         yield from caches(settings.folder) if every else clear(settings.folder, settings.target)
         return
     from structkit.asking.answers import is_report
-    from structkit.asking.cache import files_of_cache, folder_within, nearest_cache, with_cache
-    from structkit.asking.folder import Folder, Target
+    from structkit.asking.cache import (
+        Target,
+        files_of_cache,
+        folder_within,
+        nearest_cache,
+        with_cache,
+    )
+    from structkit.asking.folder import Folder
     from structkit.asking.meaning import Meaning, embedding_of
 
     if not settings.questions and not settings.like:
