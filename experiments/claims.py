@@ -41,7 +41,8 @@ A program derives every verdict on this page from the measured differences
   interval is on the claim's side. The last column says where it was written after the run.
 - **✘ not held**: the interval excludes every difference that would matter, and a check shows that
   the treatment took place. A difference matters from 0.01 in RR@100 and nDCG@10, and from
-  1.5 points of Score.
+  1.5 points of Score. A claim that something gains nothing is not held where a gain is found, by
+  the same rule as above.
 - **? cannot tell**: everything else. The last column says why.
 
 *Detectable* is the smallest true difference that the test would find with 80 % power. It leaves
@@ -65,6 +66,11 @@ class Difference:
     def __str__(self) -> str:
         digits = 1 if self.matters >= 1 else 3
         return f"{self.value:.{digits}f} [{self.low:.{digits}f}, {self.high:.{digits}f}]"
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether it is a stated gain: corrected p and interval say so."""
+        return self.low > 0 and self.p is not None and self.p < ALPHA
 
     @property
     def detectable(self) -> str:
@@ -183,16 +189,26 @@ def verdict(found: Difference, *, expect: str = "gain", doubts: str = "") -> tup
         stated = found.p is not None
         if stated and found.high < found.matters:
             return HELD, outside
-        if found.low > 0:
-            return NOT_HELD, "the whole interval is a gain"
+        if found.is_gain:
+            return NOT_HELD, f"a gain, {told(found.p)}"
         return CANNOT_TELL, "the interval includes gains that matter"
-    if found.low > 0 and found.p is not None and found.p < ALPHA:
-        return HELD, f"p = {found.p:.3f}" if found.p >= 0.001 else "p < 0.001"
+    if found.is_gain:
+        return HELD, told(found.p)
     if found.high < found.matters:
         return NOT_HELD, outside
     if found.low > 0:
         return CANNOT_TELL, "not stated before the run" if found.p is None else f"p = {found.p:.2f}"
     return CANNOT_TELL, "the interval includes both 0 and gains that matter"
+
+
+def told(p: float | None) -> str:
+    """How a p-value is written.
+
+    >>> told(0.0301), told(0.0001)
+    ('p = 0.030', 'p < 0.001')
+    """
+    assert p is not None  # of a stated hypothesis
+    return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
 
 
 def judged(claim: Claim) -> tuple[str, str, Difference | None]:

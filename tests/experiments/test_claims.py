@@ -58,6 +58,7 @@ def test_a_verdict_follows_from_interval_and_p_value(low, high, p, expected):
         (-0.01, 0.009, None, CANNOT_TELL),
         (-0.01, 0.02, 0.9, CANNOT_TELL),
         (0.001, 0.02, 0.01, NOT_HELD),
+        (0.001, 0.02, 0.2, CANNOT_TELL),
     ],
 )
 def test_a_claim_of_no_gain_holds_where_no_gain_fits(low, high, p, expected):
