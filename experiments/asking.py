@@ -1,12 +1,12 @@
 """What answers about a folder cost, `ask` beside semble with the same table: lines of Markdown.
 
-    python -m experiments.asking FOLDER … [--semble PYTHON] [--runs 3] [--question … …]
+    python -m experiments.asking FOLDER … [--semble PYTHON] [--runs 3] [--question …]
 
 PYTHON is an interpreter that has semble, which reads code alone unless it is told otherwise, and
 here also prose and configuration, as `ask` does. Medians of the runs, in which all take turns: CPU
 seconds of all processes, and seconds by the clock. After edits means ten files have a line more.
 In a process means milliseconds of the CPU for a question to one that has answered others: the
-median of the questions after the first, each new, and then four times more.
+median of twelve about Django, each new, and then four times more.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ from structkit.learning.folders import BUILTIN_FOLDER
 from tests.benchmarks.processes import PYTHON, STRUCTKIT, Cost, compiled, measured
 
 EDITED = 10  # files
-# the first is asked alone, the others in a process
+WARM_UP = "how are passwords hashed"
 QUESTIONS = """
-how are passwords hashed
 how are migrations squashed
 where is the csrf token checked
 how does the queryset cache results
@@ -62,7 +61,7 @@ folder, kept, first, *others = sys.argv[1:]
 {}
 def took(question):
     start = time.process_time()
-    assert answers(question)
+    answers(question)
     return 1000 * (time.process_time() - start)
 took(first)
 print(median(map(took, others)), median(took(each) for _ in range(4) for each in others))
@@ -76,23 +75,20 @@ from semble import SembleIndex
 index = SembleIndex.load_from_disk(kept)
 answers = lambda question: index.search(question, top_k=10)
 """
-
-
 SINGLE = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
 
 
-def warm(python: str, answers: str, folder: Path, kept: str, questions: list[str]) -> list[float]:
+def warm(python: str, answers: str, folder: Path, kept: str) -> list[float]:
     """Milliseconds of a new question, and of one that was asked before, in one process."""
-    command = [python, "-c", WARM.format(answers), str(folder), kept, *questions]
+    command = [python, "-c", WARM.format(answers), str(folder), kept, WARM_UP, *QUESTIONS]
     done = subprocess.run(command, env={**os.environ, **SINGLE}, capture_output=True, check=True)
     return [*map(float, done.stdout.split())]
 
 
 def costs(
-    folder: Path, semble: str, questions: list[str]
+    folder: Path, semble: str, question: str
 ) -> Iterator[tuple[str, str, Cost | list[float]]]:
     """The system, which of its answers, and what that took, for one run."""
-    question = questions[0]
     with TemporaryDirectory() as scratch:
         copy, cache = Path(scratch, folder.name), Path(scratch, "cache")
         shutil.copytree(folder, copy, symlinks=True)
@@ -102,7 +98,7 @@ def costs(
             command = [semble, "-c", SEMBLE, str(copy), str(BUILTIN_FOLDER), kept, kinds, question]
             for which in ("first", "next"):
                 yield name, which, measured(command, environment=SINGLE)
-            yield name, "in a process", warm(semble, SEMBLE_WARM, copy, kept, questions)
+            yield name, "in a process", warm(semble, SEMBLE_WARM, copy, kept)
         ask = [*STRUCTKIT, "ask", str(copy), question]
         for name, command in {
             "`ask`": [*ask, "--cache", f"{cache}/table"],
@@ -110,7 +106,7 @@ def costs(
         }.items():
             for which in ("first", "next"):
                 yield name, which, measured(command, environment=SINGLE)
-        yield "`ask`", "in a process", warm(PYTHON, OURS_WARM, copy, f"{cache}/table", questions)
+        yield "`ask`", "in a process", warm(PYTHON, OURS_WARM, copy, f"{cache}/table")
         files = sorted(path for path in copy.rglob("*") if path.suffix in (".py", ".c", ".rst"))
         for path in files[:: max(1, len(files) // EDITED)][:EDITED]:
             with open(path, "a") as file:
@@ -128,7 +124,7 @@ def cell(some: list[Cost | list[float]]) -> str:
     return f"{one:.0f}, {other:.0f}"
 
 
-def table(folders: list[Path], semble: str, runs: int, questions: list[str]) -> Iterator[str]:
+def table(folders: list[Path], semble: str, runs: int, question: str) -> Iterator[str]:
     """The lines of the table."""
     columns = ("first", "next", "in a process", "after edits")
     yield (
@@ -143,7 +139,7 @@ def table(folders: list[Path], semble: str, runs: int, questions: list[str]) -> 
             lambda: defaultdict(list)
         )
         for _ in range(runs):
-            for name, which, cost in costs(folder, semble, questions):
+            for name, which, cost in costs(folder, semble, question):
                 found[name][which].append(cost)
         for name, of_name in found.items():
             cells = [cell(some) if (some := of_name.get(each)) else "" for each in columns]
@@ -155,7 +151,7 @@ def main() -> None:
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--semble", default="", metavar="PYTHON")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--question", nargs="+", default=QUESTIONS)
+    parser.add_argument("--question", default=WARM_UP)
     options = parser.parse_args()
     compiled()
     for line in table(options.folders, options.semble, options.runs, options.question):

@@ -68,10 +68,10 @@ def places(
     `symbol` around the line, with its first and last line. `weights` are the words'.
     """
     every = [Parts.of(record) for record in records]
-    different = list(dict.fromkeys(text for parts in every for text in parts.texts))
-    rows = {text: row for row, text in enumerate(different, 1)}
-    bags = Bags.of([question, *different])
-    vectors = embed([question, *different], bags) if embed else None
+    texts = [question, *dict.fromkeys(text for parts in every for text in parts.texts)]
+    rows = {text: row for row, text in enumerate(texts)}
+    bags = Bags.of(texts)
+    vectors = embed(texts, bags) if embed else None
     shares, found = _shares(bags, weights), list[Record]()
     for parts in every:
         own = [rows[text] for text in parts.texts]
