@@ -78,7 +78,7 @@ coverage: $(INSTALLED) ## Which lines the tests run, in build/coverage: make cov
 lint: $(INSTALLED) ## ruff, strict mypy, pyright for what editors see, zizmor for workflows, proselint for prose
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy structkit plugins tests/api/uses.py
+	$(BIN)/mypy structkit plugins experiments tests/benchmarks tests/api/uses.py
 	$(BIN)/basedpyright
 	$(BIN)/zizmor --offline --quiet .github/workflows
 	$(BIN)/proselint check --config .github/proselint.json README.md CHANGELOG.md docs .github

@@ -129,13 +129,13 @@ def memory(chosen: list[str]) -> Iterator[str]:
     yield "|---|---|---:|---|---:|---:|"
     cases = [case for case in CASES if case[1] in (chosen or CONFIGS)]
     orders = [*FLAGS], [*reversed(FLAGS)]  # so that the largest are not there together
+
+    def lane(number: int) -> list[str]:
+        return list(memory_rows(*cases[number], orders[number % 2]))
+
     with ThreadPoolExecutor(3) as pool:
-        lanes = [
-            pool.submit(lambda *case: list(memory_rows(*case)), *case, orders[number % 2])
-            for number, case in enumerate(cases)
-        ]
-        for lane in lanes:
-            yield from lane.result()
+        for rows in pool.map(lane, range(len(cases))):
+            yield from rows
 
 
 def papers() -> Iterator[str]:

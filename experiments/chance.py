@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from structkit.asking.meaning import NONSENSE, QUANTILE, Chance, VectorSegment, nonsense
-from structkit.embeddings.vectors import quantize
+from structkit.embeddings.vectors import Int8Rows, quantize
 from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.settings import EncodingSettings
 from tests.jsonl import read
@@ -52,17 +52,19 @@ def main() -> None:
     for file in sorted(given.folder.glob(f"*/{given.name}.npy")):
         passages = np.load(file).astype(np.float32)
         codes, scales = quantize(passages, "int8")
-        segment = VectorSegment.of([], codes, scales, chance_of)
+        assert scales is not None
+        segment = VectorSegment.of([], Int8Rows(codes, scales), chance_of)
         chance = Chance(segment.moments, segment.best[:, 0])
         least = np.quantile((chance_of @ passages.T).max(axis=1), QUANTILE)
         own = embedded([each["query"] for each in read(file.parent / "queries.jsonl")])
         for name, asked in {"own questions": own, **others}.items():
             scores = asked @ passages.T  # (questions, passages)
-            beyond = np.mean([chance.exceeds(each).any() for each in scores])
-            shares.setdefault(name, []).append((beyond, (scores.max(axis=1) > least).mean()))
+            beyond = float(np.mean([chance.exceeds(each).any() for each in scores]))
+            plain = float(np.mean(scores.max(axis=1) > least))
+            shares.setdefault(name, []).append((beyond, plain))
     for name, of_repositories in shares.items():
-        standard, plain = np.mean(of_repositories, axis=0)
-        print(f"{name:15} beyond chance {standard:.3f}, by the score alone {plain:.3f}")
+        beyond, plain = np.mean(of_repositories, axis=0)
+        print(f"{name:15} beyond chance {beyond:.3f}, by the score alone {plain:.3f}")
 
 
 if __name__ == "__main__":

@@ -127,13 +127,12 @@ def difference(name: str, system: str, against: str, on: str) -> Difference:
         raise LookupError(f"{name}.json compares no {system} with {against} on {on}")
     # the same pair may be there both ways, and stated in one of them
     best = min(found, key=lambda each: each.get("p_holm", 2.0))
-    ends = [best[key] for key in ("difference", "difference_low", "difference_high")]
+    value, low, high = (best[f"difference{end}"] for end in ("", "_low", "_high"))
+    flipped = 1
     if best["system"] != system:
-        value, low, high = (-each for each in ends)
-        ends = [value, high, low]
-    flipped = -1 if best["system"] != system else 1
+        flipped, value, low, high = -1, -value, -high, -low
     mean = flipped * best["over_queries"] if best.get("over_queries") is not None else None
-    return Difference(*ends, best.get("p_holm"), MATTERS.get(on, MATTERS_ELSE), mean)
+    return Difference(value, low, high, best.get("p_holm"), MATTERS.get(on, MATTERS_ELSE), mean)
 
 
 def last_loss(name: str, model: str, loss: str) -> float:

@@ -139,7 +139,7 @@ def probabilities(files: Sequence[Path]) -> list[str]:
     for file in files:
         run = read_run(str(file))
         qrels = {query_id: {query_id: 1} for query_id in run}
-        found = of_relevant(run, qrels, fitted_temperature(run, qrels))
+        found = of_relevant(run, qrels, fitted_temperature(run, qrels)).astype(np.float64)
         (mean,), (low,), (high,) = found.mean(keepdims=True), *interval(found[:, None])
         shares = " | ".join(f"{np.quantile(found, share):.3f}" for share in (0.25, 0.5))
         cells = f"{len(found):,} | {mean:.3f} [{low:.3f}, {high:.3f}] | {shares}"

@@ -23,7 +23,8 @@ LONGEST = 80  # of a license's name; longer, it is the license's text
 def license_of(package: Distribution) -> str:
     """The license that a package states, in the newest of the three ways."""
     metadata = package.metadata
-    stated = metadata.get("License-Expression") or metadata.get("License") or ""
+    fields = (metadata.get_all(each) or [""] for each in ("License-Expression", "License"))
+    stated = next((value for value, *_ in fields if value), "")
     classified = [
         each.rpartition(" :: ")[2]
         for each in metadata.get_all("Classifier") or []

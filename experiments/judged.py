@@ -10,6 +10,8 @@ import json
 from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
+
 from structkit.embeddings.reading import read_embeddings
 
 
@@ -27,7 +29,8 @@ def main() -> None:
             judged[each["query_id"]].append(each["doc_id"])
     for row, query_id in enumerate(queries.doc_ids):
         ids = judged[query_id]
-        scores = documents.vectors[[rows[each] for each in ids]] @ queries.vectors[row]
+        (query,) = queries.vectors[row : row + 1]
+        scores = documents.vectors[np.array([rows[each] for each in ids])] @ query
         for rank, place in enumerate((-scores).argsort(kind="stable"), 1):
             found = {"query_id": query_id, "doc_id": ids[place], "score": float(scores[place])}
             print(json.dumps({**found, "rank": rank}))

@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import orjson
@@ -64,7 +65,7 @@ def bm25(issue: Record, folder: str, cache: str) -> list[Record]:
     return [by_id[doc_id] for doc_id, _ in index.search(issue["text"], DEEP)]
 
 
-def asked(field: str, **options: str) -> Callable[[Record, str, str], list[Record]]:
+def asked(field: str, **options: Any) -> Callable[[Record, str, str], list[Record]]:
     """The answers of `ask` to a field of a report."""
 
     def answer(issue: Record, folder: str, cache: str) -> list[Record]:

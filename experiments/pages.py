@@ -95,7 +95,9 @@ def positives(files: Sequence[str], queries: Sequence[Record], output: str) -> N
     pages = np.array([name.partition("#")[0] for name in sections.ids])
     with_table = {each["id"] for each in read(files[2]) if "<table" in each["html"]}
     tables = np.array([name in with_table for name in sections.ids])
-    vectors, run, qrels = sections.vectors[:], [], []
+    vectors = sections.vectors[:]
+    run: list[Record] = []
+    qrels: list[Record] = []
     for query, vector in zip(queries, asked.vectors[:], strict=True):
         scores, own = vectors @ vector, pages == query["doc_id"]
         fitting = own & tables if query["kind"] == "question" and (own & tables).any() else own

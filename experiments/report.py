@@ -69,12 +69,12 @@ class Systems:
         self.queries = len(queries)
         self.seeds: dict[str, list[str]] = {}
         self.values: dict[str, Values] = {}  # (seeds, queries, measures) each
-        for run, values in of_run.items():
-            if values.keys() != queries.keys():
+        for run, of_query in of_run.items():
+            if of_query.keys() != queries.keys():
                 sys.exit(f"{run} was scored on other queries: score all runs at once")
             system, _, seed = name_of(run).partition("@")
             self.seeds.setdefault(system, []).append(seed)
-            rows = np.array([[values[query] for query in queries]])
+            rows = np.array([[of_query[query] for query in queries]])
             known = self.values.get(system, rows[:0])
             self.values[system] = np.concatenate([known, rows])
 
@@ -175,7 +175,7 @@ def sha256(path: Path) -> str:
     """The hash of a file's content; a gzipped one's is that of what it holds."""
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def gather(args: argparse.Namespace) -> None:

@@ -108,7 +108,10 @@ def main() -> None:
         print(f"\nOf exact search's {K} best, codes and `--rescore` find {recall(folder):.3f}.")
         return
     shard, shards = map(int, args.shard.split("/"))
-    pages = [(record["id"], record["html"]) for record in Records.read(map(str, args.files))]
+    pages = [
+        (record["id"], record["html"])
+        for record in Records.read([str(file) for file in args.files])
+    ]
     numbers = range(args.pages * shard // shards, args.pages * (shard + 1) // shards)
     for page in made(pages, numbers):
         sys.stdout.buffer.write(orjson.dumps(page, option=orjson.OPT_APPEND_NEWLINE))

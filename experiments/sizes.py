@@ -35,12 +35,12 @@ from tests.gpu.pretend import GUARD, built
 GB = 1e9
 CARDS = {"16 GB": 15, "24 GB": 23, "80 GB": 78}  # what is free of them
 RESERVED = 1.0  # GB of CUDA itself and of holes between tensors: an estimate
-LARGE = {"hidden_size": 1024, "num_attention_heads": 16}
+LARGE: dict[str, Any] = {"hidden_size": 1024, "num_attention_heads": 16}
+T5_BASE: dict[str, Any] = {"d_model": 768, "d_ff": 3072, "num_heads": 12, "num_layers": 12}
+T5_BASE |= {"decoder_start_token_id": 0}
 CONFIGS: dict[str, Any] = {
     "BERT-base": lambda: hf.BertConfig(vocab_size=30522),
-    "T5-base": lambda: hf.T5Config(
-        d_model=768, d_ff=3072, num_heads=12, num_layers=12, decoder_start_token_id=0
-    ),
+    "T5-base": lambda: hf.T5Config(**T5_BASE),
     "XLM-R-large": lambda: hf.XLMRobertaConfig(
         **LARGE,
         vocab_size=250002,

@@ -12,7 +12,7 @@ import gzip
 import json
 import random
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from importlib.util import find_spec
 from itertools import cycle, islice
@@ -159,7 +159,7 @@ def written(path: Path, rows: Iterable[bytes], size: int) -> Path:
     return path
 
 
-def lines(records: Iterable[dict[str, object]]) -> list[bytes]:
+def lines(records: Iterable[Mapping[str, object]]) -> list[bytes]:
     return [orjson.dumps(record) + b"\n" for record in records]
 
 

@@ -88,7 +88,7 @@ def texts(data: Path | None, tokenizer: Any) -> list[str]:
 def ours(engine: str, dtype: str) -> Encoding:
     settings = {"model": "minilm", "dtype": dtype, "engine": engine}
     encoding = Encoding(make(EncodingSettings, settings))
-    encoding.encoder.tokenizing.lengths["document"] = LONGEST
+    encoding.encoder.read_at_most("document", LONGEST)
     return encoding
 
 
@@ -153,13 +153,13 @@ def encode(given: Given, folder: Path) -> None:
             found[name] = way(chosen)
             times[name].append(time.process_time() - start)
     print(", ".join(f"{name} {statistics.median(each):.2f} s" for name, each in times.items()))
-    for name, (target, lowest, least) in targets.items():
+    for name, (wanted, lowest, least_share) in targets.items():
         ratios = [a / b for a, b in zip(times["theirs"], times[name], strict=True)]
         limit = next((times[kind] for kind in NUMBERS if kind in name), [])
         shares = [a / b for a, b in zip(limit, times[name], strict=bool(limit))]
         cosine = float(np.einsum("nd,nd->n", found["theirs"], found[name]).min())
         title = f"encode, {name}, times as fast as sentence-transformers"
-        tell(title, ratios, target, more=True, limits=shares, least=least)
+        tell(title, ratios, wanted, more=True, limits=shares, least=least_share)
         cosines = f"encode, {name}: cosine to sentence-transformers"
         tell(cosines, [cosine], lowest, unit="", more=True, digits=5)
 
@@ -180,7 +180,7 @@ def static(given: Given, folder: Path) -> None:
         "read": lambda: encoder.inputs(texts, "document"),
         "tokenizer": lambda: tokenizer.encode_batch_fast(texts),
     }
-    tokens = sum(map(len, ways["read"]()))  # type: ignore[call-overload]
+    tokens = sum(map(len, ways["read"]()))
     times: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(given.rounds + 2):
         for name, way in ways.items():

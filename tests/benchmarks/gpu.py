@@ -59,9 +59,14 @@ def write_model(kind: str, *shape: int, folder: Path) -> None:
         )
         model = BertModel(config, add_pooling_layer=False)
     else:
-        sizes = {"d_model": width, "d_ff": inner, "d_kv": width // heads, "num_heads": heads}
+        sizes: dict[str, Any] = {
+            "d_model": width,
+            "d_ff": inner,
+            "d_kv": width // heads,
+            "num_heads": heads,
+        }
         model = T5EncoderModel(T5Config(vocab_size=words, num_layers=layers, **sizes))
-    model.save_pretrained(folder / "start")  # type: ignore[operator]
+    model.save_pretrained(folder / "start")
     tokenizer.save_pretrained(folder / "start")
     file = folder / "one.jsonl"
     file.write_text(json.dumps({"id": "a", "query": "ba", "positive": "den"}))
@@ -212,7 +217,7 @@ def main() -> None:
                     speed = whole[task] / (found["seconds"] or 1)
                     # two operations a weight and token, three times as many with the gradient
                     share = speed * weights * (2 if task == "encode" else 6) / peak
-                    row = {"shape": shape, "task": task, "system": system}
+                    row: dict[str, Any] = {"shape": shape, "task": task, "system": system}
                     row |= {"tokens_per_second": round(speed), "share_of_peak": round(share, 4)}
                     print(json.dumps({**row, **found}), flush=True)
 

@@ -12,6 +12,7 @@ import hashlib
 import json
 import random
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from structkit import registry, reproducibility
@@ -35,10 +36,10 @@ SMALL = {
 }
 
 
-def records(count: int = 60) -> list[dict[str, str | list[str]]]:
+def records(count: int = 60) -> list[dict[str, str | Sequence[str]]]:
     """What every method can be trained on."""
     draw = random.Random(0)
-    made: list[dict[str, str | list[str]]] = []
+    made: list[dict[str, str | Sequence[str]]] = []
     for number in range(count):
         first, second, *_ = words = draw.choices(WORDS, k=draw.randint(4, 12))
         text, tree = " ".join(words), f"(X {words[-1]})"

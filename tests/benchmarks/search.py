@@ -26,9 +26,8 @@ import numpy as np
 from structkit_plugins.backends.approximate import set_parameters
 
 from structkit.embeddings.reading import Embeddings, read_embeddings
-from structkit.embeddings.vectors import Matrix, blocks, largest_norm
+from structkit.embeddings.vectors import BLOCK, Matrix, largest_norm
 from structkit.registry import load
-from structkit.searching import index as index_module
 from structkit.searching.hits import BATCH
 from structkit.searching.index import Index
 from structkit.searching.options import SearchOptions
@@ -61,8 +60,8 @@ def exact(given: Given, folder: Path) -> None:
     few = queries[: QUERIES // 16]  # the loop is slow
 
     def product() -> None:
-        for first in range(0, DOCUMENTS, index_module.BLOCK):
-            queries @ corpus[first : first + index_module.BLOCK].T
+        for first in range(0, DOCUMENTS, BLOCK):
+            queries @ corpus[first : first + BLOCK].T
 
     ways: dict[str, tuple[int, Callable[[], Any], float | None]] = {
         "ours": (QUERIES, lambda: index.search(queries, DEPTH)[1], None),
@@ -204,11 +203,12 @@ def made(folder: Path, name: str, rows: int) -> str:
     centers = np.random.default_rng(0).normal(size=(2000, DIMENSIONS))
     draw = np.random.default_rng(rows)
     of, vectors = draw.integers(0, 2000, rows), np.empty((rows, DIMENSIONS), np.float32)
-    for first, block in blocks(vectors):
+    for first in range(0, rows, BLOCK):
+        block = vectors[first : first + BLOCK]
         points = centers[of[first : first + len(block)]] + draw.normal(size=block.shape)
         block[:] = points / np.linalg.norm(points, axis=1, keepdims=True)
     return matrix(folder / f"{name}.npy", vectors, list(map(str, range(rows))))
 
 
 if __name__ == "__main__":
-    compare(*sys.argv[1:3])
+    compare(sys.argv[1], sys.argv[2])

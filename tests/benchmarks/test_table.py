@@ -1,5 +1,7 @@
 """The table of benchmarks: what it says, where it goes, and what counts as a fall."""
 
+from typing import Any
+
 from tests.benchmarks import table
 from tests.benchmarks.core_share import counted
 from tests.benchmarks.table import ROWS, Row, tell
@@ -12,7 +14,7 @@ HERE = {"processor": "P", "flags": ["avx2"], "cores": 2, "versions": {"numpy": "
 
 
 def test_a_row_is_told_and_kept(capsys):
-    more = {"more": True, "limits": FAST.limits, "least": 0.8}
+    more: dict[str, Any] = {"more": True, "limits": FAST.limits, "least": 0.8}
     tell("encode / peer", FAST.values, 2.0, **more, note="why")
     expected = "2.50x (2.00 … 3.00)  0.60, missed of the limit  ≥ 2x; ≥ 0.8 of the limit  why"
     assert expected in capsys.readouterr().out
