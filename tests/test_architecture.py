@@ -321,7 +321,7 @@ def test_no_test_patches_our_own_code():
         "from structkit.asking import folder as folders\nmonkeypatch.setattr(folders, 'TICK', 0)",
         "from structkit.asking import folder\nfolder.TICK = 0",
         "from structkit.asking import cache\ncache._memories['a'] = {}",
-        "import structkit\ndel structkit.asking.folder.TICK",
+        "import structkit\ndel structkit.asking.changes.TICK",
         "import structkit.paths as own\nsetattr(own, 'home', str)",
         "monkeypatch.setattr('experiments.claims.REPORTS', folder)",
         "monkeypatch.setitem(structkit.registry.KINDS, 'parser', None)",

@@ -186,7 +186,8 @@ def open_store(place: Path | None) -> Iterator[Store]:
         if kept and kept.stamp == store.part(STAMP):
             store.memory = kept
         yield store
-        store.memory.stamp, store.memory.size = store.part(STAMP), place.stat().st_size
+        store.memory.stamp = store.part(STAMP)
+        store.memory.size = place.stat().st_size + store.memory.ready
         _remember(place, store.memory)
 
 
@@ -194,7 +195,7 @@ class Memory(dict[str, Any]):
     """What this process has read of a cache, for its next question."""
 
     stamp: bytes | None = None
-    size = 0  # bytes of the cache
+    size = 0  # bytes of the cache, and of the lines
 
     def __init__(self) -> None:
         super().__init__()

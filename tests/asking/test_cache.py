@@ -14,7 +14,7 @@ from conftest import PROGRAM, WARM, environment
 
 from structkit import ask
 from structkit.asking.cache import Target, open_store
-from structkit.asking.folder import FileChanges
+from structkit.asking.changes import FileChanges
 from structkit.collecting.walking import Walk, WalkOptions
 from tests.jsonl import write_files
 

@@ -14,7 +14,8 @@ import pytest
 
 import structkit
 from structkit.asking import cache as caches
-from structkit.asking.folder import QUICK, SHARE, TICK
+from structkit.asking.changes import TICK
+from structkit.asking.folder import QUICK, SHARE
 from structkit.learning.encoding import encoding as encodings
 
 ROUNDS = "def rounds(number):\n    '''How a number is rounded.'''\n    return number\n"
