@@ -10,11 +10,9 @@ from importlib import import_module
 from types import ModuleType
 
 from structkit.errors import UserError
-from structkit.paths import data_folder
 
 # models that are not downloaded: one ships with structkit, the other is an extra
 BUILTIN, MINILM = "builtin", "minilm"
-OWN_MODEL = "ask-model"  # in the folder of the user's data
 TRAINING = ("torch", "transformers")  # packages that a light installation lacks (setup.py)
 # the packages of each extra, as pip installs them (`structkit` on PyPI is another project's), and
 # what it is for
@@ -32,14 +30,6 @@ EXTRAS = {
     "tensorboard": (("tensorboard",), "curves of a training: {log_file}"),
     "warc": (("warcio",), "web archives in collect"),
 }
-
-
-def usual_model() -> str:
-    """structkit/ask-model in $XDG_DATA_HOME or ~/.local/share if it exists, otherwise builtin, a
-    table that ships
-    """
-    own = data_folder(OWN_MODEL)
-    return str(own) if own.exists() else BUILTIN
 
 
 def install(*packages: str) -> str:

@@ -15,8 +15,12 @@ from structkit.collecting.ignoring import file_filter
 from structkit.collecting.walking import Walk, WalkOptions, glob_setting
 from structkit.command import Command
 from structkit.errors import UserError, flag
-from structkit.extras import usual_model
-from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
+from structkit.learning.encoding.settings import (
+    EncodingSettings,
+    Engine,
+    engine_setting,
+    usual_model,
+)
 from structkit.paths import cache_folder, keep_apart
 from structkit.progress import printable, say
 from structkit.records.jsonl import Record

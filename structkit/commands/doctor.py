@@ -16,7 +16,8 @@ from structkit import reproducibility
 from structkit.asking.caches import caches
 from structkit.command import Command
 from structkit.errors import UserError, program, spelled
-from structkit.extras import EXTRAS, install, usual_model
+from structkit.extras import EXTRAS, install
+from structkit.learning.encoding.settings import usual_model
 from structkit.paths import cache_folder, data_folder
 from structkit.processes import cores
 from structkit.records.jsonl import Record

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from structkit.errors import UserError, flag
+from structkit.extras import BUILTIN
+from structkit.paths import data_folder
 from structkit.records.fields import text_name
 from structkit.records.jsonl import Record
 from structkit.settings import Recorded, offline_setting, setting
@@ -22,7 +24,16 @@ FIELDS = {
     "nodes": ("node", "span", "text"),
 }
 OPENING = ("pooling", "normalize", "dimensions", "dtype", "engine")  # how a model is opened
+OWN_MODEL = "ask-model"  # in the folder of the user's data
 Engine = Literal["auto", "torch", "onnx", "openvino"]
+
+
+def usual_model() -> str:
+    """structkit/ask-model in $XDG_DATA_HOME or ~/.local/share if it exists, otherwise builtin, a
+    table that ships
+    """
+    own = data_folder(OWN_MODEL)
+    return str(own) if own.exists() else BUILTIN
 
 
 def engine_setting() -> Any:
