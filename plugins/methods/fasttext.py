@@ -108,7 +108,7 @@ def learn(arguments: dict[str, Any]) -> LearnedRows:
         remedy = f"lower {flag('minimum_count')}, or give more records"
         if "NaN" in answer:
             remedy = f"lower {flag('learning_rate')}"
-        raise UserError(f"fastText cannot learn from this: {answer}", remedy)
+        raise UserError(f"fastText cannot learn from this: {answer.rstrip('.')}", remedy)
     rows: LearnedRows = answer
     return rows
 
