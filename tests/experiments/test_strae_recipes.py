@@ -126,7 +126,7 @@ def test_at_scale_a_pilot_on_other_pairs_chooses_each_rate(data, tmp_path):
             trainings[f"{method}@1"], r"--learning-rate \$\(cat"
         )
         pilot = dry(f"{folder}/{method}.rate", *variables)
-        assert 3 == len(trained(pilot))
+        assert 3 <= len(trained(pilot)) <= 4
         [scored] = [command for command in pilot if " score --task suite " in command]
         assert "/second/" not in scored and "/first/" in scored
     [scored, compared] = [each for each in commands if " score --task suite " in each]
