@@ -1,5 +1,5 @@
 # The table of StrAE's family, with systems tuned: a setting is chosen on one half of each task's test pairs
-# (the tens digit of their id is even), and told of the other half. What classifiers learn from is in both.
+# (the tens digit of their id is even), and scored on the other half. What classifiers learn from is in both.
 # make strae-tuned DATA=../shared/data SENTENCES=30000
 .PHONY: strae-tuned report-strae-tuned
 
@@ -69,7 +69,7 @@ $(TUNED)/compared.jsonl: $(TUNED)/second/systems $(TUNED_RUNS)
 	$(SUITE) $(LISTED) -o $@ $(addprefix --compare ,$(foreach name,$(TUNED_AGAINST),$(filter $(TUNED)/second/$(name)@%,$^)))
 TELL_TUNED = $(TELL) gather $^ --suite --stated $(TUNED_HYPOTHESES) --folder $(TUNED) -o $@ \
   --data $(WIKITEXT) $(foreach each,$(TASKS),$(DATA)/strae_eval/$(firstword $(subst =, ,$(each))).jsonl.gz) \
-  --title "StrAE's family, tuned on one half of the pairs, told of the other" \
+  --title "StrAE's family, tuned on one half of the pairs, scored on the other" \
   --command 'make strae-tuned DATA=../shared/data SENTENCES=$(SENTENCES) SEEDS="$(SEEDS)" TUNED_METHODS="$(TUNED_METHODS)"'
 $(TUNED)/report.json: $(TUNED)/scores.jsonl $(TUNED)/compared.jsonl
 	$(TELL_TUNED)

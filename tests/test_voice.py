@@ -10,6 +10,7 @@ PAGES = sorted(
         *(Path(name) for name in ("README.md", "CHANGELOG.md")),
         *Path("docs").rglob("*.md"),
         *Path(".github").glob("*.md"),
+        *Path("experiments").rglob("*.md"),
         *Path("fixtures/help").glob("*.txt"),
     }
 )
