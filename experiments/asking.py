@@ -2,7 +2,7 @@
 
     python -m experiments.asking FOLDER … [--semble PYTHON] [--runs 3] [--question …]
 
-PYTHON is an interpreter that has semble, which reads code alone unless it is told otherwise, and
+PYTHON is an interpreter that has semble, which reads only code by default, and
 here also prose and configuration, as `ask` does. Medians of the runs, in which all take turns: CPU
 seconds of all processes, and seconds by the clock. After edits means ten files have a line more.
 In a process means milliseconds of the CPU for a question to one that has answered others: the

@@ -2,7 +2,7 @@
 BM25_K1 := 0.6 0.9 1.2 1.5 2 3 4 6
 BM25_B := 0.25 0.5 0.75 0.9 1
 
-# a choice, as flags of `search`: its file, documents, queries, their judgements (flags of `score`) and files besides
+# a choice, as flags of `search`: its file, documents, queries, their judgements (flags of `score`) and other files
 define bm25-choice
 $(1): $(2) $(3) $(5)
 	@rm -rf $$@.tried && mkdir -p $$@.tried

@@ -20,7 +20,7 @@ Record = dict[str, Any]
 
 
 def name_of(run: str) -> str:
-    """A system and its seed; runs of the same name are told apart by their folders.
+    """A system and its seed; the folder distinguishes runs of the same name.
 
     >>> name_of("raw@0"), name_of("runs/code/sda@1/go")
     ('raw@0', 'sda@1')

@@ -3,7 +3,7 @@
     python -m experiments.localization ROW… --data FOLDER --folder FOLDER -o TABLE
 
 A row is `bm25` (passages by BM25 with the whole text), `title` (`ask` with the title alone), `ask`
-or `minilm` (`ask` with the whole text, also with MiniLM in place of the table that ships).
+or `minilm` (`ask` with the whole text, also with MiniLM instead of the table that ships).
 """
 
 from __future__ import annotations

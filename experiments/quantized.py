@@ -51,7 +51,7 @@ def written(source: Embeddings, path: Path, kind: str) -> str:
         files.finish({"quantize": kind} if kind != "float16" else {})
     if kind == "float16":
         np.save(path, np.load(path).astype(np.float16))
-        path.with_suffix(".meta.json").unlink()  # it tells of other numbers
+        path.with_suffix(".meta.json").unlink()  # it describes other numbers
     return str(path)
 
 

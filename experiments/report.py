@@ -44,7 +44,7 @@ TESTED = ("difference", "difference_low", "difference_high", "p_randomization")
 ENDS = ("_low", "_high", "_deviation")  # of a measure, in a row
 P_VALUES = ("p_randomization", "p_bootstrap", "p_normal")
 REPORTS, REPORT = Path("experiments/reports"), Path("experiments/REPORT.md")
-SENTENCES = ("STS 12", "STS 16", "STS B", "SICK R")  # tasks whose mean is told too
+SENTENCES = ("STS 12", "STS 16", "STS B", "SICK R")  # tasks whose mean is printed too
 HEAD = """# Report
 
 Each entry answers one question, and shows each stated hypothesis as a difference with its 95 %
@@ -242,7 +242,7 @@ def losses(trained: Mapping[str, Any]) -> Record:
 
 
 def suite_rows(scored: Sequence[Record]) -> tuple[list[Record], list[Record]]:
-    """The rows of a suite, and its comparisons, of which only the whole Score is told."""
+    """The rows of a suite, and its comparisons by the Score alone."""
     named = [{"system": each.pop("run"), **each} for each in scored]
     for row in (each for each in named if SENTENCES[0] in each):
         row["sentences"] = sum(row[task] for task in SENTENCES) / len(SENTENCES)
@@ -320,7 +320,7 @@ def main_values(row: Record, *, suite: bool = False) -> Record:
     else:
         single, shown = {*(measures[1:] if "queries" in row else ())}, {}
     ends = {f"{name}{end}" for name in single for end in ENDS}
-    if not suite:  # told as `between seeds`
+    if not suite:  # printed as `between seeds`
         ends |= {f"{name}_deviation" for name in measures}
     left = row.keys() - ends - (single - shown.keys())
     return {name: shown.get(name, value) for name, value in row.items() if name in left}

@@ -68,7 +68,7 @@ def read(file: str | Path) -> list[Record]:
 
 
 def semble(folder: Path, model: str) -> Answer:
-    """Semble over BM25 with its ranking, and with a static model of ours in place of its own."""
+    """Semble over BM25 with its ranking, and with our static model instead of its own."""
     if find_spec("semble") is None:
         sys.exit("semble is not installed: pip install semble, or make repositories PEERS=ripgrep")
     index = import_module("semble").SembleIndex.from_path(folder, model_path=model)
@@ -230,7 +230,7 @@ def table(data: str, folder: str, files: list[str]) -> Iterator[str]:
     published = orjson.loads(Path(data, "published.json").read_bytes())
     values: dict[str, dict[str, Record]] = defaultdict(dict)
     for record in (record for file in files for record in read(file)):
-        # the mean has their number in place of a name
+        # the mean has their number instead of a name
         name = record["repository"] if isinstance(record["repository"], str) else "mean"
         values[record["run"]][name] = record
     names = [name for name in published["repositories"] if name in next(iter(values.values()))]

@@ -10,7 +10,7 @@ strae-tuned: $(INSTALLED) ## StrAE and its rivals, tuned on other pairs: make st
 
 TUNED := $(STRAE)/tuned
 # every setting, one seed: the rate (at 1.0 fastText does not converge), and of fastText vectors as long as
-# StrAE's with rows of n-grams besides (wide), or half as long with as many rows of n-grams as of words (equal:
+# StrAE's with additional rows of n-grams (wide), or half as long with as many rows of n-grams as of words (equal:
 # as many numbers as StrAE). A run is named by its file up to the first point
 TUNED_METHODS := strae self-strae tree-lstm iornn bi-lstm roberta
 GRID = $(foreach rate,0_05 0_25 0_5,fasttext-wide-$(rate) fasttext-equal-$(rate)) \

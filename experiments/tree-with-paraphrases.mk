@@ -1,6 +1,6 @@
 # Does structure help composition where the objective links two sentences that say the same? The objective and flags of
 # tree-with-pairs.mk, along constituency, balanced and right-branching trees, beside the mean of the same words, with as
-# many pairs, steps and, but for the 210 of composition, numbers; told by the nine tasks of strae.mk. Paraphrases are
+# many pairs, steps and, but for the 210 of composition, numbers; measured by the nine tasks of strae.mk. Paraphrases are
 # pairs of MRPC and those of SICK that people scored 4 and more; the tests of these two have sentences of the same kinds.
 .PHONY: strae-paraphrases report-strae-paraphrases
 

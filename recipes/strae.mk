@@ -194,7 +194,7 @@ $(STRAE)/table.md: $(STRAE)/report.json
 	printf '\n%s %s\n' 'Mean over the seeds, 95 % interval over the pairs. Each test set is half of the published' \
 	  'one but RTE, whose training set lacks a fifth.' >> $@
 
-# the trees that models make beside gold ones, and beside trees that nobody has to learn
+# the trees that models make beside gold ones, and beside trees that need no learning
 INDUCED := self-strae-untrained self-strae self-strae-plus banyan banyan-longer
 GOLD := $(DATA)/trees/gum_dev.jsonl.gz
 $(STRAE)/trees/random.jsonl $(STRAE)/trees/builtin.jsonl: $(STRAE)/trees/%.jsonl:
@@ -208,7 +208,7 @@ $(STRAE)/trees/systems $(STRAE)/trees.md: $(STRAE)/trees/random.jsonl $(STRAE)/t
 $(STRAE)/trees.md: $(STRAE)/trees/systems
 	$(STRUCTKIT) score --task trees --gold $(GOLD) $(LISTED) --markdown -o $@
 
-# rows of a table again: the report, how it is told, the folder of the rows, their names, and where those of models are
+# rows of a table again: the report, how it is printed, the folder of the rows, their names, and where those of models are
 define strae-slice
 $(3)/slice.jsonl: $(patsubst %,$(3)/%.jsonl,$(4) $(AGAIN:%=$(5)%@$(AGAIN_SEED)))
 	$$(SUITE) $$^ -o $$@

@@ -249,7 +249,7 @@ class Child(Generic[Task, T]):
         (its_tasks, tasks), (results, its_results) = files
         child = os.fork()
         if not child:
-            tasks.close()  # so that it ends with its parent
+            tasks.close()  # so it ends with its parent
             results.close()
             self._serve(its_tasks, its_results)
         its_tasks.close()

@@ -211,7 +211,7 @@ class Joinable(tuple[str, ...]):
 
 
 class _Usual:
-    """The value of a field where none is given, decided when it is asked for."""
+    """The value of a field where none is given, decided when it is read."""
 
     def __init__(self, usual: Any) -> None:
         self.usual = usual

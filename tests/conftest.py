@@ -200,7 +200,7 @@ def here(tmp_path: Path) -> Run:
         env: dict[str, str] | None = None,
         cwd: Path = tmp_path,
     ) -> subprocess.CompletedProcess[bytes]:
-        hush(False)  # the one before may have been told to be quiet
+        hush(False)  # the one before may have set it to be quiet
         with ExitStack() as opened, chdir(cwd), pytest.MonkeyPatch.context() as patch:
             variables = environment(**(env or {}))
             for name in {*os.environ, *variables}:

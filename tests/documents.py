@@ -50,7 +50,7 @@ def run_session(block: str, folder: Path, **variables: str) -> None:
             stderr=subprocess.STDOUT,
             text=True,
         )
-        # at a terminal, where a reader tries it, a bar tells what goes on
+        # a reader at a terminal sees a progress bar
         seen = done.stdout if GOES_ON.search(expected) else GOES_ON.sub("", done.stdout)
         assert matches(expected, seen), f"$ {command}\n{seen}"
 

@@ -56,7 +56,7 @@ def encoding_of(
 def encode_file(
     model: str, path: Path | str, lines: Iterable[Record], *, resume: bool = False, **options: Any
 ) -> Record:
-    """Encode documents to a file, and say what is to be said of them: the facts about the file."""
+    """Encode documents to a file, and return the facts about it."""
     encoding = encoding_of(model, "document", **options)
     meta = encode_to_file(map(encoding.read, lines), str(path), encoding, resume=resume)
     encoding.report()

@@ -21,7 +21,7 @@ QUICK = {Path("docs/guide/pipes.md"), Path("docs/guide/plugin-format.md")}
 
 
 def quick_first(pages):
-    """The pages, all but the quick ones and those without a session as long tests."""
+    """The pages as long tests, except the quick ones and those without a session."""
     for page in pages:
         runs = FENCE.search(page.read_text("utf-8"))
         long = runs and page not in QUICK

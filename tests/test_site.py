@@ -92,7 +92,7 @@ frame.src = pages.shift();
 
 
 class Pages(SimpleHTTPRequestHandler):
-    """The pages of the site; what a page tells comes into a queue."""
+    """The pages of the site; what a page reports comes into a queue."""
 
     told: Queue[bytes] = Queue()
 

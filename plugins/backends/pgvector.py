@@ -72,7 +72,7 @@ class Backend(plugin.Backend):
 
 
 class PgVector(RowSearcher):
-    """Table of embeddings; its comment records its content, so that it is not loaded twice."""
+    """Table of embeddings; its comment records its content, so it is not loaded twice."""
 
     def __init__(self, connection: Any, name: str, options: SearchOptions) -> None:
         self.connection, self.name, self.options = connection, name, options

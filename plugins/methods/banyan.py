@@ -17,7 +17,7 @@ PAPER = "Banyan, section 4"
 
 @dataclass(frozen=True)
 class Method(TreeSettings):
-    """Settings of Banyan: 14 parameters besides the words'."""
+    """Settings of Banyan: 14 parameters more than the words'."""
 
     example: ClassVar[str] = "structkit train banyan sentences.jsonl -o models/banyan"
     parts: ClassVar[str] = "channels"

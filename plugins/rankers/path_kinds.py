@@ -119,7 +119,7 @@ def windows_variants(paths: Collection[str], asked: Collection[str]) -> set[str]
 
 
 def older_versions(paths: Collection[str], asked: Collection[str]) -> set[str]:
-    """Return files in folders like v1 beside a v2, unless v1 is asked for."""
+    """Return files in folders like v1 beside a v2, unless the query names v1."""
     newest: dict[PurePosixPath, int] = {}
     for path in paths:
         for folder, number in versions(path):

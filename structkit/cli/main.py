@@ -236,7 +236,7 @@ def _completion(each: Setting) -> Callable[[str], Any] | None:
 
 
 class Commands(HelpPage, TyperGroup):
-    """The commands of a group, each made when it is asked for: `structkit plot`, `plot trees`."""
+    """The commands of a group, each made on first use: `structkit plot`, `plot trees`."""
 
     def __init__(self, group: Group | None = None, **options: Any) -> None:
         self.group = group or Program()

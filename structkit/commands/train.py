@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Methods(Group):
-    """The installed methods, each imported when it is asked for: its settings are the flags."""
+    """The installed methods, each imported on first use: its settings are the flags."""
 
     heading: ClassVar[str] = "Methods"
 

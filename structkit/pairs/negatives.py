@@ -18,7 +18,7 @@ TextOf = Callable[[Record], str]
 class Corpus:
     """The texts of the needed documents of a file, by id, once all are known and it is read.
 
-    A document with an unusable text raises when it is asked for, with its place in the file.
+    A document with an unusable text raises when it is read, with its place in the file.
     """
 
     def __init__(self, path: str, text: TextOf) -> None:

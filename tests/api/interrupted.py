@@ -12,7 +12,7 @@ import numpy as np
 import structkit
 from structkit.learning.encoding.reading import WINDOW
 
-come = []  # where no exception can be raised, it is only told
+come = []  # where no exception can be raised, it is only printed
 
 
 def interrupt(number, frame):

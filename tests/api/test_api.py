@@ -1,4 +1,4 @@
-"""The Python interface: what commands do, over dicts; wrong arguments are told in its terms."""
+"""The Python interface: the commands over dicts; errors name wrong arguments in its terms."""
 
 import json
 from functools import cache, partial

@@ -1,6 +1,6 @@
 """Typical calls, right and wrong, for `make lint`: mypy and pyright read them, and nothing runs.
 
-An error that is told to be ignored and is none is an error of both.
+To ignore an error that does not occur is an error in both.
 """
 
 from collections.abc import Iterator

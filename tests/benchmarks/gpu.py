@@ -107,7 +107,7 @@ def wait(device: torch.device) -> None:
 
 
 def measured(call: Callable[[], float | None], device: torch.device) -> dict[str, float | None]:
-    """The seconds of a call, or what it says of them; memory and idle share of a GPU."""
+    """The seconds of a call, or those that it reports; memory and idle share of a GPU."""
     call()  # kernels are chosen, and memory is taken
     if device.type != "cuda":
         started = time.perf_counter()

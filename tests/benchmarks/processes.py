@@ -66,7 +66,7 @@ def watched(process: subprocess.Popen[bytes]) -> Cost:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, process.args)
-    # processes that nobody waited for (Spark's) are in what was seen alone
+    # only what was seen has the processes without a waiting parent (Spark's)
     cpu = max(usage.ru_utime + usage.ru_stime, sum(watch.cpu.values()))
     return Cost(time.perf_counter() - start, cpu, watch.peak)
 
@@ -108,7 +108,7 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 def kibibytes(path: str) -> dict[str, int]:
-    """The sizes that a file of /proc tells; none where the process has gone."""
+    """The sizes in a file of /proc; none if the process is gone."""
     lines = (line.split() for line in content(path).splitlines())
     return {line[0].removesuffix(":"): int(line[1]) for line in lines if line[2:] == ["kB"]}
 

@@ -1,6 +1,6 @@
 """The matrix products of an encoder and nothing else: the physical limit of encoding and training.
 
-No bias, activation, norm, softmax or padding; ones in place of states.
+No bias, activation, norm, softmax or padding; ones instead of states.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ PACKAGES = (
 )
 # what makes numbers of one processor unlike another's
 FLAGS = ("avx2", "avx512f", "avx_vnni", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_int8")
-# of these the one that tells most, in the name of a processor's file
+# the name of a processor's file has the first of these
 TELLING = ("amx_bf16", "avx512f", "avx2")
 
 

@@ -12,7 +12,7 @@ from tests.benchmarks.processes import measured
 from tests.searching.index_runs import matrix
 
 REAL = [("a", "<p>1</p><h2>2</h2>3<h2>4</h2>"), ("b", "<h1>5</h1>"), ("c", "<i>6</i><h2>7</h2>")]
-# a child that nobody waits for works for half a second and holds 100 MB
+# a child without a waiting parent works for half a second and holds 100 MB
 WORK = "import time\nkept = b'x' * 10**8\nwhile time.process_time() < 0.5: pass"
 CHILD = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-S', '-c', {WORK!r}])"
 

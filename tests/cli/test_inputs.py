@@ -1,4 +1,4 @@
-"""Inputs that cannot be read are told in one line, and so are empty ones."""
+"""Inputs that cannot be read, and empty ones, give an error of one line."""
 
 from __future__ import annotations
 

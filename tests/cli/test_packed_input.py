@@ -57,7 +57,7 @@ def test_gzip_on_a_pipe_is_read_as_it_comes() -> None:
 
     def send() -> None:
         assert program.stdin
-        with suppress(BrokenPipeError):  # nobody reads to the end
+        with suppress(BrokenPipeError):  # the reader stops before the end
             program.stdin.write(half)
 
     threading.Thread(target=send, daemon=True).start()

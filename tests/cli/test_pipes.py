@@ -178,7 +178,7 @@ def release(path, ended):
 
 
 def drain(path, served):
-    """Let the writer go, if nobody has read what it writes."""
+    """Let the writer go, if it still waits for a reader."""
     while served.is_alive():
         os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
         served.join(0.05)
@@ -244,7 +244,7 @@ def test_stdin_under_another_name_is_the_same_pipe(run):
 
 
 def test_lines_of_a_pipe_come_whole_wherever_the_first_good_one_is(store, tmp_path, capfdbinary):
-    """Bad and blank lines before the record that tells the part keep their places."""
+    """Bad and blank lines before the record that decides the part keep their places."""
     line = "convert --to ptb late.jsonl --on-error skip --rejects out.rejects -o out.ptb"
     expected = made(line, store, tmp_path / "file", capfdbinary)
     assert (0, {"out.ptb", "out.rejects"}) == (expected[0], set(expected[3]))

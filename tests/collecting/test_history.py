@@ -1,4 +1,4 @@
-"""The functions that commits changed, as git tells it."""
+"""The functions that commits changed, beside git's own account."""
 
 import os
 import subprocess

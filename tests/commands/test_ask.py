@@ -1,4 +1,4 @@
-"""ask: what it says of which words of the command line, lists, JSONL, paths and filters."""
+"""ask: messages about wrong words of the command line, lists, JSONL, paths and filters."""
 
 import json
 import os

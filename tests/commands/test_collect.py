@@ -1,4 +1,4 @@
-"""collect: what is found, what is left out and told, records in place of files."""
+"""collect: what is found, what is skipped and reported, records instead of files."""
 
 import json
 import os

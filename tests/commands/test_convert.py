@@ -1,4 +1,4 @@
-"""convert: other tools' files become records and come back; what a format cannot hold is told."""
+"""convert: other tools' files become records and come back; what does not fit is reported."""
 
 import json
 from pathlib import Path

@@ -92,7 +92,7 @@ def test_a_pipe_gets_records_without_a_heavy_import():
 def test_a_terminal_gets_a_table_that_fits(columns, tmp_path):
     lines = seen(tmp_path, "doctor", columns=columns).splitlines()
     assert ["state", "part", "found"] == lines[0].split()
-    whole = max(map(len, " ".join(lines).split()))  # a path that is to be copied
+    whole = max(map(len, " ".join(lines).split()))  # a path to copy
     assert all(len(line) <= max(columns, lines[0].index("found") + whole) for line in lines)
     assert any(line.startswith(" " * lines[0].index("found")) for line in lines) == (columns < 80)
 

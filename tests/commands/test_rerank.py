@@ -29,7 +29,7 @@ def scores(**options):
     [
         ({}, {"a": 1.0, "b": 0.75, "c": 0.0}),
         ({"k": 2}, {"a": 1.0, "b": 0.75}),
-        # the only word is there, one of the two words of the file's name is asked for
+        # the only word is there, the query has one of the two words of the file's name
         ({"ranker": ["path-words=3"]}, {"c": 3 * 0.5**0.5, "a": 1.0, "b": 0.75}),
         ({"weights": [{**HALF, "repeats": 0, "group": "path"}]}, {"a": 1.0, "c": 0.0}),
     ],

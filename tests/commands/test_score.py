@@ -21,7 +21,7 @@ from tests.tolerances import bound
 
 IDS = st.sampled_from([*(f"d{number}" for number in range(8)), "D", "é", "ﬀ", "𝔡", "d 1"])
 QUERIES = st.sampled_from(["q1", "q2", "q3", "q4"])
-# few values, and some that only float64 tells apart: many ties
+# few values, some different only in float64: many ties
 SCORES = st.sampled_from([0.0, 1.0, 0.5, -0.0, -2.0, 0.1, 0.1 + 1e-12, 16777216.0, 16777217.0])
 RUNS = st.dictionaries(QUERIES, st.dictionaries(IDS, SCORES, min_size=1), min_size=1)
 QRELS = st.dictionaries(QUERIES, st.dictionaries(IDS, st.integers(0, 3), min_size=1), min_size=1)
@@ -37,7 +37,7 @@ NAMES = {
 
 
 def by_rank(documents):
-    """Scores that trec_eval's float32 tells apart, in the same order."""
+    """Scores that differ in trec_eval's float32, in the same order."""
     ordered = sorted((score, doc_id) for doc_id, score in documents.items())
     return {doc_id: float(place) for place, (_, doc_id) in enumerate(ordered)}
 

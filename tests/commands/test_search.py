@@ -1,4 +1,4 @@
-"""Exact search: against brute force, with ties; and what bad embeddings are told."""
+"""Exact search: against brute force, with ties; and the errors of bad embeddings."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""select: what is chosen in any order of the input, joined, changed, and what is told."""
+"""select: what is chosen in any order of the input, joined, changed and reported."""
 
 import subprocess
 import tracemalloc

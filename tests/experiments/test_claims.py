@@ -39,7 +39,7 @@ def test_the_table_of_gains_is_what_the_reports_give():
     [
         (0.001, 0.009, 0.04, HELD),  # small, and still on the claim's side
         (0.001, 0.02, 0.06, CANNOT_TELL),  # corrected p-value too large
-        (0.001, 0.02, None, CANNOT_TELL),  # nobody stated it
+        (0.001, 0.02, None, CANNOT_TELL),  # not stated
         (0.001, 0.009, None, NOT_HELD),  # nothing in the interval would matter
         (-0.001, 0.009, 0.04, NOT_HELD),
         (-0.001, 0.011, 0.04, CANNOT_TELL),

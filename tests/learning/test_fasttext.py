@@ -118,7 +118,7 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="others have no such 
 @pytest.mark.parametrize("sent", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=LINUX)])
 def test_the_librarys_training_ends_with_the_process_that_started_it(tmp_path, fasttext, sent):
     text = tmp_path / "text.txt"
-    os.mkfifo(text)  # the library waits for its lines as long as nobody writes any
+    os.mkfifo(text)  # the library waits until somebody writes a line
     program = subprocess.Popen(
         [sys.executable, "-c", LEARNING, json.dumps(fasttext.arguments(str(text)))],
         stdout=subprocess.PIPE,
@@ -137,7 +137,7 @@ def test_the_librarys_training_ends_with_the_process_that_started_it(tmp_path, f
 
 
 def end_of(pipe):
-    """The end of a named pipe for writing; None while nobody reads from it."""
+    """The end of a named pipe for writing; None while it has no reader."""
     try:
         return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
     except OSError:

@@ -32,7 +32,7 @@ NEAR = rounding(300)
 
 
 def first_of(*cases):
-    """The cases of a test, of which all but the first are long ones."""
+    """The cases of a test; all except the first are long ones."""
     first, *others = cases
     marked = (each if isinstance(each, tuple) else (each,) for each in others)
     return [first, *(pytest.param(*each, marks=pytest.mark.long) for each in marked)]

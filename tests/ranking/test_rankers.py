@@ -1,4 +1,4 @@
-"""Rankers: what each says of hits, worked by hand; nothing a ranker says depends on order."""
+"""Rankers: the values of each, worked by hand; no value depends on the order of hits."""
 
 import numpy as np
 import orjson

@@ -1,4 +1,4 @@
-"""The recipes, as `make --dry-run` tells them: no model is trained."""
+"""The recipes, as `make --dry-run` prints them: no model is trained."""
 
 import json
 import re

@@ -23,7 +23,7 @@ OLD, NEW = ["a", "b", "c"], ["c", "d", "e"]
 
 
 def vectors(path, names, *, chunks=False, resume=False):
-    """A set of files; each row tells its id."""
+    """A set of files; each row has its id."""
     rows = [EmbeddingRow(f"{name}#0" if chunks else name, name * chunks or None) for name in names]
     numbers = np.array([[ord(name), 1] for name in names], np.float32)
     options = {"chunks": chunks, "fields": chunks, "quantize": "int8" if chunks else None}

@@ -216,7 +216,7 @@ def test_a_signal_leaves_no_process_and_no_file(tmp_path, short, number, status,
         yes.kill()
     assert (status, b"") == (program.returncode, stderr)
     wait_for(lambda: not in_session(program.pid))
-    if number != signal.SIGKILL:  # which lets nobody clean up
+    if number != signal.SIGKILL:  # after which nothing can clean up
         assert [] == [*tmp_path.iterdir()]
         assert [] == [*Path(short).glob("structkit-ray-*")]
 

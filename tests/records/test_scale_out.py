@@ -38,7 +38,7 @@ def test_an_engine_gives_the_bytes_of_one_process(engine, tmp_path):
     page = tmp_path / "page.md"
     page.write_text(START + SECTIONS[engine])
     quiet = {"PARALLEL_HOME": str(tmp_path), "SPARK_LOCAL_IP": "127.0.0.1"}
-    quiet |= {"HOME": str(tmp_path), "SHELL": "/bin/sh"}  # it tells where one is missing
+    quiet |= {"HOME": str(tmp_path), "SHELL": "/bin/sh"}  # it complains if one is missing
     quiet |= {"MAKEFLAGS": "", "MAKELEVEL": "0"}  # whoever runs the tests may be make
     quiet["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")  # pyspark may be there
     (tmp_path / "will-cite").touch()  # parallel asks for it once, at a terminal

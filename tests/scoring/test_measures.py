@@ -1,4 +1,4 @@
-"""Measures with parameters against ir_measures, and what no float32 tells apart."""
+"""Measures with parameters against ir_measures, and scores that are equal in float32."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""Runs and qrels are recognized by their content; a bad line is told with its place."""
+"""Runs and qrels are recognized by their content; the error of a bad line has its place."""
 
 import gzip
 

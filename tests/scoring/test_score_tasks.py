@@ -1,4 +1,4 @@
-"""Scores of embedding pairs: numbers worked by hand, scipy's, and what bad pairs are told."""
+"""Scores of embedding pairs: numbers worked by hand, scipy's, and the errors of bad pairs."""
 
 import math
 

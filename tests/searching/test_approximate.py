@@ -83,14 +83,14 @@ def test_a_saved_index_gives_the_same_run(corpus, queries, tmp_path):
         found(corpus, queries, index="hnsw", save_index=str(tmp_path / "file" / "index"))
     assert before == sorted(tmp_path.rglob("*"))
     (tmp_path / "none").mkdir()
-    for options in ({}, {"index": "hnsw"}):  # that there is no index is told before its flags
+    for options in ({}, {"index": "hnsw"}):  # a missing index is reported before its flags
         with pytest.raises(UserError, match="is a folder without an index; .*--save-") as error:
             found(str(tmp_path / "none"), queries, **options)
         assert 1 == error.value.status
 
 
 def test_a_saved_index_that_does_not_fit_is_refused(corpus, queries, tmp_path):
-    """Each file is spoiled in its turn, searched with --explain, and mended again."""
+    """Spoil each file in turn, search with --explain, and restore it."""
     saved = tmp_path / "index"
     found(corpus, queries, index="hnsw", save_index=str(saved))
     meta = json.loads((saved / "meta.json").read_text())

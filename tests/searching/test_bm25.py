@@ -199,7 +199,7 @@ def test_other_settings_than_those_of_the_index_are_refused(files, given, expect
 
 
 def test_a_damaged_index_is_refused(files):
-    """Each file is spoiled in its turn, and mended again."""
+    """Spoil each file in turn, and restore it."""
     (files / "empty").mkdir()
     with pytest.raises(UserError, match=r"empty: holds no index for BM25 \(no words.txt\); build"):
         found(files, "empty", method="bm25")

@@ -21,7 +21,7 @@ FILES = st.dictionaries(st.sampled_from("abcd"), st.lists(TEXTS, min_size=1, max
 
 
 def index(folder, before=None):
-    """The index of texts by path; what is in it tells whether a file is another one."""
+    """The index of texts by path; its content decides whether a file is another one."""
     before = before or PassageIndex.empty()
     files = [IndexedFile(path, repr(texts), len(texts)) for path, texts in sorted(folder.items())]
     read = [file for file in files if file not in before.files]

@@ -69,7 +69,7 @@ def messages(case: Case, outcome: Outcome) -> Iterator[str]:
     own = [line for line in lines if line.startswith(MESSAGE)]
     if outcome.returncode == 0:
         foreign = [line for line in lines if line not in own]
-        if foreign and case.session.command[0] != "train":  # which tells its losses there
+        if foreign and case.session.command[0] != "train":  # which prints its losses there
             yield f"says a library's words: {foreign[0]:.300}"
         return
     if not own or lines[-1] != own[-1]:

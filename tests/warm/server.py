@@ -98,7 +98,7 @@ def serve(listener: socket.socket) -> None:
 
 
 def answer(runs: dict[socket.socket, int]) -> None:
-    """Tell their status to those whose runs have ended."""
+    """Send the exit status to clients whose runs have ended."""
     for client, run in list(runs.items()):
         ended, status = os.waitpid(run, os.WNOHANG)
         if ended:

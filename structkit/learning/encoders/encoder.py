@@ -297,7 +297,7 @@ def save_encoder(encoder: Encoder, folder: Path) -> None:
 def write_modules(folder: Path, encoder: Encoder) -> None:
     """Write the modules of sentence-transformers that compute an encoder: its pooling and its head.
 
-    A pooling that the library lacks is written as a module that it cannot find, so that it refuses
+    A pooling that the library lacks is written as a module that it cannot find, so it refuses
     the folder: without a list of modules it would silently take the mean.
     """
     head = write_head(encoder.head, folder) if encoder.head else []

@@ -122,7 +122,7 @@ def _left(place: str) -> Path:
 def _process(call: Callable[[], Any], count: int, spelled: Surface) -> Any:
     """Run one process from start to end."""
     os.setsid()  # Ctrl-C reaches only the launcher, which passes it on
-    for number in handled_signals():  # until there are steps to finish, nothing is to be saved
+    for number in handled_signals():  # before the first step there is nothing to save
         signal.signal(number, signal.SIG_DFL)
     launcher = multiprocessing.parent_process()
     if launcher is None or not launcher.is_alive():  # torch asks for a signal from here on only

@@ -421,7 +421,7 @@ class Model(ABC):
     """
 
     parts: ClassVar[tuple[str, ...]] = ()
-    """Parts of a text for which it has embeddings, besides the whole: `chunk`, `nodes`."""
+    """Parts of a text that also have embeddings: `chunk`, `nodes`."""
 
     truncation: Truncation
     """Counts of the texts read, and of those cut or with unknown words."""

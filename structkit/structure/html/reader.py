@@ -167,7 +167,7 @@ def events_of(keep: tuple[str, ...]) -> tuple[dict[str, Event], dict[str, Event]
 def closed_by(names: tuple[str, ...]) -> dict[str, frozenset[str]]:
     """Return for each tag the others that its start tag ends.
 
-    Written text obeys these rules, so that it is read as it was written. The parser itself is
+    Written text obeys these rules, so it is read as it was written. The parser itself is
     asked, because its versions differ.
 
     >>> sorted(closed_by(("b", "div", "p"))["div"])

@@ -1,4 +1,4 @@
-"""What shells are told for the tab key, by the variables that their scripts set."""
+"""Completions for the tab key, by the variables that the scripts of shells set."""
 
 import shlex
 import shutil

@@ -55,7 +55,7 @@ def test_nothing_is_guessed_where_no_name_is_similar(line, told):
 
 
 def test_the_meant_name_works(told):
-    """Done as told, the remedy helps."""
+    """The remedy helps as printed."""
     line = "select in.jsonl --fields idd -o out.jsonl"
     meant = re.search("did you mean '(.*?)'", told(line)[1])[1]
     assert (0, "") == told(line.replace("idd", meant))

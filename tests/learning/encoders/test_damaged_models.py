@@ -26,7 +26,7 @@ AGAIN = "; copy the model folder again"
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    """An untrained model of each method, made when it is asked for."""
+    """An untrained model of each method, made on first use."""
     folder = tmp_path_factory.mktemp("models")
     data = write(folder / "train.jsonl", *records(2))
 

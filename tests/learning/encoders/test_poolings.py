@@ -1,4 +1,4 @@
-"""Batches of tokens: their lengths, and pieces of them; what a model is asked for."""
+"""Batches of tokens: their lengths and pieces, and the calls of a model."""
 
 import pytest
 import torch

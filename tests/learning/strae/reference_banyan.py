@@ -50,7 +50,7 @@ class Plain:
         return frontier[0]
 
     def entangle(self, roots):
-        """Tell all nodes their parents, each once, and on which side of them they are."""
+        """Give all nodes their parents, each once, and the side on which they are."""
         waiting, seen = list(roots), set()
         while waiting:
             node = waiting.pop()

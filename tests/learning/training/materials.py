@@ -49,7 +49,7 @@ def stopping(kind, number, error):
 
 
 def wait_for_step(process, step):
-    """Read what a training tells until it has done a step."""
+    """Read what a training prints until its first step is done."""
     for line in process.stderr:
         if line.startswith(b"{") and json.loads(line)["step"] >= step:
             return
@@ -64,7 +64,7 @@ def weights(folder):
 def same(expected, found, rate):
     """Weights trained at a rate are the same.
 
-    A gradient of nothing but rounding may turn its sign: then Adam moves as far as its rate.
+    A gradient that is only rounding may turn its sign: then Adam moves as far as its rate.
     """
     assert expected.keys() == found.keys()
     for name, weight in expected.items():

@@ -14,7 +14,7 @@ from structkit.structure.html.xpaths import parts
 from tests.structure.html.laws import FRAGMENTS, check, reader, words_of_the_standard
 
 SUITE = Path("../shared/data/conformance/html5lib.tar.xz")
-# their content is no markup, is not shown, or is nothing but frames
+# their content is no markup, is not shown, or is only frames
 OTHERS = SILENT | {"plaintext", "svg", "xmp", "title", "textarea", "frame", "frameset", "select"}
 BLOCKS = sorted(SEPARATORS - OTHERS)
 INLINE = ("b", "a", "span", "wbr", "rt", "rp", "label", "x-y", "unknown")
