@@ -8,6 +8,7 @@ which comparison tests a claim, and what shows that the treatment took place.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -24,6 +25,7 @@ BEGIN, END = "<!-- written by experiments/claims.py -->\n", "<!-- until here -->
 ALPHA = 0.05  # of the p-value corrected for a report's hypotheses
 MATTERS = {"Score": 1.5}  # smallest difference that would matter, in points of Score
 MATTERS_ELSE = 0.01  # in RR@100 and nDCG@10
+RATE = re.compile(r"-\d+_\d+$")  # at the end of the name of a tuned system
 HELD, NOT_HELD, CANNOT_TELL = "held", "not held", "cannot tell"
 MARKS = {HELD: "✔ held", NOT_HELD: "✘ not held", CANNOT_TELL: "? cannot tell"}
 POWER = 5 / 7  # width of a 95 % interval × this: the difference found four times in five
@@ -158,8 +160,8 @@ def doubt(claim: Claim) -> str:
     elif claim.learned:
         effect = difference(*claim.learned)
         if effect.low <= 0:
-            name, system, against, on = claim.learned
-            return f"nothing shows that training worked: {system} − {against} is {effect}"
+            trained, start = (RATE.sub("", each) for each in claim.learned[1:3])
+            return f"nothing shows that training worked: {trained} − {start} is {effect}"
     else:
         return "no check that the treatment took place"
     return ""
@@ -189,10 +191,10 @@ def verdict(found: Difference, *, expect: str = "gain", doubts: str = "") -> tup
         if stated and found.high < found.matters:
             return HELD, outside
         if found.is_gain:
-            return NOT_HELD, f"a gain, {told(found.p)}"
+            return NOT_HELD, f"a gain, {p_text(found.p)}"
         return CANNOT_TELL, "the interval includes gains that matter"
     if found.is_gain:
-        return HELD, told(found.p)
+        return HELD, p_text(found.p)
     if found.high < found.matters:
         return NOT_HELD, outside
     if found.low > 0:
@@ -200,10 +202,10 @@ def verdict(found: Difference, *, expect: str = "gain", doubts: str = "") -> tup
     return CANNOT_TELL, "the interval includes both 0 and gains that matter"
 
 
-def told(p: float | None) -> str:
+def p_text(p: float | None) -> str:
     """How a p-value is written.
 
-    >>> told(0.0301), told(0.0001)
+    >>> p_text(0.0301), p_text(0.0001)
     ('p = 0.030', 'p < 0.001')
     """
     assert p is not None  # of a stated hypothesis
