@@ -26,7 +26,6 @@ import gzip
 import hashlib
 import math
 import sys
-import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -330,11 +329,9 @@ def entry(name: str, content: Mapping[str, Any], words: str) -> str:
     """The part of experiments/REPORT.md about one question: answer, hypotheses and files."""
     answer = " ".join(words.strip().partition("\n\n")[0].split())
     stated = [each for each in content["comparisons"] if "p_holm" in each]
-    answer += f" [Numbers](reports/{name}.json)."
-    paragraph = textwrap.fill(answer, 120, break_on_hyphens=False)
     heading = f"## [{content['title']}](reports/{name}.md)"
-    parts = [heading, paragraph, hypotheses(stated)]
-    return "\n\n".join(parts)
+    paragraph = f"{answer} [Numbers](reports/{name}.json)."
+    return "\n\n".join([heading, paragraph, hypotheses(stated)])
 
 
 def hypotheses(stated: Sequence[Record]) -> str:
