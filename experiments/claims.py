@@ -50,7 +50,8 @@ A program derives every verdict on this page from the measured differences
 *Detectable* is the smallest true difference that the test would find with 80 % power. It leaves
 out the variance between seeds. Differences over six languages are random-effects means. The
 numbers come from [the reports](https://github.com/structkit/structkit/tree/main/experiments/reports).
-All models are small: MiniLM has 22 million parameters, and StrAE reads 30,000 sentences once.
+All models are small: MiniLM has 22 million parameters, and StrAE reads 30,000 sentences once
+unless a row says otherwise.
 """
 
 

@@ -46,13 +46,11 @@ REPORTS, REPORT = Path("experiments/reports"), Path("experiments/REPORT.md")
 SENTENCES = ("STS 12", "STS 16", "STS B", "SICK R")  # tasks whose mean is printed too
 HEAD = """# Report
 
-Each entry answers one question, and shows each stated hypothesis as a difference with its 95 %
-interval and the Holm-corrected p-value of a paired randomization test. The hypotheses of
-code-batches, code-unlabelled, code-weights, seal-parts, seal-power, seal-tables, strae-models,
-strae-pairs, strae-paraphrases, strae-scale, strae-tuned, table-alignment and, for pretraining,
-products were stated before the runs, the others afterwards. A title links to `NAME.md`, the
-method. `NAME.json` has all systems, pairs and the command; `python -m experiments.report show FILE`
-prints it.
+Each entry shows the stated hypotheses of one question: differences with 95 % intervals and p-values
+of paired randomization tests, Holm-corrected. Titles link to methods, *Numbers* to all systems. The
+hypotheses of code-batches, code-unlabelled, code-weights, seal-parts, seal-power, seal-tables,
+strae-models, strae-pairs, strae-paraphrases, strae-scale, strae-tuned, table-alignment and, for
+pretraining, products were stated before the runs, the others afterwards.
 """
 
 

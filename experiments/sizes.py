@@ -36,8 +36,13 @@ GB = 1e9
 CARDS = {"16 GB": 15, "24 GB": 23, "80 GB": 78}  # what is free of them
 RESERVED = 1.0  # GB of CUDA itself and of holes between tensors: an estimate
 LARGE: dict[str, Any] = {"hidden_size": 1024, "num_attention_heads": 16}
-T5_BASE: dict[str, Any] = {"d_model": 768, "d_ff": 3072, "num_heads": 12, "num_layers": 12}
-T5_BASE |= {"decoder_start_token_id": 0}
+T5_BASE: dict[str, Any] = {
+    "d_model": 768,
+    "d_ff": 3072,
+    "num_heads": 12,
+    "num_layers": 12,
+    "decoder_start_token_id": 0,
+}
 CONFIGS: dict[str, Any] = {
     "BERT-base": lambda: hf.BertConfig(vocab_size=30522),
     "T5-base": lambda: hf.T5Config(**T5_BASE),

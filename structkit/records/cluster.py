@@ -97,7 +97,7 @@ class _Cluster(Executor):
             try:
                 started.result()
             except (OSError, RuntimeError, ValueError) as error:
-                problem = " ".join(str(error).split()).partition(". ")[0]
+                problem = " ".join(str(error).split()).partition(". ")[0].rstrip(".")
                 raise UserError(f"Ray cannot be used: {problem}", remedy) from None
             for number in ENDINGS:  # Ray's own code sets some behind Python's back
                 signal.signal(number, signal.getsignal(number))
