@@ -25,7 +25,7 @@ from structkit.errors import UserError, flag
 from structkit.extras import require
 from structkit.paths import FOLDER, SPECIAL, open_below, open_found, refuse_pipe
 from structkit.progress import say
-from structkit.records.jsonl import Record
+from structkit.records.jsonl import Record, Shard
 from structkit.records.lines import cannot_read
 from structkit.settings import setting
 
@@ -138,18 +138,21 @@ class Walk:
 
     `places` gets what decides which files there are, each as it was before it was read: folders,
     ignore files, and where there may be one outside; a named file; None for what is not there.
+    With `part`, only a part of the files comes.
     """
 
     options: WalkOptions
     outputs: frozenset[str] = frozenset()
     globs: Sequence[str] = ()
+    part: Shard | None = None
     places: dict[str, os.stat_result | None] | None = None
 
     def sources(self, paths: Sequence[str]) -> Iterator[Found]:
         """Yield every file under the paths, sorted, each once; `-` reads paths from stdin.
 
         Files that a folder skips are read if they are named. Globs match the paths below the named
-        one, as in `ask`.
+        one, as in `ask`. These paths also decide a file's part, so that neither an added file nor
+        another name of the folder (`.`, an absolute one) moves it.
         """
         takes, files, matched = file_filter(self.globs), 0, 0
         roots = {os.path.normpath(path): path for path in _paths_meant(paths)}
@@ -157,8 +160,8 @@ class Walk:
         for root in sorted(roots, key=lambda root: _sort_key(root, os.path.isdir(roots[root]))):
             shown = readable_path(root)
             for found in self._root(shown, roots[root]):
+                below = found.path.removeprefix("" if shown == "." else shown).lstrip("/")
                 if self.globs:
-                    below = found.path.removeprefix("" if shown == "." else shown).lstrip("/")
                     files += 1
                     if not takes(below or posixpath.basename(shown)):
                         continue
@@ -171,7 +174,8 @@ class Walk:
                     if key in seen:
                         continue
                     seen.add(key)
-                yield found
+                if self.part is None or self.part.holds(below or shown):
+                    yield found
         if files and not matched:
             say(f"none of {files:,} files matches {flag('glob', ' '.join(self.globs))}")
 

@@ -32,7 +32,6 @@ from structkit.records.stream import (
     in_order,
     workers_setting,
 )
-from structkit.reproducibility import key
 from structkit.settings import setting
 
 if TYPE_CHECKING:
@@ -92,18 +91,18 @@ class Settings(WalkOptions):
 
     def files(self, outputs: Collection[str] = ()) -> Iterable[Found]:
         """Return the files to read, in their order, without the outputs."""
-        if self.records:
-            from structkit.collecting.units import files_of_records
-
-            takes = file_filter(self.glob)
-            every = files_of_records(self.paths)
-            found: Iterable[Found] = (each for each in every if not self.glob or takes(each.path))
-        else:
+        part = self.part()
+        if not self.records:
             written = frozenset(map(os.path.realpath, outputs))
-            found = Walk(self, written, self.glob).sources(self.paths)
-        if part := self.part():  # by path, so that an added file does not move others
-            return (each for each in found if key(0, each.path) % part.count == part.index)
-        return found
+            return Walk(self, written, self.glob, part).sources(self.paths)
+        from structkit.collecting.units import files_of_records
+
+        takes = file_filter(self.glob)
+        return (
+            each
+            for each in files_of_records(self.paths)
+            if (not self.glob or takes(each.path)) and (part is None or part.holds(each.path))
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +154,7 @@ def commit_parts(settings: Settings, units: Units) -> Generator[Collected]:
     part, takes = settings.part(), file_filter(settings.glob)
 
     def mine(commit: str) -> bool:
-        return part is None or key(0, commit) % part.count == part.index
+        return part is None or part.holds(commit)
 
     for path in settings.paths:
         root = "" if path == "." else path

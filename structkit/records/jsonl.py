@@ -21,6 +21,7 @@ from structkit.records.lines import (
     too_deep,
     too_long,
 )
+from structkit.reproducibility import key
 
 Record = dict[str, Any]
 T = TypeVar("T")
@@ -48,6 +49,10 @@ class Shard:
         raise UserError(
             f"{flag('shard', text)} is not I/N with 0 <= I < N", "the first of 4 is 0/4", status=2
         )
+
+    def holds(self, name: str) -> bool:
+        """Return whether this part of what has names has the one with this name."""
+        return key(0, name) % self.count == self.index
 
 
 class Records:

@@ -127,6 +127,28 @@ def test_shards_are_the_whole(tree, unit, count):
         assert sorted(of_whole, key=repr) == sorted(together, key=repr)
 
 
+def test_a_file_is_in_the_same_shard_by_any_name_of_its_folder():
+    files = [f"a/{number}.py" for number in range(12)]
+    with written(dict.fromkeys(files, b"1\n")), chdir("project"):
+        with zipfile.ZipFile("../p.zip", "w") as packed:
+            for file in files:
+                packed.write(file)
+        names = [".", "./", os.getcwd(), "../project", "a/../../project", "../p.zip"]
+        of_names = [[each["path"] for each in made(name, shard="1/3")[0]] for name in names]
+    below = [[path[path.rindex("a/") :] for path in paths] for paths in of_names]
+    assert 0 < len(below[0]) < len(files) and not [each for each in below if each != below[0]]
+
+
+def test_a_file_below_two_named_folders_is_in_one_shard():
+    files = [f"a/{number}.py" for number in range(12)]
+    with written(dict.fromkeys(files, b"1\n")):
+        shards = [
+            Settings(paths=("project/a", "project"), shard=f"{index}/3") for index in range(3)
+        ]
+        found = [part.records for shard in shards for part in parts(shard)]
+    assert len(files) == sum(found)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("unit", [None, "chunk"])
 def test_workers_change_nothing(unit):
