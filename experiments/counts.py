@@ -4,9 +4,10 @@
     python -m experiments.counts shapes TREES.jsonl … -o TABLE.md
     python -m experiments.counts entities SET.jsonl … -o TABLE.md
     python -m experiments.counts probabilities SYSTEM/RUN.jsonl … -o TABLE.md
+    python -m experiments.counts unigram T5.model MASKED.jsonl … -o TABLE.md
 
 A row for each file: models of StrAE's family, trees, what `mask-entities` writes, or runs whose
-relevant document has the query's own id.
+relevant document has the query's own id. `unigram` reads the tokens of its first file, a model.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from safetensors import safe_open
+from tokenizers import Tokenizer
 
 from structkit.scoring.measures import interval
 from structkit.scoring.probabilities import fitted_temperature
@@ -147,11 +149,34 @@ def probabilities(files: Sequence[Path]) -> list[str]:
     return lines
 
 
+def unigram(files: Sequence[Path]) -> list[str]:
+    """Rows of the loss of guessing each token of what is masked by its frequency, in nats.
+
+    Every second record is counted, and one is added to each token's count; the others are guessed.
+    """
+    tokenizer = Tokenizer.from_file(str(files[0] / "tokenizer.json"))
+    lines = ["| data | tokens guessed | loss of a unigram model |", "|---|---:|---:|"]
+    for file in files[1:]:
+        found = tokenizer.encode_batch([each["target"] for each in records(file)])
+        counted, guessed = (
+            np.bincount(
+                [token for each in found[half::2] for token in each.ids],
+                minlength=tokenizer.get_vocab_size(),
+            )
+            for half in (0, 1)
+        )
+        shares = (counted + 1) / (counted + 1).sum()
+        loss = -(guessed * np.log(shares)).sum() / guessed.sum()
+        lines.append(f"| {file.stem} | {guessed.sum():,} | {loss:.2f} |")
+    return lines
+
+
 TABLES: dict[str, Callable[[Sequence[Path]], list[str]]] = {
     "parameters": parameters,
     "shapes": shapes,
     "entities": entities,
     "probabilities": probabilities,
+    "unigram": unigram,
 }
 
 

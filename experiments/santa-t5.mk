@@ -1,20 +1,23 @@
-# Does entity prediction help where the decoder can predict? A T5 (size mini) learns code and its documentation with T5's
-# spans, then aligns with and without entity prediction, on masked and on original code, then on labelled pairs.
-#   t5              T5's spans alone, DECODER_STEPS steps of 32: about six hours of two idle cores; a stopped run goes on
+# Does entity prediction help where the decoder can predict? A T5 of 15.6 million parameters learns code and its
+# documentation with T5's spans, then aligns with and without entity prediction, on masked and on original code, then on
+# labelled pairs.
+#   t5              T5's spans alone, DECODER_STEPS steps of 32; a stopped run goes on
 #   t5-original-W, t5-masked-W   from t5: alignment of original or masked code, entity prediction of weight W, one pass
+#                   over DECODER_PAIRS of the functions that t5 read
 #   t5-…-tuned      from each of these: alignment on 5,400 labelled pairs
 # The sources are those of `make santa-unlabelled` (Debian's apt and this environment's packages, under stated licences).
 .PHONY: santa-decoder
 
-DECODER_STEPS := 17000
-# functions of each language to learn spans from; those to align are the first EACH of them
+DECODER_STEPS := 4500
+# functions of each language to learn spans from, and functions to align
 DECODER_EACH := 20000
+DECODER_PAIRS := 9000
 DECODED := $(foreach each,masked original,t5-$(each)-0 t5-$(each)-1)
 DECODER_SYSTEMS := t5 $(DECODED) $(DECODED:%=%-tuned)
 santa-decoder: CODE = runs/$@
 santa-decoder: $(INSTALLED) ## Entity prediction from a decoder that predicts: make santa-decoder DATA=../shared/data/codesearch CODE_SEEDS="0 1"
 	@test -f '$(DATA)/dev.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
-	@$(MAKE) --no-print-directory CODE='$(CODE)' EACH=$(DECODER_EACH) $(CODE)/t5@0.model
+	@$(MAKE) --no-print-directory CODE='$(CODE)' EACH=$(DECODER_EACH) $(CODE)/unigram.md
 	@$(MAKE) --no-print-directory santa-pretrained MODEL='$(CODE)/t5@0.model' CODE='$(CODE)' EACH=$(DECODER_EACH) CODE_PAIRS=5400 \
 	  CODE_SYSTEMS='$(filter-out t5,$(DECODER_SYSTEMS))' CODE_SEEDS='$(CODE_SEEDS)' SETS='$(WEIGHED_SETS)' PRETRAINED_FLAGS='$(DECODER_FLAGS)' \
 	  CODE_TITLE='Entity prediction from a decoder that predicts: a T5 of code, RR@100' \
@@ -25,10 +28,15 @@ ALIGNED_FLAGS := --pooling mean --normalize --temperature 0.05 --symmetric --lea
 $(CODE)/packages-spans.jsonl: $(LANGUAGES:%=$(CODE)/packages-%.jsonl)
 	cat $^ | $(STRUCTKIT) mask-entities --strategy span --keep-plain -o $@
 $(CODE)/t5@0.model: $(CODE)/packages-spans.jsonl
-	OMP_NUM_THREADS=2 $(STRUCTKIT) train santa $< -o $@ --size mini --alignment-weight 0 --learning-rate 1e-3 --seed 0 \
+	OMP_NUM_THREADS=2 $(STRUCTKIT) train santa $< -o $@ --size wide --alignment-weight 0 --learning-rate 1e-3 --seed 0 \
 	  $(DECODER_FLAGS) --epochs 100 --max-steps $(DECODER_STEPS) $(if $(wildcard $@.partial/step-*),--resume) --save-every 100 \
 	  > $(CODE)/t5@0.trained.jsonl
-$(foreach each,masked original,$(foreach weight,0 1,$(eval $(call code-system,t5-$(each)-$(weight),packages,$$(CODE)/t5@0.model,\
+$(CODE)/decoded.jsonl: $(CODE)/packages.jsonl
+	$(STRUCTKIT) select $< --sample $(DECODER_PAIRS) -o $@
+# the loss that a decoder has that knows frequencies alone
+$(CODE)/unigram.md: $(CODE)/t5@0.model $(CODE)/packages-spans.jsonl $(CODE)/decoded.jsonl
+	$(COUNT) unigram $^ -o $@
+$(foreach each,masked original,$(foreach weight,0 1,$(eval $(call code-system,t5-$(each)-$(weight),decoded,$$(CODE)/t5@0.model,\
   $(ALIGNED_FLAGS) --align-on $(each) --entity-weight $(weight),$(CODE)/t5@0.model))\
   $(eval $(call code-system,t5-$(each)-$(weight)-tuned,masked,$$(CODE)/t5-$(each)-$(weight)@$$*.model,\
   $(ALIGNED_FLAGS) $(ALIGN),$$(CODE)/t5-$(each)-$(weight)@%.model))))

@@ -129,6 +129,9 @@ $(eval $(call seal-model,santa,santa,masked,--normalize $(SEAL_TAGGED),$(BASE)))
 $(foreach order,$(ORDERS),$(eval $(call seal-model,$(order),seal,variants,--stages \
   $(subst -,$(comma),$(order)) $(SEAL_TAGGED),$(BASE))))
 
+# both losses at once make half as many steps in one pass
+$(eval $(call seal-model,joint-longer,seal,variants,--stages joint $(SEAL_TAGGED) --epochs 2,$(BASE)))
+
 VIEWS := untagged tagged
 length-of = $(if $(filter mcls tagged,$(1)),$(TAGGED_LENGTH),$(LENGTH))
 # a model searches pages with the tags that it knows; a system and a view
@@ -186,8 +189,9 @@ SEAL_HYPOTHESES := element-structure-untagged:raw-untagged element-structure-unt
 SEAL_HYPOTHESES += $(OTHER_SYSTEMS:%=%-untagged:element-structure-untagged)
 # stated on 2026-11-25, before the run with both: EAL is above SAL, in as many steps (SAL reads twice as much)
 SEAL_HYPOTHESES += element-untagged:structure-untagged
-# stated on 2026-11-26, before a run with both: EAL -> SAL is above both losses at once
-SEAL_HYPOTHESES += joint-untagged:element-structure-untagged
+# stated on 2026-11-26, before a run with both: EAL -> SAL is above both losses at once; on 2026-11-27, before that run:
+# in as many steps, too
+SEAL_HYPOTHESES += $(patsubst %,%-untagged:element-structure-untagged,joint joint-longer)
 SEAL_TITLE = HTML pages: SEAL $(if $(filter $(OTHER_SYSTEMS),$(SEAL_SYSTEMS)),with other masks and tags: $(filter $(OTHER_SYSTEMS),$(SEAL_SYSTEMS)),and its controls)$(if $(TITLES),,; pages without titles)
 $(SEAL)/report.json: $(SEAL)/values.jsonl
 	$(GATHER) $< --title '$(SEAL_TITLE)' --against $(SEAL_CONTROLS) --stated $(SEAL_HYPOTHESES) \

@@ -1,9 +1,13 @@
 """What the papers count: shares by hand, and values of reports side by side."""
 
+import math
 import sys
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
 
 from experiments import counts, kept
 from tests.jsonl import read, write
@@ -75,3 +79,17 @@ def test_the_probability_is_that_of_the_queries_own_document(tmp_path, monkeypat
     line = (tmp_path / "t.md").read_text().splitlines()[-1]
     assert line.startswith("| sda | 3 | 0.333 [")
     assert line.endswith("| 0.250 | 0.500 |")
+
+
+def test_a_token_is_guessed_by_its_frequency_in_the_other_half(tmp_path, monkeypatch):
+    """Of `a a`, with one more of each: a has 3 of 4, b 1 of 4."""
+    tokenizer = Tokenizer(WordLevel({"a": 0, "b": 1}))
+    tokenizer.pre_tokenizer = Whitespace()
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    targets = [{"id": str(at), "target": each} for at, each in enumerate(("a a", "a b"))]
+    write(tmp_path / "code.jsonl", *targets)
+    ran(
+        "counts", monkeypatch, "unigram", tmp_path, tmp_path / "code.jsonl", "-o", tmp_path / "t.md"
+    )
+    loss = -(math.log(3 / 4) + math.log(1 / 4)) / 2
+    assert f"| code | 2 | {loss:.2f} |" == (tmp_path / "t.md").read_text().splitlines()[-1]
