@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import Whitespace
+from tokenizers.pre_tokenizers import WhitespaceSplit
 
 from experiments import counts, kept
 from tests.jsonl import read, write
@@ -82,14 +82,14 @@ def test_the_probability_is_that_of_the_queries_own_document(tmp_path, monkeypat
 
 
 def test_a_token_is_guessed_by_its_frequency_in_the_other_half(tmp_path, monkeypatch):
-    """Of `a a`, with one more of each: a has 3 of 4, b 1 of 4."""
-    tokenizer = Tokenizer(WordLevel({"a": 0, "b": 1}))
-    tokenizer.pre_tokenizer = Whitespace()
+    """Of `a a`, with one more of each: a has 3 of 5, b 1. A sentinel is known, and counts."""
+    tokenizer = Tokenizer(WordLevel({"a": 0, "b": 1, "<extra_id_0>": 2}))
+    tokenizer.pre_tokenizer = WhitespaceSplit()
     tokenizer.save(str(tmp_path / "tokenizer.json"))
-    targets = [{"id": str(at), "target": each} for at, each in enumerate(("a a", "a b"))]
-    write(tmp_path / "code.jsonl", *targets)
-    ran(
-        "counts", monkeypatch, "unigram", tmp_path, tmp_path / "code.jsonl", "-o", tmp_path / "t.md"
+    targets = [f"<extra_id_0> {each}" for each in ("a a", "a b")]
+    write(
+        tmp_path / "c.jsonl", *({"id": str(at), "target": each} for at, each in enumerate(targets))
     )
-    loss = -(math.log(3 / 4) + math.log(1 / 4)) / 2
-    assert f"| code | 2 | {loss:.2f} |" == (tmp_path / "t.md").read_text().splitlines()[-1]
+    ran("counts", monkeypatch, "unigram", tmp_path, tmp_path / "c.jsonl", "-o", tmp_path / "t.md")
+    loss = -(math.log(3 / 5) + math.log(1 / 5)) / 3
+    assert f"| c | 3 | 2 | {loss:.2f} |" == (tmp_path / "t.md").read_text().splitlines()[-1]
