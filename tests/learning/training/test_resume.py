@@ -26,7 +26,7 @@ from structkit.registry import load
 from tests.learning.training.materials import stopping, wait_for_step, weights, write_sums
 
 Method = load("method", "contrastive")
-ENV = {"OMP_NUM_THREADS": "1"}
+ENV = {"OMP_NUM_THREADS": str(torch.get_num_threads())}  # other numbers give other bits
 
 
 @pytest.fixture
