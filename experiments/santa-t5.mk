@@ -2,7 +2,7 @@
 # documentation with T5's spans, then aligns with and without entity prediction, on masked and on original code, then on
 # labelled pairs.
 #   t5              T5's spans alone, DECODER_STEPS steps of 32; a stopped run goes on. 4,500 steps (57 minutes on two
-#                   cores, 2026-11-27) are too few: the loss ends at 4.5 a token, that of guessing in unigram.md is 4.5
+#                   cores, 2026-11-27) are too few: they lose 4.5 a token, and so does guessing by frequency (unigram.md)
 #   t5-original-W, t5-masked-W   from t5: alignment of original or masked code, entity prediction of weight W, one pass
 #                   over DECODER_PAIRS of the functions that t5 read
 #   t5-…-tuned      from each of these: alignment on 5,400 labelled pairs

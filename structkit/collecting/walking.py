@@ -138,7 +138,7 @@ class Walk:
 
     `places` gets what decides which files there are, each as it was before it was read: folders,
     ignore files, and where there may be one outside; a named file; None for what is not there.
-    With `part`, only a part of the files comes.
+    `part` limits the files to one shard.
     """
 
     options: WalkOptions

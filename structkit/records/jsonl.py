@@ -51,7 +51,7 @@ class Shard:
         )
 
     def holds(self, name: str) -> bool:
-        """Return whether this part of what has names has the one with this name."""
+        """Return whether this shard has the file or commit of this name."""
         return key(0, name) % self.count == self.index
 
 
