@@ -110,8 +110,8 @@ REPOSITORY = $(shell git config --get remote.origin.url 2> /dev/null \
 docs: $(INSTALLED) ## docs/ and the reference as a site, in build/site; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 REPOSITORY='$(REPOSITORY)' $(BIN)/python -m mkdocs build --config-file .github/mkdocs.yml --strict --quiet
 
-man: $(INSTALLED) ## The manual pages in docs/man/ again, which are installed with the package
-	$(BIN)/python -m docs.manual docs/man
+man: $(INSTALLED) ## The manual pages in build/man, which the package also holds
+	$(BIN)/python -m docs.manual build/man
 
 dist: ## The wheel and sdist of HEAD in dist/: contents, sizes, NOTICE and metadata looked at
 	$(PYTHON) -m tests.release

@@ -34,6 +34,7 @@ ABOUT = re.compile(
     r"structkit_retrieval-[\d.]+\.dist-info/"
     r"(METADATA|WHEEL|RECORD|entry_points\.txt|top_level\.txt|licenses/(LICENSE|NOTICE))"
 )
+HELP = re.compile(r"fixtures/help/(?:structkit|(.*))\.txt")
 CODE = re.compile(r".*\.pyi?|.*/(py\.typed|README\.md|LICENSE\.txt)")
 SESSION = re.compile(r"^```console[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)$", re.MULTILINE)
@@ -45,8 +46,8 @@ def sources(files: Iterable[str]) -> Iterator[tuple[str, str]]:
         top, _, rest = file.partition("/")
         if top in ("structkit", "plugins"):
             yield file, f"structkit_plugins/{rest}" if top == "plugins" else file
-        elif rest.startswith("man/") and top == "docs":
-            yield file, f"share/man/man1/{rest.removeprefix('man/')}"
+        elif page := HELP.fullmatch(file):  # a manual page of each command is built
+            yield file, f"share/man/man1/{'-'.join(['structkit', *filter(None, page.groups())])}.1"
 
 
 def complaints(files: set[str], sdist: Path, wheel: Path, notice: str) -> Iterator[str]:

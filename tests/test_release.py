@@ -58,7 +58,7 @@ def test_archives_hold_what_they_should_and_nothing_else(archives, tmp_path):
     )
     more, less = (
         {*files, "tests/test_tea.py", "structkit/tea.py"},
-        files - {"Makefile", "docs/man/structkit.1"},
+        files - {"Makefile", "fixtures/help/structkit.txt"},
     )
     assert [
         "the sdist lacks structkit/tea.py",
@@ -67,7 +67,7 @@ def test_archives_hold_what_they_should_and_nothing_else(archives, tmp_path):
     ] == list(release.complaints(more, sdist, wheel, notice))
     assert [
         "Makefile should not be in the sdist",
-        "docs/man/structkit.1 should not be in the sdist",
+        "fixtures/help/structkit.txt should not be in the sdist",
         "share/man/man1/structkit.1 should not be in the wheel",
     ] == list(release.complaints(less, sdist, wheel, notice))
     with zipfile.ZipFile(wheel) as packed:

@@ -7,7 +7,6 @@ import pytest
 from imported import imported_by_each
 from soak.sessions import commands, found
 
-from docs.manual import pages
 from structkit.command import COMMANDS
 from structkit.registry import names
 
@@ -34,18 +33,6 @@ def test_help(page, golden, helps):
     golden(Path(f"fixtures/help/{'-'.join(page)}.txt"), told.decode())
     # a plan of steps shuffles with it
     assert heavy <= ({"numpy"} if page[0] == "train" and page[1:] else set())
-
-
-MANUAL = dict(pages())
-
-
-@pytest.mark.parametrize("name", MANUAL)
-def test_manual_page(name, golden):
-    golden(Path(f"docs/man/{name}.1"), MANUAL[name])
-
-
-def test_no_manual_page_is_left_of_what_is_gone():
-    assert {f"{name}.1" for name in MANUAL} == {path.name for path in Path("docs/man").iterdir()}
 
 
 def test_the_table_of_common_flags_is_exact():
