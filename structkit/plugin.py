@@ -16,8 +16,8 @@ from structkit.settings import setting as setting
 
 if TYPE_CHECKING:
     from structkit.formats.interchange import Format as Format
+    from structkit.learning.model import Model as Model
     from structkit.learning.training.method import Method as Method
-    from structkit.learning.training.tokens import Model as Model
     from structkit.ranking.reranking import Ranker as Ranker
     from structkit.searching.hits import Backend as Backend
     from structkit.structure.code.languages import Language as Language
@@ -29,7 +29,7 @@ MODULES = {
     "Format": "formats.interchange",
     "Language": "structure.code.languages",
     "Method": "learning.training.method",
-    "Model": "learning.training.tokens",
+    "Model": "learning.model",
     "Parser": "structure.trees.parsers",
     "Ranker": "ranking.reranking",
     "Unparsed": "structure.trees.parsers",

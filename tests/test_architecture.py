@@ -19,8 +19,8 @@ from structkit.command import COMMANDS
 FLOORS = (
     ("ground",),
     ("records",),
-    ("folders", "embeddings", "structure", "formats"),
-    ("metadata",),
+    ("folders", "tokens", "words", "embeddings", "structure", "formats"),
+    ("metadata", "model"),
     ("training",),
     ("static", "scoring"),
     ("encoders", "strae", "span_parser", "searching", "collecting"),

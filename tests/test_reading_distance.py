@@ -50,7 +50,7 @@ sys.exit(status)
 BOUNDS = {
     "train santa": 29,
     "ask": 44,
-    "encode": 28,
+    "encode": 26,
     "search -m": 33,
     "mask-entities": 16,
     "score": 15,

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from structkit import plugin
 from structkit.errors import UserError, flag, program
-from structkit.learning.encoders.settings import OF_ENCODERS
-from structkit.learning.metadata import check_fields
 from structkit.learning.training.data import Spool
 from structkit.plugin import setting
 from structkit.records.fields import DOCUMENT, QUERY, text_name
@@ -97,10 +95,6 @@ class Method(plugin.Method):
         """Yield all texts of the records."""
         for record in spool:
             yield from record["texts"]
-
-    @classmethod
-    def check_metadata(cls, metadata: Record) -> None:
-        check_fields(metadata, OF_ENCODERS)
 
     @classmethod
     def load(cls, folder: Path, metadata: Record) -> StaticEncoder:

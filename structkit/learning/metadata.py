@@ -10,7 +10,7 @@ Tests: tests/learning/test_sentence_folders.py.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from structkit.settings import Joinable
 
 FORMAT = 1
 METADATA = "structkit.json"
+WRITTEN = {"format", "method", "settings", "pooling", "normalize", "data", "steps", "losses"}
+WRITTEN |= {"query_fields", "document_fields"}  # the fields that each folder of ours has
 # metadata of a folder of ours that a training from it keeps
 KNOWN = (
     *("pooling", "include_prompt", "normalize", "prompts", "mcls_every", "lengths"),
@@ -98,36 +100,16 @@ def own_metadata(folder: Path, *, pooling: str | None = None) -> Record:
 
 
 def read_metadata(folder: Path) -> Record:
-    """Read `structkit.json`, with each field checked.
-
-    Errors: `UserError` if it is damaged, or newer than this structkit.
-    """
+    """Read `structkit.json`. Errors: `UserError` if it is damaged, or newer than this structkit."""
     file = folder / METADATA
-    metadata = json_of(file)
-    try:
-        _check(metadata)
-    except UserError as error:
-        # the remedy for a flag does not help with a folder
-        remedy = AGAIN if error.status == 2 else error.remedy
-        raise UserError(error.problem, remedy).at(str(file)) from None
-    whole: Record = dict.fromkeys(OF_MODELS) | metadata
-    return whole
-
-
-def _check(metadata: Any) -> None:
-    """Raise if a field is missing or is not as `write_metadata` writes it."""
-    if not isinstance(metadata, dict):
-        raise damaged("is not a JSON object")
-    check_fields(metadata, {"format": is_count, "method": _text})
-    if metadata["format"] > FORMAT:
-        raise UserError(
-            f"has format {metadata['format']}, but this structkit reads up to {FORMAT}",
-            "upgrade structkit",
-        )
-    method = registry.load("method", metadata["method"], status=1)
-    check_fields(metadata, OF_MODELS)
-    method.check_metadata(metadata)
-    method.of(metadata["settings"])
+    metadata: Record = json_of(file)
+    if not (isinstance(metadata, dict) and metadata.keys() >= WRITTEN):
+        raise damaged("is not a file that structkit wrote", file)
+    if metadata["format"] != FORMAT:
+        problem = f"has format {metadata['format']}, but this structkit reads format {FORMAT}"
+        raise UserError(problem, "upgrade structkit").at(str(file))
+    registry.find("method", metadata["method"], status=1)
+    return metadata
 
 
 def fields_of(folder: Path, side: str) -> list[str]:
@@ -147,55 +129,6 @@ def plain_metadata(pooling: str) -> Record:
         "query_fields": QUERY,
         "document_fields": DOCUMENT,
     }
-
-
-def check_fields(metadata: Record, shapes: dict[str, Callable[[Any], bool]]) -> None:
-    """Raise if a field has another shape, or is missing although it may not be None."""
-    for name, shape in shapes.items():
-        if name not in metadata and not shape(None):
-            raise damaged(f'field "{name}" is missing')
-        if not shape(metadata.get(name)):
-            raise damaged(f'field "{name}" is not what structkit writes: {metadata[name]!r:.80}')
-
-
-def is_count(value: Any) -> bool:
-    """Return whether a value is a whole number, 0 or more."""
-    return type(value) is int and value >= 0
-
-
-def _text(value: Any) -> bool:
-    return isinstance(value, str) and value != ""
-
-
-def _names(value: Any) -> bool:
-    return isinstance(value, list) and value != [] and all(map(_text, value))
-
-
-def are_lengths(value: Any) -> bool:
-    """Return whether a value holds the maximum tokens of queries and of documents."""
-    return (
-        isinstance(value, dict)
-        and {"query", "document"} <= value.keys()
-        and all(is_count(length) and length for length in value.values())
-    )
-
-
-def are_prompts(value: Any) -> bool:
-    """Return whether a value is the prompts before texts."""
-    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
-
-
-# checks of each field of structkit.json; one that may be missing may be None
-OF_MODELS: dict[str, Callable[[Any], bool]] = {
-    "pooling": lambda value: value is None or _text(value),
-    "normalize": lambda value: value is None or isinstance(value, bool),
-    "settings": lambda value: isinstance(value, dict),
-    "query_fields": _names,
-    "document_fields": _names,
-    "data": lambda value: isinstance(value, dict) and _text(value.get("sha256")),
-    "steps": is_count,
-    "losses": lambda value: isinstance(value, dict),
-}
 
 
 def sentence_metadata(folder: Path, pooling: str | None) -> Record:

@@ -6,7 +6,7 @@ sentence-transformers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
@@ -35,8 +35,10 @@ from structkit.learning.metadata import (
     plain_metadata,
     read_metadata,
 )
+from structkit.learning.model import TokenModel
+from structkit.learning.tokens import Chunk, Tokenizing
 from structkit.learning.training.method import ANY_LENGTH
-from structkit.learning.training.tokens import Chunk, Tokenizing, TokenModel
+from structkit.learning.words import BertWords
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 from structkit.structure.bags import Bags
@@ -196,14 +198,33 @@ def _rows(file: Path) -> Vectors | Int8Rows:
 MEAN = "mean"  # the pooling of a table
 
 
+class TableTokenizing(Tokenizing):
+    """The tokenizer of a table: no special tokens; words of BERT's kind are remembered."""
+
+    def __init__(
+        self, tokenizer: Tokenizer, lengths: dict[str, int], prompts: Mapping[str, str] | None
+    ) -> None:
+        super().__init__(tokenizer, lengths, prompts)
+        self.opening, self.closing = [], []
+        self.words = BertWords.of(tokenizer)
+
+    def cut(self, texts: Sequence[str], kind: str) -> tuple[list[Sequence[int]], list[bool]]:
+        if self.words is None:
+            return super().cut(texts, kind)
+        length, whole = self.lengths[kind], [*map(self.words.ids, texts)]
+        return [ids[:length] for ids in whole], [len(ids) > length for ids in whole]
+
+
 class StaticEncoder(TokenModel):
     """A table that encodes, with the prompts, lengths and normalization of a model's metadata."""
+
+    tokenizing: TableTokenizing
 
     def __init__(self, table: Table, metadata: Record) -> None:
         self.table = table
         self.normalize = bool(metadata["normalize"])
-        prompts = metadata.get("prompts")
-        self.tokenizing = Tokenizing(table.tokenizer, metadata["lengths"], prompts, bare=True)
+        lengths, prompts = metadata["lengths"], metadata.get("prompts")
+        self.tokenizing = TableTokenizing(table.tokenizer, lengths, prompts)
         self.truncation = self.tokenizing.truncation
 
     def embed(self, inputs: Sequence[Sequence[int] | Chunk | TokenCounts]) -> Vectors:

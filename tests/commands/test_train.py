@@ -11,10 +11,10 @@ from structkit import encode
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.encoders.models import train_tokenizer
+from structkit.learning.tokens import Tokenizing
 from structkit.learning.training.data import Plan, Spool
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train
-from structkit.learning.training.tokens import Tokenizing
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from structkit.structure.sentinels import SENTINELS

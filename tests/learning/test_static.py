@@ -18,12 +18,12 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from structkit import encode
 from structkit.errors import UserError
+from structkit.learning import tokens
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.encoders.models import load_pretrained
 from structkit.learning.folders import BUILTIN_FOLDER
 from structkit.learning.static import Table, open_table
-from structkit.learning.training import tokens
-from structkit.learning.training.tokens import BertWords
+from structkit.learning.words import BertWords
 from structkit.reproducibility import key
 from structkit.structure.bags import Bags, pieces
 from tests.jsonl import write

@@ -51,8 +51,8 @@ from structkit.learning.metadata import (
     read_metadata,
 )
 from structkit.learning.static import is_table
+from structkit.learning.tokens import Truncation
 from structkit.learning.training.method import LENGTH
-from structkit.learning.training.tokens import Truncation
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json

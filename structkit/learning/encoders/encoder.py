@@ -70,10 +70,11 @@ from structkit.learning.metadata import (
     plain_metadata,
     read_metadata,
 )
+from structkit.learning.model import TokenModel
 from structkit.learning.static import open_table
+from structkit.learning.tokens import Chunk, Tokenizing
 from structkit.learning.training.devices import TorchModel
 from structkit.learning.training.method import LENGTH
-from structkit.learning.training.tokens import Chunk, Tokenizing, TokenModel
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 from structkit.structure.html.tags import TAG_TOKENS

@@ -5,7 +5,6 @@ Tests: tests/learning/training/test_train_settings.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -15,11 +14,6 @@ from structkit.learning.folders import model_folder
 from structkit.learning.metadata import (
     MCLS_EVERY,
     POOLINGS,
-    SIMILARITIES,
-    are_lengths,
-    are_prompts,
-    check_fields,
-    is_count,
     own_metadata,
 )
 from structkit.learning.training.data import teacher_scores
@@ -295,10 +289,6 @@ class EncoderSettings(AdapterSettings, ChunkSettings, ModelSettings):
         return settings
 
     @classmethod
-    def check_metadata(cls, metadata: Record) -> None:
-        check_fields(metadata, OF_ENCODERS)
-
-    @classmethod
     def load(cls, folder: Path, metadata: Record) -> Any:
         from structkit.learning.encoders.encoder import load_encoder
 
@@ -311,17 +301,3 @@ def check_decoder(settings: EncoderSettings) -> None:
     if settings.architecture == "bert" and decoder and settings.model is None:
         none, other = flag("architecture", "bert"), flag("architecture", "t5")
         raise UserError(f"{none} has no decoder", f"use {other}", status=2)
-
-
-# checks of each field of structkit.json that an encoder needs to load
-OF_ENCODERS: dict[str, Callable[[Any], bool]] = {
-    "pooling": lambda value: isinstance(value, str) and value in POOLINGS,
-    "normalize": lambda value: isinstance(value, bool),
-    "lengths": are_lengths,
-    "prompts": lambda value: value is None or are_prompts(value),
-    "mcls_every": lambda value: value is None or is_count(value) and value > 0,
-    "include_prompt": lambda value: value is None or isinstance(value, bool),
-    "lower_case": lambda value: value is None or isinstance(value, bool),
-    "similarity": lambda value: value is None or value in SIMILARITIES,
-    "dimensions": lambda value: value is None or is_count(value) and value > 0,
-}

@@ -34,8 +34,8 @@ from structkit.learning.encoding.reading import (
 )
 from structkit.learning.encoding.settings import FIELDS, OPENING, EncodingSettings, Opened
 from structkit.learning.folders import content_hash, model_folder, spoiled
+from structkit.learning.model import Model
 from structkit.learning.static import StaticEncoder, normalized
-from structkit.learning.training.tokens import Model
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.structure.bags import Bags

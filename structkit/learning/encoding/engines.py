@@ -26,8 +26,9 @@ from structkit.learning.encoding.exported import (
 )
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.learning.folders import model_folder
+from structkit.learning.model import Model
 from structkit.learning.static import StaticEncoder, open_table
-from structkit.learning.training.tokens import Model, Truncation
+from structkit.learning.tokens import Truncation
 from structkit.records.jsonl import Record
 
 # fastest start first: `auto` takes the first that is installed and has the precision

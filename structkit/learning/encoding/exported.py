@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from structkit.extras import require
-from structkit.learning.training.tokens import Chunk, Tokenizing, TokenModel
+from structkit.learning.model import TokenModel
+from structkit.learning.tokens import Chunk, Tokenizing
 from structkit.paths import cache_folder
 from structkit.processes import cores
 from structkit.records.jsonl import Record

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 from structkit.embeddings.vectors import EmbeddingRow, Vectors
 from structkit.errors import UserError, flag, missing
 from structkit.learning.encoding.settings import model_field
+from structkit.learning.model import Model
 from structkit.learning.training.data import MAKERS, remedy_for
-from structkit.learning.training.tokens import Model
 from structkit.records.fields import HTML, add_place, is_tree
 from structkit.records.jsonl import Record, text_field
 from structkit.structure.html.reader import Reader

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from structkit.errors import UserError, flag, program
-from structkit.learning.metadata import check_fields
 from structkit.learning.strae.sentences import Sentences, leaf_depths, split_words, without_last
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.data import Spool, remedy_for
@@ -204,10 +203,6 @@ class TreeSettings(VocabularySettings):
     def reads(self) -> tuple[str, ...]:
         """The start model, the held-out records and the file of word vectors."""
         return (*super().reads, *filter(None, [self.init_embeddings]))
-
-    @classmethod
-    def check_metadata(cls, metadata: Record) -> None:
-        check_fields(metadata, {"pooling": lambda value: value in POOLINGS})
 
 
 @dataclass(frozen=True)

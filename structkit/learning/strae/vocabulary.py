@@ -22,7 +22,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from structkit.errors import UserError, flag
 from structkit.learning.folders import damaged
-from structkit.learning.training.tokens import Truncation
+from structkit.learning.tokens import Truncation
 
 UNKNOWN = "<unk>"
 WORDS, PIECES = "vocabulary.json", "tokenizer.json"

@@ -22,7 +22,7 @@ from torch import Tensor, distributed, nn
 from structkit import reproducibility
 from structkit.errors import UserError, flag
 from structkit.learning.folders import WEIGHTS, damaged, read_weights, write_weights
-from structkit.learning.training.tokens import Model
+from structkit.learning.model import Model
 from structkit.processes import cores
 from structkit.progress import say
 

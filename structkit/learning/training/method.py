@@ -132,11 +132,6 @@ class Method(Contract):
         )
 
     @classmethod
-    def check_metadata(cls, metadata: Record) -> None:
-        """Raise if `structkit.json` lacks what `load` reads in addition to the settings."""
-        return None
-
-    @classmethod
     @abstractmethod
     def load(cls, folder: Path, metadata: Record) -> object:
         """Load the trained model in a folder: a `Model` for `encode`, or a parser's model."""

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
 from structkit.errors import UserError, flag
+from structkit.learning.tokens import Truncation
 from structkit.learning.training.data import Plan, Spool, Step
 from structkit.learning.training.devices import (
     GradientSums,
@@ -37,7 +38,6 @@ from structkit.learning.training.devices import (
 )
 from structkit.learning.training.method import Method, RunOptions
 from structkit.learning.training.run_folder import Log, RunFolder
-from structkit.learning.training.tokens import Truncation
 from structkit.processes import exit_for, noting_signals
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record

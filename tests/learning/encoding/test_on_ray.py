@@ -15,7 +15,7 @@ from structkit.commands.encode import encode_to_file
 from structkit.embeddings.reading import read_embeddings
 from structkit.learning.encoding import reading
 from structkit.learning.encoding.on_ray import Remote, spread_over
-from structkit.learning.training.tokens import Truncation
+from structkit.learning.tokens import Truncation
 from tests.jsonl import contents
 from tests.model_encodings import TEXTS, encode_file, encoding_of, records
 

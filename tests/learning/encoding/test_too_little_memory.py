@@ -7,8 +7,8 @@ from torch import nn
 
 from structkit.errors import UserError
 from structkit.learning.encoding.torch_engine import TorchEngine
+from structkit.learning.tokens import Truncation
 from structkit.learning.training.devices import TorchModel
-from structkit.learning.training.tokens import Truncation
 
 LACK = {
     "cuda": torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.50 GiB."),

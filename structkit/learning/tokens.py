@@ -5,23 +5,15 @@ Tests: tests/learning/test_static.py.
 
 from __future__ import annotations
 
-import re
-from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain
-from typing import Any, ClassVar, Self
+from typing import Any
 
-from tokenizers import Encoding, Tokenizer, models
-from tokenizers.normalizers import BertNormalizer
-from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers import Encoding, Tokenizer
 
-from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError, flag
-from structkit.records.jsonl import Record
 
 SLICE = 1 << 17  # characters that are tokenized together: their tokens take 100 times as much
 
@@ -94,108 +86,6 @@ class Truncation:
         return lines
 
 
-class WordPieces:
-    """The pieces of ASCII words as `tokenizers` finds them: each the longest from the left.
-
-    Its tokenizer takes three times as long for a single word: it is made for texts.
-    """
-
-    def __init__(self, vocabulary: dict[str, int], model: models.WordPiece) -> None:
-        self.vocabulary, self.inner = vocabulary, model.continuing_subword_prefix
-        self.longest = max(map(len, vocabulary))
-        self.maximum, self.unknown = model.max_input_chars_per_word, (vocabulary[model.unk_token],)
-
-    @classmethod
-    def of(cls, tokenizer: Tokenizer) -> Self | None:
-        """Return the pieces of a tokenizer that has such; None for another."""
-        model, vocabulary = tokenizer.model, tokenizer.get_vocab(with_added_tokens=False)
-        known = isinstance(model, models.WordPiece) and model.unk_token in vocabulary
-        return cls(vocabulary, model) if known else None
-
-    def __call__(self, word: str) -> tuple[int, ...]:
-        """Return the tokens of a word."""
-        ids, start, prefix = list[int](), 0, ""
-        while start < len(word) <= self.maximum:
-            for end in range(min(len(word), start + self.longest), start, -1):
-                if (number := self.vocabulary.get(prefix + word[start:end])) is not None:
-                    break
-            else:
-                return self.unknown
-            ids.append(number)
-            start, prefix = end, self.inner
-        return tuple(ids) or self.unknown
-
-
-class BertWords(dict[str, tuple[int, ...]]):
-    """Tokens of words that occurred before, as BERT's tokenizer splits them.
-
-    Source code repeats the same words, so that few texts need the tokenizer: this takes a quarter
-    of its time.
-    """
-
-    # BERT's words: runs of letters and digits, and each other character; all beyond ASCII are
-    # letters here, and the tokenizer cuts words that have it
-    ASCII = re.compile(r"[A-Za-z0-9]+|[!-/:-@\[-`{-~]")
-    ANY = re.compile(r"[^\x00-/:-@\[-`{-\x7f\s]+|[!-/:-@\[-`{-~]")
-    # the tokenizer removes these and joins their neighbors into one word
-    CONTROL = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f\x85]")
-    MAXIMUM = 1 << 20  # words that are kept
-
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        super().__init__()
-        self.tokenizer = tokenizer
-        self.lowercase: bool = tokenizer.normalizer.lowercase
-        self.added = [each.content for each in tokenizer.get_added_tokens_decoder().values()]
-
-    @cached_property
-    def wordpiece(self) -> WordPieces | None:
-        """The pieces of many words: a question's few take less time than its vocabulary."""
-        return WordPieces.of(self.tokenizer)
-
-    @classmethod
-    def of(cls, tokenizer: Tokenizer) -> Self | None:
-        """Return the words of a tokenizer that splits texts as BERT's does; None for another."""
-        cleans, cuts = tokenizer.normalizer, tokenizer.pre_tokenizer
-        clean = isinstance(cleans, BertNormalizer) and cleans.clean_text
-        return cls(tokenizer) if clean and isinstance(cuts, BertPreTokenizer) else None
-
-    def __missing__(self, word: str) -> tuple[int, ...]:
-        if len(self) >= self.MAXIMUM:
-            self.clear()
-        self[word] = ids = tuple(self.tokenizer.encode(word, add_special_tokens=False).ids)
-        return ids
-
-    def of_pieces(self, pieces: Iterable[str]) -> list[tuple[int, ...]]:
-        """Return the tokens of each piece (`structure.bags`)."""
-        if len(self) >= self.MAXIMUM:
-            self.clear()
-        return [self[each] if each in self else self._of_piece(each) for each in pieces]
-
-    def _of_piece(self, piece: str) -> tuple[int, ...]:
-        if self.wordpiece is None or not piece.isascii():
-            return self[piece]
-        lower = piece.lower() if self.lowercase else piece
-        parts = lower.replace("_", " _ ").split() if "_" in piece else [lower]
-        for part in parts:
-            if part not in self:
-                self[part] = self.wordpiece(part)
-        self[piece] = ids = tuple(chain.from_iterable(map(self.__getitem__, parts)))
-        return ids
-
-    def is_special(self, text: str) -> bool:
-        """Return whether the tokens of a text are not those of its pieces and signs."""
-        return bool(self.CONTROL.search(text)) or any(each in text for each in self.added)
-
-    def ids(self, text: str) -> array[int]:
-        """Return the tokens of a text."""
-        if self.is_special(text):
-            return array("I", self.tokenizer.encode(text, add_special_tokens=False).ids)
-        ascii = text.isascii()  # lower case is the same in all libraries
-        text = text.lower() if ascii and self.lowercase else text
-        words = (self.ASCII if ascii else self.ANY).findall(text)
-        return array("I", chain.from_iterable(map(self.__getitem__, words)))
-
-
 class Tokenizing:
     """Tokenizer with the maximum tokens of each kind of text (query, document, target …).
 
@@ -203,9 +93,8 @@ class Tokenizing:
     each group of so many tokens. `opening` and `closing` are the special tokens around a text.
     `plain` is the tokenizer for texts without tags, to which `<p>` is ordinary text: for queries,
     and for documents while they are `untagged`. `positions` is the maximum tokens that the model
-    can read, None without a limit. With `bare` a text has no special tokens around it. With `ends`,
-    the special tokens with which a text may end, prompts do not count in embeddings. `from_end`
-    cuts a long text at its beginning.
+    can read, None without a limit. With `ends`, the special tokens with which a text may end,
+    prompts do not count in embeddings. `from_end` cuts a long text at its beginning.
     """
 
     def __init__(
@@ -218,12 +107,11 @@ class Tokenizing:
         plain: Tokenizer | None = None,
         positions: int | None = None,
         padding: int | None = None,
-        bare: bool = False,
         ends: Sequence[int] | None = None,
         from_end: bool = False,
     ) -> None:
         self.ends, self.from_end = ends, from_end
-        self.tokenizer, self.plain, self.bare = tokenizer, plain or tokenizer, bare
+        self.tokenizer, self.plain = tokenizer, plain or tokenizer
         for each in (self.tokenizer, self.plain):
             each.no_padding()
         self.untagged = False
@@ -233,8 +121,7 @@ class Tokenizing:
         self.prompts = dict(prompts or {})
         self.mcls_every = mcls_every
         self.truncation = Truncation()
-        self.opening, self.closing = ([], []) if bare else specials(tokenizer)
-        self.words = BertWords.of(tokenizer) if bare else None
+        self.opening, self.closing = specials(tokenizer)
 
     def settings(self) -> dict[str, Any]:
         """Return what another tokenizer with the same tokens needs to read texts alike."""
@@ -275,7 +162,7 @@ class Tokenizing:
         prompt = self.prompts.get(kind)
         if self.ends is None or not prompt or self.mcls_every:
             return 0
-        ((ids,), _) = self._cut([prompt], kind)
+        ((ids,), _) = self.cut([prompt], kind)
         return len(ids) - (len(ids) > 0 and ids[-1] in self.ends)
 
     def ids(self, texts: Sequence[str], kind: str) -> list[Sequence[int]]:
@@ -286,7 +173,7 @@ class Tokenizing:
             return self._with_cls_tokens(texts, kind)
         length = self.lengths[kind]
         shorter = texts if self.from_end else [beginning(text, length) for text in texts]
-        ids, cut = self._cut(shorter, kind)
+        ids, cut = self.cut(shorter, kind)
         # where a beginning turns out to have too few tokens, the whole text is read
         again = [
             place
@@ -294,7 +181,7 @@ class Tokenizing:
             if not cut[place] and len(shorter[place]) < len(text)
         ]
         if again:
-            longer, whole = self._cut([texts[place] for place in again], kind)
+            longer, whole = self.cut([texts[place] for place in again], kind)
             for place, each, more in zip(again, longer, whole, strict=True):
                 ids[place], cut[place] = each, more
         self.truncation.count(kind, len(texts), sum(cut))
@@ -311,18 +198,13 @@ class Tokenizing:
             side = "left" if self.from_end else "right"
             tokenizer.enable_truncation(self.lengths[kind], direction=side)
         encode = tokenizer.encode_batch if offsets else tokenizer.encode_batch_fast
+        special = not whole and bool(self.opening or self.closing)
         for some in _slices(texts):
-            yield from encode(some, add_special_tokens=not (whole or self.bare))
+            yield from encode(some, add_special_tokens=special)
 
-    def _cut(self, texts: Sequence[str], kind: str) -> tuple[list[Sequence[int]], list[bool]]:
+    def cut(self, texts: Sequence[str], kind: str) -> tuple[list[Sequence[int]], list[bool]]:
         """Return token ids, cut to the kind's length, and whether they were cut."""
         ids, cut = list[Sequence[int]](), list[bool]()
-        if self.words is not None:
-            length = self.lengths[kind]
-            for every in map(self.words.ids, texts):
-                ids.append(every[:length])
-                cut.append(len(every) > length)
-            return ids, cut
         for encoding in self.read(texts, kind):
             ids.append(array("I", encoding.ids))
             cut.append(bool(encoding.overflowing))
@@ -412,70 +294,3 @@ def specials(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
     first = special.index(0) if 0 in special else len(ids)
     last = len(ids) - special[::-1].index(0) if 0 in special else len(ids)
     return ids[:first], ids[last:]
-
-
-class Model(ABC):
-    """Trained model: its reading of texts, for the engine that computes their embeddings.
-
-    A model that torch computes extends `TorchModel` (structkit.learning.training.devices).
-    """
-
-    parts: ClassVar[tuple[str, ...]] = ()
-    """Parts of a text that also have embeddings: `chunk`, `nodes`."""
-
-    truncation: Truncation
-    """Counts of the texts read, and of those cut or with unknown words."""
-
-    @abstractmethod
-    def inputs(self, texts: Sequence[str], side: str) -> Sequence[Sized]:
-        """Return texts as it reads them; `len()` of one is its cost."""
-
-    def read_field(self, name: str) -> None:
-        """Say from which field the next texts are: in some, tags are text."""
-        return None
-
-    def prepared(self, text: str) -> Record:
-        """Return the data that `nodes` needs of a text. Errors: a text that it cannot read."""
-        return {}
-
-    def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
-        """Return a text as inputs of `size` tokens each, for models with the part `chunk`."""
-        raise NotImplementedError
-
-    def read_at_most(self, side: str, length: int | None) -> None:
-        """Read at most `length` tokens of texts of a side, None: as many as in training."""
-        return None
-
-    def nodes(
-        self,
-        records: Sequence[Record],
-        which: str,
-        batch_tokens: int,
-        *,
-        finish: Callable[[Floats], Floats],
-    ) -> Iterator[list[Record]]:
-        """Yield the nodes of each prepared text, with their embeddings, for models with `nodes`.
-
-        A node is `{node, span, text, embedding}`; `which` is words, phrases or all; `finish` is
-        applied to embeddings (nodes, dim) last.
-        """
-        raise NotImplementedError
-
-
-class TokenModel(Model):
-    """A model that reads texts as `tokenizing` does."""
-
-    parts = ("chunk",)
-    tokenizing: Tokenizing
-
-    def inputs(self, texts: Sequence[str], side: str) -> list[Sequence[int] | Chunk]:
-        return self.tokenizing.inputs(texts, side)
-
-    def read_field(self, name: str) -> None:
-        self.tokenizing.read_field(name)
-
-    def read_at_most(self, side: str, length: int | None) -> None:
-        self.tokenizing.read_at_most(side, length)
-
-    def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
-        return self.tokenizing.chunks(text, side, size)

@@ -1,0 +1,83 @@
+"""What a trained model is for the rest of structkit: how it reads texts.
+
+The engines of `learning/encoding` compute the embeddings.
+
+Tests: tests/learning/encoders/test_encoders.py.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence, Sized
+from typing import ClassVar
+
+from structkit.embeddings.vectors import Floats
+from structkit.learning.tokens import Chunk, Tokenizing, Truncation
+from structkit.records.jsonl import Record
+
+
+class Model(ABC):
+    """Trained model: its reading of texts, for the engine that computes their embeddings.
+
+    A model that torch computes extends `TorchModel` (structkit.learning.training.devices).
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ()
+    """Parts of a text that also have embeddings: `chunk`, `nodes`."""
+
+    truncation: Truncation
+    """Counts of the texts read, and of those cut or with unknown words."""
+
+    @abstractmethod
+    def inputs(self, texts: Sequence[str], side: str) -> Sequence[Sized]:
+        """Return texts as it reads them; `len()` of one is its cost."""
+
+    def read_field(self, name: str) -> None:
+        """Say from which field the next texts are: in some, tags are text."""
+        return None
+
+    def prepared(self, text: str) -> Record:
+        """Return the data that `nodes` needs of a text. Errors: a text that it cannot read."""
+        return {}
+
+    def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
+        """Return a text as inputs of `size` tokens each, for models with the part `chunk`."""
+        raise NotImplementedError
+
+    def read_at_most(self, side: str, length: int | None) -> None:
+        """Read at most `length` tokens of texts of a side, None: as many as in training."""
+        return None
+
+    def nodes(
+        self,
+        records: Sequence[Record],
+        which: str,
+        batch_tokens: int,
+        *,
+        finish: Callable[[Floats], Floats],
+    ) -> Iterator[list[Record]]:
+        """Yield the nodes of each prepared text, with their embeddings, for models with `nodes`.
+
+        A node is `{node, span, text, embedding}`; `which` is words, phrases or all; `finish` is
+        applied to embeddings (nodes, dim) last.
+        """
+        raise NotImplementedError
+
+
+class TokenModel(Model):
+    """A model that reads texts as `tokenizing` does."""
+
+    parts = ("chunk",)
+    tokenizing: Tokenizing
+
+    def inputs(self, texts: Sequence[str], side: str) -> list[Sequence[int] | Chunk]:
+        return self.tokenizing.inputs(texts, side)
+
+    def read_field(self, name: str) -> None:
+        self.tokenizing.read_field(name)
+
+    def read_at_most(self, side: str, length: int | None) -> None:
+        self.tokenizing.read_at_most(side, length)
+
+    def chunks(self, text: str, side: str, size: int) -> list[Chunk]:
+        return self.tokenizing.chunks(text, side, size)
