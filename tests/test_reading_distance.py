@@ -52,7 +52,7 @@ BOUNDS = {
     "ask": 44,
     "encode": 26,
     "search -m": 33,
-    "mask-entities": 16,
+    "mask-entities": 15,
     "score": 15,
 }
 

@@ -10,9 +10,8 @@ import tree_sitter_c
 
 from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.lexical import c_lexical
 from structkit.structure.code.outline import DocComments, Outline
-from structkit.structure.code.preprocessor import preprocess
+from structkit.structure.code.preprocessor import DIRECTIVES, OPAQUE, preprocess
 
 KEYWORDS = (
     "alignas alignof auto break case char const constexpr continue default defined do double else "
@@ -31,7 +30,7 @@ GRAMMAR = Grammar(
     ),
     type_names=("type_identifier",),
     never=KEYWORDS,
-    lexical=c_lexical(),
+    opaque=(*DIRECTIVES, *OPAQUE),
 )
 OUTLINE = Outline(
     GRAMMAR,

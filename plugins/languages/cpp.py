@@ -13,9 +13,8 @@ import tree_sitter_cpp
 
 from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.lexical import NEVER, Form, c_lexical
 from structkit.structure.code.outline import DocComments, Outline
-from structkit.structure.code.preprocessor import preprocess
+from structkit.structure.code.preprocessor import DIRECTIVES, OPAQUE, preprocess
 
 KEYWORDS = (
     "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t "
@@ -46,7 +45,7 @@ GRAMMAR = Grammar(
     type_names=("type_identifier",),
     types=("destructor_name",),
     never=KEYWORDS,  # static_cast and its like are functions in this grammar
-    lexical=c_lexical(Form(r'(?<!\w)(?:u8|[uUL])?R"([^()\\\s]*)\(', r'\){0}"', escape=NEVER)),
+    opaque=(*DIRECTIVES, *OPAQUE),
     blank=MACROS,
 )
 OUTLINE = Outline(

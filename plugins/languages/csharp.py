@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import tree_sitter_c_sharp
 
-from structkit.structure.code.grammar import Grammar
+from structkit.structure.code.grammar import BLOCK, DOUBLE, LINE, SINGLE, Grammar, nested
 from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line
 from structkit.structure.code.outline import DocComments, Outline
 
 # not here: words that are keywords in some places only (async, get, record, value, where …)
@@ -33,19 +32,15 @@ TYPED = (
     "property_declaration recursive_pattern ref_type sizeof_expression tuple_element type_pattern "
     "typeof_expression variable_declaration"
 ).split()
-DIRECTIVE = r"^[ \t]*#[ \t]*(?:region|endregion|error|warning|pragma|line|nullable)\b"
-LEXICAL = Lexical(
-    (
-        until_line("//"),
-        until_line(DIRECTIVE),
-        block(),
-        Form(r'\$*("{3,})', "{0}", escape=NEVER),
-        Form(r'(?:@\$|\$@)"', '"', escape=r'""|\{\{', code=r"\{"),
-        Form(r'@"', '"', escape='""'),
-        Form(r'\$"', r'"|(?=\n)', escape=r"\\.|\{\{", code=r"\{", line=True),
-        quoted('"'),
-        quoted("'"),
-    )
+CODE = nested(rb"\{", rb"\}", rb'(?:[^{}"\n]|%b)*+' % DOUBLE)
+OPAQUE = (
+    *(LINE, BLOCK),
+    rb"^[ \t]*#[ \t]*(?:region|endregion|error|warning|pragma|line|nullable)\b[^\n]*",
+    rb'\$*(?P<raw>"{3,}).*?(?:(?P=raw)|\Z)',
+    rb'(?:@\$|\$@)"(?:""|\{\{|%b|[^"])*+"?' % CODE,
+    rb'@"(?:""|[^"])*+"?',
+    rb'\$"(?:\\.|\{\{|%b|[^"\\\n])*+"?' % CODE,
+    *(DOUBLE, SINGLE),
 )
 GRAMMAR = Grammar(
     tree_sitter_c_sharp.language(),
@@ -65,7 +60,7 @@ GRAMMAR = Grammar(
     # words of the language that look like a function or a namespace
     never=("var", "_", "nameof", "global", "__arglist", "__makeref", "__reftype", "__refvalue"),
     reserved=KEYWORDS,
-    lexical=LEXICAL,
+    opaque=OPAQUE,
     member=r"\s*(?:\[[^\]]*\]\s*)*(?:public|private|protected|internal|override|virtual)\s",
 )
 # #pragma and #region may come between a comment and its method

@@ -10,18 +10,15 @@ from __future__ import annotations
 
 import tree_sitter_go
 
-from structkit.structure.code.grammar import Grammar
+from structkit.structure.code.grammar import BLOCK, DOUBLE, LINE, SINGLE, Grammar
 from structkit.structure.code.languages import ReleasedLanguage
-from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line
 from structkit.structure.code.outline import DocComments, Outline
 
 KEYWORDS = (
     "break case chan const continue default defer else fallthrough for func go goto if import "
     "interface map package range return select struct switch type var"
 ).split()
-LEXICAL = Lexical(
-    (until_line("//"), block(), Form("`", "`", escape=NEVER), quoted('"'), quoted("'")),
-)
+OPAQUE = (LINE, BLOCK, rb"`[^`]*`?", DOUBLE, SINGLE)
 GRAMMAR = Grammar(
     tree_sitter_go.language(),
     take=("identifier", "field_identifier", "package_identifier", "label_name"),
@@ -30,7 +27,7 @@ GRAMMAR = Grammar(
     types=("type_parameter_declaration>identifier",),
     never=("_", "nil"),
     reserved=(*KEYWORDS, "true", "false", "iota"),
-    lexical=LEXICAL,
+    opaque=OPAQUE,
 )
 # for tools: go/doc's, and linters'
 DIRECTIVE = r"//(?:[a-z0-9]+:[a-z0-9]|(?:line|extern|export) |nolint\b)"

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import tree_sitter_java
 
-from structkit.structure.code.grammar import Grammar
+from structkit.structure.code.grammar import BLOCK, DOUBLE, LINE, SINGLE, Grammar
 from structkit.structure.code.languages import ReleasedLanguage
-from structkit.structure.code.lexical import Form, Lexical, block, quoted, until_line
 from structkit.structure.code.outline import DocComments, Outline
 
 # not here: words that are keywords in some places only (record, var, yield, sealed, module …)
@@ -22,9 +21,7 @@ KEYWORDS = (
     "super switch synchronized this throw throws transient true try void volatile while"
 ).split()
 DECLARED = "class interface enum record annotation_type constructor compact_constructor".split()
-LEXICAL = Lexical(
-    (until_line("//"), block(), Form('"""', '"""'), quoted('"'), quoted("'")),
-)
+OPAQUE = (LINE, BLOCK, rb'"""(?:\\.|.)*?(?:"""|\Z)', DOUBLE, SINGLE)
 GRAMMAR = Grammar(
     tree_sitter_java.language(),
     take=("identifier",),
@@ -40,7 +37,7 @@ GRAMMAR = Grammar(
     ),
     never=("var",),  # a separate type in this grammar
     reserved=KEYWORDS,
-    lexical=LEXICAL,
+    opaque=OPAQUE,
     member=r"(?!)",  # bare methods parse too; only other code is put inside a class
 )
 OUTLINE = Outline(

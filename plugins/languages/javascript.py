@@ -32,7 +32,7 @@ GRAMMAR = Grammar(
     never=("constructor",),  # a method that the language names
     reserved=(*KEYWORDS, "undefined"),
     member=MEMBER,
-    lexical=ecmascript.LEXICAL,
+    opaque=ecmascript.OPAQUE,
 )
 OUTLINE = Outline(
     GRAMMAR,

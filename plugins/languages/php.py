@@ -18,9 +18,8 @@ from collections.abc import Sequence
 import tree_sitter_php
 
 from structkit.structure import Span
-from structkit.structure.code.grammar import Grammar, spans_outside
+from structkit.structure.code.grammar import BLOCK, DOUBLE, Grammar, nested, spans_outside
 from structkit.structure.code.languages import ReleasedLanguage
-from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line
 from structkit.structure.code.outline import DocComments, Outline
 
 WORDS = (
@@ -37,25 +36,21 @@ KEYWORDS = frozenset(f(word) for word in WORDS for f in (str.lower, str.upper, s
 RELEASED_KEYWORDS = frozenset(
     word.upper() if word.startswith("__") else word for word in WORDS
 ).difference("__HALT_COMPILER false fn match readonly yield".split())
-OPENING = r"<\?(?:php\b|=)?"
+OPENING = rb"<\?(?:php\b|=)?"
+INNER = nested(rb"\{", rb"\}", rb'(?:[^{}"]|%b)*+' % DOUBLE)
 FORMS = (
-    Form(r"\?>", OPENING, escape=NEVER),  # HTML
-    until_line(r"//|#(?!\[)", r"$|(?=\?>)"),
-    block(),
-    quoted("'", line=False),
-    Form('"', '"', code=r"\{(?=\$)|\$\{"),
-    quoted("`", line=False),
-    Form(
-        r"<<<[ \t]*[\"']?([A-Za-z_]\w*)[\"']?(?=\r?\n)",
-        r"^[ \t]*{0}(?!\w)",
-        escape=NEVER,
-        later=True,
-    ),
+    rb"\?>.*?(?:%b|\Z)" % OPENING,  # HTML
+    rb"(?://|#(?!\[))(?:(?!\?>)[^\n])*+",
+    BLOCK,
+    rb"'(?:\\.|[^'\\])*+'?",
+    rb'"(?:\\.|(?=\{\$)%b|\$%b|[^"\\])*+"?' % (INNER, INNER),
+    rb"`(?:\\.|[^`\\])*+`?",
+    rb"<<<[ \t]*[\"']?(?P<label>[A-Za-z_]\w*)[\"']?\r?\n.*?(?:^[ \t]*(?P=label)(?!\w)|\Z)",
 )
 TAG = re.compile(r"<\?(?:php\b|=)|\?>")
 CODE = re.compile(r"[$;{}]|\w\(|\b(?:else|end(?:if|for|foreach|while|switch)|echo|print)\b")
 HOLE = re.compile(r"[\"'#]|//|/\*|<<<")
-OF_FILE = (Form(r"\A(?!\s*<\?)", OPENING, escape=NEVER), *FORMS)
+OF_FILE = (rb"\A(?!\s*<\?).*?(?:%b|\Z)" % OPENING, *FORMS)
 GRAMMAR, FILE = (
     Grammar(
         pointer,
@@ -77,7 +72,7 @@ GRAMMAR, FILE = (
             r"\s*(?:#\[(?:[^\[\]]|\[[^\[\]]*\])*\]\s*)*+"  # attributes
             r"(?:public|protected|private|static|abstract|final|var)\s+(?!fn\b)"
         ),
-        lexical=Lexical(forms),
+        opaque=forms,
     )
     for pointer, forms in (
         (tree_sitter_php.language_php_only(), FORMS),

@@ -12,20 +12,21 @@ import tree_sitter
 import tree_sitter_python
 
 from structkit.structure import Span
-from structkit.structure.code.grammar import Grammar, from_bytes, parse
+from structkit.structure.code.grammar import Grammar, from_bytes, nested, parse
 from structkit.structure.code.languages import ReleasedLanguage
-from structkit.structure.code.lexical import Form, Lexical, until_line
 from structkit.structure.code.outline import DocComments, Outline
 
-PREFIX = r"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])"
-LEXICAL = Lexical(
-    (
-        until_line("#"),
-        Form(PREFIX + r"""("{3}|'{3})""", "{0}", escape=r"\\.|\{\{", code=r"\{"),
-        Form(PREFIX + r"""(["'])""", r"{0}|(?=\n)", escape=r"\\.|\{\{", code=r"\{", line=True),
-        Form(r"""(?:(?<!\w)[rRbBuU]{1,2})?("{3}|'{3})""", "{0}"),
-        Form(r"""(?:(?<!\w)[rRbBuU]{1,2})?(["'])""", r"{0}|(?=\n)", line=True),
-    )
+# the code in an f-string may hold strings
+CODE = nested(rb"\{", rb"\}", rb"""(?:[^{}"'\n]|"[^"\n]*+"|'[^'\n]*+')*+""")
+FORMATTED = rb"(?<!\w)(?:[fFtT][rR]?|[rR][fFtT])"
+PREFIX = rb"(?:(?<!\w)[rRbBuU]{1,2})?"
+LONG, SHORT = rb"""(?P<%b>"{3}|'{3})""", rb"""(?P<%b>["'])"""
+OPAQUE = (
+    rb"#[^\n]*",
+    FORMATTED + LONG % b"a" + rb"(?:\\.|\{\{|%b|(?!(?P=a)).)*+(?P=a)?" % CODE,
+    FORMATTED + SHORT % b"b" + rb"(?:\\.|\{\{|%b|(?!(?P=b))[^\\\n])*+(?P=b)?" % CODE,
+    PREFIX + LONG % b"c" + rb"(?:\\.|(?!(?P=c)).)*+(?P=c)?",
+    PREFIX + SHORT % b"d" + rb"(?:\\.|(?!(?P=d))[^\\\n])*+(?P=d)?",
 )
 # strings include f-strings with all that is inside; `__future__` is a literal in this grammar
 GRAMMAR = Grammar(
@@ -33,7 +34,7 @@ GRAMMAR = Grammar(
     take=("identifier", "__future__"),
     skip=("string", "comment"),
     reserved=keyword.kwlist,
-    lexical=LEXICAL,
+    opaque=OPAQUE,
 )
 STRINGS = ("string", "concatenated_string", "parenthesized_expression")
 # a string that is its own value

@@ -12,9 +12,8 @@ import re
 import tree_sitter_ruby
 
 from structkit.structure import Span
-from structkit.structure.code.grammar import Grammar
+from structkit.structure.code.grammar import DOUBLE, SINGLE, Grammar, nested
 from structkit.structure.code.languages import ReleasedLanguage
-from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line, whole
 from structkit.structure.code.outline import DocComments, Outline, Prepared
 
 KEYWORDS = frozenset(
@@ -22,30 +21,27 @@ KEYWORDS = frozenset(
     "else elsif end ensure false for if in module next nil not or redo rescue retry return self "
     "super then true undef unless until when while yield".split()
 )
-SIGILS = r"(?:(?<=[=(,\[{])|(?<=[=(,\[{][ ]))%([(\[{<|])"  # elsewhere it is the remainder
-LEXICAL = Lexical(
-    (
-        until_line("#"),
-        block(r"^=begin\b", r"^=end\b"),
-        Form(r"^__END__$", NEVER),
-        Form(
-            r"<<(?:[~-][\"'`]?|[\"'`]?(?=[A-Z]))([A-Za-z_]\w*)[\"'`]?",
-            r"^[ \t]*{0}(?!\w)",
-            escape=NEVER,
-            later=True,
-        ),
-        quoted('"', code=r"#\{", line=False),
-        quoted("`", code=r"#\{", line=False),
-        quoted("'", line=False),
-        Form(r"%[qQwWiIrxs]([^\w\s])", "{0}", code=r"#\{", nest="{0}"),
-        Form(SIGILS, "{0}", code=r"#\{", nest="{0}"),
-        whole(r"/(?:\\[^\n]|#\{[^}\n]*\}|[^/\\\n])+(?:/[a-z]*|$)"),
-    ),
-    plain=(
-        r"\$[\"'`/]|(?<![\w)\]}])\?[\"'`#/%]",  # variables; one character
-        r"(?<![\w.])(?:return|if|elsif|unless|while|until|when|in|and|or|not)\b[ \t]*(?=/)",
-        r"[\w)\]]/|[\w)\]][ \t]+/(?=[\s=])",  # a division
-    ),
+CODE = nested(rb"\{", rb"\}", rb"(?:[^{}\"']|%b|%b)*+" % (DOUBLE, SINGLE))
+# after a sign of an expression; elsewhere % is the remainder
+PERCENT = rb"(?:%[qQwWiIrxs]|(?:(?<=[=(,\[{])|(?<=[=(,\[{][ ]))%(?=[(\[{<|]))"
+BRACKETS = b"|".join(
+    nested(a, b, rb"(?:\\.|[^\\%b%b])*+" % (a, b))
+    for a, b in ((rb"\(", rb"\)"), (rb"\[", rb"\]"), (rb"\{", rb"\}"), (rb"<", rb">"))
+)
+OPAQUE = (
+    rb"(?P<code>\$[\"'`/]|(?<![\w)\]}])\?[\"'`#/%]"  # variables; one character
+    rb"|(?<![\w.])(?:return|if|elsif|unless|while|until|when|in|and|or|not)\b[ \t]*(?=/)"
+    rb"|[\w)\]]/|[\w)\]][ \t]+/(?=[\s=]))",  # a division
+    rb"#[^\n]*",
+    rb"^=begin\b.*?(?:^=end\b|\Z)",
+    rb"^__END__$.*",
+    rb"<<(?:[~-][\"'`]?|[\"'`]?(?=[A-Z]))(?P<label>[A-Za-z_]\w*)[\"'`]?"
+    rb"[^\n]*\n.*?(?:^[ \t]*(?P=label)(?!\w)|\Z)",
+    rb'"(?:\\.|#%b|[^"\\])*+"?' % CODE,
+    rb"`(?:\\.|#%b|[^`\\])*+`?" % CODE,
+    rb"'(?:\\.|[^'\\])*+'?",
+    PERCENT + rb"(?:%b|[(\[{<].*|(?P<sign>[^\w\s])(?:\\.|(?!(?P=sign)).)*+(?P=sign)?)" % BRACKETS,
+    rb"/(?:\\[^\n]|#\{[^}\n]*\}|[^/\\\n])+(?:/[a-z]*|$)",
 )
 GRAMMAR = Grammar(
     tree_sitter_ruby.language(),
@@ -57,7 +53,7 @@ GRAMMAR = Grammar(
         *("string", "string_array", "symbol_array", "simple_symbol", "delimited_symbol", "regex"),
         *("subshell", "heredoc_body", "comment"),
     ),
-    lexical=LEXICAL,
+    opaque=OPAQUE,
 )
 # magic comments, of RDoc and YARD to themselves, and linters'
 MAGIC = (

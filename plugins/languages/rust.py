@@ -11,9 +11,8 @@ from __future__ import annotations
 import tree_sitter_rust
 
 from structkit.structure import Span
-from structkit.structure.code.grammar import Grammar
+from structkit.structure.code.grammar import LINE, Grammar, nested
 from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.lexical import NEVER, Form, Lexical, block, quoted, until_line, whole
 from structkit.structure.code.outline import DocComments, Outline
 
 KEYWORDS = (
@@ -22,15 +21,14 @@ KEYWORDS = (
     "use where while"
 ).split()
 PRIMITIVES = "bool char f32 f64 i8 i16 i32 i64 i128 isize str u8 u16 u32 u64 u128 usize".split()
-LEXICAL = Lexical(
-    (
-        until_line("//"),
-        block(nest=r"/\*"),
-        Form(r'(?<!\w)[bc]?r(#*)"', '"{0}', escape=NEVER),
-        quoted('"', before=r"(?:(?<!\w)[bc])?", line=False),
-        whole(r"(?:(?<!\w)b)?'(?:\\[^\n][^'\n]*|[^'\\\n])'"),
-    ),
-    plain=(r"'[A-Za-z_]\w*\b(?!')",),  # lifetimes
+OPAQUE = (
+    LINE,
+    nested(rb"/\*", rb"\*/", rb"(?:(?!/\*|\*/).)*+"),
+    rb"/\*.*",
+    rb'(?<!\w)[bc]?r(?P<raw>#*)".*?(?:"(?P=raw)|\Z)',
+    rb'(?:(?<!\w)[bc])?"(?:\\.|[^"\\])*+"?',
+    rb"(?P<code>'[A-Za-z_]\w*\b(?!'))",  # lifetimes
+    rb"(?:(?<!\w)b)?'(?:\\[^\n][^'\n]*|[^'\\\n])[\x80-\xbf]*'",
 )
 GRAMMAR = Grammar(
     tree_sitter_rust.language(),
@@ -41,7 +39,7 @@ GRAMMAR = Grammar(
     ),
     type_names=("type_identifier",),
     never=KEYWORDS,  # macros hold any word
-    lexical=LEXICAL,
+    opaque=OPAQUE,
 )
 DOC_ATTRIBUTE = r'#!?\[\s*doc\s*=\s*(?:r(#*)"([^\0]*?)"\1|"((?:\\[^\0]|[^\\"])*)")\s*\]'
 OUTLINE = Outline(

@@ -30,7 +30,7 @@ GRAMMAR, TSX = (
         types=("new_expression>identifier", "extends_clause>identifier", "enum_declaration.name"),
         never=("constructor",),  # a method that the language names
         reserved=KEYWORDS,
-        lexical=ecmascript.LEXICAL,
+        opaque=ecmascript.OPAQUE,
         member=(
             r"\s*(?:(?:public|private|protected|abstract|override|static|readonly)\s"
             r"|(?:async|get|set)\s+(?!function)[#\w$]+\s*[<(]|constructor\s*\()"

@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript: their common name leaves, lexical rules, and definitions.
+"""JavaScript and TypeScript: their common name leaves, strings and comments, definitions.
 
 Tests: tests/structure/code/test_languages.py.
 """
@@ -9,29 +9,21 @@ import re
 
 import tree_sitter
 
-from structkit.structure.code.grammar import Grammar
-from structkit.structure.code.lexical import Form, Lexical, block, quoted, until_line, whole
+from structkit.structure.code.grammar import BLOCK, DOUBLE, SINGLE, Grammar, nested
 from structkit.structure.code.outline import DocComments
 
 NAMES = (
     "identifier property_identifier private_property_identifier statement_identifier "
     "shorthand_property_identifier shorthand_property_identifier_pattern"
 ).split()
-# a regular expression ends on its line; after a name or a bracket a slash divides
-PART = r"(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n])*\]|[^/\\\n\[])"
-LEXICAL = Lexical(
-    (
-        until_line(r"//|<!--|\A#!"),
-        block(),
-        quoted('"'),
-        quoted("'"),
-        Form("`", "`", code=r"\$\{"),
-        whole(rf"(?<!<)/(?!>){PART}+(?:/\w*|[^\n]*$)"),  # no tag of JSX
-    ),
-    plain=(
-        r"(?<![\w$.])(?:return|typeof|case|in|of|void|throw|else|do|yield|await)\b[ \t]*(?=/)",
-        r"[\w$)\]][ \t]*/(?![/*])",
-    ),
+TEMPLATE = rb"`(?:\\.|\$%b|[^`\\])*+`?"
+CODE = nested(rb"\{", rb"\}", rb"(?:[^{}`\"']|`(?:\\.|[^`\\])*+`|%b|%b)*+" % (DOUBLE, SINGLE))
+# it ends on its line; after a name or a bracket a slash divides
+REGEX = rb"(?<!<)/(?!>)(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n])*\]|[^/\\\n\[])++(?:/\w*|[^\n]*$)"
+OPAQUE = (
+    rb"(?P<code>(?<![\w$.])(?:return|typeof|case|in|of|void|throw|else|do|yield|await)\b[ \t]*(?=/)"
+    rb"|[\w$)\]][ \t]*/(?![/*]))",
+    *(rb"(?://|<!--|\A#!)[^\n]*", BLOCK, DOUBLE, SINGLE, TEMPLATE % CODE, REGEX),
 )
 
 # calls that return a function much like their argument: a component, a callback, a handler

@@ -14,7 +14,6 @@ import tree_sitter
 from structkit.errors import UserError
 from structkit.processes import in_child
 from structkit.structure import Span
-from structkit.structure.code.lexical import Lexical
 
 LIMIT = 5.0  # seconds of CPU time: a function takes 0.0001, a megabyte 0.2
 LONG = 8_000  # bytes
@@ -24,6 +23,19 @@ ERROR = 0xFFFF
 LONE_CR = re.compile(rb"\r(?!\n)")
 BARE, CLASS = (b"", b""), (b"class A {", b"\n}")
 ENDLESS = (1 << 62, 1 << 62)
+
+# strings and comments that many languages have; an open one ends with its line or the text
+FLAGS = re.DOTALL | re.MULTILINE
+LINE, BLOCK = rb"//[^\n]*", rb"/\*.*?(?:\*/|\Z)"
+DOUBLE, SINGLE = rb'"(?:\\.|[^"\\\n])*+"?', rb"'(?:\\.|[^'\\\n])*+'?"
+
+
+def nested(opening: bytes, closing: bytes, other: bytes) -> bytes:
+    """Return a pattern of brackets that nest six deep, with other text between them."""
+    inside = other
+    for _ in range(6):
+        inside = rb"%b(?:%b%b%b%b)*+" % (other, opening, inside, closing, other)
+    return opening + inside + closing
 
 
 def line_feeds(data: bytes) -> bytes:
@@ -85,8 +97,10 @@ class Grammar:
     without, `types` are skipped: a kind, a kind under a parent (`annotation>identifier`), a field
     of one (`parameter.type`). `never` are words that the grammar mistakes for names; `reserved`
     words are skipped in code that does not parse. `member` is a pattern for the start of a class
-    member: with one, code that does not parse is read inside a class too. `lexical` finds strings
-    and comments in code that does not parse: nothing is taken there, whatever the tree. `blank` is
+    member: with one, code that does not parse is read inside a class too. `opaque` are
+    patterns of strings, whole with the code in them, and comments: in code that does not parse,
+    nothing is taken there, whatever the tree. The first one that matches at a place counts; what
+    its group `code` matches only looks like the start of a string. `blank` is
     text that the grammar does not understand, such as macros: code that does not parse is read
     without it.
     """
@@ -102,10 +116,10 @@ class Grammar:
         never: Iterable[str] = (),
         reserved: Iterable[str] = (),
         member: str | None = None,
-        lexical: Lexical | None = None,
+        opaque: Iterable[bytes] = (),
         blank: re.Pattern[bytes] | None = None,
     ) -> None:
-        self.pointer, self.lexical, self.blank = pointer, lexical, blank
+        self.pointer, self.opaque, self.blank = pointer, tuple(opaque), blank
         self.language = tree_sitter.Language(pointer)
         self.parser = tree_sitter.Parser(self.language)
         self.never, self.reserved = frozenset(never), frozenset((*never, *reserved))
@@ -153,15 +167,12 @@ class Grammar:
             end = shift + len(data)
             leaves = [(a - shift, b - shift) for a, b in leaves if shift <= a and b <= end]
         barred = self.never
-        holes: list[Span] = []
         if tree.root_node.has_error:
             # a missing name is an empty one, and reserved words may be taken for names
             leaves = [(start, end) for start, end in leaves if start < end]
             barred = self.reserved
-            holes = self.lexical.holes(text.replace("\r", "\n")) if self.lexical else []
+            leaves = spans_outside(leaves, list(self._holes(data)))
         spans = from_bytes(text, data, leaves)
-        if holes:
-            spans = spans_outside(spans, holes)
         if any(map(text.__contains__, barred)):
             return [span for span in spans if text[span[0] : span[1]] not in barred]
         return spans
@@ -185,6 +196,13 @@ class Grammar:
             if not tree.root_node.has_error:
                 return trees[-1]
         return trees[0]
+
+    def _holes(self, data: bytes) -> Iterator[Span]:
+        """Yield the spans of strings and comments."""
+        pattern = re.compile(b"|".join(self.opaque) or rb"(?!)", FLAGS)
+        for match in pattern.finditer(line_feeds(data)):
+            if match.lastgroup != "code":
+                yield match.span()
 
     def _walk(self, tree: tree_sitter.Tree, actions: list[int]) -> list[Span]:
         cursor = tree.walk()
@@ -244,7 +262,7 @@ def spans_outside(spans: list[Span], holes: list[Span]) -> list[Span]:
     """
     kept: list[Span] = []
     rest = iter(holes)
-    start, end = next(rest)
+    start, end = next(rest, ENDLESS)
     for span in spans:
         while span[0] >= end:
             start, end = next(rest, ENDLESS)

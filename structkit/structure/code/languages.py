@@ -124,7 +124,7 @@ def _identifiers(grammar: Grammar) -> Grammar:
         grammar.pointer,
         take=grammar.kinds.keys() & {"identifier", "name"},
         skip=[kind for kind in grammar.kinds if "string" in kind],
-        lexical=grammar.lexical,
+        opaque=grammar.opaque,
     )
 
 

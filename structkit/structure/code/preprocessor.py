@@ -12,34 +12,29 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from structkit.structure.code.grammar import BLOCK, DOUBLE, FLAGS, nested
 from structkit.structure.code.outline import Prepared
 
-ANY = re.DOTALL | re.MULTILINE
 # no group is read twice, so that time is linear: `*+` never gives back what it took
-OPAQUE = re.compile(  # comments and strings; an open one extends to the end
-    rb"""//(?:[^\n\\]|\\.)*+|/\*(?:.*?\*/|.*)|R"([^()\\\s"]*)\((?:.*?\)\1"|.*)"""
-    rb"""|"(?:[^"\\\n]|\\.)*+"?|'(?<![\da-fA-F]')(?:[^'\\\n]|\\.)*+'?""",
-    ANY,
+OPAQUE = (  # comments and strings; an open one extends to the end
+    *(rb"//(?:[^\n\\]|\\.)*+", BLOCK),
+    rb'R"(?P<raw>[^()\\\s"]*)\((?:.*?\)(?P=raw)"|.*)',
+    *(DOUBLE, rb"'(?<![\da-fA-F]')(?:[^'\\\n]|\\.)*+'?"),
+)
+NO_CODE = re.compile(b"|".join(OPAQUE), FLAGS)
+DIRECTIVES = (  # whose text is no code either
+    rb"^[ \t]*#[ \t]*(?:error|warning|pragma)\b(?:[^\n\\]|\\.)*+",
+    rb"#[ \t]*include[ \t]*<[^>\n]*>?",
 )
 INSIDE = re.compile(rb"[^\n\\]|\\(?!\r?\n)")
-DIRECTIVE = re.compile(rb"#[ \t]*(\w*)((?:[^\n\\]|\\.)*+)", ANY)
+DIRECTIVE = re.compile(rb"#[ \t]*(\w*)((?:[^\n\\]|\\.)*+)", FLAGS)
 DEAD = re.compile(rb"[\s(]*(?:0|false|FALSE)\b[\s)]*\Z")
-
-
-def _nested(opening: bytes, closing: bytes, other: bytes) -> bytes:
-    """Return a pattern of brackets that nest six deep."""
-    inside = other
-    for _ in range(6):
-        inside = rb"%b(?:%b%b%b%b)*+" % (other, opening, inside, closing, other)
-    return opening + inside + closing
-
-
-ARGUMENTS = re.compile(rb"\s*" + _nested(rb"\(", rb"\)", rb"[^()]*+"))
+ARGUMENTS = re.compile(rb"\s*" + nested(rb"\(", rb"\)", rb"[^()]*+"))
 MACRO = re.compile(rb"\b[A-Z_][a-z]{0,3}[A-Z0-9_]{2,}\b(?=\s*+(?:[\w(~{}\[:;=-]|\Z))")
 NEXT = re.compile(rb"\s*+([A-Za-z_]\w*+|::|->|==|\[\[|.|\Z)", re.DOTALL)
 NAME = re.compile(rb"\s*+(?:::\s*+)?[A-Za-z_]\w*+(?:\s*+::\s*+~?[A-Za-z_]\w*+)*+")
 QUALIFIED = re.compile(rb"\s*+::")
-ANGLES = re.compile(rb"\s*+" + _nested(rb"<", rb">", rb"[^<>;{}]*+"))
+ANGLES = re.compile(rb"\s*+" + nested(rb"<", rb">", rb"[^<>;{}]*+"))
 LAST = re.compile(rb"(?:\w+|::|.)\Z", re.DOTALL)
 INITIALIZED = re.compile(rb"\s*+(?:noexcept\b\s*+)?:(?!:)")
 # text between `class` and a name: `class MACRO A {`, `struct macro(1) A final : B {`
@@ -80,7 +75,7 @@ AFTER_FUNCTION = AFTER_PARAMETERS | frozenset((b"{", b";", b"=", b":", b"->", b"
 FIXTURE = re.compile(rb"(?:TEST|BENCHMARK)\w*_[A-Z]\Z|TEST\Z")
 PART = re.compile(
     rb"\s*+(\"(?:[^\"\\]|\\.)*+\"|[^,()\"]*+(?:"
-    + _nested(rb"\(", rb"\)", rb"[^()]*+")
+    + nested(rb"\(", rb"\)", rb"[^()]*+")
     + rb"[^,()\"]*+)*+)\s*+(?:,|\Z)",
     re.DOTALL,
 )
@@ -96,7 +91,7 @@ def preprocess(data: bytes) -> Prepared:
     >>> preprocess(b'TEST(Suite, Name) {}')
     Prepared(data=b'T ff(           ) {}', names={2: ('Suite', 'Name')})
     """
-    plain = OPAQUE.sub(_fill, data)
+    plain = NO_CODE.sub(_fill, data)
     directives = list(DIRECTIVE.finditer(plain))
     seen = bytearray(plain)
     for each in directives:

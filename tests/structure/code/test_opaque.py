@@ -51,7 +51,7 @@ BROKEN = {
     "function f( { $a = \"b {$c['d']} e\"; g($a); // it's ?> h": ("php", "f a g a"),
     "<p>don't</p><?php f( { $x ?> it's <?= $y": ("php", "f x y"),
     'def f(:\n  x = "a b\n  y = f"{x["k"]} c" # it\'s d\n': ("python", "f x y"),
-    "def f(\n a = <<~SQL + b\n c\n SQL\n d \"e #{f['g']} h\" # i\n": ("ruby", "f a b d"),
+    "def f(\n a = <<~SQL + b\n c\n SQL\n d \"e #{f['g']} h\" # i\n": ("ruby", "f a d"),
     'fn f<\'a>(x: &\'a str { y = r#"b " c"#; /* d /* e */ f */ g(y);': ("rust", "f x y g y"),
     "f( { a = `b ${c} d`; // it's e\n g(a)": ("typescript", "f a g a"),
 }
