@@ -23,7 +23,7 @@ import orjson
 import structkit
 from structkit.records.jsonl import Record
 from structkit.scoring.measures import interval
-from structkit.searching.bm25 import BM25
+from structkit.searching.lexical import LexicalIndex
 
 DEPTHS = (1, 3, 5, 10)
 PASSAGES = 10  # among which a changed line is looked for
@@ -61,7 +61,7 @@ def bm25(issue: Record, folder: str, cache: str) -> list[Record]:
         if not TEST.search(each["path"].removeprefix(folder))
     ]
     by_id = {each["id"]: each for each in passages}
-    index = BM25.of([*by_id], (f"{each['path']} {each['code']}" for each in passages))
+    index = LexicalIndex.of([*by_id], (f"{each['path']} {each['code']}" for each in passages))
     return [by_id[doc_id] for doc_id, _ in index.search(issue["text"], DEEP)]
 
 

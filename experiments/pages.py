@@ -29,8 +29,9 @@ from structkit.embeddings.reading import read_embeddings
 from structkit.records.jsonl import Record
 from structkit.records.output import write_records
 from structkit.reproducibility import key
-from structkit.scoring.runs import Run, read_run, run_records, write_run
+from structkit.scoring.runs import Run, read_run
 from structkit.searching.fusion import min_max, rounded, top_hits, weighted_sum
+from structkit.searching.hits import run_records, write_run
 
 ANSWERS = 30  # passages, of which ten pages or more are left
 NEGATIVES = 200  # sections of other pages

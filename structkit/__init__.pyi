@@ -298,7 +298,6 @@ def search(
     filter: list[str] | tuple[str, ...] = (),
     similarity: Literal['cosine', 'dot', 'euclidean', 'manhattan'] | None = None,
     explain: bool = False,
-    database_url: str | None = None,
     document_field: str | None = None,
     k1: float | None = None,
     b: float | None = None,

@@ -23,7 +23,6 @@ EXTRAS = {
     "onnx": (("onnx", "onnxruntime"), "encoders start at once, without torch, and are faster"),
     "openvino": (("onnx", "openvino"), "encoders in bfloat16, faster on some processors"),
     "parquet": (("pyarrow",), "Parquet files"),
-    "pgvector": (("psycopg[binary]",), "search in PostgreSQL"),
     "plot": (("matplotlib", "scikit-learn"), "pictures"),
     "ray": (("ray",), "record stages on many machines: {ray}"),
     "stanza": (("stanza",), "Stanza's parser"),
@@ -35,8 +34,8 @@ EXTRAS = {
 def install(*packages: str) -> str:
     """Return the command that installs packages.
 
-    >>> install("onnx", "psycopg[binary]")
-    "pip install onnx 'psycopg[binary]'"
+    >>> install("onnx", "structkit-retrieval[mcp]")
+    "pip install onnx 'structkit-retrieval[mcp]'"
     """
     return f"pip install {shlex.join(packages)}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,16 +24,16 @@ from structkit.embeddings.reading import (
 )
 from structkit.embeddings.vectors import NEARLY, Matrix, Vectors, are_unit, blocks
 from structkit.errors import UserError, flag
-from structkit.progress import Position, progress, say
+from structkit.progress import Position, progress
 from structkit.records.lines import cannot_read
 from structkit.records.output import refuse_existing, whole_folder
-from structkit.scoring.runs import Hit
 from structkit.searching.hits import (
     RESCORED,
     Approximate,
+    EmbeddedCorpus,
+    Hit,
     check_options,
     check_similarity,
-    read_corpus,
 )
 from structkit.searching.options import SearchOptions
 
@@ -41,7 +41,6 @@ TAKEN = ("explain", "index", "parameters", "save_index", "similarity")
 STEP = 1024  # rows added between updates of the progress
 SAMPLE = 64  # training rows per cluster, as faiss recommends (39 … 256)
 CODES = {"int8": "SQ8,RFlat", "binary": "RaBitQ,RFlat"}
-INNER = ("index", "base_index", "storage", "quantizer", "q1", "pq", "rq")  # parts of an index
 MANY = 10_000  # rows from which codes are worth training
 
 
@@ -51,25 +50,14 @@ class OfFaiss(Approximate):
     A graph has no way to rows beside many equal ones, and a few clusters may hold too few rows.
     """
 
-    short = queries = 0  # with fewer documents than there are, and all
-
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
         hits, k = super().search(queries, k), min(k, self.documents)
-        self.queries += len(hits)
         if short := [number for number, found in enumerate(hits) if len(found) < k]:
             with comparing_all(self.index) as index:
                 again = Approximate(index, self.corpus, self.options).search(queries[short], k)
             for number, found in zip(short, again, strict=True):
                 hits[number] = found
-                self.short += len(found) < k
         return hits
-
-    def close(self) -> None:
-        if self.short:
-            problem = (
-                f"{self.short:,} of {self.queries:,} queries have fewer documents than asked for"
-            )
-            say(f"{problem}: this index finds no more; {flag('index', 'flat')} does")
 
     def find(self, queries: Vectors, rows: int) -> list[list[Hit]]:
         if isinstance(self.index, faiss.IndexHNSW):  # it finds no more than efSearch
@@ -80,16 +68,16 @@ class OfFaiss(Approximate):
 class Backend(plugin.Backend):
     """A faiss index, built now or saved earlier."""
 
-    def open(self, corpus: Sequence[str], options: SearchOptions) -> Approximate:
-        """Open the index of a corpus in JSONL or .npy files, or the index in a folder."""
+    def open(self, corpus: EmbeddedCorpus, options: SearchOptions) -> Approximate:
+        """Open the index of a corpus, or the index in a folder."""
         check_options(options, "approximate", *TAKEN)
-        if len(corpus) == 1 and os.path.isdir(corpus[0]):
-            index, embeddings = read_index(Path(corpus[0]), options)
+        if corpus.index:
+            index, embeddings = read_index(Path(corpus.index), options)
             check_similarity(options, "approximate", unit=bool(embeddings.meta.get("unit")))
         else:
             if options.save_index:
                 refuse_existing(options.save_index, "save_index")
-            embeddings = read_corpus(corpus, options)
+            embeddings = corpus.read(options)
             unit = options.similarity == "cosine" and are_unit(embeddings.vectors, NEARLY)
             check_similarity(options, "approximate", unit=unit)
             index = build(embeddings.vectors, options.index)
@@ -129,9 +117,7 @@ def build(vectors: Matrix, name: str) -> Any:
         index.hnsw.efConstruction, index.hnsw.efSearch = 200, 128
     try:
         if not index.is_trained:
-            kept = without_warnings(index)
             index.train(sample(vectors, SAMPLE * max(clusters, 4096)))
-            del kept
         with progress(f"build {name}", lambda: Position(done, done, rows)):
             for first, block in blocks(vectors, STEP):
                 index.add(np.ascontiguousarray(block))
@@ -152,48 +138,17 @@ def build(vectors: Matrix, name: str) -> Any:
 def comparing_all(index: Any) -> Iterator[Any]:
     """Let an index compare all rows, if it can."""
     graph = faiss.downcast_index(index)
-    clusters = next((each for each in parts(index) if isinstance(each, faiss.IndexIVF)), None)
     storage = faiss.downcast_index(graph.storage) if isinstance(graph, faiss.IndexHNSW) else None
     if isinstance(storage, faiss.IndexFlat | faiss.IndexScalarQuantizer | faiss.IndexPQ):
         yield storage
-    elif clusters is None:
-        yield index
-    else:
+    elif clusters := faiss.try_extract_index_ivf(graph):
         before, clusters.nprobe = clusters.nprobe, clusters.nlist
         try:
             yield index
         finally:
             clusters.nprobe = before
-
-
-def without_warnings(index: Any) -> list[Any]:
-    """Let an index be trained on few rows without faiss's own message for each clustering.
-
-    Keep the returned objects until it is trained.
-    """
-    kept = []
-    for part in parts(index):
-        if isinstance(part, faiss.OPQMatrix):
-            part.pq = faiss.ProductQuantizer(part.d_out, part.M, 8)  # as it would make
-            part = part.pq
-        if hasattr(part, "cp"):
-            part.cp.min_points_per_centroid = 1
-        kept.append(part)
-    return kept
-
-
-def parts(index: Any) -> Iterator[Any]:
-    """Yield an index of faiss, and its parts: indexes, quantizers, transforms."""
-    left = [index]
-    while left:
-        part = left.pop()
-        if isinstance(part, faiss.Index):
-            part = faiss.downcast_index(part)
-        if chain := getattr(part, "chain", None):
-            left += [faiss.downcast_VectorTransform(chain.at(n)) for n in range(chain.size())]
-        yield part
-        found = (getattr(part, name, None) for name in INNER)
-        left += [each for each in found if each is not None]
+    else:
+        yield index
 
 
 def sample(vectors: Matrix, maximum: int) -> Vectors:

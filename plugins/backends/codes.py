@@ -9,7 +9,6 @@ by inner product.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import faiss
@@ -29,14 +28,14 @@ from structkit.embeddings.vectors import (
 )
 from structkit.errors import UserError, flag
 from structkit.records.lines import input_name
-from structkit.scoring.runs import Hit
 from structkit.searching.hits import (
     RESCORED,
     RESULTS,
     Approximate,
+    EmbeddedCorpus,
+    Hit,
     check_options,
     check_similarity,
-    read_corpus,
 )
 from structkit.searching.index import Index, places
 from structkit.searching.options import SearchOptions
@@ -117,25 +116,25 @@ class Codes(Approximate):
 class Backend(plugin.Backend):
     """Rows of encode --quantize: codes first, then the vectors of --rescore, or their own."""
 
-    def open(self, corpus: Sequence[str], options: SearchOptions) -> Codes:
-        """Open the corpus in .npy files of codes. Errors: `UserError` with file and line."""
+    def open(self, corpus: EmbeddedCorpus, options: SearchOptions) -> Codes:
+        """Open a corpus in .npy files of codes. Errors: `UserError` with file and line."""
         check_options(options, "codes", "explain", "parameters", "rescore", "similarity")
         name, _, factor = (options.parameters or f"{FACTOR}=0").partition("=")
         if name != FACTOR or "," in factor:
             problem = f"{flag('parameters', options.parameters)}: codes take only {FACTOR}"
             remedy = f"{FACTOR}=20 rescores 20 times as many rows as returned"
             raise UserError(problem, remedy, status=2)
-        codes = read_corpus(corpus, options)
+        codes = corpus.read(options)
         if not all(isinstance(part, Int8Rows | BinaryRows) for part in codes.vectors.parts):
             raise UserError(
                 "holds floats, not codes",
                 f"encode with {flag('quantize', 'int8')} or binary, or leave {flag('rescore')} out",
                 status=2,
-            ).at(corpus[0])
+            ).at(corpus.files[0])
         vectors = codes
         if options.rescore:  # most of these rows are never read
-            vectors = read_corpus(options.rescore, options, scan=False)
-            _check_rows(vectors, options.rescore[0], codes, corpus[0])
+            vectors = EmbeddedCorpus(options.rescore).read(options, scan=False)
+            _check_rows(vectors, options.rescore[0], codes, corpus.files[0])
         unit = options.similarity == "cosine" and are_unit(vectors.vectors, NEARLY)
         check_similarity(options, "codes", unit=unit)
         return Codes(CandidateIndex(codes, vectors, float(factor)), vectors, options)

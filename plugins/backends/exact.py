@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from structkit import plugin
 from structkit.embeddings.reading import Embeddings
 from structkit.embeddings.vectors import Vectors
-from structkit.scoring.runs import Hit
-from structkit.searching.hits import Searcher, check_options, read_corpus, row_record
+from structkit.searching.hits import EmbeddedCorpus, Hit, Searcher, check_options, row_record
 from structkit.searching.index import Index
 from structkit.searching.options import SearchOptions
 
@@ -16,10 +13,10 @@ from structkit.searching.options import SearchOptions
 class Backend(plugin.Backend):
     """Compares every document."""
 
-    def open(self, corpus: Sequence[str], options: SearchOptions) -> Exact:
-        """Open the corpus in JSONL or .npy files. Errors: `UserError` with file and line."""
+    def open(self, corpus: EmbeddedCorpus, options: SearchOptions) -> Exact:
+        """Open a corpus. Errors: `UserError` with file and line."""
         check_options(options, "exact", "explain", "similarity")
-        return Exact(read_corpus(corpus, options), options)
+        return Exact(corpus.read(options), options)
 
 
 class Exact(Searcher):

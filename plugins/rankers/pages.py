@@ -11,8 +11,7 @@ from structkit import plugin
 from structkit.embeddings.vectors import Floats
 from structkit.ranking.reranking import Candidate, Query
 from structkit.records.fields import DOCUMENT
-from structkit.searching.pages import page_scores
-from structkit.searching.postings import Postings, WordIndex
+from structkit.searching.bm25 import Postings, WordIndex, page_scores
 from structkit.searching.words import question_words
 from structkit.structure.bags import Bags
 

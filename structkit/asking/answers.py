@@ -19,11 +19,11 @@ from structkit.errors import flag
 from structkit.progress import say
 from structkit.ranking.reranking import Query, Ranking, rerank
 from structkit.records.jsonl import Record
-from structkit.scoring.runs import Hit
 from structkit.searching import DEPTH, MEANING, RELATED
+from structkit.searching.bm25 import page_scores
 from structkit.searching.fusion import hybrid
+from structkit.searching.hits import Hit
 from structkit.searching.lines import PROSE, text_of
-from structkit.searching.pages import page_scores
 from structkit.searching.words import joined_words, question_words, tokens
 
 if TYPE_CHECKING:

@@ -45,7 +45,7 @@ from structkit.progress import Position, counted, progress, say
 from structkit.records.fields import document_text
 from structkit.records.jsonl import Record
 from structkit.records.lines import cannot_read
-from structkit.searching.postings import ARRAYS, Postings, WordIndex
+from structkit.searching.bm25 import ARRAYS, Postings, WordIndex
 from structkit.structure.bags import Bags
 
 if TYPE_CHECKING:

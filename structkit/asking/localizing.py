@@ -23,7 +23,7 @@ from structkit.asking.report import Frame, Report
 from structkit.embeddings.vectors import Floats
 from structkit.ranking.reranking import Candidate, Query, Weights
 from structkit.records.jsonl import Record
-from structkit.scoring.runs import Hit
+from structkit.searching.hits import Hit
 from structkit.searching.words import SEPARATOR, words
 
 # weights beside 1 of all the words of a report: chosen on 51 reports of six projects, where half or

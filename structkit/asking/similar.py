@@ -16,8 +16,8 @@ from structkit.asking.folder import Folder
 from structkit.errors import UserError, flag
 from structkit.records.fields import document_text
 from structkit.records.jsonl import Record
-from structkit.scoring.runs import Hit
 from structkit.searching import DEPTH, K1, SHARE
+from structkit.searching.hits import Hit
 from structkit.searching.words import words
 
 if TYPE_CHECKING:

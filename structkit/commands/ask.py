@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from structkit.asking.meaning import Meaning
     from structkit.asking.similar import Place
     from structkit.embeddings.vectors import TextEncoding
-    from structkit.scoring.runs import Hit
+    from structkit.searching.hits import Hit
 
 INSTEAD = ("questions", "like", "no_cache")  # settings that do not concern caches
 

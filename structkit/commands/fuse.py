@@ -43,7 +43,7 @@ def fuse(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]:
     unless given, one for each run. Queries come in the order of their first appearance; equal
     scores are ordered by descending document id. `for_columns` refuses ids with blanks.
     """
-    from structkit.scoring.runs import read_run, run_records
+    from structkit.scoring.runs import read_run
     from structkit.searching.fusion import (
         best_scores,
         by_query,
@@ -52,6 +52,7 @@ def fuse(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]:
         top_hits,
         weighted_sum,
     )
+    from structkit.searching.hits import run_records
 
     runs = [read_run(path, for_columns=for_columns) for path in settings.runs]
     points = reciprocal_ranks if settings.method == "rrf" else min_max
@@ -66,7 +67,7 @@ def fuse(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]:
 
 
 def _main(settings: Settings, options: RunOutput) -> None:
-    from structkit.scoring.runs import write_run
+    from structkit.searching.hits import write_run
 
     run = fuse(settings, for_columns=options.format == "trec")
     write_run(run, options.output, options.format)

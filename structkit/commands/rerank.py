@@ -100,8 +100,9 @@ def rerank(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]
     from structkit.ranking.fitting import fit
     from structkit.ranking.reranking import Candidates, choose
     from structkit.ranking.reranking import rerank as reranked
-    from structkit.scoring.runs import read_run, run_records
+    from structkit.scoring.runs import read_run
     from structkit.searching.fusion import by_query, min_max, weighted_sum
+    from structkit.searching.hits import run_records
 
     weights = choose(settings.for_, settings.weights, settings.ranker)
     given = {name: getattr(settings, name) for name in OF_RANKERS}
@@ -131,7 +132,7 @@ def rerank(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]
 
 
 def _main(settings: Settings, options: RunOutput) -> None:
-    from structkit.scoring.runs import write_run
+    from structkit.searching.hits import write_run
 
     format = None if settings.fit else options.format
     write_run(rerank(settings, for_columns=format == "trec"), options.output, format)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from structkit import registry
 from structkit.command import Command
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, program
 from structkit.extras import BUILTIN
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
 from structkit.paths import is_pipe, keep_apart
@@ -44,8 +42,9 @@ from structkit.settings import (
 )
 
 if TYPE_CHECKING:
-    from structkit.embeddings.vectors import TextEncoding
-    from structkit.searching.hits import Backend, Ranked, Searcher
+    from structkit.embeddings.reading import Embeddings
+    from structkit.learning.encoding.encoding import Encoding
+    from structkit.searching.hits import Ranked
 
 
 def usual_k(listed: bool) -> int:
@@ -104,7 +103,7 @@ class Settings(WordOptions, SearchOptions):
     )
     dimensions: int | None = setting(
         None,
-        "Keep the first N numbers of the queries' embeddings.",
+        "Keep the first N numbers of embeddings.",
         later=Recorded("as CORPUS was encoded"),
         low=1,
         metavar="N",
@@ -119,7 +118,7 @@ class Settings(WordOptions, SearchOptions):
     )
     backend: str = setting(
         None,
-        "Search backend: exact, approximate, codes, pgvector.",
+        "Search backend: exact, approximate, codes.",
         usual=usual_backend,
         complete="backend",
         group=INDEX,
@@ -135,7 +134,7 @@ class Settings(WordOptions, SearchOptions):
 BACKEND = setting_of(Settings, "backend")
 
 
-def search(settings: Settings, *, encoding: TextEncoding | None = None) -> Iterator[Record]:
+def search(settings: Settings) -> Iterator[Record]:
     """Yield run records: the k best documents of each query, best first, queries in input order.
 
     `method` is by default `dense`, or `bm25` if the corpus is a folder of a BM25 index. With
@@ -146,49 +145,64 @@ def search(settings: Settings, *, encoding: TextEncoding | None = None) -> Itera
     question in `query` has its number as id, from 1. Equal scores are ordered by descending
     document id. Errors: repeated ids.
     """
-    from structkit.scoring.runs import run_records
+    from structkit.searching.hits import run_records
 
     method: str = resolve(settings, "method", settings.corpus)
     check_method(settings.corpus, method)
-    if not encoding:
-        settings = change(settings, model=resolve(settings, "model", method))
-    encoded = bool(encoding or settings.model)
+    model: str | None = resolve(settings, "model", method)
     queries = question_records(
-        settings.query, settings.queries, encoded=encoded, texts=method != "dense"
+        settings.query, settings.queries, encoded=bool(model), texts=method != "dense"
     )
-    encodes = bool(settings.model) and method != "bm25" and holds_texts(settings.corpus)
-    _check(settings, method, encoded, encodes)
-    encoding = encoding or _encoding(settings)
-    similarity = resolve(settings, "similarity", encoding.meta() if encoding else {})
-    if similarity != settings.similarity:
-        settings = change(settings, similarity=similarity)
+    encodes = bool(model) and method != "bm25" and holds_texts(settings.corpus)
+    _check(settings, method, encodes=encodes)
+    if method == "bm25":
+        rankings = _by_words(settings, queries)
+    else:
+        rankings = _by_embeddings(settings, queries, model, encodes, hybrid=method == "hybrid")
     query_id = None
-    with _with_embeddings(settings) if encodes else nullcontext(settings) as settings:
-        for query_id, hits in _rankings(settings, method, queries, encoding):
-            yield from run_records(query_id, hits)
+    for query_id, hits in rankings:
+        yield from run_records(query_id, hits)
     if query_id is None:
         say(f"{queries.lines.file} holds no queries; the run is empty")
 
 
-def _rankings(
-    settings: Settings, method: str, queries: Records, encoding: TextEncoding | None
+def _by_words(settings: Settings, queries: Records) -> Iterator[Ranked]:
+    """Yield the rankings of queries by BM25."""
+    from structkit.searching.hits import by_words
+    from structkit.searching.lexical import lexical_index
+
+    index = lexical_index(settings.corpus, settings, save_index=settings.save_index)
+    return by_words(index, queries, settings.query_field, resolve(settings, "k", False))
+
+
+def _by_embeddings(
+    settings: Settings, queries: Records, model: str | None, encodes: bool, *, hybrid: bool
 ) -> Iterator[Ranked]:
-    """Yield the rankings of the queries."""
-    from structkit.searching.hits import by_both, by_embeddings, by_words
+    """Yield the rankings of queries by embeddings, or in a `hybrid` by words as well.
 
-    corpus, field, k = settings.corpus, settings.query_field, resolve(settings, "k", False)
-    if method == "dense":
-        return by_embeddings(_searcher(settings), queries, k, encoding)
-    from structkit.searching.bm25 import lexical_index
+    The model, if any, encodes the queries; the corpus too if it `encodes`.
+    """
+    from structkit.searching.hits import Backend, EmbeddedCorpus, by_embeddings
 
-    if method == "bm25":
-        index = lexical_index(corpus, settings, save_index=settings.save_index)
-        return by_words(index, queries, field, k)
+    files, k, encoding, corpus = settings.corpus, resolve(settings, "k", False), None, None
+    if model and encodes:
+        encoding, corpus = _encoded(settings, model)
+    elif model:
+        encoding = _encoding(settings, model, "query")
+    similarity = resolve(settings, "similarity", encoding.meta() if encoding else {})
+    kind: type[Backend] = registry.load("backend", settings.backend)
+    options = change(settings, similarity=similarity)
+    searcher = kind().open(EmbeddedCorpus(files, corpus), options)
+    if not hybrid:
+        return by_embeddings(searcher, queries, k, encoding, similarity)
+    from structkit.searching.fusion import by_both
+    from structkit.searching.lexical import lexical_index
+
     assert encoding
-    searcher = _searcher(settings)
-    index = lexical_index(settings.texts, settings)
-    files = ", ".join(map(input_name, [*corpus, *settings.texts]))
-    return by_both(searcher, index, queries, k, encoding, field, files)
+    texts = settings.texts or files
+    index = lexical_index(texts, settings)
+    places = ", ".join(map(input_name, dict.fromkeys([*files, *texts])))
+    return by_both(searcher, index, queries, k, encoding, similarity, settings.query_field, places)
 
 
 def holds_texts(corpus: Sequence[str]) -> bool:
@@ -200,88 +214,82 @@ def holds_texts(corpus: Sequence[str]) -> bool:
     return "embedding" not in first
 
 
-@contextmanager
-def _with_embeddings(settings: Settings) -> Iterator[Settings]:
-    """Encode a corpus with the queries' model, and yield settings with its embeddings."""
-    from structkit.embeddings.writing import VectorFiles
+def _encoded(settings: Settings, model: str) -> tuple[Encoding, Embeddings]:
+    """Encode the texts of the corpus; return the encoding of queries by the same model, too."""
+    import numpy as np
+
+    from structkit.embeddings.reading import Embeddings
+    from structkit.embeddings.vectors import Matrix, largest_norm
+
+    documents = _encoding(settings, model, "document")
+    announce(f"encoding {', '.join(map(input_name, settings.corpus))} with {model}")
+    records = parse_each(Records.read(settings.corpus), documents.read)
+    embedded = [*documents.windows(text for _, text in records)]
+    documents.report()
+    if not embedded:
+        raise UserError("the corpus is empty", "name a file of texts").at(settings.corpus[0])
+    rows = [row for some, _ in embedded for row in some]
+    vectors = Matrix([np.concatenate([vectors for _, vectors in embedded])])
+    corpus = Embeddings(
+        [row.id for row in rows],
+        vectors,
+        largest_norm(vectors),
+        fields=[row.fields for row in rows] if settings.filter else [],
+        meta=documents.meta(),
+    )
+    opened = documents.engine, documents.metadata
+    return _encoding(settings, model, "query", opened), corpus
+
+
+def _encoding(
+    settings: Settings, model: str, side: Literal["query", "document"], opened: Any = None
+) -> Encoding:
+    """Return the encoding of the texts of queries or of documents, by a model that may be open."""
     from structkit.learning.encoding.encoding import Encoding
 
-    assert settings.model
+    document = side == "document"
+    field = settings.document_field if document else settings.query_field
+    keep = dict.fromkeys(name for name, _ in settings.conditions) if document else ()
     reads = EncodingSettings(
-        model=settings.model,
-        field=tuple(filter(None, [settings.document_field])),
-        keep=tuple(dict.fromkeys(name for name, _ in settings.conditions)),
+        model=model,
+        as_=side,
+        field=tuple(filter(None, [field])),
+        keep=tuple(keep),
+        dimensions=settings.dimensions,
         engine=settings.engine,
         offline=settings.offline,
     )
-    encoding = Encoding(reads)
-    announce(f"encoding {', '.join(map(input_name, settings.corpus))} with {settings.model}")
-    with TemporaryDirectory(prefix="structkit-") as folder:
-        path = os.path.join(folder, "corpus.npy")
-        records = Records.read(settings.corpus)
-        texts = (text for _, text in parse_each(records, encoding.read))
-        with VectorFiles(path, fields=bool(reads.keep)) as files:
-            for rows, embeddings in encoding.windows(texts):
-                files.add(rows, embeddings)
-            files.finish(encoding.meta())
-        encoding.report()
-        yield change(settings, corpus=(path,), texts=settings.texts or settings.corpus)
+    return Encoding(reads, opened=opened)
 
 
-def _check(settings: Settings, method: str, encoded: bool, encodes: bool) -> None:
-    """Raise for settings that the method does not take.
-
-    `encoded`: a model reads the queries; `encodes`: it reads the corpus, too.
-    """
+def _check(settings: Settings, method: str, *, encodes: bool) -> None:
+    """Raise for settings that the method does not take; `encodes`: a model reads the corpus."""
     model, texts = flag("model"), flag("texts")
-    searched = [name for name in flags_given(settings, SearchOptions) if name != flag("save_index")]
-    refused = {
-        "dense": [
-            name
-            for name in flags_given(settings, WordOptions)
-            if not encodes or name != flag("document_field")
-        ],
-        "bm25": searched + [flag("backend")] * bool(BACKEND.given(settings)) + [model] * encoded,
-        "hybrid": [flag("filter")] * bool(settings.filter),
-    }
-    alone = settings.texts and method != "hybrid" and not settings.query
-    others = refused[method] + [texts] * bool(alone)
+    words, index = (flags_given(settings, kind) for kind in (WordOptions, SearchOptions))
+    if method == "dense":
+        others = [name for name in words if not (encodes and name == flag("document_field"))]
+    elif method == "bm25":
+        others = [name for name in index if name != flag("save_index")]
+        others += [flag("backend")] * bool(BACKEND.given(settings)) + [model] * bool(settings.model)
+    else:
+        others = [flag("filter")] * bool(settings.filter)
+    if settings.texts and method != "hybrid" and not settings.query:
+        others.append(texts)
     if others:
         problem = f"{flag('method', method)} takes no {', '.join(others)}"
         raise UserError(problem, "leave it out, or search with another method", status=2)
+    if encodes and settings.rescore:
+        remedy = f"name the file that {program('encode')} {flag('quantize', 'int8')} wrote"
+        problem = f"{flag('rescore')} needs codes, and CORPUS holds texts"
+        raise UserError(problem, remedy, status=2)
     if method == "hybrid" and not settings.texts and not encodes:
         problem = f"{flag('method', 'hybrid')} needs {texts}"
         remedy = f"CORPUS holds embeddings, {texts} their records, {model} encodes the queries"
         raise UserError(problem, remedy, status=2)
 
 
-def _searcher(settings: Settings) -> Searcher:
-    """Open the corpus with its backend."""
-    kind: type[Backend] = registry.load("backend", settings.backend)
-    searcher = kind().open(settings.corpus, settings)
-    searcher.similarity = settings.similarity
-    return searcher
-
-
-def _encoding(settings: Settings) -> TextEncoding | None:
-    """Return the encoding of the queries' texts, or None if they are embeddings."""
-    if not settings.model:
-        return None
-    from structkit.learning.encoding.encoding import Encoding
-
-    reads = EncodingSettings(
-        model=settings.model,
-        as_="query",
-        field=tuple(filter(None, [settings.query_field])),
-        dimensions=settings.dimensions,
-        engine=settings.engine,
-        offline=settings.offline,
-    )
-    return Encoding(reads)
-
-
 def _main(settings: Settings, output: RunOutput) -> None:
-    from structkit.scoring.runs import write_run
+    from structkit.searching.hits import write_run
 
     if not settings.query and not settings.queries:
         settings = change(settings, queries=resolve(settings, "queries"))

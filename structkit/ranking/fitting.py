@@ -30,7 +30,7 @@ from structkit.records.fields import ABSENT, lookup, plain
 from structkit.records.jsonl import Record
 from structkit.scoring.judgements import Passage, Targets, first_met, targets
 from structkit.scoring.qrels import Judgement, read_judgements
-from structkit.scoring.runs import Hit, run_records, write_run
+from structkit.searching.hits import Hit, run_records, write_run
 
 GRID = (0.0, 0.25, 0.5, 1.0, 1.5)  # a finer or wider grid overfits the judged queries
 START = 0.5

@@ -21,9 +21,10 @@ from structkit.records.fields import ABSENT, lookup, plain, query_text
 from structkit.records.jsonl import Record, Records, parse_each
 from structkit.records.lines import cannot_read
 from structkit.registry import Contract
-from structkit.scoring.runs import Hit, Run
+from structkit.scoring.runs import Run
 from structkit.scoring.runs import ranking as by_score
 from structkit.searching.fusion import Scores, min_max, rounded, top_hits
+from structkit.searching.hits import Hit
 
 
 class Query(NamedTuple):

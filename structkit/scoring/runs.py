@@ -1,6 +1,4 @@
-"""Runs: reading, ordering and writing the hits of each query.
-
-Also the rows of files of runs and judgements, JSON lines or columns, with the place of each.
+"""Runs, read and ordered; the rows of files of runs and judgements, JSON lines or columns.
 
 Tests: tests/commands/test_score.py.
 """
@@ -11,7 +9,7 @@ import gc
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from math import inf, isfinite
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import orjson
@@ -19,20 +17,11 @@ import orjson
 from structkit.errors import MEND, UserError, flag, missing
 from structkit.records.jsonl import BOM, Record, json_kind, not_json, not_utf8
 from structkit.records.lines import Block, Lines, maximum_bytes, too_long
-from structkit.records.output import Output, write_records
 
 Run = dict[str, dict[str, float]]  # query_id -> doc_id -> score
 Row = tuple[str, str, Any, Record]  # query, document, value, and the whole record
 
 TREC = "query_id Q0 doc_id rank score tag"
-
-
-class Hit(NamedTuple):
-    """A document, its score, and (with `explain`) the row by which it was found."""
-
-    doc_id: str
-    score: float
-    best: Record | None = None
 
 
 def read_run(path: str, *, for_columns: bool = False) -> Run:
@@ -58,7 +47,7 @@ def read_run(path: str, *, for_columns: bool = False) -> Run:
 def _read(rows: PlacedLines, for_columns: bool) -> Run:
     if rows.first[:1] == b"{":
         if for_columns:
-            return by_query(map(_fitting, (json_row(line, "score") for line in rows)), "ranked")
+            return by_query(map(in_columns, (json_row(line, "score") for line in rows)), "ranked")
         return values_by_query(rows, "score", (float, int), "ranked", json_row)
     return by_query(trec_rows(rows), "ranked")
 
@@ -109,35 +98,8 @@ def for_trec_eval(documents: dict[str, float]) -> dict[str, float]:
     return {doc_id: -float(rank) for rank, doc_id in enumerate(ranking(documents), 1)}
 
 
-def run_records(query_id: str, ranked: Iterable[Hit]) -> Iterator[Record]:
-    """Run records of one query from its hits, best first."""
-    for rank, (doc_id, score, best) in enumerate(ranked, 1):
-        record = {"query_id": query_id, "doc_id": doc_id, "score": score, "rank": rank}
-        yield {**record, "best": best} if best else record
-
-
-def write_run(records: Iterable[Record], path: str = "-", format: str | None = None) -> None:
-    """Write run records as JSONL, or as `trec`, whole or not at all."""
-    if format != "trec":
-        write_records(records, path)
-        return
-    with Output(path) as output:
-        for record in records:
-            output.write(trec_line(record))
-
-
-def trec_line(record: Record) -> bytes:
-    r"""Return a line of a TREC run; six digits of a score would create ties.
-
-    >>> trec_line({"query_id": "q", "doc_id": "d", "score": 0.123456789, "rank": 1})
-    b'q Q0 d 1 0.123456789 structkit\n'
-    """
-    query_id, doc_id, _, _ = _fitting((record["query_id"], record["doc_id"], None, record))
-    return f"{query_id} Q0 {doc_id} {record['rank']} {record['score']!r} structkit\n".encode()
-
-
-def _fitting(row: Row) -> Row:
-    """Return the row itself. Errors: an id that a column cannot hold."""
+def in_columns(row: Row) -> Row:
+    """Return a row whose ids fit into columns. Errors: one does not."""
     for identifier in row[:2]:
         if len(identifier.split()) != 1:
             problem = f'id "{identifier}" is empty or holds a space, which TREC columns cannot'

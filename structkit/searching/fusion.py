@@ -1,14 +1,26 @@
-"""Several rankings of a query fused into one, by reciprocal ranks or by scaled scores."""
+"""Several rankings of a query fused into one: by reciprocal ranks, or by scaled scores.
+
+Hybrid search fuses those by words and by embeddings.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from structkit.embeddings.vectors import TextEncoding
 from structkit.errors import UserError, flag
-from structkit.scoring.runs import Hit, Run, ranking
+from structkit.records.fields import query_text
+from structkit.records.jsonl import Record, Records
+from structkit.scoring.runs import Run, ranking
+from structkit.searching import DEPTH, SHARE
+from structkit.searching.hits import Hit, Ranked, Searcher, by_embeddings
+
+if TYPE_CHECKING:
+    from structkit.searching.lexical import LexicalIndex  # `ask` has its own
 
 Scores = dict[str, float]  # doc_id -> score
 RRF = 60  # added to every rank: Cormack, Clarke and Büttcher, SIGIR 2009
@@ -77,6 +89,34 @@ def hybrid(dense: Sequence[Hit], lexical: Sequence[Hit], k: int, share: float) -
     shares = [each for hits, each in ((dense, share), (lexical, 1 - share)) if hits]
     total = weighted_sum(rankings, shares, min_max)
     return [hit._replace(best=best.get(hit.doc_id)) for hit in top_hits(rounded(total), k)]
+
+
+def by_both(
+    searcher: Searcher,
+    index: LexicalIndex,
+    queries: Records,
+    k: int,
+    encoding: TextEncoding,
+    similarity: str,
+    field: str | None,
+    files: str,
+) -> Iterator[Ranked]:
+    """Yield the hits of words and embeddings: at least `DEPTH` of each, for a reliable sum."""
+    text_of: dict[str, str] = {}  # of the queries that are being encoded
+    known = frozenset(index.doc_ids)
+
+    def note(record: Record) -> Record:
+        text_of[record["id"]] = query_text(record, field)
+        return record
+
+    depth = max(k, DEPTH)
+    for query_id, dense in by_embeddings(searcher, queries, depth, encoding, similarity, note):
+        if lost := [hit.doc_id for hit in dense if hit.doc_id not in known]:
+            missing = f'document "{lost[0]}" has an embedding, but no text in '
+            problem = missing + flag("texts")
+            raise UserError(problem, "name the records that were encoded").at(files)
+        lexical = [Hit(*hit) for hit in index.search(text_of.pop(query_id), depth)]
+        yield query_id, hybrid(dense, lexical, k, SHARE)
 
 
 def rounded(scores: Scores) -> Scores:

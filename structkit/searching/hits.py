@@ -1,12 +1,14 @@
-"""Contract of a search backend; the hits of queries by embeddings, words or both."""
+"""Hits, the contract of a search backend, and the hits of queries by embeddings or words."""
 
 from __future__ import annotations
 
 import math
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,20 +23,29 @@ from structkit.embeddings.reading import (
 from structkit.embeddings.vectors import Matrix, TextEncoding, Vectors, are_unit, blocks, unit
 from structkit.errors import UserError, flag, program
 from structkit.records.fields import items, query_text
-from structkit.records.jsonl import Record, Records, add_new, parse_each
+from structkit.records.jsonl import Record, Records, parse_each
+from structkit.records.output import Output, write_records
 from structkit.registry import Contract
-from structkit.scoring.runs import Hit
-from structkit.searching import DEPTH, SHARE
-from structkit.searching.fusion import hybrid
+from structkit.scoring.runs import in_columns
 from structkit.searching.options import SearchOptions
 from structkit.settings import flags_given
 
 if TYPE_CHECKING:
-    from structkit.searching.bm25 import BM25  # which a search of embeddings does not need
+    from structkit.searching.lexical import LexicalIndex  # embeddings are searched without it
 
 BATCH = 256  # queries that are searched together
 RESULTS = 1 << 21  # results that are held at a time
 RESCORED = {"ivf": 10, "int8": 4, "binary": 20}  # factor of k: rows rescored by their vectors
+
+
+class Hit(NamedTuple):
+    """A document, its score, and (with `explain`) the row by which it was found."""
+
+    doc_id: str
+    score: float
+    best: Record | None = None
+
+
 Ranked = tuple[str, list[Hit]]  # a query, and its hits, best first
 QueryBatch = tuple[list[str], Vectors]  # some queries, and their embeddings
 
@@ -51,6 +62,76 @@ def best_of_documents(hits: list[Hit]) -> list[Hit]:
     return sorted(best.values(), key=lambda hit: (hit.score, hit.doc_id), reverse=True)
 
 
+def run_records(query_id: str, ranked: Iterable[Hit]) -> Iterator[Record]:
+    """Yield the run records of one query from its hits, best first."""
+    for rank, (doc_id, score, best) in enumerate(ranked, 1):
+        record = {"query_id": query_id, "doc_id": doc_id, "score": score, "rank": rank}
+        yield {**record, "best": best} if best else record
+
+
+def write_run(records: Iterable[Record], path: str = "-", format: str | None = None) -> None:
+    """Write run records as JSONL, or as `trec`, whole or not at all."""
+    if format != "trec":
+        write_records(records, path)
+        return
+    with Output(path) as output:
+        for record in records:
+            output.write(trec_line(record))
+
+
+def trec_line(record: Record) -> bytes:
+    r"""Return a line of a TREC run; six digits of a score would create ties.
+
+    >>> trec_line({"query_id": "q", "doc_id": "d", "score": 0.123456789, "rank": 1})
+    b'q Q0 d 1 0.123456789 structkit\n'
+    """
+    query_id, doc_id, _, _ = in_columns((record["query_id"], record["doc_id"], None, record))
+    return f"{query_id} Q0 {doc_id} {record['rank']} {record['score']!r} structkit\n".encode()
+
+
+@dataclass(frozen=True)
+class EmbeddedCorpus:
+    """Embeddings to search: those in files, or of the texts in files, which were just encoded."""
+
+    files: Sequence[str]
+    encoded: Embeddings | None = None
+
+    @property
+    def index(self) -> str | None:
+        """The folder of a saved index, if that is the corpus."""
+        one = len(self.files) == 1 and os.path.isdir(self.files[0])
+        return self.files[0] if one else None
+
+    def read(self, options: SearchOptions, *, scan: bool = True) -> Embeddings:
+        """Return the embeddings that pass the filters; `scan` as for `read_embeddings`.
+
+        Errors: filters that no row passes.
+        """
+        fields, conditions = bool(options.filter) or options.explain, options.conditions
+        every = self.encoded or read_embeddings(self.files, fields=fields, scan=scan)
+        if not conditions:
+            return every
+        rows = [row for row, record in enumerate(every.fields) if passes(record, conditions)]
+        if not rows:
+            names = sorted({name for record in every.fields for name in record})
+            known = ", ".join(names) or f"none: {program('encode')} {flag('keep')} adds some"
+            problem = f"no row of the corpus passes {flag('filter', ' '.join(options.filter))}"
+            remedy = f"leave one out, or name another value; its fields are {known}"
+            raise UserError(problem, remedy).at(self.files[0])
+        return every.take(np.array(rows, np.int64))
+
+
+def passes(record: Record, conditions: Iterable[tuple[str, str]]) -> bool:
+    """Return whether the fields have these values; in a list, one item must be equal.
+
+    >>> passes({"language": "go", "tags": ["a", "b"]}, [("tags", "a"), ("tags", "b")])
+    True
+    >>> passes({"year": 2024}, [("year", "2023")])
+    False
+    """
+    return all(value in items(record.get(name)) for name, value in conditions)
+
+
 class Searcher(ABC):
     """A corpus that is ready to be searched; a file of backends/ opens it.
 
@@ -60,26 +141,22 @@ class Searcher(ABC):
     dimensions: int
     model: str | None
     cut: int | None = None  # to how many dimensions the corpus was cut, if it was
-    similarity = "dot"  # ranks by it; for cosine, queries are scaled to length 1
 
     @abstractmethod
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
         """Return at most k hits for each query (queries, dimensions), best first."""
-
-    def close(self) -> None:  # noqa: B027 most have nothing to close
-        """Finish after the last query."""
 
 
 class Backend(Contract):
     """A file of backends/: where embeddings are searched."""
 
     @abstractmethod
-    def open(self, corpus: Sequence[str], options: SearchOptions) -> Searcher:
-        """Open the corpus in these files for search. Errors: an option that the backend lacks."""
+    def open(self, corpus: EmbeddedCorpus, options: SearchOptions) -> Searcher:
+        """Open a corpus for search. Errors: an option that the backend lacks."""
 
 
 def check_options(options: SearchOptions, backend: str, *taken: str) -> None:
-    """Raise for options that a backend does not take; `read_corpus` applies filters."""
+    """Raise for options that a backend does not take; `EmbeddedCorpus.read` applies filters."""
     known = [flag(name) for name in (*taken, "filter")]
     if others := [name for name in flags_given(options, SearchOptions) if name not in known]:
         problem = f"{flag('backend', backend)} takes no {', '.join(others)}"
@@ -101,56 +178,23 @@ def check_similarity(options: SearchOptions, backend: str, *, unit: bool) -> Non
     )
 
 
-def read_corpus(files: Sequence[str], options: SearchOptions, *, scan: bool = True) -> Embeddings:
-    """Return the embeddings of a corpus that pass the filters; `scan` as for `read_embeddings`.
-
-    Errors: a field that no row has, and filters that no row passes.
-    """
-    fields = bool(options.filter) or options.explain
-    corpus = read_embeddings(files, fields=fields, scan=scan)
-    if not options.filter:
-        return corpus
-    conditions = options.conditions
-    rows = [row for row, record in enumerate(corpus.fields) if passes(record, conditions)]
-    if not rows:
-        known = {name for record in corpus.fields for name in record}
-        refuse_filters(options, known, files[0])
-    return corpus.take(np.array(rows, np.int64))
-
-
-def refuse_filters(options: SearchOptions, known: Set[str], corpus: str) -> NoReturn:
-    """Raise for filters that no row of a corpus passes, whose rows have the fields `known`."""
-    fields = ", ".join(sorted(known)) or f"none: {program('encode')} {flag('keep')} adds some"
-    problem = f"no row of the corpus passes {flag('filter', ' '.join(options.filter))}"
-    remedy = f"leave one out, or name another value; its fields are {fields}"
-    raise UserError(problem, remedy).at(corpus)
-
-
-def passes(record: Record, conditions: Iterable[tuple[str, str]]) -> bool:
-    """Return whether the fields have these values; in a list, one item must be equal.
-
-    >>> passes({"language": "go", "tags": ["a", "b"]}, [("tags", "a"), ("tags", "b")])
-    True
-    >>> passes({"year": 2024}, [("year", "2023")])
-    False
-    """
-    return all(value in items(record.get(name)) for name, value in conditions)
-
-
 def row_record(corpus: Embeddings, row: int) -> Record:
     """Return the record of the row that found a hit: its id and kept fields."""
     return {"id": corpus.ids[row], **(corpus.fields[row] if corpus.fields else {})}
 
 
-class RowSearcher(Searcher):
-    """Finds rows; a document of several ones has the score of the best one found."""
+class Approximate(Searcher):
+    """Index of rows in faiss; a document of several ones has the score of the best one found.
 
-    rows: int
-    documents: int
+    `index.search(queries, rows)` gives scores and numbers of the best rows, best first, number -1
+    if it found fewer.
+    """
 
-    @abstractmethod
-    def find(self, queries: Vectors, rows: int) -> list[list[Hit]]:
-        """Return at most `rows` rows for each query, best first."""
+    def __init__(self, index: Any, corpus: Embeddings, options: SearchOptions) -> None:
+        self.index, self.corpus, self.options = index, corpus, options
+        self.dimensions, self.model = corpus.dimensions, corpus.model
+        self.cut = corpus.meta.get("dimensions")
+        self.rows, self.documents = len(corpus.doc_ids), len(set(corpus.doc_ids))
 
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
         k = min(k, self.documents)
@@ -167,21 +211,8 @@ class RowSearcher(Searcher):
                 return hits
             rows *= 2
 
-
-class Approximate(RowSearcher):
-    """Index of rows in faiss.
-
-    `index.search(queries, rows)` gives scores and numbers of the best rows, best first, number -1
-    if it found fewer.
-    """
-
-    def __init__(self, index: Any, corpus: Embeddings, options: SearchOptions) -> None:
-        self.index, self.corpus, self.options = index, corpus, options
-        self.dimensions, self.model = corpus.dimensions, corpus.model
-        self.cut = corpus.meta.get("dimensions")
-        self.rows, self.documents = len(corpus.doc_ids), len(set(corpus.doc_ids))
-
     def find(self, queries: Vectors, rows: int) -> list[list[Hit]]:
+        """Return at most `rows` rows for each query, best first."""
         scores, numbers = self.index.search(np.ascontiguousarray(queries), rows)  # best first
         if not np.isfinite(scores[numbers >= 0]).all():
             raise UserError(
@@ -198,22 +229,26 @@ class Approximate(RowSearcher):
 
 
 def by_embeddings(
-    searcher: Searcher, queries: Records, k: int, encoding: TextEncoding | None
+    searcher: Searcher,
+    queries: Records,
+    k: int,
+    encoding: TextEncoding | None = None,
+    similarity: str = "dot",
+    note: Callable[[Record], Record] = lambda record: record,
 ) -> Iterator[Ranked]:
-    """Yield the k best documents of each query; `encoding` encodes queries that are texts."""
+    """Yield the k best documents of each query.
+
+    `encoding` encodes queries that are texts; `note` gets each of their records first.
+    """
     if queries.lines.files[0].endswith(MATRICES):
         batches = _from_matrices(searcher, queries)
     elif encoding:
-        batches = _from_texts(searcher, queries, queries, encoding)
+        batches = _from_texts(searcher, queries, encoding, note)
     else:
         batches = _from_records(searcher, queries)
-    yield from _hits(searcher, batches, k)
-
-
-def _hits(searcher: Searcher, batches: Iterator[QueryBatch], k: int) -> Iterator[Ranked]:
     size = max(1, min(BATCH, RESULTS // k))
     for ids, vectors in batches:
-        if searcher.similarity == "cosine" and not are_unit(Matrix([vectors]), 1e-6):
+        if similarity == "cosine" and not are_unit(Matrix([vectors]), 1e-6):
             vectors = unit(vectors)
         for first in range(0, len(ids), size):
             try:
@@ -221,7 +256,6 @@ def _hits(searcher: Searcher, batches: Iterator[QueryBatch], k: int) -> Iterator
             except UserError as error:
                 raise error.at(f'query "{ids[first]}"') from None
             yield from zip(ids[first : first + size], hits, strict=True)
-    searcher.close()
 
 
 def _from_records(searcher: Searcher, queries: Records) -> Iterator[QueryBatch]:
@@ -240,20 +274,17 @@ def _from_matrices(searcher: Searcher, queries: Records) -> Iterator[QueryBatch]
 
 
 def _from_texts(
-    searcher: Searcher, texts: Iterable[Record], queries: Records, encoding: TextEncoding
+    searcher: Searcher,
+    queries: Records,
+    encoding: TextEncoding,
+    note: Callable[[Record], Record],
 ) -> Iterator[QueryBatch]:
     same_model(encoding.meta()["model_sha256"], searcher.model, "a query", "the corpus")
     if searcher.cut:
         encoding.dimensions = encoding.dimensions or searcher.cut
-    seen: set[str] = set()
-
-    def distinct() -> Iterator[Record]:
-        for record in texts:
-            add_new(record["id"], seen)
-            yield record
-
+    records = (record for _, record in parse_each(queries, note))
     try:
-        for rows, vectors in encoding.embedded(distinct()):
+        for rows, vectors in encoding.embedded(records):
             _same_dimensions(vectors.shape[1], searcher, "the model")
             yield [row.id for row in rows], vectors
     except UserError as error:
@@ -269,36 +300,7 @@ def _same_dimensions(dimensions: int, searcher: Searcher, file: str) -> None:
         raise UserError(problem, remedy).at(file)
 
 
-def by_words(index: BM25, queries: Records, field: str | None, k: int) -> Iterator[Ranked]:
+def by_words(index: LexicalIndex, queries: Records, field: str | None, k: int) -> Iterator[Ranked]:
     """Yield the k best documents of each query by BM25; `field` has its text."""
     for query_id, text in parse_each(queries, lambda record: query_text(record, field)):
         yield query_id, [Hit(*hit) for hit in index.search(text, k)]
-
-
-def by_both(
-    searcher: Searcher,
-    index: BM25,
-    queries: Records,
-    k: int,
-    encoding: TextEncoding,
-    field: str | None,
-    files: str,
-) -> Iterator[Ranked]:
-    """Yield the hits of words and embeddings: at least `DEPTH` of each, for a reliable sum."""
-    text_of: dict[str, str] = {}  # of the queries that are being encoded
-    known = frozenset(index.doc_ids)
-
-    def with_text() -> Iterator[Record]:
-        for record in queries:
-            text_of[record["id"]] = query_text(record, field)
-            yield record
-
-    depth = max(k, DEPTH)
-    batches = _from_texts(searcher, with_text(), queries, encoding)
-    for query_id, dense in _hits(searcher, batches, depth):
-        if lost := [hit.doc_id for hit in dense if hit.doc_id not in known]:
-            missing = f'document "{lost[0]}" has an embedding, but no text in '
-            problem = missing + flag("texts")
-            raise UserError(problem, "name the records that were encoded").at(files)
-        lexical = [Hit(*hit) for hit in index.search(text_of.pop(query_id), depth)]
-        yield query_id, hybrid(dense, lexical, k, SHARE)

@@ -22,7 +22,6 @@ from structkit.searching import K1, B
 from structkit.settings import Recorded, file_setting, setting, setting_of
 
 INDEX = "Index"
-POSTGRES = "PostgreSQL"
 WORDS = "Words: bm25 and hybrid"
 SAVED = Recorded("as a saved index has it")
 WORD_LIST = "words.txt"  # the file that marks a saved index for BM25
@@ -73,9 +72,6 @@ class SearchOptions:
         group=INDEX,
     )
     explain: bool = setting(False, "Add `best`, the row that found the document.", group=INDEX)
-    database_url: str | None = setting(
-        None, "URL for pgvector: postgresql://USER@HOST/DATABASE.", group=POSTGRES
-    )
 
     def __post_init__(self) -> None:
         if self.parameters is not None and not PARAMETERS.fullmatch(self.parameters):

@@ -26,7 +26,6 @@ BENCHMARKS = {
     "start": commands.start,
     "search": search.exact,
     "indexes": search.indexes,
-    "database": search.database,
     "encode": encode.encode,
     "static": encode.static,
     "santa": training.santa,

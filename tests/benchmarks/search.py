@@ -4,19 +4,16 @@
 
 compares indexes on .npy files of `structkit encode`. `make bench` makes its own: random vectors for
 exact search; for indexes sentences of Wikipedia by a table of token vectors, where there is DATA;
-else points around 2,000 centers. CPU time of one thread, medians of runs in turn; a database's, by
-the clock, since most of the work is its server's.
+else points around 2,000 centers. CPU time of one thread, medians of runs in turn.
 """
 
 from __future__ import annotations
 
 import gzip
-import importlib
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -28,7 +25,7 @@ from structkit_plugins.backends.approximate import set_parameters
 from structkit.embeddings.reading import Embeddings, read_embeddings
 from structkit.embeddings.vectors import BLOCK, Matrix, largest_norm
 from structkit.registry import load
-from structkit.searching.hits import BATCH
+from structkit.searching.hits import BATCH, EmbeddedCorpus
 from structkit.searching.index import Index
 from structkit.searching.options import SearchOptions
 from tests.benchmarks.processes import STRUCTKIT
@@ -114,11 +111,11 @@ def compare(corpus: str, queries_file: str, kind: str = "rows", rounds: int = 3)
     rows = read_embeddings([queries_file]).vectors[:1000]
     queries = np.ascontiguousarray(np.asarray(rows, np.float32))
     approximate = load("backend", "approximate")()
-    peer = load("backend", "exact")().open([corpus], SearchOptions())
+    peer = load("backend", "exact")().open(EmbeddedCorpus([corpus]), SearchOptions())
     _, truth = timed(peer, queries)
     for name, steps in CARE.items():
         start = time.process_time()
-        searcher = approximate.open([corpus], SearchOptions(index=name))
+        searcher = approximate.open(EmbeddedCorpus([corpus]), SearchOptions(index=name))
         built = time.process_time() - start
         for parameters in steps:
             set_parameters(searcher.index, parameters)
@@ -132,50 +129,13 @@ def compare(corpus: str, queries_file: str, kind: str = "rows", rounds: int = 3)
         tell(f"{title}: times as fast as exact search", ratios, TARGET, more=True)
 
 
-def database(given: Given, folder: Path) -> None:
-    """PostgreSQL with pgvector, a real server of the package pgserver, beside files."""
-    if find_spec("pgserver") is None:
-        print("PostgreSQL: no comparison (pgserver is not installed: it knows Python up to 3.12)")
-        return
-    corpus = made(folder, "c", 20_000)
-    queries = np.ascontiguousarray(read_embeddings([made(folder, "q", 200)]).vectors[:])
-    backend = load("backend", "pgvector")()
-    files = load("backend", "exact")().open([corpus], SearchOptions())
-    _, truth = timed(files, queries)
-    server = importlib.import_module("pgserver").get_server(folder / "pg", cleanup_mode="delete")
-    try:
-        for index in ("flat", "hnsw"):
-            start = time.perf_counter()
-            table = backend.open(
-                [corpus], SearchOptions(database_url=server.get_uri(), index=index)
-            )
-            opened = time.perf_counter() - start
-            _, found = timed(table, queries)
-            clock = time.perf_counter
-            ratios = [
-                timed(table, queries, clock)[0] / timed(files, queries, clock)[0]
-                for _ in range(given.rounds)
-            ]
-            title = f"pgvector, {index}, {len(files.corpus.doc_ids):,} rows"
-            done = "loaded" if index == "flat" else "read again and indexed"
-            note = f"{done} in {opened:.0f} s"
-            tell(f"{title}: recall@{K}", [100 * recall(found, truth)], unit=" %", more=True)
-            name = f"{title}: exact search in files, times as fast (by the clock)"
-            tell(name, ratios, 10 if index == "flat" else None, more=True, note=note)
-            table.connection.close()
-    finally:
-        server.cleanup()
-
-
-def timed(
-    searcher: Any, queries: np.ndarray, clock: Callable[[], float] = time.process_time
-) -> tuple[float, list[set[str]]]:
-    """Seconds of a search, by default of CPU, and what it found."""
-    start = clock()
+def timed(searcher: Any, queries: np.ndarray) -> tuple[float, list[set[str]]]:
+    """CPU seconds of a search, and what it found."""
+    start = time.process_time()
     found = []
     for first in range(0, len(queries), BATCH):
         found += searcher.search(queries[first : first + BATCH], K)
-    return clock() - start, [{hit.doc_id for hit in hits} for hits in found]
+    return time.process_time() - start, [{hit.doc_id for hit in hits} for hits in found]
 
 
 def recall(found: list[set[str]], truth: list[set[str]]) -> float:

@@ -1,14 +1,19 @@
 """Exact search: against brute force, with ties; and the errors of bad embeddings."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from structkit import encode
 from structkit.embeddings.reading import Embeddings, read_embeddings
 from structkit.embeddings.vectors import Matrix, largest_norm
 from structkit.errors import UserError
-from structkit.scoring.runs import read_run, write_run
+from structkit.scoring.runs import read_run
+from structkit.searching.hits import write_run
 from structkit.searching.index import Index
 from tests.searching.index_runs import found as run_of
 from tests.searching.index_runs import matrix, write
@@ -157,3 +162,33 @@ def test_offline_asks_no_hub(run, tmp_path):
     done = run("search", "corpus.jsonl", *flags, env={"HF_ENDPOINT": "http://127.0.0.1:1"})
     assert 1 == done.returncode and b"asking the model hub" not in done.stderr
     assert 1 == done.stderr.count(b"\n"), done.stderr
+
+
+TEXTS = [{"id": name, "text": text} for name, text in (("tea", "hot tea"), ("ice", "cold ice"))]
+
+
+def test_a_corpus_of_texts_is_cut_as_its_queries_are(tmp_path):
+    """Encoded by the search itself, texts rank as those that were encoded before."""
+    corpus, given = write(tmp_path / "texts.jsonl", TEXTS), {"model": "builtin", "dimensions": 64}
+    queries = write(tmp_path / "queries.jsonl", [{"id": "q", "text": "a hot drink"}])
+    embeddings = write(tmp_path / "cut.jsonl", encode(TEXTS, **given))
+    assert 64 == len(json.loads(Path(embeddings).read_text().splitlines()[0])["embedding"])
+    assert run_of(embeddings, queries, **given) == run_of(corpus, queries, **given)
+    both = {**given, "method": "hybrid"}
+    assert run_of(embeddings, queries, **both, texts=[corpus]) == run_of(corpus, queries, **both)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"rescore": ["floats.npy"]}, "--rescore needs codes, and CORPUS holds texts; name the"),
+        ({"backend": "codes"}, "texts.jsonl: holds floats, not codes"),
+        ({"filter": ["text=x"]}, "texts.jsonl: no row of the corpus passes --filter text=x"),
+        ({"dimensions": 999}, "--dimensions 999: the model gives 256; use at most 256"),
+    ],
+)
+def test_what_a_corpus_of_texts_cannot_have_names_its_file(tmp_path, options, problem):
+    corpus = write(tmp_path / "texts.jsonl", TEXTS)
+    with pytest.raises(UserError) as caught:
+        run_of(corpus, corpus, model="builtin", **options)
+    assert problem in str(caught.value) and "/structkit-" not in str(caught.value)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from structkit.commands.search import Settings, search
-from structkit.embeddings.vectors import EmbeddingRow, TextEncoding, Vectors
+from structkit.embeddings.vectors import EmbeddingRow, Vectors
 from structkit.embeddings.writing import VectorFiles
 from structkit.records.jsonl import Record
 from structkit.settings import make
@@ -57,13 +57,12 @@ def found(
     corpus: str | list[str],
     queries: str,
     k: int = K,
-    encoding: TextEncoding | None = None,
     **options: object,
 ) -> list[Record]:
     """The run of queries in a file, by the settings of `search`."""
     files = [corpus] if isinstance(corpus, str) else corpus
     settings = make(Settings, {"corpus": files, "queries": [queries], "k": k, **options})
-    return list(search(settings, encoding=encoding))
+    return list(search(settings))
 
 
 def pairs(run: list[Record]) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.errors import UserError
-from structkit.searching.bm25 import BM25
+from structkit.searching.lexical import LexicalIndex
 from structkit.searching.options import WordOptions
 from structkit.searching.words import STOPWORDS, words
 from tests.searching.index_runs import found as run_of
@@ -46,7 +46,7 @@ def test_stopwords_are_those_of_lucene():
 
 def test_the_score_is_lucenes_formula():
     texts = ["red red blue", "blue green", "green"]
-    index = BM25.of(["1", "2", "3"], texts, WordOptions(k1=1.2, b=0.5))
+    index = LexicalIndex.of(["1", "2", "3"], texts, WordOptions(k1=1.2, b=0.5))
     # red: in 1 of 3 documents, twice in one of 3 words where the mean is 2
     idf = math.log(1 + (3 - 1 + 0.5) / (1 + 0.5))
     expected = idf * 2 / (2 + 1.2 * (1 - 0.5 + 0.5 * 3 / 2))
@@ -61,17 +61,17 @@ def test_scores_are_those_of_bm25s_to_the_last_bit(texts, query, k1):
     scores = library.get_scores(known) if known else np.zeros(len(texts))
     expected = {str(n): float(score) for n, score in enumerate(scores) if score > 0}
     ids = [str(number) for number in range(len(texts))]
-    assert expected == dict(BM25.of(ids, texts, WordOptions(k1=k1)).search(query, 99))
+    assert expected == dict(LexicalIndex.of(ids, texts, WordOptions(k1=k1)).search(query, 99))
 
 
 def test_equal_scores_are_ordered_by_descending_id_also_at_the_cut():
-    index = BM25.of(["b", "d", "a", "c", "z"], ["same text"] * 4 + ["another one"])
+    index = LexicalIndex.of(["b", "d", "a", "c", "z"], ["same text"] * 4 + ["another one"])
     assert ["d", "c", "b", "a"] == [doc_id for doc_id, _ in index.search("same", 9)]
     assert ["d", "c"] == [doc_id for doc_id, _ in index.search("same", 2)]
 
 
 def test_a_query_or_document_without_a_known_word_finds_nothing():
-    index = BM25.of(["1", "2"], ["", "some text of the corpus"])
+    index = LexicalIndex.of(["1", "2"], ["", "some text of the corpus"])
     for query in ("absent", "", "the"):
         assert [] == index.search(query, 5)
     assert ["2"] == [doc_id for doc_id, _ in index.search("text", 5)]
@@ -140,12 +140,12 @@ def found(files, corpus, save=None, **options):
 def test_what_is_opened_finds_what_was_saved(tmp_path_factory, texts, queries):
     doc_ids = [f"d {number}\t" for number in range(len(texts))]
     try:
-        fresh = BM25.of(doc_ids, texts, WordOptions(document_field="body", b=0.4))
+        fresh = LexicalIndex.of(doc_ids, texts, WordOptions(document_field="body", b=0.4))
     except UserError:
         return  # no words
     folder = str(tmp_path_factory.mktemp("index") / "words")
     fresh.save(folder)
-    opened = BM25.open(folder)
+    opened = LexicalIndex.open(folder)
     for query in [*queries, *texts]:
         assert fresh.search(query, 5) == opened.search(query, 5)
     assert {"k1": 1.5, "b": 0.4, "document_field": "body"} == opened.built
@@ -162,7 +162,7 @@ def test_a_saved_index_finds_what_a_fresh_one_does(files):
 def test_an_older_index_is_replaced_and_nothing_else(files):
     found(files, "c.jsonl", "words", method="bm25", document_field="id")
     found(files, "c.jsonl", "words", method="bm25")
-    assert {"k1": 1.5, "b": 0.75} == BM25.open(str(files / "words")).built
+    assert {"k1": 1.5, "b": 0.75} == LexicalIndex.open(str(files / "words")).built
     assert {"c.jsonl", "q.jsonl", "words"} == {path.name for path in files.iterdir()}
     (files / "other").mkdir()
     (files / "other/mine").write_text("x")

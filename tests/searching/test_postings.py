@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from structkit.asking.cache import IndexedFile, open_store
 from structkit.asking.folder import PassageIndex, WordSegment
-from structkit.searching.bm25 import BM25
-from structkit.searching.pages import page_scores
-from structkit.searching.postings import Postings
+from structkit.searching.bm25 import Postings, page_scores
+from structkit.searching.lexical import LexicalIndex
 from structkit.searching.words import words
 from structkit.structure.bags import Bags
 from tests.tolerances import bound
@@ -59,7 +58,7 @@ def content(index):
 def test_scores_are_those_of_search(folder, question):
     texts = [text for _, each in sorted(folder.items()) for text in each]
     ids = [str(number) for number in range(len(texts))]
-    found = dict(BM25.of(ids, texts).search(question, len(ids)))
+    found = dict(LexicalIndex.of(ids, texts).search(question, len(ids)))
     expected = [found.get(number, 0.0) for number in ids]
     scores = words_of(index(folder)).scores(words(question))
     near = bound(len(words(question)) + 1, scores.max())  # those of search have 32 bits

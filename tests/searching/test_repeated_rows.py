@@ -59,20 +59,3 @@ def test_all_rows_may_be_equal(tmp_path, rows, queries, options):
     corpus = corpus_of(tmp_path, rows[:100], [f"d{n}" for n in range(100)])
     for k in (1, K, 100, 500):
         assert 2 * min(k, 100) == len(found(corpus, queries, k, **options))
-
-
-@pytest.mark.parametrize("index", ["IVF10,Flat", "IVF10,PQ4x4", "RQ2x4", "ivf"])
-def test_faiss_writes_nothing_itself(here, corpus, queries, index):
-    done = here("search", corpus, "--queries", queries, "--index", index)
-    assert (0, b"") == (done.returncode, done.stderr)
-
-
-def test_a_list_that_could_be_longer_is_reported(here, tmp_path, rows):
-    # a graph behind a transform, which is not looked through
-    corpus = corpus_of(tmp_path, rows, [f"d{n}" for n in range(len(rows))])
-    queries = matrix(tmp_path / "queries.npy", rows[[0, 105]], ["q", "r"])
-    options = ("--index", "PCA8,HNSW4", "-k", "109")
-    done = here("search", corpus, "--queries", queries, *options)
-    assert (0, 1) == (done.returncode, len(done.stderr.splitlines()))
-    said = b"2 of 2 queries have fewer documents than asked for: this index finds no more; "
-    assert done.stderr.startswith(b"structkit: " + said + b"--index flat")
