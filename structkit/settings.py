@@ -49,11 +49,11 @@ class Setting:
     """The bounds of a number."""
 
     usual: Any = ...
-    """Default that depends on other settings: a value, or a function such as a `By`."""
+    """Default of a setting that may stay open: a value, or a function of the settings, whose
+    docstring the help shows. Reading the setting gives it."""
 
-    later: Callable[..., Any] | None = None
-    """Function of what is known later, such as a record, that decides before `usual`, unless it
-    returns None; `resolve` calls it, and help shows its docstring."""
+    inferred: str = ""
+    """Words of the help for a default that the command infers from a record, a model or a file."""
 
     group: str = ""
     """The heading under which the help lists it: a key of `GROUPS`, or a heading of its own."""
@@ -131,11 +131,12 @@ class Setting:
     @property
     def shown_default(self) -> str:
         """Its default, as the help shows it; empty where there is nothing to show."""
-        if self.usual is ... and not self.later:
-            nothing = self.default is False or self.default in (..., None, ())
-            return "" if nothing else shown(self.default)
-        deciders = [each for each in (self.later or ..., self.usual) if each is not ...]
-        return ", otherwise ".join(map(shown, deciders))
+        said = [spelled(self.inferred)] if self.inferred else []
+        if self.usual is not ...:
+            said.append(shown(self.usual))
+        elif not said and self.default is not False and self.default not in (..., None, ()):
+            said.append(shown(self.default))
+        return ", otherwise ".join(said)
 
     def spelled(self, value: object = None) -> str:
         """Return its name for a message, with a wrong value: `--mask-ratio 2`, `FILE`."""
@@ -160,32 +161,6 @@ def shown(value: Any) -> str:
         words = spelled(" ".join((value.__doc__ or "").split()))
         return words if words[1:2].isupper() else words[:1].lower() + words[1:]
     return (f"{value:g}" if isinstance(value, float) else str(value)) or "none"
-
-
-@dataclass(frozen=True)
-class By:
-    """A default by another setting: at some of its values another one."""
-
-    name: str
-    values: Mapping[Any, Any]
-    otherwise: Any
-
-    def __call__(self, settings: Any) -> Any:
-        return self.values.get(getattr(settings, self.name), self.otherwise)
-
-    def __str__(self) -> str:
-        others = (f"{shown(value)} with {flag(self.name, at)}" for at, value in self.values.items())
-        return ", or ".join([shown(self.otherwise), *others])
-
-
-class Recorded(str):
-    """A default that a model or an index records under the setting's name; the text says whose."""
-
-    def __call__(self, name: str, recorded: Mapping[str, Any]) -> Any:
-        return recorded.get(name)
-
-    def __str__(self) -> str:
-        return spelled(super().__str__())
 
 
 class Joinable(tuple[str, ...]):
@@ -229,18 +204,6 @@ class _Usual:
         if given is not None:
             return given
         return self.usual(settings) if callable(self.usual) else self.usual
-
-
-def resolve(settings: Any, name: str, *known: Any) -> Any:
-    """Return a setting as it is given, otherwise as its `later` decides it from what is known."""
-    kind: type = type(settings)
-    each = setting_of(kind, name)
-    value = each.given(settings)
-    if each.later is None or each.is_given(value):
-        return getattr(settings, name)
-    known = (name, *known) if isinstance(each.later, Recorded) else known
-    value = each.later(*known)
-    return getattr(settings, name) if value is None else value
 
 
 def setting(
@@ -308,7 +271,7 @@ def _resolved(kind: Any, each: Field[Any], hint: Any) -> Setting:
     along = [vars(base).get("__dataclass_fields__", {}).get(each.name) for base in kind.__mro__]
     said = [found.metadata["setting"] for found in along if found and "setting" in found.metadata]
     values = {"group": getattr(kind, "own_group", "common"), "choices": ()}
-    inherited = ("help",), ("choices",), ("low", "high"), ("group",), ("parse",), ("later",)
+    inherited = ("help",), ("choices",), ("low", "high"), ("group",), ("parse",), ("inferred",)
     for names in inherited:
         for one in reversed(said):
             own = {name: getattr(one, name) for name in names}

@@ -17,7 +17,7 @@ from structkit.errors import UserError, flag, unknown
 from structkit.records.jsonl import Record, text_field
 from structkit.settings import setting
 from structkit.structure import Span
-from structkit.structure.code.languages import TAGGER
+from structkit.structure.code.languages import usual_tagger
 from structkit.structure.english import TAGS
 from structkit.structure.html.markup import visible_text
 from structkit.structure.trees.brackets import unescaped
@@ -44,7 +44,7 @@ class Language(plugin.Language):
     aliases = ("products",)
     implied_by = ("title", "description")
 
-    tagger: str = setting(None, usual=TAGGER)
+    tagger: str = setting(None, usual=usual_tagger)
     profile: str = "paper"
 
     def entities(self, text: str, record: Record) -> list[Span]:

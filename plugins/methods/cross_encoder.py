@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from structkit.errors import UserError, flag
-from structkit.learning.encoders.settings import Negatives, TransformerSettings
+from structkit.learning.encoders.settings import TransformerSettings
 from structkit.learning.metadata import PAIR_LENGTH
 from structkit.learning.training.data import Spool
 from structkit.learning.training.method import LENGTH
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
-from structkit.settings import Recorded, resolve
 
 if TYPE_CHECKING:
     from ._cross_encoder import CrossEncoderTraining
@@ -38,11 +37,12 @@ class Method(TransformerSettings):
         "rerank run.jsonl --corpus docs.jsonl --queries queries.jsonl --ranker cross-encoder -m {}"
     )
     shared: ClassVar[bool] = True
+    usual_negatives: ClassVar[int] = OTHERS
 
     pair_length: int = setting(
         None,
         "maximum tokens of a query and a document together",
-        later=Recorded("as many as the model reads"),
+        inferred="as many as the model reads",
         usual=PAIR_LENGTH,
         low=8,
         high=LENGTH,
@@ -62,7 +62,7 @@ class Method(TransformerSettings):
     negatives_per_query: int | None = setting(
         None,
         source="sentence-transformers",
-        later=Negatives(OTHERS),
+        inferred=f"{OTHERS}, or fewer if records have fewer",
     )
     chunk_size: int = setting(
         0, "pairs in memory at a time, so that batches of any size fit; 0: the whole batch"
@@ -80,7 +80,7 @@ class Method(TransformerSettings):
     @property
     def others(self) -> int:
         """How many positives of other records a query without negatives is compared with."""
-        return int(resolve(self, "negatives_per_query", OTHERS)) or OTHERS
+        return self.negatives_per_query or OTHERS
 
     def build(self, spool: Spool) -> CrossEncoderTraining:
         from ._cross_encoder import build

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, ClassVar
 from structkit.errors import UserError, program
 from structkit.learning.encoders.settings import (
     EncoderSettings,
-    Negatives,
     check_decoder,
     model_setting,
 )
@@ -64,6 +63,8 @@ class Method(EncoderSettings):
         "SEAL, table 7",
         ORDERS,
     )
+    usual_negatives: ClassVar[int] = 8
+
     architecture: str = setting("bert")
     tag_tokens: bool | None = setting(None, usual=from_scratch)
     pooling: str | None = model_setting(source="FlagEmbedding", usual="cls")
@@ -74,7 +75,7 @@ class Method(EncoderSettings):
     negatives_per_query: int | None = setting(
         None,
         source=SECTION,
-        later=Negatives(8),
+        inferred="8, or fewer if records have fewer",
     )
     epochs: int = setting(2, "passes over the records in each stage", SECTION)
     batch_size: int = setting(8, "records per step, over all processes", SECTION)

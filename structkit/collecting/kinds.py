@@ -131,7 +131,7 @@ class Kind:
 
 
 def usual_unit(kind: Kind) -> str:
-    """Chunk for code, page for HTML and Markdown, sentence for other text"""
+    """Return the unit in which files of a kind are collected."""
     return UNITS[kind.name]
 
 

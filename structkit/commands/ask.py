@@ -27,7 +27,7 @@ from structkit.records.jsonl import Record
 from structkit.records.output import Output, table, write_drawn, write_records
 from structkit.records.stream import OutputOptions
 from structkit.searching.options import is_for_a_list, unicode
-from structkit.settings import files_of, resolve, setting
+from structkit.settings import files_of, setting
 
 if TYPE_CHECKING:
     from structkit.asking.cache import Store, Target
@@ -81,7 +81,8 @@ class Settings(WalkOptions):
     model: str | None = setting(
         None,
         "Embedding model for semantic search.",
-        later=usual_model,
+        inferred="structkit/ask-model in $XDG_DATA_HOME or ~/.local/share if it exists, otherwise "
+        "builtin, a table that ships",
         short="-m",
         reads=True,
     )
@@ -119,7 +120,7 @@ class Settings(WalkOptions):
     @property
     def named_model(self) -> str | None:
         """The model that reads texts, if any: as named, or the user's own, or the built-in one."""
-        return None if self.no_model else resolve(self, "model")
+        return None if self.no_model else self.model or usual_model()
 
 
 def ask(settings: Settings) -> Iterator[Record]:

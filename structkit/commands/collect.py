@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal
 import orjson
 
 from structkit.collecting.ignoring import file_filter
-from structkit.collecting.kinds import usual_unit
 from structkit.collecting.walking import (
     Found,
     LeftOut,
@@ -71,7 +70,7 @@ class Settings(WalkOptions):
         "Unit of a record. A row belongs to a table and has its headings and labels. A commit "
         "gives a pair for each function that it changed: its message, and the function after "
         "it.",
-        later=usual_unit,
+        inferred="chunk for code, page for HTML and Markdown, sentence for other text",
     )
     chunk_chars: int = setting(1_500, "Maximum characters in a chunk, without white space.", low=1)
     glob: tuple[str, ...] = glob_setting()

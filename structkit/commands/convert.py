@@ -27,13 +27,6 @@ def our_format(settings: Settings) -> str:
     return OURS
 
 
-def inferred_part(
-    source: FormatParts, files: Sequence[str], known: Sequence[str]
-) -> tuple[str, RowReader]:
-    """Inferred from name or content; all parts of a folder"""
-    return source.open(files, known)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """Convert other tools' formats to records, and records to other tools' formats.
@@ -65,7 +58,7 @@ class Settings:
     part: str | None = setting(
         None,
         "Part to convert: corpus, queries, qrels, run, examples ….",
-        later=inferred_part,
+        inferred="inferred from name or content; all parts of a folder",
     )
     split: str = setting("test", "Split in file names.")
     strict: bool = setting(False, "Fail on a field that the target cannot hold.")
@@ -148,7 +141,7 @@ class Conversion:
             parts = self._inside(files[0], part)
         else:
             if not part:
-                part, rows = inferred_part(self.source, files, self.common)
+                part, rows = self.source.open(files, self.common)
                 if part not in self.common:
                     raise unknown(self.kind, part, self.common)
             parts = {part: list(files)}

@@ -12,7 +12,7 @@ from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, text_field
 from structkit.records.stream import WorkerOptions
 from structkit.reproducibility import random_for
-from structkit.settings import resolve, seed_setting, setting
+from structkit.settings import seed_setting, setting
 from structkit.structure.html.elements import untag
 from structkit.structure.html.markdown import CONVERTERS
 from structkit.structure.html.tags import tag_names
@@ -25,11 +25,6 @@ FIELDS = {
     "markdown": ("markdown", "text", "content", "positive"),
     "text": ("text", "content", "positive"),
 }
-
-
-def usual_field(record: Record, form: str) -> str:
-    """`html` (with {from_}: `markdown`, `text`), otherwise `content` or `positive`"""
-    return next((each for each in FIELDS[form] if each in record), FIELDS[form][0])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +50,7 @@ class Settings:
     field: str | None = setting(
         None,
         "Field with the document.",
-        later=usual_field,
+        inferred="`html` (with {from_}: `markdown`, `text`), otherwise `content` or `positive`",
     )
     from_: Literal["html", "markdown", "text"] = setting("html", "Format of the documents.")
     seed: int = seed_setting()
@@ -126,7 +121,8 @@ def _mask(document: Document, settings: Settings, *key: str | int) -> str:
 
 
 def _text(record: Record, settings: Settings) -> str:
-    field = resolve(settings, "field", record, settings.from_)
+    known = FIELDS[settings.from_]
+    field = settings.field or next((each for each in known if each in record), known[0])
     remedy = f"name the {flag('field')} of the document"
     return text_field(record, field, remedy if field in record else "")
 

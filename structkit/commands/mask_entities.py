@@ -8,16 +8,16 @@ from typing import Literal
 
 from structkit.command import Command
 from structkit.errors import UserError, flag
-from structkit.records.jsonl import Record, own_language, text_field
+from structkit.records.jsonl import Record, text_field
 from structkit.records.stream import WorkerOptions
 from structkit.reproducibility import random_for
-from structkit.settings import resolve, seed_setting, setting, setting_of
+from structkit.settings import seed_setting, setting, setting_of
 from structkit.structure.code.languages import (
-    TAGGER,
     Language,
     check_spans,
     language_named,
     language_of,
+    usual_tagger,
 )
 from structkit.structure.sentinels import (
     Masked,
@@ -36,11 +36,6 @@ def usual_ratio(settings: Settings) -> float | None:
     return None if settings.profile == "official" else 1.0
 
 
-def usual_field(record: Record, fields: Sequence[str]) -> str:
-    """`positive`, otherwise the language's: `code`, `description` (products), `html`, `content`"""
-    return next((each for each in ("positive", *fields) if each in record), fields[0])
-
-
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """Replace entities by sentinels, for a model to predict.
@@ -53,13 +48,14 @@ class Settings:
         None,
         "Language of all records, or an alias such as js or C++; not needed for records with "
         "`html`, or with `title` and `description`.",
-        later=own_language,
+        inferred="`language` of each record",
         complete="language",
     )
     field: str | None = setting(
         None,
         "Field to mask.",
-        later=usual_field,
+        inferred="`positive`, otherwise the language's: `code`, `description` (products), `html`, "
+        "`content`",
     )
     mask_ratio: float | None = setting(
         None,
@@ -85,7 +81,7 @@ class Settings:
         None,
         "Find nouns of products by rules (the same everywhere, without data), or with nltk "
         "(as in the paper, needs NLTK's data).",
-        usual=TAGGER,
+        usual=usual_tagger,
     )
     keep_plain: bool = setting(
         False, "Keep texts without entities unchanged, for alignment without prediction."
@@ -164,7 +160,9 @@ def _mask_spans(record: Record, settings: Settings) -> Masked:
 
 
 def _text(record: Record, settings: Settings, fields: Sequence[str]) -> str:
-    text = text_field(record, resolve(settings, "field", record, fields))
+    known = ("positive", *fields)
+    field = settings.field or next((each for each in known if each in record), fields[0])
+    text = text_field(record, field)
     refuse_sentinels(text)
     return text
 

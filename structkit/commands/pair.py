@@ -16,7 +16,7 @@ from structkit.records.fields import DOCUMENT, QUERY, QUERY_OF, SOURCES, text_na
 from structkit.records.jsonl import Record, Stage, json_kind, text_field
 from structkit.records.stream import Stream, WorkerOptions
 from structkit.reproducibility import key, random_for
-from structkit.settings import file_setting, resolve, seed_setting, setting, settings_of
+from structkit.settings import file_setting, seed_setting, setting, settings_of
 from structkit.structure.code.languages import without_docstring
 
 if TYPE_CHECKING:
@@ -31,21 +31,10 @@ Part = Callable[[Iterable[Record]], Iterator[Record]]
 LISTS = ("bullets", "product_bullet_point")  # a string is a list too, one item per line (ESCI)
 
 
-def usual_query(record: Record, kind: tuple[str, str] | None = None) -> str:
-    """query, docstring or bullets, by record"""
-    return kind[0] if kind else text_name(record, QUERY, f"name one with {flag('query')}")
-
-
-def usual_positive(record: Record, kind: tuple[str, str] | None = None) -> str:
-    """positive, code, description, html or content"""
-    return kind[1] if kind else text_name(record, SOURCES, f"name one with {flag('positive')}")
-
-
-def usual_per_query(qrels: Qrels) -> int:
-    """1, or 0 if {qrels} have no lower grades"""
+def has_lower_grades(qrels: Qrels) -> bool:
+    """Return whether a query has documents of the highest grade and of a lower one."""
     top = max((max(grades.values()) for grades in qrels.values()), default=0)
-    both = any({top} < {*grades.values()} for grades in qrels.values())
-    return 1 if both or not qrels else 0
+    return any({top} < {*grades.values()} for grades in qrels.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +45,14 @@ class Settings:
     `negative_ids`, `negative_ranks` and `negative_scores`.
     """
 
-    query: str | None = setting(None, "Field with the query.", later=usual_query)
-    positive: str | None = setting(None, "Field with the document.", later=usual_positive)
+    query: str | None = setting(
+        None, "Field with the query.", inferred="query, docstring or bullets, by record"
+    )
+    positive: str | None = setting(
+        None,
+        "Field with the document.",
+        inferred="positive, code, description, html or content",
+    )
     positive_template: str | None = setting(
         None,
         "Template of the document, with fields: 'title : {{title}} text : {{description}}' "
@@ -92,7 +87,7 @@ class Settings:
     per_query: int | None = setting(
         None,
         "Negatives per example.",
-        later=usual_per_query,
+        inferred="1, or 0 if {qrels} have no lower grades",
         low=0,
         requires=("qrels", "negatives_from"),
         group=JUDGED,
@@ -161,18 +156,18 @@ def pair(settings: Settings, *, whole: bool = True) -> Stage:
         path = settings.qrels
         corpus = Corpus(settings.corpus, partial(document_text, settings=settings))
         qrels = {} if path is None else read_qrels(path)
+        count = 1 if settings.per_query is None else settings.per_query
         if path is not None and settings.queries is not None:
-            drawn = bool(settings.negatives_from)
-            count = 0 if drawn else resolve(settings, "per_query", qrels)
+            judges = not settings.negatives_from  # it gives the negatives, too
+            lacks = judges and settings.per_query is None and not has_lower_grades(qrels)
             text = partial(query_text, settings=settings)
-            judged = Judged(path, qrels, corpus, text, count, seed)
-            if not drawn and count < resolve(settings, "per_query", {}):
+            judged = Judged(path, qrels, corpus, text, count * (judges and not lacks), seed)
+            if lacks:
                 say("the judgements hold no lower grades; the examples get no negatives")
             then += [judged.all_known] * whole  # of a shard, some queries are elsewhere
         if run := settings.negatives_from:
-            depth, count = settings.depth, resolve(settings, "per_query", {})
             margins = settings.margin, seed, settings.relative_margin
-            hard = HardNegatives(run, corpus, qrels, depth, count, *margins, teacher)
+            hard = HardNegatives(run, corpus, qrels, settings.depth, count, *margins, teacher)
         corpus.read()
     if settings.dedupe:
         then.append(drop_repeated)
@@ -220,8 +215,7 @@ def _kind(record: Record, settings: Settings) -> tuple[str, str]:
         kinds = [kind for kind in KINDS if (name or kind[side]) == kind[side]]
         for kind in kinds:
             if kind[side] in record:
-                query = resolve(settings, "query", record, kind)
-                return query, resolve(settings, "positive", record, kind)
+                return settings.query or kind[0], settings.positive or kind[1]
     if settings.positive_template and settings.query:
         return settings.query, "positive"
     problem = f"the record is not code, product or HTML document: it has {', '.join(record)}"
@@ -230,14 +224,17 @@ def _kind(record: Record, settings: Settings) -> tuple[str, str]:
 
 def query_text(record: Record, settings: Settings) -> str:
     """Return the text of a record that is a query."""
-    return text_of(record, resolve(settings, "query", record), 0, "query")
+    field = settings.query or text_name(record, QUERY, f"name one with {flag('query')}")
+    return text_of(record, field, 0, "query")
 
 
 def document_text(record: Record, settings: Settings) -> str:
     """Return the text of a record that is a document."""
     if settings.positive_template is not None:
         return fill(settings.positive_template, record)
-    return text_of(record, resolve(settings, "positive", record), 0, "positive")
+    remedy = f"name one with {flag('positive')}"
+    field = settings.positive or text_name(record, SOURCES, remedy)
+    return text_of(record, field, 0, "positive")
 
 
 def text_of(record: Record, field: str, seed: int, setting: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -11,9 +11,9 @@ from structkit import plugin, registry
 from structkit.command import Command
 from structkit.errors import UserError
 from structkit.records.fields import is_tree
-from structkit.records.jsonl import Record, own_language, text_field
+from structkit.records.jsonl import Record, text_field
 from structkit.records.stream import WorkerOptions
-from structkit.settings import resolve, seed_setting, setting, setting_of, settings_of
+from structkit.settings import seed_setting, setting, setting_of, settings_of
 
 if TYPE_CHECKING:
     from structkit.structure.trees.tree import Tree
@@ -28,11 +28,6 @@ def usual_factor(settings: Settings) -> str:
     return settings.parser_plugin.factor
 
 
-def usual_field(record: Record, known: Sequence[str]) -> tuple[str, ...]:
-    """`text`, `code` for ast, `html` or `content` for dom, `tree` for brackets"""
-    return (next((name for name in known if name in record), known[0]),)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """Parse texts: add `tree`, one binary tree in Penn Treebank brackets."""
@@ -41,7 +36,7 @@ class Settings:
     field: tuple[str, ...] = setting(
         (),
         "Field with the text; several give FIELD_tree each.",
-        later=usual_field,
+        inferred="`text`, `code` for ast, `html` or `content` for dom, `tree` for brackets",
     )
     factor: Literal["right", "left", "balanced"] = setting(
         None, "How to split long nodes.", usual=usual_factor
@@ -61,7 +56,10 @@ class Settings:
         reads=True,
     )
     language: str | None = setting(
-        None, "Language of all records, for ast.", complete="language", later=own_language
+        None,
+        "Language of all records, for ast.",
+        complete="language",
+        inferred="`language` of each record",
     )
     seed: int = seed_setting()
 
@@ -118,7 +116,8 @@ def _texts(record: Record, settings: Settings) -> dict[str, plugin.Unparsed] | U
 
     texts, known = {}, settings.parser_plugin.fields
     try:
-        for name in resolve(settings, "field", record, known):
+        usual = next((name for name in known if name in record), known[0])
+        for name in settings.field or (usual,):
             text = text_field(record, name)
             if settings.tokenized and is_tree(name):
                 text = " ".join(map(escaped, clean(read(text)).words))
@@ -127,9 +126,8 @@ def _texts(record: Record, settings: Settings) -> dict[str, plugin.Unparsed] | U
             key = f"{record['id']}\0{name}" if len(settings.field) > 1 else str(record["id"])
             sentence = record.get("text" if name == "tree" else name.removesuffix("_tree"))
             sentence = sentence if isinstance(sentence, str) and is_tree(name) else None
-            texts[name] = plugin.Unparsed(
-                text, key, resolve(settings, "language", record), sentence
-            )
+            language = settings.language or record.get("language")
+            texts[name] = plugin.Unparsed(text, key, language, sentence)
     except UserError as error:
         return error.with_traceback(None)
     return texts

@@ -24,12 +24,10 @@ from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.lines import input_name
 from structkit.records.output import Output
 from structkit.reproducibility import key
-from structkit.settings import file_setting, quiet_setting, resolve, seed_setting, setting
+from structkit.settings import file_setting, quiet_setting, seed_setting, setting
 
 if TYPE_CHECKING:
     from structkit.embeddings.vectors import Floats
-    from structkit.scoring.qrels import Qrels
-    from structkit.scoring.runs import Run
     from structkit.structure.trees.tree import Tree
 
 FORMATS = (".svg", ".png", ".pdf")
@@ -38,6 +36,7 @@ MARKERS, LINES = "o^sDvP*X", ("-", "--", ":", "-.")
 # of different lightness
 COLORS = ("#08306b", "#e8873a", "#7b3294", "#3f9e6d", "#f2b134")
 BARS = 20  # of a histogram
+LABELED = 30  # dots that have labels without a flag
 LONGEST = 40  # characters of a label
 LETTER, LEVEL = 0.085, 0.45  # inches of a letter, and of a level of a tree
 
@@ -81,11 +80,6 @@ def names(files: Sequence[str]) -> list[str]:
     return [re.sub("^_", " _", printable(name)) for name in names_of(files)]
 
 
-def usual_label(drawn: int) -> str | None:
-    """`id` if at most 30 are drawn"""
-    return "id" if drawn <= 30 else None
-
-
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingsSettings(PictureSettings):
     """Draw the embeddings of files (queries, documents) in two dimensions, by t-SNE."""
@@ -97,7 +91,7 @@ class EmbeddingsSettings(PictureSettings):
     label: str | None = setting(
         None,
         "Field whose value labels each dot.",
-        later=usual_label,
+        inferred=f"`id` if at most {LABELED} are drawn",
         metavar="FIELD",
     )
     seed: int = seed_setting()
@@ -112,7 +106,7 @@ def embeddings(settings: EmbeddingsSettings) -> None:
     named = names(settings.files)
     drawn = [sample(*each, settings) for each in zip(settings.files, named, strict=True)]
     points = project([rows for rows, _ in drawn], settings.seed)
-    labeled = resolve(settings, "label", sum(map(len, points))) is not None
+    labeled = settings.label is not None or sum(map(len, points)) <= LABELED
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
@@ -172,13 +166,6 @@ def project(parts: Sequence[Floats], seed: int) -> list[Floats]:
     return points
 
 
-def usual_temperature(run: Run, relevant: Qrels) -> float:
-    """Per run, the one that makes its relevant documents most probable"""
-    from structkit.scoring.probabilities import fitted_temperature
-
-    return fitted_temperature(run, relevant)
-
-
 @dataclass(frozen=True, kw_only=True)
 class RanksSettings(PictureSettings):
     """Draw a histogram of the softmax probability of each query's relevant document."""
@@ -192,7 +179,7 @@ class RanksSettings(PictureSettings):
     temperature: float | None = setting(
         None,
         "Temperature that divides the scores.",
-        later=usual_temperature,
+        inferred="per run, the one that makes its relevant documents most probable",
         low=1e-6,
         high=1e6,
     )
@@ -208,7 +195,7 @@ def ranks(settings: RanksSettings) -> None:
     import numpy as np
 
     from structkit.scoring.judgements import own
-    from structkit.scoring.probabilities import probabilities
+    from structkit.scoring.probabilities import fitted_temperature, probabilities
     from structkit.scoring.qrels import read_qrels
     from structkit.scoring.runs import read_run
 
@@ -216,7 +203,7 @@ def ranks(settings: RanksSettings) -> None:
     of_runs: dict[str, Floats] = {}
     for name, run in zip(names(settings.runs), map(read_run, settings.runs), strict=True):
         relevant = own(run) if judged is None else judged
-        fits = resolve(settings, "temperature", run, relevant)
+        fits = settings.temperature or fitted_temperature(run, relevant)
         of_runs[f"{name} (temperature {fits:.2g})"] = probabilities(run, relevant, fits)
 
     def draw(figure: Any) -> None:
@@ -269,11 +256,6 @@ def losses(settings: LossesSettings) -> None:
     save(draw, settings.output, (6, 4))
 
 
-def usual_trees(record: Record) -> tuple[str, ...]:
-    """All trees"""
-    return tuple(filter(is_tree, record))
-
-
 @dataclass(frozen=True, kw_only=True)
 class TreesSettings(PictureSettings):
     """Draw the trees of the first record, a parser's beside those that a model makes."""
@@ -282,7 +264,7 @@ class TreesSettings(PictureSettings):
         "JSONL files, also .gz; stdin if none, or for -.", ("-",), argument=True
     )
     field: tuple[str, ...] = setting(
-        (), "Field with a tree; several are drawn side by side.", later=usual_trees
+        (), "Field with a tree; several are drawn side by side.", inferred="all trees"
     )
 
 
@@ -293,7 +275,7 @@ def trees(settings: TreesSettings) -> None:
         found = {
             f"{record['id']}: {field}": tree
             for record in islice(records, 1)
-            for field, tree in trees_of(record, resolve(settings, "field", record)).items()
+            for field, tree in trees_of(record, settings.field).items()
         }
     except UserError as error:
         raise records.place(error) from None
@@ -312,9 +294,10 @@ def trees(settings: TreesSettings) -> None:
 
 
 def trees_of(record: Record, fields: Sequence[str]) -> dict[str, Tree]:
-    """Return the trees of some fields of a record."""
+    """Return the trees of some fields of a record, or of all."""
     from structkit.structure.trees.brackets import read
 
+    fields = fields or tuple(filter(is_tree, record))
     if not fields:
         remedy = f"make trees with {program('parse-trees')}, or name {flag('field')}"
         text_field(record, "tree", remedy)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from structkit.command import Command
-from structkit.records.fields import query_field
+from structkit.records.fields import FIRST_OF_QUERY
 from structkit.records.jsonl import Record
 from structkit.searching.options import RunOutput, RunSettings
 from structkit.settings import file_setting, offline_setting, setting
@@ -18,7 +18,7 @@ OF_RANKERS = ("embeddings", "query_embeddings", "model", "document_field", "offl
 
 
 def ten_parts(query: int) -> str:
-    """Ten parts"""
+    """Return the one of ten parts to which a query belongs."""
     return f"part {query % 10}"
 
 
@@ -28,7 +28,7 @@ class Settings(RunSettings):
 
     corpus: tuple[str, ...] = file_setting("File with the searched records.", ...)
     queries: tuple[str, ...] = file_setting("File with the queries.", ...)
-    query_field: str | None = setting(None, "Field with a query's text.", later=query_field)
+    query_field: str | None = setting(None, "Field with a query's text.", inferred=FIRST_OF_QUERY)
     ranker: tuple[str, ...] = setting(
         (),
         "Ranker to use; `structkit plugins` lists them. Without it, none is used.",
@@ -73,7 +73,7 @@ class Settings(RunSettings):
     folds: str | None = setting(
         None,
         "Field of the queries over whose values {fit} cross-validates.",
-        later=ten_parts,
+        inferred="ten parts",
         metavar="FIELD",
         requires="fit",
         group=FITTING,

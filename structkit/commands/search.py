@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from structkit import registry
@@ -14,7 +14,7 @@ from structkit.extras import BUILTIN
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
 from structkit.paths import is_pipe, keep_apart
 from structkit.progress import announce, say
-from structkit.records.fields import query_field
+from structkit.records.fields import FIRST_OF_QUERY
 from structkit.records.jsonl import Record, Records, parse_each
 from structkit.records.lines import input_name
 from structkit.searching.options import (
@@ -30,13 +30,11 @@ from structkit.searching.options import (
     unicode,
 )
 from structkit.settings import (
-    Recorded,
     change,
     file_setting,
     files_of,
     flags_given,
     offline_setting,
-    resolve,
     setting,
     setting_of,
 )
@@ -45,21 +43,6 @@ if TYPE_CHECKING:
     from structkit.embeddings.reading import Embeddings
     from structkit.learning.encoding.encoding import Encoding
     from structkit.searching.hits import Ranked
-
-
-def usual_k(listed: bool) -> int:
-    """100; 10 in a list"""
-    return 10 if listed else 100
-
-
-def standard_input() -> tuple[str, ...]:
-    """Stdin"""
-    return ("-",)
-
-
-def usual_model(method: str) -> str | None:
-    """none; builtin for hybrid"""
-    return BUILTIN if method == "hybrid" else None
 
 
 def usual_backend(settings: Settings) -> str:
@@ -80,7 +63,7 @@ class Settings(WordOptions, SearchOptions):
         argument=True,
         reads=True,
     )
-    queries: tuple[str, ...] = file_setting("File with the queries.", (), later=standard_input)
+    queries: tuple[str, ...] = file_setting("File with the queries.", (), inferred="stdin")
     query: tuple[str, ...] = setting(
         (),
         "Question to search for, instead of {queries}; may be repeated. A terminal gets a list.",
@@ -88,23 +71,25 @@ class Settings(WordOptions, SearchOptions):
         parse=unicode,
         excludes="queries",
     )
-    k: int | None = setting(None, "Documents per query.", short="-k", low=1, later=usual_k)
+    k: int | None = setting(
+        None, "Documents per query.", short="-k", low=1, inferred="100; 10 in a list"
+    )
     method: Literal["dense", "bm25", "hybrid"] | None = setting(
         None,
         "Search method: similarity of embeddings (dense), BM25 over texts, or both (hybrid).",
-        later=method_of,
+        inferred="bm25 for a saved BM25 index, otherwise dense",
     )
     model: str | None = setting(
         None,
         "Encode the texts of queries with this model.",
-        later=usual_model,
+        inferred="none; builtin for hybrid",
         short="-m",
         reads=True,
     )
     dimensions: int | None = setting(
         None,
         "Keep the first N numbers of embeddings.",
-        later=Recorded("as CORPUS was encoded"),
+        inferred="as CORPUS was encoded",
         low=1,
         metavar="N",
         requires="model",
@@ -114,7 +99,7 @@ class Settings(WordOptions, SearchOptions):
     query_field: str | None = setting(
         None,
         "Field with a query's text.",
-        later=replace(query_field, besides="; with {model} the model's"),
+        inferred=FIRST_OF_QUERY + "; with {model} the model's",
     )
     backend: str = setting(
         None,
@@ -131,7 +116,7 @@ class Settings(WordOptions, SearchOptions):
     )
 
 
-BACKEND = setting_of(Settings, "backend")
+BACKEND, SIMILARITY = setting_of(Settings, "backend"), setting_of(Settings, "similarity")
 
 
 def search(settings: Settings) -> Iterator[Record]:
@@ -147,9 +132,9 @@ def search(settings: Settings) -> Iterator[Record]:
     """
     from structkit.searching.hits import run_records
 
-    method: str = resolve(settings, "method", settings.corpus)
+    method = settings.method or method_of(settings.corpus)
     check_method(settings.corpus, method)
-    model: str | None = resolve(settings, "model", method)
+    model = settings.model or (BUILTIN if method == "hybrid" else None)
     queries = question_records(
         settings.query, settings.queries, encoded=bool(model), texts=method != "dense"
     )
@@ -172,7 +157,7 @@ def _by_words(settings: Settings, queries: Records) -> Iterator[Ranked]:
     from structkit.searching.lexical import lexical_index
 
     index = lexical_index(settings.corpus, settings, save_index=settings.save_index)
-    return by_words(index, queries, settings.query_field, resolve(settings, "k", False))
+    return by_words(index, queries, settings.query_field, settings.k or 100)
 
 
 def _by_embeddings(
@@ -184,12 +169,14 @@ def _by_embeddings(
     """
     from structkit.searching.hits import Backend, EmbeddedCorpus, by_embeddings
 
-    files, k, encoding, corpus = settings.corpus, resolve(settings, "k", False), None, None
+    files, k, encoding, corpus = settings.corpus, settings.k or 100, None, None
     if model and encodes:
         encoding, corpus = _encoded(settings, model)
     elif model:
         encoding = _encoding(settings, model, "query")
-    similarity = resolve(settings, "similarity", encoding.meta() if encoding else {})
+    given = SIMILARITY.given(settings)
+    own = encoding.meta().get("similarity") if encoding else None
+    similarity = given or own or settings.similarity
     kind: type[Backend] = registry.load("backend", settings.backend)
     options = change(settings, similarity=similarity)
     searcher = kind().open(EmbeddedCorpus(files, corpus), options)
@@ -292,7 +279,7 @@ def _main(settings: Settings, output: RunOutput) -> None:
     from structkit.searching.hits import write_run
 
     if not settings.query and not settings.queries:
-        settings = change(settings, queries=resolve(settings, "queries"))
+        settings = change(settings, queries=("-",))
         read = [path for _, path in files_of([settings], "reads")]
         keep_apart(files_of([settings, output], "writes"), read)
     if not is_for_a_list(settings.query, output):
@@ -300,10 +287,10 @@ def _main(settings: Settings, output: RunOutput) -> None:
         return
     from structkit.searching.listing import write_answers
 
-    lexical = resolve(settings, "method", settings.corpus) == "bm25"
+    lexical = (settings.method or method_of(settings.corpus)) == "bm25"
     shows = lexical or holds_texts(settings.corpus)
     documents = settings.texts or (settings.corpus if shows else ())
-    settings = change(settings, k=resolve(settings, "k", True))
+    settings = change(settings, k=settings.k or 10)
     write_answers(search(settings), settings.query, documents)
 
 

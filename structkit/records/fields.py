@@ -6,10 +6,9 @@ One order of fields holds for every command, and one place of code.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from structkit.errors import UserError, flag, spelled
+from structkit.errors import UserError, flag
 from structkit.records.jsonl import Record, text_field
 
 ABSENT = object()
@@ -17,6 +16,9 @@ ABSENT = object()
 DOCUMENT = ("positive", "code", "untagged", "text", "description", "html", "content")
 # queries: training example or query, any text, code
 QUERY = ("query", "text", "docstring")
+# what help says of them
+FIRST_OF_QUERY = f"the first of {', '.join(QUERY)}"
+FIRST_OF_DOCUMENT = f"the first of {', '.join(DOCUMENT)}"
 # HTML as collected; StructDocRetrieval calls it content
 HTML = ("html", "content")
 # the field with the query of a document, where one record holds both
@@ -92,23 +94,14 @@ def is_tree(name: str) -> bool:
     return name == "tree" or name.endswith("_tree")
 
 
-@dataclass(frozen=True)
-class First:
-    """The default of a setting: the first of these fields that a record has."""
-
-    setting: str
-    names: tuple[str, ...]
-    besides: str = ""
-
-    def __call__(self, record: Record) -> str:
-        return text_name(record, self.names, f"name one with {flag(self.setting)}")
-
-    def __str__(self) -> str:
-        return spelled(f"the first of {', '.join(self.names)}{self.besides}")
+def query_field(record: Record) -> str:
+    """Return the field with a query."""
+    return text_name(record, QUERY, f"name one with {flag('query_field')}")
 
 
-query_field = First("query_field", QUERY)
-document_field = First("document_field", DOCUMENT)
+def document_field(record: Record) -> str:
+    """Return the field with a document."""
+    return text_name(record, DOCUMENT, f"name one with {flag('document_field')}")
 
 
 def document_text(record: Record, field: str | None = None, *, paths: bool | None = None) -> str:

@@ -373,8 +373,3 @@ class Stage:
         """Yield the results of records, in order."""
         found = accepted(self.each, records, reject, self.batch)
         return self.then(found) if self.then else found
-
-
-def own_language(record: Record) -> Any:
-    """`language` of each record"""
-    return record.get("language")

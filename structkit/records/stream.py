@@ -42,7 +42,7 @@ def number_of_workers(text: str) -> str:
 
 
 def most_workers(given: int = 0) -> int:
-    """Auto"""
+    """Return the given number of processes, otherwise one per processor, up to a limit."""
     return given or min(cores(), MOST_WORKERS)  # for much input
 
 
@@ -54,7 +54,7 @@ def workers_setting() -> Any:
         "processor.",
         low=0,
         high=MOST_WORKERS,
-        later=most_workers,
+        inferred="auto",
         metavar="N|auto",
         parse=number_of_workers,
         group="run",

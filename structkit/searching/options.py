@@ -14,16 +14,16 @@ from typing import Literal
 import orjson
 
 from structkit.errors import UserError, flag
-from structkit.records.fields import document_field
+from structkit.records.fields import FIRST_OF_DOCUMENT
 from structkit.records.jsonl import Records
 from structkit.records.lines import Block
 from structkit.records.stream import OutputOptions
 from structkit.searching import K1, B
-from structkit.settings import Recorded, file_setting, setting, setting_of
+from structkit.settings import file_setting, setting, setting_of
 
 INDEX = "Index"
 WORDS = "Words: bm25 and hybrid"
-SAVED = Recorded("as a saved index has it")
+SAVED = "as a saved index has it"
 WORD_LIST = "words.txt"  # the file that marks a saved index for BM25
 
 PARAMETERS = re.compile(r"(?:(?:^|,)\w+=[1-9]\d{0,8}(?:\.\d+)?)+")  # faiss takes any, and fails
@@ -67,7 +67,7 @@ class SearchOptions:
     similarity: Literal["cosine", "dot", "euclidean", "manhattan"] = setting(
         None,
         "Similarity of embeddings; distances become negative scores.",
-        later=Recorded("the one of {model}"),
+        inferred="the one of {model}",
         usual="dot",
         group=INDEX,
     )
@@ -96,7 +96,7 @@ class WordOptions:
     document_field: str | None = setting(
         None,
         "Field with a document's text.",
-        later=document_field,
+        inferred=FIRST_OF_DOCUMENT,
         group=WORDS,
     )
     k1: float = setting(
@@ -105,7 +105,7 @@ class WordOptions:
         low=0.0,
         high=1000.0,
         group=WORDS,
-        later=SAVED,
+        inferred=SAVED,
         usual=K1,
     )
     b: float = setting(
@@ -115,7 +115,7 @@ class WordOptions:
         low=0.0,
         high=1.0,
         group=WORDS,
-        later=SAVED,
+        inferred=SAVED,
         usual=B,
     )
 
@@ -148,7 +148,7 @@ def is_saved(folder: str) -> bool:
 
 
 def method_of(corpus: Sequence[str]) -> str:
-    """bm25 for a saved BM25 index, otherwise dense"""
+    """Return the method for a corpus: bm25 for a saved BM25 index, otherwise dense."""
     return "bm25" if len(corpus) == 1 and is_saved(corpus[0]) else "dense"
 
 

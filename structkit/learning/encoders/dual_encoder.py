@@ -40,7 +40,6 @@ from structkit.learning.training.trainer import adamw, seed_parameters
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.reproducibility import random_for
-from structkit.settings import resolve
 from structkit.structure.html.tags import TAG_TOKENS
 
 
@@ -309,7 +308,9 @@ def negatives_of(settings: StartSettings, spool: Spool) -> int:
     A record with fewer uses what it has. Errors: `UserError` if no record has so many.
     """
     most = spool.most_negatives
-    count: int = resolve(settings, "negatives_per_query", most)
+    count = settings.negatives_per_query
+    if count is None:
+        count = min(settings.usual_negatives, most)
     fewest, record_id = spool.fewest_negatives
     if most < count:
         raise UserError(

@@ -19,33 +19,22 @@ from structkit.learning.metadata import (
 from structkit.learning.training.data import teacher_scores
 from structkit.learning.training.method import LENGTH, GradientSettings
 from structkit.records.jsonl import Record
-from structkit.settings import Recorded, change, resolve, setting, settings_of
+from structkit.settings import change, setting, settings_of
 
-MODELS_OWN = Recorded("the model's own")
+MODELS_OWN = "the model's own"
 COSINES = 0.05  # the usual temperature of scores between -1 and 1
 
 
 def model_setting(help: str = "", *more: Any, **others: Any) -> Any:
     """Declare a setting that the model decides from which a training starts, otherwise `usual`."""
-    return setting(None, help, *more, later=MODELS_OWN, **others)
-
-
-@dataclass(frozen=True)
-class Negatives:
-    """How many negatives a query has where no setting says so: as records have, up to a number."""
-
-    usual: int
-
-    def __call__(self, most: int) -> int:
-        return min(self.usual, most)
-
-    def __str__(self) -> str:
-        return f"{self.usual}, or fewer if records have fewer"
+    return setting(None, help, *more, inferred=MODELS_OWN, **others)
 
 
 @dataclass(frozen=True)
 class StartSettings:
     """Settings of the start of a transformer, and of the number of negatives per query."""
+
+    usual_negatives: ClassVar[int] = 1  # per query, or fewer if records have fewer
 
     model: str | None = setting(
         None,
@@ -69,7 +58,7 @@ class StartSettings:
     negatives_per_query: int | None = setting(
         None,
         "negatives per query, drawn in each epoch",
-        later=Negatives(1),
+        inferred="1, or fewer if records have fewer",
         low=0,
         high=10_000,
         group="loss",
@@ -284,8 +273,10 @@ class EncoderSettings(AdapterSettings, ChunkSettings, ModelSettings):
         """Return these settings, completed from the metadata `own`, or usual values."""
         settings = self
         for each in settings_of(type(self)):
-            if each.later is MODELS_OWN:
-                settings = change(settings, **{each.name: resolve(settings, each.name, own)})
+            if each.inferred == MODELS_OWN and each.given(settings) is None:
+                value = own.get(each.name)
+                value = getattr(settings, each.name) if value is None else value
+                settings = change(settings, **{each.name: value})
         return settings
 
     @classmethod

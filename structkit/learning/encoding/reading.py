@@ -14,10 +14,9 @@ from typing import Any, TypeAlias
 
 from structkit.embeddings.vectors import EmbeddingRow, Vectors
 from structkit.errors import UserError, flag, missing
-from structkit.learning.encoding.settings import model_field
 from structkit.learning.model import Model
 from structkit.learning.training.data import MAKERS, remedy_for
-from structkit.records.fields import HTML, add_place, is_tree
+from structkit.records.fields import HTML, add_place, is_tree, text_name
 from structkit.records.jsonl import Record, text_field
 from structkit.structure.html.reader import Reader
 from structkit.structure.html.xpaths import parts
@@ -151,7 +150,7 @@ class TextReader:
         known, names = HTML if self.elements else self.known, self.asked
         if not names:
             maker = remedy_for(known[0]) if len(known) == 1 and known[0] in MAKERS else None
-            names = model_field(record, known, f"{maker}; or {hint}" if maker else hint)
+            names = (text_name(record, known, f"{maker}; or {hint}" if maker else hint),)
         texts = []
         for name in names:
             text = text_field(record, name, hint)

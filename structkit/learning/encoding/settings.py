@@ -5,16 +5,14 @@ Tests: tests/commands/test_encode.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from structkit.errors import UserError, flag
 from structkit.extras import BUILTIN
 from structkit.paths import data_folder
-from structkit.records.fields import text_name
 from structkit.records.jsonl import Record
-from structkit.settings import Recorded, offline_setting, setting
+from structkit.settings import offline_setting, setting
 
 PARTS, EMBEDDINGS = "Parts of a text", "Embeddings"
 # the fields of a part
@@ -29,9 +27,7 @@ Engine = Literal["auto", "torch", "onnx", "openvino"]
 
 
 def usual_model() -> str:
-    """structkit/ask-model in $XDG_DATA_HOME or ~/.local/share if it exists, otherwise builtin, a
-    table that ships
-    """
+    """Return the user's own model for `ask`, otherwise the built-in one."""
     own = data_folder(OWN_MODEL)
     return str(own) if own.exists() else BUILTIN
 
@@ -44,11 +40,6 @@ def engine_setting() -> Any:
         "of these two that is installed and gives the same result, otherwise torch.",
         group="speed",
     )
-
-
-def model_field(record: Record, known: Sequence[str], remedy: str) -> tuple[str, ...]:
-    """As the model reads"""
-    return (text_name(record, known, remedy),)
 
 
 class Opened(str):
@@ -76,11 +67,11 @@ class EncodingSettings:
         "document", "Encode the texts as queries or as documents."
     )
     field: tuple[str, ...] = setting(
-        (), "Field with the text; several give FIELD_embedding each.", later=model_field
+        (), "Field with the text; several give FIELD_embedding each.", inferred="as the model reads"
     )
     keep: tuple[str, ...] = setting((), "Field to copy to the output; may be repeated.")
     length: int | None = setting(
-        None, "Maximum tokens of a text.", low=1, later=Recorded("as in training")
+        None, "Maximum tokens of a text.", low=1, inferred="as in training"
     )
     chunk: int | None = setting(
         None,
@@ -100,7 +91,7 @@ class EncodingSettings:
         None, "Pooling to use instead of the one in training.", group=EMBEDDINGS
     )
     normalize: bool | None = setting(
-        None, "Scale embeddings to length 1.", group=EMBEDDINGS, later=Recorded("as the model does")
+        None, "Scale embeddings to length 1.", group=EMBEDDINGS, inferred="as the model does"
     )
     dimensions: int | None = setting(
         None,

@@ -19,7 +19,7 @@ from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.data import Spool, remedy_for
 from structkit.learning.training.method import GradientSettings
 from structkit.records.jsonl import Record, text_field
-from structkit.settings import By, setting
+from structkit.settings import setting
 from structkit.structure.trees.brackets import before_final_punct, leaves_of
 from structkit.structure.trees.brackets import read as read_tree
 from structkit.structure.trees.words import check_same, words_of
@@ -205,6 +205,11 @@ class TreeSettings(VocabularySettings):
         return (*super().reads, *filter(None, [self.init_embeddings]))
 
 
+def usual_learning_rate(settings: NodeSettings) -> float:
+    """0.001, or 0.0001 with {objective:contrastive}"""
+    return 1e-4 if settings.objective == "contrastive" else 1e-3
+
+
 @dataclass(frozen=True)
 class NodeSettings(TreeSettings):
     """Settings of StrAE's objectives over nodes, each with an upward and a downward embedding."""
@@ -228,9 +233,7 @@ class NodeSettings(TreeSettings):
         group="loss",
         requires="objective",
     )
-    learning_rate: float = setting(
-        None, "learning rate of Adam", PAPER, usual=By("objective", {"contrastive": 1e-4}, 1e-3)
-    )
+    learning_rate: float = setting(None, "learning rate of Adam", PAPER, usual=usual_learning_rate)
     # up to a score of 40 no exponential overflows or vanishes
     temperature: float = setting(
         0.2,

@@ -213,17 +213,12 @@ class GradientSettings(PassSettings):
         )
 
 
-def usual_folder(method: str) -> str:
-    """models/METHOD"""
-    return f"models/{method}"
-
-
 @dataclass(frozen=True)
 class RunOptions(ErrorOptions):
     """Settings of a run, which do not change the resulting model."""
 
     output: str | None = setting(
-        None, "model folder to write", group="common", short="-o", later=usual_folder
+        None, "model folder to write", group="common", short="-o", inferred="models/METHOD"
     )
     overwrite: bool = setting(
         False, "replace the model folder and discard a stopped run", group="run", excludes="resume"

@@ -48,7 +48,7 @@ from structkit.records.jsonl import Record
 from structkit.records.output import alone, beside, write_json
 from structkit.records.stream import Rejects, Stream
 from structkit.reproducibility import DIFFERENCE
-from structkit.settings import resolve, settings_of
+from structkit.settings import settings_of
 from structkit.version import __version__
 
 CARD, COMMAND_LINE = "README.md", Surface()
@@ -90,7 +90,7 @@ def train(
 def _train(name: str, method: Method, files: Sequence[str], options: RunOptions) -> Record:
     """Run the training in this process; among several, only rank 0 writes and reports."""
     started = time.monotonic()
-    output: str = resolve(options, "output", name)
+    output = options.output or f"models/{name}"
     writes = [
         (flag("rejects"), options.rejects),
         (flag("output"), output),

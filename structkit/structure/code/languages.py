@@ -10,14 +10,16 @@ from random import Random
 from typing import Any, ClassVar
 
 from structkit.errors import UserError
-from structkit.records.jsonl import Record, own_language
+from structkit.records.jsonl import Record
 from structkit.registry import Contract, canonical, configure, implied, load
-from structkit.settings import By
 from structkit.structure import Span
 from structkit.structure.code.grammar import Grammar
 from structkit.structure.code.outline import Outline
 
-TAGGER = By("profile", {"official": "nltk"}, "rules")  # of products
+
+def usual_tagger(settings: Any) -> str:
+    """rules, or nltk with {profile:official}"""
+    return "nltk" if settings.profile == "official" else "rules"
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,7 @@ def language_of(record: Record, given: str | None = None) -> Any:
     >>> language_of({"title": "Tea", "description": "Green tea."})
     'product'
     """
-    named = given or own_language(record)
+    named = given or record.get("language")
     if named is None and "code" not in record:
         return implied("language", record)
     return named
