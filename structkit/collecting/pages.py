@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, chain, islice, pairwise
 from typing import NamedTuple
 
 from markdown_it.token import Token
@@ -24,10 +24,11 @@ from structkit.structure.html.markup import HEADING, Tag, content, tags
 from structkit.structure.html.reader import Reader
 from structkit.structure.html.tables import HtmlTable, Row, TableCell, tables
 from structkit.structure.html.tags import SEPARATORS
-from structkit.structure.html.xpaths import Excerpt, parts
+from structkit.structure.html.xpaths import Excerpt, ParserTarget, parts, walk
 from structkit.structure.sentences import sentences
 
 ANCHOR = re.compile(r"\s(id|name)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.I)
+SHUT = re.compile(r"<(?:script|style|iframe|title|textarea)\b[^>]*/>", re.I)  # of XHTML
 SLUG = re.compile(r"[^\w\- ]")
 PERMALINK = " ¶#🔗\uf0c1"  # the link at the end of a heading that leads to it
 TOP = "top"  # the section before the first heading
@@ -176,7 +177,14 @@ class Page:
 
     def rows(self) -> Iterator[tuple[str, Record]]:
         """Yield the rows of tables, without header rows."""
-        return rows_of(tables(self.html), self)
+        elements = self._walked.starts("tr") if self.xpaths and self._tables else {}
+        for table in self._tables:
+            for cell in table.cells:
+                cell.text = " ".join(filter(None, (self._between(*each) for each in cell.places)))
+            for row in table.rows:
+                if row.start in elements:
+                    row.xpath = self._walked.xpath(elements[row.start])
+        return rows_of(self._tables, self)
 
     def sentences(self) -> Iterator[Record]:
         """Yield the sentences of each paragraph, list item, cell …"""
@@ -208,7 +216,15 @@ class Page:
                 cuts.add(tag.start)
             elif tag.name == "/dl":
                 cuts.add(tag.end)
+        for table in self._tables:
+            for cell in table.cells:
+                cuts.update(chain.from_iterable(cell.places))
         return sorted(cuts)
+
+    @cached_property
+    def _tables(self) -> list[HtmlTable]:
+        xml = SHUT.search(self.html)
+        return tables(self.html, list(tags(self.html, closing=True)) if xml else self._tags)
 
     @cached_property
     def _parts_read(self) -> list[str]:
@@ -277,7 +293,11 @@ class Page:
 
     @cached_property
     def _parts(self) -> list[Excerpt]:
-        return parts(self.html)
+        return parts(self._walked)
+
+    @cached_property
+    def _walked(self) -> ParserTarget:
+        return walk(self.html)
 
     @cached_property
     def _line_ends(self) -> list[int]:
@@ -378,7 +398,7 @@ class Note:
         found: list[HtmlTable] = []
         for token, inner in pairwise(self._tokens):
             if token.type == "table_open":
-                found.append(HtmlTable("", []))
+                found.append(HtmlTable(TableCell(), []))
             elif token.type == "tr_open" and token.map:
                 found[-1].rows.append(Row("", token.map[0], token.map[1], []))
             elif token.type in ("th_open", "td_open"):

@@ -326,7 +326,7 @@ COMMAND = Command(
     also=(ListOutput,),
     writes="`query_id`, `query`, `doc_id`, `score`, `rank`, `line`, `path`, `language`, `lines`; "
     "if the passage has them: `symbol`, `symbol_lines`, `quote`, `scope`, `names`, "
-    "`code`, `title`, `headings`, `xpath`, `text`; with {list} and {clear}: `folder`, "
+    "`code`, `title`, `headings`, `text`; with {list} and {clear}: `folder`, "
     "`exists`, `bytes`, `cache`",
     examples="""
 structkit ask src "how is the area of a circle computed"

@@ -19,7 +19,7 @@ from structkit.learning.training.data import MAKERS, remedy_for
 from structkit.records.fields import HTML, add_place, is_tree, text_name
 from structkit.records.jsonl import Record, text_field
 from structkit.structure.html.reader import Reader
-from structkit.structure.html.xpaths import parts
+from structkit.structure.html.xpaths import parts, walk
 from structkit.structure.trees.brackets import unlabeled
 
 WINDOW = 2048  # records, or elements, held at a time …
@@ -70,7 +70,7 @@ class Elements:
         Errors: a document without text.
         """
         texts, places = [], []
-        for part in parts(html):
+        for part in parts(walk(html)):
             document = self._reader.read(html[part.start : part.end])
             if document.text:
                 texts.append(document.tagged if self.tagged else document.text)

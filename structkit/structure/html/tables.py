@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from itertools import chain, takewhile
 
-from structkit.structure.html.markup import MARKUP
-from structkit.structure.html.reader import Reader
-from structkit.structure.html.xpaths import walk
+from structkit.structure import Span
+from structkit.structure.html.markup import Tag
 
 CELLS = ("td", "th")
-TABLE = re.compile("<table", re.I)
+PARTS = frozenset(
+    "td th tr /tr caption /caption thead tbody tfoot /thead /tbody /tfoot colgroup /table".split()
+)
 SPAN = re.compile(r"\s(col|row)span\s*=\s*[\"']?\s*(\d{1,5})", re.I)
 # A cell of many rows, or the label of a column, is repeated in each of their texts: these bounds,
 # far above those of readable tables; keeps a large one from being repeated without end.
@@ -21,16 +22,19 @@ HANGING = 10  # cells of rows above
 REPEATED = 100  # characters of a label, or of such a cell
 
 
-class TableCell(NamedTuple):
-    """A cell: its text, whether it is a header, how many columns and rows it is in."""
+@dataclass
+class TableCell:
+    """A cell: its text, whether it is a header, how many columns and rows it is in, its places."""
 
-    text: str
+    text: str = ""
     header: bool = False
     columns: int = 1
     rows: int = 1
+    places: list[Span] = field(default_factory=list)
 
 
-class Row(NamedTuple):
+@dataclass
+class Row:
     """A row: where it is, its cells, whether it is in the head of its table."""
 
     xpath: str
@@ -40,11 +44,17 @@ class Row(NamedTuple):
     head: bool = False
 
 
-class HtmlTable(NamedTuple):
+@dataclass
+class HtmlTable:
     """A table: its caption, its rows."""
 
-    caption: str
+    caption: TableCell
     rows: list[Row]
+
+    @property
+    def cells(self) -> Iterator[TableCell]:
+        """The caption and all cells."""
+        return chain((self.caption,), *(row.cells for row in self.rows))
 
     def texts(self) -> Iterator[tuple[int, str]]:
         """Yield the number of each data row, from 1, and its cells after their labels.
@@ -54,7 +64,7 @@ class HtmlTable(NamedTuple):
 
         >>> year = TableCell("Year", header=True), TableCell("Winner", header=True)
         >>> rows = year, (TableCell("1999", rows=2), TableCell("Ann")), (TableCell("Bo"),)
-        >>> list(HtmlTable("", [Row("", 0, 0, list(cells)) for cells in rows]).texts())
+        >>> list(HtmlTable(TableCell(), [Row("", 0, 0, list(cells)) for cells in rows]).texts())
         [(2, 'Year: 1999; Winner: Ann'), (3, 'Year: 1999; Winner: Bo')]
         """
         heads = sum(1 for _ in takewhile(_labels, self.rows))
@@ -74,7 +84,7 @@ class HtmlTable(NamedTuple):
         """The caption, and the headers over the whole table."""
         alone = [row.cells[0].text for row in takewhile(_labels, self.rows) if len(row.cells) == 1]
         over = alone if len(alone) < len(self.rows) else []
-        return " ".join(filter(None, [self.caption, *over]))
+        return " ".join(filter(None, [self.caption.text, *over]))
 
 
 def _labels(row: Row) -> bool:
@@ -107,7 +117,7 @@ def _grid(rows: Sequence[Row]) -> Iterator[list[tuple[int, TableCell]]]:
         yield sorted(placed.items())
         below = sorted((column, cell) for column, cell in placed.items() if cell.rows > 1)
         hanging = {
-            column: cell._replace(text=_brief(cell.text), rows=cell.rows - 1)
+            column: replace(cell, text=_brief(cell.text), rows=cell.rows - 1)
             for column, cell in below[:HANGING]
         }
 
@@ -117,63 +127,82 @@ def _brief(text: str) -> str:
     return text if len(text) <= REPEATED else text[:REPEATED].rpartition(" ")[0] or text[:REPEATED]
 
 
-def tables(html: str) -> list[HtmlTable]:
-    """Return the tables of a document, in its order; the text of a table excludes nested tables.
+def tables(html: str, tags: Sequence[Tag]) -> list[HtmlTable]:
+    """Return the tables of a document by its tags, in order, with the places of their texts.
 
+    The text of a cell excludes nested tables; it extends to the next cell: end tags are optional.
+
+    >>> from structkit.structure.html.markup import tags
     >>> page = "<table><caption>Teas<tr><th>Name<th>Cups<tr><td>Oolong<td>2</table>"
-    >>> [table] = tables(page)
-    >>> table.heading, [(table.rows[number - 1].xpath, text) for number, text in table.texts()]
-    ('Teas', [('/html/body/table/tr[2]', 'Name: Oolong; Cups: 2')])
+    >>> [table] = tables(page, list(tags(page)))
+    >>> [[page[slice(*cell.places[0])] for cell in row.cells] for row in table.rows]
+    [['<th>Name', '<th>Cups'], ['<td>Oolong', '<td>2']]
     """
-    if not TABLE.search(html):  # usually there is none, and a walk takes as long as the sections
-        return []
-    walked = walk(html, within="table")
-    reader = Reader()
-    # of each element: the table, row, cell and head of a table that it is in, or 0
-    inside: list[tuple[int, int, int, int]] = []
-    for number, element in enumerate(walked.elements):
-        table, row, cell, head = inside[element.parent] if number else (0, 0, 0, 0)
-        if element.name == "table":
-            table, row, cell, head = number, 0, 0, 0
-        elif element.name == "tr" and table:
-            row, cell = number, 0
-        elif element.name in CELLS and row:
-            cell = number
-        elif element.name == "thead":
-            head = number
-        inside.append((table, row, cell, head))
-    blocks = {block.element: block for block in walked.blocks[1:]}  # the first is the document
-    holes: dict[int, list[tuple[int, int]]] = {}  # of cells: the tables in them
-    for number, block in blocks.items():
-        element = walked.elements[number]
-        if element.name == "table" and (cell := inside[element.parent][2]):
-            holes.setdefault(cell, []).append((block.start, block.end))
-    found: dict[int, HtmlTable] = {}
-    rows: dict[int, Row] = {}
-    for number, block in blocks.items():
-        name, (table, row, cell, head) = walked.elements[number].name, inside[number]
+    found: list[HtmlTable] = []
+    around: list[_OpenTable] = []
+    for tag in tags:
+        name = tag.name
         if name == "table":
-            found[number] = HtmlTable("", [])
-        elif name == "caption" and table:
-            caption = reader.read(html[block.start : block.end]).text
-            found[table] = found[table]._replace(caption=caption)
-        elif row == number:
-            rows[row] = Row(walked.xpath(row), block.start, block.end, [], head > 0)
-            found[table].rows.append(rows[row])
-        elif cell == number:
-            text = reader.read(_without(html, block.start, block.end, holes.get(cell, []))).text
-            rows[row].cells.append(TableCell(text, name == "th", *_spans(html, block.start)))
-    return list(found.values())
+            if around:
+                around[-1].pause(tag.start)
+            around.append(_OpenTable())
+            found.append(around[-1].table)
+        elif around and name in PARTS:
+            around[-1].see(html, tag)
+            if name == "/table":
+                around.pop()
+                if around:
+                    around[-1].resume(tag.end)
+    for each in around:
+        each.end_row(len(html))
+    return found
 
 
-def _without(html: str, start: int, end: int, holes: list[tuple[int, int]]) -> str:
-    """Return a part of a text without some parts of it, which are in order."""
-    starts, ends = [start, *(hole[1] for hole in holes)], [*(hole[0] for hole in holes), end]
-    return " ".join(html[a:b] for a, b in zip(starts, ends, strict=True))
+class _OpenTable:
+    """A table that is being read: its row, and its cell or caption."""
+
+    def __init__(self) -> None:
+        self.table = HtmlTable(TableCell(), [])
+        self.row: Row | None = None
+        self.cell: TableCell | None = None
+        self.head = False
+        self.at = 0  # where the text of the cell goes on
+
+    def see(self, html: str, tag: Tag) -> None:
+        """Take a tag of the table."""
+        name = tag.name
+        if name in CELLS and self.row:
+            self.pause(tag.start)
+            self.cell, self.at = TableCell("", name == "th", *_spans(html, tag)), tag.start
+            self.row.cells.append(self.cell)
+        elif name not in CELLS:
+            self.end_row(tag.end if name == "/tr" else tag.start)
+        if name == "tr":
+            self.row = Row("", tag.start, tag.end, [], self.head)
+            self.table.rows.append(self.row)
+        elif name == "caption":
+            self.cell, self.at = self.table.caption, tag.start
+        elif "head" in name or "body" in name or "foot" in name:
+            self.head = name == "thead"
+
+    def pause(self, at: int) -> None:
+        """End a part of the cell's text."""
+        if self.cell:
+            self.cell.places.append((self.at, at))
+
+    def resume(self, at: int) -> None:
+        """Go on with the cell's text behind a table in it."""
+        self.at = at
+
+    def end_row(self, at: int) -> None:
+        """End the row, if one is open, and its cell or the caption."""
+        self.pause(at)
+        if self.row:
+            self.row.end = at
+        self.row = self.cell = None
 
 
-def _spans(html: str, start: int) -> tuple[int, int]:
+def _spans(html: str, tag: Tag) -> tuple[int, int]:
     """Return a cell's columns and rows; HTML's 0, all rows below, is 1 here."""
-    tag = MARKUP.match(html, start)
-    spans = {kind.lower(): int(number) for kind, number in SPAN.findall(tag[0] if tag else "")}
+    spans = {kind.lower(): int(number) for kind, number in SPAN.findall(html, tag.start, tag.end)}
     return min(max(spans.get("col", 1), 1), COLUMNS), max(spans.get("row", 1), 1)

@@ -31,7 +31,7 @@ class Excerpt(NamedTuple):
     end: int
 
 
-def parts(html: str) -> list[Excerpt]:
+def parts(walked: ParserTarget) -> list[Excerpt]:
     """Return the parts of a document in its order; each visible word is in one of them.
 
     A part is a block (paragraph, heading, cell …) with all tags inside it, if no other block is
@@ -39,37 +39,45 @@ def parts(html: str) -> list[Excerpt]:
     between blocks, as a part of the element that holds it. XPaths are as in lxml's tree.
 
     >>> html = "<h1>Tea</h1><ul><li><p>green</p><p>hot</p></ul>so <b>much</b><p>for tea"
-    >>> for part in parts(html):
+    >>> for part in parts(walk(html)):
     ...     print(part.xpath, html[part.start : part.end])
     /html/body/h1 <h1>Tea</h1>
     /html/body/ul/li <li><p>green</p><p>hot</p>
     /html/body so <b>much</b>
     /html/body/p <p>for tea
     """
-    return _choose(walk(html))
+    parts: list[Excerpt] = []
+    waiting: list[tuple[int, int | tuple[int, int]]] = [(0, 0)]
+    while waiting:
+        owner, part = waiting.pop()
+        if not isinstance(part, int):
+            parts.append(Excerpt(walked.xpath(walked.blocks[owner].element), *part))
+            continue
+        block = walked.blocks[part]
+        small = part > 0 and walked.elements[block.element].name in ITEMS and block.size <= LARGE
+        if small or not any(isinstance(each, int) for each in block.parts):
+            if block.parts:
+                parts.append(Excerpt(walked.xpath(block.element), block.start, block.end))
+        else:
+            waiting.extend((part, each) for each in reversed(block.parts))
+    return parts
 
 
-def walk(html: str, within: str = "") -> ParserTarget:
-    """Return the elements of a document, and the places of its blocks, both in its order.
-
-    With a name, only blocks `within` such elements, and these, have their places: it is faster.
-    """
+def walk(html: str) -> ParserTarget:
+    """Return the elements of a document, and the places of its blocks, both in its order."""
     html = html.replace("\0", " ")  # it would end the text
     in_order = list(tags(html, closing=True))
-    pieces, at, depth, end = [], 0, 0, f"/{within}"
+    pieces, at = [], 0
     for number, tag in enumerate(in_order):
-        depth += tag.name == within
-        marked = depth > 0 or not within
-        depth -= depth > 0 and tag.name == end
         if not tag.name and number and in_order[number - 1].name in INERT:
             pieces.append(html[at : in_order[number - 1].start])
             at = tag.end  # the parser would take it for a part of the document
-        elif marked and tag.name and tag.name[1:] not in RAW:
+        elif tag.name and tag.name[1:] not in RAW:
             pieces += [html[at : tag.start], f"<!--{CUT}{number}-->"]
             at = tag.start
     pieces += [html[at:], f"<!--{CUT}{len(in_order)}-->"]
     in_order.append(Tag("", len(html), len(html)))
-    target = ParserTarget(html, in_order, within)
+    target = ParserTarget(html, in_order)
     parser = etree.HTMLParser(target=target, huge_tree=True, encoding="utf-8")
     # UTF-8 cannot hold half of a surrogate pair
     walked: ParserTarget = etree.fromstring("".join(pieces).encode("utf-8", "replace"), parser)
@@ -102,14 +110,10 @@ class _Block:
 
 
 class ParserTarget:
-    """Target of lxml's parser: `elements`, each after its parent, and `blocks`.
+    """Target of lxml's parser: `elements`, each after its parent, and `blocks`."""
 
-    If it only wants those `within` elements of a name, other blocks are left out.
-    """
-
-    def __init__(self, html: str, tags: list[Tag], within: str = "") -> None:
-        self.html, self.within = html, within
-        self.inside = int(not within)  # how many such elements are open
+    def __init__(self, html: str, tags: list[Tag]) -> None:
+        self.html = html
         self.tags, self.tag, self.number = tags, Tag("", 0, 0), -1
         self.fresh = False  # the tag has done nothing yet
         self.at = self.size = 0  # characters of the document, and of text
@@ -133,8 +137,6 @@ class ParserTarget:
                 self.blocks[self.outer[-1]].cut(self.tag.start)
 
     def data(self, text: str) -> None:
-        if not self.inside:
-            return
         self.fresh = False
         text = text.partition(f"<!--{CUT}")[0].strip()  # where our comment is text
         if text and not self.silent:
@@ -156,11 +158,6 @@ class ParserTarget:
         self.elements.append(_Element(name, parent, place, among, {}))
         self.silent += self._hidden(name)
         self.drawings += name == "svg"
-        self.inside += name == self.within
-        if self.inside:
-            self._begin(name)
-
-    def _begin(self, name: str) -> None:
         at = self._move(own=False)
         if self.tag.name == name:
             self.fresh = False
@@ -171,14 +168,9 @@ class ParserTarget:
             self.blocks[-1].run = at if self.fresh else max(at, self.tag.end)
 
     def end(self, name: str) -> None:
-        if self.inside:
-            self._finish(name)
         self.open.pop()
-        self.inside -= name == self.within
         self.drawings -= name == "svg"
         self.silent -= self._hidden(name)
-
-    def _finish(self, name: str) -> None:
         if name in RAW and self.tag.name == name and self.html[self.tag.end - 2] != "/":
             # after its content, which is a tag without a name, comes its end tag, or nothing
             self._see(self.number + 1 + (not self.tags[self.number + 1].name))
@@ -204,6 +196,11 @@ class ParserTarget:
         self.blocks[0].cut(len(self.html))
         return self
 
+    def starts(self, name: str) -> dict[int, int]:
+        """Return the elements of a block's name, by the place where each begins."""
+        named = (block for block in self.blocks if self.elements[block.element].name == name)
+        return {block.start: block.element for block in named}
+
     def xpath(self, element: int) -> str:
         """Return the path from the document, as lxml's `getpath` writes it."""
         steps = []
@@ -217,22 +214,3 @@ class ParserTarget:
             element = parent
         # text after </html> may be in no element
         return "".join(reversed(steps)) or "/html"
-
-
-def _choose(walked: ParserTarget) -> list[Excerpt]:
-    """Return the parts, top down: a block as a whole, or its contents."""
-    parts: list[Excerpt] = []
-    waiting: list[tuple[int, int | tuple[int, int]]] = [(0, 0)]
-    while waiting:
-        owner, part = waiting.pop()
-        if not isinstance(part, int):
-            parts.append(Excerpt(walked.xpath(walked.blocks[owner].element), *part))
-            continue
-        block = walked.blocks[part]
-        small = part > 0 and walked.elements[block.element].name in ITEMS and block.size <= LARGE
-        if small or not any(isinstance(each, int) for each in block.parts):
-            if block.parts:
-                parts.append(Excerpt(walked.xpath(block.element), block.start, block.end))
-        else:
-            waiting.extend((part, each) for each in reversed(block.parts))
-    return parts

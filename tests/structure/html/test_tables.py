@@ -3,15 +3,15 @@
 import pytest
 
 from structkit.collecting.kinds import kind_of
+from structkit.collecting.pages import Page
 from structkit.collecting.units import Units
-from structkit.structure.html.tables import HANGING, REPEATED, tables
-from structkit.structure.html.xpaths import walk
+from structkit.structure.html.tables import HANGING, REPEATED
 
 HEADED = "<tr><th>Year<th>Winner"
 
 
 def texts(html):
-    return [text for table in tables(html) for _, text in table.texts()]
+    return [record["text"] for _, record in Page(html).rows()]
 
 
 @pytest.mark.parametrize(
@@ -89,33 +89,3 @@ def test_a_row_has_its_place_headings_and_caption(path, text, place):
     assert place.items() <= row.items()
     assert (["Tea", "Cups"], "Tea") == (row["headings"], row["title"])
     assert f"Tea > Cups\n{caption}Year: 1; N: 2" == row["text"]
-
-
-HIDDEN = "<p>a<template><table><tr><td>x</template>b<script>'<table>'</script><!--<table>-->"
-
-
-@pytest.mark.parametrize(
-    "html",
-    [
-        "<p>a<table><tr><td>1<table><tr><td>2</table>3</table><p>b<p>c",
-        HIDDEN
-        + "<table><caption>c<tr><th>1<tr><td>2</table>"
-        + HIDDEN
-        + "<TABLE><tr><td>3</TABLE >",
-        "<div><table><tr><td>1</div><p>2</table></table><section><table><tr><td>3",
-        "<title>a</title>" + HIDDEN + "<table/><tr><td>1<p>2</td></tr></div>3",
-    ],
-)
-def test_places_within_tables_are_those_of_a_whole_walk(html):
-    whole, within = walk(html), walk(html, "table")
-    names = ("table", "caption", "tr", "td", "th")
-    places = [
-        [
-            (walked.xpath(block.element), block.start, block.end)
-            for block in walked.blocks
-            if walked.elements[block.element].name in names
-            and "/table" in walked.xpath(block.element)
-        ]
-        for walked in (whole, within)
-    ]
-    assert places[0] and places[0] == places[1]
