@@ -3,7 +3,7 @@
     python -m experiments.card memory [MODEL …]
     python -m experiments.card papers
 
-`memory` has the rows that `experiments.sizes` computes, each in a process of its own: batches of
+`memory` has the cases of `experiments.sizes`, each in a process of its own: batches of
 two chunks, in bf16. `papers` has a step with the settings of each paper; a second, longer training
 says what a step takes without the start.
 """

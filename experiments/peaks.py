@@ -3,7 +3,7 @@
     python -m experiments.peaks [MODEL …]
 
 Each row is `structkit train` in float32, in a process of its own, with batches of one chunk. The
-second step has AdamW's state as well. `experiments.sizes` computes the same for a card.
+second step has AdamW's state as well. `experiments.card` measures the same on a card.
 """
 
 from __future__ import annotations

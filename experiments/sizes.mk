@@ -1,9 +1,5 @@
-# What fits which GPU: the memory of a training step of models of real shapes, computed on a CPU.
-.PHONY: sizes peaks card
-
-sizes: $(INSTALLED) ## Memory of a training step on a GPU, computed for models of real shapes
-	@mkdir -p runs/sizes
-	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.sizes | tee runs/sizes/table.md
+# What fits which GPU: the memory of a training step of models of real shapes.
+.PHONY: peaks card
 
 # random models of the same shapes, two steps of `structkit train` in float32 each: bf16 is slow on most CPUs
 peaks: $(INSTALLED) ## Memory of a training of real shapes on this machine: make peaks [MODELS='BERT-base']

@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_map_only
 
 from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.settings import EncodingSettings
-from tests.gpu.cases import CASES, FILES, WORD_MODEL, record, without_dropout
+from tests.gpu.cases import CASES, FILES, record, without_dropout
 from tests.jsonl import read, write
 from tests.learning.encoders.small import bert_like
 from tests.learning.training.materials import small_bert, train_on, write_pairs
@@ -65,13 +65,6 @@ def test_ten_steps_and_an_encoding(name, pairs, tmp_path):
         assert np.abs(made - expected).max() <= near * scale, dtype
 
 
-# a CPU build of torch has no LSTM of CUDA: the pretended GPU leaves these out
-ALL = CASES | {
-    "bi-lstm": ("bi-lstm", WORD_MODEL, 0),
-    "span-parser": ("span-parser", {"batch_size": 8}, 0),
-}
-
-
 class RandomOfCpu(TorchDispatchMode):
     """Draws random numbers on the CPU, where a GPU would draw others."""
 
@@ -86,9 +79,9 @@ class RandomOfCpu(TorchDispatchMode):
         return tensors[0].copy_(drawn) if name.endswith("_") else drawn.to(device)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", CASES)
 def test_every_method_has_the_losses_of_the_cpu(name, tmp_path, monkeypatch):
-    method, settings, _ = ALL[name]
+    method, settings = CASES[name]
     file = write(tmp_path / "records.jsonl", *map(record, range(16)))
     small_bert(tmp_path / "half", torch.bfloat16)
     settings = settings | {key: str(tmp_path / settings[key]) for key in FILES & settings.keys()}
