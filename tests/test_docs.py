@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 from documents import FENCE, run_page
 
-from structkit.registry import KINDS
-
 GUIDE = Path("docs/guide")
 PACK, PLUGINS = GUIDE / "plugins.md", sorted(GUIDE.glob("plugin-*.md"))
 ENGINES = Path("docs/scale-out.md")  # its sections need tools: tests/records/test_scale_out.py
@@ -51,7 +49,3 @@ def pack(tmp_path_factory):
 def test_what_a_page_plugs_in_works(page, pack):
     folder, python = pack
     run_page(page, folder, PYTHON=python)
-
-
-def test_there_is_a_page_for_each_kind():
-    assert {f"plugin-{kind}" for kind in KINDS} == {page.stem for page in PLUGINS}

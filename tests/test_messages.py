@@ -52,25 +52,6 @@ def test_only_surfaces_spell_flags():
     assert {} == found
 
 
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        ('raise UserError("x", f"use {y} or --model {z}")', 1),
-        ('setting(None, "With --qrels: a file.")', 1),
-        ('REMEDY = ("a", "name it with --field")', 1),
-        ('"""A docstring with --model."""', 0),
-        ('Command(examples="structkit search --query x")', 0),
-        ('Command(reads="with --query: text")', 1),
-        ('git(folder, "cat-file", "--batch")', 0),
-        ('LOG = ("log", "--no-merges", "--format=%H")', 0),
-        ('UserError(f"{name} --model")', 1),
-        ('REMEDY = ("--model names it",)', 1),
-    ],
-)
-def test_a_flag_is_found_wherever_it_is_written(code, expected):
-    assert expected == len(spelled_flags(ast.parse(code)))
-
-
 NAMED = [  # what a message names, for the command line, for Python
     (lambda: flag("mask_ratio"), "--mask-ratio", "mask_ratio"),
     (lambda: flag("mask_ratio", 2), "--mask-ratio 2", "mask_ratio=2"),
@@ -97,72 +78,51 @@ def test_each_surface_spells_a_setting_as_it_takes_it(message, expected, python)
         assert python in (None, message())
 
 
-def told(call):
-    with pytest.raises(UserError) as caught:
-        for _ in call() or ():
-            pass
-    return str(caught.value)
-
-
 CODE = {"id": "1", "language": "python", "code": "x = 1"}
 JUDGED = [{"query_id": "q", "doc_id": "b", "relevance": 1}]
 RUN = [{"query_id": "q", "doc_id": "b", "score": 1.0}]
+PAIRS = [{"id": "q", "query": "x", "html": "y"}]
+OTHERS = [{**RUN[0], "query_id": "other"}]
 ROW = {"id": "a", "embedding": [1.0, 0.0]}
 
 
-@pytest.mark.parametrize(
-    ("call", "expected"),
-    [
-        (
-            lambda: structkit.parse_trees([CODE], parser="self-strae"),
-            "structkit.train('self-strae'",
-        ),
-        (
-            lambda: structkit.parse_trees([{"id": "1", "code": "x"}], parser="ast"),
-            "name it with language",
-        ),
-        (
-            lambda: structkit.rerank(RUN, corpus=[{"id": "b"}], queries=[], ranker=["maxsim"]),
-            "the ranker maxsim needs embeddings; name the corpus as encoded by structkit.encode",
-        ),
-        (
-            lambda: structkit.plot("losses", [{"step": "one"}], output="losses.svg"),
-            "files: no line holds a step and a loss; train with log_format='json'",
-        ),
-        (
-            lambda: structkit.convert(["none.txt"], from_="beir", to="trec", part="runs"),
-            "no part of beir that trec can hold 'runs'",
-        ),
-        (
-            lambda: structkit.plot("ranks", RUN, qrels="self", output="ranks.gif"),
-            "output='ranks.gif' names no picture format",
-        ),
-        (
-            lambda: structkit.search([ROW], queries=[{"id": "q", "embedding": [1.0]}]),
-            'queries:1: field "embedding" has 1 dimensions',
-        ),
-        (
-            lambda: structkit.pair(
-                queries=[{"id": "q", "query": "x"}], qrels=JUDGED, corpus=[{"id": "a"}]
-            ),
-            'queries:1: document "b" of qrels is not in corpus;',
-        ),
-        (
-            lambda: structkit.pair(
-                [{"id": "p", "query": "x", "html": "y"}], negatives_from=RUN, corpus=[{"id": "b"}]
-            ),
-            'records:1: query "p" is not in negatives_from;',
-        ),
-        (
-            lambda: structkit.search(
-                [{"id": "a", "embedding": [1.0, 0.0]}], queries=[ROW], index="none"
-            ),
-            "index='none' is not an index",
-        ),
-    ],
-)
-def test_python_names_parameters_in_messages_and_files(call, expected):
-    message = told(call)
+ASKED = [{"id": "q", "query": "x"}]
+CALLS = {
+    "structkit.train('self-strae'": lambda: structkit.parse_trees([CODE], parser="self-strae"),
+    "name it with language": lambda: structkit.parse_trees(
+        [{"id": "1", "code": "x"}], parser="ast"
+    ),
+    "the ranker maxsim needs embeddings; name the corpus as encoded by structkit.encode": (
+        lambda: structkit.rerank(RUN, corpus=[{"id": "b"}], queries=[], ranker=["maxsim"])
+    ),
+    "files: no line holds a step and a loss; train with log_format='json'": (
+        lambda: structkit.plot("losses", [{"step": "one"}], output="losses.svg")
+    ),
+    "no part of beir that trec can hold 'runs'": (
+        lambda: structkit.convert(["none.txt"], from_="beir", to="trec", part="runs")
+    ),
+    "output='ranks.gif' names no picture format": (
+        lambda: structkit.plot("ranks", RUN, qrels="self", output="ranks.gif")
+    ),
+    'queries:1: field "embedding" has 1 dimensions': (
+        lambda: structkit.search([ROW], queries=[{"id": "q", "embedding": [1.0]}])
+    ),
+    'queries:1: document "b" of qrels is not in corpus;': (
+        lambda: structkit.pair(queries=ASKED, qrels=JUDGED, corpus=[{"id": "a"}])
+    ),
+    'records:1: query "q" is not in negatives_from;': (
+        lambda: structkit.pair(PAIRS, negatives_from=OTHERS, corpus=[{"id": "b"}])
+    ),
+    "index='none' is not an index": lambda: structkit.search([ROW], queries=[ROW], index="none"),
+}
+
+
+@pytest.mark.parametrize("expected", CALLS)
+def test_python_names_parameters_in_messages_and_files(expected):
+    with pytest.raises(UserError) as caught:
+        for _ in CALLS[expected]() or ():
+            pass
+    message = str(caught.value)
     assert expected in message
     assert not FLAG.search(message)
     assert "/structkit-" not in message  # the folder of its files
