@@ -20,7 +20,8 @@ def dry(target, *variables, always="--always-make"):
     made = set()
     for line in lines:
         assert not re.search(r"[/@]%|%[.@]", line), f"a pattern is left in {line}"
-        for folder in re.findall(r"mkdir -p ([^;&|]+)", line):
+        # programs of experiments make their folder
+        for folder in re.findall(r"(?:mkdir -p|experiments\..* --folder) ([^;&|]+)", line):
             made |= {each for name in folder.split() for each in (Path(name), *Path(name).parents)}
         for file in map(Path, re.findall(r" (?:-o|>) ?([\w./@+-]+)(?= |$)", line)):
             # what an earlier run left in the checkout is not there for everybody

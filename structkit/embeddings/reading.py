@@ -1,6 +1,6 @@
 """Embeddings read from files: JSONL records, NAME.npy with the files beside it, Parquet.
 
-Tests: tests/hostile/test_matrices.py.
+Tests: tests/hostile/test_spoiled.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rows of other tools' files: read one at a time with their places, written whole or not at all.
 
-Tests: tests/hostile/test_rows.py.
+Tests: tests/hostile/test_limits.py.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ import json
 import random
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from importlib.util import find_spec
 from itertools import cycle, islice
 from pathlib import Path
@@ -22,7 +21,7 @@ import orjson
 
 from structkit.learning.folders import model_folder
 from tests.benchmarks.processes import PYTHON, STRUCTKIT, measured
-from tests.benchmarks.table import Given, tell
+from tests.benchmarks.table import Given, Race, Way, tell
 
 LOOP = """
 import sys, orjson
@@ -116,31 +115,6 @@ print(SentenceTransformer(sys.argv[1], device="cpu").encode([sys.stdin.read()]).
 """
 
 
-def compare(
-    title: str,
-    ours: list[str],
-    peer: list[str],
-    target: float | None,
-    given: Given,
-    source: Path | None = None,
-    clock: bool = False,
-    floor: list[str] | None = None,
-) -> None:
-    """A row: the time of a command over that of its peer on the same input.
-
-    `floor` does what no program can leave out: its share of the command's time is that of the
-    physical limit.
-    """
-    kind = "seconds" if clock else "cpu"
-    ratios, limits = list[float](), list[float]()
-    for _ in range(given.rounds):
-        one, other = (getattr(measured(each, source), kind) for each in (ours, peer))
-        ratios.append(one / other)
-        if floor:
-            limits.append((other if floor == peer else measured(floor, source).cpu) / one)
-    tell(title, ratios, target, limits=limits)
-
-
 def script(*parts: str) -> list[str]:
     return [PYTHON, "-c", "\n".join(parts)]
 
@@ -189,16 +163,21 @@ def records(given: Given, folder: Path) -> None:
         PARSE.format(language="python", function="language"), 'parse(record["code"].encode())'
     )
     mask = [*STRUCTKIT, "mask-entities", "-q", "--workers", "1"]
-    beside = partial(compare, given=given)
-    title = "records through a command / bare orjson loop"
-    beside(title, script(NOTHING), bare, 1.45, source=flat, floor=bare)
-    title = "a bare orjson loop with a command's checks / without"
-    beside(title, checks, bare, None, source=flat)
-    title = "mask-entities, Python / JSONL + tree-sitter parse"
-    beside(title, mask, parse, 2.2, source=code, floor=parse)
-    title = "mask-entities --workers 2 / --workers 1"
-    beside(title, [*mask, "--workers", "2"], mask, 1.3, source=code, floor=parse)
-    beside("structkit --help / python -c pass", [*STRUCTKIT, "--help"], script("pass"), 8)
+    race = Race(given, {
+        "command": (script(NOTHING), flat),
+        "bare": (bare, flat),
+        "checks": (checks, flat),
+        "mask": (mask, code),
+        "mask 2": ([*mask, "--workers", "2"], code),
+        "parse": (parse, code),
+        "help": [*STRUCTKIT, "--help"],
+        "nothing": script("pass"),
+    })  # fmt: skip
+    race.row("records through a command / bare orjson loop", "command", "bare", 1.45, "bare")
+    race.row("a bare orjson loop with a command's checks / without", "checks", "bare")
+    race.row("mask-entities, Python / JSONL + tree-sitter parse", "mask", "parse", 2.2, "parse")
+    race.row("mask-entities --workers 2 / --workers 1", "mask 2", "mask", 1.3, "parse")
+    race.row("structkit --help / python -c pass", "help", "nothing", 8)
 
 
 def html(given: Given, folder: Path) -> None:
@@ -211,18 +190,25 @@ def html(given: Given, folder: Path) -> None:
         orders = ["\n".join((texts[at:] + texts[:at]) * 4) for at in range(len(texts))]
         pages = lines({"id": str(at), "html": html} for at, html in enumerate(orders))
     source = written(folder / "docs.jsonl", pages, 12_000_000)
-    beside = partial(compare, given=given, source=source)
     command = [*STRUCTKIT, "html-variants", "-q", "--workers", "1"]
-    once = loop(LXML, '[record["html"]] = texts(record["html"], "html")')
-    thrice = loop(LXML, 'record["variants"] = texts(record["html"], "html", "text", "html")')
+    soup = "BeautifulSoup's parse alone"
+    commands = {
+        "variants": command,
+        "2": [*command, "--workers", "2"],
+        "once": loop(LXML, '[record["html"]] = texts(record["html"], "html")'),
+        "thrice": loop(LXML, 'record["variants"] = texts(record["html"], "html", "text", "html")'),
+        **{
+            name: loop("from bs4 import BeautifulSoup", f'BeautifulSoup(record["html"], "{name}")')
+            for name in ("lxml", "html.parser")
+        },
+    }
+    race = Race(given, {name: (words, source) for name, words in commands.items()})
     title = "html-variants / JSONL + lxml parse and serialize"
-    beside(title, command, once, 2.3, floor=once)
-    beside("lxml parse and serialize three times / once", thrice, once, None)
+    race.row(title, "variants", "once", 2.3, "once")
+    race.row("lxml parse and serialize three times / once", "thrice", "once")
     for name in ("lxml", "html.parser"):
-        soup = loop("from bs4 import BeautifulSoup", f'BeautifulSoup(record["html"], "{name}")')
-        beside(f"html-variants / BeautifulSoup's parse alone ({name})", command, soup, 1 / 6)
-    two = [*command, "--workers", "2"]
-    beside("html-variants --workers 2 / 1", two, command, 1.3, floor=once)
+        race.row(f"html-variants / {soup} ({name})", "variants", name, 1 / 6)
+    race.row("html-variants --workers 2 / 1", "2", "variants", 1.3, "once")
 
 
 def languages(given: Given, folder: Path) -> None:
@@ -239,11 +225,12 @@ def languages(given: Given, folder: Path) -> None:
         setup = PARSE.format(language=language, function=function) + WALK
         parse = loop(setup, 'parse(record["code"].encode())')
         walk = loop(setup, 'walk(parse(record["code"].encode()))')
-        beside = partial(compare, given=given, source=source)
         mask = [*STRUCTKIT, "mask-entities", "-q", "--workers", "1"]
+        commands = {"mask": mask, "parse": parse, "walk": walk}
+        race = Race(given, {name: (words, source) for name, words in commands.items()})
         title = f"mask-entities, {language} / JSONL + tree-sitter parse"
-        beside(title, mask, parse, 2.2, floor=parse)
-        beside(f"JSONL + parse and nodes, {language} / parse alone", walk, parse, None)
+        race.row(title, "mask", "parse", 2.2, "parse")
+        race.row(f"JSONL + parse and nodes, {language} / parse alone", "walk", "parse")
 
 
 def installed(folder: Path) -> None:
@@ -264,13 +251,14 @@ def collect(given: Given, folder: Path) -> None:
     functions = [*chunks, "--unit", "function"]
     parse = script(PARSE.format(language="python", function="language"), FILES)
     count = ["git", "-C", str(folder), "grep", "--no-index", "-c", "."]
-    beside = partial(compare, given=given)
-    beside("collect / tree-sitter's bare parse", chunks, [*parse, str(folder)], 2.5)
+    ways = {"chunks": chunks, "functions": functions, "parse": [*parse, str(folder)]}
+    race = Race(given, {**ways, "count": count})
+    race.row("collect / tree-sitter's bare parse", "chunks", "parse", 2.5)
     title = "collect --unit function / tree-sitter's bare parse"
-    beside(title, functions, [*parse, str(folder)], 2.5)
-    beside("collect / git grep -c .", chunks, count, 80)
-    two = [*chunks, "--workers", "2"]
-    beside("collect --workers 2 / 1, by the clock", two, chunks, 0.62, clock=True)
+    race.row(title, "functions", "parse", 2.5)
+    race.row("collect / git grep -c .", "chunks", "count", 80)
+    race = Race(given, {"2": [*chunks, "--workers", "2"], "1": chunks}, clock=True)
+    race.row("collect --workers 2 / 1, by the clock", "2", "1", 0.62)
 
 
 def score(given: Given, folder: Path) -> None:
@@ -295,11 +283,13 @@ def score(given: Given, folder: Path) -> None:
     ours = [*STRUCTKIT, "score", files[0], "--qrels", files[1]]
     same = [*ours, "--measures", "nDCG@10 RR R@100 Success@1 Success@5"]
     bare, thorough = [*script(SCORE), *files], [*script(SCORE, INTERVALS), *files]
-    beside = partial(compare, given=given)
-    read = [*script(PARSED), *files]
-    beside("score, five measures / pytrec_eval script", same, bare, 1.2, floor=read)
-    beside("score, its own six measures / pytrec_eval script", ours, bare, None, floor=read)
-    beside("pytrec_eval script with intervals / without", thorough, bare, None)
+    race = Race(given, {
+        "five": same, "six": ours, "bare": bare, "thorough": thorough,
+        "read": [*script(PARSED), *files],
+    })  # fmt: skip
+    race.row("score, five measures / pytrec_eval script", "five", "bare", 1.2, "read")
+    race.row("score, its own six measures / pytrec_eval script", "six", "bare", None, "read")
+    race.row("pytrec_eval script with intervals / without", "thorough", "bare")
 
 
 # what runs in two workers and in one, on what, and its bytes, which take ten seconds or so;
@@ -330,14 +320,15 @@ def workers(given: Given, folder: Path) -> None:
         "pages": lines({"id": str(at), "html": html} for at, html in pages),
         "sentences": texts,
     }
-    beside = partial(compare, given=given, clock=True)
     for name, (kind, size) in STAGES.items():
         source = written(folder / "input.jsonl", made[kind], size)
         auto = [*AS_USERS, *STRUCTKIT, *name.split(), "-q"]
-        title = f"{name} --workers auto / 1, by the clock"
-        beside(title, auto, [*auto, "--workers", "1"], 0.6, source=source)
+        ways: dict[str, Way] = {"auto": (auto, source), "1": ([*auto, "--workers", "1"], source)}
+        race = Race(given, ways, clock=True)
+        race.row(f"{name} --workers auto / 1, by the clock", "auto", "1", 0.6)
     ask = [*AS_USERS, *STRUCTKIT, "ask", "-q", "--no-cache", str(tree), "parse"]
-    beside("ask, first read, two processors / one", ask, ["taskset", "-c", "0", *ask], 0.7)
+    race = Race(given, {"2": ask, "1": ["taskset", "-c", "0", *ask]}, clock=True)
+    race.row("ask, first read, two processors / one", "2", "1", 0.7)
 
 
 # arguments, the maximum of seconds
@@ -358,18 +349,14 @@ def start(given: Given, folder: Path) -> None:
     corpus, text = folder / "corpus.npy", folder / "text.jsonl"
     text.write_text('{"id": "1", "text": "Green tea, two cups."}\n')
     measured([*STRUCTKIT, "encode", "-q", "-m", "minilm", "-o", str(corpus), str(text)])
-    commands = {
-        name: [*STRUCTKIT, *words.replace("CORPUS", str(corpus)).split()]
+    ways: dict[str, Way] = {
+        name: ([*STRUCTKIT, *words.replace("CORPUS", str(corpus)).split()], text)
         for name, (words, _) in STARTS.items()
     }
     for modules in ("typer", "typer, orjson, numpy, tokenizers, onnxruntime"):
-        commands[f"python -c 'import {modules}'"] = script(f"import {modules}")
-    taken: dict[str, list[float]] = {name: [] for name in commands}
-    for _ in range(given.rounds + 2):
-        for name, command in commands.items():
-            taken[name].append(measured(command, text).cpu)
+        ways[f"python -c 'import {modules}'"] = script(f"import {modules}")
     peer = [*script(ENCODE), str(model_folder("minilm"))]
-    taken["sentence-transformers, one text"] = [measured(peer, text).cpu]
-    for name, found in taken.items():
+    ways["sentence-transformers, one text"] = (peer, text)
+    for name, found in Race(given, ways).times.items():
         highest = STARTS[name][1] if name in STARTS else None
         tell(f"CPU seconds of a process: {name}", found, highest, unit=" s")

@@ -14,9 +14,9 @@ from __future__ import annotations
 import random
 import re
 import statistics
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain, cycle, islice
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ from structkit.learning.training.devices import has_bf16
 from structkit.records.jsonl import Records
 from structkit.settings import make
 from tests.benchmarks.products import Products
-from tests.benchmarks.table import Given, tell
+from tests.benchmarks.table import Given, Race, tell
 
 SHORTEST, LONGEST = 20, 512  # tokens
 TEXTS, BATCH = 64, 32
@@ -132,34 +132,26 @@ def encode(given: Given, folder: Path) -> None:
     lengths = [len(ids) for ids in theirs.tokenizer(chosen)["input_ids"]]
     mean = statistics.mean(lengths)
     print(f"{TEXTS} texts, {min(lengths)} to {max(lengths)} tokens, mean {mean:.0f}")
-    ways: dict[str, Encode] = {"theirs": lambda texts: theirs.encode(texts, batch_size=BATCH)}
+    encoders: dict[str, Encode] = {"theirs": lambda texts: theirs.encode(texts, batch_size=BATCH)}
     targets: dict[str, tuple[float | None, float | None, float | None]] = {}
     for name, engine, dtype, target, cosine, least in WAYS:
         if dtype == "bf16" and not has_bf16(torch.device("cpu")):
             print(f"{name}: the processor has no bfloat16 products: it would say nothing")
             continue
-        ways[name], targets[name] = ours(engine, dtype).embed, (target, cosine, least)
-        ways[name](chosen[:2])  # what is measured and checked once at the start
+        encoders[name], targets[name] = ours(engine, dtype).embed, (target, cosine, least)
+        encoders[name](chosen[:2])  # what is measured and checked once at the start
     others = backends(theirs.tokenizer, folder)
     model = theirs[0].auto_model
     limits = {kind: Products(model, lengths, getattr(torch, kind)) for kind in NUMBERS}
-    ways |= {**others, **limits}
     targets |= dict.fromkeys(others, (None, None, None))
-    times: dict[str, list[float]] = {name: [] for name in ways}
-    found: dict[str, Any] = {}
-    for _ in range(given.rounds):
-        for name, way in ways.items():
-            start = time.process_time()
-            found[name] = way(chosen)
-            times[name].append(time.process_time() - start)
-    print(", ".join(f"{name} {statistics.median(each):.2f} s" for name, each in times.items()))
-    for name, (wanted, lowest, least_share) in targets.items():
-        ratios = [a / b for a, b in zip(times["theirs"], times[name], strict=True)]
-        limit = next((times[kind] for kind in NUMBERS if kind in name), [])
-        shares = [a / b for a, b in zip(limit, times[name], strict=bool(limit))]
-        cosine = float(np.einsum("nd,nd->n", found["theirs"], found[name]).min())
+    ways = {name: partial(each, chosen) for name, each in {**encoders, **others, **limits}.items()}
+    race = Race(given, ways)
+    print(", ".join(f"{name} {race.median(name):.2f} s" for name in ways))
+    for name, (wanted, lowest, least) in targets.items():
         title = f"encode, {name}, times as fast as sentence-transformers"
-        tell(title, ratios, wanted, more=True, limits=shares, least=least_share)
+        floor = next((kind for kind in NUMBERS if kind in name), "")
+        race.row(title, "theirs", name, wanted, floor, more=True, least=least)
+        cosine = float(np.einsum("nd,nd->n", race.found["theirs"], race.found[name]).min())
         cosines = f"encode, {name}: cosine to sentence-transformers"
         tell(cosines, [cosine], lowest, unit="", more=True, digits=5)
 
@@ -175,22 +167,12 @@ def static(given: Given, folder: Path) -> None:
     # no text comes twice: it would be embedded once
     texts = [f"{at} {text}" for at, text in enumerate(chain(*of_both))]
     rows = [{"id": str(at), "text": text} for at, text in enumerate(texts)]
-    ways: dict[str, Callable[[], Any]] = {
+    race = Race(given, {
         "ours": lambda: deque(encoding.embedded(rows), 0),
         "read": lambda: encoder.inputs(texts, "document"),
         "tokenizer": lambda: tokenizer.encode_batch_fast(texts),
-    }
-    tokens = sum(map(len, ways["read"]()))
-    times: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(given.rounds + 2):
-        for name, way in ways.items():
-            start = time.process_time()
-            way()
-            times[name].append(time.process_time() - start)
-    ratios, limits = (
-        [a / b for a, b in zip(times[name], times["ours"], strict=True)]
-        for name in ("tokenizer", "read")
-    )
-    note = f"{tokens / statistics.median(times['ours']) / 1e6:.1f} million tokens a CPU second"
+    })  # fmt: skip
+    tokens = sum(map(len, race.found["read"]))
+    note = f"{tokens / race.median('ours') / 1e6:.1f} million tokens a CPU second"
     title = "encode, a static table, times as fast as its tokenizer alone (tokenizers)"
-    tell(title, ratios, 0.75, more=True, limits=limits, note=note)
+    race.row(title, "tokenizer", "ours", 0.75, "read", more=True, note=note)

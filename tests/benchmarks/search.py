@@ -29,7 +29,7 @@ from structkit.searching.hits import BATCH, EmbeddedCorpus
 from structkit.searching.index import Index
 from structkit.searching.options import SearchOptions
 from tests.benchmarks.processes import STRUCTKIT
-from tests.benchmarks.table import Given, tell
+from tests.benchmarks.table import Given, Race, tell
 from tests.searching.index_runs import matrix
 
 K = 10
@@ -60,33 +60,24 @@ def exact(given: Given, folder: Path) -> None:
         for first in range(0, DOCUMENTS, BLOCK):
             queries @ corpus[first : first + BLOCK].T
 
-    ways: dict[str, tuple[int, Callable[[], Any], float | None]] = {
-        "ours": (QUERIES, lambda: index.search(queries, DEPTH)[1], None),
-        "faiss's IndexFlatIP": (QUERIES, lambda: flat.search(queries, DEPTH)[1], 10),
-        "a loop over queries in numpy": (
-            len(few),
-            lambda: np.stack([np.argsort(-(corpus @ row), kind="stable")[:DEPTH] for row in few]),
-            10,
+    race = Race(given, {
+        "ours": lambda: index.search(queries, DEPTH)[1],
+        "faiss's IndexFlatIP": lambda: flat.search(queries, DEPTH)[1],
+        "products": product,
+        "ours, few": lambda: index.search(few, DEPTH)[1],
+        "a loop over queries in numpy": lambda: np.stack(
+            [np.argsort(-(corpus @ row), kind="stable")[:DEPTH] for row in few]
         ),
-        "products": (QUERIES, product, None),
-    }
-    speeds: dict[str, list[float]] = {name: [] for name in ways}
-    found = {}
-    for _ in range(given.rounds):
-        for name, (count, way, _) in ways.items():
-            start = time.process_time()
-            found[name] = way()
-            speeds[name].append(count / (time.process_time() - start))
-    limits = ratios(speeds["ours"], speeds.pop("products"))
-    for name, (count, _, target) in list(ways.items())[1:-1]:
-        same = np.mean(found[name] == found["ours"][:count])
-        title, note = f"exact search, times as fast as {name}", f"same {same:.4f}"
-        faster = ratios(speeds["ours"], speeds[name])
-        tell(title, faster, target, more=True, limits=limits, least=0.6, note=note)
-
-
-def ratios(ours: list[float], theirs: list[float]) -> list[float]:
-    return [one / other for one, other in zip(ours, theirs, strict=True)]
+    })  # fmt: skip
+    for name, ours in (
+        ("faiss's IndexFlatIP", "ours"),
+        ("a loop over queries in numpy", "ours, few"),
+    ):
+        note = f"same {np.mean(race.found[name] == race.found[ours]):.4f}"
+        floor = "products" if ours == "ours" else ""
+        least = 0.6 if floor else None
+        title = f"exact search, times as fast as {name}"
+        race.row(title, name, ours, 10, floor, more=True, least=least, note=note)
 
 
 def indexes(given: Given, folder: Path) -> None:

@@ -2,12 +2,11 @@
 
 Contrastive and cross-entropy on given trees, and Self-StrAE; batch 128, 24 words in the mean,
 vocabulary 25,000, embeddings of 100; forward, backward and Adam; CPU time of one thread, medians of
-steps in turn. The limit is of the loss: its products and exponentials alone, in the same blocks.
+steps in turn.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,17 +16,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from structkit.learning.strae import training as tree_training
 from structkit.learning.strae.sentences import Sentence, Sentences
 from structkit.learning.strae.settings import NodeSettings
 from structkit.learning.strae.training import StraeTraining
 from structkit.learning.strae.vocabulary import Vocabulary
-from structkit.learning.training.autograd import BLOCK
 from structkit.learning.training.data import Step
 from structkit.learning.training.devices import fastest_matmul
 from structkit.registry import load
 from tests.benchmarks.processes import PYTHON, measured
-from tests.benchmarks.table import Given, tell
+from tests.benchmarks.table import Given, Race, tell
 
 WORDS = 25_000
 SIZE, CHANNELS = 100, 10
@@ -194,62 +191,15 @@ def children(depths: Sequence[int]) -> list[tuple[int, int]]:
     return merges
 
 
-def seconds(run: Callable[[], Any]) -> float:
-    start = time.process_time()
-    run()
-    return time.process_time() - start
-
-
-def compare(kind: str, sentences: Sentences, rounds: int) -> None:
+def compare(kind: str, sentences: Sentences, given: Given) -> None:
     """How many times faster than recursion."""
     mine, peer = ours(kind, sentences), theirs(kind, [*sentences])
     mine()
     peer()
-    times = [(seconds(mine), seconds(peer)) for _ in range(rounds)]
-    note = f"[{min(our for our, _ in times) * 1000:.0f} ms]"
-    ratios = [theirs / ours for ours, theirs in times]
+    race = Race(given, {"ours": mine, "theirs": peer})
+    note = f"[{race.median('ours') * 1000:.0f} ms]"
     title = f"StrAE {kind}, a step: recursion / ours"
-    tell(title, ratios, TARGETS[kind], more=True, note=note)
-
-
-def overhead(kind: str, sentences: Sentences, rounds: int) -> None:
-    """The share of a step that is not the loss, and of the loss that its products take."""
-    step = ours(kind, sentences)
-    name = "vocabulary_loss" if kind == "ce" else "contrastive_loss"
-    loss = getattr(tree_training, name)
-    spent = least = 0.0
-
-    def timed(*inputs: Any) -> Any:
-        nonlocal spent, least
-        start = time.process_time()
-        found = loss(*inputs)
-        spent = time.process_time() - start
-        rows, table = (each.detach() for each in inputs[:2])
-        least = seconds(lambda: floor(rows, table, 10 if kind == "ce" else 1))
-        return found
-
-    setattr(tree_training, name, timed)
-    percent, shares = list[float](), list[float]()
-    for _ in range(rounds + 1):
-        whole = seconds(step) - least
-        percent.append(100 * (1 - spent / whole))
-        shares.append(least / spent)
-    setattr(tree_training, name, loss)
-    title = f"StrAE {kind}, a step: all but the loss"
-    target = 12 if kind == "contrastive" else None
-    tell(title, percent[1:], target, unit=" %", limits=shares[1:], least=0.7)
-
-
-def floor(rows: Tensor, table: Tensor, blocks: int) -> None:
-    """Scores of all rows with all of a table, in blocks: three products and the exponentials."""
-    columns = table.T.contiguous()
-    to_rows, to_columns = torch.empty_like(rows), torch.zeros_like(columns)
-    step = max(16, blocks * BLOCK // len(table))
-    memory = torch.empty(step, len(table))
-    for some, out in zip(rows.split(step), to_rows.split(step), strict=True):
-        scores = torch.mm(some, columns, out=memory[: len(some)]).exp_()
-        torch.mm(scores, table, out=out)
-        to_columns.addmm_(some.T, scores)
+    race.row(title, "theirs", "ours", TARGETS[kind], more=True, note=note)
 
 
 def strae(given: Given, folder: Path) -> None:
@@ -258,9 +208,7 @@ def strae(given: Given, folder: Path) -> None:
     torch.set_float32_matmul_precision(fastest_matmul())  # as training does
     sentences = corpus(128)
     for kind in TARGETS:
-        compare(kind, sentences, given.rounds)
-    for kind in ("contrastive", "ce"):
-        overhead(kind, sentences, given.rounds)
+        compare(kind, sentences, given)
     script = "from tests.benchmarks.strae import large_steps; large_steps()"
     peak = measured([PYTHON, "-c", script]).peak / 2**30
     tell("StrAE contrastive, batch 512: peak memory", [peak], 1, unit=" GB")

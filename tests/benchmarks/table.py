@@ -12,7 +12,8 @@ import platform
 import re
 import statistics
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from typing import Any
 import orjson
 
 from structkit.commands.doctor import version
+from tests.benchmarks.processes import measured
 
 FOLDER = Path("tests/benchmarks")
 BEGIN, END = "<!-- bench -->", "<!-- /bench -->"
@@ -127,6 +129,60 @@ def tell(
     ROWS.append(row)
     of_limit = f"{row.share} of the limit" if shares else ""
     print(f"{name:<62} {row.cell}  {of_limit}  {row.aim}  {note}".rstrip(), flush=True)
+
+
+# a call, or the words of a command; and the file that the command reads
+Way = Callable[[], Any] | list[str] | tuple[list[str], Path]
+
+
+class Race:
+    """Ways to do one thing, each run once a round; a row is the time of one over another's.
+
+    Times are CPU seconds: of this process for calls, of all its processes for a command. `found`
+    has what the calls gave last.
+    """
+
+    def __init__(self, given: Given, ways: Mapping[str, Way], *, clock: bool = False) -> None:
+        self.times: dict[str, list[float]] = {name: [] for name in ways}
+        self.found: dict[str, Any] = {}
+        for _ in range(given.rounds):
+            for name, way in ways.items():
+                self.times[name].append(self.timed(name, way, clock))
+
+    def timed(self, name: str, way: Way, clock: bool) -> float:
+        """The seconds of a way."""
+        if isinstance(way, list | tuple):
+            command, source = way if isinstance(way, tuple) else (way, None)
+            cost = measured(command, source)
+            return cost.seconds if clock else cost.cpu
+        now = time.perf_counter if clock else time.process_time
+        start = now()
+        self.found[name] = way()
+        return now() - start
+
+    def median(self, name: str) -> float:
+        """The seconds of a way in the middle round."""
+        return statistics.median(self.times[name])
+
+    def ratios(self, one: str, other: str) -> list[float]:
+        """The times of one way over those of another, round by round."""
+        return [a / b for a, b in zip(self.times[one], self.times[other], strict=True)]
+
+    def row(
+        self,
+        title: str,
+        one: str,
+        other: str,
+        target: float | None = None,
+        floor: str = "",
+        **more: Any,
+    ) -> None:
+        """Tell the times of one way over another's: of ours over a peer's, or with `more` turned.
+
+        `floor` is a way that does what cannot be left out.
+        """  # fmt: skip
+        limits = self.ratios(floor, other if more.get("more") else one) if floor else []
+        tell(title, self.ratios(one, other), target, limits=limits, **more)
 
 
 def machine() -> dict[str, Any]:

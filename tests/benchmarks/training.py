@@ -15,9 +15,7 @@ from __future__ import annotations
 
 import json
 import random
-import statistics
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +34,7 @@ from structkit.records.jsonl import Records
 from structkit.registry import load
 from tests.benchmarks.processes import PYTHON, measured
 from tests.benchmarks.products import Products
-from tests.benchmarks.table import Given, tell
+from tests.benchmarks.table import Given, Race, Way, tell
 
 BATCH, QUERY, DOCUMENT = 32, 32, 256
 TEMPERATURE = 0.05
@@ -145,32 +143,24 @@ def contrastive(given: Given, folder: Path) -> None:
         for name, dtype in (("ours, mean", torch.float32), ("bf16", torch.bfloat16))
     }
     gradients = {name: way.gradient() for name, way in ways.items()}
-    steps = {name: way.step for name, way in ways.items()}
+    steps: dict[str, Way] = {name: way.step for name, way in ways.items()}
     steps |= {f"products of {name}": limits[name] for name in limits if name in ways}
-    times: dict[str, list[float]] = {name: [] for name in steps}
-    for _ in range(given.rounds):
-        for name, step in steps.items():
-            start = time.process_time()
-            step()
-            times[name].append(time.process_time() - start)
-    print(f"matmul precision {matmul}; {statistics.median(times['theirs, cls']):.2f} s a step")
-    for title, slow, fast, target in (
-        ("float32, CLS, times as fast as the library", "theirs, cls", "ours, cls", 1.4),
-        ("float32, mean, times as fast as the library", "theirs, mean", "ours, mean", 1.4),
-        ("bfloat16, mean, times as fast as the library", "theirs, mean", "bf16", 1.8),
-        ("gradient caching, times a plain step", "cached", "ours, mean", 1.2),
+    race = Race(given, steps)
+    print(f"matmul precision {matmul}; {race.median('theirs, cls'):.2f} s a step")
+    for title, slow, fast, target, least in (
+        ("float32, CLS, times as fast as the library", "theirs, cls", "ours, cls", 1.4, None),
+        ("float32, mean, times as fast as the library", "theirs, mean", "ours, mean", 1.4, 0.6),
+        ("bfloat16, mean, times as fast as the library", "theirs, mean", "bf16", 1.8, None),
+        ("gradient caching, times a plain step", "cached", "ours, mean", 1.2, None),
     ):
         if fast not in ways:
             continue
-        ratios = [a / b for a, b in zip(times[slow], times[fast], strict=True)]
         error = (gradients[slow] - gradients[fast]).norm() / gradients[slow].norm()
         more = slow != "cached"
-        limit = times.get(f"products of {fast}", []) if more else []
-        shares = [a / b for a, b in zip(limit, times[fast], strict=bool(limit))]
-        least = 0.6 if shares and fast == "ours, mean" else None
+        floor = f"products of {fast}" if more and fast in limits else ""
         note = f"error of the gradient {error:.0e}"
         title = f"a training step, {title}"
-        tell(title, ratios, target, more=more, limits=shares, least=least, note=note)
+        race.row(title, slow, fast, target, floor, more=more, least=least, note=note)
 
 
 def santa(given: Given, folder: Path) -> None:
