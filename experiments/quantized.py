@@ -26,6 +26,7 @@ from structkit.embeddings.reading import Embeddings, read_embeddings
 from structkit.embeddings.vectors import BinaryRows, EmbeddingRow, blocks, pack_signs
 from structkit.embeddings.writing import VectorFiles
 from structkit.registry import load
+from structkit.searching.hits import EmbeddedCorpus
 from structkit.searching.options import SearchOptions
 from tests.benchmarks.search import K, made, recall, timed
 from tests.benchmarks.table import machine
@@ -126,7 +127,7 @@ def distances(corpus: Embeddings, bits: np.ndarray) -> float:
 def row(way: Way, queries: np.ndarray, truth: list[set[str]], rounds: int) -> list[set[str]]:
     """Print a row of the table; the result is what exact search finds, the first row's."""
     start = time.process_time()
-    searcher = load("backend", way.backend)().open([way.corpus], way.options)
+    searcher = load("backend", way.backend)().open(EmbeddedCorpus([way.corpus]), way.options)
     opened = time.process_time() - start
     times = []
     for _ in range(rounds):

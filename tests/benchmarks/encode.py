@@ -144,9 +144,9 @@ def encode(given: Given, folder: Path) -> None:
     model = theirs[0].auto_model
     limits = {kind: Products(model, lengths, getattr(torch, kind)) for kind in NUMBERS}
     targets |= dict.fromkeys(others, (None, None, None))
-    ways = {name: partial(each, chosen) for name, each in {**encoders, **others, **limits}.items()}
-    race = Race(given, ways)
-    print(", ".join(f"{name} {race.median(name):.2f} s" for name in ways))
+    encoders |= {**others, **limits}
+    race = Race(given, {name: partial(each, chosen) for name, each in encoders.items()})
+    print(", ".join(f"{name} {race.median(name):.2f} s" for name in encoders))
     for name, (wanted, lowest, least) in targets.items():
         title = f"encode, {name}, times as fast as sentence-transformers"
         floor = next((kind for kind in NUMBERS if kind in name), "")

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.losses import MultipleNegativesRankingLoss
+from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from torch import nn
 from torch.profiler import ProfilerActivity, profile
 from transformers import BertConfig, BertModel, T5Config, T5EncoderModel

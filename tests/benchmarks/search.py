@@ -13,7 +13,6 @@ import gzip
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from typing import Any
