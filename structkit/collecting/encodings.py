@@ -5,11 +5,13 @@ from __future__ import annotations
 import codecs
 import re
 from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 
 import webencodings
 
 from structkit.registry import plugins
+from structkit.structure.html.markup import MARKUP, tags
 
 WIDE = {  # how a text of two or four bytes a character begins; UTF-32's mark has UTF-16's in it
     codecs.BOM_UTF32_LE: "utf-32",
@@ -25,17 +27,12 @@ CODECS = {"gbk": "gb18030", "x-user-defined": "cp1252"}  # as the standard decod
 PLAIN = rb"\u0041 ~[\n..]"
 CONTENT_TYPE = re.compile(r";\s*charset\s*=\s*[\"']?([^\s;,\"']+)", re.I)
 
-# HTML, the prescan: the beginning of a page, an attribute, the charset of a content type
-MARKUP = re.compile(rb"<!--|<(meta)(?=[\s/])|</?[a-z][^\s>]*|<[!/?]", re.I)
+# of HTML: an attribute, the charset of a content type
 ATTRIBUTE = re.compile(
-    rb"[\s/]*([^\s/>][^\s/>=]*)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|[\"'].*\Z|([^\s>\"'][^\s>]*)?))?",
-    re.S,
+    r"([^ \t\n\f\r/>][^ \t\n\f\r/>=]*)(?:[ \t\n\f\r]*=[ \t\n\f\r]*"
+    r"(?:\"([^\"]*)\"|'([^']*)'|([^ \t\n\f\r>]*)))?"
 )
-CHARSET = re.compile(rb"charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|[\"']|([^\s;\"'][^\s;]*))", re.I)
-HIDDEN = re.compile(  # no markup for a parser
-    rb"<!--(?:-?>|.*?(?:-->|\Z))|<(script|style|title|textarea|xmp|iframe)\b.*?(?:</\1|\Z)",
-    re.I | re.S,
-)
+CHARSET = re.compile(r"charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|[\"']|([^\s;\"'][^\s;]*))", re.I)
 XML = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*(?:\"([^\"\s]*)\"|'([^'\s]*)')[^>]*>")
 
 EMACS = re.compile(r"-(?:unix|dos|mac)$")  # how its lines end
@@ -113,11 +110,21 @@ def _rules() -> dict[str, re.Pattern[bytes]]:
 
 
 def _of_page(data: bytes) -> str | None:
-    found = _prescan(data[:HEAD]) or declaration(data, "xml")
-    if found or b"charset" not in data[HEAD:SAMPLE].lower():
+    page = data[:SAMPLE].decode("latin-1")
+    head = ((match[1] or "", match[0]) for match in MARKUP.finditer(page[:HEAD]))
+    found = _of_metas(head) or declaration(data, "xml")
+    if found or "charset" not in page[HEAD:].lower():
         return found
     # a parser goes by a `<meta>` further below, too, where it is no text
-    return _prescan(HIDDEN.sub(b" ", data[:SAMPLE]))
+    return _of_metas((tag.name, page[tag.start : tag.end]) for tag in tags(page))
+
+
+def _of_metas(tags: Iterable[tuple[str, str]]) -> str | None:
+    """Return the encoding of the first `<meta>` tag that declares one (HTML, section 13.2.3.2)."""
+    for name, tag in tags:
+        if name.lower() == "meta" and tag.endswith(">") and (codec := _of_meta(tag[5:-1])):
+            return "utf-8" if codec.startswith("utf-16") else codec
+    return None
 
 
 def _of_media(media: str) -> str | None:
@@ -146,40 +153,17 @@ def _programs_codec(label: str) -> str | None:
     return _codec(label) or _codec(name) or name
 
 
-def _prescan(head: bytes) -> str | None:
-    """Return the encoding of the first `<meta>` tag that declares one (HTML, section 13.2.3.2)."""
-    at, head = 0, head.replace(b"\v", b"_")  # which is no white space in HTML
-    while match := MARKUP.search(head, at):
-        if match[0] == b"<!--":
-            end = head.find(b"-->", match.start() + 2)
-            at = end + 3 if end >= 0 else len(head)
-        elif match[0] in (b"<!", b"</", b"<?"):
-            end = head.find(b">", match.end())
-            at = end + 1 if end >= 0 else len(head)
-        else:
-            attributes, at = _attributes(head, match.end())
-            if match[1] and at < len(head) and (codec := _of_meta(attributes)):
-                return "utf-8" if codec.startswith("utf-16") else codec
-    return None
-
-
-def _attributes(head: bytes, at: int) -> tuple[dict[bytes, bytes], int]:
-    """Return the attributes of a tag from a place on, the first of each name, and their end."""
-    attributes: dict[bytes, bytes] = {}
-    while match := ATTRIBUTE.match(head, at):
-        attributes.setdefault(match[1].lower(), match[2] or match[3] or match[4] or b"")
-        at = match.end()
-    return attributes, len(head) - len(head[at:].lstrip(b"\t\n\f\r /"))
-
-
-def _of_meta(attributes: dict[bytes, bytes]) -> str | None:
+def _of_meta(tag: str) -> str | None:
     """Return the encoding that a `<meta>` tag declares; `charset` counts before a content type."""
-    if b"charset" in attributes:
-        return _codec(attributes[b"charset"].decode("latin-1"))
-    if attributes.get(b"http-equiv", b"").lower() != b"content-type":
+    attributes: dict[str, str] = {}
+    for name, *values in ATTRIBUTE.findall(tag):
+        attributes.setdefault(name.lower(), "".join(values))
+    if "charset" in attributes:
+        return _codec(attributes["charset"])
+    if attributes.get("http-equiv", "").lower() != "content-type":
         return None
-    match = CHARSET.search(attributes.get(b"content", b""))
-    return _codec(match[match.lastindex].decode("latin-1")) if match and match.lastindex else None
+    match = CHARSET.search(attributes.get("content", ""))
+    return _codec(match[match.lastindex]) if match and match.lastindex else None
 
 
 def _web(error: UnicodeError) -> tuple[str, int]:
