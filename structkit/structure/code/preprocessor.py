@@ -28,6 +28,7 @@ DIRECTIVES = (  # whose text is no code either
 )
 INSIDE = re.compile(rb"[^\n\\]|\\(?!\r?\n)")
 DIRECTIVE = re.compile(rb"#[ \t]*(\w*)((?:[^\n\\]|\\.)*+)", FLAGS)
+CONDITION = re.compile(rb"#[ \t]*if")
 DEAD = re.compile(rb"[\s(]*(?:0|false|FALSE)\b[\s)]*\Z")
 ARGUMENTS = re.compile(rb"\s*" + nested(rb"\(", rb"\)", rb"[^()]*+"))
 MACRO = re.compile(rb"\b[A-Z_][a-z]{0,3}[A-Z0-9_]{2,}\b(?=\s*+(?:[\w(~{}\[:;=-]|\Z))")
@@ -70,6 +71,8 @@ BEGINNINGS = (
     (SPECIFIERS | STATEMENTS | TYPES | CLASS_KEYS)
     - frozenset(b"const volatile operator and or not in sizeof requires".split())
 ) | {b"~", b"[["}
+SIGNS = frozenset((b"{", b"}", b"", b":", b";", b"="))
+NAMESPACE = re.compile(rb"\bnamespace\s+[\w:]++\s*+\Z")
 AFTER_PARAMETERS = frozenset(b"const noexcept override final volatile mutable throw".split())
 AFTER_FUNCTION = AFTER_PARAMETERS | frozenset((b"{", b";", b"=", b":", b"->", b"try"))
 FIXTURE = re.compile(rb"(?:TEST|BENCHMARK)\w*_[A-Z]\Z|TEST\Z")
@@ -91,6 +94,8 @@ def preprocess(data: bytes) -> Prepared:
     >>> preprocess(b'TEST(Suite, Name) {}')
     Prepared(data=b'T ff(           ) {}', names={2: ('Suite', 'Name')})
     """
+    if not any(pattern.search(data) for pattern in (CONDITION, MACRO, HEADS, PARAMETERS, SECTIONS)):
+        return Prepared(data)
     plain = NO_CODE.sub(_fill, data)
     directives = list(DIRECTIVE.finditer(plain))
     seen = bytearray(plain)
@@ -107,8 +112,7 @@ def preprocess(data: bytes) -> Prepared:
             names[start + text.find(b"f")] = defined_name(name.strip(), arguments)
     for pattern in (HEADS, PARAMETERS):
         edits += [(*match.span(1), b"") for match in pattern.finditer(code)]
-    if b"slots" in code or b"signals" in code:
-        edits += [(*match.span(), b"") for match in SECTIONS.finditer(code)]
+    edits += [(*match.span(), b"") for match in SECTIONS.finditer(code)]
     for edit in edits:
         _put(seen, edit)
     edits += [(*span, b"") for span in _dropped(bytes(seen), directives)]
@@ -170,41 +174,48 @@ class _Reader:
 
     def instead(self, macro: re.Match[bytes], end: int, before: bytes) -> bytes | None:
         """Return the replacement of a macro: nothing, a type, a function; None: it stays."""
-        code = self.code
-        following = NEXT.match(code, end)
+        following = NEXT.match(self.code, end)
         after = following[1] if following else b""
+        if b"::" in (before, after) or before in CLASS_KEYS:
+            return None
+        if (before == b")" or before in AFTER_PARAMETERS) and self._ends_a_head(after, end):
+            return b""
         has_arguments = end > macro.end()
-        if after == b"::" or before == b"::":
-            return None
-        if before in CLASS_KEYS:
-            return None
-        if before == b")" or before in AFTER_PARAMETERS:
-            if self._ends_a_head(after, end) and not self._is_expression(after, macro.start()):
-                return b""
         begins = before in b';{}:>]"' or before in SPECIFIERS
-        typed = before in (b"*", b"&") or before in TYPES or _is_name(before)
         if has_arguments and begins and self._ends_a_head(after, end, {b"{"}):
             return self._function(macro)
-        if has_arguments and after == b"(" and (begins or typed):
-            return self._named_by_arguments(macro, end, typed)
         if after in BEGINNINGS:
             return b"" if begins or before in b"(,)" else None
-        if after == b"{":
-            return self._before_brace(macro, has_arguments, before)
-        if after in (b"}", b""):
-            return b"" if before in b";{}:" else None
-        if after == b":":
-            return b"" if before in ACCESS or before in b";{}" else None
-        if after == b";" and has_arguments and begins:
-            # `FLAG(type, name, {}, "help");` declares something of no known form
-            odd = re.search(rb'[{"]', code[macro.end() : end])
-            return macro[0] + b"(" if odd and macro.end() == code.find(b"(", macro.end()) else None
-        if after in (b";", b"="):
-            named = _is_name(before) and before != b"T"
-            return b"" if named and (has_arguments or after == b";") else None
+        typed = before in (b"*", b"&") or before in TYPES or _is_name(before)
+        if after in SIGNS:
+            return self._before_sign(macro, end, before, after)
         if before in b"(," or begins or typed:
             return self._before_word(after, end, has_arguments, begins, typed)
         return None
+
+    def _before_sign(
+        self, macro: re.Match[bytes], end: int, before: bytes, after: bytes
+    ) -> bytes | None:
+        """Blank a macro before a sign, where neither a value nor a name may be."""
+        has_arguments = end > macro.end()
+        match after:
+            case b"{":
+                some = self.code[max(0, macro.start() - 80) : macro.start()]
+                alone = not has_arguments and before in b";{}"
+                blank = alone or NAMESPACE.search(some) is not None
+            case b"}" | b"":
+                blank = before in b";{}:"
+            case b":":
+                blank = before in ACCESS or before in b";{}"
+            case b";" if has_arguments and (before in b';{}:>]"' or before in SPECIFIERS):
+                # `FLAG(type, name, {}, "help");` declares something of no known form
+                odd = re.search(rb'[{"]', self.code[macro.end() : end])
+                called = macro.end() == self.code.find(b"(", macro.end())
+                return macro[0] + b"(" if odd and called else None
+            case _:
+                named = _is_name(before) and before != b"T"
+                blank = named and (has_arguments or after == b";")
+        return b"" if blank else None
 
     def _ends_a_head(self, after: bytes, end: int, last: Container[bytes] = AFTER_FUNCTION) -> bool:
         """Return whether the next text follows parameters; more macros may be between."""
@@ -220,37 +231,10 @@ class _Reader:
             after = following[1] if following else b""
         return False
 
-    def _is_expression(self, after: bytes, start: int) -> bool:
-        """Return whether a parenthesis before a macro may be a cast: `x = (int) EOF;`."""
-        if after not in (b";", b"=", b":"):
-            return False
-        some = self.code[max(0, start - 400) : start]
-        some = some[max(some.rfind(sign) for sign in (b";", b"{", b"}")) + 1 :]
-        return re.search(rb"[^=!<>]=[^=]|\b(?:return|case|if|while)\b|\?", some) is not None
-
     def _function(self, macro: re.Match[bytes]) -> bytes | None:
         """Return a function instead of a macro with a body, unless it is a constructor."""
         name = macro[0]
         return None if name in self.classes else b"T ".ljust(len(name), b"f") + b"("
-
-    def _named_by_arguments(self, macro: re.Match[bytes], end: int, typed: bool) -> bytes | None:
-        """Return a function's name instead of `MACRO(name)`, if parameters and a body follow."""
-        parameters = ARGUMENTS.match(self.code, end)
-        following = NEXT.match(self.code, parameters.end()) if parameters else None
-        if not parameters or not following:
-            return None
-        if not self._ends_a_head(following[1], parameters.end(), {b"{"}):
-            return None
-        return (b"" if typed else b"T ").ljust(len(macro[0]), b"f")
-
-    def _before_brace(
-        self, macro: re.Match[bytes], has_arguments: bool, before: bytes
-    ) -> bytes | None:
-        if not has_arguments and before in b";{}":
-            return b""
-        start = macro.start()
-        some = self.code[max(0, start - 80) : start]
-        return b"" if re.search(rb"\bnamespace\s+[\w:]++\s*+\Z", some) else None
 
     def _before_word(
         self, after: bytes, end: int, has_arguments: bool, begins: bool, typed: bool
