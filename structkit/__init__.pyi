@@ -58,8 +58,6 @@ def ask(
     glob: list[str] | tuple[str, ...] = (),
     cache: Path | None = None,
     no_cache: bool = False,
-    list: bool = False,
-    clear: bool = False,
 ) -> Iterator[Record]: ...
 
 def collect(

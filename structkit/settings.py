@@ -255,6 +255,11 @@ def file_setting(help: str, default: Any = None, *, metavar: str = "FILE", **mor
     return setting(default, help, metavar=metavar, reads=True, **more)
 
 
+def unicode(text: str) -> str:
+    """Return a text of the command line; bytes that are not UTF-8 are replaced."""
+    return os.fsencode(text).decode("utf-8", "replace")
+
+
 def settings_of(kind: Any) -> tuple[Setting, ...]:
     """Return the settings of a class in their order, including inherited ones."""
     return _settings_of(kind)  # to mypy a class is no argument of a cached function

@@ -63,9 +63,9 @@ NAMED = [  # what a message names, for the command line, for Python
     (lambda: spelled("with {on_error:skip} and {k}"), "with --on-error skip and -k", None),
     (lambda: program("encode", as_="query"), "structkit encode --as query", None),
     (
-        lambda: program("ask", "my folder", clear=True),
-        "structkit ask --clear 'my folder'",
-        "structkit.ask('my folder', clear=True)",
+        lambda: program("ask", "my folder", no_cache=True),
+        "structkit ask --no-cache 'my folder'",
+        "structkit.ask('my folder', no_cache=True)",
     ),
 ]
 

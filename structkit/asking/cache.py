@@ -7,7 +7,6 @@ whole. Tests: tests/asking/test_cache.py, tests/asking/test_updates.py.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import secrets
@@ -27,8 +26,9 @@ import orjson
 from structkit.collecting.ignoring import GIT
 from structkit.collecting.walking import readable_path
 from structkit.errors import flag
-from structkit.progress import say, waiting
+from structkit.progress import say
 from structkit.records.jsonl import Record
+from structkit.records.output import lock
 from structkit.registry import plugins
 from structkit.version import __version__
 
@@ -38,19 +38,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-FORMAT = 13  # of the cache: with another number it is another cache
+FORMAT = 14  # of the cache: with another number it is another cache
 LONG = 90 * 24 * 3600  # seconds after which an unused cache is removed
 FILES, TEXTS, PARTS = "files", "texts", "parts"
-FOLDER = "folder"  # the part with the target of the cache
 STAMP = "stamp"  # the part that differs after each change
-PARTS_OF_MEMORY = 8  # of a memory of one cache: two for each folder that was asked about
 REMEMBERED = 256 << 20  # bytes of caches of which a process keeps in memory what it read last
 READY = 64 << 20  # bytes of records of one cache that a process keeps ready
 SCHEMA = "".join(
     f"CREATE TABLE IF NOT EXISTS {table} (name TEXT PRIMARY KEY, data BLOB);"
     for table in (FILES, TEXTS, PARTS)
 )
-BELOW = f"FROM {FILES} WHERE substr(name, 1, length(?1)) = ?1"  # whose path begins so
 FAST = 1  # zlib's level that takes the least time
 SEGMENTS = ("large ", "small ")  # what the names of their data begin with
 CHANGED = 4  # the large one is made again when more than such a part of it has changed
@@ -62,8 +59,6 @@ class Target:
 
     named: str
     real: str
-    below: str = ""
-    """Its path in the folder whose cache has it, with a slash at its end; empty in its own."""
 
     @classmethod
     def of(cls, named: str) -> Target:
@@ -96,53 +91,13 @@ def cache_file(folder: Path, target: str, settings: Mapping[str, Any]) -> Path:
     return folder / f"{name}.sqlite"
 
 
-def nearest_cache(folder: Path, target: str, settings: Mapping[str, Any]) -> tuple[str, Path]:
-    """Return what the cache to use for a target is of, and its file.
-
-    It is the target's own, or belongs to the nearest folder around it that has read its files.
-    """
-    own = cache_file(folder, target, settings)
-    if os.path.isdir(target) and not own.exists():
-        for outer in map(str, Path(target).parents):
-            place = cache_file(folder, outer, settings)
-            if place.exists() and _has_files(place, folder_within(outer, target)):
-                return outer, place
-    return target, own
-
-
-def folder_within(outer: str, target: str) -> str:
-    """Return the path of a folder in one around it, with a slash at its end; empty in itself.
-
-    >>> folder_within("/", "/src/net"), folder_within("/src", "/src")
-    ('src/net/', '')
-    """
-    inner, around = (readable_path(each.rstrip("/") + "/") for each in (target, outer))
-    return inner.removeprefix(around)
-
-
-def _has_files(place: Path, below: str) -> bool:
-    """Return whether a cache can be used, and has files in a folder."""
-    try:
-        with closing(open_existing(place)) as connection:
-            found = connection.execute(f"SELECT 1 {BELOW} LIMIT 1", (below,)).fetchone()
-            return os.access(place, os.W_OK) and found is not None
-    except sqlite3.Error:
-        return False
-
-
-def open_existing(place: Path) -> sqlite3.Connection:
-    """Connect to a cache that exists. Errors: `sqlite3.Error`."""
-    # no other mode: the changes of a killed process are rolled back
-    return sqlite3.connect(f"{place.absolute().as_uri()}?mode=rw", uri=True)
-
-
 def files_of_cache(place: Path) -> list[Path]:
     """Return all files of a cache: SQLite's, and those that a killed process left beside it."""
     return [place, Path(f"{place}-journal")]
 
 
-def with_cache(place: Path | None, target: str, work: Callable[[Store], T]) -> T:
-    """Return the result of `work` with a target's cache, in a file or in memory.
+def with_cache(place: Path | None, work: Callable[[Store], T]) -> T:
+    """Return the result of `work` with a cache, in a file or in memory.
 
     If the system allows no file, or it is damaged, nothing is kept, which is reported.
     """
@@ -152,7 +107,6 @@ def with_cache(place: Path | None, target: str, work: Callable[[Store], T]) -> T
             if not place.exists():
                 remove_unused(place.parent)
             with open_store(place) as store:
-                store.put_new(FOLDER, os.fsencode(target))
                 return work(store)
         except (OSError, sqlite3.DatabaseError) as error:
             reason = getattr(error, "strerror", None) or error
@@ -224,8 +178,6 @@ _memories: dict[Path, Memory] = {}  # of caches, the last used is the last
 
 def _remember(place: Path, memory: Memory) -> None:
     """Keep what was read of a cache, and forget others, the oldest first, if all are large."""
-    for oldest in list(memory)[:-PARTS_OF_MEMORY]:
-        del memory[oldest]
     _memories[place] = memory
     for each in list(_memories):
         if each == place or sum(one.size for one in list(_memories.values())) <= REMEMBERED:
@@ -233,21 +185,16 @@ def _remember(place: Path, memory: Memory) -> None:
         _memories.pop(each, None)
 
 
-# not filelock: its import alone takes a twentieth of an answer
 @contextmanager
 def hold_lock(path: Path) -> Iterator[None]:
-    """Hold a lock while the block runs, at most until the process ends; a second process waits.
+    """Hold a lock while the block runs; a second process waits.
 
-    Only its user can read what the file holds. Errors: `OSError` if it cannot be made or locked.
+    Only its user can read what the file holds. Errors: `OSError` if it cannot be made.
     """
     file = os.open(path, FLAGS, 0o600)
     try:
         os.fchmod(file, 0o600)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            with waiting("another process reads the same files"):
-                fcntl.flock(file, fcntl.LOCK_EX)
+        lock(file, "another process reads the same files")
         os.utime(file)  # when it was used last
         yield
     finally:
@@ -284,9 +231,9 @@ class Store:
             self.put_parts({STAMP: secrets.token_bytes(8)})
             yield
 
-    def files(self, below: str = "") -> dict[str, File]:
-        """Return the known files by path, those in the folder `below`, which ends with a slash."""
-        rows = self._connection.execute(f"SELECT name, data {BELOW}", (below,))
+    def files(self) -> dict[str, File]:
+        """Return the known files by path."""
+        rows = self._connection.execute(f"SELECT name, data FROM {FILES}")
         return {path: File(path, *orjson.loads(data)) for path, data in rows}
 
     def put(self, file: File, records: bytes) -> None:
@@ -323,11 +270,6 @@ class Store:
         """Keep data under names, `of` something that has such data too."""
         for name, data in parts.items():
             self._put(PARTS, of + name, data)
-
-    def put_new(self, name: str, data: bytes) -> None:
-        """Keep data under a name that has none yet."""
-        query = f"INSERT OR IGNORE INTO {PARTS} VALUES (?, ?)"
-        self._connection.execute(query, (name, data))
 
     def _put(self, table: str, name: str, data: bytes) -> None:
         self._connection.execute(f"INSERT OR REPLACE INTO {table} VALUES (?, ?)", (name, data))

@@ -1,16 +1,19 @@
 """A folder that is ready for questions: its passages as they are on disk now, and their words.
 
-Tests: tests/asking/test_cache.py.
+Tests: tests/asking/test_cache.py, tests/asking/test_warm_folder.py.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 import time
 import zlib
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import accumulate, groupby
@@ -34,8 +37,9 @@ from structkit.asking.cache import (
     passages_of,
     places,
     present,
+    state_at,
+    state_of,
 )
-from structkit.asking.changes import FileChanges, Look
 from structkit.collecting.kinds import MARKDOWNS
 from structkit.collecting.walking import Found, Source, Walk
 from structkit.embeddings.vectors import Int8Rows, Numbers
@@ -59,7 +63,9 @@ PAGES = (".html", ".htm", ".xhtml", *(f".{each}" for each in MARKDOWNS))
 # in a process: looking through files that takes less CPU time is done for each question; more is
 # done in this share of the time, and no answer is older than a second
 QUICK, SHARE, OLDEST = 0.005, 0.05, 0.9
-LOOK = "look"  # what the name of a part with a look begins with
+TICK = 2 * 10**9  # nanoseconds within which a file system may give two changes the same time
+LOOK = "look"  # the part of a store with what the last walk found
+SEEN = "seen"  # in a store's memory
 
 
 class Embed(Protocol):
@@ -68,6 +74,98 @@ class Embed(Protocol):
     def __call__(self, texts: Sequence[str], bags: Bags | None = None) -> Int8Rows:
         """Return the codes of the embeddings."""
         ...
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a walk found: its files, which are there as long as nothing changes.
+
+    `places` are the states of folders, ignore files and an archive, by which changes are noticed.
+    """
+
+    sources: list[Source]
+    places: dict[str, str]
+
+    @classmethod
+    def of(cls, sources: list[Source], walk: Walk, now: int) -> Look | None:
+        """Return what was found from `now` on, by the clock; None if a change may go unnoticed."""
+        found = walk.places or {}
+        if any(status and status.st_ctime_ns >= now - TICK for status in found.values()):
+            return None
+        # files in an archive change with it alone, so that their content is not kept
+        files = [each if each.file else replace(each, data=None) for each in sources]
+        return cls(files, {at: state_of(status, at) for at, status in found.items()})
+
+    @classmethod
+    def read(cls, data: bytes | None) -> Look | None:
+        """Read what `data` returned."""
+        if not data:
+            return None
+        sources, places = json.loads(zlib.decompress(data))
+        return cls([Source(path, file, root=root) for path, file, root in sources], places)
+
+    def data(self) -> bytes:
+        """Return it as bytes; empty for a pipe, whose content is there once."""
+        if any(source.data is not None for source in self.sources):
+            return b""
+        sources = [(each.path, each.file, each.root) for each in self.sources]
+        # names may not be valid Unicode, which orjson refuses
+        return zlib.compress(json.dumps([sources, self.places]).encode(), FAST)
+
+    @property
+    def holds(self) -> bool:
+        """Whether no place has changed."""
+        return all(state == state_at(at) for at, state in self.places.items())
+
+
+@dataclass
+class FileChanges:
+    """Unchanged files, files that may have changed with their states, and removed ones.
+
+    `sources` are all of them.
+    """
+
+    same: dict[str, File] = field(default_factory=dict)
+    pending: list[tuple[Source, str]] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)
+    faults: list[UserError] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, target: Target, walk: Walk, known: Mapping[str, File]) -> FileChanges:
+        """Compare the files of a target with the known ones."""
+        changes = cls(gone={*known})
+        for each in walk.sources([target.real]):
+            if isinstance(each, Source):
+                changes.compare(replace(each, path=target.within(each.path)), known)
+            elif each.fault:
+                changes.faults.append(each.error)
+        return changes
+
+    @classmethod
+    def again(cls, look: Look, known: Mapping[str, File]) -> FileChanges:
+        """Compare the files of a look that holds with the known ones."""
+        changes = cls(gone={*known} - {source.path for source in look.sources})
+        for source in look.sources:
+            file = known.get(source.path)
+            if file and file.state == (state_at(source.file) if source.file else ""):
+                changes.same[source.path] = file
+            else:
+                with suppress(OSError):  # a file that is gone changed its folder, too
+                    status = os.lstat(source.file)
+                    changes.compare(replace(source, status=status), known)
+        changes.sources = look.sources
+        return changes
+
+    def compare(self, source: Source, known: Mapping[str, File]) -> None:
+        """Add a file after comparing it with its known state."""
+        state, file = state_of(source.status), known.get(source.path)
+        self.sources.append(source)
+        self.gone.discard(source.path)
+        if file and state and file.state == state:
+            self.same[source.path] = file
+        else:
+            self.pending.append((source, state))
 
 
 @dataclass(frozen=True)
@@ -109,7 +207,7 @@ class PassageIndex:
         return cls(present(segments, gone or b""), segments)
 
     def keep(self, store: Store, before: PassageIndex) -> None:
-        """Put into a store what differs from the index before, which it has, if it is not empty."""
+        """Store what differs from the index before, which is in the store unless it is empty."""
         store.put_parts({"gone": data_of_gone(self.segments, self.files)})
         for name, each, other in zip(SEGMENTS, self.segments, before.segments, strict=True):
             if each is not other or not before.files:
@@ -119,23 +217,12 @@ class PassageIndex:
         """Return the index of these files, of which `added` has those that are new."""
         return PassageIndex(files, changed(self.segments, added, files, WordSegment.joined))
 
-    def within(self, below: str) -> tuple[Sequence[IndexedFile], WordIndex]:
-        """Return the files in a folder, by their paths in it, and the words of their passages.
-
-        `below` is empty, or ends with a slash.
-        """
+    @property
+    def words(self) -> WordIndex:
+        """The words of the passages."""
         numbers = places(self.files, self.segments)
         postings = (each.postings for each in self.segments)
-        words = WordIndex(list(zip(postings, numbers, strict=True)))
-        if not below:
-            return self.files, words
-        first = passages_of(each for each in self.files if each.path < below)
-        files = [
-            each._replace(path=each.path.removeprefix(below))
-            for each in self.files
-            if each.path.startswith(below)
-        ]
-        return files, words.between(first, first + passages_of(files))
+        return WordIndex(list(zip(postings, numbers, strict=True)))
 
 
 def pause(cost: float) -> float:
@@ -152,8 +239,8 @@ class Seen:
     """State of a target: its files, those with passages, and faults."""
 
     files: dict[str, File]
-    index: PassageIndex  # of all that the store has
-    folder: Folder  # the target
+    index: PassageIndex
+    folder: Folder
     look: Look | None
     faults: Sequence[UserError]
     until: float  # when it is looked at again, by the clock
@@ -161,17 +248,11 @@ class Seen:
 
 @dataclass
 class Folder:
-    """The files with passages, sorted by path, and their words; `store` has the records.
-
-    It may be `below` the folder of its store, whose files are `stored`; the paths of its own begin
-    in itself.
-    """
+    """The files with passages, sorted by path, and their words; `store` has the records."""
 
     store: Store
     files: Sequence[IndexedFile]
     words: WordIndex
-    stored: Sequence[IndexedFile]
-    below: str
 
     def __post_init__(self) -> None:
         self._starts = [0, *accumulate(each.passages for each in self.files)]
@@ -203,10 +284,10 @@ class Folder:
         A process that looked through many files may do so again only a while later. `embedding`
         gives what embeds passages as they are read, for the store's `fresh`, if something can.
         """
-        seen: Seen | None = store.memory.get(target.real)
+        seen: Seen | None = store.memory.get(SEEN)
         if not (seen and time.monotonic() < seen.until):
-            seen = store.memory[target.real] = _look(store, target, walk, seen, embedding)
-        _report(seen.faults, target.below)
+            seen = store.memory[SEEN] = _look(store, target, walk, seen, embedding)
+        _report(seen.faults)
         seen.folder.store = store  # this question's
         return seen.folder
 
@@ -218,9 +299,7 @@ class Folder:
         chosen: dict[int, Record] = {}
         for file, numbers in wanted.items():
             within = [number - self._starts[file] for number in numbers]
-            records = self.store.records(self.below + self.files[file].path, within)
-            for each in records if self.below else ():
-                each |= {name: each[name].removeprefix(self.below) for name in ("id", "path")}
+            records = self.store.records(self.files[file].path, within)
             chosen.update(zip(numbers, records, strict=True))
         return chosen
 
@@ -234,10 +313,10 @@ def _look(
 ) -> Seen:
     """Return the present state, and store the changes."""
     start, took, now = time.monotonic(), time.thread_time(), time.time_ns()
-    kept, name = None if before else PassageIndex.read(store), f"{LOOK} {target.below}"
-    files = before.files if before else store.files(target.below) if kept else {}
+    kept = None if before else PassageIndex.read(store)
+    files = before.files if before else store.files() if kept else {}
     index = before.index if before else kept or PassageIndex.empty()
-    look = before.look if before else Look.read(store.part(name)) if kept else None
+    look = before.look if before else Look.read(store.part(LOOK)) if kept else None
     known = look is not None and look.holds
     if look and known:
         changes = FileChanges.again(look, files)
@@ -248,19 +327,19 @@ def _look(
     cost = time.thread_time() - took
     if changes.pending or changes.gone:
         with store.changing():
-            store.memory.clear()  # also of other targets
-            kept, read = index, partial(_read_files, changes, walk.options.max_file_bytes)
-            tasks = read(embedding() if changes.pending else None)
-            files, index = _read(store, changes, kept, target.below, tasks, first=not files)
+            store.memory.clear()
+            kept, embed = index, embedding() if changes.pending else None
+            parts = _read_files(changes, walk.options.max_file_bytes, embed)
+            files, index = _read(store, changes, kept, parts, first=not files)
             index.keep(store, kept)
     look = None if changes.faults else look  # also those of files that were read
     if look and not known:
-        store.put_parts({name: look.data()})
+        store.put_parts({LOOK: look.data()})
     until = start + pause(cost)
     if before and index is before.index:
         folder = before.folder
     else:
-        folder = Folder(store, *index.within(target.below), index.files, target.below)
+        folder = Folder(store, index.files, index.words)
     return Seen(files, index, folder, look, changes.faults, until)
 
 
@@ -282,12 +361,14 @@ def _read(
     store: Store,
     changes: FileChanges,
     index: PassageIndex,
-    below: str,
     parts: Iterable[ReadFiles],
     *,
     first: bool,
 ) -> tuple[dict[str, File], PassageIndex]:
-    """Return all files below, changed ones read again, and the index with these; say if first."""
+    """Return all files, changed ones read again, and the index with these.
+
+    The `first` time, say how much was read.
+    """
     start, done, told = time.monotonic(), 0, not first
     sizes = {source.path: source.size for source, _ in changes.pending}
     size, read_bytes = sum(sizes.values()), 0
@@ -317,8 +398,7 @@ def _read(
         more = f"; skipped {left:,}: run `{program('collect')}` to see why" if left else ""
         texts = f"{counted(len(files), 'file')}, {counted(passages, 'passage')}"
         say(f"read {texts}, in {seconds:.1f} s{more}")
-    others = [each for each in index.files if not each.path.startswith(below)]
-    indexed = sorted([*others, *(_indexed(file) for file in files.values() if file.passages)])
+    indexed = sorted(_indexed(file) for file in files.values() if file.passages)
     return files, index.update(indexed, WordSegment(read, Postings.of_bags(bags)))
 
 
@@ -394,9 +474,8 @@ def _read_batch(
     return made
 
 
-def _report(faults: Sequence[UserError], below: str) -> None:
+def _report(faults: Sequence[UserError]) -> None:
     """Report the first file that cannot be read, and the number of others."""
     if faults:
-        faults[0].file = faults[0].file.removeprefix(below)
         more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
         say(f"{faults[0]}{more}")

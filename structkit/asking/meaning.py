@@ -208,22 +208,15 @@ class Meaning:
     @cached_property
     def _made(self) -> tuple[Int8Rows, Chance]:
         """The rows of the folder's passages, kept ones and new ones, and chance with them."""
-        store, below = self._folder.store, self._folder.below
+        memory, files = self._folder.store.memory, self._folder.files
         model = str(self._queries.meta()["model_sha256"]).encode()
-        name, files = f"{EMBEDDED} {below}", self._folder.files
-        known: tuple[bytes, Any, tuple[Int8Rows, Chance]] | None = store.memory.get(name)
+        known: tuple[bytes, Any, tuple[Int8Rows, Chance]] | None = memory.get(EMBEDDED)
         if known and known[0] == model and known[1] == files:
             return known[2]
-        made = self._make(model)
-        store.memory[name] = model, files, made
+        whole = self._whole(model)
+        made = Int8Rows(whole.codes, whole.scales), Chance(whole.moments, whole.best[:, 0])
+        memory[EMBEDDED] = model, files, made
         return made
-
-    def _make(self, model: bytes) -> tuple[Int8Rows, Chance]:
-        whole, below = self._whole(model), self._folder.below
-        first = passages_of(each for each in whole.files if each.path < below)
-        here = slice(first, first + len(self._folder))
-        rows = Int8Rows(whole.codes[here], whole.scales[here])
-        return rows, Chance(whole.moments[here], whole.best[:, 0])
 
     def _whole(self, model: bytes) -> VectorSegment:
         """Return the kept embeddings of the files, with those of new files, which are kept."""
@@ -233,7 +226,7 @@ class Meaning:
         if kept and kept["model"] == model:
             segments = [VectorSegment.read(store, name) for name in SEGMENTS]
             files = present(segments, kept["without"])
-        wanted = _wanted(self._folder, files)
+        wanted = self._folder.files
         if kept and segments and files == wanted:
             best = np.frombuffer(kept["chance"]).reshape(-1, 2)
             return VectorSegment(wanted, *gathered(segments, places(wanted, segments)), best)
@@ -292,14 +285,6 @@ class Meaning:
             here = slice(first, first + FEW)
             scores[here] = vectors[here] @ vector
         return scores
-
-
-def _wanted(folder: Folder, files: Sequence[IndexedFile]) -> Sequence[IndexedFile]:
-    """Return the folder's files, and those around it whose embeddings are known."""
-    if not folder.below:
-        return folder.stored
-    known = set(files)
-    return [each for each in folder.stored if each.path.startswith(folder.below) or each in known]
 
 
 def embedding_of(encoding: Callable[[str], TextEncoding]) -> Embed | None:

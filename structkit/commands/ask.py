@@ -24,10 +24,9 @@ from structkit.learning.encoding.settings import (
 from structkit.paths import cache_folder, keep_apart
 from structkit.progress import printable, say
 from structkit.records.jsonl import Record
-from structkit.records.output import Output, table, write_drawn, write_records
+from structkit.records.output import Output, write_records
 from structkit.records.stream import OutputOptions
-from structkit.searching.options import is_for_a_list, unicode
-from structkit.settings import files_of, setting
+from structkit.settings import files_of, setting, unicode
 
 if TYPE_CHECKING:
     from structkit.asking.cache import Store, Target
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     from structkit.asking.similar import Place
     from structkit.embeddings.vectors import TextEncoding
     from structkit.searching.hits import Hit
-
-INSTEAD = ("questions", "like", "no_cache")  # settings that do not concern caches
 
 
 def usual_cache(settings: Settings) -> str:
@@ -97,25 +94,6 @@ class Settings(WalkOptions):
         group="run",
     )
     no_cache: bool = setting(False, "Read all files anew and cache nothing.", group="run")
-    list: bool = setting(
-        False,
-        "List all caches with folder and size, instead of answering.",
-        excludes=("target", *INSTEAD),
-        group="run",
-    )
-    clear: bool = setting(
-        False,
-        "Remove the caches of FOLDER, which may no longer exist, instead of answering.",
-        excludes=("list", *INSTEAD),
-        group="run",
-    )
-
-    @property
-    def folder(self) -> Path | None:
-        """The folder of caches; None keeps nothing."""
-        if self.no_cache:
-            return None
-        return Path(self.cache)
 
     @property
     def named_model(self) -> str | None:
@@ -127,23 +105,10 @@ def ask(settings: Settings) -> Iterator[Record]:
     """Yield records of the answers to each question, best first, in the order of the questions.
 
     Each is a record of a run, with the `query` and the fields of its passage: `path`, `lines`,
-    `language` and more. A question without an answer is reported on stderr. With `list` or `clear`,
-    yield records of caches: `folder`, `exists`, `bytes`, `cache`.
+    `language` and more. A question without an answer is reported on stderr.
     """
-    if settings.folder and (settings.list or settings.clear):
-        from structkit.asking.caches import caches, clear
-
-        every = settings.list
-        yield from caches(settings.folder) if every else clear(settings.folder, settings.target)
-        return
     from structkit.asking.answers import is_report
-    from structkit.asking.cache import (
-        Target,
-        files_of_cache,
-        folder_within,
-        nearest_cache,
-        with_cache,
-    )
+    from structkit.asking.cache import Target, cache_file, files_of_cache, with_cache
     from structkit.asking.folder import Folder
     from structkit.asking.meaning import Meaning, embedding_of
 
@@ -157,10 +122,8 @@ def ask(settings: Settings) -> Iterator[Record]:
         example = Place.of(settings.like)
     file_filter(settings.glob)
     read_as = {each.name: getattr(settings, each.name) for each in fields(WalkOptions)}
-    outer, place = target.real, None
-    if settings.folder:
-        outer, place = nearest_cache(settings.folder, target.real, read_as)
-        target = replace(target, below=folder_within(outer, target.real))
+    cache = Path(settings.cache)
+    place = None if settings.no_cache else cache_file(cache, target.real, read_as)
     # a cache inside the folder is not one of its files
     walk = Walk(settings, frozenset(map(os.path.realpath, files_of_cache(place) if place else ())))
 
@@ -175,7 +138,7 @@ def ask(settings: Settings) -> Iterator[Record]:
             meaning = Meaning(folder, encoding) if encoding else None
             return [*_found(settings, folder, target, meaning, example)]
 
-    yield from with_cache(place, outer, work)
+    yield from with_cache(place, work)
 
 
 def _found(
@@ -261,14 +224,11 @@ class ListOutput(OutputOptions):
 
 
 def _main(settings: Settings, output: ListOutput) -> None:
-    if settings.list or settings.clear:
-        write_drawn(ask(settings), output.output, _draw)
-        return
     settings = with_questions(settings)
     keep_apart(files_of([output], "writes"), [settings.target])
     found = list(ask(settings))
     questions = settings.questions or [each["query"] for each in found[:1]]
-    person = is_for_a_list(questions, output)
+    person = output.output == "-" and os.isatty(1)
     if output.files:
         paths = (printable(each["path"]) if person else each["path"] for each in found)
         with Output(output.output) as file:
@@ -282,13 +242,6 @@ def _main(settings: Settings, output: ListOutput) -> None:
         write_records(found, output.output)
     if not found:
         raise SystemExit(1)
-
-
-def _draw(caches: Iterable[Record], width: int | None) -> str:
-    """Return caches as a table, the largest first."""
-    rows = sorted(caches, key=lambda each: -each["bytes"])
-    shown = ({**each, "is": "here" if each["exists"] else "gone"} for each in rows)
-    return table(shown, ("bytes", "is", "folder"), width)
 
 
 def with_questions(settings: Settings) -> Settings:
@@ -326,8 +279,7 @@ COMMAND = Command(
     also=(ListOutput,),
     writes="`query_id`, `query`, `doc_id`, `score`, `rank`, `line`, `path`, `language`, `lines`; "
     "if the passage has them: `symbol`, `symbol_lines`, `quote`, `scope`, `names`, "
-    "`code`, `title`, `headings`, `text`; with {list} and {clear}: `folder`, "
-    "`exists`, `bytes`, `cache`",
+    "`code`, `title`, `headings`, `text`",
     examples="""
 structkit ask src "how is the area of a circle computed"
 structkit ask "where is a radius read" --glob '*.py' -k 3

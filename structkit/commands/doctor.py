@@ -13,9 +13,8 @@ from importlib import metadata
 from pathlib import Path
 
 from structkit import reproducibility
-from structkit.asking.caches import caches
 from structkit.command import Command
-from structkit.errors import UserError, program, spelled
+from structkit.errors import UserError, spelled
 from structkit.extras import EXTRAS, install
 from structkit.learning.encoding.settings import usual_model
 from structkit.paths import cache_folder, data_folder
@@ -46,16 +45,16 @@ def version(package: str) -> str:
 class Settings:
     """Check packages, extras, folders, processor and GPU, and suggest remedies.
 
-    A terminal gets a table, a pipe JSONL. The state is ok, missing, slow, differs (equal runs may
-    give other bits), or gone (the folder of a cache of `ask`).
+    A terminal gets a table, a pipe JSONL. The state is ok, missing, slow, or differs (equal runs
+    may give other bits).
     """
 
 
 def doctor(settings: Settings) -> Iterator[Record]:
     """Yield one record per check: `part`, `state`, `found`, `remedy`.
 
-    `state` is ok, missing (something would work with the remedy), slow (it would be faster),
-    differs (equal runs may give other bits), or gone (the folder of a cache of `ask`).
+    `state` is ok, missing (something would work with the remedy), slow (it would be faster), or
+    differs (equal runs may give other bits).
     """
     yield _finding("structkit", __version__)
     yield _finding("python", platform.python_version())
@@ -64,7 +63,6 @@ def doctor(settings: Settings) -> Iterator[Record]:
     yield from _extras()
     yield _finding("model of ask", usual_model())
     yield _finding("cache folder", str(cache_folder()))
-    yield from _gone()
     yield _finding("data folder", str(data_folder()))
     yield _finding("processor", _processor())
     yield arithmetic(reproducibility.processor_maker(), reproducibility.DIFFERENCE)
@@ -94,17 +92,6 @@ def _extras() -> Iterator[Record]:
         there = ", ".join(f"{name} {each}" for name, each in found.items() if each)
         remedy = f"{install(*packages)}: {spelled(use)}"
         yield _finding(f"extra {extra}", there if all(found.values()) else "", remedy)
-
-
-def _gone() -> Iterator[Record]:
-    """Yield the caches of folders that no longer exist."""
-    gone: dict[str, int] = {}
-    for each in caches(cache_folder("ask")):
-        if each["folder"] and not each["exists"]:
-            gone[each["folder"]] = gone.get(each["folder"], 0) + each["bytes"]
-    for folder, size in gone.items():
-        remedy = program("ask", folder, clear=True)
-        yield _finding("cache of ask", f"{size:,} bytes of {folder}", remedy, state="gone")
 
 
 def _processor() -> str:

@@ -24,10 +24,8 @@ from structkit.searching.options import (
     SearchOptions,
     WordOptions,
     check_method,
-    is_for_a_list,
     method_of,
     question_records,
-    unicode,
 )
 from structkit.settings import (
     change,
@@ -37,6 +35,7 @@ from structkit.settings import (
     offline_setting,
     setting,
     setting_of,
+    unicode,
 )
 
 if TYPE_CHECKING:
@@ -117,6 +116,7 @@ class Settings(WordOptions, SearchOptions):
 
 
 BACKEND, SIMILARITY = setting_of(Settings, "backend"), setting_of(Settings, "similarity")
+FORMAT = setting_of(RunOutput, "format")
 
 
 def search(settings: Settings) -> Iterator[Record]:
@@ -282,7 +282,8 @@ def _main(settings: Settings, output: RunOutput) -> None:
         settings = change(settings, queries=("-",))
         read = [path for _, path in files_of([settings], "reads")]
         keep_apart(files_of([settings, output], "writes"), read)
-    if not is_for_a_list(settings.query, output):
+    formatted = FORMAT.given(output) is not None
+    if not settings.query or formatted or output.output != "-" or not os.isatty(1):
         write_run(search(settings), output.output, output.format)
         return
     from structkit.searching.listing import write_answers

@@ -26,6 +26,7 @@ import orjson
 
 from structkit.errors import UserError, flag
 from structkit.paths import descriptor_named
+from structkit.progress import waiting
 from structkit.records.jsonl import Record
 from structkit.records.lines import BUFFER
 
@@ -217,17 +218,20 @@ def refuse_name(path: str | Path) -> None:
         os.lstat(path)
 
 
-def lock(file: IO[bytes]) -> bool:
-    """Lock a file until it is closed, and return whether no other process had.
+def lock(file: IO[bytes] | int, wait: str = "") -> bool:
+    """Lock a file until it is closed; return False if another process has locked it.
 
-    Where files cannot be locked (some network file systems) no other process has.
+    With a text, `wait` for the other process, and show the text meanwhile. Where files cannot be
+    locked (some network file systems) no other process has.
     """
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        pass
+    with suppress(OSError):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if not wait:
+                return False
+            with waiting(wait):
+                fcntl.flock(file, fcntl.LOCK_EX)
     return True
 
 

@@ -222,14 +222,6 @@ class WordIndex:
         self.parts = parts
         self.lengths: Counts = placed([(part.lengths, numbers) for part, numbers in parts])
 
-    def between(self, first: int, last: int) -> Self:
-        """Return the index of documents `first` to before `last`, as if there were no others."""
-        parts = [
-            (part, np.where((numbers >= first) & (numbers < last), numbers - first, -1))
-            for part, numbers in self.parts
-        ]
-        return type(self)(parts)
-
     def scores(self, asked: Iterable[str] | Mapping[str, float]) -> Floats:
         """Return BM25 of each document, (documents,); words may have weights."""
         total = np.zeros(len(self.lengths))

@@ -20,7 +20,6 @@ from structkit.progress import colored, printable
 from structkit.records.jsonl import Record, Records
 from structkit.records.output import Output
 from structkit.searching.lines import Line, best_rows
-from structkit.searching.options import unicode
 from structkit.searching.words import occurrences, words
 
 NARROWEST = 40
@@ -37,7 +36,7 @@ def write_answers(
     again = [name for name in files if os.path.isfile(name)]  # that can be read again
     every = Records.read(again) if again else ()
     documents = {record["id"]: record for record in every if record["id"] in ids}
-    numbered = {str(number): unicode(text) for number, text in enumerate(questions, 1)}
+    numbered = {str(number): text for number, text in enumerate(questions, 1)}
     width = shutil.get_terminal_size().columns
     with Output("-") as output:
         output.write(f"{listing(hits, numbered, documents, width, rows)}\n".encode())

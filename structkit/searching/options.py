@@ -19,7 +19,7 @@ from structkit.records.jsonl import Records
 from structkit.records.lines import Block
 from structkit.records.stream import OutputOptions
 from structkit.searching import K1, B
-from structkit.settings import file_setting, setting, setting_of
+from structkit.settings import file_setting, setting, unicode
 
 INDEX = "Index"
 WORDS = "Words: bm25 and hybrid"
@@ -139,9 +139,6 @@ class RunOutput(OutputOptions):
     )
 
 
-FORMAT = setting_of(RunOutput, "format")
-
-
 def is_saved(folder: str) -> bool:
     """Return whether a folder holds an index for BM25, even a damaged one."""
     return os.path.lexists(os.path.join(folder, WORD_LIST))
@@ -177,14 +174,3 @@ def question_records(
         raise UserError(problem, remedy, status=2)
     lines = [orjson.dumps({"query": unicode(question)}) + b"\n" for question in questions]
     return Records(Block(flag("query"), 0, 0, b"".join(lines)))
-
-
-def unicode(text: str) -> str:
-    """Return a text of the command line; bytes that are not UTF-8 are replaced."""
-    return os.fsencode(text).decode("utf-8", "replace")
-
-
-def is_for_a_list(questions: Sequence[str], options: OutputOptions) -> bool:
-    """Return whether the answers are a list for a person at a terminal."""
-    formatted = isinstance(options, RunOutput) and FORMAT.given(options)
-    return bool(questions) and options.output == "-" and not formatted and os.isatty(1)

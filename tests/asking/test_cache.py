@@ -14,7 +14,7 @@ from conftest import PROGRAM, WARM, environment
 
 from structkit import ask
 from structkit.asking.cache import Target, open_store
-from structkit.asking.changes import FileChanges
+from structkit.asking.folder import FileChanges
 from structkit.collecting.walking import Walk, WalkOptions
 from tests.jsonl import write_files
 
@@ -120,6 +120,16 @@ def test_answers_follow_the_files(folder, cache, change):
     after = same(folder, cache)
     unseen = (CHANGES["touched"], CHANGES["linked"], CHANGES["nothing"])
     assert (before == after) == (change in unseen)
+
+
+def test_a_folder_inside_another_answers_the_same_before_and_after_that(folder, cache):
+    inner = folder / "net"
+    before = same(inner, cache)
+    same(folder, cache)
+    assert before == same(inner, cache)
+    edit(folder)
+    assert same(inner, cache) != before and same(folder, cache)
+    assert 2 == len([*cache.glob("*.sqlite")])
 
 
 def pending(folder, cache):

@@ -8,7 +8,7 @@ import pytest
 from terminals import plain, seen
 
 import structkit
-from structkit.asking.places import LONGEST, places
+from structkit.asking.answers import LONGEST, places
 from structkit.searching.lines import best_rows
 
 RETRY = '''\

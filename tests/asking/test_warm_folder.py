@@ -14,8 +14,7 @@ import pytest
 
 import structkit
 from structkit.asking import cache as caches
-from structkit.asking.changes import TICK
-from structkit.asking.folder import QUICK, SHARE
+from structkit.asking.folder import QUICK, SEEN, SHARE, TICK
 from structkit.learning.encoding import encoding as encodings
 
 ROUNDS = "def rounds(number):\n    '''How a number is rounded.'''\n    return number\n"
@@ -66,8 +65,8 @@ def paths(tmp_path):
     return paths
 
 
-def seen_of(tree, tmp_path):
-    return memory_of(tmp_path / "cache")[str(tree)]
+def seen_in(cache):
+    return memory_of(cache)[SEEN]
 
 
 def memory_of(cache):
@@ -123,7 +122,7 @@ LONG = {"emptied", "excluded", "folder-renamed", "linked", "unreadable"}
 def test_the_next_answer_follows_a_change(tree, paths, tmp_path, change, expected):
     assert ["in/rounds.py"] == paths(tree)
     assert ["in/rounds.py"] == paths(tree)
-    assert seen_of(tree, tmp_path).look
+    assert seen_in(tmp_path / "cache").look
     change(tree)
     if expected is None:
         assert "in/rounds.py" not in paths(tree)
@@ -144,7 +143,7 @@ def test_a_look_at_a_folder_is_kept_for_the_next_process(tree, tmp_path):
     assert {"rounds.py", "caf\\xe9.py"} == {Path(path).name for path in answering(first)}
     shutil.copytree(tmp_path / "cache", tmp_path / "other")
     assert first == found(tmp_path / "other")
-    before, look = (memory_of(tmp_path / name)[str(tree)].look for name in ("cache", "other"))
+    before, look = (seen_in(tmp_path / name).look for name in ("cache", "other"))
     assert all(each.status for each in before.sources)  # by a walk
     assert not any(each.status for each in look.sources)
     assert [(each.path, each.file, each.root) for each in before.sources] == [
@@ -189,7 +188,7 @@ def test_no_answer_is_older_than_a_second(tree, tmp_path):
 
     asked = time.monotonic()
     assert [str(tree / "in/rounds.py")] == found()
-    assert asked + QUICK / SHARE < seen_of(tree, tmp_path).until
+    assert asked + QUICK / SHARE < seen_in(tmp_path / "cache").until
     (tree / "in/rounds.py").unlink()
     (tree / "up.py").write_text(ROUNDS)
     changed = time.monotonic()
@@ -215,7 +214,7 @@ def test_another_process_may_change_the_cache(tree, paths, tmp_path):
         os._exit(int(["up.py"] != paths(tree)))
     assert 0 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     assert ["up.py"] == paths(tree)
-    list(structkit.ask(tree, clear=True, cache=tmp_path / "cache"))
+    shutil.rmtree(tmp_path / "cache")
     assert ["up.py"] == paths(tree)
 
 
@@ -245,17 +244,6 @@ def test_memory_of_many_caches_is_bounded(tree, paths):
         caches._remember(place, memory)
     assert places[1:] == [*caches._memories]
     assert len(encodings._idle) <= encodings.IDLE
-
-
-def test_memory_of_many_subfolders_is_bounded(tree, paths, tmp_path):
-    assert ["in/rounds.py"] == paths(tree)
-    for number in range(6):
-        shutil.copytree(tree / "in", tree / str(number))
-        (tree / str(number) / "rounds.py").write_text(ROUNDS + f"# {number}\n")
-    paths(tree)
-    for number in 2 * [*range(6)]:
-        assert ["rounds.py"] == paths(tree / str(number))
-    assert 8 == len(memory_of(tmp_path / "cache"))
 
 
 def test_records_that_are_ready_are_bounded():

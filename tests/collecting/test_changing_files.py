@@ -91,8 +91,7 @@ def test_a_file_that_is_replaced_by_another_is_read(tree):
 
 def test_ask_follows_no_link_either(tree, tmp_path, run, monkeypatch):
     from structkit.asking.cache import Target
-    from structkit.asking.changes import FileChanges
-    from structkit.asking.folder import _read_files
+    from structkit.asking.folder import FileChanges, _read_files
 
     changes = FileChanges.of(Target.of(str(tree)), Walk(WalkOptions()), {})
     as_link(tree / "c.py")

@@ -116,23 +116,6 @@ def test_nothing_advises_the_package_of_another_project():
     assert {} == told
 
 
-def test_a_cache_of_a_folder_that_is_gone_is_told(findings, monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    folder = tmp_path / "a project"
-    folder.mkdir()
-    (folder / "tea.md").write_text("a teapot")
-    assert list(structkit.ask(folder, ["teapot"], no_model=True))
-    assert "cache of ask" not in findings()
-    (folder / "tea.md").unlink()
-    folder.rmdir()
-    told = findings()["cache of ask"]
-    remedy = f"structkit.ask('{folder}', clear=True)"
-    assert ("gone", remedy) == (told["state"], told["remedy"])
-    (removed,) = structkit.ask(folder, clear=True)
-    assert f"{removed['bytes']:,} bytes of {folder}" == told["found"]
-    assert "cache of ask" not in findings()
-
-
 def test_it_says_which_way_this_machine_computes(monkeypatch):
     monkeypatch.setenv("MKL_CBWR", "COMPATIBLE")
     found = arithmetic("AuthenticAMD", "")
