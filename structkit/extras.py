@@ -13,6 +13,7 @@ from structkit.errors import UserError
 
 # models that are not downloaded: one ships with structkit, the other is an extra
 BUILTIN, MINILM = "builtin", "minilm"
+SENTENCE = "sentence-transformers"  # the extra with the package of that name
 TRAINING = ("torch", "transformers")  # packages that a light installation lacks (setup.py)
 # the packages of each extra, as pip installs them (`structkit` on PyPI is another project's), and
 # what it is for
@@ -25,6 +26,7 @@ EXTRAS = {
     "parquet": (("pyarrow",), "Parquet files"),
     "plot": (("matplotlib", "scikit-learn"), "pictures"),
     "ray": (("ray",), "record stages on many machines: {ray}"),
+    SENTENCE: (("sentence-transformers",), "encoders of rare kinds: {model}"),
     "stanza": (("stanza",), "Stanza's parser"),
     "tensorboard": (("tensorboard",), "curves of a training: {log_file}"),
     "warc": (("warcio",), "web archives in collect"),

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from functools import cache
-from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from structkit.errors import UserError, flag, spelled, spoken, unknown
 
@@ -161,28 +161,6 @@ def shown(value: Any) -> str:
         words = spelled(" ".join((value.__doc__ or "").split()))
         return words if words[1:2].isupper() else words[:1].lower() + words[1:]
     return (f"{value:g}" if isinstance(value, float) else str(value)) or "none"
-
-
-class Joinable(tuple[str, ...]):
-    """Choices, of which `parts` may also be joined by +.
-
-    >>> colors = Joinable.of(("red", "green"), ("none",))
-    >>> "none" in colors, "red+green" in colors, "red+none" in colors
-    (True, True, False)
-    """
-
-    parts: frozenset[str]
-
-    @classmethod
-    def of(cls, parts: Iterable[str], others: Iterable[str]) -> Self:
-        """Return choices of parts, and of others that stand alone."""
-        choices = cls((*parts, *others))
-        choices.parts = frozenset(parts)
-        return choices
-
-    def __contains__(self, name: object) -> bool:
-        joined = isinstance(name, str) and self.parts >= {*name.split("+")}
-        return joined or super().__contains__(name)
 
 
 class _Usual:

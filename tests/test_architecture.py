@@ -129,7 +129,7 @@ def test_only_what_opens_commands_and_plugins_computes_the_name_of_an_import():
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(IMPORTING)
         if not isinstance([*node.args, *(each.value for each in node.keywords)][0], ast.Constant)
     }
-    assert {"command", "extras", "plugin", "registry", "__init__", "pretrained"} == found
+    assert {"command", "extras", "plugin", "registry", "__init__"} == found
 
 
 def test_commands_do_not_import_each_other():

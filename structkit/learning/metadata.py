@@ -1,8 +1,9 @@
 """The metadata of a model folder: structkit's own, or sentence-transformers'.
 
-Folders of sentence-transformers are read as that library reads them, or refused in one line.
-`modules.json` names the modules: a Transformer, its Pooling, and later modules, Dense and
-Normalize. Source: sentence-transformers 6.2, `base/modules` and `sentence_transformer/modules`.
+Common folders of sentence-transformers are read as that library reads them; for a rare one
+`OddModel` is raised, and the library encodes with it. `modules.json` names the modules: a
+Transformer, its Pooling, and later modules, Dense and Normalize. Source: sentence-transformers 6.2,
+`base/modules` and `sentence_transformer/modules`.
 
 Tests: tests/learning/test_sentence_folders.py.
 """
@@ -16,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from structkit import registry
-from structkit.errors import UserError, flag, program
+from structkit.errors import UserError, program
+from structkit.extras import EXTRAS, SENTENCE, install
 from structkit.learning.folders import AGAIN, damaged, json_of
 from structkit.records.fields import DOCUMENT, QUERY
 from structkit.records.jsonl import Record
-from structkit.settings import Joinable
 
 FORMAT = 1
 METADATA = "structkit.json"
@@ -28,54 +29,51 @@ WRITTEN = {"format", "method", "settings", "pooling", "normalize", "data", "step
 WRITTEN |= {"query_fields", "document_fields"}  # the fields that each folder of ours has
 # metadata of a folder of ours that a training from it keeps
 KNOWN = (
-    *("pooling", "include_prompt", "normalize", "prompts", "mcls_every", "lengths"),
-    *("temperature", "lower_case", "similarity", "dimensions"),
+    *("pooling", "normalize", "prompts", "mcls_every", "lengths", "temperature", "similarity"),
 )
 TABLE = "StaticEmbedding"  # the module of token vectors and their mean
 LIBRARY = "sentence_transformers."
 OLD = f"{LIBRARY}models."  # where all versions find the modules
 ABOUT = "config_sentence_transformers.json"
 # our names of poolings, and theirs
-POOLING_NAMES = {
-    "cls": "cls",
-    "max": "max",
-    "mean": "mean",
-    "mean-sqrt-length": "mean_sqrt_len_tokens",
-    "weighted-mean": "weightedmean",
-    "last-token": "lasttoken",
-}
+POOLING_NAMES = {"cls": "cls", "mean": "mean", "last-token": "lasttoken"}
+POOLINGS = (*POOLING_NAMES, "first-decoder-token", "mcls")
 PAIR_LENGTH = 512  # tokens of a pair, where the model can read more
 MCLS_EVERY = 256  # tokens after each CLS token, unless a model sets it
-# how older folders name them, in the order in which they are concatenated
+# how older folders name them
 LEGACY = {
     "pooling_mode_cls_token": "cls",
-    "pooling_mode_max_tokens": "max",
     "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
-    "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
-# the settings of a Transformer: the first file that holds some counts
-SETTINGS = tuple(
-    f"sentence_{kind}_config.json"
-    for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
-)
+SETTINGS = "sentence_bert_config.json"  # of a Transformer
 # names of prompts for a side; the first one present counts, also if empty
 PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 # settings of transformers that change how a model is computed, not its result
 HARMLESS = {"trust_remote_code", "torch_dtype", "dtype", "attn_implementation", "padding_side"}
-HARMLESS |= {"model_max_length", "use_cache", "device_map", "low_cpu_mem_usage"}
+HARMLESS |= {"use_cache", "device_map", "low_cpu_mem_usage"}
 TEXT = {"method": "forward", "method_output_name": "last_hidden_state"}
 # required settings of a Transformer, where present
 PLAIN = {"transformer_task": "feature-extraction", "module_output_name": "token_embeddings"}
 LOGITS = {"method_output_name": "logits"}
 SCORES = {"transformer_task": "sequence-classification", "module_output_name": "scores"}
+ODD = ("do_lower_case", "query_expansion", "processing_kwargs")
 KEYWORDS = (
     *("model_args", "tokenizer_args", "config_args"),
     *("model_kwargs", "processor_kwargs", "config_kwargs"),
 )
-POOLINGS = Joinable.of(POOLING_NAMES, ("first-decoder-token", "mcls"))
+
+
+class OddModel(UserError):
+    """A model that sentence-transformers computes, and structkit does not."""
+
+    def __init__(self, folder: Path, problem: str) -> None:
+        super().__init__(
+            f"the model {folder} {problem}, which structkit does not compute itself",
+            "use another model, or encode with the package sentence-transformers: "
+            + install(*EXTRAS[SENTENCE][0]),
+        )
 
 
 def has_metadata(folder: Path) -> bool:
@@ -83,12 +81,11 @@ def has_metadata(folder: Path) -> bool:
     return os.path.lexists(folder / METADATA)
 
 
-def own_metadata(folder: Path, *, pooling: str | None = None) -> Record:
+def own_metadata(folder: Path) -> Record:
     """Return pooling, normalization, prompts, lengths … that a model folder states, if any.
 
     `head` are the modules after the pooling: kinds and folders. For a folder of
-    sentence-transformers, `transformer` is the folder of the model itself; its pooling is ignored
-    if `pooling` is given. Errors: `UserError` for settings that cannot be reproduced.
+    sentence-transformers, `transformer` is the folder of the model itself. Errors: `OddModel`.
     """
     if has_metadata(folder):
         metadata = read_metadata(folder)
@@ -96,7 +93,7 @@ def own_metadata(folder: Path, *, pooling: str | None = None) -> Record:
         own = {key: metadata[key] for key in KNOWN if metadata.get(key) is not None}
         head = head_modules(folder)
         return own | ({"head": head} if head else {})
-    return sentence_metadata(folder, pooling)
+    return sentence_metadata(folder)
 
 
 def read_metadata(folder: Path) -> Record:
@@ -131,12 +128,12 @@ def plain_metadata(pooling: str) -> Record:
     }
 
 
-def sentence_metadata(folder: Path, pooling: str | None) -> Record:
+def sentence_metadata(folder: Path) -> Record:
     """Return the metadata in a folder; nothing if it has no `modules.json`.
 
     `transformer` is the folder of the model itself, `head` the kinds and folders of the modules
-    after the pooling. `lengths` is missing if the tokenizer and the model decide. The pooling is
-    ignored if another is given. Errors: `UserError` for settings that cannot be reproduced.
+    after the pooling. `lengths` is missing if the tokenizer and the model decide. Errors:
+    `OddModel`, and a `UserError` for code of other libraries.
     """
     modules = json_of(folder / "modules.json")
     if not modules:
@@ -145,18 +142,20 @@ def sentence_metadata(folder: Path, pooling: str | None) -> Record:
         named = _modules(folder, modules)
         kinds = [kind for kind, _ in named]
         pooled = kinds[0] != TABLE
-        first = 2 if pooled else 1
-        if kinds[:first] != (["Transformer", "Pooling"] if pooled else [TABLE]):
-            raise _refused(folder, f"begins with {' and '.join(kinds[:2])}")
-        if not pooled and "Dense" in kinds:
-            raise _refused(folder, f"has Dense after {TABLE}")
-        place, after = named[0][1], _without_normalize(named[first:])
+        first, later = [TABLE], ["Normalize"]
+        if pooled:
+            first, later = ["Transformer", "Pooling"], ["Dense", "Normalize"]
+        if kinds[: len(first)] != first:
+            raise OddModel(folder, f"begins with {' and '.join(kinds[:2])}")
+        if odd := [kind for kind in kinds[len(first) :] if kind not in later]:
+            raise OddModel(folder, f"has a module {odd[0]:.80}")
+        place, after = named[0][1], _without_normalize(named[len(first) :])
         metadata: Record = {"transformer": place, "normalize": kinds[-1] == "Normalize"}
-        if pooled and after:
+        if after:
             metadata["head"] = after
         if pooled:
-            metadata |= _pooling(folder, json_of(named[1][1] / "config.json"), pooling)
-            metadata |= _reading(folder, _settings(place))
+            metadata["pooling"] = _pooling(folder, json_of(named[1][1] / "config.json"))
+            metadata |= _reading(folder, place, PLAIN, TEXT)
         return metadata | _about(folder)
 
 
@@ -189,20 +188,14 @@ def _modules(folder: Path, modules: Any) -> list[tuple[str, Path]]:
 
 
 def _kind(folder: Path, type_: str) -> str:
-    """Return the name of a module. Errors: one of another library, or of an unknown kind."""
+    """Return the name of a module. Errors: one of another library."""
     home, _, kind = type_.rpartition(".")
-    known = ("Transformer", "Pooling", "Dense", "Normalize", TABLE)
-    if kind not in known or not type_.startswith(LIBRARY):
-        of_other = "" if type_.startswith(LIBRARY) else f" of {home:.80}"
-        raise _refused(folder, f"has a module {kind:.80}{of_other}")
+    if not type_.startswith(LIBRARY):
+        problem = (
+            f"the model {folder} has a module {kind:.80} of {home:.80}, which structkit never runs"
+        )
+        raise UserError(problem, "use a model of transformers or sentence-transformers alone")
     return kind
-
-
-def _refused(folder: Path, problem: str) -> UserError:
-    return UserError(
-        f"the model {folder} {problem}, which structkit cannot compute",
-        f"use a model of Transformer, Pooling, Dense and Normalize, or of {TABLE} and Normalize",
-    )
 
 
 def _inside(folder: Path, path: str) -> Path:
@@ -213,44 +206,29 @@ def _inside(folder: Path, path: str) -> Path:
     return place
 
 
-def _pooling(folder: Path, said: Any, other: str | None) -> Record:
-    """Return our names for the poolings in 1_Pooling, and whether prompts take part."""
+def _pooling(folder: Path, said: Any) -> str:
+    """Return our name for the pooling in 1_Pooling."""
     if not isinstance(said, dict):
         raise TypeError(f"the pooling {said!r:.80}")
-    whole = said.get("include_prompt", True)
-    metadata: Record = {} if whole else {"include_prompt": False}
-    if other:
-        return metadata
+    if not said.get("include_prompt", True):
+        raise OddModel(folder, "leaves prompts out of its pooling")
     modes = said.get("pooling_mode")
     if modes is None:
-        old = (*LEGACY, *sorted(said.keys() - LEGACY.keys()))
-        on = [key for key in old if key.startswith("pooling_mode_") and said.get(key)]
+        on = [key for key, is_on in said.items() if key.startswith("pooling_mode_") and is_on]
         modes = [LEGACY.get(key, key) for key in on] or ["mean"]
     modes = [modes] if isinstance(modes, str) else list(modes)
     ours = {their: our for our, their in POOLING_NAMES.items()}
-    if not modes or not ours.keys() >= set(modes):
-        raise UserError(
-            f"the model {folder} has the pooling {' and '.join(map(str, modes)) or 'none'}",
-            f"choose {', '.join(POOLING_NAMES)} with {flag('pooling')}",
-        )
-    return metadata | {"pooling": "+".join(ours[mode] for mode in modes)}
-
-
-def _settings(place: Path) -> Record:
-    """Return the settings of a Transformer, from the first of several files that holds some."""
-    every = (json_of(place / name) for name in SETTINGS)
-    said: Any = next(filter(None, every), {})
-    if not isinstance(said, dict):
-        raise TypeError(f"the settings {said!r:.80}")
-    return said
+    if len(modes) != 1 or modes[0] not in ours:
+        raise OddModel(folder, f"has the pooling {' and '.join(map(str, modes)) or 'none'}")
+    return ours[modes[0]]
 
 
 def cross_encoder_metadata(folder: Path, *, encoder: bool = False) -> Record:
     """Return the metadata in the folder of a cross-encoder, or of an encoder that becomes one.
 
     `transformer` is the folder of the model itself, `activation` the name of the function that
-    makes a score of its output, `lengths` and `lower_case` how it reads texts. Errors: `UserError`
-    for settings that cannot be reproduced.
+    makes a score of its output, `lengths` how much of a text it reads. Errors: `UserError` for
+    settings that cannot be reproduced.
     """
     with malformed(f"a JSON file of the cross-encoder {folder}"):
         modules = json_of(folder / "modules.json") or [{"type": f"{OLD}Transformer", "path": ""}]
@@ -270,36 +248,34 @@ def cross_encoder_metadata(folder: Path, *, encoder: bool = False) -> Record:
             raise UserError(problem, "use a cross-encoder without a default prompt")
         before = config.get("sbert_ce_default_activation_function")
         own = (config.get("sentence_transformers") or {}).get("activation_fn", before)
-        metadata = {"transformer": place, "activation": about.get("activation_fn") or own}
-        said = _settings(place)
-        embeds = said.get("transformer_task", "") == PLAIN["transformer_task"]
-        usual = (PLAIN, TEXT) if encoder and embeds else (SCORES, TEXT | LOGITS)
-        return metadata | _reading(folder, said, *usual)
+        usual = (PLAIN, TEXT) if encoder and len(kinds) > 1 else (SCORES, TEXT | LOGITS)
+        lengths = _reading(folder, place, *usual)
+        return {"transformer": place, "activation": about.get("activation_fn") or own, **lengths}
 
 
-def _reading(
-    folder: Path, said: Record, usual: Mapping[str, str] = PLAIN, text: Record = TEXT
-) -> Record:
-    """Return the lengths and the case of texts. Errors: settings that structkit does not follow."""
-    strange = [f"{key} {said[key]}" for key in usual if said.get(key, usual[key]) != usual[key]]
-    strange += [key for key in ("query_expansion", "processing_kwargs") if said.get(key)]
+def _reading(folder: Path, place: Path, usual: Mapping[str, str], text: Record) -> Record:
+    """Return the lengths of texts for a Transformer, if it states some. Errors: `OddModel`."""
+    said = json_of(place / SETTINGS) or {}
+    if not isinstance(said, dict):
+        raise TypeError(f"the settings {said!r:.80}")
+    odd = [file.name for file in place.glob("sentence_*_config.json") if file.name != SETTINGS]
+    odd += [f"{key} {said[key]}" for key in usual if said.get(key, usual[key]) != usual[key]]
+    odd += [
+        key for key in ("do_lower_case", "query_expansion", "processing_kwargs") if said.get(key)
+    ]
     inputs = said.get("modality_config") or {"text": text}
     if "message" in inputs or inputs.get("text") != text:
-        strange.append(f"modality_config {', '.join(inputs)}")  # texts go through a chat template
+        odd.append(f"modality_config {', '.join(inputs)}")  # texts go through a chat template
     for name in KEYWORDS:
-        strange += [f"{name} {key}" for key in sorted(set(said.get(name) or ()) - HARMLESS)]
-    if strange:
-        problem = f"the model {folder} sets {strange[0]:.200}, which structkit does not follow"
-        raise UserError(problem, "encode with sentence-transformers: search reads its embeddings")
-    metadata: Record = {"lower_case": True} if said.get("do_lower_case") else {}
+        odd += [f"{name} {key}" for key in sorted(set(said.get(name) or ()) - HARMLESS)]
+    if odd:
+        raise OddModel(folder, f"sets {odd[0]:.200}")
     most = said.get("max_seq_length")
-    for name in ("tokenizer_args", "processor_kwargs"):
-        most = (said.get(name) or {}).get("model_max_length", most)
     lengths = {side: said.get(f"{side}_length") or most for side in ("query", "document")}
     lengths = {side: length for side, length in lengths.items() if length is not None}
     if not all(type(length) is int and length > 0 for length in lengths.values()):
         raise TypeError(f"lengths {lengths}")
-    return metadata | ({"lengths": lengths} if lengths else {})
+    return {"lengths": lengths} if lengths else {}
 
 
 def _about(folder: Path) -> Record:
@@ -319,13 +295,11 @@ def _about(folder: Path) -> Record:
     metadata: Record = {
         "prompts": {side: prompt for side, prompt in sides.items() if prompt},
         "similarity": about.get("similarity_fn_name"),
-        "dimensions": about.get("truncate_dim"),
     }
     if metadata["similarity"] not in SIMILARITIES:  # as sentence-transformers does
         metadata["similarity"] = "cosine"
-    most = metadata["dimensions"]
-    if not (most is None or type(most) is int and most > 0):
-        raise TypeError(f"truncate_dim {most}")
+    if about.get("truncate_dim") is not None:
+        raise OddModel(folder, "cuts its embeddings (truncate_dim)")
     if not all(isinstance(prompt, str) for prompt in metadata["prompts"].values()):
         raise TypeError(f"prompts {metadata['prompts']}")
-    return {name: value for name, value in metadata.items() if value is not None}
+    return metadata

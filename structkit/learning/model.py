@@ -70,8 +70,8 @@ class TokenModel(Model):
     parts = ("chunk",)
     tokenizing: Tokenizing
 
-    def inputs(self, texts: Sequence[str], side: str) -> list[Sequence[int] | Chunk]:
-        return self.tokenizing.inputs(texts, side)
+    def inputs(self, texts: Sequence[str], side: str) -> list[Sequence[int]]:
+        return self.tokenizing.ids(texts, side)
 
     def read_field(self, name: str) -> None:
         self.tokenizing.read_field(name)

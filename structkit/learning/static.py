@@ -36,7 +36,7 @@ from structkit.learning.metadata import (
     read_metadata,
 )
 from structkit.learning.model import TokenModel
-from structkit.learning.tokens import Chunk, Tokenizing
+from structkit.learning.tokens import Tokenizing
 from structkit.learning.training.method import ANY_LENGTH
 from structkit.learning.words import BertWords
 from structkit.records.jsonl import Record
@@ -227,9 +227,9 @@ class StaticEncoder(TokenModel):
         self.tokenizing = TableTokenizing(table.tokenizer, lengths, prompts)
         self.truncation = self.tokenizing.truncation
 
-    def embed(self, inputs: Sequence[Sequence[int] | Chunk | TokenCounts]) -> Vectors:
+    def embed(self, inputs: Sequence[Sequence[int] | TokenCounts]) -> Vectors:
         """Return one embedding per input, (inputs, dim)."""
-        means = self.table.means([each.ids if isinstance(each, Chunk) else each for each in inputs])
+        means = self.table.means(inputs)
         return normalized(means) if self.normalize else means
 
     @property
@@ -266,7 +266,7 @@ def open_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] | 
     Errors: `UserError` for a pooling that is not the mean.
     """
     ours = has_metadata(folder)
-    own = read_metadata(folder) if ours else own_metadata(folder, pooling=changes.get("pooling"))
+    own = read_metadata(folder) if ours else own_metadata(folder)
     place = own.get("transformer", folder)
     if not is_table(place):
         return None

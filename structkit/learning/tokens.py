@@ -20,18 +20,11 @@ SLICE = 1 << 17  # characters that are tokenized together: their tokens take 100
 
 @dataclass(frozen=True)
 class Chunk:
-    """Part of a text as token ids; `start` and `end` are its characters in the text.
-
-    The first `skipped` tokens belong to a prompt that does not count in the embedding.
-    """
+    """Part of a text as token ids; `start` and `end` are its characters in the text."""
 
     ids: Sequence[int]
     start: int
     end: int
-    skipped: int = 0
-
-    def __len__(self) -> int:
-        return len(self.ids)
 
 
 class Truncation:
@@ -93,8 +86,7 @@ class Tokenizing:
     each group of so many tokens. `opening` and `closing` are the special tokens around a text.
     `plain` is the tokenizer for texts without tags, to which `<p>` is ordinary text: for queries,
     and for documents while they are `untagged`. `positions` is the maximum tokens that the model
-    can read, None without a limit. With `ends`, the special tokens with which a text may end,
-    prompts do not count in embeddings. `from_end` cuts a long text at its beginning.
+    can read, None without a limit. `from_end` cuts a long text at its beginning.
     """
 
     def __init__(
@@ -107,10 +99,9 @@ class Tokenizing:
         plain: Tokenizer | None = None,
         positions: int | None = None,
         padding: int | None = None,
-        ends: Sequence[int] | None = None,
         from_end: bool = False,
     ) -> None:
-        self.ends, self.from_end = ends, from_end
+        self.from_end = from_end
         self.tokenizer, self.plain = tokenizer, plain or tokenizer
         for each in (self.tokenizer, self.plain):
             each.no_padding()
@@ -125,7 +116,7 @@ class Tokenizing:
 
     def settings(self) -> dict[str, Any]:
         """Return what another tokenizer with the same tokens needs to read texts alike."""
-        names = ("lengths", "prompts", "mcls_every", "positions", "padding", "ends", "from_end")
+        names = ("lengths", "prompts", "mcls_every", "positions", "padding", "from_end")
         return {name: getattr(self, name) for name in names}
 
     def read_field(self, name: str) -> None:
@@ -145,25 +136,6 @@ class Tokenizing:
                 status=2,
             )
         self.lengths = {**self.trained, **({kind: length} if length else {})}
-
-    def inputs(self, texts: Sequence[str], kind: str) -> list[Sequence[int] | Chunk]:
-        """Return texts as token ids, in chunks if their prompt does not count."""
-        ids, skipped = self.ids(texts, kind), self.skipped(kind)
-        if not skipped:
-            return [*ids]
-        return [Chunk(each, 0, len(text), skipped) for each, text in zip(ids, texts, strict=True)]
-
-    def skipped(self, kind: str) -> int:
-        """Return the number of tokens of a prompt that does not count in the embedding.
-
-        They are the tokens of the prompt alone without a special token at its end, as
-        sentence-transformers counts them.
-        """
-        prompt = self.prompts.get(kind)
-        if self.ends is None or not prompt or self.mcls_every:
-            return 0
-        ((ids,), _) = self.cut([prompt], kind)
-        return len(ids) - (len(ids) > 0 and ids[-1] in self.ends)
 
     def ids(self, texts: Sequence[str], kind: str) -> list[Sequence[int]]:
         """Return token ids without padding; longer texts are truncated and counted."""
@@ -247,12 +219,11 @@ class Tokenizing:
                 status=2,
             )
         self.truncation.count(kind, 1)
-        skipped = 0 if self.ends is None or not prompt else len(self.opening) + len(prompt)
         found = []
         for start in range(0, max(1, len(ids)), size):
             places = offsets[start : start + size] or [(0, 0)]
             content = self.with_special_tokens(prompt + ids[start : start + size])
-            found.append(Chunk(content, places[0][0], places[-1][1], skipped))
+            found.append(Chunk(content, places[0][0], places[-1][1]))
         return found
 
 

@@ -144,7 +144,7 @@ def transformer_of(folder: Path) -> Path:
     base = base_of(folder)
     if base is None:
         return folder
-    place: Path = own_metadata(base, pooling="mean").get("transformer", base)
+    place: Path = own_metadata(base).get("transformer", base)
     return place
 
 

@@ -40,7 +40,6 @@ from structkit.learning.encoders.pretrained import (
     check_tokenizer,
     damage_explained,
     explain,
-    lower_case,
     natural_length,
 )
 from structkit.learning.metadata import (
@@ -48,7 +47,6 @@ from structkit.learning.metadata import (
     PAIR_LENGTH,
     cross_encoder_metadata,
     has_metadata,
-    read_metadata,
 )
 from structkit.learning.static import is_table
 from structkit.learning.tokens import Truncation
@@ -175,10 +173,7 @@ def spoiled_scores(model: str) -> UserError:
 def _load(folder: Path, *, new_head: bool) -> tuple[Any, Any, Record]:
     """Return the classifier and the tokenizer of a folder, and its metadata."""
     if new_head and has_metadata(folder):  # ours, whose modules may be unknown elsewhere
-        metadata: Record = {
-            "transformer": folder,
-            "lower_case": read_metadata(folder).get("lower_case"),
-        }
+        metadata: Record = {"transformer": folder}
     else:
         metadata = cross_encoder_metadata(folder, encoder=new_head)
     own = metadata["transformer"]
@@ -202,8 +197,6 @@ def _load(folder: Path, *, new_head: bool) -> tuple[Any, Any, Record]:
             model = merge(model, own)
         tokenizer = AutoTokenizer.from_pretrained(own, **PLAIN)
         check_tokenizer(folder, tokenizer, model, typed=True)
-    if metadata.get("lower_case"):
-        lower_case(tokenizer)
     return model.float(), tokenizer, metadata
 
 

@@ -95,7 +95,7 @@ class DualEncoder(CachedTraining):
         own = share(records)
         first, last = own.start * group, own.stop * group
         chosen = [text for text in texts[first:last] if text is not None]
-        inputs = self.encoder.tokenizing.inputs(chosen, kind) if chosen else []
+        inputs = self.encoder.tokenizing.ids(chosen, kind) if chosen else []
         tokens = self.encoder.padded(inputs) if inputs else None
         return LocalTexts(tokens, first - texts[:first].count(None), len(texts) - texts.count(None))
 

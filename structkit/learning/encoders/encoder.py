@@ -39,23 +39,20 @@ from structkit.learning.encoders.models import (
 )
 from structkit.learning.encoders.packing import MODELS, Packed, pack
 from structkit.learning.encoders.poolings import (
+    OF_TOKENS,
     Tokens,
     attention_mask,
     by_tokens,
-    is_pooling,
     pad,
-    pool,
     pool_first_decoder_token,
     pool_mcls,
 )
 from structkit.learning.encoders.pretrained import (
     DAMAGE,
     explain,
-    lower_case,
     natural_length,
-    reads_with_decoder,
 )
-from structkit.learning.folders import base_of, model_folder
+from structkit.learning.folders import base_of, damaged, model_folder
 from structkit.learning.metadata import (
     ABOUT,
     LEGACY,
@@ -72,42 +69,28 @@ from structkit.learning.metadata import (
 )
 from structkit.learning.model import TokenModel
 from structkit.learning.static import open_table
-from structkit.learning.tokens import Chunk, Tokenizing
+from structkit.learning.tokens import Tokenizing
 from structkit.learning.training.devices import TorchModel
 from structkit.learning.training.method import LENGTH
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 from structkit.structure.html.tags import TAG_TOKENS
 
-KEPT = ("include_prompt", "lower_case", "similarity", "dimensions")  # from start to end
 PIECE = 16  # texts that a CPU computes at a time
 # padded tokens that a GPU computes at a time: with fewer, a small model's kernels end sooner than
 # the next ones are started
 GPU_PIECE = 32768
 
 
-def hidden_states_of(model: Any, tokens: Tokens, pooling: str) -> Tensor:
-    """Return the states that a pooling reads, (batch, length, dim): the encoder's last ones.
-
-    For a BART, these are the decoder's, as in sentence-transformers.
-    """
-    if of_decoder(model, pooling):
-        reader = model.base_model
-    elif model.config.is_encoder_decoder:
-        reader = model.get_encoder()
-    else:
-        reader = model
+def hidden_states_of(model: Any, tokens: Tokens) -> Tensor:
+    """Return the encoder's last states, (batch, length, dim)."""
+    reader = model.get_encoder() if model.config.is_encoder_decoder else model
     mask = attention_mask(model, tokens.mask, tokens.ids.shape[1])
     # a decoder would keep the keys and values of all layers, for tokens that never follow
     kept = "use_cache" in inspect.signature(reader.forward).parameters
     cache = {"use_cache": False} if kept else {}
     hidden_states: Tensor = reader(input_ids=tokens.ids, attention_mask=mask, **cache)[0]
     return hidden_states
-
-
-def of_decoder(model: Any, pooling: str) -> bool:
-    """Return whether a pooling reads the decoder's states at the tokens of the text."""
-    return is_pooling(pooling) and reads_with_decoder(model.config)
 
 
 class Encoder(TokenModel, TorchModel):
@@ -128,16 +111,13 @@ class Encoder(TokenModel, TorchModel):
         self.model, self.tokenizer = model, tokenizer
         self.head = read_head(head) if head else None
         self.adapter: Adapter | None = None  # while one is trained
-        self.own = {name: metadata[name] for name in KEPT if metadata.get(name) is not None}
+        self.similarity = metadata.get("similarity")
         backend = tokenizer.backend_tokenizer
         backend.encode_special_tokens = bool(tokenizer.split_special_tokens)
-        if self.own.get("lower_case"):
-            lower_case(tokenizer)
         self.pooling, self.normalize = metadata["pooling"], metadata["normalize"]
         self.mcls_every: int = metadata.get("mcls_every", MCLS_EVERY)
         if self.head:
             self.width  # noqa: B018 checked
-        counts = self.own.get("include_prompt", True) or not is_pooling(self.pooling)
         most = positions(model)
         self.tokenizing = Tokenizing(
             backend,
@@ -147,38 +127,34 @@ class Encoder(TokenModel, TorchModel):
             plain=without_tokens(backend, TAG_TOKENS),
             positions=most,
             padding=tokenizer.pad_token_id,
-            ends=None if counts else tokenizer.all_special_ids,
             from_end=tokenizer.truncation_side == "left",
         )
         self.truncation = self.tokenizing.truncation
 
     @property
     def width(self) -> int:
-        """The dimensions of an embedding. Errors: the head does not fit the poolings."""
-        pooled = int(self.model.config.hidden_size) * len(self.pooling.split("+"))
+        """The dimensions of an embedding. Errors: the head does not fit the model."""
+        pooled = int(self.model.config.hidden_size)
         given, width = (self.head and head_widths(self.head)) or (pooled, pooled)
         if given != pooled:
-            own = f"use the model's own pooling: leave {flag('pooling')} out"
-            raise UserError(f"its Dense module reads {given} numbers, not {pooled}", own)
+            raise damaged(f"its Dense module reads {given} numbers, not {pooled}")
         return width
 
     def tokens(self, texts: Sequence[str], kind: str) -> Tokens:
         """Return texts as one padded batch, on the model's device."""
         return self.batch(self.inputs(texts, kind))
 
-    def batch(self, inputs: Sequence[Sequence[int] | Chunk]) -> Tokens:
+    def batch(self, inputs: Sequence[Sequence[int]]) -> Tokens:
         """Return some inputs, padded, on the model's device."""
         return self.padded(inputs).to(self.device)
 
-    def padded(self, inputs: Sequence[Sequence[int] | Chunk]) -> Tokens:
+    def padded(self, inputs: Sequence[Sequence[int]]) -> Tokens:
         """Return some inputs, padded, on the CPU."""
-        ids = [each.ids if isinstance(each, Chunk) else each for each in inputs]
-        skipped = [each.skipped if isinstance(each, Chunk) else 0 for each in inputs]
-        return pad(ids, self.tokenizing.padding, skipped)
+        return pad(inputs, self.tokenizing.padding)
 
     def embed(self, tokens: Tokens) -> Tensor:
         """Return one embedding per text, (batch, dim); a CPU computes no padding."""
-        first = self.pooling == "cls" and tokens.counted is None
+        first = self.pooling == "cls"
 
         def embedded(rows: Tensor, piece: Tokens) -> Tensor:
             return self.pooled(self.hidden_states(piece, first=first), piece)
@@ -191,7 +167,7 @@ class Encoder(TokenModel, TorchModel):
         """Return the last states, (batch, length, dim); `first`: the first tokens'."""
         if self.packed:
             return self.packed.hidden_states(tokens, first=first)
-        return hidden_states_of(self.model, tokens, self.pooling)
+        return hidden_states_of(self.model, tokens)
 
     @property
     def packed(self) -> Packed | None:
@@ -231,7 +207,7 @@ class Encoder(TokenModel, TorchModel):
         elif decodes:
             embeddings = pool_first_decoder_token(self.model, hidden_states, mask)
         else:
-            embeddings = pool(self.pooling, hidden_states, mask, tokens.counted)
+            embeddings = OF_TOKENS[self.pooling](hidden_states, mask)
         return self.finish(embeddings)
 
     def finish(self, pooled: Tensor) -> Tensor:
@@ -249,7 +225,7 @@ class Encoder(TokenModel, TorchModel):
             "normalize": self.normalize,
             "prompts": self.tokenizing.prompts,
             "lengths": self.tokenizing.lengths,
-            **self.own,
+            **({"similarity": self.similarity} if self.similarity else {}),
         }
 
 
@@ -302,9 +278,9 @@ def write_modules(folder: Path, encoder: Encoder) -> None:
     the folder: without a list of modules it would silently take the mean.
     """
     head = write_head(encoder.head, folder) if encoder.head else []
-    metadata, names = encoder.metadata(), encoder.pooling.split("+")
-    ours = not POOLING_NAMES.keys() >= set(names)
-    first = f"structkit.only_structkit_encodes_with.pooling_{names[0].replace('-', '_')}"
+    metadata, pooling = encoder.metadata(), encoder.pooling
+    ours = pooling not in POOLING_NAMES
+    first = f"structkit.only_structkit_encodes_with.pooling_{pooling.replace('-', '_')}"
     kinds = [*head, *(["Normalize"] if encoder.normalize else ())]
     modules = [(first, "")] if ours else [(f"{OLD}Transformer", ""), (f"{OLD}Pooling", "1_Pooling")]
     modules += [(f"{OLD}{kind}", f"{place}_{kind}") for place, kind in enumerate(kinds, 2)]
@@ -317,16 +293,10 @@ def write_modules(folder: Path, encoder: Encoder) -> None:
         return
     for _, path in modules[1:]:
         (folder / path).mkdir(exist_ok=True)
-    theirs = [POOLING_NAMES[name] for name in names]
-    pooling: Record = {"word_embedding_dimension": int(encoder.model.config.hidden_size)}
-    pooling |= {key: name in theirs for key, name in LEGACY.items()}
-    if theirs != [name for name in LEGACY.values() if name in theirs]:
-        pooling["pooling_mode"] = theirs  # in another order than versions before 6 know
-    whole = metadata.get("include_prompt", True)
-    write_json(folder / "1_Pooling" / "config.json", pooling | {"include_prompt": whole})
-    lower = bool(metadata.get("lower_case"))
-    said = {"max_seq_length": metadata["lengths"]["document"], "do_lower_case": lower}
-    write_json(folder / SETTINGS[0], said)
+    said: Record = {"word_embedding_dimension": int(encoder.model.config.hidden_size)}
+    said |= {key: name == POOLING_NAMES[pooling] for key, name in LEGACY.items()}
+    write_json(folder / "1_Pooling" / "config.json", said)
+    write_json(folder / SETTINGS, {"max_seq_length": metadata["lengths"]["document"]})
     write_about(folder, metadata)
 
 
@@ -338,8 +308,6 @@ def write_about(folder: Path, metadata: Record) -> None:
         "similarity_fn_name": metadata.get("similarity", "dot"),
         "prompts": {side: prompts.get(side, "") for side in ("query", "document")},
     }
-    if dimensions := metadata.get("dimensions"):
-        about["truncate_dim"] = dimensions
     write_json(folder / ABOUT, about)
 
 
@@ -379,9 +347,9 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
 
 def _of_others(folder: Path, changes: Record) -> tuple[Encoder, Record]:
     """Return the encoder of a folder that structkit did not write, and its metadata."""
-    own = own_metadata(folder, pooling=changes.get("pooling"))
+    own = own_metadata(folder)
     if not own and (base := base_of(folder)):  # an adapter has no pooling of its own
-        own = own_metadata(base, pooling=changes.get("pooling")) | {"transformer": folder}
+        own = own_metadata(base) | {"transformer": folder}
     place, head = own.pop("transformer", folder), own.pop("head", ())
     decoder = changes.get("pooling") == "first-decoder-token"
     model, tokenizer = load_pretrained(place, decoder=decoder)
@@ -390,7 +358,7 @@ def _of_others(folder: Path, changes: Record) -> tuple[Encoder, Record]:
     lengths = {"query": length, "document": length} | own.get("lengths", {})
     most = positions(model) or LENGTH
     metadata["lengths"] = {side: min(each, most) for side, each in lengths.items()}
-    if "pooling" not in own:
+    if metadata["pooling"] != own.get("pooling"):
         fit_tokenizer(tokenizer, metadata["pooling"])
     return after_first_text(Encoder(model, tokenizer, metadata, head), folder), metadata
 

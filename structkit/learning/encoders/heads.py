@@ -16,7 +16,6 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from structkit.errors import UserError
 from structkit.learning.folders import (
     WEIGHTS,
     check_regular,
@@ -25,15 +24,11 @@ from structkit.learning.folders import (
     pickled,
     write_weights,
 )
+from structkit.learning.metadata import OddModel
 from structkit.records.output import write_json
 
 CONFIG = "config.json"
-# activations without weights and settings, by their names in torch.nn
-ACTIVATIONS = (
-    *("Tanh", "Identity", "ReLU", "ReLU6", "GELU", "SiLU", "Sigmoid", "ELU", "SELU", "CELU"),
-    *("LeakyReLU", "Mish", "Softplus", "Softsign", "Hardtanh", "Hardswish", "Hardsigmoid"),
-    *("LogSigmoid", "Tanhshrink", "Softshrink", "Hardshrink"),
-)
+ACTIVATIONS = ("Tanh", "Identity", "ReLU", "GELU", "SiLU", "Sigmoid")  # in torch.nn
 HOMES = ("torch.nn", "torch.nn.modules.activation", "torch.nn.modules.linear")
 EMBEDDING = "sentence_embedding"  # required input and output of a module, where it names them
 
@@ -46,36 +41,30 @@ class Normalize(nn.Module):
 
 
 class Dense(nn.Module):
-    """A linear map of embeddings and an activation; with `residual`, the input is added."""
+    """A linear map of embeddings and an activation."""
 
     def __init__(self, config: dict[str, Any], activation: nn.Module) -> None:
         super().__init__()
         self.config, self.activation = config, activation
         given, made = config["in_features"], config["out_features"]
         self.linear = nn.Linear(given, made, bias=config.get("bias", True))
-        self.adds = bool(config.get("use_residual"))
-        if self.adds and given != made:
-            self.residual = nn.Linear(given, made, bias=False)
 
     def forward(self, embeddings: Tensor) -> Tensor:
         made: Tensor = self.activation(self.linear(embeddings))
-        if not self.adds:
-            return made
-        return made + (self.residual(embeddings) if hasattr(self, "residual") else embeddings)
+        return made
 
     @classmethod
     def read(cls, folder: Path) -> Dense:
-        """Read the module in a folder. Errors: a damaged file, or an unsupported module."""
+        """Read the module in a folder. Errors: a damaged file, or `OddModel`."""
         check_regular(folder)
         config = json_of(folder / CONFIG)
         try:
             activation = activation_of(config.get("activation_function"), folder)
+            ends = (config.get(f"module_{end}_name") for end in ("input", "output"))
+            if config.get("use_residual") or {*ends} - {None, EMBEDDING}:
+                raise OddModel(folder, "adds its input, or reads another one")
             with torch.device("meta"):  # it takes no memory before its weights are known to fit
                 dense = cls(config, activation)
-            ends = (config.get(f"module_{end}_name") for end in ("input", "output"))
-            if other := next((name for name in ends if name not in (None, EMBEDDING)), None):
-                problem = f"reads or writes {other}, which structkit cannot compute"
-                raise UserError(problem, "use another model").at(str(folder / CONFIG))
         except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
             raise damaged(f"is malformed ({error!r:.200})", folder / CONFIG) from None
         try:
@@ -109,8 +98,7 @@ def activation_of(path: str | None, folder: Path) -> nn.Module:
     """Return the activation of that name, Tanh where there is none. Errors: an unknown one."""
     home, _, name = (path or "torch.nn.Tanh").rpartition(".")
     if home not in HOMES or name not in ACTIVATIONS:
-        problem = f"names the activation {path:.80}, which structkit does not run"
-        raise UserError(problem, f"use {', '.join(ACTIVATIONS[:6])} …").at(str(folder / CONFIG))
+        raise OddModel(folder, f"has the activation {path:.80}")
     made: nn.Module = getattr(nn, name)()
     return made
 

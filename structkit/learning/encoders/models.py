@@ -32,6 +32,7 @@ from transformers import (
     AutoConfig,
     AutoModel,
     AutoModelForSeq2SeqLM,
+    AutoModelForTextEncoding,
     AutoTokenizer,
     BertConfig,
     BertModel,
@@ -42,6 +43,7 @@ from transformers import (
     T5Model,
 )
 from transformers.modeling_outputs import BaseModelOutput
+from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
@@ -52,10 +54,10 @@ from structkit.learning.encoders.pretrained import (
     check_model,
     check_tokenizer,
     damage_explained,
-    encoder_class,
     first_line,
     natural_length,
 )
+from structkit.learning.metadata import OddModel
 from structkit.learning.static import Table, is_table
 from structkit.learning.training.method import ANY_LENGTH
 from structkit.processes import return_freed
@@ -130,8 +132,10 @@ def _load(name: Path, decoder: bool, head: bool) -> Any:
     if (decoder or head) and not config.is_encoder_decoder:
         raise UserError(f"the model {name} has no decoder", "use a T5 model, or another pooling")
     kind: Any = AutoModelForSeq2SeqLM if head else AutoModel
-    if not decoder and not head:
-        kind = encoder_class(name, config) or AutoModel
+    if not decoder and not head and config.model_type in MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES:
+        kind = AutoModelForTextEncoding  # of a T5, only the encoder
+    elif config.is_encoder_decoder and not (decoder or head):
+        raise OddModel(name, f"is a {config.model_type}, whose decoder reads the text")
     model, loading = kind.from_pretrained(name, **SAFE, output_loading_info=True)
     # an untrained weight in a trained model is an error; the pooler is never used
     missing = sorted(key for key in loading["missing_keys"] if not key.startswith("pooler."))

@@ -22,13 +22,11 @@ from structkit.learning.training.devices import ON_CPU
 class Tokens:
     """A batch of token ids and its mask, both (batch, length); the mask is 1 on real tokens.
 
-    `counted` is 1 on the tokens that a pooling counts, where these are not all real ones. `known`
-    is the real tokens of each text, (batch,), on the CPU.
+    `known` is the real tokens of each text, (batch,), on the CPU.
     """
 
     ids: Tensor
     mask: Tensor
-    counted: Tensor | None = None
     known: Tensor | None = field(default=None, metadata=ON_CPU)
 
     @property
@@ -37,23 +35,20 @@ class Tokens:
         return self.mask.sum(1).cpu() if self.known is None else self.known
 
     def to(self, device: torch.device) -> Tokens:
-        counted = None if self.counted is None else self.counted.to(device)
-        return Tokens(self.ids.to(device), self.mask.to(device), counted, self.lengths)
+        return Tokens(self.ids.to(device), self.mask.to(device), self.lengths)
 
     def shortened(self, rows: Tensor) -> Tokens:
         """Return some rows, which are on the CPU, only as wide as their longest text."""
         rows = rows.cpu()  # where FSDP has moved them
         lengths = self.lengths[rows]
         width, there = int(lengths.max()), rows.to(self.ids.device)
-        counted = None if self.counted is None else self.counted[there, :width]
-        return Tokens(self.ids[there, :width], self.mask[there, :width], counted, lengths)
+        return Tokens(self.ids[there, :width], self.mask[there, :width], lengths)
 
 
-def pad(ids: Sequence[Sequence[int]], padding: int, skipped: Sequence[int] = ()) -> Tokens:
+def pad(ids: Sequence[Sequence[int]], padding: int) -> Tokens:
     """Return token ids as one batch, as wide as its longest text.
 
-    Padding is on the right, where causal attention never sees it. `skipped` says how many tokens
-    at the beginning of each text do not count.
+    Padding is on the right, where causal attention never sees it.
     """
     lengths = np.array([len(row) for row in ids])
     width = max(1, lengths.max())
@@ -62,10 +57,7 @@ def pad(ids: Sequence[Sequence[int]], padding: int, skipped: Sequence[int] = ())
     # a tensor of lists takes ten times as long, while other threads wait
     rows[real] = np.fromiter(chain.from_iterable(ids), rows.dtype, lengths.sum())
     mask = torch.from_numpy(real).long()
-    counted = None
-    if any(skipped):
-        counted = mask * (torch.arange(width) >= torch.tensor(skipped)[:, None])
-    return Tokens(torch.from_numpy(rows), mask, counted, mask.sum(1))  # (batch, length) each
+    return Tokens(torch.from_numpy(rows), mask, mask.sum(1))  # (batch, length) each
 
 
 def by_tokens(lengths: Tensor, budget: int) -> tuple[Tensor, ...]:
@@ -121,50 +113,14 @@ def pool_cls(hidden_states: Tensor, mask: Tensor) -> Tensor:
     return hidden_states[:, 0]
 
 
-def pool_first(hidden_states: Tensor, mask: Tensor) -> Tensor:
-    """Return the state of the first token that counts.
-
-    >>> pool_first(torch.tensor([[[1.0], [2.0], [3.0]]]), torch.tensor([[0, 1, 1]])).tolist()
-    [[2.0]]
-    """
-    return hidden_states[
-        torch.arange(hidden_states.shape[0], device=hidden_states.device), mask.argmax(1)
-    ]
-
-
-def pool_max(hidden_states: Tensor, mask: Tensor) -> Tensor:
-    """Return the largest value of each dimension over the tokens that count."""
-    return hidden_states.masked_fill(mask.unsqueeze(-1) == 0, float("-inf")).amax(1)
-
-
 def pool_mean(hidden_states: Tensor, mask: Tensor) -> Tensor:
-    """Return the mean state of the tokens that count."""
+    """Return the mean state of the real tokens."""
     weights = mask.unsqueeze(-1).to(hidden_states.dtype)  # (batch, length, 1)
     return (hidden_states * weights).sum(1) / weights.sum(1).clamp(min=1)  # (batch, dim)
 
 
-def pool_mean_sqrt_length(hidden_states: Tensor, mask: Tensor) -> Tensor:
-    """Return the sum of the states over the square root of their number."""
-    weights = mask.unsqueeze(-1).to(hidden_states.dtype)
-    return (hidden_states * weights).sum(1) / weights.sum(1).clamp(min=1).sqrt()
-
-
-def pool_weighted_mean(hidden_states: Tensor, mask: Tensor) -> Tensor:
-    """Return the mean state, in which the n-th token of a text counts n times.
-
-    Source: Muennighoff 2022, "SGPT" (arXiv 2202.08904), section 3.1.
-
-    >>> hidden_states = torch.tensor([[[3.0], [6.0], [9.0]]])
-    >>> pool_weighted_mean(hidden_states, torch.tensor([[1, 1, 0]])).tolist()
-    [[5.0]]
-    """
-    places = torch.arange(1, mask.shape[1] + 1, device=mask.device)  # padding is on the right
-    weights = (mask * places).unsqueeze(-1).to(hidden_states.dtype)  # (batch, length, 1)
-    return (hidden_states * weights).sum(1) / weights.sum(1).clamp(min=1)
-
-
 def pool_last_token(hidden_states: Tensor, mask: Tensor) -> Tensor:
-    """Return the state of the last token that counts, wherever the padding is; zeros if none does.
+    """Return the state of the last real token, wherever the padding is; zeros if there is none.
 
     >>> hidden_states = torch.tensor([[[1.0], [2.0], [3.0]], [[1.0], [2.0], [3.0]]])
     >>> pool_last_token(hidden_states, torch.tensor([[1, 1, 0], [0, 1, 1]])).tolist()
@@ -198,34 +154,10 @@ def pool_mcls(hidden_states: Tensor, mask: Tensor, every: int, closing: int) -> 
     return (chosen * weights).sum(1) / weights.sum(1)  # (batch, dim)
 
 
-# states (batch, length, dim) and which tokens count (batch, length), to (batch, dim)
+# states (batch, length, dim) and their mask (batch, length), to (batch, dim)
 Pooling = Callable[[Tensor, Tensor], Tensor]
 OF_TOKENS: dict[str, Pooling] = {
     "cls": pool_cls,
-    "max": pool_max,
     "mean": pool_mean,
-    "mean-sqrt-length": pool_mean_sqrt_length,
-    "weighted-mean": pool_weighted_mean,
     "last-token": pool_last_token,
 }
-
-
-def pool(names: str, hidden_states: Tensor, mask: Tensor, counted: Tensor | None) -> Tensor:
-    """Return the poolings of `names` (joined by +) one beside the other, (batch, poolings * dim).
-
-    `counted` are the tokens that take part, where these are not all of the mask.
-    """
-    poolings = [OF_TOKENS[name] for name in names.split("+")]
-    if counted is not None:
-        poolings = [pool_first if each is pool_cls else each for each in poolings]
-    pooled = [each(hidden_states, mask if counted is None else counted) for each in poolings]
-    return pooled[0] if len(pooled) == 1 else torch.cat(pooled, -1)
-
-
-def is_pooling(names: str) -> bool:
-    """Return whether a name is one or several poolings of tokens, joined by +.
-
-    >>> is_pooling("mean"), is_pooling("cls+max"), is_pooling("mcls"), is_pooling("mean+")
-    (True, True, False, False)
-    """
-    return all(name in OF_TOKENS for name in names.split("+"))

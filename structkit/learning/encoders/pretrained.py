@@ -11,18 +11,13 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from inspect import signature
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-import transformers
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
-from tokenizers import normalizers
-from transformers import AutoModelForTextEncoding
-from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES
 
 from structkit.errors import UserError
 from structkit.learning.folders import (
@@ -44,11 +39,6 @@ DAMAGE = (
 PARTS = re.compile("layer|block|group|depth|stage|expert")  # of a model, which repeat
 REPEATED = 1000  # maximum repetitions, or as many as weights
 BITS = 2**31  # beyond it, no number of a configuration is a size
-# encoder-decoder models whose encoder alone sentence-transformers uses
-ENCODERS = (
-    *("t5", "mt5", "umt5", "udop", "longt5", "switch_transformers", "prophetnet", "t5gemma"),
-    *("blenderbot", "blenderbot-small", "m2m_100", "pegasus", "pegasus_x", "marian"),
-)
 # what is loaded from a folder: numbers and settings, no code
 PLAIN = {"local_files_only": True, "trust_remote_code": False}
 SAFE = {**PLAIN, "use_safetensors": True}
@@ -94,22 +84,6 @@ def check_model(folder: Path) -> None:
             raise damaged(problem, folder / "config.json")
 
 
-def encoder_class(name: Path, config: Any) -> Any:
-    """Return the class that loads the encoder alone, or None where the whole model is loaded."""
-    if config.model_type in MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES:
-        return AutoModelForTextEncoding  # of a T5, only the encoder
-    if config.model_type not in ENCODERS:
-        return None
-    family = type(config).__name__.removesuffix("Config")
-    if alone := getattr(transformers, f"{family}EncoderModel", None):
-        return alone
-    names = (key for file in name.glob("*.safetensors") for key in weight_names(file))
-    if any("decoder." in key for key in names):
-        return None
-    module = import_module(type(config).__module__.replace("configuration_", "modeling_"))
-    return getattr(module, f"{family}Encoder", None)
-
-
 def check_tokenizer(folder: Path, tokenizer: Any, model: Any, *, typed: bool = False) -> None:
     """Raise for a tokenizer whose tokens the model cannot read, or whose types, unless `typed`."""
     if not isinstance(tokenizer.model_max_length, int | float):
@@ -128,11 +102,6 @@ def check_tokenizer(folder: Path, tokenizer: Any, model: Any, *, typed: bool = F
         raise UserError(problem, "use another model")
 
 
-def reads_with_decoder(config: Any) -> bool:
-    """Return whether sentence-transformers pools the states of such a model's decoder (BART)."""
-    return bool(config.is_encoder_decoder) and config.model_type not in ENCODERS
-
-
 def natural_length(tokenizer: Any, config: Any) -> int:
     """Return the default maximum tokens of a text, as sentence-transformers computes it.
 
@@ -143,16 +112,6 @@ def natural_length(tokenizer: Any, config: Any) -> int:
     if positions not in (None, -1):  # XLNet's -1 is no limit
         limits.append(positions)
     return max(1, int(min(limits)))
-
-
-def lower_case(tokenizer: Any) -> None:
-    """Make a tokenizer lowercase each text first, as `do_lower_case` of sentence-transformers."""
-    backend, lower = tokenizer.backend_tokenizer, normalizers.Lowercase()
-    own = backend.normalizer
-    several = isinstance(own, normalizers.Sequence)
-    steps = list(own) if several else [own] if own else []
-    if not any(isinstance(step, normalizers.Lowercase) for step in steps):
-        backend.normalizer = normalizers.Sequence([lower, *steps])
 
 
 def explain(folder: Path, error: Exception) -> UserError:

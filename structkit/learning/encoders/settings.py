@@ -256,7 +256,7 @@ class EncoderSettings(AdapterSettings, ChunkSettings, ModelSettings):
         if not self.model:
             return self.fill_in({})
         given = {each.name: each.given(self) for each in settings_of(type(self))}
-        own = own_metadata(model_folder(self.model, offline=True), pooling=given["pooling"])
+        own = own_metadata(model_folder(self.model, offline=True))
         if "transformer" in own:  # of sentence-transformers: the model decides what it leaves open
             from structkit.learning.encoders.models import natural_lengths
 

@@ -173,7 +173,7 @@ class Encoding:
             if length:
                 chunks = chunks[: length // size]
             chunks_of[text] = range(len(inputs), len(inputs) + len(chunks))
-            inputs += chunks
+            inputs += [chunk.ids for chunk in chunks]
             for chunk in chunks:
                 span = chunk.start, chunk.end
                 places.append(dict(zip(FIELDS["chunk"], (*span, lines(*span)), strict=True)))
@@ -225,17 +225,13 @@ class Encoding:
         return self.finish(embed_in_batches(self.engine, inputs, self.engine.batch_tokens))
 
     def finish(self, embeddings: Any) -> Vectors:
-        """Return embeddings (inputs, dim), cut to `dimensions` and scaled if asked for.
-
-        A model that cuts by itself does not scale again, as in sentence-transformers.
-        """
-        most, metadata = embeddings.shape[1], self.metadata
+        """Return embeddings (inputs, dim), cut to `dimensions` and scaled if asked for."""
+        most = embeddings.shape[1]
         if self.dimensions and self.dimensions > most:
             problem = f"{flag('dimensions', self.dimensions)}: the model gives {most}"
             raise UserError(problem, f"use at most {most}", status=2)
-        if kept := self.dimensions or metadata.get("dimensions"):
-            embeddings = embeddings[:, :kept]
-        again = self.dimensions and metadata["normalize"]
+        embeddings = embeddings[:, : self.dimensions]
+        again = self.dimensions and self.metadata["normalize"]
         return normalized(embeddings) if again or self.settings.normalize else embeddings
 
     def report(self) -> None:

@@ -26,6 +26,7 @@ from structkit.learning.encoding.exported import (
 )
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.learning.folders import model_folder
+from structkit.learning.metadata import OddModel
 from structkit.learning.model import Model
 from structkit.learning.static import StaticEncoder, open_table
 from structkit.learning.tokens import Truncation
@@ -78,8 +79,23 @@ def open_engine(
     runtimes: Sequence[Runtime] = RUNTIMES,
 ) -> tuple[Engine, Record]:
     """Open the engine for the model of these settings, and return it with the model's metadata."""
-    runtime, changes = choose_runtime(settings, device, runtimes), settings.changes
     folder = model_folder(settings.model, offline=settings.offline)
+    try:
+        return _open_own(settings, folder, device, runtimes)
+    except OddModel as odd:
+        if not find_spec("sentence_transformers"):
+            raise
+        # an extra, which few models need
+        from structkit.learning.encoding.library import open_library
+
+        return open_library(settings, folder, device, odd)
+
+
+def _open_own(
+    settings: EncodingSettings, folder: Path, device: str | None, runtimes: Sequence[Runtime]
+) -> tuple[Engine, Record]:
+    """Open the engine of a model that structkit computes itself. Errors: `OddModel`."""
+    runtime, changes = choose_runtime(settings, device, runtimes), settings.changes
     given = {name: value for name, value in changes.items() if value is not None}
     if table := open_table(folder, given):
         return TableEngine(table[0]), table[1]

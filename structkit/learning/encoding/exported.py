@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 
 from structkit.extras import require
 from structkit.learning.model import TokenModel
-from structkit.learning.tokens import Chunk, Tokenizing
+from structkit.learning.tokens import Tokenizing
 from structkit.paths import cache_folder
 from structkit.processes import cores
 from structkit.records.jsonl import Record
@@ -29,8 +29,7 @@ NOTES = "notes.json"
 TOKENIZER, PLAIN = "tokenizer.json", "plain-tokenizer.json"
 SAMPLE = ["a", "Green tea, two cups.", "def add(a, b): return a + b  # <p>café</p> 一二三"]
 BATCH_TOKENS = 512  # with more, the states of a layer no longer fit in the cache
-# token ids, their mask and, if a prompt is left out, which tokens count, (batch, length) each, to
-# embeddings, (batch, dim)
+# token ids and their mask, (batch, length) each, to embeddings, (batch, dim)
 Compute = Callable[[dict[str, NDArray[np.int64]]], NDArray[np.float32]]
 # a folder in the cache, and the notes on it
 Export = tuple[Path, Record]
@@ -193,19 +192,13 @@ class ExportedEncoder(TokenModel):
         """The encoder itself: it needs no other."""
         return self
 
-    def embeddings(self, inputs: Sequence[Sequence[int] | Chunk]) -> NDArray[np.float32]:
+    def embeddings(self, inputs: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Return the embeddings of some inputs, computed together, (inputs, dim)."""
-        ids = [each.ids if isinstance(each, Chunk) else each for each in inputs]
-        lengths = np.array([len(row) for row in ids])
+        lengths = np.array([len(row) for row in inputs])
         mask = np.arange(lengths.max()) < lengths[:, None]  # (inputs, length)
         padded = np.full(mask.shape, self.tokenizing.padding, np.int64)
-        padded[mask] = np.concatenate([np.array(row, np.int64) for row in ids])
-        computed = {"ids": padded, "mask": mask.astype(np.int64)}
-        if self.tokenizing.ends is not None:
-            skipped = [each.skipped if isinstance(each, Chunk) else 0 for each in inputs]
-            before = np.arange(lengths.max()) < np.array(skipped)[:, None]
-            computed["counted"] = (mask & ~before).astype(np.int64)
-        return self.compute(computed)
+        padded[mask] = np.concatenate([np.array(row, np.int64) for row in inputs])
+        return self.compute({"ids": padded, "mask": mask.astype(np.int64)})
 
     def agreement(self) -> float:
         """Return the lowest cosine between its embeddings of sample texts and torch's."""

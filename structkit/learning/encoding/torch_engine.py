@@ -176,15 +176,15 @@ def export(
 
 
 class _Embedding(nn.Module):
-    """The graph: ids, mask and perhaps which tokens count, to embeddings, (batch, dim)."""
+    """The graph: ids and mask to embeddings, (batch, dim)."""
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__()
         self.encoder = encoder
 
-    def forward(self, ids: Tensor, mask: Tensor, counted: Tensor | None = None) -> Tensor:
-        encoder, tokens = self.encoder, Tokens(ids, mask, counted)
-        return encoder.pooled(hidden_states_of(encoder.model, tokens, encoder.pooling), tokens)
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        encoder, tokens = self.encoder, Tokens(ids, mask)
+        return encoder.pooled(hidden_states_of(encoder.model, tokens), tokens)
 
 
 def write_graph(encoder: Encoder, file: Path) -> None:
@@ -192,8 +192,6 @@ def write_graph(encoder: Encoder, file: Path) -> None:
     model = encoder.model
     tokens = encoder.batch([[5, 6, 7, 8], [5, 6, 7]])
     inputs = {"ids": tokens.ids, "mask": tokens.mask}
-    if encoder.tokenizing.ends is not None:  # a prompt may be left out
-        inputs["counted"] = tokens.mask
     axes = {0: "batch", 1: "length"}
     attention = model.config._attn_implementation
     model.set_attn_implementation("eager")

@@ -172,7 +172,7 @@ def broken(place, what):
             "labels",
             "has 3 labels: it is no cross-encoder with one score; train one: structkit train",
         ),
-        ("activation", "names the activation mine.Activation, which structkit does not run"),
+        ("activation", "has the activation mine.Activation, which structkit does not"),
         ("prompt", "has the prompt 'search: '"),
         ("task", "sets transformer_task text-generation"),
         ("weights", "cannot be loaded"),

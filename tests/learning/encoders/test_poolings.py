@@ -46,7 +46,7 @@ def test_no_keys_and_values_are_kept(kind):
     made = []
     reader = model.get_encoder() if model.config.is_encoder_decoder else model
     reader.register_forward_hook(lambda module, inputs, output: made.append(output))
-    hidden_states_of(model.eval(), pad([[3, 4], [5]], padding=0), "mean")
+    hidden_states_of(model.eval(), pad([[3, 4], [5]], padding=0))
     assert [None] == [each.get("past_key_values") for each in made]
 
 

@@ -37,10 +37,7 @@ ARCHITECTURES = {
     "XLNet": {"vocab_size": 70, "d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 32, **IDS},
     "T5": T5,
     "MT5": T5,
-    "LongT5": T5,
     "Bart": BART,
-    "MBart": BART,
-    "Pegasus": BART,
     "GPT2": {"vocab_size": 70, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 40, **IDS},
     "Llama": LLAMA,
     "Qwen3": {**LLAMA, "head_dim": 8},
@@ -83,8 +80,6 @@ def sentence_folder(place, name, *, pooling="mean", more=(), made=None, **of_tok
     """A folder that sentence-transformers saves of a model, its pooling and `more` modules."""
     plain = place.with_name(f"{place.name}-plain")
     own = made or model(name)
-    if name == "Pegasus":  # sentence-transformers would load the encoder of a whole one at random
-        own = own.get_encoder()
     own.save_pretrained(plain)
     tokenizer(specials=name not in DECODERS, **of_tokenizer).save_pretrained(plain)
     loaded = SentenceTransformer(str(plain), device="cpu")
@@ -103,25 +98,22 @@ def edit(file, **changes):
     file.write_text(json.dumps(content))
 
 
-def old_layout(folder, *, length=None, settings="sentence_bert_config.json"):
+def old_layout(folder, *, length=None):
     """Write the files of a folder as versions 2 to 4 did."""
     modules = json.loads((folder / "modules.json").read_text())
     for module in modules:
         module["type"] = f"sentence_transformers.models.{module['type'].rpartition('.')[2]}"
     (folder / "modules.json").write_text(json.dumps(modules))
     pooling = json.loads((folder / "1_Pooling" / "config.json").read_text())
-    modes = pooling["pooling_mode"]
-    modes = [modes] if isinstance(modes, str) else modes
     names = {"cls": "cls_token", "lasttoken": "lasttoken"}
     every = ("cls", "mean", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
     old = {"word_embedding_dimension": pooling["embedding_dimension"]}
     for mode in every:
         name = names.get(mode, mode if mode.endswith("_tokens") else f"{mode}_tokens")
-        old[f"pooling_mode_{name}"] = mode in modes
+        old[f"pooling_mode_{name}"] = mode == pooling["pooling_mode"]
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(old))
     (folder / "sentence_bert_config.json").unlink()
-    edit(folder / settings, max_seq_length=length, do_lower_case=False)
-    edit(folder / settings, **({} if length else {"do_lower_case": False}))
+    edit(folder / "sentence_bert_config.json", max_seq_length=length, do_lower_case=False)
 
 
 def theirs(folder, texts, side):

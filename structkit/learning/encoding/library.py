@@ -1,0 +1,98 @@
+"""Models of rare kinds, which the package sentence-transformers computes.
+
+Tests: tests/learning/test_sentence_folders.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Normalize
+
+from structkit.embeddings.vectors import Vectors
+from structkit.errors import UserError, flag
+from structkit.learning.encoders.pretrained import DAMAGE, check_model, explain
+from structkit.learning.encoding.settings import EncodingSettings
+from structkit.learning.folders import check_regular
+from structkit.learning.metadata import OddModel, plain_metadata
+from structkit.learning.model import Model
+from structkit.learning.tokens import Truncation
+from structkit.progress import say
+from structkit.records.jsonl import Record
+
+
+@dataclass(frozen=True)
+class LibraryText:
+    """A text and its side: query or document."""
+
+    text: str
+    side: str
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+
+class LibraryModel(Model):
+    """A model whose texts the library tokenizes; it does not say which it cuts."""
+
+    def __init__(self) -> None:
+        self.truncation = Truncation()
+
+    def inputs(self, texts: Sequence[str], side: str) -> list[LibraryText]:
+        return [LibraryText(text, side) for text in texts]
+
+
+class LibraryEngine:
+    """The library itself, which also pads, cuts and scales as the folder says."""
+
+    name = "sentence-transformers"
+    dtype = "fp32"
+    precision: str | None = "highest"
+    batch_tokens = 1 << 30  # the library makes batches of its own
+
+    def __init__(self, library: SentenceTransformer) -> None:
+        self.library, self.model = library, LibraryModel()
+        self.truncation = self.model.truncation
+
+    def embeddings(self, inputs: Sequence[LibraryText]) -> Vectors:
+        """Return the embeddings of texts of one side, (inputs, dim)."""
+        of_queries = inputs[0].side == "query"
+        encode = self.library.encode_query if of_queries else self.library.encode_document
+        embedded: Vectors = encode([each.text for each in inputs], show_progress_bar=False)
+        return embedded
+
+
+def open_library(
+    settings: EncodingSettings, folder: Path, device: str | None, odd: OddModel
+) -> tuple[LibraryEngine, Record]:
+    """Open a model that structkit does not compute itself, and return it with its metadata.
+
+    Errors: `UserError` for a setting that the library does not have, and for a damaged folder.
+    """
+    for name, given in (("pooling", settings.pooling), ("normalize", settings.normalize is False)):
+        if given:
+            raise UserError(odd.problem, f"leave {flag(name)} out", status=2)
+    say(f"{odd.problem}: sentence-transformers does, in float32, and counts no texts that it cuts")
+    for place in [folder, *(each for each in folder.rglob("*") if each.is_dir())]:
+        check_regular(place)
+        if (place / "config.json").exists():
+            check_model(place)
+    try:
+        library = SentenceTransformer(
+            str(folder),
+            device=device,
+            local_files_only=True,
+            model_kwargs={"use_safetensors": True},
+        )
+        engine = LibraryEngine(library)
+        engine.embeddings(engine.model.inputs(["a"], "query"))
+    except DAMAGE as error:
+        raise explain(folder, error) from None
+    return engine, plain_metadata("") | {
+        "normalize": isinstance(library[-1], Normalize),
+        "similarity": library.similarity_fn_name,
+        "folder": folder,
+    }
