@@ -69,7 +69,7 @@ gpu-check: $(INSTALLED) ## The tests of a real GPU; skipped without one
 	$(BIN)/python -m pytest -m gpu -rs tests/gpu
 
 bench-gpu: $(INSTALLED) ## Encoding and training of real shapes on a GPU, beside sentence-transformers
-	$(BIN)/python -m tests.benchmarks.gpu
+	$(BIN)/python -m tests.benchmarks.gpu $(if $(TINY),--tiny)
 
 coverage: $(INSTALLED) ## Which lines the tests run, in build/coverage: make coverage [WHICH=] (all tests)
 	$(TESTS) $(if $(filter undefined,$(origin WHICH)),,-m '$(WHICH)') \

@@ -146,12 +146,10 @@ tuned-on = $(or $(filter $(LANGUAGES),$(1:renamed-%=%)),python)
 define code-set
 $(CODE)/start/$(1).jsonl: $(CODE)/$(1).jsonl $(call queries-of,$(1))
 	@mkdir -p $$(@D)
-	OMP_NUM_THREADS=1 $$(STRUCTKIT) encode --as document -m $$(MODEL) $$< -o $$(@:.jsonl=.npy)
-	OMP_NUM_THREADS=1 $$(STRUCTKIT) search $$(@:.jsonl=.npy) -m $$(MODEL) --queries $$(word 2,$$+) -o $$@
+	OMP_NUM_THREADS=1 $$(STRUCTKIT) search $$< -m $$(MODEL) --queries $$(word 2,$$+) -o $$@
 $(CODE)/%/$(1).jsonl: $(CODE)/%.model $(CODE)/$(1).jsonl $(call queries-of,$(1))
 	@mkdir -p $$(@D)
-	OMP_NUM_THREADS=1 $$(STRUCTKIT) encode --as document -m $$< $$(word 2,$$+) -o $$(@:.jsonl=.npy)
-	OMP_NUM_THREADS=1 $$(STRUCTKIT) search $$(@:.jsonl=.npy) -m $$< --queries $$(word 3,$$+) -o $$@
+	OMP_NUM_THREADS=1 $$(STRUCTKIT) search $$(word 2,$$+) -m $$< --queries $$(word 3,$$+) -o $$@
 $(CODE)/bm25/$(1).jsonl: $(CODE)/$(1).jsonl $(call queries-of,$(1))
 	@mkdir -p $$(@D)
 	$$(STRUCTKIT) search $$< --method bm25 --queries $$(word 2,$$+) -o $$@

@@ -60,7 +60,8 @@ $(LANGUAGES:%=$(CODE)/packages-%.jsonl): $(CODE)/packages-%.jsonl: \
 	$(STRUCTKIT) pair $< --on-error skip | $(STRUCTKIT) select $(PARAGRAPH) \
 	  | $(STRUCTKIT) pair --query query --positive positive --dedupe --on-error skip \
 	  | $(STRUCTKIT) select --where 'query~(\S+\s+){2}\S' --not-in $(word 2,$^) --on query \
-	  | $(STRUCTKIT) select --not-in $(word 3,$^) --on positive | $(STRUCTKIT) select --sample $(EACH) -o $@
+	  | $(STRUCTKIT) select --not-in $(word 3,$^) --on positive \
+	  | $(STRUCTKIT) select --sample $(EACH) --fields id,language,license,query,positive -o $@
 $(CODE)/functions-python.jsonl: $(CODE)/installed.jsonl
 	$(STRUCTKIT) select $< $(UNTESTED) -o $@
 

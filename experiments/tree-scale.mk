@@ -58,8 +58,10 @@ $(foreach each,$(SCALED_METHODS),$(eval $(call scaled-rate,$(each))))
 # above the mean of their own words; each is above the mean of random vectors, which shows that training worked
 SCALED_HYPOTHESES := fasttext:strae fasttext:self-strae strae-words:strae self-strae-words:self-strae \
   untrained-words:strae untrained-words:self-strae
-SCALED_RUNS = $(foreach seed,$(SEEDS),$(patsubst %,$(SCALED)/second/%@$(seed).jsonl,$(SCALED_METHODS) strae-words \
-  self-strae-words untrained-words))
+SCALED_TITLE = StrAE and fastText at the paper's number of passes
+SCALED_COMMAND = make strae-scale DATA=../shared/data SEEDS="$(SEEDS)"
+SCALED_RUNS = $(foreach seed,$(SEEDS),$(patsubst %,$(SCALED)/second/%@$(seed).jsonl,$(SCALED_METHODS) \
+  $(patsubst %,%-words,$(filter-out fasttext,$(SCALED_METHODS)) untrained)))
 $(SCALED)/second/systems: $(SCALED_RUNS)
 $(SCALED)/scores.jsonl: $(SCALED)/second/systems $(SCALED_RUNS)
 	$(SUITE) $(LISTED) -o $@
@@ -67,8 +69,7 @@ $(SCALED)/compared.jsonl: $(SCALED)/second/systems $(SCALED_RUNS)
 	$(SUITE) $(LISTED) -o $@ $(addprefix --compare ,$(foreach name,strae self-strae,$(filter $(SCALED)/second/$(name)@%,$^)))
 $(SCALED)/report.json: $(SCALED)/scores.jsonl $(SCALED)/compared.jsonl
 	$(TELL) gather $^ --suite --stated $(SCALED_HYPOTHESES) --folder $(SCALED) -o $@ \
-	  --title "StrAE and fastText at the paper's number of passes" --data $(WIKITEXT) \
-	  --command 'make strae-scale DATA=../shared/data SEEDS="$(SEEDS)"'
+	  --title "$(SCALED_TITLE)" --command '$(SCALED_COMMAND)' --data $(WIKITEXT)
 $(SCALED)/table.md: $(SCALED)/report.json
 	$(TELL) show $< > $@
 

@@ -59,7 +59,8 @@ def test_what_was_withdrawn_is_said_nowhere():
 STATED = {"products": "BULLET"} | {f"strae-{name}": name.upper() for name in ("structure", "tuned")}
 STATED |= {"strae-starts": "START", "strae-pairs": "PAIRED", "strae-paraphrases": "PARAPHRASE"}
 STATED |= {"strae-models": "MODELLED", "strae-scale": "SCALED", "code-zero-shot": "ZERO_SHOT"}
-STATED |= {"table-alignment": "TABULAR", "seal-power": "POWER"}
+STATED |= {"table-alignment": "TABULAR", "seal-power": "POWER", "code-decoder": "DECODER"}
+STATED |= {"strae-seeds": "SCALED", "self-strae-seeds": "SCALED"}
 
 
 @pytest.mark.parametrize("path", sorted(REPORTS.glob("*.json")), ids=lambda path: path.stem)
