@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import chi2
 
 Record = dict[str, Any]
+NONE = 1e-12  # variance of a set in which all queries differ equally
 Z = 1.96  # standard errors from the mean to the end of a 95 % interval
 
 
@@ -45,7 +46,7 @@ def random_effects(parts: Sequence[Record]) -> Record:
     """The means of `pooled` over the sets of one pair."""
     differences = np.array([each["difference"] for each in parts])
     widths = [each["difference_high"] - each["difference_low"] for each in parts]
-    variances = (np.array(widths) / 2 / Z) ** 2
+    variances = np.maximum((np.array(widths) / 2 / Z) ** 2, NONE)
 
     def mean(weights: np.ndarray) -> tuple[float, float]:
         share = weights / weights.sum()
