@@ -54,7 +54,7 @@ test-long: $(INSTALLED) ## What `make test` leaves out
 
 # tests that compute with floats; processors with other instructions add numbers in another order
 NUMERICAL := $(addprefix tests/,learning embeddings searching scoring ranking asking) \
-  $(patsubst %,tests/commands/test_%.py,ask encode fuse merge_embeddings plot rerank score search train)
+  $(patsubst %,tests/commands/test_%.py,ask encode fuse plot rerank score search train)
 # settings that have torch, its and NumPy's matrix libraries, and faiss run as on a processor
 OF_default := MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41 OPENBLAS_CORETYPE=Nehalem \
   FAISS_OPT_LEVEL=generic

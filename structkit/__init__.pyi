@@ -20,7 +20,7 @@ Path: TypeAlias = str | os.PathLike[str]
 Files: TypeAlias = Path | Sequence[Path] | Rows | Mapping[str, Path | Rows]
 
 __version__: str
-__all__ = ['LoadedModel', 'UserError', 'ask', 'collect', 'convert', 'doctor', 'encode', 'fuse', 'html_variants', 'load', 'mask_entities', 'mcp', 'merge_embeddings', 'pair', 'parse_trees', 'plot', 'plugins', 'rerank', 'score', 'search', 'select', 'show', 'train']
+__all__ = ['LoadedModel', 'UserError', 'ask', 'collect', 'convert', 'doctor', 'encode', 'fuse', 'html_variants', 'load', 'mask_entities', 'mcp', 'pair', 'parse_trees', 'plot', 'plugins', 'rerank', 'score', 'search', 'select', 'show', 'train']
 
 class LoadedModel:
     def encode(
@@ -154,13 +154,6 @@ def mcp(
     *,
     model: Path | None = None,
 ) -> None: ...
-
-def merge_embeddings(
-    files: Files,
-    *,
-    output: Path,
-    quiet: bool = False,
-) -> Record: ...
 
 def pair(
     records: Rows | None = None,

@@ -29,7 +29,6 @@ WORKS = [
     "encode -m builtin test.jsonl --as document -o vectors.npy",
     "search vectors.npy -m builtin --query circle --index hnsw",
     "search vectors.npy -m builtin --query circle --method hybrid --texts test.jsonl",
-    "merge-embeddings vectors.npy -o merged.npy",
     "plugins",
     "doctor",
     "train santa --help",

@@ -37,7 +37,6 @@ LOST = {
     "encode-ids": "encode -m folder lost.ids.txt -o lost.npy",
     "encode-rejects": f"encode -m folder lost {REJECTS} lost -o out.npy",
     "encode-model": "encode -m folder other -o folder/out.npy",
-    "merge": "merge-embeddings lost.npy other.npy -o lost.npy",
     "search-corpus": "search lost --queries other -o lost",
     "search-queries": "search other --queries lost -o lost",
     "search-model": "search other --queries other2 -m folder -o folder/run",

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from conftest import Run, environment
 
@@ -96,12 +95,11 @@ def test_the_output_may_be_dev_stdout(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_closed_stdout_is_no_error_where_the_output_is_a_file(run: Run, tmp_path: Path) -> None:
-    np.save(tmp_path / "a.npy", np.ones((2, 3), np.float32))
-    (tmp_path / "a.ids.txt").write_text("a\nb\n")
+    (tmp_path / "a.jsonl").write_text('{"id": "a", "text": "tea"}\n')
     closed = {"stdout": None, "preexec_fn": lambda: os.close(1)}
-    done = run("merge-embeddings", "a.npy", "-o", "b.npy", **closed)
+    done = run("encode", "-m", "builtin", "a.jsonl", "-o", "b.npy", **closed)
     assert 0 == done.returncode, done.stderr
-    assert "a\nb\n" == (tmp_path / "b.ids.txt").read_text()
+    assert "a\n" == (tmp_path / "b.ids.txt").read_text()
     assert 1 == run("plugins", **closed).returncode  # what was asked for is lost
 
 

@@ -211,7 +211,6 @@ JUMPS = [
     *JUMPED.items(),
     ("rows.npy", "search vectors.jsonl --queries rows.npy"),
     ("rows.npy", "encode texts.jsonl -m model --reuse rows.npy -o out.npy"),
-    ("rows.npy", "merge-embeddings rows.npy -o out.npy"),
     ("rows.npy", "plot embeddings rows.npy -o out.svg"),
 ]
 

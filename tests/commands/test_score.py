@@ -129,7 +129,6 @@ def test_the_interval_holds_the_mean_and_does_not_change():
         "",
         "RR@0",
         "RR@-1",
-        "ERR",
         "P@True",
         "AP(rel=0)",
         "AP(rel=abc)",

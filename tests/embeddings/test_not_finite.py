@@ -8,7 +8,6 @@ import pytest
 from pyarrow import parquet
 from safetensors.torch import load_file, save_file
 
-from structkit import merge_embeddings
 from structkit.embeddings.pairs import read_pairs
 from structkit.embeddings.reading import read_embeddings, read_parquet
 from structkit.errors import UserError
@@ -58,14 +57,14 @@ def test_the_record_of_an_embedding_that_is_not_finite_is_named(tmp_path):
         check_finite(["1", "2"], np.array([[1, 1], [1, np.inf]]), tmp_path)
 
 
-def test_embeddings_that_are_not_finite_are_refused_in_merges_and_pairs(monkeypatch, tmp_path):
+def test_embeddings_that_are_not_finite_are_refused_in_files_and_pairs(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     np.save("v.npy", np.array([[1, 1], [1, np.inf], [1, 1]], "f4"))
     (tmp_path / "v.ids.txt").write_text("a\nb\nc\n")
     pair = {"text_a_embedding": [1, 2], "text_b_embedding": [1, None], "score": 1}
     write(tmp_path / "p.jsonl", pair)
     for read, told in (
-        (lambda: merge_embeddings(["v.npy"], output="m.npy"), "v.npy: row 2 holds NaN, infinity"),
+        (lambda: read_embeddings(["v.npy"]), "v.npy: row 2 holds NaN, infinity"),
         (lambda: read_pairs(["p.jsonl"]), 'p.jsonl:1: field "text_b_embedding" is not a list'),
     ):
         with pytest.raises(UserError, match=told):

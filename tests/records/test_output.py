@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from conftest import python
 
-from structkit import merge_embeddings
 from structkit.embeddings.reading import read_embeddings
 from structkit.embeddings.vectors import EmbeddingRow
 from structkit.embeddings.writing import ParquetFile, VectorFiles
@@ -108,8 +107,6 @@ def test_files_of_different_runs_are_refused(tmp_path):
     shutil.copy(tmp_path / "w.npy", tmp_path / "v.npy")
     with pytest.raises(UserError, match=r"v\.npy: does not belong to .*v\.meta\.json: .*; encode"):
         read_embeddings([str(tmp_path / "v.npy")])
-    with pytest.raises(UserError, match="does not belong"):
-        merge_embeddings([str(tmp_path / "v.npy")], output=str(tmp_path / "m.npy"))
     shutil.copy(tmp_path / "w.meta.json", tmp_path / "v.meta.json")
     with pytest.raises(UserError, match=r"v\.ids\.txt: does not belong"):
         read_embeddings([str(tmp_path / "v.npy")])

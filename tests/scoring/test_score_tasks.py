@@ -11,7 +11,6 @@ from scipy.stats import spearmanr
 
 from structkit import score
 from structkit.cli.main import app
-from structkit.commands.score import COMMAND
 from structkit.commands.score.table import table
 from structkit.errors import UserError
 from structkit.scoring.classification import classify, features
@@ -213,9 +212,3 @@ def test_keywords_that_do_not_go_together(wrong, told):
     with pytest.raises(UserError, match=told) as error:
         score("strae.jsonl", **wrong)
     assert 2 == error.value.status
-
-
-def test_each_task_is_a_file_of_its_name():
-    for name, command in COMMAND.below.items():
-        assert f"structkit.commands.score.{name or 'runs'}" == command.work.__module__
-        assert (name or "runs") == command.work.__name__

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from structkit.command import Choice
-from structkit.commands.score import classification, runs, similarity, space, suite, trees
+from structkit.commands.score import pairs, runs, trees
 
 COMMAND = Choice(
     name="score",
@@ -13,10 +13,10 @@ COMMAND = Choice(
     chooses="Score pairs of embeddings, or trees, instead of {qrels}",
     below={
         "": runs.COMMAND,
-        "similarity": similarity.COMMAND,
-        "classification": classification.COMMAND,
-        "space": space.COMMAND,
-        "suite": suite.COMMAND,
+        "similarity": pairs.SIMILARITY,
+        "classification": pairs.CLASSIFICATION,
+        "space": pairs.SPACE,
+        "suite": pairs.SUITE,
         "trees": trees.COMMAND,
     },
     reads="`query_id`, `doc_id`, `score`; judgements: `query_id`, `doc_id`, `relevance` or "
