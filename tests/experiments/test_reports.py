@@ -2,7 +2,6 @@
 
 import re
 import sys
-from pathlib import Path
 
 import numpy as np
 import orjson
@@ -42,20 +41,6 @@ def test_the_report_is_an_index_with_an_answer_and_a_table_for_each_question():
             assert (REPORT.parent / linked).exists(), linked
 
 
-def test_what_was_withdrawn_is_said_nowhere():
-    """fastText was not tuned: nothing is above it before it is."""
-    pages = [
-        REPORT,
-        Path("README.md"),
-        *Path("docs").rglob("*.md"),
-        *REPORTS.glob("*.md"),
-    ]
-    for path in pages:
-        text = " ".join(path.read_text("utf-8").split())
-        for said in re.findall(r".{0,100}\babove fastText.{0,20}|is above fastText", text):
-            assert "withdrawn" in said.lower(), path
-
-
 STATED = {"products": "BULLET"} | {f"strae-{name}": name.upper() for name in ("structure", "tuned")}
 STATED |= {"strae-starts": "START", "strae-pairs": "PAIRED", "strae-paraphrases": "PARAPHRASE"}
 STATED |= {"strae-models": "MODELLED", "strae-scale": "SCALED", "code-zero-shot": "ZERO_SHOT"}
@@ -63,6 +48,7 @@ STATED |= {"table-alignment": "TABULAR", "seal-power": "POWER", "code-decoder": 
 STATED |= {"strae-seeds": "SCALED", "self-strae-seeds": "SCALED"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", sorted(REPORTS.glob("*.json")), ids=lambda path: path.stem)
 def test_what_a_recipe_states_is_corrected_and_nothing_else(path):
     content = orjson.loads(path.read_bytes())
@@ -91,19 +77,6 @@ def test_what_a_recipe_states_of_one_set_is_not_stated_of_others():
     assert "and 1 other pairs, uncorrected, are in [code.json]" in told
 
 
-def test_what_titles_are_worth_is_what_the_files_give():
-    with_titles, without = (
-        {row["system"]: row["nDCG@10"] for row in orjson.loads(path.read_bytes())["rows"]}
-        for path in (
-            (REPORTS / "seal.json"),
-            (REPORTS / "seal-untitled.json"),
-        )
-    )
-    worth = [f"{with_titles[each] - without[each]:.3f}" for each in without]
-    told = re.findall(r"\d\.\d{3}", (REPORTS / "seal-untitled.md").read_text("utf-8"))
-    assert sorted(worth) == sorted(told)
-
-
 def test_seeds_are_averaged_for_each_query_before_anything_else():
     systems = Systems(scored(bm25=[0.5, 0.0, 0.25], seal_0=[1.0, 0.0, 0.5], seal_1=[0.0, 1.0, 0.5]))
     bm25, seal = systems.rows()
@@ -120,20 +93,6 @@ def test_seeds_are_averaged_for_each_query_before_anything_else():
     assert found["difference"] == result["difference"] == 0.25
 
 
-def test_runs_of_one_set_are_named_by_their_folders():
-    lines = [
-        {"run": f"runs/{name}/go.jsonl", "query_id": "q", "RR": 0.5} for name in ("bm25", "sda@1")
-    ]
-    systems = Systems(lines)
-    assert systems.seeds == {"bm25": [""], "sda": ["1"]}
-
-
-def test_two_controls_are_compared_once():
-    systems = Systems(scored(raw=[0.1, 0.2], matched=[0.2, 0.4], seal=[0.3, 0.3]))
-    pairs = [(each["system"], each["against"]) for each in systems.comparisons(["raw", "matched"])]
-    assert pairs == [("matched", "raw"), ("seal", "raw"), ("seal", "matched")]
-
-
 def test_runs_of_other_queries_are_refused():
     with pytest.raises(SystemExit, match="seal@0 was scored on other queries"):
         Systems(scored(bm25=[0.5, 0.0], seal_0=[1.0]))
@@ -147,23 +106,13 @@ def test_what_is_built_again_lies_within_the_intervals():
         "bm25: RR 0.610 is not in [0.400, 0.600]",
         "seal is not in the table",
     ]
-
-
-def test_each_seed_lies_within_the_intervals_of_all_of_them():
-    seeds = [40.0, 52.0, 58.0]
-    row = {"system": "strae", "seeds": 3, "RTE": 50.0, "RTE_low": 48.0, "RTE_high": 53.0}
-    committed = {"rows": [row | {"RTE_deviation": float(np.std(seeds, ddof=1))}]}
-    for value in (*seeds, 49.0):
-        assert outside(committed, {"rows": [row | {"seeds": 1, "RTE": value}]}) == []
-    assert outside(committed, {"rows": [row | {"seeds": 1, "RTE": 37.0}]}) == [
-        "strae: RTE 37.000 is not in [37.417, 63.583]"
-    ]
+    # a seed lies within the interval widened by what seeds differ
+    three = {"system": "strae", "seeds": 3, "RTE": 45.0, "RTE_low": 45.0, "RTE_high": 45.0}
+    three |= {"RTE_deviation": 75**0.5}
     # two of 40, 40 and 55 are 5 from the mean of all: none can be farther
-    two = row | {"seeds": 2, "RTE": 40.0}
-    three = row | {"RTE": 45.0, "RTE_low": 45.0, "RTE_high": 45.0, "RTE_deviation": 75**0.5}
-    assert outside({"rows": [three]}, {"rows": [two | {"RTE": 40.001}]}) == []
-    assert outside({"rows": [three]}, {"rows": [two | {"RTE": 39.999}]}) != []
-    assert outside(committed, {"rows": [row | {"RTE": 47.9}]}) != []  # all of them
+    for value, fits in ((40.001, True), (39.999, False)):
+        two = {"rows": [three | {"seeds": 2, "RTE": value}]}
+        assert fits == (outside({"rows": [three]}, two) == [])
 
 
 @pytest.fixture
@@ -221,15 +170,6 @@ def test_several_sets_make_one_table(gather):
     assert content["rows"][1]["ruby_low"] >= 0.5
     compared = [(each["measure"], each["difference"]) for each in content["comparisons"]]
     assert [("go", 0.25), ("ruby", 0.5)] == compared
-
-
-def test_of_each_set_the_deviation_over_the_seeds_is_kept(gather):
-    go, ruby = (scored(seal_0=[0.5, 0.5], seal_1=[each, each]) for each in (0.7, 0.5))
-    files = {"values-go_jsonl": go, "values-ruby_jsonl": ruby}
-    content = gather("values-go.jsonl", "values-ruby.jsonl", **files)
-    (row,) = content["rows"]
-    assert (0.02**0.5, 0.0) == pytest.approx((row["go_deviation"], row["ruby_deviation"]))
-    assert "±" not in section("code", content, "")
 
 
 def test_a_table_goes_on_where_another_stopped(gather, tmp_path, monkeypatch, capsys):

@@ -64,6 +64,7 @@ def test_a_recipe_is_of_commands_and_flags_that_exist(target, data):
 MADE = {path.stem: json.loads(path.read_text("utf-8")) for path in REPORTS.glob("*.json")}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("table", [name for name, made in MADE.items() if made["trainings"]])
 def test_a_seed_is_trained_again_as_its_table_says(data, table):
     model = MADE[table]["trainings"][-1]["model"]
@@ -83,6 +84,7 @@ TABLES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("recipe", TABLES)
 def test_a_table_that_exists_is_made_again_with_the_models_of_a_new_seed(tmp_path, data, recipe):
     home, folder, seeds, tables = TABLES[recipe]
@@ -95,6 +97,7 @@ def test_a_table_that_exists_is_made_again_with_the_models_of_a_new_seed(tmp_pat
         assert any(" score " in command and f"{table}" in command for command in commands)
 
 
+@pytest.mark.long
 def test_what_another_machine_has_trained_is_not_trained_again(tmp_path, data):
     runs = ("hard@0", "hard@1", "tuned@0", "bm25")
     scored = [{"run": run, "query_id": "q", "RR": 0.5} for run in runs]
@@ -109,6 +112,7 @@ def test_what_another_machine_has_trained_is_not_trained_again(tmp_path, data):
     assert done.returncode == 2 and f"{tmp_path}/a.json has no values of each query" in done.stderr
 
 
+@pytest.mark.long
 def test_seal_and_its_controls_start_from_raw_text_and_read_as_much(tmp_path, data):
     given = f"DATA={data}/structdoc", f"SEAL={tmp_path}", "SEAL_SEEDS=0 1"
     commands = dry(f"{tmp_path}/report.json", *given)

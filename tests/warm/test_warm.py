@@ -5,16 +5,19 @@ import signal
 import subprocess
 import time
 
+import pytest
 from conftest import WARM, environment
 
 LINES = b'{"id": "1", "language": "python", "code": "x = y"}\n{"id": "2"}\n'
 
 
-def test_status_and_streams_are_those_of_a_start(run):
-    for command in ("mask-entities", "mask-entities --on-error skip", "nonsense", "score"):
-        expected, found = (run(*command.split(), input=LINES, cold=cold) for cold in (True, False))
-        for part in ("returncode", "stdout", "stderr"):
-            assert getattr(expected, part) == getattr(found, part), (command, part)
+@pytest.mark.parametrize(
+    "command", ["mask-entities", "mask-entities --on-error skip", "nonsense", "score"]
+)
+def test_status_and_streams_are_those_of_a_start(run, command):
+    expected, found = (run(*command.split(), input=LINES, cold=cold) for cold in (True, False))
+    for part in ("returncode", "stdout", "stderr"):
+        assert getattr(expected, part) == getattr(found, part), part
 
 
 def test_it_has_the_folder_the_mask_and_the_variables_of_its_caller(run, tmp_path):
@@ -26,9 +29,7 @@ def test_it_has_the_folder_the_mask_and_the_variables_of_its_caller(run, tmp_pat
         os.umask(before)
     assert 0o640 == (tmp_path / "out.jsonl").stat().st_mode & 0o777
     assert (tmp_path / "cache").is_dir(), cached.stderr
-
-
-def test_a_variable_that_is_read_at_the_start_is_heeded(run):
+    # a variable that is read at the start
     done = run("select", "--head", "1", input=LINES, env={"PYTHONVERBOSE": "1"})
     assert b"import 'structkit" in done.stderr
 
@@ -45,9 +46,8 @@ def test_commands_of_a_pipe_run_at_the_same_time():
 
 
 def test_with_its_caller_the_run_ends(tmp_path):
-    program = subprocess.Popen(
-        [*WARM, "select", "-o", "out.jsonl"], stdin=subprocess.PIPE, cwd=tmp_path, env=environment()
-    )
+    command = [*WARM, "select", "-o", "out.jsonl"]
+    program = subprocess.Popen(command, stdin=subprocess.PIPE, cwd=tmp_path, env=environment())
     program.stdin.write(LINES)
     program.stdin.flush()
     until = time.monotonic() + 60
