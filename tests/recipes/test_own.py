@@ -9,20 +9,7 @@ import pytest
 
 from tests.dry_runs import dry, flag, trained
 
-TOPICS = (
-    "tea",
-    "fig",
-    "plum",
-    "lamp",
-    "boat",
-    "drum",
-    "wolf",
-    "moon",
-    "salt",
-    "corn",
-    "rope",
-    "silk",
-)
+TOPICS = "tea fig plum lamp boat drum wolf moon salt corn rope silk".split()
 BIN = f"BIN={Path(sys.executable).parent}"
 
 

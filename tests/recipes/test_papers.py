@@ -143,15 +143,8 @@ def products(tmp_path):
 @pytest.mark.long
 def test_santa_on_products_has_two_kinds_of_gains(products):
     model = t5(products, [" ".join(each) for each in PAIRS])
-    given = (
-        f"DATA={products}/data",
-        f"PS={products}/runs",
-        "TASK=product",
-        model,
-        LESS,
-        "PS_TAGGER=rules",
-    )
-    table = made("paper-santa", *given)
+    given = f"DATA={products}/data", f"PS={products}/runs", "TASK=product", "PS_TAGGER=rules"
+    table = made("paper-santa", *given, model, LESS)
     assert 2 * SANTA == rows(table) and 2 == table.count("nDCG(judged_only=True)@100")
     assert re.findall(r"^(exact|esci-documented)$", table, re.M) == ["exact", "esci-documented"]
 
@@ -164,6 +157,7 @@ def test_without_data_it_asks_for_them(tmp_path, recipe):
     assert 2 == done.returncode and f"name the data: make {recipe} DATA=FOLDER" in done.stdout
 
 
+# model, learning rate, epochs
 PUBLISHED = {
     "code": {
         "santa": ("Salesforce/codet5-base", "5e-5", "6"),
@@ -178,33 +172,32 @@ PUBLISHED = {
         "start-tuned": ("start.model", "5e-5", "60"),
     },
 }
+ESCI = "esci/shopping_queries_dataset"
+FILES = ("advtest/train.jsonl", "advtest/test.jsonl", f"{ESCI}_products.parquet")
 
 
 @pytest.mark.parametrize("task", PUBLISHED)
 def test_santa_is_trained_as_published(tmp_path, task):
-    for name in ("advtest/train.jsonl", "advtest/test.jsonl", "esci/shopping_queries_dataset_"):
-        for ending in ("products.parquet", "examples.parquet") if name.endswith("_") else ("",):
-            (tmp_path / f"{name}{ending}").parent.mkdir(exist_ok=True)
-            (tmp_path / f"{name}{ending}").touch()
-    given = f"DATA={tmp_path}", f"PS={tmp_path}/runs"
-    commands = dry(f"{tmp_path}/runs/{task}/table.md", *given)
+    for name in (*FILES, f"{ESCI}_examples.parquet"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    commands = dry(f"{tmp_path}/runs/{task}/table.md", f"DATA={tmp_path}", f"PS={tmp_path}/runs")
     [masked] = [each for each in commands if " mask-entities " in each]
     assert ("nltk" if task == "product" else None) == flag(masked, "--tagger")
     trainings = trained(commands)
     assert "0" == flag(trainings.pop("start"), "--max-steps")
-    chosen = {
-        name: (flag(each, "--model"), flag(each, "--learning-rate"), flag(each, "--epochs"))
-        for name, each in trainings.items()
-    }
-    assert PUBLISHED[task] == {
-        name: (model.removeprefix(f"{tmp_path}/runs/{task}/"), *others)
-        for name, (model, *others) in chosen.items()
-    }
-    for each in trainings.values():
-        lengths = flag(each, "--query-length"), flag(each, "--document-length")
-        assert ("50", "240", "16", "0.1") == (
-            *lengths, flag(each, "--batch-size"), flag(each, "--warmup"),
-        )  # fmt: skip
+    chosen = {}
+    for name, each in trainings.items():
+        model, *others = flags(each, "model", "learning-rate", "epochs")
+        chosen[name] = (model.removeprefix(f"{tmp_path}/runs/{task}/"), *others)
+        same = flags(each, "query-length", "document-length", "batch-size", "warmup")
+        assert ["50", "240", "16", "0.1"] == same
+    assert PUBLISHED[task] == chosen
+
+
+def flags(command, *names):
+    """The values of these flags."""
+    return [flag(command, f"--{name}") for name in names]
 
 
 @pytest.fixture
@@ -247,19 +240,15 @@ def test_seal_is_trained_as_published(tmp_path):
     trainings = trained(commands)
     assert "BAAI/bge-m3" == flag(trainings.pop("start"), "--model")
     assert {"tuned", "mcls", "santa", "seal"} == {*trainings}
+    names = "learning-rate epochs batch-size query-length document-length negatives-per-query"
     for name, each in trainings.items():
         first = "start" if name == "tuned" else "tuned"
         assert f"{tmp_path}/runs/{first}.model" == flag(each, "--model")
-        flags = "learning-rate epochs batch-size query-length document-length negatives-per-query"
-        values = [flag(each, f"--{name}") for name in flags.split()]
-        assert ["1e-5", "2", "8", "32", "4096", "8"] == values
+        assert ["1e-5", "2", "8", "32", "4096", "8"] == flags(each, *names.split())
     assert "element,structure" == flag(trainings["seal"], "--stages")
-    assert ("mcls", "256") == tuple(
-        flag(trainings["mcls"], f"--{each}") for each in ("pooling", "mcls-every")
-    )
-    assert ["0.1"] * 3 == [
-        flag(each, "--mask-ratio") for each in commands if " html-variants " in each
-    ]
+    assert ["mcls", "256"] == flags(trainings["mcls"], "pooling", "mcls-every")
+    variants = [each for each in commands if " html-variants " in each]
+    assert ["0.1"] * 3 == [flag(each, "--mask-ratio") for each in variants]
     [chunks] = [each for each in commands if "--chunk " in each]
     assert "510" == flag(chunks, "--chunk")
 
@@ -288,15 +277,13 @@ def articles(tmp_path):
         write(tmp_path / f"data/wikipedia/AA/wiki_{number:02}", *every[number::2])
     for name in TASKS:
         value = "label" if name.startswith(("mrpc", "rte")) else "score"
-        words = "text_a", "text_b", value
-        some = [
-            (f"You {verb} a {thing}", f"The {thing} is old", number % 2)
-            for number, (verb, thing) in enumerate(PAIRS[:12])
-        ]
         records = [
-            {"id": f"{name}-{number}", **dict(zip(words, each, strict=True))}
-            for number, each in enumerate(some)
-        ]
+            {
+                "id": f"{name}-{number}", value: number % 2,
+                "text_a": f"You {verb} a {thing}", "text_b": f"The {thing} is old",
+            }
+            for number, (verb, thing) in enumerate(PAIRS[:12])
+        ]  # fmt: skip
         file = tmp_path / f"data/strae_eval/{name}.jsonl.gz"
         file.parent.mkdir(exist_ok=True)
         file.write_bytes(gzip.compress(lines(*records).encode()))
@@ -321,18 +308,15 @@ def test_strae_is_trained_as_published(tmp_path):
     commands = dry("paper-strae", f"DATA={tmp_path}", f"PT={tmp_path}/runs")
     trainings = trained(commands)
     assert 25 * 5 == len(trainings) and "0" == flag(trainings["untrained@4"], "--max-steps")
-    for method, kind in product(
-        ("strae", "iornn", "tree-lstm"), ("constituency", "right-branching", "balanced")
-    ):
-        for objective, rate in (("contrastive", "1e-4"), ("ce", "1e-3")):
-            command = trainings[f"{method}-{objective.replace('contrastive', 'c')}-{kind}@3"]
-            names = "objective", "learning-rate", "epochs", "batch-size", "seed"
-            values = [flag(command, f"--{each}") for each in names]
-            assert [objective, rate, "15", "128", "3"] == values
-            assert f" train {method} " in command and f"train-{kind}.jsonl" in command
+    shapes = ("constituency", "right-branching", "balanced")
+    losses = (("contrastive", "1e-4"), ("ce", "1e-3"))
+    for method, shape, (loss, rate) in product(("strae", "iornn", "tree-lstm"), shapes, losses):
+        command = trainings[f"{method}-{loss.replace('contrastive', 'c')}-{shape}@3"]
+        found = flags(command, "objective", "learning-rate", "epochs", "batch-size", "seed")
+        assert [loss, rate, "15", "128", "3"] == found
+        assert f" train {method} " in command and f"train-{shape}.jsonl" in command
     assert "0.2" == flag(trainings["self-strae@0"], "--temperature")
-    roberta = [flag(trainings["roberta@0"], f"--{each}") for each in ("epochs", "learning-rate")]
-    assert ["100", "5e-5"] == roberta
+    assert ["100", "5e-5"] == flags(trainings["roberta@0"], "epochs", "learning-rate")
     assert "1e-3" == flag(trainings["fasttext@0"], "--learning-rate")
     [_, parsed] = [each for each in commands if "parse-trees -q --parser corenlp" in each]
     assert "--field text_a --field text_b" in parsed
