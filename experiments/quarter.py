@@ -140,7 +140,7 @@ class Queue:
         for entry in entries:
             if entry.report and entry.done(self.reports):
                 print(f"{entry.name}: done before", flush=True)
-            elif 60 * entry.minutes > self.left + 60 * self.then:
+            elif self.left <= GRACE or 60 * entry.minutes > self.left + 60 * self.then:
                 self.note(entry, f"not begun: it takes {entry.minutes:g} minutes", 0)
             else:
                 began = time.monotonic()
