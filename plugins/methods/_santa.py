@@ -18,7 +18,6 @@ from torch.nn import functional
 from transformers import AutoConfig, AutoModelForMaskedLM
 
 from structkit.errors import UserError, flag, program
-from structkit.learning.encoders.adapters import transformer_of
 from structkit.learning.encoders.dual_encoder import (
     DualEncoder,
     build_encoder,
@@ -419,4 +418,4 @@ def _transformer(name: str) -> Path:
     """Return the folder of the model itself."""
     folder = model_folder(name, offline=True)
     place: Path = own_metadata(folder).get("transformer", folder)
-    return transformer_of(place)
+    return place

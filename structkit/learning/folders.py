@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
-from structkit.errors import UserError, flag, program
+from structkit.errors import UserError, flag
 from structkit.extras import BUILTIN, MINILM, require
 from structkit.progress import say
 from structkit.records.lines import cannot_read
@@ -127,38 +127,9 @@ def _reason(error: Exception) -> str:
     return f"cannot be asked: {said or type(error).__name__}"
 
 
-def base_of(folder: Path) -> Path | None:
-    """Return the folder of an adapter's base model; None for a model that is no adapter.
-
-    Its name is relative to the adapter, or names a model that is already here. Nothing is
-    downloaded.
-    Errors: `UserError` where there is none.
-    """
-    if not (folder / ADAPTER).exists():
-        return None
-    config = json_of(folder / ADAPTER)
-    name = config.get("base_model_name_or_path") if isinstance(config, dict) else None
-    if not (isinstance(name, str) and name):
-        raise damaged('field "base_model_name_or_path" is missing', folder / ADAPTER)
-    try:
-        base = folder / name
-        return model_folder(str(base) if base.is_dir() else name, offline=True)
-    except (UserError, OSError):
-        raise UserError(
-            f"the adapter {folder} needs its base model {name:.200}, which is not here",
-            f"put it there, or write its place into base_model_name_or_path of {ADAPTER}; a model "
-            f"of the hub is here once {program('encode')} {flag('model')} has read it",
-        ) from None
-
-
 def content_hash(folder: Path) -> str:
-    """Return the sha256 of a model folder's weights and metadata, for its embeddings' metadata.
-
-    The hash of an adapter includes the hash of its base model.
-    """
+    """Return the sha256 of a model folder's weights and metadata, for its embeddings' metadata."""
     digest = hashlib.sha256()
-    if base := base_of(folder):
-        digest.update(content_hash(base).encode())
     for file in sorted(folder.glob("*.safetensors")) + sorted(folder.glob("*.json")):
         digest.update(file.name.encode())
         try:

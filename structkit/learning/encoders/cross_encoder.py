@@ -24,7 +24,7 @@ from transformers import (
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag, program
-from structkit.learning.encoders.adapters import Adapter, merge, transformer_of
+from structkit.learning.encoders.adapters import Adapter
 from structkit.learning.encoders.heads import activation_of
 from structkit.learning.encoders.models import (
     add_padding,
@@ -176,9 +176,7 @@ def _load(folder: Path, *, new_head: bool) -> tuple[Any, Any, Record]:
         metadata: Record = {"transformer": folder}
     else:
         metadata = cross_encoder_metadata(folder, encoder=new_head)
-    own = metadata["transformer"]
-    place = own if new_head else transformer_of(own)
-    new_head = new_head or place != own  # the adapter has it
+    place = metadata["transformer"]
     if is_table(place):
         problem = f"the model {folder} is a table of token vectors, which reads no pairs"
         raise UserError(problem, "name an encoder such as BERT")
@@ -193,9 +191,7 @@ def _load(folder: Path, *, new_head: bool) -> tuple[Any, Any, Record]:
             place, config=config, ignore_mismatched_sizes=new_head, output_loading_info=True, **SAFE
         )
         _check_weights(folder, model, loading, new_head=new_head)
-        if place != own:
-            model = merge(model, own)
-        tokenizer = AutoTokenizer.from_pretrained(own, **PLAIN)
+        tokenizer = AutoTokenizer.from_pretrained(place, **PLAIN)
         check_tokenizer(folder, tokenizer, model, typed=True)
     return model.float(), tokenizer, metadata
 

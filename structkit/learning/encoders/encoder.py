@@ -52,7 +52,7 @@ from structkit.learning.encoders.pretrained import (
     explain,
     natural_length,
 )
-from structkit.learning.folders import base_of, damaged, model_folder
+from structkit.learning.folders import damaged, model_folder
 from structkit.learning.metadata import (
     ABOUT,
     LEGACY,
@@ -348,8 +348,6 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
 def _of_others(folder: Path, changes: Record) -> tuple[Encoder, Record]:
     """Return the encoder of a folder that structkit did not write, and its metadata."""
     own = own_metadata(folder)
-    if not own and (base := base_of(folder)):  # an adapter has no pooling of its own
-        own = own_metadata(base) | {"transformer": folder}
     place, head = own.pop("transformer", folder), own.pop("head", ())
     decoder = changes.get("pooling") == "first-decoder-token"
     model, tokenizer = load_pretrained(place, decoder=decoder)

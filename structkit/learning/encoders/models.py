@@ -47,7 +47,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPI
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
-from structkit.learning.encoders.adapters import Adapter, LayerSettings, merge, transformer_of
+from structkit.learning.encoders.adapters import Adapter, LayerSettings
 from structkit.learning.encoders.pretrained import (
     PLAIN,
     SAFE,
@@ -63,8 +63,6 @@ from structkit.learning.training.method import ANY_LENGTH
 from structkit.processes import return_freed
 from structkit.progress import say
 from structkit.structure.sentinels import SENTINELS
-
-TOKENIZER = "tokenizer_config.json"
 
 transformers.utils.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
 transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
@@ -86,20 +84,16 @@ def load_pretrained(
                 f"the model {folder} is a table of token vectors", f"use {flag('pooling', 'mean')}"
             )
         return load_bag(folder)
-    place = transformer_of(folder)
-    check_model(place)
+    check_model(folder)
     try:
-        with damage_explained(place):
-            model = _load(place, decoder, head)
-        if place != folder:
-            model = merge(model.float(), folder)
+        with damage_explained(folder):
+            model = _load(folder, decoder, head)
     except ImportError as error:
         problem = f"the model {folder} needs a package: {first_line(error)}"
         raise UserError(problem, "install it") from None
-    own = folder if (folder / TOKENIZER).exists() else place
-    with damage_explained(own):
-        tokenizer = AutoTokenizer.from_pretrained(own, **PLAIN)
-        check_tokenizer(own, tokenizer, model)
+    with damage_explained(folder):
+        tokenizer = AutoTokenizer.from_pretrained(folder, **PLAIN)
+        check_tokenizer(folder, tokenizer, model)
     return (model if stored else model.float()), tokenizer
 
 
@@ -148,11 +142,10 @@ def natural_lengths(folder: Path) -> dict[str, int]:
     """Return the natural lengths of the model in a folder, of queries and of documents."""
     if is_table(folder):
         return dict(ANY_LENGTH)
-    place = transformer_of(folder)
-    check_model(place)
-    with damage_explained(place):
-        config = AutoConfig.from_pretrained(place, **PLAIN)
-        length = natural_length(AutoTokenizer.from_pretrained(place, **PLAIN), config)
+    check_model(folder)
+    with damage_explained(folder):
+        config = AutoConfig.from_pretrained(folder, **PLAIN)
+        length = natural_length(AutoTokenizer.from_pretrained(folder, **PLAIN), config)
     return {"query": length, "document": length}
 
 

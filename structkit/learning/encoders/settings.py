@@ -213,12 +213,6 @@ class AdapterSettings(StartSettings):
         requires="lora_rank",
         group="Adapters",
     )
-    keep_adapter: bool = setting(
-        False,
-        "write the adapter alone, to be read beside its start model; without it, a whole model",
-        requires="lora_rank",
-        group="Adapters",
-    )
 
     @property
     def start(self) -> str | None:

@@ -24,7 +24,7 @@ from huggingface_hub import ModelCardData, metadata_load
 
 from structkit.errors import Surface, UserError, flag
 from structkit.extras import MINILM
-from structkit.learning.folders import ADAPTER, content_hash, model_folder
+from structkit.learning.folders import content_hash, model_folder
 from structkit.learning.metadata import FORMAT, LIBRARY, METADATA
 from structkit.learning.training.data import Spool
 from structkit.learning.training.devices import (
@@ -335,7 +335,7 @@ def write_card(folder: Path, name: str, method: Method, spool: Spool, title: str
         if each.is_given(value := each.given(method))
     }
     flags = [word for setting, value in changed.items() for word in _flag(setting, value)]
-    there = loads_there(folder) and not (folder / ADAPTER).exists()
+    there = loads_there(folder)
     lines = [
         f"---\n{about_model(name, method, there=there)}---\n",
         f"# {title}\n",

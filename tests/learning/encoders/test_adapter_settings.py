@@ -13,7 +13,6 @@ from tests.learning.training.materials import train_on, write_pairs
         ({"lora_rank": 4}, "--lora-rank needs --model"),
         ({"model": "x", "lora_alpha": 4.0}, "--lora-alpha needs --lora-rank"),
         ({"model": "x", "lora_modules": "q"}, "--lora-modules needs --lora-rank"),
-        ({"model": "x", "keep_adapter": True}, "--keep-adapter needs --lora-rank"),
         ({"model": "x", "lora_rank": 4, "tag_tokens": True}, "freezes the vectors of tokens"),
         ({"model": "x", "lora_rank": 0}, "--lora-rank 0 is not"),
     ],

@@ -13,12 +13,10 @@ import torch
 from conftest import PROGRAM, as_at_a_prompt, environment
 from safetensors.torch import load_file
 from sentence_transformers import CrossEncoder, SentenceTransformer
-from transformers import AutoModel, AutoModelForSequenceClassification
 
 from structkit.errors import UserError
 from structkit.learning.encoders.cross_encoder import load_cross_encoder
 from structkit.learning.encoders.encoder import open_model
-from structkit.learning.folders import content_hash
 from structkit.learning.training.data import Spool
 from structkit.learning.training.devices import load_trained, trained_state
 from structkit.learning.training.launching import launch
@@ -135,14 +133,19 @@ def outputs(case, folder):
 ALL = [*CASES, "contrastive-qwen3"]
 
 
-@pytest.mark.parametrize("case", ALL)
-def test_the_merged_model_is_the_base_with_its_adapter(case, start, trained):
-    whole, alone = trained(case), trained(case, "alone", keep_adapter=True)
-    expected = outputs(case, alone)
+@pytest.mark.parametrize("case", ["contrastive", "seal", "contrastive-qwen3", "cross-encoder"])
+def test_the_merged_model_is_the_base_with_its_adapter(tmp_path, case, built, start):
+    module, _ = built(case, lora_rank=4)
+    spread_adapter(module, 0.3)
+    encoder = module.eval().encoder
+    if case == "cross-encoder":
+        expected = encoder.scores(encoder.inputs([("red", text) for text in TEXTS]))
+    else:
+        expected = encoder.embed(encoder.tokens(TEXTS, "document")).detach().numpy()
+    module.save(tmp_path)
     assert np.abs(outputs(case, start(case)) - expected).max() > 1e-3
-    np.testing.assert_allclose(outputs(case, whole), expected, **NEAR)
-    assert not (alone / "model.safetensors").exists()
-    assert not [name for name in load_file(whole / "model.safetensors") if "lora" in name]
+    np.testing.assert_allclose(outputs(case, tmp_path), expected, **NEAR)
+    assert not [name for name in load_file(tmp_path / "model.safetensors") if "lora" in name]
 
 
 @pytest.mark.parametrize("case", ["contrastive", "seal", "contrastive-qwen3"])
@@ -155,55 +158,6 @@ def test_sentence_transformers_loads_the_merged_cross_encoder(trained):
     theirs = CrossEncoder(str(trained("cross-encoder")), device="cpu")
     expected = theirs.predict([("red", text) for text in TEXTS])
     np.testing.assert_allclose(scores(trained("cross-encoder")), expected, **NEAR)
-
-
-@pytest.mark.parametrize("case", ["contrastive", "contrastive-qwen3", "santa"])
-def test_peft_reads_the_adapter(case, start, trained):
-    """The states of peft's unmerged model are those of the merged one, which transformers loads."""
-    base = AutoModel.from_pretrained(start(case))
-    theirs = peft.PeftModel.from_pretrained(base, trained(case, "alone", keep_adapter=True)).eval()
-    ours = AutoModel.from_pretrained(trained(case)).eval()
-    ids = torch.arange(3, 13)[None]
-    more = {"decoder_input_ids": ids} if case == "santa" else {}
-    with torch.no_grad():
-        expected, found = (each(ids, **more).last_hidden_state for each in (theirs, ours))
-    torch.testing.assert_close(found, expected, **NEAR)
-
-
-def test_peft_reads_the_adapter_of_a_cross_encoder(start, trained):
-    alone = trained("cross-encoder", "alone", keep_adapter=True)
-    base = AutoModelForSequenceClassification.from_pretrained(start("cross-encoder"))
-    theirs = peft.PeftModel.from_pretrained(base, alone).eval()
-    ours = AutoModelForSequenceClassification.from_pretrained(trained("cross-encoder")).eval()
-    ids = torch.arange(3, 13)[None]
-    with torch.no_grad():
-        torch.testing.assert_close(ours(ids).logits, theirs(ids).logits, **NEAR)
-
-
-def test_an_adapter_of_peft_is_read(tmp_path, start):
-    """On a base of ours, with the pooling of the base; the rank is scaled by its root."""
-    base = AutoModel.from_pretrained(start("contrastive"))
-    config = peft.LoraConfig(
-        r=3, target_modules=["query", "dense"], use_rslora=True, init_lora_weights=False
-    )
-    torch.manual_seed(1)
-    made = peft.get_peft_model(base, config)
-    made.save_pretrained(tmp_path / "adapter", save_embedding_layers=False)
-    edit(tmp_path / "adapter" / "adapter_config.json", **{BASE: str(start("contrastive"))})
-    model, metadata = open_model(str(tmp_path / "adapter"))
-    plain, expected = open_model(str(start("contrastive")))
-    assert (expected["pooling"], expected["normalize"]) == (
-        metadata["pooling"],
-        metadata["normalize"],
-    )
-    plain.model = made.eval()
-    vars(plain)["_packed"] = None
-    with torch.no_grad():
-        found, theirs = (each.embed(each.tokens(TEXTS, "document")) for each in (model, plain))
-    torch.testing.assert_close(found, theirs, **NEAR)
-
-
-BASE = "base_model_name_or_path"
 
 
 @pytest.mark.parametrize(
@@ -232,13 +186,13 @@ def gradients(module, batch):
     return {name.replace(".base_layer", ""): each.clone() for name, each in found.items()}
 
 
-def spread_adapter(module):
+def spread_adapter(module, std=0.02):
     """Give both matrices of each adapter numbers, as after some steps."""
     torch.manual_seed(3)
     with torch.no_grad():
         for name, each in module.named_parameters():
             if "lora_" in name:
-                each.normal_(std=0.02)
+                each.normal_(std=std)
 
 
 @pytest.mark.parametrize("case", ALL)
@@ -328,9 +282,9 @@ def test_chunks_and_recomputed_layers_have_the_same_gradients(built, case):
 @pytest.mark.long
 @pytest.mark.parametrize("case", ["contrastive", "santa", "cross-encoder"])
 def test_bfloat16_learns_about_the_same(case, trained):
-    options = {"bf16": True, "chunk_size": 4, "checkpointing": True, "keep_adapter": True}
+    options = {"bf16": True, "chunk_size": 4, "checkpointing": True}
     folder = trained(case, "bf16", **options)
-    stored = load_file(folder / "adapter_model.safetensors").values()
+    stored = load_file(folder / "model.safetensors").values()
     assert {torch.float32} == {each.dtype for each in stored}
     losses = [
         json.loads((each / "structkit.json").read_text())["losses"]["loss"]["last"]
@@ -367,11 +321,10 @@ def test_a_checkpoint_has_what_is_trained(built, case):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("keep", [(), ("--keep-adapter",)])
-def test_a_stopped_run_goes_on(tmp_path, records, start, keep):
+def test_a_stopped_run_goes_on(tmp_path, records, start):
     base = shutil.copytree(start("contrastive"), tmp_path / "base")
     flags = ["--model", str(base), "--lora-rank", "4", "--batch-size", "2", "--epochs", "12"]
-    flags += ["--log-format", "json", "--log-every", "1", *keep]
+    flags += ["--log-format", "json", "--log-every", "1"]
 
     def run(output, *more):
         return subprocess.Popen(
@@ -403,87 +356,14 @@ def test_a_stopped_run_goes_on(tmp_path, records, start, keep):
             assert file.read_bytes() == (tmp_path / "stopped" / file.name).read_bytes()
 
 
-def test_equal_runs_write_equal_adapters(trained):
-    first, second = (trained("seal", name, keep_adapter=True) for name in ("alone", "again"))
-    for name in ("adapter_model.safetensors", "adapter_config.json"):
-        assert (first / name).read_bytes() == (second / name).read_bytes()
-
-
-def test_an_adapter_is_found_beside_its_base(tmp_path, start, trained):
-    """The folder of both can be moved; its hash changes with the base."""
-    alone = trained("contrastive", "alone", keep_adapter=True)
-    config = json.loads((alone / "adapter_config.json").read_text())
-    assert "../contrastive-start" == config[BASE]
-    moved = shutil.copytree(alone, tmp_path / "moved")
-    with pytest.raises(
-        UserError, match="needs its base model ../contrastive-start, which is not h"
-    ):
-        open_model(str(moved))
-    base = shutil.copytree(start("contrastive"), tmp_path / "contrastive-start")
-    assert np.array_equal(embeddings(alone), embeddings(moved))
-    before = content_hash(moved)
-    shutil.copy(trained("contrastive") / "model.safetensors", base)
-    assert before != content_hash(moved)
-    with pytest.raises(UserError, match="is not the one it was trained on"):
-        open_model(str(moved))
-
-
-def test_training_goes_on_from_an_adapter(tmp_path, records, trained):
-    alone = str(trained("contrastive", "alone", keep_adapter=True))
-    train_on(records, "contrastive", tmp_path / "next", model=alone, max_steps=0)
-    np.testing.assert_allclose(embeddings(tmp_path / "next"), embeddings(alone), **NEAR)
-    with pytest.raises(UserError, match="is an adapter itself; leave --keep-adapter out"):
-        values = {"model": alone, "lora_rank": 2, "keep_adapter": True}
-        train_on(records, "contrastive", tmp_path / "other", **values)
-
-
 @pytest.mark.parametrize("modules", ["word_embeddings", "query,quary", "LayerNorm", "pooler", ","])
 def test_a_name_of_no_linear_map_says_which_there_are(built, modules):
     with pytest.raises(UserError, match="choose some for --lora-modules: query,key,value,dense"):
         built("contrastive", lora_rank=2, lora_modules=modules)
 
 
-def spoil(folder, how):
-    file = folder / "adapter_model.safetensors"
-    if how == "another kind":
-        edit(folder / "adapter_config.json", peft_type="IA3")
-    elif how == "no weights":
-        file.unlink()
-    elif how == "a pickle":
-        file.rename(folder / "adapter_model.bin")
-    elif how == "cut":
-        file.write_bytes(file.read_bytes()[:-100])
-    elif how == "no base":
-        edit(folder / "adapter_config.json", **{BASE: None})
-    elif how == "other maps":
-        edit(folder / "adapter_config.json", target_modules=["query", "key"])
-    else:
-        edit(folder / "adapter_config.json", r=1000)
-
-
-@pytest.mark.parametrize(
-    ("how", "match"),
-    [
-        ("another kind", "of the kind IA3, and structkit reads LORA"),
-        ("no weights", "adapter_model.safetensors: is missing"),
-        ("a pickle", "as a pickle"),
-        ("cut", "cannot be loaded"),
-        ("no base", 'adapter_config.json: field "base_model_name_or_path" is missing'),
-        ("other maps", "does not fit its base model"),
-        ("another rank", "cannot be loaded"),
-    ],
-)
-def test_damaged_adapters_say_so(place, trained, how, match):
-    alone = trained("contrastive", "alone", keep_adapter=True)
-    folder = shutil.copytree(alone, place / how)
-    spoil(folder, how)
-    with pytest.raises(UserError, match=match):
-        open_model(str(folder))
-
-
-def test_the_extra_is_named_where_it_is_missing(monkeypatch, built, trained):
-    alone = trained("contrastive", "alone", keep_adapter=True)
+def test_the_extra_is_named_where_it_is_missing(monkeypatch, built, start):
+    start("contrastive")
     monkeypatch.setitem(sys.modules, "peft", None)
-    for call in (partial(built, "contrastive", lora_rank=2), partial(open_model, str(alone))):
-        with pytest.raises(UserError, match="this needs the package peft; pip install peft"):
-            call()
+    with pytest.raises(UserError, match="this needs the package peft; pip install peft"):
+        built("contrastive", lora_rank=2)
