@@ -110,7 +110,7 @@ def trees(settings: Settings) -> Iterator[Record]:
     `unjudged`. `_low` and `_high` are the ends of the 95 % interval, a bootstrap over the
     sentences. Errors: other words.
     """
-    from structkit.structure.trees.shapes import balanced, left_branching, right_branching
+    from structkit.structure.trees.shapes import shaped
 
     assert settings.gold is not None
     gold = _trees(settings.gold)
@@ -125,10 +125,10 @@ def trees(settings: Settings) -> Iterator[Record]:
             problem = f"no tree has the id of one in {input_name(settings.gold)}"
             raise UserError(problem, "parse the gold file itself").at(input_name(path))
         yield {"run": name, **_scores(found, gold, settings.seed)}
-    for shape in (left_branching, right_branching, balanced):
-        name = shape.__name__.replace("_", "-")
-        shaped = {id_: shape(tree.words) for id_, tree in gold.items()}
-        yield {"run": name, **_scores(shaped, gold, settings.seed)}
+    shapes = (("left-branching", "left"), ("right-branching", "right"), ("balanced", "balanced"))
+    for name, factor in shapes:
+        found = {id_: shaped(tree.words, factor) for id_, tree in gold.items()}
+        yield {"run": name, **_scores(found, gold, settings.seed)}
 
 
 def _trees(path: str) -> dict[str, Tree]:

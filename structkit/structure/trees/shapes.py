@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
+from typing import ClassVar
 
 from structkit.structure.trees.parsers import Parser, Unparsed
 from structkit.structure.trees.tree import MIDDLES, Tree, grow, no_words
@@ -17,18 +18,16 @@ from structkit.structure.trees.words import words_of
 
 @dataclass(frozen=True)
 class ShapeParser(Parser):
-    """A parser that looks only at the number of words of a text, as `shape` or `tree` says."""
+    """A parser that needs only the words of a text, as `split` or `tree` says."""
+
+    split: ClassVar[str] = "right"
+    """Where each node is split: `right` after its first word, `left`, or `balanced`."""
 
     tokenized: bool = False
 
-    @staticmethod
-    def shape(words: Sequence[str]) -> Tree:
-        """Return the tree over words."""
-        raise NotImplementedError
-
     def tree(self, words: Sequence[str], key: str) -> Tree:
         """Return the tree over the words of the text with this key."""
-        return self.shape(words)
+        return shaped(words, self.split)
 
     def trees(self, texts: Iterable[Unparsed]) -> Iterator[Tree]:
         """Yield the tree of each text."""
@@ -36,31 +35,22 @@ class ShapeParser(Parser):
             yield self.tree(words_of(each.text, tokenized=self.tokenized), each.key)
 
 
-def right_branching(words: Sequence[str]) -> Tree:
-    """Return a tree in which each node holds a word and all that follows it.
+def shaped(words: Sequence[str], factor: str) -> Tree:
+    """Return the tree whose nodes are split as when a long node is: `right` branches to the right.
 
-    >>> right_branching(["a", "b", "c"]).spans().tolist()
+    With `balanced`, the longer half is the right one.
+
+    >>> shaped(["a", "b", "c"], "right").spans().tolist()
     [[0, 3], [0, 1], [1, 3], [1, 2], [2, 3]]
-    """
-    return _tree(words, "right")
-
-
-def left_branching(words: Sequence[str]) -> Tree:
-    """Return a tree in which each node holds a word and all words before it.
-
-    >>> left_branching(["a", "b", "c"]).spans().tolist()
+    >>> shaped(["a", "b", "c"], "left").spans().tolist()
     [[0, 3], [0, 2], [2, 3], [0, 1], [1, 2]]
-    """
-    return _tree(words, "left")
-
-
-def balanced(words: Sequence[str]) -> Tree:
-    """Return a tree split in the middle at each node, the longer half to the right.
-
-    >>> balanced(list("abcde")).spans().tolist()[:5]
+    >>> shaped(list("abcde"), "balanced").spans().tolist()[:5]
     [[0, 5], [0, 2], [2, 5], [0, 1], [1, 2]]
     """
-    return _tree(words, "balanced")
+    if not words:
+        raise no_words()
+    tree = _shape(len(words), factor)
+    return Tree(tuple(words), tree.first, tree.count, tree.word, tree.labels)
 
 
 def random(words: Sequence[str], rng: Random) -> Tree:
@@ -85,13 +75,6 @@ def _split(words: Sequence[str], cut: Callable[[int, int], int]) -> Tree:
         return "", None, ((start, at), (at, end))
 
     return grow((0, len(words)), expand)
-
-
-def _tree(words: Sequence[str], factor: str) -> Tree:
-    if not words:
-        raise no_words()
-    tree = _shape(len(words), factor)
-    return Tree(tuple(words), tree.first, tree.count, tree.word, tree.labels)
 
 
 @lru_cache(512)
