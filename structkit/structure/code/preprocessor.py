@@ -340,7 +340,6 @@ class _Conditional:
     whole: bool = True
     braces: int = 0  # open in this branch
     parentheses: int = 0
-    first: bytes = b""
     last: bytes = b""
 
     def add(self, text: bytes) -> None:
@@ -353,9 +352,6 @@ class _Conditional:
             self.whole = False
         self.braces += depth
         self.parentheses += text.count(b"(") - text.count(b")")
-        if not self.first:
-            word = NEXT.match(text)
-            self.first = word[1] if word else b""
         self.last = text[-1:]
 
     def add_inner(self, inner: _Conditional) -> None:
@@ -363,17 +359,16 @@ class _Conditional:
         braces, parentheses = inner.nets[inner.kept]
         self.braces += braces
         self.parentheses += parentheses
-        self.first = self.first or b"#"
         if inner.whole:
             self.last = self.last or b";"
 
     def end_branch(self) -> None:
         """End a branch; a grammar reads the conditional if each holds whole statements."""
         open_ = self.braces or self.parentheses
-        if open_ or self.last not in b";}" or self.first == b"else":
+        if open_ or self.last not in b";}":
             self.whole = False
         self.nets.append((self.braces, self.parentheses))
-        self.braces, self.parentheses, self.first, self.last = 0, 0, b"", b""
+        self.braces, self.parentheses, self.last = 0, 0, b""
 
     @property
     def dead(self) -> bool:
@@ -404,12 +399,10 @@ def _dropped(code: bytes, directives: list[re.Match[bytes]]) -> Iterator[tuple[i
     """Yield the directives and branches that a grammar cannot read."""
     open_: list[_Conditional] = []
     ended: list[_Conditional] = []
-    at, last, fresh = 0, b"", False
+    at, last = 0, b""
     for directive in directives:
         if text := code[at : directive.start()].strip():
-            if fresh and text.startswith(b"else"):
-                ended[-1].whole = False
-            fresh, last = False, text[-1:]
+            last = text[-1:]
             if open_:
                 open_[-1].add(text)
         at = directive.end()
@@ -421,14 +414,10 @@ def _dropped(code: bytes, directives: list[re.Match[bytes]]) -> Iterator[tuple[i
             open_[-1].directives.append(directive)
             if word == b"endif":
                 ended.append(open_.pop())
-                fresh = True
                 if open_:
                     open_[-1].add_inner(ended[-1])
-    if ended and fresh and ELSE.match(code, at):
-        ended[-1].whole = False
     for each in ended:
         yield from each.unread()
 
 
 BRANCHES = frozenset(b"elif elifdef elifndef else endif".split())
-ELSE = re.compile(rb"\s*+else\b")
