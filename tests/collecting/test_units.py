@@ -147,31 +147,3 @@ def test_no_extension_names_two_languages():
         if plugin.kind == "language":
             endings += plugin.signs.extensions
     assert len(endings) == len(set(endings))
-
-
-MACROS = """
-PROJECT_BEGIN
-namespace detail
-{
-class EXPORT Circle final : public Shape {
- public:
-  int area() { return 1; }
-};
-class LOUD final {
-  int call() { return 2; }
-};
-class Export(1) Quiet final {
-  int call() { return 3; }
-};
-}
-PROJECT_END
-"""
-
-
-def test_macros_hide_no_class_of_cpp():
-    found = list(Units("function").records("a.h", MACROS, kind_of("a.h", MACROS)))
-    ids = [f"a.h#detail.{name}" for name in ("Circle.area", "LOUD.call", "Quiet.call")]
-    assert ids == [each["id"] for each in found]
-    assert "namespace detail, class Circle" == found[0]["scope"]
-    [chunk] = Units("chunk").records("a.h", MACROS, kind_of("a.h", MACROS))
-    assert MACROS.strip() == chunk["code"]

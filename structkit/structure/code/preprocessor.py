@@ -34,7 +34,6 @@ ARGUMENTS = re.compile(rb"\s*" + nested(rb"\(", rb"\)", rb"[^()]*+"))
 MACRO = re.compile(rb"\b[A-Z_][a-z]{0,3}[A-Z0-9_]{2,}\b(?=\s*+(?:[\w(~{}\[:;=-]|\Z))")
 NEXT = re.compile(rb"\s*+([A-Za-z_]\w*+|::|->|==|\[\[|.|\Z)", re.DOTALL)
 NAME = re.compile(rb"\s*+(?:::\s*+)?[A-Za-z_]\w*+(?:\s*+::\s*+~?[A-Za-z_]\w*+)*+")
-QUALIFIED = re.compile(rb"\s*+::")
 ANGLES = re.compile(rb"\s*+" + nested(rb"<", rb">", rb"[^<>;{}]*+"))
 LAST = re.compile(rb"(?:\w+|::|.)\Z", re.DOTALL)
 INITIALIZED = re.compile(rb"\s*+(?:noexcept\b\s*+)?:(?!:)")
@@ -268,12 +267,9 @@ class _Reader:
     def _after_name(self, at: int) -> tuple[bytes, int]:
         """Return the sign after a name and its template's arguments, and its place."""
         pointer = False
-        for _ in range(3):
-            name = NAME.match(self.code, at)
-            angles = ANGLES.match(self.code, name.end()) if name else None
-            at = angles.end() if angles else name.end() if name else at
-            if not angles or not QUALIFIED.match(self.code, at):
-                break
+        if name := NAME.match(self.code, at):
+            angles = ANGLES.match(self.code, name.end())
+            at = angles.end() if angles else name.end()
         while following := NEXT.match(self.code, at):
             sign = following[1]
             if sign in (b"*", b"&", b"const"):

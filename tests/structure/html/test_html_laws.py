@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.structure.html.tags import SEPARATORS, STRUCTURE, tag_names
+from structkit.structure.html.tags import tag_names
 from tests.structure.html.laws import (
     DATA,
     EVERY,
@@ -23,43 +23,6 @@ from tests.structure.html.laws import (
 FEW = ("a", "b", "div", "li", "p", "pre", "table", "td", "title", "ul")
 
 
-@st.composite
-def trees(draw):
-    """A document that nests as it is written, with its words, glued where no block is between.
-
-    Items and cells are in lists and tables of their own: elsewhere their tags end others, or are
-    none at all.
-    """
-    around = {"li": ("<ul>", "</ul>"), "td": ("<table><tr>", "</tr></table>")}
-    names = st.sampled_from(("p", "b", "div", "span", "li", "td", "em", "section"))
-    shown = []
-
-    def show(nodes):
-        parts = []
-        for node in nodes:
-            if isinstance(node, str):
-                parts.append(node)
-                shown.append(node)
-            else:
-                name, inner = node
-                blank = [" "] if name in SEPARATORS else []
-                shown.extend(blank)
-                before, behind = around.get(name, ("", ""))
-                parts += [before, f"<{name}>", show(inner), f"</{name}>", behind]
-                shown.extend(blank)
-        return "".join(parts)
-
-    leaf = st.text(alphabet="ab ", min_size=1, max_size=4)
-    nodes = draw(
-        st.recursive(
-            st.lists(leaf, max_size=3),
-            lambda inner: st.lists(st.tuples(names, inner) | leaf, max_size=4),
-            max_leaves=20,
-        )
-    )
-    return show(nodes), "".join(shown).split()
-
-
 @given(FRAGMENTS, st.sampled_from((0.0, 0.1, 0.5, 1.0)))
 def test_laws_hold_for_any_order_of_tags(html, ratio):
     check(html, reader().read, ratio)
@@ -71,14 +34,6 @@ def test_laws_hold_for_any_order_of_tags(html, ratio):
 def test_laws_hold_for_any_characters(text):
     check(text, reader().read)
     check(f"<pre>{text}</pre>{text}", reader(FEW).read)
-
-
-@given(trees())
-def test_words_of_a_tree_are_its_words(tree):
-    html, words = tree
-    for keep in (STRUCTURE, tag_names("all"), FEW):
-        assert check(html, reader(keep).read).text.split() == words
-    assert words_of_the_standard(html) == words
 
 
 def test_laws_hold_for_real_documents():
