@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from conftest import environment
 
-from structkit.collecting.ignoring import CLASSES
 from structkit.collecting.walking import LeftOut, Walk, WalkOptions
 from tests.jsonl import write_files
 
@@ -158,18 +157,6 @@ def test_examples_as_git_reads_them(name, repository, tmp_path):
     tree = {**dict.fromkeys(TREE.split(), ""), ".gitignore": EXAMPLES[name]}
     folder = in_repository(tree, tmp_path / "tree", repository)
     assert of_git(folder) == of_walk(folder)
-
-
-@needs_git
-@pytest.mark.long
-def test_every_byte_in_every_class(repository, tmp_path):
-    names = [os.fsdecode(bytes([number])) for number in range(1, 256) if number not in b"./"]
-    others = (b"^a", b"!-a", b"+--", b"a-", b"]-a", b"\\--\\]", b"--0", b"a-c-e", b"[:digit:]x")
-    rules = [b"[%b]\n" % kind for kind in (*(b"[:%b:]" % each for each in CLASSES), *others)]
-    files = {f"{at}/{name}": "" for at in range(len(rules)) for name in names}
-    files |= {f"{at}/.gitignore": rule for at, rule in enumerate(rules)}
-    folder = in_repository(files, tmp_path / "tree", repository)
-    assert set() == of_git(folder) ^ of_walk(folder)
 
 
 @needs_git

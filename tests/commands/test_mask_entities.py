@@ -14,7 +14,6 @@ from structkit import mask_entities, parse_trees
 from structkit.errors import UserError
 from structkit.records.jsonl import Records
 from structkit.registry import load
-from structkit.structure.code.grammar import from_bytes
 from structkit.structure.sentinels import SENTINEL, random_spans, target, unmask
 
 REAL = Path("../shared/data/codesearch").glob("train.jsonl.gz")
@@ -84,16 +83,6 @@ def test_unmask_undoes_mask_whatever_the_code(code, seed):
         assert record["target"] == target(record["entities"])
         used = [int(match[1]) for match in SENTINEL.finditer(record["masked"])]
         assert list(dict.fromkeys(used)) == list(range(len(record["entities"])))
-
-
-@given(st.lists(st.text(alphabet="aé名\U0001f600", min_size=1, max_size=4), max_size=8))
-def test_byte_spans_become_character_spans(words):
-    text, data = " ".join(words), " ".join(words).encode()
-    spans, at = [], 0
-    for word in words:
-        spans.append((at, at + len(word.encode())))
-        at += len(word.encode()) + 1
-    assert [text[start:end] for start, end in from_bytes(text, data, spans)] == words
 
 
 @given(st.integers(0, 300), st.floats(0.01, 1.0), st.randoms(use_true_random=False))
