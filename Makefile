@@ -20,16 +20,15 @@ STRUCTKIT := $(BIN)/structkit
 # without processor instructions for it, bf16 is slower than fp32
 BF16 := $(if $(shell grep -som1 avx512_bf16 /proc/cpuinfo),--bf16)
 
-help: ## List the targets
+help: ## List the targets; experiments have their own list: make -C experiments help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 INSTALL = $(BIN)/pip install --quiet --constraint constraints.txt --editable
-# what the commands need; the tests need more
+# what the commands need; the tests need more. An installation that you made yourself stays as it is
 $(RUNNABLE): pyproject.toml constraints.txt
-	@echo 'installing structkit into $(VENV); this takes a minute'
-	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) .
-	touch $@
+	@if [ -e $@ ] || [ ! -x $(STRUCTKIT) ]; then \
+	  echo 'installing structkit into $(VENV); this takes a minute'; \
+	  $(PYTHON) -m venv $(VENV); $(INSTALL) .; touch $@; fi
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo 'installing structkit and its tools into $(VENV); this takes minutes'
@@ -47,7 +46,8 @@ test: $(INSTALLED) ## The tests but for the long ones: five minutes on two cores
 
 test-all: test test-long ## All tests, the long ones too, and the numerical ones as on older processors
 
-test-long: $(INSTALLED) ## What `make test` leaves out
+# What `make test` leaves out
+test-long: $(INSTALLED)
 	$(TESTS) -m long
 	$(OF_default) ATEN_CPU_CAPABILITY=default $(TESTS) $(NUMERICAL)
 	$(OF_avx2) ATEN_CPU_CAPABILITY=avx2 $(TESTS) $(NUMERICAL)
@@ -60,7 +60,8 @@ OF_default := MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41 OPENBLAS_C
   FAISS_OPT_LEVEL=generic
 OF_avx2 := MKL_ENABLE_INSTRUCTIONS=AVX2 ONEDNN_MAX_CPU_ISA=AVX2 OPENBLAS_CORETYPE=Haswell \
   FAISS_OPT_LEVEL=avx2
-test-processors: $(INSTALLED) ## The numerical tests with older processors' instructions, and with this one's
+# The numerical tests with older processors' instructions, and with this one's
+test-processors: $(INSTALLED)
 	$(OF_default) ATEN_CPU_CAPABILITY=default $(TESTS) $(NUMERICAL)
 	$(OF_avx2) ATEN_CPU_CAPABILITY=avx2 $(TESTS) $(NUMERICAL)
 	$(TESTS) $(NUMERICAL)
@@ -68,10 +69,12 @@ test-processors: $(INSTALLED) ## The numerical tests with older processors' inst
 gpu-check: $(INSTALLED) ## The tests of a real GPU; skipped without one
 	$(BIN)/python -m pytest -m gpu -rs tests/gpu
 
-bench-gpu: $(INSTALLED) ## Encoding and training of real shapes on a GPU, beside sentence-transformers
+# Encoding and training of real shapes on a GPU, beside sentence-transformers
+bench-gpu: $(INSTALLED)
 	$(BIN)/python -m tests.benchmarks.gpu $(if $(TINY),--tiny)
 
-coverage: $(INSTALLED) ## Which lines the tests run, in build/coverage: make coverage [WHICH=] (all tests)
+# Which lines the tests run, in build/coverage: make coverage [WHICH=] (all tests)
+coverage: $(INSTALLED)
 	$(TESTS) $(if $(filter undefined,$(origin WHICH)),,-m '$(WHICH)') \
 	  --cov --cov-report=html:build/coverage --cov-report=term:skip-covered
 
@@ -98,10 +101,12 @@ BENCH = OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks $(if $(DATA),--data 
 bench: $(INSTALLED) ## Speed beside peers, into tests/benchmarks/PROCESSOR.json: make bench [ONLY='start …'] [DATA=…]
 	$(BENCH)
 
-bench-check: $(INSTALLED) ## Fails where speed fell by more than a third on this processor
+# Fails where speed fell by more than a third on this processor
+bench-check: $(INSTALLED)
 	$(BENCH) --check
 
-bench-readme: $(INSTALLED) ## tests/benchmarks/ as the table between the marks <!-- bench --> of the documents
+# tests/benchmarks/ as the table between the marks <!-- bench --> of the documents
+bench-readme: $(INSTALLED)
 	$(BIN)/python -m tests.benchmarks.table --readme
 
 # the address of the web of what was cloned, without a name or token of who did
@@ -118,7 +123,8 @@ dist: ## The wheel and sdist of HEAD in dist/: contents, sizes, NOTICE and metad
 
 # TESTED='python3.13' runs the tests of the sdist with that one only
 PYTHONS ?= python3.11 python3.12 python3.13
-release-check: ## dist, and installed, walked through, tested by several Pythons; a list of packages
+# dist, and installed, walked through, tested by several Pythons; a list of packages
+release-check:
 	$(PYTHON) -m tests.release $(PYTHONS) $(if $(TESTED),--tested '$(TESTED)')
 
 clean: ## Remove what recipes and installation wrote
@@ -131,4 +137,10 @@ clean: ## Remove what recipes and installation wrote
 LISTED = $(filter-out FORCE %/systems,$^)
 
 # one file per workflow; structkit commands prepare its data, not tools that cut JSON
-include recipes/*.mk experiments/*.mk
+include recipes/*.mk $(EXPERIMENTS)
+
+ifeq ($(EXPERIMENTS),)
+gpu-quarter: ## What waits for a GPU, in 13 minutes: make gpu-quarter [MINUTES=…] [OUT=FOLDER]
+gpu-quarter gpu-quarter-pack:
+	@$(MAKE) --no-print-directory -C experiments $@
+endif

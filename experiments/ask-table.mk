@@ -10,7 +10,7 @@ MANUALS := httpd|ant|boost-math
 ALIGN_FLAGS := --epochs 2 --batch-size 256 --learning-rate 1e-3 --temperature 0.05 --symmetric \
   --query-length 64 --document-length 256
 
-ask-table: $(INSTALLED) ## Make the table that ships: make ask-table DATA=../shared/data
+ask-table: $(INSTALLED) ## Make the table that ships: make -C experiments ask-table DATA=../shared/data
 	@test -f '$(DATA)/codesearch/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory $(ASK_TABLE)/small.model
 	mkdir -p $(BUILTIN)

@@ -4,7 +4,7 @@
 COUNTED := runs/counts
 COUNT := $(BIN)/python -m experiments.counts
 COUNTED_MODELS := strae self-strae iornn tree-lstm bi-lstm roberta
-counts: $(INSTALLED) ## Parameters, shapes of trees, entities: make counts DATA=../shared/data
+counts: $(INSTALLED) ## Parameters, shapes of trees, entities: make -C experiments counts DATA=../shared/data
 	@test -d '$(DATA)/trees' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory $(COUNTED)/parameters.md $(COUNTED)/shapes.md $(COUNTED)/entities.md
 	@tail -n +1 $(COUNTED)/*.md

@@ -2,7 +2,7 @@
 # read is made here, without a GPU, and carried there in one file.
 #   make gpu-quarter-pack DATA=../shared/data   here: runs/gpu-quarter.tar.xz, with wheels for the Python of WHEELS
 #   make gpu-quarter OUT=FOLDER                 there, for MINUTES=13; THEN=… more may follow on the same machine
-# OUT gets results.tar.gz, to be unpacked in the checkout; then `make report`. On one machine, pack with WHEELS= and leave OUT
+# OUT gets results.tar.gz, to be unpacked in the checkout; then `make -C experiments report`. On one machine, pack with WHEELS= and leave OUT
 # out. TINY=1 does all of it in small, on the CPU.
 .PHONY: gpu-quarter gpu-quarter-pack quarter-decoder quarter-strae report-strae-seeds report-self-strae-seeds
 
@@ -28,7 +28,7 @@ gpu-quarter-pack: $(INSTALLED) ## What make gpu-quarter reads, as one file: make
 QUARTER_CODE = $(patsubst %,$(QUARTER)/code/%.jsonl,$(QUARTER_LANGUAGES:%=packages-%) decoded masked adv \
   $(foreach each,$(QUARTER_LANGUAGES),$(each) renamed-$(each)))
 QUARTER_TREES = $(QUARTER)/strae/wikitext.jsonl $(QUARTER)/strae/eval-text.jsonl $(patsubst %,$(QUARTER)/strae/rates/scaled/%.rate,strae self-strae)
-# the rates that `make strae-scale` chose in batches of 64
+# the rates that `make -C experiments strae-scale` chose in batches of 64
 CHOSEN_strae := 0.016
 CHOSEN_self-strae := 0.00025
 $(QUARTER)/strae/wikitext.jsonl:
@@ -64,7 +64,7 @@ QUARTER_PASSES := 15
 quarter-strae:
 	@$(MAKE) --no-print-directory $(QUARTER_STRAE) SCALED_METHODS='$(METHOD)' SEEDS='$(SEEDS)' \
 	  SCALED_TITLE="StrAE's family after 15 passes in batches of $(QUARTER_BATCHED): $(METHOD)" \
-	  SCALED_COMMAND='make quarter-strae DATA=../shared/data METHOD=$(METHOD) SEEDS="$(SEEDS)"' $(QUARTER)/strae/scaled/report.json
+	  SCALED_COMMAND='make -C experiments quarter-strae DATA=../shared/data METHOD=$(METHOD) SEEDS="$(SEEDS)"' $(QUARTER)/strae/scaled/report.json
 
 # Stated on 2026-11-27, before the first run: DECODER_HYPOTHESES and SCALED_HYPOTHESES, as in the tables of one seed.
 # In tables of other seeds, the row that takes minutes:

@@ -6,7 +6,7 @@
 LOCALIZATION := runs/localization
 ROWS := bm25 title ask
 
-localization: $(INSTALLED) ## The files of a bug report: make localization DATA=../shared/data/localization
+localization: $(INSTALLED) ## The files of a bug report: make -C experiments localization DATA=../shared/data/localization
 	@test -f '$(DATA)/issues.jsonl.xz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.localization $(ROWS) --data $(DATA) --folder $(LOCALIZATION) \
 	  -o $(LOCALIZATION)/table.md

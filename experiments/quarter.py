@@ -32,6 +32,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+EXPERIMENTS = "EXPERIMENTS=experiments/*.mk"  # as experiments/Makefile has it
 GRACE = 40.0  # seconds in which a training keeps its checkpoint
 TINY_MINUTES = 60  # of any entry
 LATEST = 200  # lines of an entry's output that are brought back
@@ -151,7 +152,7 @@ class Queue:
         """Run an entry until it ends, or until its limit; return what became of it."""
         log = self.folder / f"{entry.name}.log"
         with log.open("wb") as output:
-            command = ["make", "--no-print-directory", *entry.command, *self.words]
+            command = ["make", "--no-print-directory", *entry.command, *self.words, EXPERIMENTS]
             ended = within(command, limit, output)
         if ended is None:
             return "stopped at its limit"

@@ -18,7 +18,7 @@ TUNED_FLAGS = --model $(MODEL) --document-length 96 --query-length 64 --symmetri
 BULLET_MEASURES := RR@100 Success@1 R@10
 BULLET_SYSTEMS := untrained sda hard words-sda $(if $(MODEL),tuned pretrained pretrained-sda)
 
-santa-bullets: $(INSTALLED) ## Products by their descriptions: make santa-bullets DATA=../shared/data/products MODEL=minilm
+santa-bullets: $(INSTALLED) ## Products by their descriptions: make -C experiments santa-bullets DATA=../shared/data/products MODEL=minilm
 	@test -f '$(DATA)/matching/products.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory $(BULLETS)/table.md $(BULLETS)/sources.md $(BULLETS)/report.json
 	@tail -n +1 $(BULLETS)/*.md
@@ -128,7 +128,7 @@ BULLET_HYPOTHESES := words-sda:words words-sda:bm25 tuned:start tuned:bm25 \
 $(BULLETS)/report.json: $(BULLETS)/values.jsonl
 	$(GATHER) $< --title 'Products by their descriptions' --stated $(BULLET_HYPOTHESES) \
 	  --against $(if $(MODEL),start) bm25 bm25-tuned words $(filter untrained sda pretrained-sda,$(BULLET_SYSTEMS)) \
-	  --command 'make santa-bullets DATA=../shared/data/products$(if $(MODEL), MODEL=$(MODEL)) BULLET_SYSTEMS="$(BULLET_SYSTEMS)" BULLET_SEEDS="$(BULLET_SEEDS)"' \
+	  --command 'make -C experiments santa-bullets DATA=../shared/data/products$(if $(MODEL), MODEL=$(MODEL)) BULLET_SYSTEMS="$(BULLET_SYSTEMS)" BULLET_SEEDS="$(BULLET_SEEDS)"' \
 	  --data $(DATA)/matching/products.jsonl.gz $(DATA)/matching/query_side_products_train.jsonl.gz \
 	  $(DATA)/matching/train_qrels.jsonl.gz $(DATA)/amazon_gift_cards/products.jsonl.gz \
 	  --folder $(BULLETS) -o $@

@@ -6,9 +6,9 @@
 #   hard    sda again, with functions that it confuses     again  the same without these
 #   unlabelled      santa of the functions of installed packages, unlabelled-sda  sda from there
 #   original-W, masked-W   alignment of original or of masked code, beside entity prediction of weight W
-# `make santa-weights` trains these last ones (original-0 is sda, masked-0.1 santa), and searches each language also
+# `make -C experiments santa-weights` trains these last ones (original-0 is sda, masked-0.1 santa), and searches each language also
 # in code whose names were replaced, one name by the same one throughout (renamed-LANGUAGE).
-# `make santa-model` installs the model of the system BEST, for `ask` and `make repositories`.
+# `make -C experiments santa-model` installs the model of the system BEST, for `ask` and `make repositories`.
 .PHONY: santa-pretrained santa-weights santa-model report-code report-code-masking report-code-unlabelled report-code-weights
 
 CODE = runs/santa-code-$(notdir $(MODEL))
@@ -38,7 +38,7 @@ santa-weights: CODE = runs/$@
 WEIGHTS := 0 0.1 1
 WEIGHED_SETS := $(LANGUAGES) adv $(LANGUAGES:%=renamed-%)
 WEIGHED = $(WEIGHTS:%=masked-%) $(WEIGHTS:%=original-%) spans
-santa-weights: $(INSTALLED) ## What entity prediction adds: make santa-weights DATA=../shared/data/codesearch
+santa-weights: $(INSTALLED) ## What entity prediction adds: make -C experiments santa-weights DATA=../shared/data/codesearch
 	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory santa-pretrained MODEL=minilm CODE='$(CODE)' CODE_PAIRS=5400 \
 	  CODE_SYSTEMS='$(WEIGHED)' CODE_SEEDS='$(CODE_SEEDS)' SETS='$(WEIGHED_SETS)' \
@@ -211,7 +211,7 @@ report-code report-code-masking report-code-unlabelled report-code-weights: repo
 	  CODE_BM25='$(if $(filter code-weights,$*),$(CODE_BM25),bm25)' CODE_SYSTEMS='$(AGAIN)' CODE_SEEDS='$(AGAIN_SEED)'
 	$(TELL) check experiments/reports/$*.json $(SLICE_OF_CODE)/report.json
 
-santa-model: $(INSTALLED) ## The model that ask and repositories use: make santa-model DATA=../shared/data/codesearch MODEL=minilm
+santa-model: $(INSTALLED) ## The model that ask and repositories use: make -C experiments santa-model DATA=../shared/data/codesearch MODEL=minilm
 	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@test -n '$(MODEL)' || { echo 'name the start: make $@ MODEL=minilm'; exit 2; }
 	@test ! -e '$(ASK_MODEL)' || { echo '$(ASK_MODEL) is there already: remove it first'; exit 1; }

@@ -1,7 +1,7 @@
 # Do larger batches help alignment (SANTA, table 6: 16 and 128)? A table of random token vectors is aligned on functions of
 # six languages; each batch size makes BATCHED_STEPS steps, so that larger ones read more pairs.
 #   batch-N@SEED    steps of N pairs           batch-16-longer   steps of 16, as many pairs as batch-128
-# The rate of each was tried on 1,000 training functions of Python: make santa-batches-tried prints the table.
+# The rate of each was tried on 1,000 training functions of Python: make -C experiments santa-batches-tried prints the table.
 .PHONY: santa-batches santa-batches-tried report-code-batches
 
 BATCHED_STEPS := 160
@@ -18,7 +18,7 @@ size-of = $(word 2,$(subst -, ,$(1)))
 OF_BATCHES = MODEL=$(CODE)/words.model CODE='$(CODE)' CODE_PAIRS=21500 SETS='python adv' CODE_BM25=bm25
 
 santa-batches santa-batches-tried: CODE = runs/santa-batches
-santa-batches: $(INSTALLED) ## Alignment with batches of 16 to 128: make santa-batches DATA=../shared/data/codesearch
+santa-batches: $(INSTALLED) ## Alignment with batches of 16 to 128: make -C experiments santa-batches DATA=../shared/data/codesearch
 	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory CODE='$(CODE)' $(CODE)/words.model
 	@$(MAKE) --no-print-directory santa-pretrained $(OF_BATCHES) CODE_SYSTEMS='$(BATCHED)' CODE_SEEDS='$(CODE_SEEDS)' \

@@ -7,7 +7,7 @@
 #                   over DECODER_PAIRS of the functions that t5 read
 #   t5-…-tuned      from each of these: alignment on 5,400 labelled pairs
 # `make gpu-quarter` does this with a T5 of 52 million parameters, in ten minutes a seed.
-# The sources are those of `make santa-unlabelled` (Debian's apt and this environment's packages, under stated licences).
+# The sources are those of `make -C experiments santa-unlabelled` (Debian's apt and this environment's packages, under stated licences).
 .PHONY: santa-decoder report-code-decoder
 
 DECODER_STEPS := 17000
@@ -24,7 +24,7 @@ DECODER_PAIRS := 9000
 DECODED := $(foreach each,masked original,t5-$(each)-0 t5-$(each)-1)
 DECODER_SYSTEMS := t5 $(DECODED) $(DECODED:%=%-tuned)
 santa-decoder: CODE = runs/$@
-santa-decoder: $(INSTALLED) ## Entity prediction from a decoder that predicts: make santa-decoder DATA=../shared/data/codesearch CODE_SEEDS="0 1"
+santa-decoder: $(INSTALLED) ## Entity prediction from a decoder that predicts: make -C experiments santa-decoder DATA=../shared/data/codesearch CODE_SEEDS="0 1"
 	@test -f '$(DATA)/dev.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory CODE='$(CODE)' EACH=$(DECODER_EACH) $(CODE)/unigram.md
 	@$(MAKE) --no-print-directory santa-pretrained MODEL='$(CODE)/t5@$(DECODER_SEED).model' CODE='$(CODE)' EACH=$(DECODER_EACH) CODE_PAIRS=5400 \

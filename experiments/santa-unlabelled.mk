@@ -8,7 +8,7 @@
 EACH := 1500
 UNLABELLED := packages packages-plain
 santa-unlabelled: CODE = runs/$@
-santa-unlabelled: $(INSTALLED) ## SANTA without labelled pairs: make santa-unlabelled DATA=../shared/data/codesearch
+santa-unlabelled: $(INSTALLED) ## SANTA without labelled pairs: make -C experiments santa-unlabelled DATA=../shared/data/codesearch
 	@test -f '$(DATA)/dev.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory santa-pretrained MODEL=minilm CODE='$(CODE)' CODE_SYSTEMS='$(UNLABELLED)' \
 	  CODE_SEEDS='$(CODE_SEEDS)' \

@@ -15,7 +15,7 @@ PARTS := $(shell seq 0 $(shell expr $(SHARDS) - 1))
 COST = OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.processes $(basename $@).cost $(STRUCTKIT)
 SCALE_SEARCH = -m $(SCALE)/static.model --query-field query --queries $(SCALE)/queries.jsonl
 
-scale: $(INSTALLED) ## Pages through variants, embeddings, codes and search, in shards: make scale DATA=../shared/data/structdoc PAGES=100000
+scale: $(INSTALLED) ## Pages through variants, embeddings, codes and search, in shards: make -C experiments scale DATA=../shared/data/structdoc PAGES=100000
 	@test -f '$(DATA)/train_docs-00.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory $(SCALE)/table.md
 	@cat $(SCALE)/table.md

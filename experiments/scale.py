@@ -1,4 +1,4 @@
-"""The pages and the table of `make scale`.
+"""The pages and the table of `make -C experiments scale`.
 
     python -m experiments.scale pages FILE… --pages 100000 --shard 0/10 > part.jsonl
     python -m experiments.scale table FOLDER

@@ -21,7 +21,7 @@ POWER_VIEWS := untagged tagged rows
 POWER_KINDS := question lead
 POWER_FLAGS = --query-length 32 --temperature 0.02 --batch-size 32 --epochs 1 --learning-rate 2e-5 $(BF16)
 
-seal-power: $(INSTALLED) ## SEAL on sections, 4,000 pairs: make seal-power DATA=../shared/data/structdoc POWER_SEEDS=0
+seal-power: $(INSTALLED) ## SEAL on sections, 4,000 pairs: make -C experiments seal-power DATA=../shared/data/structdoc POWER_SEEDS=0
 	@test -f '$(DATA)/dev_docs.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory $(POWER)/report.json
 	$(TELL) show $(POWER)/report.json
@@ -129,7 +129,7 @@ POWER_AGAINST = $(foreach view,$(POWER_VIEWS),$(patsubst %,%-$(view),start $(fil
 $(POWER)/report.json: $(POWER_KINDS:%=$(POWER)/values-%.jsonl)
 	$(GATHER) $^ --title 'SEAL on sections, with 4,000 pairs: nDCG@10 of pages' --against $(POWER_AGAINST) \
 	  --stated $(POWER_HYPOTHESES) --folder $(POWER) -o $@ \
-	  --command 'make seal-power DATA=../shared/data/structdoc POWER_SYSTEMS="$(POWER_SYSTEMS)" POWER_VIEWS="$(POWER_VIEWS)" POWER_SEEDS="$(POWER_SEEDS)"' \
+	  --command 'make -C experiments seal-power DATA=../shared/data/structdoc POWER_SYSTEMS="$(POWER_SYSTEMS)" POWER_VIEWS="$(POWER_VIEWS)" POWER_SEEDS="$(POWER_SEEDS)"' \
 	  --data $(patsubst %,$(DATA)/%.jsonl.gz,train_docs-00 train_docs-01 train_queries dev_docs dev_queries)
 
 # without a model to train

@@ -1,4 +1,4 @@
-"""Share of answers that show the lines that answer: `make shown`.
+"""Share of answers that show the lines that answer: `make -C experiments shown`.
 
     python -m experiments.shown --data ../shared/data/repositories [--model NAME] [--misses]
 

@@ -11,7 +11,7 @@ TABULAR_MODELS := start aligned
 TABULAR_PARTS := sections rows passages
 TABULAR_KINDS := question lead title anchor
 
-tables: $(INSTALLED) ## Alignment on tables without labels: make tables DATA=../shared/data/structdoc
+tables: $(INSTALLED) ## Alignment on tables without labels: make -C experiments tables DATA=../shared/data/structdoc
 	@test -f '$(DATA)/dev_docs.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory $(TABULAR)/report.json
 	$(TELL) show $(TABULAR)/report.json
@@ -87,7 +87,7 @@ TABULAR_HYPOTHESES := sections-aligned:sections-start:question
 $(TABULAR)/report.json: $(TABULAR_KINDS:%=$(TABULAR)/values-%.jsonl)
 	$(TELL) gather $^ --title 'Alignment on tables without labels: nDCG@10' --against $(TABULAR_PARTS:%=%-start) sections+bm25-start bm25 \
 	  --stated $(TABULAR_HYPOTHESES) --folder $(TABULAR) -o $@ \
-	  --command 'make tables DATA=../shared/data/structdoc TABULAR_PARTS="$(TABULAR_PARTS)"' \
+	  --command 'make -C experiments tables DATA=../shared/data/structdoc TABULAR_PARTS="$(TABULAR_PARTS)"' \
 	  --data $(patsubst %,$(DATA)/%.jsonl.gz,train_docs-00 train_docs-01 train_queries dev_docs dev_queries)
 
 # without a model to train

@@ -11,12 +11,12 @@ STRUCTURE_SEEDS := 0 1 2
 STRUCTURE_MODELS := strae-own strae-right-branching strae-balanced strae-untrained self-strae banyan
 STRUCTURE_MEASURES := RR@100 Success@1 R@10
 
-strae-code: $(INSTALLED) ## Code along its syntax: make strae-code DATA=../shared/data/codesearch
+strae-code: $(INSTALLED) ## Code along its syntax: make -C experiments strae-code DATA=../shared/data/codesearch
 	@test -f '$(DATA)/dev.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory $(STRUCTURE)/code/table.md
 	@cat $(STRUCTURE)/code/table.md
 
-strae-html: $(INSTALLED) ## Pages along their elements: make strae-html DATA=../shared/data/structdoc
+strae-html: $(INSTALLED) ## Pages along their elements: make -C experiments strae-html DATA=../shared/data/structdoc
 	@test -f '$(DATA)/dev_docs.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory $(STRUCTURE)/html/table.md
 	@cat $(STRUCTURE)/html/table.md

@@ -20,7 +20,7 @@ OF_PAIRED = STRUCTURE=$(PAIRED) STRUCTURE_MODELS= PAIRED_MODELS='$(PAIRED_NAMES)
 of-each-kind = $(foreach each,$(PAIRED_KINDS),$(MAKE) --no-print-directory $(OF_PAIRED) \
   DATA='$(DATA)/$(lastword $(subst =, ,$(each)))' $(PAIRED)/$(subst %,$(firstword $(subst =, ,$(each))),$(1)) &&) :
 
-strae-pairs: $(INSTALLED) ## Trees and pairs of texts: make strae-pairs DATA=../shared/data
+strae-pairs: $(INSTALLED) ## Trees and pairs of texts: make -C experiments strae-pairs DATA=../shared/data
 	@test -d '$(DATA)/codesearch' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	+@$(call of-each-kind,values-%.jsonl)
 	+@$(MAKE) --no-print-directory $(OF_PAIRED) DATA='$(DATA)' $(PAIRED)/pairs.json
@@ -89,7 +89,7 @@ $(STRUCTURE)/pairs.json: $(PAIRED_SETS:%=$(STRUCTURE)/values-%.jsonl)
 	$(TELL) gather $^ --title 'Trees that learn from pairs of texts: RR@100' --folder $(STRUCTURE) -o $@ \
 	  --against $(filter pairs-words pairs-balanced,$(PAIRED_MODELS)) --stated $(PAIRED_HYPOTHESES) \
 	  --data $(foreach set,$(PAIRED_SETS),$(PAIRED_DATA_$(set):%=$(DATA)/%.jsonl.gz)) \
-	  --command 'make strae-pairs DATA=../shared/data PAIRED_KINDS="$(PAIRED_KINDS)" PAIRED_SEEDS="$(PAIRED_SEEDS)"'
+	  --command 'make -C experiments strae-pairs DATA=../shared/data PAIRED_KINDS="$(PAIRED_KINDS)" PAIRED_SEEDS="$(PAIRED_SEEDS)"'
 
 # what is not trained
 report-strae-pairs:

@@ -5,7 +5,7 @@
 # Products: 0.6 h (331,590 × 6 × 325), then 3 h for each of three fine-tunings on 100,000 examples (60 × 530).
 # Measured: 0.19 s a step of 16 pairs, so pretraining on code takes 38 h.
 .PHONY: paper-santa
-paper-santa: $(INSTALLED) ## SANTA as published: make paper-santa DATA=FOLDER [TASK=product] [MODEL=…] [PAPER_FLAGS=--bf16]
+paper-santa: $(RUNNABLE) ## SANTA as published: make paper-santa DATA=FOLDER [TASK=product] [MODEL=…] [PAPER_FLAGS=--bf16]
 	@test -e '$(if $(filter product,$(TASK)),$(ESCI)examples.parquet,$(firstword $(CODESEARCHNET) none))' \
 	  || { echo 'name the data: make $@ DATA=FOLDER [TASK=product]'; exit 2; }
 	@$(MAKE) --no-print-directory $(PS)/$(or $(TASK),code)/table.md && cat $(PS)/$(or $(TASK),code)/table.md

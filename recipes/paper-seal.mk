@@ -4,7 +4,7 @@
 # two versions. Measured with chunks of 8: 5.7 s a step, so 9.4 h each, and 19 h for SAL.
 # A batch of 8 × 9 pages needs memory: PAPER_FLAGS='--bf16 --chunk-size 8'.
 .PHONY: paper-seal
-paper-seal: $(INSTALLED) ## SEAL as published: make paper-seal DATA=FOLDER [MODEL=…] [PAPER_FLAGS='--bf16 --chunk-size 8']
+paper-seal: $(RUNNABLE) ## SEAL as published: make paper-seal DATA=FOLDER [MODEL=…] [PAPER_FLAGS='--bf16 --chunk-size 8']
 	@test -f '$(DATA)/train.json' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory $(PE)/table.md
 	@cat $(PE)/table.md

@@ -15,6 +15,7 @@ endif
 
 AGAIN_SEED = $(if $(AGAIN),$(or $(SEED),0))
 
-report: $(INSTALLED) ## experiments/REPORT.md from the tables in experiments/reports/; with DATA=../shared/data slices of them are built again
+# with DATA=../shared/data slices of the tables are built again
+report: $(INSTALLED)
 	@$(if $(DATA),$(MAKE) --no-print-directory $(patsubst experiments/reports/%.json,report-%,$(wildcard experiments/reports/*.json)))
 	$(TELL) write

@@ -1,5 +1,5 @@
 # Questions about source repositories, answered by chunks of files: nDCG@10 next to published systems.
-# MODEL is an encoder's folder or name, by default the one of `make santa-model`, if it is there. Two tables
+# MODEL is an encoder's folder or name, by default the one of `make -C experiments santa-model`, if it is there. Two tables
 # of token vectors: builtin ships, static is distilled from MiniLM (SLOW= leaves out MiniLM itself). PEERS=
 # leaves out ripgrep and semble: install ripgrep with the system's packages, semble with `pip install semble`.
 .PHONY: repositories repositories-tokens
@@ -25,7 +25,8 @@ repositories: $(INSTALLED) ## Search in source code next to published systems: m
 	@$(MAKE) --no-print-directory $(REPOSITORIES)/table.md MODEL='$(or $(MODEL),$(wildcard $(ASK_MODEL)))'
 	@cat $(REPOSITORIES)/table.md
 
-repositories-tokens: $(INSTALLED) ## What an agent reads until a passage answers: make repositories-tokens DATA=../shared/data/repositories
+# What an agent reads until a passage answers: make repositories-tokens DATA=../shared/data/repositories
+repositories-tokens: $(INSTALLED)
 	@test -f '$(DATA)/files.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory $(REPOSITORIES)/tokens.md
 	@cat $(REPOSITORIES)/tokens.md

@@ -3,7 +3,7 @@
 # its training settings.
 .PHONY: santa-code santa-scratch santa-product santa-static santa-table static-table
 
-santa-code: $(INSTALLED) ## SANTA on real functions: make santa-code DATA=../shared/data/codesearch MODEL=minilm, or from scratch
+santa-code: $(RUNNABLE) ## SANTA on real functions: make santa-code DATA=../shared/data/codesearch MODEL=minilm, or from scratch
 	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory -j 2 $(if $(MODEL),santa-pretrained,santa-scratch)
 
@@ -11,14 +11,15 @@ santa-scratch:
 	@$(MAKE) --no-print-directory santa-table RUN='$(RUN)' MASK='--mask-ratio 0.3' \
 	  TRAIN='$(RUN)/python-train.jsonl' TEST='$(RUN)/python-dev.jsonl' FLAGS='$(CODE_FLAGS)'
 
-santa-product: $(INSTALLED) ## SANTA on products: make santa-product DATA=../shared/data/products
+santa-product: $(RUNNABLE) ## SANTA on products: make santa-product DATA=../shared/data/products
 	@test -f '$(DATA)/matching/products.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory -j 2 santa-table RUN='$(RUN)' MASK='$(PRODUCT_MASK)' \
 	  TRAIN='$(RUN)/product-train.jsonl' TEST='$(RUN)/product-test.jsonl' FLAGS='$(PRODUCT_FLAGS)' \
 	  QUERIES='$(DATA)/matching/dev_queries.jsonl.gz' GAINS='esci-documented esci-official' \
 	  SCORE="--qrels '$(DATA)/matching/dev_qrels.jsonl.gz' --gains exact $(PRODUCT_MEASURES)"
 
-santa-static: $(INSTALLED) ## Alignment over a table of token vectors: make santa-static DATA=../shared/data/codesearch
+# Alignment over a table of token vectors: make santa-static DATA=../shared/data/codesearch
+santa-static: $(RUNNABLE)
 	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory static-table RUN='$(RUN)' \
 	  TRAIN='$(RUN)/python-train.jsonl' TEST='$(RUN)/python-dev.jsonl'

@@ -40,7 +40,7 @@ LENGTHS := 128 384
 OTHER_SYSTEMS := $(SHARES:%=masked-%) content $(TAG_SETS:%=tags-%)
 SEAL_MEASURES := nDCG@10 RR@10 HitRate@1 HitRate@3 HitRate@5 MRR@5
 
-seal: $(INSTALLED) ## SEAL and its controls on HTML: make seal DATA=../shared/data/structdoc
+seal: $(RUNNABLE) ## SEAL and its controls on HTML: make seal DATA=../shared/data/structdoc
 	@test -f '$(DATA)/dev_docs.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory $(SEAL)/table.md $(SEAL)/kinds.md $(SEAL)/report.json
 	@tail -n +1 $(SEAL)/*.md
@@ -228,7 +228,8 @@ $(SEAL)/dev-tags-%.variants.jsonl: $(SEAL)/dev-pages.jsonl $(SEAL)/dev.variants.
 $(foreach system,$(OTHER_SYSTEMS),$(eval $(call \
   seal-model,$(system),seal,$(system).variants,$(SEAL_TAGGED),$(BASE))))
 
-seal-tables: $(INSTALLED) ## SEAL with other masks, tags, titles and lengths: make seal-tables DATA=../shared/data/structdoc
+# SEAL with other masks, tags, titles and lengths: make seal-tables DATA=../shared/data/structdoc
+seal-tables: $(RUNNABLE)
 	@test -f '$(DATA)/dev_docs.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory seal SEAL_SYSTEMS='raw element structure element-structure $(OTHER_SYSTEMS)' SEAL_PARTS= VIEWS=untagged
 	@$(MAKE) --no-print-directory seal SEAL=$(SEAL)-untitled TITLES= SEAL_SYSTEMS='$(CURVE)'

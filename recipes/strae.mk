@@ -3,13 +3,14 @@
 # make strae SENTENCES=216247 PASSES=12 BATCH=128 SEEDS='0 1 2 3 4'
 .PHONY: strae strae-train strae-eval report-strae
 
-strae: $(INSTALLED) ## StrAE and its baselines, nine tasks: make strae DATA=../shared/data
+strae: $(RUNNABLE) ## StrAE and its baselines, nine tasks: make strae DATA=../shared/data
 	@test -d '$(DATA)/strae_eval' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
 	@$(MAKE) --no-print-directory -j 2 strae-train
 	@$(MAKE) --no-print-directory strae-eval
 
-strae-train: $(INSTALLED)
-strae-eval: $(INSTALLED) ## The nine tasks for the models that `make strae` trained
+strae-train: $(RUNNABLE)
+# The nine tasks for the models that `make strae` trained
+strae-eval: $(RUNNABLE)
 	@$(MAKE) --no-print-directory -j 2 $(STRAE)/table.md $(STRAE)/trees.md $(STRAE)/seen.jsonl
 	@cat $(STRAE)/table.md $(STRAE)/trees.md $(STRAE)/seen.jsonl
 

@@ -6,14 +6,10 @@ they raise `UserError` for what the user can fix. `load` keeps a model in memory
 
 from __future__ import annotations
 
-import os
 from importlib import import_module
 from typing import Any
 
-# imported before torch, because it sets how torch computes
-from structkit import reproducibility as reproducibility
 from structkit.command import COMMANDS
-from structkit.paths import ignore_relative_folders, move_torch_cache
 from structkit.version import __version__ as __version__
 
 OTHERS = {
@@ -22,12 +18,6 @@ OTHERS = {
     "LoadedModel": "structkit.api.models",
 }
 __all__ = [*OTHERS, *(name.replace("-", "_") for name in COMMANDS)]
-
-ignore_relative_folders()
-move_torch_cache()
-# read when torch is first imported: waiting threads sleep, because spinning ones take twice the
-# time on a busy machine
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -53,25 +52,23 @@ def processor_maker(cpuinfo: str = CPUINFO) -> str:
     return found[1] if found else ""
 
 
-def make_repeatable(cpuinfo: str = CPUINFO) -> str:
+def make_repeatable(cpuinfo: str = CPUINFO) -> None:
     """Let equal runs of torch have equal bits, unless the user has said how MKL computes.
 
-    It is read when torch computes first. Returns why equal runs may differ; empty if they do not.
+    MKL reads the variable when torch first computes.
     """
-    if processor_maker(cpuinfo) in REPEATABLE:
+    if processor_maker(cpuinfo) not in REPEATABLE:
+        os.environ.setdefault(MODE, SAME_EVERYWHERE)
+
+
+def difference(cpuinfo: str = CPUINFO) -> str:
+    """Return why equal runs may differ, with the remedy; empty if they do not."""
+    if processor_maker(cpuinfo) in REPEATABLE or is_slow():
         return ""
-    if MODE not in os.environ:
-        os.environ[MODE] = SAME_EVERYWHERE
-        if "torch" in sys.modules:
-            return "torch was imported before structkit; import structkit first"
-    elif not is_slow():
-        return f"{MODE} is {os.environ[MODE]}; leave it unset"
-    return ""
+    given = os.environ.get(MODE) or "unset"
+    return f"{MODE} is {given}; set it to {SAME_EVERYWHERE} before torch is imported"
 
 
 def is_slow() -> bool:
     """Return whether MKL computes with the code that is the same everywhere."""
     return os.environ.get(MODE, "").upper() == SAME_EVERYWHERE
-
-
-DIFFERENCE = make_repeatable()

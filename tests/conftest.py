@@ -19,8 +19,10 @@ from hypothesis import settings
 
 from structkit.cli.main import main
 from structkit.progress import hush
+from structkit.reproducibility import make_repeatable
 from tests.cli.alone import alone
 
+make_repeatable()  # as the command line does, before torch is imported
 alone()  # before tests are made of lists of plugins
 
 # the same examples at every run, on every machine; `make soak` draws new ones, and more

@@ -14,7 +14,8 @@ PAGES = {
 
 def dry(target, *variables, always="--always-make"):
     """The commands that would make a target: their flags are known, their folders are there."""
-    command = ["make", "--dry-run", always, "--no-print-directory", target, *variables]
+    options = ["--dry-run", always, "--no-print-directory", "EXPERIMENTS=experiments/*.mk"]
+    command = ["make", *options, target, *variables]
     done = completed(command, text=True, check=True)
     lines = done.stdout.replace("\\\n", " ").splitlines()
     made = set()

@@ -164,7 +164,8 @@ FOLDERS = """
 import os, pwd, sys
 if sys.argv[1:]:
     pwd.getpwuid = {}.__getitem__  # the system does not know the user
-import structkit
+from structkit.cli.main import prepare_libraries
+prepare_libraries()
 from structkit.paths import cache_folder, data_folder
 print(cache_folder("ask"), data_folder(), os.environ.get("TORCHINDUCTOR_CACHE_DIR"))
 print(os.path.expanduser("~"))

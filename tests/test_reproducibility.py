@@ -8,7 +8,7 @@ from conftest import python
 
 from structkit import reproducibility
 from structkit.learning.training import devices
-from structkit.reproducibility import key, make_repeatable
+from structkit.reproducibility import difference, key, make_repeatable
 from tests.benchmarks import reproducible
 from tests.jsonl import lines
 
@@ -35,8 +35,9 @@ PROGRAM = """
 import os, sys
 from structkit import reproducibility
 assert "torch" not in sys.modules
-os.environ.pop("MKL_CBWR", None)  # what was settled for the processor that this runs on
-print(reproducibility.make_repeatable(sys.argv[1]), flush=True)  # MKL prints by itself
+os.environ.pop("MKL_CBWR", None)  # the parent's, for the processor that this runs on
+reproducibility.make_repeatable(sys.argv[1])
+print(reproducibility.difference(sys.argv[1]), flush=True)  # MKL prints by itself
 import torch
 torch.ones(64, 64) @ torch.ones(64, 64)
 """
@@ -73,21 +74,21 @@ def test_torch_computes_as_was_settled_before_its_import(cpuinfo, maker, mode):
 
 def test_what_the_user_chose_stays_and_is_told(cpuinfo, monkeypatch):
     monkeypatch.setenv("MKL_CBWR", "AVX2")
-    assert "MKL_CBWR is AVX2; leave it unset" == make_repeatable(cpuinfo("AuthenticAMD"))
-    assert "" == make_repeatable(cpuinfo("GenuineIntel"))
-    monkeypatch.setenv("MKL_CBWR", "COMPATIBLE")
-    assert "" == make_repeatable(cpuinfo("AuthenticAMD"))
+    make_repeatable(cpuinfo("AuthenticAMD"))
+    remedy = "set it to COMPATIBLE before torch is imported"
+    assert f"MKL_CBWR is AVX2; {remedy}" == difference(cpuinfo("AuthenticAMD"))
+    assert "" == difference(cpuinfo("GenuineIntel"))
+    monkeypatch.delenv("MKL_CBWR")
+    assert f"MKL_CBWR is unset; {remedy}" == difference(cpuinfo("AuthenticAMD"))
+    make_repeatable(cpuinfo("AuthenticAMD"))
+    assert "" == difference(cpuinfo("AuthenticAMD"))
 
 
-def test_a_torch_that_is_there_already_is_told(cpuinfo):
-    why = "torch was imported before structkit; import structkit first"
-    assert why == make_repeatable(cpuinfo("AuthenticAMD"))
-
-
-def test_no_processor_information_changes_nothing(cpuinfo, tmp_path, monkeypatch):
-    assert "" == make_repeatable(str(tmp_path / "none"))
+def test_no_processor_information_changes_nothing(cpuinfo, tmp_path):
     (tmp_path / "arm").write_text("processor\t: 0\nCPU implementer\t: 0x41\n")
-    assert "" == make_repeatable(str(tmp_path / "arm"))
+    for name in ("none", "arm"):
+        make_repeatable(str(tmp_path / name))
+        assert "" == difference(str(tmp_path / name))
     assert not reproducibility.is_slow()
 
 

@@ -50,7 +50,7 @@ SAME = 0.6  # of the runs of words of the shorter prose: a page and its source d
 RUN = 3  # words
 WINDOW = 3  # lines of code that are judged together
 # the weights of a defined name, of the meaning, of a line with which something begins, and of the
-# words of the first line alone: chosen on the passages of 28 questions of `make shown`
+# words of the first line alone: chosen on the passages of 28 questions of experiments/shown.mk
 NAMED, MEANT, BEGINS, ALONE = 1.0, 1.0, 0.1, 0.5
 HOLDING = 0.5  # the value of a name that holds others, which describe it better
 LONGEST = 240  # characters of a quote

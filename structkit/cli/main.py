@@ -23,9 +23,10 @@ from typer.main import get_install_completion_arguments
 from structkit import registry
 from structkit.command import Command, Group, Program
 from structkit.errors import UserError, flag, spelled
-from structkit.paths import keep_apart
+from structkit.paths import ignore_relative_folders, keep_apart, move_torch_cache
 from structkit.processes import exit_program, raise_at_signals
 from structkit.progress import complain, hush
+from structkit.reproducibility import make_repeatable
 from structkit.settings import GROUPS, Setting, files_of, make, parse, settings_of, shown
 from structkit.version import __version__
 
@@ -312,9 +313,19 @@ app.params.extend(get_install_completion_arguments())
 def main() -> NoReturn:
     """Run the program, and turn errors that the user can fix into one line and an exit status."""
     _keep_closed()
+    prepare_libraries()
     with raise_at_signals():
         status = _run()
     exit_program(status)
+
+
+def prepare_libraries() -> None:
+    """Set the variables that libraries read when they are imported."""
+    ignore_relative_folders()
+    move_torch_cache()
+    make_repeatable()
+    # waiting threads sleep, because spinning ones take twice the time on a busy machine
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def _keep_closed() -> None:

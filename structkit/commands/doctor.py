@@ -65,7 +65,7 @@ def doctor(settings: Settings) -> Iterator[Record]:
     yield _finding("cache folder", str(cache_folder()))
     yield _finding("data folder", str(data_folder()))
     yield _finding("processor", _processor())
-    yield arithmetic(reproducibility.processor_maker(), reproducibility.DIFFERENCE)
+    yield arithmetic(reproducibility.processor_maker(), reproducibility.difference())
     yield _gpu()
 
 

@@ -31,7 +31,7 @@ ADAPTER = "adapter_config.json"
 LOSSES = "losses.jsonl"  # the log of its training
 AGAIN = "copy the model folder again"
 IRREGULAR = "is not a regular file"  # but a pipe, a device or a socket
-# made by `make ask-table`, named by `builtin`
+# made by `make -C experiments ask-table`, named by `builtin`
 BUILTIN_FOLDER = Path(__file__).parent / "builtin"
 NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 PATIENCE = 5.0  # seconds to wait for the hub's answer

@@ -30,8 +30,14 @@ def test_importing_it_imports_nothing_else():
         "print(*sorted(m for m in sys.modules if m.startswith('structkit.') or m in heavy))"
     )
     done = python("-c", script)
-    light = ("command", "errors", "paths", "reproducibility", "version")
+    light = ("command", "errors", "version")
     assert [f"structkit.{name}" for name in light] == done.stdout.split(), done.stderr
+
+
+def test_importing_it_changes_no_variable_of_the_caller():
+    script = "import os; before = dict(os.environ); import structkit.api.functions\n"
+    done = python("-c", f"{script}assert before == dict(os.environ)", HOME="home")
+    assert 0 == done.returncode, done.stderr
 
 
 def test_each_is_named_after_its_command_and_explains_itself():

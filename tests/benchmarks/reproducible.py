@@ -75,7 +75,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("methods", nargs="*", default=registry.names("method"))
     parser.add_argument("--runs", type=int, default=12)
     args = parser.parse_args(arguments)
-    print(reproducibility.DIFFERENCE or "equal runs should give equal models")
+    reproducibility.make_repeatable()
+    print(reproducibility.difference() or "equal runs should give equal models")
     worst = 1
     with tempfile.TemporaryDirectory() as place, hushed(True):
         data = Path(place, "records.jsonl")

@@ -109,7 +109,8 @@ def test_torch_leaves_nothing_among_temporary_files(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     places = {"TMPDIR": str(tmp_path / "temporary"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
     given = {key: value for key, value in os.environ.items() if key != "TORCHINDUCTOR_CACHE_DIR"}
-    program = "import structkit.learning, torch._dynamo.package"
+    program = "from structkit.cli.main import prepare_libraries\nprepare_libraries()\n"
+    program += "import torch._dynamo.package"
     subprocess.run([sys.executable, "-c", program], env=given | places, check=True)
     assert [] == os.listdir(tmp_path / "temporary")
     assert ["torch"] == os.listdir(tmp_path / "cache" / "structkit")

@@ -53,7 +53,8 @@ STATED |= {"strae-seeds": "SCALED", "self-strae-seeds": "SCALED"}
 def test_what_a_recipe_states_is_corrected_and_nothing_else(path):
     content = orjson.loads(path.read_bytes())
     name = STATED.get(path.stem, path.stem.partition("-")[0].upper())
-    makefile = f"include Makefile\nshow: ; @echo $({name}_HYPOTHESES)\n"
+    makefile = "EXPERIMENTS := experiments/*.mk\ninclude Makefile\n"
+    makefile += f"show: ; @echo $({name}_HYPOTHESES)\n"
     done = completed(["make", "-s", "-f", "-", "show"], input=makefile, text=True, check=True)
     again = [{**each} for each in content["comparisons"]]
     for each in again:

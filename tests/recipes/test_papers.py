@@ -152,7 +152,7 @@ def test_santa_on_products_has_two_kinds_of_gains(products):
 @pytest.mark.parametrize("recipe", ["paper-santa", "paper-seal", "paper-strae"])
 def test_without_data_it_asks_for_them(tmp_path, recipe):
     (tmp_path / "codesearchnet/python").mkdir(parents=True)
-    command = ["make", "-s", recipe, BIN, "INSTALLED=", f"DATA={tmp_path}"]
+    command = ["make", "-s", recipe, BIN, "RUNNABLE=", f"DATA={tmp_path}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert 2 == done.returncode and f"name the data: make {recipe} DATA=FOLDER" in done.stdout
 

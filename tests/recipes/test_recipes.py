@@ -108,7 +108,9 @@ def test_what_another_machine_has_trained_is_not_trained_again(tmp_path, data):
     assert {*trained(commands)} == {"words", "tuned@1"}
     (gathered,) = (each for each in commands if " gather " in each)
     assert f"--kept {tmp_path}/kept.json" in gathered
-    done = completed(["make", "--dry-run", "santa-bullets", f"KEPT={tmp_path}/a.json"], text=True)
+    done = completed(
+        ["make", "-n", "-C", "experiments", "santa-bullets", f"KEPT={tmp_path}/a.json"], text=True
+    )
     assert done.returncode == 2 and f"{tmp_path}/a.json has no values of each query" in done.stderr
 
 

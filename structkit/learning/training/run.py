@@ -47,7 +47,7 @@ from structkit.progress import hushed, say, waiting
 from structkit.records.jsonl import Record
 from structkit.records.output import alone, beside, write_json
 from structkit.records.stream import Rejects, Stream
-from structkit.reproducibility import DIFFERENCE
+from structkit.reproducibility import difference
 from structkit.settings import settings_of
 from structkit.version import __version__
 
@@ -290,7 +290,7 @@ class Training:
                     trainer.log.write(target)
                 for message in truncation.messages():
                     say(message)
-        why = DIFFERENCE if chosen_device().type == "cpu" else OF_GPU
+        why = difference() if chosen_device().type == "cpu" else OF_GPU
         return {
             "steps": trainer.step,
             "records": len(spool),
