@@ -49,9 +49,9 @@ sys.exit(status)
 # since 2026-11-26 commands, model folders of other libraries, logs and shown lines have own files
 BOUNDS = {
     "train santa": 29,
-    "ask": 44,
+    "ask": 42,
     "encode": 26,
-    "search -m": 33,
+    "search -m": 31,
     "mask-entities": 15,
     "score": 15,
 }

@@ -98,7 +98,7 @@ def answers(
 
 
 def without_copies(found: Iterable[tuple[Hit, Record]]) -> Iterator[tuple[Hit, Record]]:
-    """Yield the answers whose text differs from every better one's in another file."""
+    """Yield the answers without copies: a better one with the same text is in another file."""
     kept: list[tuple[str, frozenset[tuple[str, ...]]]] = []
     for hit, record in found:
         path, runs = record["path"], runs_of(record)
@@ -108,7 +108,7 @@ def without_copies(found: Iterable[tuple[Hit, Record]]) -> Iterator[tuple[Hit, R
 
 
 def runs_of(record: Record) -> frozenset[tuple[str, ...]]:
-    """Return what is compared: runs of words of prose, code without blanks."""
+    """Return the parts by which texts are compared: runs of words of prose, code without blanks."""
     field, text = text_of(record)
     if field not in PROSE:
         return frozenset([tuple(text.split())])

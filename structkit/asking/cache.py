@@ -1,8 +1,9 @@
 """Store of files between questions, for one process at a time.
 
-SQLite writes it in one transaction: if a process is killed, the state before it remains. What is
-known of each passage is stored in two segments, so that an update costs what changed, not the
-whole. Tests: tests/asking/test_cache.py, tests/asking/test_updates.py.
+SQLite writes it in one transaction: if a process is killed, the state before it remains. The data
+of passages are in two segments, so that an update writes the small one, not the whole.
+
+Tests: tests/asking/test_cache.py, tests/asking/test_updates.py.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ def open_store(place: Path | None) -> Iterator[Store]:
 
 
 class Memory(dict[str, Any]):
-    """What this process has read of a cache, for its next question."""
+    """Parts of a cache that this process has read and keeps for the next question."""
 
     stamp: bytes | None = None
     size = 0  # bytes of the cache, and of the lines
@@ -177,7 +178,7 @@ _memories: dict[Path, Memory] = {}  # of caches, the last used is the last
 
 
 def _remember(place: Path, memory: Memory) -> None:
-    """Keep what was read of a cache, and forget others, the oldest first, if all are large."""
+    """Keep the memory of a cache; if all are too large together, forget the oldest ones."""
     _memories[place] = memory
     for each in list(_memories):
         if each == place or sum(one.size for one in list(_memories.values())) <= REMEMBERED:
@@ -311,7 +312,7 @@ class IndexedFile(NamedTuple):
 
 
 def indexed_files(data: bytes) -> list[IndexedFile]:
-    """Return the files of an index from what `data_of` returned."""
+    """Return the files of an index from the bytes that `data_of` returned."""
     return [IndexedFile(*each) for each in orjson.loads(data)]
 
 
@@ -350,10 +351,10 @@ def changed(
     wanted: Sequence[IndexedFile],
     join: Callable[[Sequence[S], Sequence[IndexedFile]], S],
 ) -> list[S]:
-    """Return a large segment, and a small one of what changed since, that have the wanted files.
+    """Return two segments with the wanted files: a large one, and a small one with the changes.
 
-    The large one stays as it is, with files that are gone, until a quarter of it has changed: so an
-    update costs what changed.
+    The large one stays as it is, also with files that are gone, until a quarter of it has changed.
+    So the cost of an update depends on the changes alone.
     """
     large, small = segments
     known = {*large.files}

@@ -78,9 +78,9 @@ class Embed(Protocol):
 
 @dataclass(frozen=True)
 class Look:
-    """What a walk found: its files, which are there as long as nothing changes.
+    """Files that a walk found; they are the same until one of the `places` changes.
 
-    `places` are the states of folders, ignore files and an archive, by which changes are noticed.
+    `places` are the states of folders, ignore files and an archive.
     """
 
     sources: list[Source]
@@ -88,7 +88,7 @@ class Look:
 
     @classmethod
     def of(cls, sources: list[Source], walk: Walk, now: int) -> Look | None:
-        """Return what was found from `now` on, by the clock; None if a change may go unnoticed."""
+        """Return the result of a walk that began at `now`; None if a change may go unnoticed."""
         found = walk.places or {}
         if any(status and status.st_ctime_ns >= now - TICK for status in found.values()):
             return None
@@ -98,14 +98,14 @@ class Look:
 
     @classmethod
     def read(cls, data: bytes | None) -> Look | None:
-        """Read what `data` returned."""
+        """Restore a look from the bytes that `data` returned."""
         if not data:
             return None
         sources, places = json.loads(zlib.decompress(data))
         return cls([Source(path, file, root=root) for path, file, root in sources], places)
 
     def data(self) -> bytes:
-        """Return it as bytes; empty for a pipe, whose content is there once."""
+        """Return the look as bytes; empty for a pipe, whose content can be read only once."""
         if any(source.data is not None for source in self.sources):
             return b""
         sources = [(each.path, each.file, each.root) for each in self.sources]
@@ -207,14 +207,14 @@ class PassageIndex:
         return cls(present(segments, gone or b""), segments)
 
     def keep(self, store: Store, before: PassageIndex) -> None:
-        """Store what differs from the index before, which is in the store unless it is empty."""
+        """Store the changed segments; the index before is in the store, unless it is empty."""
         store.put_parts({"gone": data_of_gone(self.segments, self.files)})
         for name, each, other in zip(SEGMENTS, self.segments, before.segments, strict=True):
             if each is not other or not before.files:
                 store.put_parts({"files": data_of(each.files), **each.postings.data()}, name)
 
     def update(self, files: Sequence[IndexedFile], added: WordSegment) -> PassageIndex:
-        """Return the index of these files, of which `added` has those that are new."""
+        """Return the index of these files; `added` has the words of the new ones."""
         return PassageIndex(files, changed(self.segments, added, files, WordSegment.joined))
 
     @property

@@ -84,7 +84,7 @@ class Chance:
 
 
 def inverse(deviations: Floats) -> Floats:
-    """Return the inverses; 0 where all scores are the same, as for an empty passage."""
+    """Return the inverse of each deviation, or 0 for a deviation near 0, as of an empty passage."""
     return np.divide(1.0, deviations, np.zeros_like(deviations), where=deviations > TINY)
 
 
@@ -163,7 +163,7 @@ class VectorSegment:
         return cls(indexed_files(kept["embedded"]), codes, scales, moments, best)
 
     def data(self) -> dict[str, bytes]:
-        """Return what `read` reads, by name."""
+        """Return the data that `read` needs, by name."""
         arrays = (self.codes, self.scales, self.moments, self.best)
         whole = (data_of(self.files), *(each.tobytes() for each in arrays))
         return dict(zip(NAMES, whole, strict=True))

@@ -110,7 +110,7 @@ def read_embeddings(files: Sequence[str], *, fields: bool = False, scan: bool = 
 
 @contextmanager
 def reading(path: str, again: str = AGAIN) -> Iterator[None]:
-    """Raise a `UserError` with the path for what cannot be read; `again` makes the file."""
+    """Raise a `UserError` if a file cannot be read; `again` is the remedy that makes it anew."""
     try:
         yield
     except (OSError, ValueError) as error:

@@ -134,7 +134,7 @@ class Postings:
 
     @classmethod
     def of_bags(cls, bags: Bags) -> Self:
-        """Return the postings of texts, whose words are those of their pieces.
+        """Return the postings of texts from the pieces of each.
 
         >>> bags = Bags()
         >>> bags.add("max maxSize")
@@ -179,7 +179,7 @@ class Postings:
         return cls(WordList(data["words"]), **arrays)
 
     def data(self) -> dict[str, bytes]:
-        """Return what `read` reads, by name."""
+        """Return the data that `read` needs, by name."""
         arrays = {name: data_of_numbers(getattr(self, name)) for name in ARRAYS}
         return {"words": self.words.data, **arrays}
 
@@ -204,7 +204,7 @@ def data_of_numbers(numbers: NDArray[Any]) -> bytes:
 
 
 def numbers_in(data: bytes) -> NDArray[Any]:
-    """Return the integers from what `data_of_numbers` returned.
+    """Return the integers in the bytes that `data_of_numbers` returned.
 
     >>> numbers_in(data_of_numbers(np.array([3, 256])))
     array([  3, 256], dtype=uint16)

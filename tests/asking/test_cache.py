@@ -63,65 +63,6 @@ def words(folder, cache):
     return ["ask", str(folder), QUESTION, "--cache", str(cache)]
 
 
-def edit_in_place(folder):
-    """Another content of the same size, at the same time, in the same file."""
-    path = folder / "net/wait.py"
-    before = path.stat()
-    with path.open("r+") as handle:
-        handle.write(FILES["net/wait.py"].replace("wait", "tiaw"))
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-
-
-def replace(folder):
-    (folder / "new").write_text(FILES["net/wait.py"].replace("wait", "tiaw"))
-    os.utime(folder / "new", ns=(0, (folder / "net/wait.py").stat().st_mtime_ns))
-    (folder / "new").rename(folder / "net/wait.py")
-
-
-def swap(folder):
-    (folder / "net/retry.py").rename(folder / "x")
-    (folder / "net/wait.py").rename(folder / "net/retry.py")
-    (folder / "x").rename(folder / "net/wait.py")
-
-
-CHANGES = {
-    "edited": edit,
-    "edited-in-place": edit_in_place,
-    "replaced": replace,
-    "added": lambda folder: (folder / "a.go").write_text("// Wait counts retries.\nfunc Wait() {}"),
-    "deleted": lambda folder: (folder / "net/retry.py").unlink(),
-    "emptied": lambda folder: (folder / "net/retry.py").write_text(""),
-    "made-binary": lambda folder: (folder / "net/retry.py").write_bytes(b"retries\0"),
-    "renamed": lambda folder: (folder / "notes.md").rename(folder / "retries.md"),
-    "folder-renamed": lambda folder: (folder / "net").rename(folder / "network"),
-    "swapped": swap,
-    "touched": lambda folder: (folder / "notes.md").touch(),
-    "ignored": lambda folder: (folder / ".gitignore").write_text("*.py\n"),
-    "linked": lambda folder: (folder / "link.py").symlink_to(folder / "net/wait.py"),
-    "filled": lambda folder: (folder / "empty.txt").write_text("Retries wait."),
-    "nothing": lambda folder: None,
-}
-
-
-# the others are changes of the same kinds
-LONG = {"edited", "emptied", "made-binary", "folder-renamed", "swapped", "touched", "filled"}
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param(change, id=name, marks=[pytest.mark.long] * (name in LONG))
-        for name, change in CHANGES.items()
-    ],
-)
-def test_answers_follow_the_files(folder, cache, change):
-    before = same(folder, cache)
-    change(folder)
-    after = same(folder, cache)
-    unseen = (CHANGES["touched"], CHANGES["linked"], CHANGES["nothing"])
-    assert (before == after) == (change in unseen)
-
-
 def test_a_folder_inside_another_answers_the_same_before_and_after_that(folder, cache):
     inner = folder / "net"
     before = same(inner, cache)

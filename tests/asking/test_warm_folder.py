@@ -84,7 +84,25 @@ def moved(tree):
     (tree / "in/rounds.py").unlink()
 
 
+def edited_in_place(tree):
+    """Another content of the same size, at the same time, in the same file."""
+    path = tree / "in/rounds.py"
+    before = path.stat()
+    with path.open("r+") as handle:
+        handle.write(ROUNDS.replace("round", "dnuor"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def replaced(tree):
+    write("new", ROUNDS.replace("round", "dnuor"))(tree)
+    os.utime(tree / "new", ns=(0, (tree / "in/rounds.py").stat().st_mtime_ns))
+    (tree / "new").rename(tree / "in/rounds.py")
+
+
 CHANGES = {
+    "edited-in-place": (edited_in_place, None),
+    "replaced": (replaced, None),
+    "touched": (lambda tree: (tree / "in/rounds.py").touch(), ["in/rounds.py"]),
     "changed": (write("notes.md", "# Numbers\n\nHow a number is rounded.\n"), ["notes.md"]),
     "added": (write("in/more.py", ROUNDS.replace("rounds", "up")), ["in/more.py"]),
     "deleted": (lambda tree: (tree / "in/rounds.py").unlink(), None),

@@ -107,19 +107,6 @@ def test_the_interval_is_that_of_scipy():
     np.testing.assert_allclose([low, high], [*found.confidence_interval], rtol=1e-12)
 
 
-def test_the_interval_holds_the_mean_and_does_not_change():
-    qrels = {f"q{number}": {"a": 1} for number in range(40)}
-    run = {f"q{number}": {"a": 1.0 if number % 2 else 3.0, "b": 2.0} for number in range(40)}
-    result = evaluate(run, qrels, ["RR", "R@5"])
-    low, high = interval(result.values)
-    assert 0.75 == pytest.approx(result.values.mean(axis=0)[0])
-    # half of the values are 1, half 1/2: the standard error of the mean is 0.25 / sqrt(40)
-    assert 0.75 - 1.96 * 0.25 / 40**0.5 == pytest.approx(low[0], abs=0.02)
-    assert 0.75 + 1.96 * 0.25 / 40**0.5 == pytest.approx(high[0], abs=0.02)
-    assert (1.0, 1.0) == (low[1], high[1])
-    assert [low.tolist(), high.tolist()] == [ends.tolist() for ends in interval(result.values)]
-
-
 @pytest.mark.parametrize(
     "name",
     [

@@ -22,8 +22,7 @@ from structkit.learning import tokens
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.encoders.models import load_pretrained
 from structkit.learning.folders import BUILTIN_FOLDER
-from structkit.learning.static import Table, open_table
-from structkit.learning.words import BertWords
+from structkit.learning.static import BertWords, Table, open_table
 from structkit.reproducibility import key
 from structkit.structure.bags import Bags, pieces
 from tests.jsonl import write

@@ -54,19 +54,6 @@ def test_exact_search_is_that_of_the_floats_they_stand_for(tmp_path, vectors, qu
     assert found(plain, queries) == found(corpus, queries)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_shards_are_searched_as_the_whole(tmp_path, vectors, floats, queries, kind):
-    whole = codes(tmp_path, vectors, kind)
-    ids = [f"r{number}" for number in range(600)]
-    shards = [
-        written(tmp_path / f"{low}.npy", vectors[low:high], kind, ids[low:high])
-        for low, high in ((0, 250), (250, 600))
-    ]
-    assert found(whole, queries) == found(shards, queries)
-    expected = found(whole, queries, rescore=(floats,), parameters=EVERY)
-    assert expected == found(shards, queries, rescore=(floats,), parameters=EVERY)
-
-
 @pytest.mark.parametrize(("kind", "least"), [("int8", 0.999), ("binary", 0.75)])
 def test_some_rows_rescored_have_true_scores(tmp_path, vectors, floats, queries, kind, least):
     truth = found(floats, queries)
@@ -119,12 +106,6 @@ def test_documents_of_several_rows_and_filters(tmp_path, vectors, queries):
             assert expected == found(corpus, queries, **options)
 
 
-def test_8_bit_rows_rescore_binary_ones(tmp_path, vectors, floats, queries):
-    bits, bytes_ = codes(tmp_path, vectors, "binary"), codes(tmp_path, vectors, "int8")
-    run = found(bits, queries, rescore=(bytes_,), parameters=EVERY)
-    assert run == found(bytes_, queries)
-
-
 def test_queries_may_be_codes(tmp_path, vectors):
     """The inner product of signs is what their Hamming distance says."""
     corpus = codes(tmp_path, vectors, "binary")
@@ -165,12 +146,6 @@ def test_vectors_of_other_rows(tmp_path, rows, ids):
     queries = write(tmp_path / "q.jsonl", [{"id": "q", "embedding": [1, 0, 0]}])
     with pytest.raises(UserError, match=r"other.npy: holds other rows than .*int8.npy; name emb"):
         found(corpus, queries, rescore=(other,))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_indexes_are_built_of_codes_too(tmp_path, vectors, queries, kind):
-    corpus = codes(tmp_path, vectors, kind)
-    assert recall(found(corpus, queries, index="hnsw"), found(corpus, queries)) > 0.9
 
 
 def test_only_candidates_are_read(tmp_path):
