@@ -453,7 +453,6 @@ def train(
     log_format: Literal['text', 'json'] = 'text',
     log_file: str | None = None,
     nproc: int = 1,
-    shard_model: bool = False,
     offline: bool = False,
     quiet: bool = False,
 ) -> Record: ...
@@ -653,7 +652,6 @@ def train(
     log_format: Literal['text', 'json'] = 'text',
     log_file: str | None = None,
     nproc: int = 1,
-    shard_model: bool = False,
     offline: bool = False,
     quiet: bool = False,
 ) -> Record: ...
@@ -709,7 +707,6 @@ def train(
     log_format: Literal['text', 'json'] = 'text',
     log_file: str | None = None,
     nproc: int = 1,
-    shard_model: bool = False,
     offline: bool = False,
     quiet: bool = False,
 ) -> Record: ...

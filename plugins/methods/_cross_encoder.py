@@ -118,12 +118,11 @@ class CrossEncoderTraining(TrainingModule):
         losses: list[Tensor] = []
         device = self.encoder.device
         terms = total(len(inputs.inputs)) if self.binary else inputs.queries
-        chunks = list(inputs.chunks(self.settings.chunk_size))
-        for number, (chunk, sizes) in enumerate(chunks, 1):
+        for chunk, sizes in inputs.chunks(self.settings.chunk_size):
             with torch.autocast(device.type, torch.bfloat16, enabled=self.settings.bf16):
                 logits = self.encoder.logits(chunk)
             part = self.objective(logits, sizes) / terms
-            self.pass_back(part, last=number == len(chunks))
+            self.pass_back(part)
             losses.append(part.detach())
         return lambda: {"loss": total(sum(part.item() for part in losses))}
 

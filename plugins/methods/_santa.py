@@ -318,8 +318,6 @@ class Santa(DualEncoder):
     def backward(self, inputs: Inputs) -> Numbers:
         if "masked" in inputs.texts:
             inputs = replace(inputs, count=total(inputs.count))
-            if self.shards and inputs.labels is None and self.weights():
-                inputs = replace(inputs, labels=pad([[0]], 0).to(self.device))
         return super().backward(inputs)
 
     def objective(

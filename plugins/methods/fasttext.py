@@ -9,9 +9,7 @@ its own, which Ctrl-C ends.
 from __future__ import annotations
 
 import ctypes
-import pickle
 import signal
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -28,6 +26,7 @@ from structkit.learning.strae.vocabulary import LONGEST, SHORTEST, buckets_of
 from structkit.learning.training.data import Spool
 from structkit.learning.training.method import PassSettings
 from structkit.plugin import setting
+from structkit.processes import in_child
 from structkit.records.jsonl import Record
 from structkit.reproducibility import key
 
@@ -94,39 +93,28 @@ def learn(arguments: dict[str, Any]) -> LearnedRows:
 
     Errors: `UserError` with the library's message, for example that no word is frequent enough.
     """
-    command = [sys.executable, "-m", __name__]
-    done = subprocess.run(
-        command, input=pickle.dumps(arguments), stdout=subprocess.PIPE, check=False
-    )
-    if not done.stdout:
+    answer = in_child(lambda: _learned(arguments), 0)
+    if answer is None:
         raise UserError(
             "the fastText process died",
             f"if it ran out of memory, lower {flag('buckets')} or give more memory",
         )
-    answer = pickle.loads(done.stdout)
     if isinstance(answer, str):
         remedy = f"lower {flag('minimum_count')}, or give more records"
         if "NaN" in answer:
             remedy = f"lower {flag('learning_rate')}"
         raise UserError(f"fastText cannot learn from this: {answer.rstrip('.')}", remedy)
-    rows: LearnedRows = answer
-    return rows
+    return answer
 
 
-def main() -> None:
-    """Learn in this process, by the arguments on stdin, and write the rows or the error.
-
-    Linux ends it when its parent process is killed; other systems have no such call.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def _learned(arguments: dict[str, Any]) -> LearnedRows | str:
+    """Return the rows, or the library's error. Linux ends it when its parent process is killed."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    arguments = pickle.load(sys.stdin.buffer)
     try:
-        answer: LearnedRows | str = reached_rows(train_library(arguments), arguments["bucket"])
+        return reached_rows(train_library(arguments), arguments["bucket"])
     except (ValueError, RuntimeError) as error:
-        answer = str(error).strip().partition("\n")[0]
-    pickle.dump(answer, sys.stdout.buffer)
+        return str(error).strip().partition("\n")[0]
 
 
 def train_library(arguments: dict[str, Any]) -> Any:
@@ -155,7 +143,3 @@ def reached_rows(model: Any, buckets: int) -> LearnedRows:
     numbers = sorted({number for word in words for number in buckets_of(word, buckets)})
     table = np.asarray(model.getInputMatrix())  # (words + all buckets, dim)
     return words, numbers, table[[*range(len(words)), *(len(words) + each for each in numbers)]]
-
-
-if __name__ == "__main__":
-    main()

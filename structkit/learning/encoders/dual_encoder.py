@@ -35,7 +35,6 @@ from structkit.learning.metadata import own_metadata
 from structkit.learning.training.data import Spool, Step
 from structkit.learning.training.devices import chosen_device, share
 from structkit.learning.training.method import GradientSettings
-from structkit.learning.training.sharding import Shards
 from structkit.learning.training.trainer import adamw, seed_parameters
 from structkit.progress import say
 from structkit.records.jsonl import Record
@@ -181,10 +180,6 @@ class DualEncoder(CachedTraining):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         documents = spread(embeddings["document"], inputs.present)
         return self.contrast(embeddings["query"], documents, inputs), {}
-
-    def shard(self, device: torch.device) -> None:
-        self.encoder.sharded = True
-        self.sums = self.shards = Shards(self, device)
 
     def optimizer(self) -> torch.optim.Optimizer:
         return adamw(self, self.settings.learning_rate)

@@ -101,8 +101,6 @@ class Encoder(TokenModel, TorchModel):
     after the pooling. Errors: `UserError` where they do not fit together.
     """
 
-    sharded = False  # whether other processes hold a part of the weights
-
     def __init__(
         self, model: Any, tokenizer: Any, metadata: Record, head: Sequence[tuple[str, Path]] = ()
     ) -> None:
@@ -172,7 +170,7 @@ class Encoder(TokenModel, TorchModel):
     @property
     def packed(self) -> Packed | None:
         """The model computed without padding, on a CPU."""
-        return self._packed if self.device.type == "cpu" and not self.sharded else None
+        return self._packed if self.device.type == "cpu" else None
 
     @cached_property
     def _packed(self) -> Packed | None:
@@ -189,7 +187,7 @@ class Encoder(TokenModel, TorchModel):
             pieces = torch.split(rows, PIECE)
         else:
             pieces = by_tokens(tokens.lengths, GPU_PIECE)
-        if len(pieces) == 1 or self.sharded:
+        if len(pieces) == 1:
             return compute(torch.arange(len(rows)), tokens)
         with self.packed.of_batch(tokens.ids) if self.packed else nullcontext():
             computed = [compute(piece, tokens.shortened(piece)) for piece in pieces]

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from structkit.learning.encoders.poolings import Tokens, by_tokens, pad
+from structkit.learning.encoders.poolings import Tokens, by_tokens
 from structkit.learning.encoders.settings import EncoderSettings
-from structkit.learning.training.devices import exact_products, gather, gather_rows, total
+from structkit.learning.training.devices import exact_products, gather_rows, total
 from structkit.learning.training.trainer import Numbers, TrainingModule
 
 
@@ -57,15 +57,6 @@ class Pairs:
     present: Tensor | None = None  # (batch * group,): which documents there are, if some are not
     teacher: Tensor | None = None  # (batch, group): a teacher's scores, NaN where no document is
 
-    def with_blanks(self, device: torch.device) -> Self:
-        """Return a batch with a text of one token instead of none, which is computed times 0."""
-        blank = pad([[0]], 0).to(device)
-        texts = {
-            name: each if each.tokens else replace(each, tokens=blank)
-            for name, each in self.texts.items()
-        }
-        return replace(self, texts=texts)
-
 
 class Random:
     """The state of the random numbers that dropout uses, to use them again."""
@@ -90,7 +81,6 @@ class _Piece:
 
     name: str
     rows: Tensor
-    real: bool  # or only there because another process has more pieces
     random: Random | None
     embeddings: Tensor
     losses: dict[str, Tensor]
@@ -124,8 +114,6 @@ class CachedTraining(TrainingModule):
 
     def backward(self, inputs: Any) -> Numbers:
         texts = inputs.texts
-        if self.shards:
-            inputs = inputs.with_blanks(self.device)
         pieces = list(self._pieces(inputs, texts))
         embeddings = {name: self._all(pieces, name, each) for name, each in texts.items()}
         # the scores are divided by a temperature: bfloat16 or TF32 would be too coarse for them
@@ -144,23 +132,17 @@ class CachedTraining(TrainingModule):
         """Yield all texts of this process, embedded in chunks; the last has a graph."""
         size = self.settings.chunk_size
         chunks = {name: list(each.chunks(size)) for name, each in texts.items()}
-        counts = {name: len(rows) for name, rows in chunks.items()}
-        if self.shards:  # all processes compute as many of each
-            of_ranks = gather(counts)
-            counts = {name: max(each[name] for each in of_ranks) for name in counts}
-        places = [(name, number) for name, count in counts.items() for number in range(count)]
-        for number, (name, place) in enumerate(places, 1):
-            real = place < len(chunks[name])
-            rows = chunks[name][place] if real else torch.zeros(1, dtype=torch.int64)
-            again = bool(size) and number < len(places) and torch.is_grad_enabled()
+        every = [(name, rows) for name, each in chunks.items() for rows in each]
+        for number, (name, rows) in enumerate(every, 1):
+            again = bool(size) and number < len(every) and torch.is_grad_enabled()
             random = Random(self.device) if again else None
             # a context of its own: weights cast without a graph must not be used with one
             with torch.no_grad() if again else nullcontext(), self._autocast():
-                yield _Piece(name, rows, real, random, *self.embedded(inputs, name, rows))
+                yield _Piece(name, rows, random, *self.embedded(inputs, name, rows))
 
     def _all(self, pieces: list[_Piece], name: str, texts: LocalTexts) -> Tensor:
         """Return the embeddings of all processes, (total, width), detached from their graphs."""
-        own = [piece for piece in pieces if piece.name == name and piece.real]
+        own = [piece for piece in pieces if piece.name == name]
         count = sum(len(piece.rows) for piece in own)
         embeddings = torch.empty(count, self.width, device=self.device)
         for piece in own:
@@ -188,11 +170,9 @@ class CachedTraining(TrainingModule):
             if gradient is not None:
                 rows = texts[piece.name].first + piece.rows
                 outputs.append(embeddings)
-                gradients.append(gradient[rows] if piece.real else torch.zeros_like(embeddings))
-            outputs += [weights[name] * part * piece.real for name, part in losses.items()]
+                gradients.append(gradient[rows])
+            outputs += [weights[name] * part for name, part in losses.items()]
             gradients += [None] * len(losses)
-            if number == len(pieces):
-                self.last_backward()
             if outputs and (self.settings.chunk_size or number == len(pieces)):
                 torch.autograd.backward(outputs, gradients)
                 outputs, gradients = [], []
@@ -200,8 +180,7 @@ class CachedTraining(TrainingModule):
 
     def _numbers(self, loss: Tensor, parts: dict[str, Tensor], pieces: list[_Piece]) -> Numbers:
         """Return what reads the loss of the batch and its parts, the same in all processes."""
-        real = [piece.losses for piece in pieces if piece.real]
-        losses = [(name, part.detach()) for each in real for name, part in each.items()]
+        losses = [(name, part.detach()) for each in pieces for name, part in each.losses.items()]
         mean, weights = loss.detach(), self.weights()
 
         def read() -> dict[str, float]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 from structkit.errors import UserError, flag
 from structkit.learning.folders import model_folder
@@ -231,8 +231,6 @@ class TransformerSettings(AdapterSettings, ChunkSettings):
 @dataclass(frozen=True)
 class EncoderSettings(AdapterSettings, ChunkSettings, ModelSettings):
     """Settings of all encoders; in the help, the model's come first."""
-
-    shardable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

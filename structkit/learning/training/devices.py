@@ -26,7 +26,6 @@ from structkit.learning.model import Model
 from structkit.processes import cores
 from structkit.progress import say
 
-BUCKET = 25 << 20  # bytes of gradients that are exchanged together, as in torch's DDP
 ON_CPU = {"on_cpu": True}  # marks a field of a batch that no device computes with
 HALF = (torch.bfloat16, torch.float16)
 CPU_BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # x86, x86, Arm
@@ -205,62 +204,18 @@ def total(value: float) -> float:
     return float(numbers.item())
 
 
-class GradientSums:
-    """Replaces every gradient by its sum over all processes; a weight without any keeps none.
-
-    They are exchanged in buckets: once `start` is called, each as soon as all of its gradients are
-    there, so that a GPU goes on computing. The order is the same in all processes, whatever their
-    texts use of the model.
-    """
-
-    def __init__(self, module: nn.Module) -> None:
-        weights = [weight for weight in module.parameters() if weight.requires_grad]
-        self.buckets: list[list[nn.Parameter]] = [[]]
-        for weight in reversed(weights):  # the last layer has its gradients first
-            if sum(each.nbytes for each in self.buckets[-1]) >= BUCKET:
-                self.buckets.append([])
-            self.buckets[-1].append(weight)
-            weight.register_post_accumulate_grad_hook(self._add)  # type: ignore[no-untyped-call]
-        self.started = False
-        self._clear()
-
-    def _clear(self) -> None:
-        self.lacking = [{id(weight) for weight in bucket} for bucket in self.buckets]
-        self.exchanges: list[tuple[Tensor, Any]] = []
-
-    def start(self) -> None:
-        """Exchange gradients from here on as they come: each comes for the last time in a step."""
-        self.started = True
-
-    def _add(self, weight: Tensor) -> None:
-        if not self.started:
-            return
-        for lacking in self.lacking:
-            lacking.discard(id(weight))
-        while len(self.exchanges) < len(self.buckets) and not self.lacking[len(self.exchanges)]:
-            self._exchange()
-
-    def _exchange(self) -> None:
-        bucket = self.buckets[len(self.exchanges)]
-        grads = [torch.zeros_like(each) if each.grad is None else each.grad for each in bucket]
-        flat = torch.cat([grad.flatten() for grad in grads])
-        self.exchanges.append((flat, distributed.all_reduce(flat, async_op=True)))
-
-    def finish(self) -> None:
-        """Exchange what is left, and give the weights the sums."""
-        while len(self.exchanges) < len(self.buckets):
-            self._exchange()
-        weights = [weight for bucket in self.buckets for weight in bucket]
-        counts = torch.tensor([weight.grad is not None for weight in weights]).int()
-        distributed.all_reduce(counts)  # on the CPU
-        there = iter(counts.tolist())
-        for bucket, (flat, exchange) in zip(self.buckets, self.exchanges, strict=True):
-            exchange.wait()
-            parts = torch.split(flat, [weight.numel() for weight in bucket])
-            for weight, part in zip(bucket, parts, strict=True):
-                weight.grad = part.view_as(weight) if next(there) else None
-        self.started = False
-        self._clear()
+def sum_gradients(module: nn.Module) -> None:
+    """Replace every gradient by its sum over all processes; a weight without any keeps none."""
+    weights = [weight for weight in module.parameters() if weight.requires_grad]
+    having = torch.tensor([weight.grad is not None for weight in weights]).int()
+    distributed.all_reduce(having)  # on the CPU
+    exchanges = []
+    for weight, count in zip(weights, having.tolist(), strict=True):
+        if count:
+            weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
+            exchanges.append(distributed.all_reduce(weight.grad, async_op=True))
+    for exchange in exchanges:
+        exchange.wait()
 
 
 def place(module: M, device: torch.device) -> M:

@@ -36,6 +36,7 @@ from structkit.processes import exit_for, handled_signals, limit_threads, withou
 SHUTDOWN = 120  # seconds that a process may take to finish its step and save a checkpoint
 GRACE = 2.0  # seconds that a process lives on that lost another: so the cause is seen first
 PLACE = "TORCHELASTIC_ERROR_FILE"  # where torch leaves the error of a process
+SAFE = "PYTHONSAFEPATH"
 LOOPBACK = ("127.", "localhost")
 
 
@@ -46,7 +47,7 @@ def launch(call: Callable[[], Any], count: int) -> Any:
     on, and processes then end by themselves.
     """
     folder_of_ranks = tempfile.TemporaryDirectory(prefix="structkit-ranks-")
-    with folder_of_ranks as folder, _watched(), without_script():
+    with folder_of_ranks as folder, _watched(), _safe_imports(), without_script():
         try:
             config = _config(count, folder)
             results = elastic_launch(config, _process)(call, count, surface())
@@ -75,6 +76,19 @@ def _config(count: int, folder: str) -> LaunchConfig:
     config.signals_to_handle = ",".join(number.name for number in handled_signals())
     config.shutdown_timeout = SHUTDOWN
     return config
+
+
+@contextmanager
+def _safe_imports() -> Iterator[None]:
+    """Keep Python from importing out of the current folder in the processes that it starts."""
+    before = os.environ.get(SAFE)
+    os.environ[SAFE] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(SAFE)
+        if before is not None:
+            os.environ[SAFE] = before
 
 
 @contextmanager

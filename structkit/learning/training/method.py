@@ -19,7 +19,7 @@ from structkit.settings import check, make, offline_setting, setting
 
 LENGTH = 1_000_000  # tokens of any text
 # options of a run that are for steps
-OF_STEPS = ("save_every", "log_every", "log_format", "log_file", "nproc", "shard_model")
+OF_STEPS = ("save_every", "log_every", "log_format", "log_file", "nproc")
 ANY_LENGTH = {"query": LENGTH, "document": LENGTH}
 
 
@@ -56,9 +56,6 @@ class Method(Contract):
 
     shared: ClassVar[bool] = False
     """True if several processes can share a batch."""
-
-    shardable: ClassVar[bool] = False
-    """Whether they can also share the weights of its model."""
 
     example: ClassVar[str] = ""
     """A command that trains it, for the end of its help."""
@@ -186,8 +183,7 @@ class GradientSettings(PassSettings):
 
     @classmethod
     def idle_options(cls) -> frozenset[str]:
-        able = {"nproc": cls.shared, "shard_model": cls.shardable}
-        return frozenset(name for name, can in able.items() if not can)
+        return frozenset() if cls.shared else frozenset(("nproc",))
 
     @property
     def held_out(self) -> str | None:
@@ -247,13 +243,6 @@ class RunOptions(ErrorOptions):
         "several machines",
         low=1,
         high=1024,
-        group="speed",
-    )
-    shard_model: bool = setting(
-        False,
-        "divide the weights, gradients and optimizer among the processes: for a model that is too "
-        "large for one",
-        "FSDP2, arXiv 2304.11277",
         group="speed",
     )
     offline: bool = offline_setting()

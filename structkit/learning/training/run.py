@@ -178,22 +178,6 @@ def check_processes(name: str, method: Method, files: Sequence[str], options: Ru
         raise UserError("several processes cannot read one stdin", "name a file", status=2)
     if options.nproc > 1:
         check_gpus(options.nproc)
-    if options.shard_model:
-        check_sharding(name, method, max(ranks(), options.nproc))
-
-
-def check_sharding(name: str, method: Method, processes: int) -> None:
-    """Raise where the model cannot be divided among the processes."""
-    wish, leave = flag("shard_model"), f"leave {flag('shard_model')} out"
-    if not method.shardable:
-        raise UserError(f"the model of {name} cannot be divided", leave, status=2)
-    if method.frozen_start:
-        problem = f"{wish} does not divide the frozen weights beside an adapter"
-        raise UserError(problem, leave, status=2)
-    if processes == 1:
-        raise UserError(f"{wish} needs several processes", f"set {flag('nproc')} 2", status=2)
-    if method.held_out:
-        raise UserError(f"{wish} keeps no best model of {flag('validate')}", leave, status=2)
 
 
 def agree(run: Record, folder: RunFolder, options: RunOptions) -> None:
@@ -247,8 +231,6 @@ class Training:
         records, options = len(self.spool), self.options
         batch = min(self.method.plan(records).batch_size, max(1, records))
         count = working_processes(options.nproc, batch)
-        if count == 1 and options.shard_model:
-            check_sharding(self.name, self.method, count)
         if count == 1:
             return self.fit()
         summary: Record = launch(self.fit, count)
@@ -264,20 +246,13 @@ class Training:
         with hushed(self.options.quiet or rank() > 0), enough_memory():
             with waiting("making the model"):
                 module: TrainingModule = method.build(spool)
-                if self.options.shard_model:
-                    module.shard(chosen_device())
-                else:
-                    place(module, chosen_device())
+                place(module, chosen_device())
             held_out = None
             if self.held_out:
                 held_out = HeldOut(module, self.held_out, plan.batch_size)
             trainer = Trainer(module, spool, plan, self.options, self.folder, held_out)
             trainer.run()
             truncation = trainer.truncation()
-            if module.shards:
-                with hushed(True):
-                    whole = module.shards.whole(partial(method.build, spool))
-                module = trainer.module = whole or module
             if rank() == 0:
                 end = partial(trainer.end, truncation)
                 with self.folder.writing(trainer.step, end) as target:

@@ -40,7 +40,6 @@ from structkit.records.output import (
 )
 
 ENTRY, SLACK = 1 << 10, 1 << 18  # bytes of a checkpoint for each weight, and for all else
-STATE = "state"  # in the folder of a checkpoint: all but the parts of the model
 LENGTH = ("epochs", "max_steps")  # the learning rate depends on them
 JSON = ".jsonl"  # the ending of a log; other names are folders for TensorBoard
 
@@ -140,37 +139,15 @@ class RunFolder:
         for path in self.checkpoints()[1:]:
             remove(path)
 
-    def save_parts(
-        self,
-        step: int,
-        state: dict[str, Any],
-        write: Callable[[Path], None],
-    ) -> None:
-        """Write a checkpoint as a folder, in which each process writes its part of a model."""
-        made = self.partial / f".step-{step}.partial"
-        write(made)
-        if rank() == 0:
-            torch.save(state | {"run": self.run}, made / STATE)
-            made.rename(self.partial / f"step-{step}")
-            for path in self.checkpoints()[1:]:
-                remove(path)
-
-    def load(self, *, sharded: bool = False) -> dict[str, Any] | None:
+    def load(self) -> dict[str, Any] | None:
         """Load the last checkpoint, or None. Errors: it is damaged, or another run's."""
         latest = self.latest()
         if latest is None:
             return None
         again = f"start again with {flag('overwrite')}"
-        if latest.is_dir() != sharded:
-            how = "without" if sharded else "with"
-            problem = f"the stopped run in {self.partial} was trained {how} {flag('shard_model')}"
-            raise UserError(problem, f"resume it {how} that, or {again}")
         try:
             state: dict[str, Any] = torch.load(
-                latest / STATE if sharded else latest,
-                map_location="cpu",
-                weights_only=True,
-                mmap=True,
+                latest, map_location="cpu", weights_only=True, mmap=True
             )
             before = state["run"]
             other = differences(before, self.run)
@@ -195,8 +172,7 @@ class RunFolder:
 
         Errors: `UserError` where there is none, before there is anything to lose.
         """
-        own = ((getattr(each, "_local_tensor", each), each.nbytes) for each in weights.values())
-        sizes = {each.data_ptr(): size for each, size in own}
+        sizes = {each.data_ptr(): each.nbytes for each in weights.values()}
         room = sum(sizes.values()) + len(weights) * ENTRY + SLACK
         try:
             with self.room.open("wb") as file:

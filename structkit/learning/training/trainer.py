@@ -14,7 +14,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from copy import copy, deepcopy
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +24,6 @@ from structkit.errors import UserError, flag
 from structkit.learning.tokens import Truncation
 from structkit.learning.training.data import Plan, Spool, Step
 from structkit.learning.training.devices import (
-    GradientSums,
     fastest_matmul,
     gather,
     load_trained,
@@ -32,6 +31,7 @@ from structkit.learning.training.devices import (
     rank,
     ranks,
     same_parameters,
+    sum_gradients,
     total,
     trained_state,
     with_tensors,
@@ -42,9 +42,6 @@ from structkit.processes import exit_for, noting_signals
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record
 from structkit.reproducibility import key
-
-if TYPE_CHECKING:
-    from structkit.learning.training.sharding import Shards
 
 # reads the loss and its parts, for which a GPU is waited
 Numbers = Callable[[], dict[str, float]]
@@ -63,8 +60,6 @@ class TrainingModule(nn.Module):
     rounds = False  # whether products on a GPU may round float32 to TF32, which is far faster
     ahead = False  # whether its batches are of the CPU, so that they can be made before their step
     seen = 0  # records that it learned from before the first step, each as often as it was read
-    sums: GradientSums | Shards | None = None  # where several processes train
-    shards: Shards | None = None  # where each process has a part of the weights
 
     def __init__(self, settings: Method) -> None:
         super().__init__()
@@ -99,25 +94,14 @@ class TrainingModule(nn.Module):
     def backward(self, inputs: Any) -> Numbers:
         """Add the gradients of a batch, if any are recorded; returns what reads its loss."""
         loss, parts = self.loss(inputs)
-        self.pass_back(loss, last=True)
+        self.pass_back(loss)
         named = {"loss": loss.detach(), **parts}
         return lambda: {name: part.item() for name, part in named.items()}
 
-    def pass_back(self, loss: Tensor, *, last: bool = False) -> None:
-        """Add the gradients of a loss; `last`: no other follows in this step."""
-        if last:
-            self.last_backward()
-        if loss.requires_grad:  # it does not where held-out records are measured
+    def pass_back(self, loss: Tensor) -> None:
+        """Add the gradients of a loss, which has none where held-out records are measured."""
+        if loss.requires_grad:
             loss.backward()  # type: ignore[no-untyped-call]
-
-    def last_backward(self) -> None:
-        """Say that the next backward pass is the last one of a step."""
-        if self.sums:
-            self.sums.start()
-
-    def shard(self, device: torch.device) -> None:
-        """Divide the weights among all processes, on their devices."""
-        raise NotImplementedError
 
     def optimizer(self) -> torch.optim.Optimizer:
         """Return the optimizer."""
@@ -230,9 +214,8 @@ class Trainer:
         self._restore()
         if rank() == 0:
             self.folder.keep_room(trained_state(self.module))
-        if ranks() > 1 and not self.module.shards:
+        if ranks() > 1:
             same_parameters(self.module)
-            self.module.sums = GradientSums(self.module)
         with matmul(self._matmul()), self.log.writing():
             self._steps()
 
@@ -296,8 +279,8 @@ class Trainer:
             self.optimizer.state.clear()  # each stage is a separate training (SEAL, section 4)
         self.optimizer.zero_grad(set_to_none=True)
         numbers = self.module.backward(self.batches.batch(step))
-        if self.module.sums:
-            self.module.sums.finish()
+        if ranks() > 1:
+            sum_gradients(self.module)
         if longest := self.plan.max_grad_norm:
             torch.nn.utils.clip_grad_norm_(self.module.parameters(), longest)
         self.optimizer.step()
@@ -330,10 +313,6 @@ class Trainer:
         self._read()
         self.batches.rest()
         truncation = self.truncation()
-        if shards := self.module.shards:
-            write = partial(shards.save, optimizer=self.optimizer)
-            self.folder.save_parts(self.step, self.end(truncation), write)
-            return
         if rank():
             return
         self.saved.result()  # two at a time would need twice the memory
@@ -355,7 +334,7 @@ class Trainer:
     def end(self, truncation: Truncation) -> dict[str, Any]:
         """Return the state after the last step, from which the model can be written."""
         return {
-            **({} if self.module.shards else {"module": trained_state(self.module)}),
+            "module": trained_state(self.module),
             "truncation": truncation.state(),
             **{name: getattr(self, name) for name in PROGRESS},
             "seconds": self.before + time.monotonic() - self.started,
@@ -364,14 +343,10 @@ class Trainer:
         }
 
     def _restore(self) -> None:
-        shards = self.module.shards
-        state = self.folder.load(sharded=shards is not None)
+        state = self.folder.load()
         if state is None:
             return
-        if shards and (latest := self.folder.latest()):
-            shards.load(latest, self.optimizer)
-        else:
-            load_trained(self.module, state["module"])
+        load_trained(self.module, state["module"])
         if "optimizer" in state:  # steps are to come
             self.optimizer.load_state_dict(state["optimizer"])
         for name in PROGRESS:

@@ -9,7 +9,7 @@ import torch
 from threadpoolctl import threadpool_info
 
 from structkit.errors import UserError
-from structkit.learning.training.devices import GradientSums, gather, rank, ranks, share, total
+from structkit.learning.training.devices import gather, rank, ranks, share, sum_gradients, total
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import agree, check_processes, run_folder
 from structkit.learning.training.run_folder import RunFolder
@@ -54,7 +54,6 @@ def gradients(cases):
     found = []
     for name, values, spool in cases:
         module, plan = _built(name, values, spool)
-        module.sums = GradientSums(module) if ranks() > 1 else None
         found.append(_steps(module, plan, spool))
     return found
 
@@ -104,19 +103,6 @@ def threads():
     return {**found, "torch": torch.get_num_threads(), "rayon": os.environ["RAYON_NUM_THREADS"]}
 
 
-def sharded_gradients(cases):
-    """The same where processes divide the model; what this one holds; the whole."""
-    found, held, whole = [], [], []
-    for name, values, spool in cases:
-        module, plan = _built(name, values, spool)
-        module.shard(torch.device("cpu"))
-        found.append(_steps(module, plan, spool))
-        weights = list(module.parameters())
-        held.append(sum(each.to_local().numel() for each in weights))
-        whole.append(sum(each.numel() for each in weights))
-    return found, held, whole
-
-
 def _built(name, values, spool):
     method = load("method", name)(**values).complete()
     # without dropout, which differs between processes
@@ -130,9 +116,8 @@ def _steps(module, plan, spool):
         module.zero_grad(set_to_none=True)
         records = [spool[index] for index in step.indices]
         read = module.backward(module.batch(records, step))
-        if module.sums:
-            module.sums.finish()
+        if ranks() > 1:
+            sum_gradients(module)
         grads = [each.grad for each in module.parameters() if each.grad is not None]
-        whole = [each.full_tensor() if module.shards else each for each in grads]
-        steps.append((read(), torch.cat([grad.flatten() for grad in whole]).numpy()))
+        steps.append((read(), torch.cat([grad.flatten() for grad in grads]).numpy()))
     return steps

@@ -174,6 +174,28 @@ def test_no_more_processes_than_work(folder, tmp_path, run):
     assert said in found.stderr.decode()
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("method", ["seal", "fasttext"])
+def test_no_process_imports_from_the_current_folder(folder, tmp_path, method):
+    program = tmp_path / "bin" / "program.py"  # the script that an installation has
+    program.parent.mkdir()
+    program.write_text("from structkit.cli.main import main\n\nmain()\n")
+    (tmp_path / "signal.py").write_text("raise SystemExit('imported')")
+    (tmp_path / "texts.jsonl").write_text('{"text": "a cat and a cat"}\n' * 5)
+    line = {
+        "seal": [*command(folder, "out", "--nproc", "2", "--max-steps", "1")[len(PROGRAM) :]],
+        "fasttext": "train fasttext texts.jsonl -o out --buckets 10 --epochs 1".split(),
+    }
+    done = subprocess.run(
+        [sys.executable, str(program), *line[method]],
+        cwd=tmp_path,
+        env=environment(**ENV),
+        capture_output=True,
+        text=True,
+    )
+    assert 0 == done.returncode, done.stderr
+
+
 def test_more_processes_than_gpus(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
