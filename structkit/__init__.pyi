@@ -362,7 +362,6 @@ def train(
     save_every: int = 0,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    log_file: str | None = None,
     offline: bool = False,
     quiet: bool = False,
 ) -> Record: ...
@@ -397,7 +396,6 @@ def train(
     save_every: int = 0,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    log_file: str | None = None,
     offline: bool = False,
     quiet: bool = False,
 ) -> Record: ...
@@ -451,7 +449,6 @@ def train(
     save_every: int = 0,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    log_file: str | None = None,
     nproc: int = 1,
     offline: bool = False,
     quiet: bool = False,
@@ -493,7 +490,6 @@ def train(
     save_every: int = 0,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    log_file: str | None = None,
     nproc: int = 1,
     offline: bool = False,
     quiet: bool = False,
@@ -559,7 +555,6 @@ def train(
     save_every: int = 0,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    log_file: str | None = None,
     offline: bool = False,
     quiet: bool = False,
 ) -> Record: ...
@@ -594,7 +589,6 @@ def train(
     save_every: int = 0,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    log_file: str | None = None,
     offline: bool = False,
     quiet: bool = False,
 ) -> Record: ...
@@ -650,7 +644,6 @@ def train(
     save_every: int = 0,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    log_file: str | None = None,
     nproc: int = 1,
     offline: bool = False,
     quiet: bool = False,
@@ -705,7 +698,6 @@ def train(
     save_every: int = 0,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    log_file: str | None = None,
     nproc: int = 1,
     offline: bool = False,
     quiet: bool = False,
@@ -750,7 +742,6 @@ def train(
     save_every: int = 0,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    log_file: str | None = None,
     offline: bool = False,
     quiet: bool = False,
 ) -> Record: ...
@@ -794,7 +785,6 @@ def train(
     save_every: int = 0,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    log_file: str | None = None,
     offline: bool = False,
     quiet: bool = False,
 ) -> Record: ...
@@ -822,7 +812,6 @@ def train(
     save_every: int = 0,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    log_file: str | None = None,
     offline: bool = False,
     quiet: bool = False,
 ) -> Record: ...
@@ -887,7 +876,6 @@ def train(
     save_every: int = 0,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    log_file: str | None = None,
     offline: bool = False,
     quiet: bool = False,
 ) -> Record: ...
@@ -929,7 +917,6 @@ def train(
     save_every: int = 0,
     log_every: int = 10,
     log_format: Literal['text', 'json'] = 'text',
-    log_file: str | None = None,
     offline: bool = False,
     quiet: bool = False,
 ) -> Record: ...

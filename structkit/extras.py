@@ -28,7 +28,6 @@ EXTRAS = {
     "ray": (("ray",), "record stages on many machines: {ray}"),
     SENTENCE: (("sentence-transformers",), "encoders of rare kinds: {model}"),
     "stanza": (("stanza",), "Stanza's parser"),
-    "tensorboard": (("tensorboard",), "curves of a training: {log_file}"),
     "warc": (("warcio",), "web archives in collect"),
 }
 

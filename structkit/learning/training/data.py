@@ -33,8 +33,6 @@ MAKERS = {
     "tree": "parse-trees",
 }
 
-TEXTS = {"texts": "text", "words": "text"}  # lists that methods keep of a text
-
 VALIDATE_EVERY = 500  # maximum steps between two measurements of the held-out loss
 
 
@@ -115,7 +113,6 @@ class Spool:
         self._file: Any = tempfile.TemporaryFile("w+b", buffering=1 << 20, prefix=prefix)
         self._offsets = array("Q", [0])
         self.most_negatives = 0
-        self._same: Record | None = None  # values that all records share, once there is a record
         self.fewest_negatives: tuple[float, str] = (float("inf"), "")
         digest = hashlib.sha256()
         prepared = accepted(prepare, records, reject or raise_error)
@@ -126,8 +123,6 @@ class Spool:
                 self._offsets.append(self._offsets[-1] + len(line))
                 digest.update(line)
                 self._count_negatives(record)
-                if self._same != {}:
-                    self._compare(record)
             self._file.flush()
         except OSError as error:
             raise UserError(
@@ -146,22 +141,6 @@ class Spool:
         count = len(record.get(name, ()))
         self.most_negatives = max(self.most_negatives, count)
         self.fewest_negatives = min(self.fewest_negatives, (count, record["id"]))
-
-    def _compare(self, record: Record) -> None:
-        same = record if self._same is None else self._same
-        self._same = {name: value for name, value in same.items() if record.get(name) == value}
-
-    @property
-    def same_texts(self) -> list[str]:
-        """The fields whose text is the same in all of several records; negatives may be."""
-        if len(self) < 2:
-            return []
-        return [
-            TEXTS.get(name, name)
-            for name, value in (self._same or {}).items()
-            if name != "id" and not name.startswith("negatives")
-            if isinstance(value, str) or (isinstance(value, list) and name in TEXTS)
-        ]
 
     def __getstate__(self) -> dict[str, Any]:
         # another process reads the same open file, which has no name

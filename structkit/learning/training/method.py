@@ -19,7 +19,7 @@ from structkit.settings import check, make, offline_setting, setting
 
 LENGTH = 1_000_000  # tokens of any text
 # options of a run that are for steps
-OF_STEPS = ("save_every", "log_every", "log_format", "log_file", "nproc")
+OF_STEPS = ("save_every", "log_every", "log_format", "nproc")
 ANY_LENGTH = {"query": LENGTH, "document": LENGTH}
 
 
@@ -229,12 +229,6 @@ class RunOptions(ErrorOptions):
         "log format on stderr; json writes a line per log step",
         "",
         ("text", "json"),
-        group="run",
-    )
-    log_file: str | None = setting(
-        None,
-        "write the log to NAME.jsonl, or to a folder for TensorBoard (an extra)",
-        metavar="FILE|DIR",
         group="run",
     )
     nproc: int = setting(

@@ -40,7 +40,7 @@ from structkit.learning.training.devices import (
 )
 from structkit.learning.training.launching import join, launch
 from structkit.learning.training.method import Method, RunOptions
-from structkit.learning.training.run_folder import RunFolder, check_log_file, differences
+from structkit.learning.training.run_folder import RunFolder, differences
 from structkit.learning.training.trainer import HeldOut, Trainer, TrainingModule
 from structkit.paths import keep_apart
 from structkit.progress import hushed, say, waiting
@@ -95,9 +95,7 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
         (flag("rejects"), options.rejects),
         (flag("output"), output),
         (flag("output"), f"{output}.partial"),
-        (flag("log_file"), options.log_file),
     ]
-    check_log_file(options.log_file)
     keep_apart(writes, [*(files or ["-"]), *method.reads])
     rejected = Rejects(options.on_error, None if rank() else options.rejects)
     with hushed(options.quiet or rank() > 0), alone_in(output), rejected as rejects:
@@ -109,9 +107,6 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
             model_folder(method.start, offline=options.offline)  # from here on, it is on the disk
         complete = method.complete()
         spool = read(complete, Stream(files), rejects)
-        if same := spool.same_texts:
-            names = " and the same ".join(dict.fromkeys(same))
-            say(f"all {len(spool):,} records have the same {names}; there is nothing to learn")
         held_out = None
         if method.held_out:
             held_out = read(complete, Stream([method.held_out], on_error=options.on_error))

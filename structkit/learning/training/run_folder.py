@@ -11,7 +11,7 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ import torch
 from torch import Tensor
 
 from structkit.errors import UserError, flag
-from structkit.extras import require
 from structkit.learning.folders import LOSSES
 from structkit.learning.metadata import METADATA, read_metadata
 from structkit.learning.training.data import Step
@@ -40,8 +39,6 @@ from structkit.records.output import (
 )
 
 ENTRY, SLACK = 1 << 10, 1 << 18  # bytes of a checkpoint for each weight, and for all else
-LENGTH = ("epochs", "max_steps")  # the learning rate depends on them
-JSON = ".jsonl"  # the ending of a log; other names are folders for TensorBoard
 
 
 class RunFolder:
@@ -107,13 +104,9 @@ class RunFolder:
         before = {"method": metadata["method"], **metadata["settings"], "data": data["sha256"]}
         before |= {name: data.get(name) for name in ("held_out", "start")}
         if other := differences(before, run):
-            elsewhere = f"name another folder with {flag('output')}"
-            if of_length(before, run) and "model" in run:  # its rate fell to the end of its steps
-                start = f"{flag('model')} {self.final}"
-                elsewhere = f"go on from its end with {start} and another {flag('output')}"
             raise UserError(
                 f"the finished run in {self.final} differs in {', '.join(other)}",
-                f"train it again with {flag('overwrite')}, or {elsewhere}",
+                f"train it again with {flag('overwrite')}, or name another {flag('output')}",
             )
         say(f"the run in {self.final} is complete; {flag('overwrite')} trains it again")
         known = {name: metadata[name] for name in ("steps", "losses")}
@@ -154,16 +147,9 @@ class RunFolder:
         except Exception:  # damage raises many kinds, and torch's advice is to load it unsafely
             raise UserError("is damaged or cut short", again).at(str(latest)) from None
         if other:
-            same = "the same settings and data"
-            if of_length(before, self.run):  # the learning rate falls over all steps
-                same = " and ".join(
-                    f"{flag(name)} {before[name]}" if before[name] else f"no {flag(name)}"
-                    for name in LENGTH
-                    if before.get(name) != self.run.get(name)
-                )
             raise UserError(
                 f"the stopped run in {self.partial} differs in {', '.join(other)}",
-                f"resume with {same}, or {again}",
+                f"resume with the same settings and data, or {again}",
             )
         return state
 
@@ -226,11 +212,6 @@ def differences(before: Record, run: Record) -> list[str]:
     ]
 
 
-def of_length(before: Record, run: Record) -> bool:
-    """Return whether a run differs from an earlier one only in how long it is."""
-    return all(name in LENGTH or before.get(name) == run.get(name) for name in run)
-
-
 class Log:
     """Log of a training: a line every `log_every` steps, with means since the line before.
 
@@ -241,27 +222,8 @@ class Log:
     def __init__(self, options: RunOptions, steps: int, *, silent: bool) -> None:
         self.every, self.steps, self.silent = options.log_every, steps, silent
         self.json = options.log_format == "json"
-        self.path = None if silent else options.log_file
-        self.file: JsonLines | Events | None = None
         self.lines: list[dict[str, Any]] = []
         self._clear()
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Write the lines into the log file, if there is one, while the block runs."""
-        if self.path is not None:  # it replaces an earlier run's, and goes on after the lines
-            try:
-                if self.path.endswith(JSON):
-                    self.file = JsonLines(self.path, self.lines)
-                else:
-                    self.file = Events(self.path, self.lines)
-            except OSError as error:
-                raise cannot_write(error, "written").at(self.path) from None
-        try:
-            yield
-        finally:
-            if self.file:
-                self.file.close()
 
     def _clear(self) -> None:
         self._sums: Counter[str] = Counter()
@@ -295,8 +257,6 @@ class Log:
     def line(self, line: dict[str, Any], **passing: float) -> None:
         """Keep a line, and write it with the numbers of this run alone."""
         self.lines.append(line)
-        if self.file:
-            self.file.write(line)
         if self.silent:
             return
         if self.json:
@@ -312,45 +272,3 @@ class Log:
         if self.lines:
             lines = (orjson.dumps(each) + b"\n" for each in self.lines)
             (folder / LOSSES).write_bytes(b"".join(lines))
-
-
-def check_log_file(path: str | None) -> None:
-    """Raise if a file of this name needs an extra that is not there."""
-    if path is not None and not path.endswith(JSON):
-        require("tensorboard", "tensorboard")
-
-
-class JsonLines:
-    """The lines of `losses.jsonl` in the model folder, while the training runs."""
-
-    def __init__(self, path: str, lines: Sequence[Mapping[str, Any]]) -> None:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        self.file = open(path, "wb")  # noqa: SIM115 closed at the end of the run
-        for line in lines:
-            self.write(line)
-
-    def write(self, line: Mapping[str, Any]) -> None:
-        self.file.write(orjson.dumps(line) + b"\n")
-        self.file.flush()
-
-    def close(self) -> None:
-        self.file.close()
-
-
-class Events:
-    """Curve of each number, by its name; TensorBoard discards events after `lines`."""
-
-    def __init__(self, path: str, lines: Sequence[Mapping[str, Any]]) -> None:
-        Path(path).mkdir(parents=True, exist_ok=True)
-        board = require("torch.utils.tensorboard", "tensorboard")
-        first = lines[-1]["step"] + 1 if lines else 0
-        self.writer = board.SummaryWriter(path, purge_step=first)
-
-    def write(self, line: Mapping[str, Any]) -> None:
-        for name, value in line.items():
-            if isinstance(value, int | float) and name != "step":
-                self.writer.add_scalar(name, value, line["step"])
-        self.writer.flush()
-
-    def close(self) -> None:
-        self.writer.close()

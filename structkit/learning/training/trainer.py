@@ -216,7 +216,7 @@ class Trainer:
             self.folder.keep_room(trained_state(self.module))
         if ranks() > 1:
             same_parameters(self.module)
-        with matmul(self._matmul()), self.log.writing():
+        with matmul(self._matmul()):
             self._steps()
 
     def _matmul(self) -> str:

@@ -177,8 +177,8 @@ def test_resume_of_a_finished_run_changes_nothing(run, data, tmp_path):
     assert {**kept, "complete": True} == json.loads(again.stdout)
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     longer = run(*command.replace("2", "9").split(), data)
-    told = b"max_steps (was 2, is 9); train it again with --overwrite, or go on from its end with "
-    assert told + b"--model new and another -o\n" in longer.stderr
+    told = b"max_steps (was 2, is 9); train it again with --overwrite, or name another -o\n"
+    assert told in longer.stderr
     other = run(*command.split(), "--seed", "1", data)
     assert 1 == other.returncode
     assert b"the finished run in new differs in seed (was 0, is 1); train it again" in other.stderr
@@ -284,12 +284,6 @@ def test_only_the_same_run_is_resumed(stopped):
     data = folder / "train.jsonl"
     with pytest.raises(UserError, match=r"differs in learning_rate \(was 5e-05, is 0.1\)"):
         train("contrastive", method(learning_rate=0.1), [str(data)], options)
-    told = r"epochs \(was 4, is 2\); resume with --epochs 4, or start again with --overwrite$"
-    with pytest.raises(UserError, match=told):
-        train("contrastive", method(epochs=2), [str(data)], options)
-    told = r"max_steps \(was None, is 7\); resume with --epochs 4 and no --max-steps, or"
-    with pytest.raises(UserError, match=told):
-        train("contrastive", method(epochs=5, max_steps=7), [str(data)], options)
     data.write_text(data.read_text() + '{"id": "x", "query": "q", "positive": "p"}\n')
     with pytest.raises(UserError, match=r"differs in data .*--overwrite"):
         run_in(folder, resume=True)
