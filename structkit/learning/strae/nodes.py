@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,8 +21,6 @@ from structkit.learning.strae.settings import POOLINGS, ROOT, TreeSettings
 from structkit.learning.strae.training import NodeModel, VocabularyEncoder
 from structkit.records.jsonl import Record
 from structkit.structure.trees.tree import Tree, from_depths
-
-LARGEST = 1e15  # the squares of larger numbers leave float32
 
 
 class TreeEncoder(VocabularyEncoder):
@@ -57,27 +54,13 @@ class TreeEncoder(VocabularyEncoder):
         return inputs
 
     def embed(self, batch: Sequence[Sentence]) -> Tensor:
-        """Return the upward embeddings of the roots, or the means of the leaves, (texts, E).
-
-        If composition grows with each level of a deep tree, a root that is too large to compute its
-        cosines in float32 is divided by its largest number.
-        """
+        """Return the upward embeddings of the roots, or the means of the leaves, (texts, E)."""
         if self.pooling == "mean":
             ids = torch.from_numpy(np.concatenate([text.ids for text in batch])).to(self.device)
             starts = np.cumsum([0, *(len(text) for text in batch[:-1])])
             offsets = torch.from_numpy(starts).to(ids)
             return functional.embedding_bag(ids, self.model.embedding, offsets, mode="mean")
-        roots = self.model.roots(batch)
-        fits = roots.abs().amax(1) < LARGEST  # not where it is NaN
-        return roots if fits.all() else self._scaled(batch, roots, ~fits)
-
-    def _scaled(self, batch: Sequence[Sentence], roots: Tensor, chosen: Tensor) -> Tensor:
-        deep = [text for text, large in zip(batch, chosen.tolist(), strict=True) if large]
-        exact = deepcopy(self.model).double()
-        up = exact.roots(deep)
-        scaled = (up / up.abs().amax(1, keepdim=True)).to(roots)  # NaN where float64 is left too
-        self.vocabulary.coverage.scaled += int(scaled.isfinite().all(1).sum())
-        return roots.index_put((chosen,), scaled)
+        return self.model.roots(batch)
 
     def trees(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
         """Return the trees that the model induces over words, or over their subwords."""

@@ -43,7 +43,6 @@ class Coverage(Truncation):
         self.words: Counter[str] = Counter()
         self.unknown: Counter[str] = Counter()
         self.without: Counter[str] = Counter()  # texts without a node of a kind
-        self.scaled = 0  # texts whose embeddings are too large for float32
 
     def add(self, kind: str, words: int, unknown: int) -> None:
         """Count words (`words` or `pieces`) and the unknown ones among them."""
@@ -57,11 +56,6 @@ class Coverage(Truncation):
             lines.append(f"{unknown:,} of {words:,} {kind} ({unknown / words:.1%}) {self.fate}")
         for kind, texts in (+self.without).items():
             lines.append(f"texts without {kind}, and so without a row: {texts:,}")
-        if self.scaled:
-            lines.append(
-                "texts whose embedding is too large for float32, and was divided by its largest "
-                f"number: {self.scaled:,}; their cosines are right, their lengths are not"
-            )
         return lines
 
 

@@ -249,8 +249,7 @@ class Training:
             trainer.run()
             truncation = trainer.truncation()
             if rank() == 0:
-                end = partial(trainer.end, truncation)
-                with self.folder.writing(trainer.step, end) as target:
+                with self.folder.writing() as target:
                     module.eval().save(target)
                     metadata = module.metadata() | {
                         "steps": trainer.step,

@@ -6,12 +6,13 @@ tests/learning/training/test_log.py.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,6 @@ from structkit.records.output import (
     whole_file,
 )
 
-ENTRY, SLACK = 1 << 10, 1 << 18  # bytes of a checkpoint for each weight, and for all else
-
 
 class RunFolder:
     """`DIR`, and `DIR.partial`, where the run lives until `DIR` can appear complete.
@@ -55,7 +54,6 @@ class RunFolder:
             raise UserError(f"{flag('output', output)} names no new folder", "name one", status=2)
         self.partial = Path(beside(self.final, "", ".partial"))
         self.model = self.partial / "model"  # before `finish` moves it into place
-        self.room = self.partial / "room"  # as large as a checkpoint without the state of steps
         other = f"name another folder with {flag('output')}"
         try:
             refuse_name(self.final)
@@ -153,41 +151,24 @@ class RunFolder:
             )
         return state
 
-    def keep_room(self, weights: Mapping[str, Tensor]) -> None:
-        """Take the room on the disk that the weights need: a full disk ends no training.
-
-        Errors: `UserError` where there is none, before there is anything to lose.
-        """
+    def check_room(self, weights: Mapping[str, Tensor]) -> None:
+        """Raise where the disk has no room for the weights, before there is anything to lose."""
         sizes = {each.data_ptr(): each.nbytes for each in weights.values()}
-        room = sum(sizes.values()) + len(weights) * ENTRY + SLACK
-        try:
-            with self.room.open("wb") as file:
-                if hasattr(os, "posix_fallocate"):  # macOS has none
-                    os.posix_fallocate(file.fileno(), 0, room)
-        except OSError as error:
-            raise cannot_write(error).at(str(self.partial)) from None
+        if shutil.disk_usage(self.partial).free < sum(sizes.values()):
+            error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            raise cannot_write(error).at(str(self.partial))
 
     @contextmanager
-    def writing(self, step: int, end: Callable[[], dict[str, Any]]) -> Iterator[Path]:
-        """Open an empty folder for the finished model; if it cannot be written, keep `end()`.
-
-        That is the state after the last step, which takes the room that was reserved.
-        """
+    def writing(self) -> Iterator[Path]:
+        """Open an empty folder for the finished model. Errors: it cannot be written."""
         try:
             remove(self.model)
             self.model.mkdir()
             yield self.model
-            self.room.unlink(missing_ok=True)  # the rest of the model is small
         except Exception as error:
             if (refused := system_error(error)) is None:
                 raise
-            shutil.rmtree(self.model, ignore_errors=True)
-            self.room.unlink(missing_ok=True)
-            self.save(step, end())
-            raise UserError(
-                cannot_write(refused).problem,
-                f"the trained weights are in {self.partial}; make room, and add {flag('resume')}",
-            ).at(str(self.final)) from None
+            raise cannot_write(refused).at(str(self.final)) from None
 
     def finish(self) -> None:
         """Move the model into place and clean up."""
@@ -200,7 +181,6 @@ class RunFolder:
             return
         if self.latest() is None:
             remove(self.partial)
-        self.room.unlink(missing_ok=True)
 
 
 def differences(before: Record, run: Record) -> list[str]:

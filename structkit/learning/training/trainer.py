@@ -213,7 +213,7 @@ class Trainer:
         self.module.train()
         self._restore()
         if rank() == 0:
-            self.folder.keep_room(trained_state(self.module))
+            self.folder.check_room(trained_state(self.module))
         if ranks() > 1:
             same_parameters(self.module)
         with matmul(self._matmul()):
@@ -316,7 +316,15 @@ class Trainer:
         if rank():
             return
         self.saved.result()  # two at a time would need twice the memory
-        state = self.end(truncation) | {"optimizer": self.optimizer.state_dict()}
+        state = {
+            "module": trained_state(self.module),
+            "optimizer": self.optimizer.state_dict(),
+            "truncation": truncation.state(),
+            **{name: getattr(self, name) for name in PROGRESS},
+            "seconds": self.before + time.monotonic() - self.started,
+            "log": self.log.state(),
+            **({} if self.held_out is None else {"held_out": self.held_out.state()}),
+        }
         if self.on_cpu:
             self.folder.save(self.step, state)
             return
@@ -331,24 +339,12 @@ class Trainer:
         all_processes.truncated = sum(gather(own.truncated), Counter())
         return all_processes
 
-    def end(self, truncation: Truncation) -> dict[str, Any]:
-        """Return the state after the last step, from which the model can be written."""
-        return {
-            "module": trained_state(self.module),
-            "truncation": truncation.state(),
-            **{name: getattr(self, name) for name in PROGRESS},
-            "seconds": self.before + time.monotonic() - self.started,
-            "log": self.log.state(),
-            **({} if self.held_out is None else {"held_out": self.held_out.state()}),
-        }
-
     def _restore(self) -> None:
         state = self.folder.load()
         if state is None:
             return
         load_trained(self.module, state["module"])
-        if "optimizer" in state:  # steps are to come
-            self.optimizer.load_state_dict(state["optimizer"])
+        self.optimizer.load_state_dict(state["optimizer"])
         for name in PROGRESS:
             setattr(self, name, state[name])
         self.before = state["seconds"]

@@ -57,28 +57,6 @@ def test_nodes_are_numbered_from_the_root_and_have_upward_embeddings():
         np.testing.assert_allclose(vector, records[0]["embedding"], **near)
 
 
-def test_of_trees_too_deep_for_float32_the_direction_is_kept():
-    model = encoder("strae", Vocabulary(["<unk>", *WORDS]))
-    model.model.compose.weight.data.mul_(20)
-    words = (WORDS * 50)[:99]
-    deep = " ".join(f"(X {word}" for word in words) + f" {WORDS[0]}" + ")" * len(words)
-    flat = f"(X {WORDS[1]} {WORDS[2]})"
-    found = model.embed(model.inputs([flat, deep])).detach()
-
-    weight, bias = (part.double() for part in model.model.compose.parameters())
-    leaves = [reference.square(row.double(), 2) for row in model.model.embedding]
-    ids = [model.vocabulary.ids([word])[0][0] for word in (*words, WORDS[0])]
-    *before, up = (leaves[number] for number in ids)
-    for leaf in reversed(before):
-        up = reference.compose(leaf, up, weight, bias)
-    up = up.detach().reshape(-1).numpy()
-    assert np.abs(up).max() > np.finfo(np.float32).max
-    np.testing.assert_allclose(found[1], up / np.abs(up).max(), rtol=1e-6)
-    torch.testing.assert_close(found[:1], model.embed(model.inputs([flat])).detach())
-    (told,) = model.vocabulary.coverage.messages()
-    assert "divided by its largest number: 1;" in told
-
-
 def composed(model, left, right):
     """The parent of two embeddings, from the parameters alone."""
     if hasattr(model, "entangle"):
