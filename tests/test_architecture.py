@@ -2,7 +2,6 @@
 
 import ast
 import re
-import subprocess
 import tomllib
 from collections import defaultdict
 from functools import cache
@@ -280,12 +279,3 @@ def test_a_class_has_a_name_of_its_own():
             if isinstance(node, ast.ClassDef) and node.name[0] != "_":
                 found[node.name].append(str(path))
     assert {} == {name: at for name, at in found.items() if len(at) > 1 and name not in shared}
-
-
-def test_what_compares_roundings_runs_as_on_other_processors():
-    command = ["make", "--dry-run", "test-processors"]
-    words = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    named = {Path(word) for word in words if word.startswith("tests/")}
-    assert named and all(path.exists() for path in named)
-    others = [path for path in TESTS if named.isdisjoint([path, *path.parents])]
-    assert [] == [path for path in others if "\nfrom tests.tolerances" in path.read_text("utf-8")]

@@ -251,35 +251,26 @@ def threads(workers, start="", **given):
     return [ast.literal_eval(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("start", ["", "import numpy"], ids=["imported there", "imported before"])
-def test_one_of_several_processes_computes_with_one_thread(start):
-    alone = {"openblas": 1, "rayon": "1"}
-    assert [alone, alone] == threads(2, start)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("start", ["import torch", "import torch; torch.ones(999, 999).exp()"])
-def test_one_of_several_processes_computes_with_one_thread_of_torch(start):
-    for found in threads(2, start):
-        assert {"1"} == {str(count) for count in found.values()}
-        assert found["torch"] == 1
+TORCH = "import torch; torch.ones(999, 999).exp()"
+ASKED = min(2, cores())  # of more, OpenBLAS starts no more than there are processors
+LONG = pytest.mark.long
 
 
 @pytest.mark.parametrize(
-    ("name", "start"), [("OMP_NUM_THREADS", ""), ("OPENBLAS_NUM_THREADS", "import numpy")]
+    ("workers", "start", "given", "expected"),
+    [
+        (2, "", {}, {"openblas": 1, "rayon": "1"}),
+        (2, "import numpy", {}, {"openblas": 1, "rayon": "1"}),
+        pytest.param(2, "import torch", {}, {"openblas": 1, "torch": 1, "rayon": "1"}, marks=LONG),
+        pytest.param(2, TORCH, {}, {"openblas": 1, "torch": 1, "rayon": "1"}, marks=LONG),
+        # those that the user wants stay
+        (2, "", {"OMP": ASKED, "RAYON": 7}, {"openblas": ASKED, "rayon": "7"}),
+        (2, "import numpy", {"OPENBLAS": ASKED}, {"openblas": ASKED}),
+        pytest.param(2, "import torch", {"MKL": cores()}, {"torch": cores()}, marks=LONG),
+        # a process that works alone keeps its threads
+        (1, "import numpy", {}, {"rayon": None}),
+    ],
 )
-def test_threads_that_the_user_wants_stay(name, start):
-    asked = str(min(2, cores()))  # of more, OpenBLAS starts no more than there are processors
-    found = threads(2, start, RAYON_NUM_THREADS="7", **{name: asked})
-    assert [(int(asked), "7")] * 2 == [(each["openblas"], each["rayon"]) for each in found]
-
-
-@pytest.mark.long
-def test_threads_that_the_user_wants_of_mkl_stay():
-    found = threads(2, "import torch", MKL_NUM_THREADS=str(cores()))
-    assert [(1, cores())] * 2 == [(each["openblas"], each["torch"]) for each in found]
-
-
-def test_a_process_that_works_alone_keeps_its_threads():
-    for start in ("", "import numpy"):
-        assert {None} == {found["rayon"] for found in threads(1, start)}
+def test_one_of_several_processes_computes_with_one_thread(workers, start, given, expected):
+    for found in threads(workers, start, **{f"{k}_NUM_THREADS": str(v) for k, v in given.items()}):
+        assert expected.items() <= found.items()

@@ -127,17 +127,6 @@ def test_it_is_listed_without_being_imported(pack):
     assert b"_private" not in done.stdout
 
 
-def test_a_summary_is_a_docstring_and_nothing_after_it_is_parsed(tmp_path):
-    path = tmp_path / "tea.py"
-    for text, summary in (
-        ('# tea\n\n"""  A cup.  \nOf tea."""\nnot python', "A cup."),
-        ("import tea\n'A cup.'", ""),
-        ("", ""),
-    ):
-        path.write_text(text)
-        assert summary == registry.Plugin("parser", "tea", "pack", path).summary()
-
-
 @pytest.mark.parametrize("kind", registry.KINDS)
 def test_what_a_plugin_must_have_is_found_where_a_message_says(kind):
     assert pydoc.locate(f"structkit.plugin.{kind.capitalize()}").__abstractmethods__

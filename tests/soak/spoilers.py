@@ -176,9 +176,9 @@ def file_cases(session: Session) -> Iterator[Case]:
         names = named(session, file)
         for how, change in CONTENTS.items():
             yield Case(session, file, how, partial(rewrite, file=file, change=change), names)
-        for kind in (gone, folder_gone, folder_instead, link_loop):
-            if file != session.stdin or kind in (gone, folder_gone):  # else no program starts
-                yield Case(session, file, kind.__name__, partial(kind, file=file), names)
+        for by in ("gone", "its folder gone", "a folder", "a link to itself"):
+            if file != session.stdin or "gone" in by:  # else no program starts
+                yield Case(session, file, by, partial(replaced, file=file, by=by), names)
 
 
 def named(session: Session, file: str) -> tuple[str, ...]:
@@ -199,26 +199,16 @@ def rewrite(scene: Scene, *, file: str, change: Callable[[bytes], bytes]) -> Non
     path.write_bytes(change(path.read_bytes()))
 
 
-def gone(scene: Scene, *, file: str) -> None:
-    (scene.folder / file).unlink()
-    if scene.stdin == scene.folder / file:
-        scene.stdin = None
-
-
-def folder_gone(scene: Scene, *, file: str) -> None:
-    """The topmost folder of the file, or the file itself."""
-    top = scene.folder / Path(file).parts[0]
-    if top.is_dir():
+def replaced(scene: Scene, *, file: str, by: str) -> None:
+    """Take a file away, or the topmost folder that holds it; put a folder or a link there."""
+    path, top = scene.folder / file, scene.folder / Path(file).parts[0]
+    if by == "its folder gone" and top.is_dir():
         shutil.rmtree(top)
     else:
-        gone(scene, file=file)
-
-
-def folder_instead(scene: Scene, *, file: str) -> None:
-    (scene.folder / file).unlink()
-    (scene.folder / file).mkdir()
-
-
-def link_loop(scene: Scene, *, file: str) -> None:
-    (scene.folder / file).unlink()
-    os.symlink(Path(file).name, scene.folder / file)
+        path.unlink()
+    if by == "a folder":
+        path.mkdir()
+    elif by == "a link to itself":
+        os.symlink(path.name, path)
+    elif scene.stdin == path:
+        scene.stdin = None

@@ -32,30 +32,31 @@ def state(folder: Path) -> State:
     """Every file in a folder, and a hash of what is in it; links and folders by kind."""
     found = {}
     for path in sorted(folder.rglob("*")):
-        name = str(path.relative_to(folder))
         if path.is_symlink():
-            found[name] = f"link to {path.readlink()}"
-        elif path.is_file():
-            found[name] = sha256(path.read_bytes()).hexdigest()
+            kept = f"link to {path.readlink()}"
         else:
-            found[name] = "folder"
+            kept = sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
+        found[str(path.relative_to(folder))] = kept
     return found
 
 
 def verdicts(case: Case, outcome: Outcome, before: State, folder: Path) -> Iterator[str]:
     """What is wrong with an outcome, in words."""
     if "Traceback (most recent call last)" in outcome.stderr or outcome.returncode not in (0, 1, 2):
-        yield f"ends with {last(outcome.stderr)!r} (status {outcome.returncode})"
+        yield f"ends with {outcome.stderr[-300:]!r} (status {outcome.returncode})"
         return
     yield from messages(case, outcome)
     yield from changes(case, outcome, before, state(folder))
     yield from halves(case, outcome, before, folder)
-    yield from uncounted(case, outcome, folder)
-
-
-def last(stderr: str) -> str:
-    """The last line on stderr."""
-    return (stderr.strip().splitlines() or [""])[-1][:300]
+    # what is skipped is among the rejects; a line with nothing in it is no record
+    if case.skip and outcome.returncode == 0 and case.session.name in ONE_FOR_ONE:
+        counts = [
+            sum(map(bool, map(bytes.strip, (folder / name).read_bytes().split(b"\n"))))
+            for name in (case.place.partition(" ")[0], "out.jsonl", REJECTS)
+            if (folder / name).exists()
+        ]
+        if counts[0] != sum(counts[1:]):
+            yield f"loses records: {counts}"
 
 
 def messages(case: Case, outcome: Outcome) -> Iterator[str]:
@@ -71,88 +72,62 @@ def messages(case: Case, outcome: Outcome) -> Iterator[str]:
         foreign = [line for line in lines if line not in own]
         if foreign and case.session.command[0] != "train":  # which prints its losses there
             yield f"says a library's words: {foreign[0]:.300}"
-        return
-    if not own or lines[-1] != own[-1]:
-        yield f"does not end with a message of its own: {last(outcome.stderr)!r}"
-        return
-    said = own[-1]
-    if not re.search(r"; \S", said):
-        yield f"names no remedy: {said:.300}"
-    if case.names and not any(name in said for name in case.names):
-        yield f"does not name {' or '.join(case.names[:2])}: {said:.300}"
+    elif not own or lines[-1] != own[-1]:
+        yield f"does not end with a message of its own: {outcome.stderr[-300:]!r}"
+    elif not re.search(r"; \S", own[-1]):
+        yield f"names no remedy: {own[-1]:.300}"
+    elif case.names and not any(name in own[-1] for name in case.names):
+        yield f"does not name {' or '.join(case.names[:2])}: {own[-1]:.300}"
 
 
 def changes(case: Case, outcome: Outcome, before: State, after: State) -> Iterator[str]:
     """No input changes; what fails leaves nothing, what ends well no partial file."""
+    arguments = case.session.arguments
+    # the output that a session goes on with is made anew where it is none
+    stem = arguments[-1].partition(".")[0] if "--resume" in arguments else None
     for name, content in before.items():
-        replaced = outcome.returncode == 0 and name in resumed(case, before)
+        replaced = outcome.returncode == 0 and name.partition(".")[0] == stem
         if after.get(name) != content and not replaced:
             yield f"changes its input {name}"
-    for name in sorted(set(after) - set(before)):
+    for name in sorted(after.keys() - before.keys()):
         top = name.partition("/")[0]
         # an index is complete before queries are read
-        whole = top == CACHE or top == "out" and "--save-index" in case.session.arguments
+        whole = top == CACHE or top == "out" and "--save-index" in arguments
         if outcome.returncode != 0 and not whole:
             yield f"leaves {name} though it failed"
         elif name.endswith((".partial", ".new", ".tmp")):
             yield f"leaves {name}"
 
 
-def resumed(case: Case, before: State) -> set[str]:
-    """The files of an output that the session goes on with; made anew, where they are no such."""
-    arguments = case.session.arguments
-    stem = arguments[-1].partition(".")[0] if "--resume" in arguments else None
-    return {name for name in before if name.partition(".")[0] == stem}
-
-
-def uncounted(case: Case, outcome: Outcome, folder: Path) -> Iterator[str]:
-    """What is skipped is among the rejects."""
-    if case.skip and outcome.returncode == 0 and case.session.name in ONE_FOR_ONE:
-        # a line with nothing in it is no record
-        source = case.place.partition(" ")[0]
-        counts = {name: len(lines(folder / name)) for name in (source, "out.jsonl", REJECTS)}
-        if counts[source] != counts["out.jsonl"] + counts[REJECTS]:
-            yield f"loses records: {counts}"
-
-
-def lines(path: Path) -> list[bytes]:
-    """The lines of a file with something in them; none, where it is not there."""
-    return (
-        [line for line in path.read_bytes().split(b"\n") if line.strip()] if path.exists() else []
-    )
-
-
 def halves(case: Case, outcome: Outcome, before: State, folder: Path) -> Iterator[str]:
     """Every output in JSONL is whole lines of JSON, and its numbers are numbers."""
-    outputs = {"stdout": outcome.stdout.encode()}
-    for name in set(state(folder)) - set(before):
+    outputs = {"stdout": outcome.stdout.encode()} if outcome.stdout.startswith("{") else {}
+    for name in state(folder).keys() - before.keys():
         path = folder / name
         table = "--to" in case.session.arguments
         if path.is_file() and name.endswith((".jsonl", ".jsonl.gz")) and not table:
             data = path.read_bytes()
             outputs[name] = gzip.decompress(data) if name.endswith(".gz") else data
+    scored = case.session.command[0] in ("search", "fuse", "rerank")  # others pass it through
     for name, data in outputs.items():
-        if name == "stdout" and not data.startswith(b"{"):
-            continue  # a table or TREC's columns
         if not data.endswith(b"\n") and data:
             yield f"writes half a line to {name}"
         try:
             records = [json.loads(line) for line in data.splitlines()]
         except ValueError as error:
             yield f"writes what is no JSON to {name}: {error}"
-            continue
-        scored = case.session.command[0] in ("search", "fuse", "rerank")  # others pass it through
-        for record in records:
-            yield from numbers(name, record, scored)
+        else:
+            yield from (
+                f"writes {wrong} to {name}" for each in records if (wrong := odd(each, scored))
+            )
 
 
-def numbers(name: str, record: Any, scored: bool) -> Iterator[str]:
-    """Embeddings and scores hold numbers."""
+def odd(record: Any, scored: bool) -> str:
+    """What is wrong with a record: embeddings and scores hold numbers."""
     if not isinstance(record, dict):
-        yield f"writes {record!r:.50} to {name}"
-        return
+        return f"{record!r:.50}"
     for field, value in record.items():
-        is_embedding = isinstance(value, list) and field.endswith("embedding")
-        if (is_embedding and None in value) or (scored and value is None and field == "score"):
-            yield f"writes null in {field} to {name}"
-            return
+        embedding = isinstance(value, list) and field.endswith("embedding")
+        if (embedding and None in value) or (scored and value is None and field == "score"):
+            return f"null in {field}"
+    return ""
