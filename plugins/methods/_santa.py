@@ -20,6 +20,8 @@ from transformers import AutoConfig, AutoModelForMaskedLM
 from structkit.errors import UserError, flag, program
 from structkit.learning.encoders.dual_encoder import (
     DualEncoder,
+    LocalTexts,
+    Pairs,
     build_encoder,
     check_contrast,
     duplicates,
@@ -28,7 +30,6 @@ from structkit.learning.encoders.dual_encoder import (
     spread,
 )
 from structkit.learning.encoders.encoder import Encoder
-from structkit.learning.encoders.grad_cache import LocalTexts, Pairs
 from structkit.learning.encoders.poolings import Tokens, decoder_states, pad
 from structkit.learning.encoders.pretrained import DAMAGE, PLAIN, SAFE
 from structkit.learning.encoders.settings import EncoderSettings

@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from structkit.learning.encoders.dual_encoder import DualEncoder, duplicates, spread
-from structkit.learning.encoders.grad_cache import Pairs
+from structkit.learning.encoders.dual_encoder import DualEncoder, Pairs, duplicates, spread
 from structkit.learning.training.data import Step
 from structkit.records.jsonl import Record
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from structkit.errors import UserError, flag
-from structkit.learning.encoders.settings import COSINES, EncoderSettings, model_setting
+from structkit.learning.encoders.settings import EncoderSettings, model_setting
 from structkit.learning.training.data import Spool
 from structkit.learning.training.method import LENGTH
 from structkit.settings import setting
@@ -28,11 +28,6 @@ if TYPE_CHECKING:
     from ._santa import Santa
 
 CODE = "SANTA's released code"
-
-
-def usual_temperature(settings: Method) -> float:
-    """1, or 0.05 if embeddings have length 1"""
-    return COSINES if settings.normalize else 1.0
 
 
 @dataclass(frozen=True)
@@ -54,7 +49,6 @@ class Method(EncoderSettings):
     target_length: int | None = model_setting(
         "maximum tokens of a target", CODE, low=2, high=LENGTH, usual=35, group="texts"
     )
-    temperature: float | None = model_setting(source="SANTA, eq. 5", usual=usual_temperature)
     epochs: int = setting(6, source=CODE)
     batch_size: int = setting(16, source=CODE)
     learning_rate: float = setting(5e-5, source=CODE)

@@ -22,12 +22,16 @@ from structkit.records.jsonl import Record
 from structkit.settings import change, setting, settings_of
 
 MODELS_OWN = "the model's own"
-COSINES = 0.05  # the usual temperature of scores between -1 and 1
 
 
 def model_setting(help: str = "", *more: Any, **others: Any) -> Any:
     """Declare a setting that the model decides from which a training starts, otherwise `usual`."""
     return setting(None, help, *more, inferred=MODELS_OWN, **others)
+
+
+def usual_temperature(settings: ModelSettings) -> float:
+    """1, or 0.05 if embeddings have length 1"""
+    return 0.05 if settings.normalize else 1.0
 
 
 @dataclass(frozen=True)
@@ -103,9 +107,10 @@ class ModelSettings(StartSettings):
     )
     temperature: float | None = model_setting(
         "temperature that divides the scores of the contrastive loss",
+        "SANTA, eq. 5",
         low=1e-6,
         high=1e6,
-        usual=COSINES,
+        usual=usual_temperature,
         group="loss",
     )
     symmetric: bool = setting(False, "add the loss from documents to queries", group="loss")
