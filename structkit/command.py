@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields, make_dataclass
-from functools import cache, wraps
+from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
-from structkit.errors import UserError, flag, spelled, unknown
+from structkit.errors import spelled, unknown
 
 # in the order of a pipeline, as `structkit --help` lists them
 COMMANDS = (
@@ -100,85 +100,6 @@ class Group(Declared):
         """Return the purpose of a command in one line."""
         return self.below[name].help.partition("\n")[0]
 
-    @property
-    def whole(self) -> Command | Group:
-        """It as the command line and Python have it."""
-        return self
-
-
-@dataclass(frozen=True, kw_only=True)
-class Choice(Group):
-    """Commands that users see as one command with the flags of all of them.
-
-    Without the setting `by`, the command "" is chosen, which needs the setting `otherwise`.
-    `chooses` begins the help of `by`; the commands' summaries follow.
-    """
-
-    by: str
-    otherwise: str
-    chooses: str
-
-    @property
-    def whole(self) -> Command:
-        """All of them as one command, with the settings of each."""
-        from structkit.settings import setting  # `import structkit` does without
-
-        plain, *_ = self.below.values()
-        names = tuple(filter(None, self.below))
-        about = "; ".join(f"{name}: {self.summary(name).rstrip('.')}" for name in names)
-        by = setting(None, f"{self.chooses}. {about}.", choices=names)
-        kinds = {each.settings for each in self.below.values()}
-
-        def check(given: Any) -> None:
-            self.chosen(given)
-
-        @wraps(plain.work)
-        def work(given: Any) -> Any:
-            command, own = self.chosen(given)
-            return command.work(own)
-
-        def main(given: Any, *options: Any) -> None:
-            command, own = self.chosen(given)
-            if command.main:
-                command.main(own, *options)
-
-        settings = make_dataclass(
-            "Settings",
-            [(self.by, str | None, by)],
-            # among classes that declare a field, the most derived one counts
-            bases=tuple(sorted(kinds, key=lambda kind: (-len(kind.__mro__), kind.__module__))),
-            namespace={"__post_init__": check},
-            frozen=True,
-            kw_only=True,
-        )
-        said = {each.name: getattr(self, each.name) for each in fields(Declared)}
-        also, name = plain.also, self.name
-        return Command(work, settings, main, also=also, name=name, about=self.help, **said)
-
-    def chosen(self, given: Any) -> tuple[Command, Any]:
-        """Return the chosen command and its own settings. Errors: settings of others."""
-        from structkit.settings import settings_of  # `import structkit` does without
-
-        name = getattr(given, self.by) or ""
-        every = {each.name: each for each in settings_of(type(given))}
-        if bool(name) == (getattr(given, self.otherwise) is not None):
-            by, other = flag(self.by), every[self.otherwise]
-            problem = f"{self.name} needs one of {other.spelled()} and {by}"
-            raise UserError(problem, f"{other.remedy()}, or a {by}, not both", status=2)
-        known = {
-            home: [each.name for each in settings_of(command.settings)]
-            for home, command in self.below.items()
-        }
-        others = every.keys() - {*known[name], self.by}
-        for each in (each for each in every if each in others):
-            if every[each].is_given(every[each].given(given)):
-                homes = [home for home, names in known.items() if each in names]
-                flags = (flag(self.by, home) if home else flag(self.otherwise) for home in homes)
-                problem = f"{flag(each)} goes with {' or '.join(flags)}"
-                raise UserError(problem, "give both, or leave it out", status=2)
-        command = self.below[name]
-        return command, command.settings(**{each: every[each].given(given) for each in known[name]})
-
 
 @dataclass(frozen=True, kw_only=True)
 class Program(Group):
@@ -207,5 +128,4 @@ class Program(Group):
 @cache
 def command_of(name: str) -> Any:
     """Import a command's file and return its declaration."""
-    declared = import_module(f"structkit.commands.{name.replace('-', '_')}").COMMAND
-    return declared.whole if isinstance(declared, Group) else declared
+    return import_module(f"structkit.commands.{name.replace('-', '_')}").COMMAND

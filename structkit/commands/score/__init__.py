@@ -2,23 +2,82 @@
 
 from __future__ import annotations
 
-from structkit.command import Choice
-from structkit.commands.score import pairs, runs, trees
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
 
-COMMAND = Choice(
-    name="score",
-    help=runs.COMMAND.help,
-    by="task",
-    otherwise="qrels",
-    chooses="Score pairs of embeddings, or trees, instead of {qrels}",
-    below={
-        "": runs.COMMAND,
-        "similarity": pairs.SIMILARITY,
-        "classification": pairs.CLASSIFICATION,
-        "space": pairs.SPACE,
-        "suite": pairs.SUITE,
-        "trees": trees.COMMAND,
-    },
+from structkit.command import Command
+from structkit.commands.score import pairs, runs, trees
+from structkit.commands.score.scored import Compared, Scored, TableOptions, write
+from structkit.errors import UserError, flag
+from structkit.records.jsonl import Record
+from structkit.settings import setting, setting_of, settings_of
+
+# the work of each task, and its settings; without a task, runs are scored
+TASKS: dict[str | None, tuple[Callable[[Any], Iterator[Record]], type[Scored]]] = {
+    None: (runs.runs, runs.Settings),
+    "similarity": (pairs.similarity, Scored),
+    "classification": (pairs.classification, Scored),
+    "space": (pairs.space, Scored),
+    "suite": (pairs.suite, Compared),
+    "trees": (trees.trees, trees.Settings),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(runs.Settings, trees.Settings):
+    """Score runs against judgements: means over all judged queries, with 95 % intervals.
+
+    With --task, score pairs of embeddings (structkit encode --field text_a --field text_b), or
+    trees against gold trees.
+    """
+
+    task: Literal["similarity", "classification", "space", "suite", "trees"] | None = setting(
+        None,
+        "Score pairs of embeddings, or trees, instead of {qrels}. similarity: Spearman x 100 of "
+        "cosines with `score`; classification: accuracy for `label` of classifiers that learn "
+        "where `split` is `train`; space: alignment and uniformity; suite: all tasks of a file, "
+        "named by `task`, a row for each model; trees: F1 x 100 of trees against the trees of "
+        "{gold}.",
+    )
+
+    def __post_init__(self) -> None:
+        if (self.task is None) == (self.qrels is None):
+            qrels, task = setting_of(Settings, "qrels"), flag("task")
+            problem = f"score needs one of {qrels.spelled()} and {task}"
+            raise UserError(problem, f"{qrels.remedy()}, or a {task}, not both", status=2)
+        for each in settings_of(Settings):
+            homes = [task for task, (_, kind) in TASKS.items() if hasattr(kind, each.name)]
+            if homes and self.task not in homes and each.is_given(each.given(self)):
+                flags = (flag("task", task) if task else flag("qrels") for task in homes)
+                problem = f"{flag(each.name)} goes with {' or '.join(flags)}"
+                raise UserError(problem, "give both, or leave it out", status=2)
+        TASKS[self.task][1].check(self)
+
+
+def score(settings: Settings) -> Iterator[Record]:
+    """Yield one record per run with its measures and 95 % intervals, or the scores of a `task`.
+
+    A judged query that a run lacks counts 0 and is counted as `missing`; queries without judgements
+    do not count and are `unjudged`. The interval of a measure is in `MEASURE_low` and
+    `MEASURE_high`. With `per_query`: one record per run and judged query. With `qrels` `self`, the
+    judged queries are the run's, or the records in the files `queries`. For measures other than
+    nDCG, a document with a gain above 0 is relevant. With `compare`: one record per run, compared
+    run and measure, with paired tests. With `by`: one record per run and value of that field, which
+    the files `by_records` have for queries or for the documents that answer them; with `mean`, one
+    per run. `passages` are records of the ranked parts, if judgements are of the documents that
+    contain them.
+    """
+    work, _ = TASKS[settings.task]
+    return work(settings)
+
+
+COMMAND = Command(
+    score,
+    Settings,
+    partial(write, score),
+    also=(TableOptions,),
     reads="`query_id`, `doc_id`, `score`; judgements: `query_id`, `doc_id`, `relevance` or "
     "`label`; with {task}: `embedding` of both, `score` or `label`, or `tree`",
     writes="`run`, `queries`, `missing`, `unjudged`, and for each measure `MEASURE`, "

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from structkit.commands.score.scored import Compared, Scored, by_name, task
+from structkit.commands.score.scored import Compared, Scored, by_name
 from structkit.errors import UserError
 from structkit.records.jsonl import Record
 from structkit.records.lines import input_name
@@ -147,13 +147,3 @@ def suite(settings: Compared) -> Iterator[Record]:
                 yield from compare({"run": name, "against": other}, seeded, models[other])
     if majority and not against:
         yield {**summary(MAJORITY, [majority]), "seeds": 0}
-
-
-SIMILARITY = task(similarity, Scored, "Spearman x 100 of cosines with `score`.")
-CLASSIFICATION = task(
-    classification,
-    Scored,
-    "accuracy for `label` of classifiers that learn where `split` is `train`.",
-)
-SPACE = task(space, Scored, "alignment and uniformity.")
-SUITE = task(suite, Compared, "all tasks of a file, named by `task`, a row for each model.")

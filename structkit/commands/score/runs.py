@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from structkit.commands.score.scored import JUDGED, Compared, by_name, task
+from structkit.commands.score.scored import JUDGED, Compared, by_name
 from structkit.errors import UserError, flag, missing
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import input_name
@@ -30,11 +30,7 @@ FieldValues = dict[str, object]
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Compared):
-    """Score runs against judgements: means over all judged queries, with 95 % intervals.
-
-    With --task, score pairs of embeddings (structkit encode --field text_a --field text_b), or
-    trees against gold trees.
-    """
+    """Settings of runs and judgements."""
 
     qrels: str | None = setting(
         None,
@@ -95,7 +91,7 @@ class Settings(Compared):
         group=JUDGED,
     )
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         qrels, own = flag("qrels"), flag("qrels", "self")
         problems = {
             f"{flag('gains')} goes with a file of {qrels}": self.qrels == "self" and self.gains,
@@ -107,18 +103,7 @@ class Settings(Compared):
 
 
 def runs(settings: Settings) -> Iterator[Record]:
-    """Yield one record per run: measures averaged over all judged queries, with 95 % intervals.
-
-    A judged query that a run lacks counts 0 and is counted as `missing`; queries without judgements
-    do not count and are `unjudged`. The interval of a measure is in `MEASURE_low` and
-    `MEASURE_high`. With `per_query`: one record per run and judged query. With `qrels` `self`, the
-    judged queries are the run's, or the records in the files `queries`. For measures other than
-    nDCG, a document with a gain above 0 is relevant. With `compare`: one record per run, compared
-    run and measure, with paired tests. With `by`: one record per run and value of that field, which
-    the files `by_records` have for queries or for the documents that answer them; with `mean`, one
-    per run. `passages` are records of the ranked parts, if judgements are of the documents that
-    contain them.
-    """
+    """Yield one record per run: measures averaged over all judged queries, with 95 % intervals."""
     from structkit.scoring.judgements import Judgements
 
     names = _measures(settings.measures)
@@ -277,6 +262,3 @@ def order(groups: Sequence[str]) -> list[str]:
             return float("inf"), name
 
     return sorted(set(groups), key=rank)
-
-
-COMMAND = task(runs, Settings)

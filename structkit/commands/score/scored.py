@@ -8,10 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from structkit.command import Command
 from structkit.errors import UserError, flag, unknown
 from structkit.paths import names_of
 from structkit.records.jsonl import Record
@@ -42,6 +40,9 @@ class Scored:
         argument=True,
     )
     seed: int = seed_setting()
+
+    def check(self) -> None:
+        """Raise for settings of a task that do not go together."""
 
     @property
     def named_runs(self) -> dict[str, str]:
@@ -109,16 +110,9 @@ def check_limit(records: Sequence[Record], name: str, lowest: float) -> None:
         raise UserError(f"{', '.join(of)}: {problem}", "")
 
 
-def task(
-    work: Callable[[Any], Iterator[Record]], settings: type[Scored], about: str = ""
-) -> Command:
-    """Return the command of a task, which writes its scores."""
-    return Command(work, settings, partial(_write, work), also=(TableOptions,), about=about)
+def write(work: Callable[[Any], Iterator[Record]], settings: Scored, options: TableOptions) -> None:
+    """Write the scores of a task as records or a table, and check the limits."""
 
-
-def _write(
-    work: Callable[[Any], Iterator[Record]], settings: Scored, options: TableOptions
-) -> None:
     def draw(records: list[Record], width: int | None) -> str:
         from structkit.commands.score.table import table
 

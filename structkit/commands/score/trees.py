@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from structkit.commands.score.scored import Scored, task
+from structkit.commands.score.scored import Scored
 from structkit.errors import UserError, flag, program
 from structkit.records.jsonl import Record, Records, parse_each, text_field
 from structkit.records.lines import input_name
@@ -37,7 +37,7 @@ class Settings(Scored):
         "File of records with the gold `tree`, matched by `id`.", group="With {task:trees}"
     )
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         if self.gold is None:
             problem = f"{flag('gold')} goes with {flag('task', 'trees')}"
             raise UserError(problem, "give both, or leave it out", status=2)
@@ -161,6 +161,3 @@ def _scores(found: Mapping[str, Tree], gold: Mapping[str, Tree], seed: int) -> R
         low, high = ends(bootstrap(len(counts), of_draws, seed))
         scores |= {name: float(f1(counts.sum(0))), f"{name}_low": low, f"{name}_high": high}
     return scores
-
-
-COMMAND = task(trees, Settings)
