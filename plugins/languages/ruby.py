@@ -7,12 +7,14 @@ The sigils of `@x`, `@@x` and `$x` belong to the name, as do the marks of `x?` a
 
 from __future__ import annotations
 
+import re
+
 import tree_sitter_ruby
 
 from structkit.structure import Span
 from structkit.structure.code.grammar import DOUBLE, SINGLE, Grammar, nested
 from structkit.structure.code.languages import ReleasedLanguage
-from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.code.outline import DocComments, Outline, Prepared
 
 KEYWORDS = frozenset(
     "__ENCODING__ __FILE__ __LINE__ BEGIN END alias and begin break case class def defined? do "
@@ -63,11 +65,27 @@ HIDDEN = (
     r"(?ms)^[ \t]*#--[ \t]*$.*?(?:^[ \t]*#\+\+[ \t]*$|\Z)"
     r"|^[ \t]*#[ \t]*:call-seq:[ \t]*$.*?(?:^[ \t]*#[ \t]*$|\Z)"
 )
+
+
+# of a heredoc; a bare label is in capitals: `class <<self` begins none
+START = (
+    r"<<(?:(?P<indented>[~-])|(?=[\"'`]?[A-Z]))(?P<quote>[\"'`]?)(?P<label>[A-Za-z_]\w*)(?P=quote)"
+)
+HEREDOC = re.compile(START)
+INSIDE = re.compile(rf"(?P<brace>#?\{{|\}})|{START}")
+PRINTABLE = re.compile(r"[!-~]")
+
+
+def _without_heredocs(data: bytes) -> Prepared:
+    return Prepared(plain_heredocs(data.decode("utf-8", "replace")).encode("utf-8", "replace"))
+
+
 OUTLINE = Outline(
     GRAMMAR,
     functions=("method", "singleton_method"),
     scopes=("class", "module"),
     around=frozenset(("argument_list", "call")),  # `private def …`
+    prepare=_without_heredocs,
     comments=DocComments(begin=r"#(?!!)|=begin", gap="blank", skip=MAGIC, hidden=HIDDEN),
     keywords=frozenset(KEYWORDS),
     members=frozenset(("method", "singleton_method")),
@@ -93,7 +111,7 @@ class Language(ReleasedLanguage):
     def names(self, text: str) -> list[Span]:
         return [
             (start, end)
-            for start, end in super().names(text)
+            for start, end in super().names(plain_heredocs(text))
             if text[start:end] not in KEYWORDS or _is_member(text, start, end)
         ]
 
@@ -103,3 +121,59 @@ def _is_member(text: str, start: int, end: int) -> bool:
     if text.startswith(":", end) and not text.startswith("::", end):
         return True
     return text[max(0, start - 6) : start].endswith((".", "::", "def ", "alias "))
+
+
+def plain_heredocs(text: str) -> str:
+    r"""Return the text with blanks for heredocs that hold others; each place stays.
+
+    The grammar does not know heredocs inside heredocs.
+
+    >>> plain_heredocs("f <<~A\n #{<<~B}\n  b\n B\nA\ng")
+    'f <<~A\n        \n   \n  \nA\ng'
+    """
+    if "<<" not in text or "#{" not in text:
+        return text
+    lines = text.split("\n")
+    last = {line.strip(): row for row, line in enumerate(lines)}
+    row = 0
+    while row < len(lines):
+        starts = HEREDOC.finditer(lines[row]) if "<<" in lines[row] else ()
+        row += 1
+        for start in starts:
+            end, nested = _body(lines, row, start, last)
+            if nested:
+                lines[row:end] = [PRINTABLE.sub(" ", line) for line in lines[row:end]]
+            row = end + 1 if end else row
+    return "\n".join(lines)
+
+
+def _body(
+    lines: list[str], row: int, start: re.Match[str], last: dict[str, int]
+) -> tuple[int, bool]:
+    """Return the row on which a heredoc ends, 0 if none, and whether others are inside."""
+    if last.get(start["label"], 0) < row:
+        return 0, False
+    open_, braces, nested = [start], [0], False
+    for number in range(row, len(lines)):
+        line, heredoc = lines[number], open_[-1]
+        if heredoc["label"] == (line.strip() if heredoc["indented"] else line.rstrip("\r")):
+            open_.pop(), braces.pop()
+            if not open_:
+                return number, nested
+        elif heredoc["quote"] != "'":
+            inner = _inside(line, braces, number, last)
+            nested |= bool(inner)
+            open_ += inner[::-1]
+            braces += [0] * len(inner)
+    return 0, False
+
+
+def _inside(line: str, braces: list[int], number: int, last: dict[str, int]) -> list[re.Match[str]]:
+    """Return the heredocs that begin in the interpolations of a line, and count its open braces."""
+    inner = list[re.Match[str]]()
+    for token in INSIDE.finditer(line):
+        if token["brace"] == "#{" or (token["brace"] and braces[-1]):
+            braces[-1] += -1 if token["brace"] == "}" else 1
+        elif token["label"] and braces[-1] and last.get(token["label"], 0) > number:
+            inner.append(token)
+    return inner

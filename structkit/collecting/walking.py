@@ -400,7 +400,22 @@ def _pages(handle: IO[bytes] | gzip.GzipFile, maximum: int) -> Iterator[Found]:
             yield LeftOut(address, *NO_PAGE)
             continue
         media = (http or record.rec_headers).get_header("Content-Type") or ""
-        yield Source(address, data=record.content_stream().read(maximum + 1), media=media)
+        yield Source(address, data=_content(record).read(maximum + 1), media=media)
+
+
+def _content(record: Any) -> Any:
+    """Return the decoded content of a record, also of `gzip, identity` (RFC 9110, 8.4)."""
+    reader = require("warcio.bufferedreaders", "warc").BufferedReader
+    headers = record.http_headers
+    coded = (headers and headers.get_header("Content-Encoding") or "").lower().split(",")
+    names = [name.strip().removeprefix("x-") for name in coded]
+    names = [name for name in names if name in reader.get_supported_decompressors()]
+    if headers:
+        headers.replace_header("Content-Encoding", names[-1] if names else "identity")
+    stream = record.content_stream()
+    for name in reversed(names[:-1]):
+        stream = reader(stream, decomp_type=name)
+    return stream
 
 
 def _web_records(handle: IO[bytes] | gzip.GzipFile) -> Iterator[Any]:

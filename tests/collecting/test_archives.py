@@ -171,7 +171,18 @@ def chunked(content):
 
 def test_content_codings_of_a_crawl(tmp_path, here):
     text = b"<h1>Tea</h1><p>Green tea."
-    codings = {"gzip": gzip.compress(text), "deflate": zlib.compress(text), "identity": text}
+    packed = gzip.compress(text)
+    codings = {
+        "gzip": packed,
+        "x-gzip": packed,
+        "X-GZIP": packed,
+        "gzip, identity": packed,
+        "identity": text,
+        "gzip, gzip": gzip.compress(packed),
+        "deflate, gzip": gzip.compress(zlib.compress(text)),
+        "deflate": zlib.compress(text),
+        "gzip ": text,  # a crawler decoded it already
+    }
     with (tmp_path / "c.warc").open("wb") as handle:
         writer = WARCWriter(handle, gzip=False)
         for number, (coding, content) in enumerate(codings.items()):

@@ -22,6 +22,7 @@ KEY = re.compile(
     r"""(?P<owner>[^\[\]"'`]*)(?:(\[\s*)?(["'`])(?P<literal>.+)\3(?(2)\s*\])|(?P<computed>\[.+\]))$"""
 )
 CONVERSION = re.compile(r"\boperator\s+\w")  # to a type, whose name may be qualified
+FIELDS = re.compile(rb"\s*\w+\s*;")  # after a body in braces that belonged to a type
 DEEPEST = 16  # scopes to name: generated code may have thousands
 LONGEST = 200  # characters of a name
 # kinds of attributes, which lead to a definition and belong to it
@@ -309,7 +310,9 @@ class ParsedText:
             return defined
         start, end = named.byte_range
         if field == "declarator":  # of C++
-            end = _end_of_name(named)
+            kind, end = node.child_by_field_name("type"), _end_of_name(named)
+            if kind and kind.text and kind.text.endswith(b"operator"):
+                start = kind.start_byte  # `A::operator int` is no name after a type
         name = self._text(start, end)
         return owner_and_name(name) if is_function else ("", name.strip("\"'`"))
 
@@ -325,6 +328,8 @@ class ParsedText:
         if not declarator.type.endswith("_declarator") and not CONVERSION.search(name):
             return True  # without parameters
         of_macro = declarator.start_byte in self.names
+        if of_macro and FIELDS.match(self.data, node.end_byte):
+            return True
         inside = parent is not None and parent.kind == "function"
         return inside and (of_macro or node.child_by_field_name("type") is None)
 

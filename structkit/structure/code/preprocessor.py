@@ -34,6 +34,7 @@ ARGUMENTS = re.compile(rb"\s*" + nested(rb"\(", rb"\)", rb"[^()]*+"))
 MACRO = re.compile(rb"\b[A-Z_][a-z]{0,3}[A-Z0-9_]{2,}\b(?=\s*+(?:[\w(~{}\[:;=-]|\Z))")
 NEXT = re.compile(rb"\s*+([A-Za-z_]\w*+|::|->|==|\[\[|.|\Z)", re.DOTALL)
 NAME = re.compile(rb"\s*+(?:::\s*+)?[A-Za-z_]\w*+(?:\s*+::\s*+~?[A-Za-z_]\w*+)*+")
+QUALIFIED = re.compile(rb"\s*+::")
 ANGLES = re.compile(rb"\s*+" + nested(rb"<", rb">", rb"[^<>;{}]*+"))
 LAST = re.compile(rb"(?:\w+|::|.)\Z", re.DOTALL)
 INITIALIZED = re.compile(rb"\s*+(?:noexcept\b\s*+)?:(?!:)")
@@ -177,15 +178,18 @@ class _Reader:
         after = following[1] if following else b""
         if b"::" in (before, after) or before in CLASS_KEYS:
             return None
-        if (before == b")" or before in AFTER_PARAMETERS) and self._ends_a_head(after, end):
-            return b""
+        if before == b")" or before in AFTER_PARAMETERS:
+            if self._ends_a_head(after, end) and not self._is_expression(after, macro.start()):
+                return b""
         has_arguments = end > macro.end()
         begins = before in b';{}:>]"' or before in SPECIFIERS
         if has_arguments and begins and self._ends_a_head(after, end, {b"{"}):
             return self._function(macro)
+        typed = before in (b"*", b"&") or before in TYPES or _is_name(before)
+        if has_arguments and after == b"(" and (begins or typed):
+            return self._named_by_arguments(macro, end, typed)
         if after in BEGINNINGS:
             return b"" if begins or before in b"(,)" else None
-        typed = before in (b"*", b"&") or before in TYPES or _is_name(before)
         if after in SIGNS:
             return self._before_sign(macro, end, before, after)
         if before in b"(," or begins or typed:
@@ -230,10 +234,28 @@ class _Reader:
             after = following[1] if following else b""
         return False
 
+    def _is_expression(self, after: bytes, start: int) -> bool:
+        """Return whether a parenthesis before a macro may be a cast: `x = (int) EOF;`."""
+        if after not in (b";", b"=", b":"):
+            return False
+        some = self.code[max(0, start - 400) : start]
+        some = some[max(some.rfind(sign) for sign in (b";", b"{", b"}")) + 1 :]
+        return re.search(rb"[^=!<>]=[^=]|\b(?:return|case|if|while)\b|\?", some) is not None
+
     def _function(self, macro: re.Match[bytes]) -> bytes | None:
         """Return a function instead of a macro with a body, unless it is a constructor."""
         name = macro[0]
         return None if name in self.classes else b"T ".ljust(len(name), b"f") + b"("
+
+    def _named_by_arguments(self, macro: re.Match[bytes], end: int, typed: bool) -> bytes | None:
+        """Return a function's name instead of `MACRO(name)`, if parameters and a body follow."""
+        parameters = ARGUMENTS.match(self.code, end)
+        following = NEXT.match(self.code, parameters.end()) if parameters else None
+        if not parameters or not following:
+            return None
+        if not self._ends_a_head(following[1], parameters.end(), {b"{"}):
+            return None
+        return (b"" if typed else b"T ").ljust(len(macro[0]), b"f")
 
     def _before_word(
         self, after: bytes, end: int, has_arguments: bool, begins: bool, typed: bool
@@ -267,9 +289,12 @@ class _Reader:
     def _after_name(self, at: int) -> tuple[bytes, int]:
         """Return the sign after a name and its template's arguments, and its place."""
         pointer = False
-        if name := NAME.match(self.code, at):
-            angles = ANGLES.match(self.code, name.end())
-            at = angles.end() if angles else name.end()
+        for _ in range(3):
+            name = NAME.match(self.code, at)
+            angles = ANGLES.match(self.code, name.end()) if name else None
+            at = angles.end() if angles else name.end() if name else at
+            if not angles or not QUALIFIED.match(self.code, at):
+                break
         while following := NEXT.match(self.code, at):
             sign = following[1]
             if sign in (b"*", b"&", b"const"):
@@ -336,6 +361,7 @@ class _Conditional:
     whole: bool = True
     braces: int = 0  # open in this branch
     parentheses: int = 0
+    first: bytes = b""
     last: bytes = b""
 
     def add(self, text: bytes) -> None:
@@ -348,6 +374,9 @@ class _Conditional:
             self.whole = False
         self.braces += depth
         self.parentheses += text.count(b"(") - text.count(b")")
+        if not self.first:
+            word = NEXT.match(text)
+            self.first = word[1] if word else b""
         self.last = text[-1:]
 
     def add_inner(self, inner: _Conditional) -> None:
@@ -355,16 +384,17 @@ class _Conditional:
         braces, parentheses = inner.nets[inner.kept]
         self.braces += braces
         self.parentheses += parentheses
+        self.first = self.first or b"#"
         if inner.whole:
             self.last = self.last or b";"
 
     def end_branch(self) -> None:
         """End a branch; a grammar reads the conditional if each holds whole statements."""
         open_ = self.braces or self.parentheses
-        if open_ or self.last not in b";}":
+        if open_ or self.last not in b";}" or self.first == b"else":
             self.whole = False
         self.nets.append((self.braces, self.parentheses))
-        self.braces, self.parentheses, self.last = 0, 0, b""
+        self.braces, self.parentheses, self.first, self.last = 0, 0, b"", b""
 
     @property
     def dead(self) -> bool:
@@ -395,10 +425,12 @@ def _dropped(code: bytes, directives: list[re.Match[bytes]]) -> Iterator[tuple[i
     """Yield the directives and branches that a grammar cannot read."""
     open_: list[_Conditional] = []
     ended: list[_Conditional] = []
-    at, last = 0, b""
+    at, last, fresh = 0, b"", False
     for directive in directives:
         if text := code[at : directive.start()].strip():
-            last = text[-1:]
+            if fresh and text.startswith(b"else"):
+                ended[-1].whole = False
+            fresh, last = False, text[-1:]
             if open_:
                 open_[-1].add(text)
         at = directive.end()
@@ -410,10 +442,14 @@ def _dropped(code: bytes, directives: list[re.Match[bytes]]) -> Iterator[tuple[i
             open_[-1].directives.append(directive)
             if word == b"endif":
                 ended.append(open_.pop())
+                fresh = True
                 if open_:
                     open_[-1].add_inner(ended[-1])
+    if ended and fresh and ELSE.match(code, at):
+        ended[-1].whole = False
     for each in ended:
         yield from each.unread()
 
 
 BRANCHES = frozenset(b"elif elifdef elifndef else endif".split())
+ELSE = re.compile(rb"\s*+else\b")

@@ -342,6 +342,49 @@ def test_exports_without_a_name_are_the_default():
     assert ("class", "default.m") == (scope.kind, method.path)
 
 
+HEREDOCS = """
+def a
+  f(<<~X, <<-'Y', <<Z)
+    one #{g(<<~IN)}
+      def inner
+      IN
+    def fake
+  X
+    two #{x}
+    Y
+zed
+Z
+end
+
+def b
+  <<~"SQL".strip
+    select #{<<~SQL.lines.map { |l| "#{l}" }.join}
+      def no
+    SQL
+    #{h do
+      <<~T
+        def neither
+      T
+    end}
+  SQL
+end
+
+def c(x = <<~D) = x
+  # def nor this: <<~NEVER #{1}
+D
+
+def d; [1 << 2, 3 <<C]; end
+"""
+
+
+def test_heredocs_inside_heredocs_swallow_no_method():
+    parsed = program("ruby", HEREDOCS)
+    assert ["a", "b", "c", "d"] == [each.path for each in parsed.definitions]
+    [first, *_] = parsed.definitions
+    assert HEREDOCS.encode() == parsed.data
+    assert [2, 13] == [first.row + 1, first.end_row + 1]
+
+
 SOURCES = {
     "csharp": [f"class A {{\n{text}\n}}" for text, _ in CSHARP.values()],
     "go": [f"package a\n\n{text}\nfunc F() {{\n}}\n" for text, _ in GO.values()],

@@ -64,6 +64,7 @@ CASES = {
     "a call of the system": ("c", "SYSCALL_DEFINE1(close, unsigned int, fd)\n{ }", "close"),
     "a module": ("cpp", "PYBIND11_MODULE(name, m) { m.x(); }", "name"),
     "all of a head": ("c", "UNUSED(static int f(struct a *x)) { return 1; }", "f"),
+    "a name": ("c", "void\nDISPATCH(name)(char **args, int n)\n{ }", "name"),
     "a loop is none": ("cpp", "void f() { FOREACH(a, b) { g(); } foreach (c, d) { g(); } }", "f"),
     "a class in capitals": ("cpp", "class RGB { RGB(int r) { } };", "RGB.RGB"),
     # heads of all kinds
