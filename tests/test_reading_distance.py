@@ -50,7 +50,7 @@ sys.exit(status)
 BOUNDS = {
     "train santa": 28,
     "ask": 42,
-    "encode": 26,
+    "encode": 27,
     "search -m": 31,
     "mask-entities": 15,
     "score": 15,
