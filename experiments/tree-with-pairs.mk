@@ -44,7 +44,7 @@ $(STRUCTURE)/$(1)/held-pairs-$(2).jsonl $(STRUCTURE)/$(1)/pairs-$(2).jsonl: $(ST
 endef
 $(foreach kind,code html,$(foreach shape,$(PAIRED_SHAPES),$(eval $(call paired-records,$(kind),$(shape)))))
 
-PAIRED_FLAGS := --objective pairs --temperature 0.05 --subwords --vocabulary-size 8000 \
+PAIRED_FLAGS := --objective pairs --temperature 0.05 --mask-duplicates --subwords --vocabulary-size 8000 \
   --composition-init sum --batch-size 64 --batch-tokens 200000 --max-length 1000 --on-error skip --schedule linear \
   --max-grad-norm 1 --final-punct keep --save-every 50
 PAIRED_TRAIN = OMP_NUM_THREADS=1 $(STRUCTKIT) train strae $< -q $(PAIRED_FLAGS) --epochs 3 \

@@ -1,6 +1,7 @@
 """Measures of a run against judgements: values, their intervals, and comparisons of two runs.
 
-The values are of trec_eval's own code, called through ir_measures.
+The values are of trec_eval's own code, called through ir_measures; those that it lacks are of the
+other programs that ir_measures calls, where they are installed. All get the same ranking.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from structkit.scoring.qrels import HIGHEST, Qrels
 from structkit.scoring.runs import Run, for_trec_eval, ranking
 
 ALIASES = {"hitrate": "Success", "hit": "Success"}
+PROVIDERS: list[Any] = ir_measures.DefaultPipeline.providers
 LARGEST = 2**31 - 1  # of whole numbers in parameters
 GRADES = 19  # the highest grade whose gain 2^grade - 1 is not beyond HIGHEST
 RESAMPLES = 1000
@@ -48,15 +50,19 @@ def measure(name: str) -> ir_measures.Measure:
     try:
         measure = ir_measures.parse_measure(found + name[len(base) :])
         measure.validate_params()  # type: ignore[no-untyped-call]
-        if not _plausible(measure):
+        offers: list[Any] = [
+            each for each in PROVIDERS if each.supports(_with_trec_eval(measure) or measure)
+        ]
+        if not offers or not _plausible(measure):
             raise ValueError
     except (ValueError, SyntaxError, TypeError, AssertionError, MemoryError, RecursionError):
         names = ("@k" if each == "cutoff" else each for each in registry[found].SUPPORTED_PARAMS)
         remedy = f"{found} takes {', '.join(names)}; {example}"
         raise UserError(f"no measure {name!r}", remedy, status=2) from None
-    if measure.NAME != "Judged" and not _with_trec_eval(measure):
-        remedy = f"name a measure of trec_eval, {example}"
-        raise UserError(f"structkit does not compute {name}", remedy, status=2)
+    if not any(each.is_available() for each in offers):
+        needs = offers[0].install_instructions()
+        problem = f"structkit does not compute {name}"
+        raise UserError(problem, f"{needs}; {example}", status=2)
     return measure
 
 
@@ -154,6 +160,8 @@ def _columns(
             yield measure, _judged(measure, qrels, run)
         elif known := _with_trec_eval(measure, qrels):
             own[measure] = known
+        else:
+            yield measure, _with_others(measure, qrels, run)
     columns = _of_trec_eval({*own.values()}, qrels, run, query_ids)
     for measure, known in own.items():
         values = columns[known]
@@ -208,6 +216,29 @@ def _with_trec_eval(
         params["gains"] = {grade: 2**gain - 1 if gain > 0 else 0 for grade, gain in gains.items()}
     known: ir_measures.Measure = type(measure)(**params)
     return known if ir_measures.pytrec_eval.supports(known) else None
+
+
+def _with_others(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Values:
+    """Return the values of a measure that another program computes by ranks."""
+    rows = {query_id: str(row) for row, query_id in enumerate(qrels) if query_id in run}
+    documents: dict[str, str] = {}
+
+    def number(doc_id: str) -> str:
+        return documents.setdefault(doc_id, f"d{len(documents)}")
+
+    judged = {rows[each]: {number(doc): of for doc, of in qrels[each].items()} for each in rows}
+    ranked = {
+        rows[each]: {number(doc): -float(rank) for rank, doc in enumerate(ranking(run[each]))}
+        for each in rows
+    }
+    other = next(each for each in PROVIDERS if each.supports(measure) and each.is_available())
+    found = other.evaluator([measure], judged).iter_calc(ranked)
+    try:
+        values = {each.query_id: each.value for each in found}
+    except ZeroDivisionError:  # of Accuracy, without a document that is not relevant
+        problem = f"{measure} is not defined for some query"
+        raise UserError(problem, "use another measure") from None
+    return np.array([values.get(row, measure.DEFAULT) for row in rows.values()], np.float64)
 
 
 def _judged(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Values:

@@ -116,6 +116,7 @@ def test_the_interval_is_that_of_scipy():
         "",
         "RR@0",
         "RR@-1",
+        "ERR",
         "P@True",
         "AP(rel=0)",
         "AP(rel=abc)",

@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 
 import numpy as np
 import torch
@@ -113,6 +114,14 @@ class TreeBatch:
     def right(self) -> Tensor:
         """The first leaf of the right child of every inner node, (inner,): no two are equal."""
         return torch.from_numpy(self.start[self.sentences + 1 :: 2]).to(self.device)
+
+    @cached_property
+    def same(self) -> Tensor:
+        """A number for every node, equal for nodes over the same ids, (nodes,)."""
+        spans = zip(self.start.tolist(), (self.start + self.width).tolist(), strict=True)
+        digests = (blake2b(self.text[start:end].tobytes(), digest_size=8) for start, end in spans)
+        numbers = np.frombuffer(b"".join(each.digest() for each in digests), np.int64)
+        return torch.from_numpy(numbers.copy()).to(self.device)
 
 
 def _levels(depths: Ints) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:

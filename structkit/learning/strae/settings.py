@@ -243,6 +243,12 @@ class NodeSettings(TreeSettings):
         high=1e6,
         group="loss",
     )
+    mask_duplicates: bool = setting(
+        False,
+        "never use nodes over the same words, or pairs with the same text, as negatives of "
+        "each other",
+        group="loss",
+    )
     head: str = setting(
         "tied",
         "output table of ce: the embeddings, or a separate one with a bias",

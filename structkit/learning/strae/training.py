@@ -226,12 +226,14 @@ class StraeTraining(TreeTraining):
 
     def contrastive(self, batch: TreeBatch, up: Tensor, down: Tensor) -> Tensor:
         """Return equation 2 over all nodes, or over inner ones if leaves have a loss."""
+        same = batch.same if self.settings.mask_duplicates else None
         chosen = batch.inner if self.settings.objective == "both" else batch.in_trees
         if chosen is not None:
             up, down = up[chosen], down[chosen]
+            same = None if same is None else same[chosen]
         if not len(up):
             return up.sum()  # no sentence has two words: nothing to contrast
-        return contrastive_loss(up, down, 1 / self.settings.temperature)
+        return contrastive_loss(up, down, 1 / self.settings.temperature, same)
 
     def cross_entropy(self, batch: TreeBatch, down: Tensor) -> Tensor:
         """Return equation 1 over the leaves."""
@@ -281,14 +283,11 @@ class PairTraining(TreeTraining):
         return portions(pairs, self.settings.batch_tokens)
 
     def losses(self, pairs: list[Pair]) -> dict[str, Tensor]:
-        """Return the loss of equation 2 with queries and positives instead of nodes.
-
-        Pairs that share a text are not negatives of each other.
-        """
+        """Return the loss of equation 2 with queries and positives instead of nodes."""
         texts = [each.query for each in pairs] + [each.positive for each in pairs]
         queries, positives = self.embeddings(texts).chunk(2)  # (pairs, E) each
-        scale, same = 1 / self.settings.temperature, linked(pairs).to(self.device)
-        return {"pairs": contrastive_loss(queries, positives, scale, same)}
+        same = linked(pairs).to(self.device) if self.settings.mask_duplicates else None
+        return {"pairs": contrastive_loss(queries, positives, 1 / self.settings.temperature, same)}
 
     def embeddings(self, texts: list[Sentence]) -> Tensor:
         """Return the roots of texts, or the means of their words, (texts, E)."""

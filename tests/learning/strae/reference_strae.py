@@ -95,11 +95,15 @@ def greedy(words, model, tie=1e-6):
     return frontier[0]
 
 
-def contrastive(nodes, scale):
+def contrastive(nodes, scale, mask_duplicates=False):
     """Equation 2, over all nodes of a batch."""
     up = torch.stack([node.up.reshape(-1) for node in nodes])
     down = torch.stack([node.down.reshape(-1) for node in nodes])
     scores = functional.cosine_similarity(up[:, None], down[None], dim=2) * scale  # (M, M)
+    if mask_duplicates:
+        equal = [[i != j and a.words == b.words for j, b in enumerate(nodes)]
+                 for i, a in enumerate(nodes)]  # fmt: skip
+        scores = scores.masked_fill(torch.tensor(equal), float("-inf"))
     rows, columns = functional.log_softmax(scores, 1), functional.log_softmax(scores, 0)
     return -(rows.diagonal().sum() + columns.diagonal().sum()) / (2 * len(nodes))
 

@@ -36,10 +36,11 @@ def plain_loss(queries, positives, scale, apart):
 
 
 @pytest.mark.parametrize("pooling", ["root", "mean"])
-def test_the_loss_of_pairs_and_gradients_are_those_of_one_text_at_a_time(pooling):
+@pytest.mark.parametrize("mask", [False, True])
+def test_the_loss_of_pairs_and_gradients_are_those_of_one_text_at_a_time(pooling, mask):
     trees, sentences = samples.sample(3, [5, 2, 1, 7, 5, 3, 12, 2])
     trees[4], sentences[4] = trees[0], sentences[0]  # two pairs have the same query
-    training = training_of(sentences, pooling=pooling)
+    training = training_of(sentences, pooling=pooling, mask_duplicates=mask)
     found, parts = samples.loss_of(training, training.batch([], STEP))
     values = samples.plain(training.model)
     texts = [sentence.ids.tolist() for sentence in sentences]
@@ -47,7 +48,8 @@ def test_the_loss_of_pairs_and_gradients_are_those_of_one_text_at_a_time(pooling
         vectors = [reference.upward(*each, values).up for each in zip(trees, texts, strict=True)]
     else:
         vectors = [values["embedding"][ids].mean(0) for ids in texts]
-    expected = plain_loss(vectors[::2], vectors[1::2], 5.0, lambda i, j: {i, j} != {0, 2})
+    apart = (lambda i, j: {i, j} != {0, 2}) if mask else lambda i, j: True
+    expected = plain_loss(vectors[::2], vectors[1::2], 5.0, apart)
     wanted = [weight for name, weight in values.items() if name != "channels"]
     near = samples.roundings(37, 5.0)
     samples.check_gradients(expected, found, wanted, list(training.model.parameters()), near)

@@ -46,18 +46,19 @@ def test_composition_may_start_as_a_sum():
     assert maps.compose.bias.abs().min() > 0
 
 
-def losses(model, sentences, scale):
+def losses(model, sentences, scale, *, mask_duplicates=False):
     """Both losses of the fast version."""
     batch, up, down = model.both_ways(sentences)
     chosen = slice(None) if batch.in_trees is None else batch.in_trees
-    contrastive = contrastive_loss(up[chosen], down[chosen], scale)
+    same = batch.same[chosen] if mask_duplicates else None
+    contrastive = contrastive_loss(up[chosen], down[chosen], scale, same)
     lengths = torch.from_numpy(batch.lengths).to(down)[batch.sentence[batch.leaves]]
     weights = 1 / (lengths * batch.sentences)
     head = (model.head.weight, model.head.bias) if model.head else (model.embedding, None)
     return contrastive, vocabulary_loss(down[batch.leaves], *head, batch.ids, weights)
 
 
-def check(fast, sentences, roots, values, scale, dtype):
+def check(fast, sentences, roots, values, scale, dtype, **masking):
     """Embeddings, losses and all gradients are those of the reference's trees."""
     batch, up, down = fast.both_ways(sentences)
     nodes = in_batch_order(batch, roots)
@@ -66,13 +67,13 @@ def check(fast, sentences, roots, values, scale, dtype):
     assert difference(torch.stack([node.down.reshape(-1) for node in nodes]), down) <= near
     each = [reference.cross_entropy(root, values) for root in roots]
     inner = [node for root in roots if root.children for node in root.all()]
-    expected = reference.contrastive(inner, scale), torch.stack(each).mean()
+    expected = reference.contrastive(inner, scale, **masking), torch.stack(each).mean()
     wanted = [weight for name, weight in values.items() if name != "channels"]
-    for one, other in zip(expected, losses(fast, sentences, scale), strict=True):
+    for one, other in zip(expected, losses(fast, sentences, scale, **masking), strict=True):
         check_gradients(one, other, wanted, list(fast.parameters()), near)
 
 
-def check_sample(seed, lengths, shapes, scale, dtype, *, untied=False):
+def check_sample(seed, lengths, shapes, scale, dtype, *, untied=False, **masking):
     trees, sentences = sample(seed, lengths, shapes)
     fast = model(seed, untied=untied, dtype=dtype)
     values = plain(fast)
@@ -80,7 +81,7 @@ def check_sample(seed, lengths, shapes, scale, dtype, *, untied=False):
         reference.both_ways(tree, sentence.ids.tolist(), values)
         for tree, sentence in zip(trees, sentences, strict=True)
     ]
-    check(fast, sentences, roots, values, scale, dtype)
+    check(fast, sentences, roots, values, scale, dtype, **masking)
 
 
 SHAPES = ("right", "left", "balanced", "random")
@@ -93,11 +94,12 @@ SHAPES = ("right", "left", "balanced", "random")
     temperature=st.sampled_from([0.03, 0.2, 0.6, 5.0]),
     dtype=st.sampled_from([torch.float64, torch.float32]),
     untied=st.booleans(),
+    mask=st.booleans(),
 )
-def test_embeddings_losses_and_gradients_agree(seed, lengths, temperature, dtype, untied):
+def test_embeddings_losses_and_gradients_agree(seed, lengths, temperature, dtype, untied, mask):
     # a score of 33 has only 5 digits after the point in float32
     temperature = temperature if dtype == torch.float64 else max(temperature, 0.2)
-    check_sample(seed, lengths, SHAPES, 1 / temperature, dtype, untied=untied)
+    check_sample(seed, lengths, SHAPES, 1 / temperature, dtype, untied=untied, mask_duplicates=mask)
 
 
 @pytest.mark.parametrize(
