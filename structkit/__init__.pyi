@@ -201,7 +201,6 @@ def plot(
     output: Path,
     quiet: bool = False,
     sample: int = 500,
-    label: str | None = None,
     seed: int = 0,
 ) -> None: ...
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structkit.command import Command, Group
-from structkit.errors import UserError, flag, missing, program
+from structkit.errors import UserError, flag, program
 from structkit.extras import require
 from structkit.paths import names_of
 from structkit.progress import printable
@@ -36,7 +36,7 @@ MARKERS, LINES = "o^sDvP*X", ("-", "--", ":", "-.")
 # of different lightness
 COLORS = ("#08306b", "#e8873a", "#7b3294", "#3f9e6d", "#f2b134")
 BARS = 20  # of a histogram
-LABELED = 30  # dots that have labels without a flag
+LABELED = 30  # dots that are labeled; more would cover each other
 LONGEST = 40  # characters of a label
 LETTER, LEVEL = 0.085, 0.45  # inches of a letter, and of a level of a tree
 
@@ -82,31 +82,28 @@ def names(files: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingsSettings(PictureSettings):
-    """Draw the embeddings of files (queries, documents) in two dimensions, by t-SNE."""
+    """Draw the embeddings of files (queries, documents) in two dimensions, by t-SNE.
+
+    Up to 30 dots are labeled by their ids.
+    """
 
     files: tuple[str, ...] = file_setting(
         "Embeddings: JSONL or .npy, one color per file.", ..., metavar="FILES", argument=True
     )
     sample: int = setting(500, "Rows to draw per file.", low=1)
-    label: str | None = setting(
-        None,
-        "Field whose value labels each dot.",
-        inferred=f"`id` if at most {LABELED} are drawn",
-        metavar="FIELD",
-    )
     seed: int = seed_setting()
 
 
 def embeddings(settings: EmbeddingsSettings) -> None:
     """Draw the embeddings of files (queries, documents, …) in two dimensions with t-SNE.
 
-    At most `sample` rows of each file are drawn, by seed; the field `label` labels each dot.
+    At most `sample` rows of each file are drawn, by seed; few are labeled by their ids.
     Source: van der Maaten, Hinton, 2008; SANTA, fig. 4; SEAL, fig. 3.
     """
     named = names(settings.files)
     drawn = [sample(*each, settings) for each in zip(settings.files, named, strict=True)]
     points = project([rows for rows, _ in drawn], settings.seed)
-    labeled = settings.label is not None or sum(map(len, points)) <= LABELED
+    labeled = sum(map(len, points)) <= LABELED
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
@@ -124,23 +121,17 @@ def embeddings(settings: EmbeddingsSettings) -> None:
 
 
 def sample(file: str, name: str, settings: EmbeddingsSettings) -> tuple[Floats, list[str]]:
-    """Return the rows of a file to draw, (rows, dimensions), and their labels."""
+    """Return the rows of a file to draw, (rows, dimensions), and their ids as labels."""
     import numpy as np
 
     from structkit.embeddings.reading import read_embeddings
 
-    found = read_embeddings([file], fields=settings.label is not None)
+    found = read_embeddings([file])
     rows = np.arange(len(found.ids))
     if len(rows) > settings.sample:
         generator = np.random.default_rng(key(settings.seed, name))
         rows = np.sort(generator.choice(rows, settings.sample, replace=False))
-    labels = found.ids
-    if settings.label not in (None, "id"):
-        if not any(settings.label in record for record in found.fields):
-            known = {name for record in found.fields for name in record}
-            raise missing(settings.label, sorted({"id", *known}), named=True).at(input_name(file))
-        labels = [str(record.get(settings.label, "")) for record in found.fields]
-    shown = [printable(" ".join(labels[row].split()))[:LONGEST] for row in rows]
+    shown = [printable(" ".join(found.ids[row].split()))[:LONGEST] for row in rows]
     return np.asarray(found.vectors[rows], np.float64), shown
 
 

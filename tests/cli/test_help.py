@@ -10,6 +10,7 @@ from soak.sessions import commands, found
 from structkit.command import COMMANDS
 from structkit.registry import names
 
+FLAGS = 180  # distinct ones, of all commands together
 PLOTS = ["embeddings", "ranks", "losses", "trees"]
 PAGES = [
     *([name] for name in COMMANDS),
@@ -33,6 +34,12 @@ def test_help(page, golden, helps):
     golden(Path(f"fixtures/help/{'-'.join(page)}.txt"), told.decode())
     # a plan of steps shuffles with it
     assert heavy <= ({"numpy"} if page[0] == "train" and page[1:] else set())
+
+
+def test_the_number_of_flags_only_falls():
+    pages = [path.read_text("utf-8") for path in Path("fixtures/help").glob("*.txt")]
+    flags = re.findall(r"^  (?:-\w, )?(--[a-z0-9-]+)", "\n".join(pages), re.MULTILINE)
+    assert len({*flags}) <= FLAGS
 
 
 def test_the_table_of_common_flags_is_exact():

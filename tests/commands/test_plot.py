@@ -85,29 +85,14 @@ def test_nearly_equal_ones_are(write, tmp_path, rows):
     assert {*map(str, range(len(rows)))} <= {*texts(tmp_path / "e.svg")}
 
 
-def test_dots_have_labels_where_there_are_few_or_as_asked(write, tmp_path):
+def test_few_dots_have_their_ids_as_labels(write, tmp_path):
     generator, target = np.random.default_rng(0), tmp_path / "e.svg"
-    rows = [
-        {
-            "id": f"id{n}",
-            "name": f"name{n}\t_$x{n}$",
-            "embedding": generator.normal(size=3).tolist(),
-        }
-        for n in range(40)
-    ]
+    rows = [{"id": f"id{n}", "embedding": generator.normal(size=3).tolist()} for n in range(40)]
     plot("embeddings", [write("few.jsonl", *rows[:20])], output=target)
     assert {f"id{n}" for n in range(20)} <= {*texts(target)}
     many = write("many.jsonl", *rows)
     plot("embeddings", [many], output=target)
     assert ["many"] == texts(target)
-    plot("embeddings", [many], output=target, label="name")
-    assert {f"name{n}" for n in range(40)} <= {*texts(target)}
-    plot("embeddings", [many], output=target, label="id", sample=35)
-    assert 35 == sum(each.startswith("id") for each in texts(target))
-    with pytest.raises(
-        UserError, match=r'many.jsonl: field "nam" is missing; did you mean \'name\''
-    ):
-        plot("embeddings", [many], output=target, label="nam")
 
 
 def test_ranks_are_softmax_probabilities_by_hand():
