@@ -115,10 +115,10 @@ REPOSITORY = $(shell git config --get remote.origin.url 2> /dev/null \
 docs: $(INSTALLED) ## docs/ and the reference as a site, in build/site; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 REPOSITORY='$(REPOSITORY)' $(BIN)/python -m mkdocs build --config-file .github/mkdocs.yml --strict --quiet
 
-man: $(INSTALLED) ## The manual pages in build/man, which the package also holds
-	$(BIN)/python -m docs.manual build/man
+man: $(INSTALLED) ## The manual pages in docs/man, which a wheel that is built then holds
+	$(BIN)/python -m docs.manual docs/man
 
-dist: ## The wheel and sdist of HEAD in dist/: contents, sizes, NOTICE and metadata looked at
+dist: man ## The wheel and sdist of HEAD in dist/: contents, sizes, NOTICE and metadata looked at
 	$(PYTHON) -m tests.release
 
 # TESTED='python3.13' runs the tests of the sdist with that one only

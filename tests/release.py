@@ -34,7 +34,6 @@ ABOUT = re.compile(
     r"structkit_retrieval-[\d.]+\.dist-info/"
     r"(METADATA|WHEEL|RECORD|entry_points\.txt|top_level\.txt|licenses/(LICENSE|NOTICE))"
 )
-HELP = re.compile(r"fixtures/help/(?:structkit|(.*))\.txt")
 CODE = re.compile(r".*\.pyi?|.*/(py\.typed|README\.md|LICENSE\.txt)")
 SESSION = re.compile(r"^```console[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)$", re.MULTILINE)
@@ -46,8 +45,8 @@ def sources(files: Iterable[str]) -> Iterator[tuple[str, str]]:
         top, _, rest = file.partition("/")
         if top in ("structkit", "plugins"):
             yield file, f"structkit_plugins/{rest}" if top == "plugins" else file
-        elif page := HELP.fullmatch(file):  # a manual page of each command is built
-            yield file, f"share/man/man1/{'-'.join(['structkit', *filter(None, page.groups())])}.1"
+        elif rest.startswith("man/") and top == "docs":
+            yield file, f"share/man/man1/{rest.removeprefix('man/')}"
 
 
 def complaints(files: set[str], sdist: Path, wheel: Path, notice: str) -> Iterator[str]:
@@ -132,6 +131,7 @@ def distribution() -> tuple[Path, Path]:
         old.unlink()
     run("git", "archive", "--output", WORK / "head.tar", "HEAD")
     shutil.unpack_archive(WORK / "head.tar", source)  # tarfile's filters are newer than 3.11.0
+    shutil.copytree("docs/man", source / "docs/man")  # made, and not in the repository
     files = {str(each.relative_to(source)) for each in source.rglob("*") if each.is_file()}
     tools = environment(sys.executable, WORK / "tools", "-c", "constraints.txt", *TOOLS)
     run(tools / "python", "-m", "build", "--outdir", DIST, source)

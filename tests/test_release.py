@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from docs import manual
 from structkit.extras import TRAINING
 from structkit.version import __version__
 from tests import release
@@ -42,6 +43,8 @@ def archives(tmp_path_factory):
     for name in files:
         (folder / "copy" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(name, folder / "copy" / name)
+    manual.write(folder / "copy/docs/man")
+    files |= {f"docs/man/{page.name}" for page in (folder / "copy/docs/man").iterdir()}
     sdist = build("build_sdist", folder / "copy", folder / "dist")
     shutil.unpack_archive(sdist, folder)
     source = folder / sdist.name.removesuffix(".tar.gz")

@@ -24,7 +24,7 @@ from structkit.embeddings.reading import (
 )
 from structkit.embeddings.vectors import NEARLY, Matrix, Vectors, are_unit, blocks
 from structkit.errors import UserError, flag
-from structkit.progress import Position, progress
+from structkit.progress import Position, progress, say
 from structkit.records.lines import cannot_read
 from structkit.records.output import refuse_existing, whole_folder
 from structkit.searching.hits import (
@@ -50,14 +50,25 @@ class OfFaiss(Approximate):
     A graph has no way to rows beside many equal ones, and a few clusters may hold too few rows.
     """
 
+    short = queries = 0  # with fewer documents than there are, and all
+
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
         hits, k = super().search(queries, k), min(k, self.documents)
+        self.queries += len(hits)
         if short := [number for number, found in enumerate(hits) if len(found) < k]:
             with comparing_all(self.index) as index:
                 again = Approximate(index, self.corpus, self.options).search(queries[short], k)
             for number, found in zip(short, again, strict=True):
                 hits[number] = found
+                self.short += len(found) < k
         return hits
+
+    def close(self) -> None:
+        if self.short:
+            problem = (
+                f"{self.short:,} of {self.queries:,} queries have fewer documents than asked for"
+            )
+            say(f"{problem}: this index finds no more; {flag('index', 'flat')} does")
 
     def find(self, queries: Vectors, rows: int) -> list[list[Hit]]:
         if isinstance(self.index, faiss.IndexHNSW):  # it finds no more than efSearch
