@@ -20,7 +20,7 @@ Path: TypeAlias = str | os.PathLike[str]
 Files: TypeAlias = Path | Sequence[Path] | Rows | Mapping[str, Path | Rows]
 
 __version__: str
-__all__ = ['LoadedModel', 'UserError', 'ask', 'collect', 'convert', 'doctor', 'encode', 'fuse', 'html_variants', 'load', 'mask_entities', 'mcp', 'pair', 'parse_trees', 'plot', 'plugins', 'rerank', 'score', 'search', 'select', 'show', 'train']
+__all__ = ['LoadedModel', 'UserError', 'ask', 'collect', 'convert', 'encode', 'fuse', 'html_variants', 'load', 'mask_entities', 'mcp', 'pair', 'parse_trees', 'plot', 'plugins', 'rerank', 'score', 'search', 'select', 'show', 'train']
 
 class LoadedModel:
     def encode(
@@ -58,6 +58,8 @@ def ask(
     glob: list[str] | tuple[str, ...] = (),
     cache: Path | None = None,
     no_cache: bool = False,
+    list: bool = False,
+    clear: bool = False,
 ) -> Iterator[Record]: ...
 
 def collect(
@@ -87,8 +89,6 @@ def convert(
     on_error: Literal['fail', 'skip'] = 'fail',
     rejects: Path | None = None,
 ) -> None: ...
-
-def doctor() -> Iterator[Record]: ...
 
 def encode(
     records: Rows | Iterable[str],

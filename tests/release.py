@@ -77,7 +77,7 @@ def complaints(files: set[str], sdist: Path, wheel: Path, notice: str) -> Iterat
 def walk(readme: str) -> str:
     """The commands of README's sessions, as a script that ends at the first that fails."""
     blocks = "\n".join(SESSION.findall(readme))
-    return "\n".join(["set -euxo pipefail", *COMMAND.findall(blocks), "structkit doctor"])
+    return "\n".join(["set -euxo pipefail", *COMMAND.findall(blocks), "structkit --version"])
 
 
 def run(*words: str | Path, cwd: Path = ROOT, **variables: str) -> str:
@@ -153,7 +153,7 @@ def installed(name: str, python: str, wheel: Path) -> Path:
     say(f"{name}: the wheel in an empty environment, pip check; {size:.2f} GiB", start)
     start = time.monotonic()
     run_outside(walk((WORK / "source/README.md").read_text("utf-8")), programs)
-    say(f"{name}: README's sessions and doctor, outside of the clone", start)
+    say(f"{name}: README's sessions, outside of the clone", start)
     return programs
 
 

@@ -89,7 +89,7 @@ def test_a_light_installation_needs_all_but_what_trains(archives):
 
 def test_readme_is_walked_through():
     walked = release.walk(Path("README.md").read_text("utf-8")).splitlines()
-    assert ["set -euxo pipefail", "structkit doctor"] == [walked[0], walked[-1]]
+    assert ["set -euxo pipefail", "structkit --version"] == [walked[0], walked[-1]]
     commands = {line.split()[1] for line in walked if line.startswith("structkit ")}
     assert {"ask", "pair", "train", "encode", "search", "score"} <= commands
     assert "--learning-rate 3e-3 --epochs 10" in "\n".join(walked)  # a command of several lines

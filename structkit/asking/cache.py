@@ -29,7 +29,8 @@ from structkit.collecting.walking import readable_path
 from structkit.errors import flag
 from structkit.progress import say
 from structkit.records.jsonl import Record
-from structkit.records.output import lock
+from structkit.records.lines import cannot_read
+from structkit.records.output import cannot_write, lock
 from structkit.registry import plugins
 from structkit.version import __version__
 
@@ -39,10 +40,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-FORMAT = 14  # of the cache: with another number it is another cache
+FORMAT = 15  # of the cache: with another number it is another cache
 LONG = 90 * 24 * 3600  # seconds after which an unused cache is removed
 FILES, TEXTS, PARTS = "files", "texts", "parts"
 STAMP = "stamp"  # the part that differs after each change
+FOLDER = "folder"  # the part with the target of the cache
 REMEMBERED = 256 << 20  # bytes of caches of which a process keeps in memory what it read last
 READY = 64 << 20  # bytes of records of one cache that a process keeps ready
 SCHEMA = "".join(
@@ -97,8 +99,56 @@ def files_of_cache(place: Path) -> list[Path]:
     return [place, Path(f"{place}-journal")]
 
 
-def with_cache(place: Path | None, work: Callable[[Store], T]) -> T:
-    """Return the result of `work` with a cache, in a file or in memory.
+def caches(folder: Path) -> Iterator[Record]:
+    """Yield a record of each cache in a folder of caches: `folder`, `exists`, `bytes`, `cache`.
+
+    `folder` is empty where the cache cannot be read; it may also be a file or an archive.
+    """
+    try:
+        places = [folder / name for name in sorted(os.listdir(folder)) if name.endswith(".sqlite")]
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise cannot_read(error).at(str(folder)) from None
+    for place in places:
+        target = _target(place)
+        size = sum(each.stat().st_size for each in files_of_cache(place) if each.exists())
+        exists = bool(target) and os.path.exists(target)
+        yield {
+            "folder": readable_path(target),
+            "exists": exists,
+            "bytes": size,
+            "cache": str(place),
+        }
+
+
+def clear(folder: Path, target: str) -> Iterator[Record]:
+    """Remove the caches of a target, which need not exist; yield the records of those."""
+    names = {readable_path(name) for name in (os.path.realpath(target), os.path.abspath(target))}
+    for each in list(caches(folder)):
+        if each["folder"] in names:
+            place = Path(each["cache"])
+            try:
+                with hold_lock(place):  # another process may read it
+                    for file in files_of_cache(place):
+                        file.unlink(missing_ok=True)
+            except OSError as error:
+                raise cannot_write(error, name="cache").at(str(place)) from None
+            yield each
+
+
+def _target(place: Path) -> str:
+    try:
+        # no other mode: the changes of a killed process are rolled back
+        uri = f"{place.absolute().as_uri()}?mode=rw"
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            return os.fsdecode(Store(connection).part(FOLDER) or b"")
+    except sqlite3.Error:
+        return ""
+
+
+def with_cache(place: Path | None, target: str, work: Callable[[Store], T]) -> T:
+    """Return the result of `work` with a target's cache, in a file or in memory.
 
     If the system allows no file, or it is damaged, nothing is kept, which is reported.
     """
@@ -108,6 +158,8 @@ def with_cache(place: Path | None, work: Callable[[Store], T]) -> T:
             if not place.exists():
                 remove_unused(place.parent)
             with open_store(place) as store:
+                if store.part(FOLDER) is None:
+                    store.put_parts({FOLDER: os.fsencode(target)})
                 return work(store)
         except (OSError, sqlite3.DatabaseError) as error:
             reason = getattr(error, "strerror", None) or error

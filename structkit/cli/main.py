@@ -281,7 +281,7 @@ class Commands(HelpPage, TyperGroup):
 
 
 def version(given: bool) -> None:
-    """Print the version and exit; `structkit doctor` prints the versions that results depend on."""
+    """Print the version and exit."""
     if given:
         typer.echo(f"structkit {__version__}")
         raise typer.Exit

@@ -24,7 +24,7 @@ from structkit.learning.encoding.settings import (
 from structkit.paths import cache_folder, keep_apart
 from structkit.progress import printable, say
 from structkit.records.jsonl import Record
-from structkit.records.output import Output, write_records
+from structkit.records.output import Output, table, write_drawn, write_records
 from structkit.records.stream import OutputOptions
 from structkit.settings import files_of, setting, unicode
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from structkit.asking.similar import Place
     from structkit.embeddings.vectors import TextEncoding
     from structkit.searching.hits import Hit
+
+INSTEAD = ("questions", "like", "no_cache")  # settings that do not concern caches
 
 
 def usual_cache(settings: Settings) -> str:
@@ -94,6 +96,18 @@ class Settings(WalkOptions):
         group="run",
     )
     no_cache: bool = setting(False, "Read all files anew and cache nothing.", group="run")
+    list: bool = setting(
+        False,
+        "List all caches with folder and size, instead of answering.",
+        excludes=("target", *INSTEAD),
+        group="run",
+    )
+    clear: bool = setting(
+        False,
+        "Remove the caches of FOLDER, which may no longer exist, instead of answering.",
+        excludes=("list", *INSTEAD),
+        group="run",
+    )
 
     @property
     def named_model(self) -> str | None:
@@ -105,13 +119,25 @@ def ask(settings: Settings) -> Iterator[Record]:
     """Yield records of the answers to each question, best first, in the order of the questions.
 
     Each is a record of a run, with the `query` and the fields of its passage: `path`, `lines`,
-    `language` and more. A question without an answer is reported on stderr.
+    `language` and more. A question without an answer is reported on stderr. With `list` or `clear`,
+    yield records of caches: `folder`, `exists`, `bytes`, `cache`.
     """
     from structkit.asking.answers import is_report
-    from structkit.asking.cache import Target, cache_file, files_of_cache, with_cache
+    from structkit.asking.cache import (
+        Target,
+        cache_file,
+        caches,
+        clear,
+        files_of_cache,
+        with_cache,
+    )
     from structkit.asking.folder import Folder
     from structkit.asking.meaning import Meaning, embedding_of
 
+    cache = Path(settings.cache)
+    if settings.list or settings.clear:
+        yield from caches(cache) if settings.list else clear(cache, settings.target)
+        return
     if not settings.questions and not settings.like:
         raise UserError("there is no question", f"give {flag('questions')}", status=2)
     target = Target.of(settings.target)
@@ -122,7 +148,6 @@ def ask(settings: Settings) -> Iterator[Record]:
         example = Place.of(settings.like)
     file_filter(settings.glob)
     read_as = {each.name: getattr(settings, each.name) for each in fields(WalkOptions)}
-    cache = Path(settings.cache)
     place = None if settings.no_cache else cache_file(cache, target.real, read_as)
     # a cache inside the folder is not one of its files
     walk = Walk(settings, frozenset(map(os.path.realpath, files_of_cache(place) if place else ())))
@@ -138,7 +163,7 @@ def ask(settings: Settings) -> Iterator[Record]:
             meaning = Meaning(folder, encoding) if encoding else None
             return [*_found(settings, folder, target, meaning, example)]
 
-    yield from with_cache(place, work)
+    yield from with_cache(place, target.real, work)
 
 
 def _found(
@@ -223,7 +248,19 @@ class ListOutput(OutputOptions):
     )
 
 
+def draw_caches(caches: Iterable[Record], width: int | None) -> str:
+    """Return caches as a table, the largest first."""
+    rows = [
+        {**each, "is": "here" if each["exists"] else "gone", "folder": printable(each["folder"])}
+        for each in sorted(caches, key=lambda each: -each["bytes"])
+    ]
+    return table(rows, ("bytes", "is", "folder"), width)
+
+
 def _main(settings: Settings, output: ListOutput) -> None:
+    if settings.list or settings.clear:
+        write_drawn(ask(settings), output.output, draw_caches)
+        return
     settings = with_questions(settings)
     keep_apart(files_of([output], "writes"), [settings.target])
     found = list(ask(settings))
@@ -279,7 +316,8 @@ COMMAND = Command(
     also=(ListOutput,),
     writes="`query_id`, `query`, `doc_id`, `score`, `rank`, `line`, `path`, `language`, `lines`; "
     "if the passage has them: `symbol`, `symbol_lines`, `quote`, `scope`, `names`, "
-    "`code`, `title`, `headings`, `text`",
+    "`code`, `title`, `headings`, `text`; with {list} and {clear}: `folder`, "
+    "`exists`, `bytes`, `cache`",
     examples="""
 structkit ask src "how is the area of a circle computed"
 structkit ask "where is a radius read" --glob '*.py' -k 3

@@ -72,7 +72,7 @@ class OddModel(UserError):
         super().__init__(
             f"the model {folder} {problem}, which structkit does not compute itself",
             "use another model, or encode with the package sentence-transformers: "
-            + install(*EXTRAS[SENTENCE][0]),
+            + install(*EXTRAS[SENTENCE]),
         )
 
 

@@ -25,7 +25,7 @@ OURS = (Path("structkit"), Path("plugins"))
 PEERS = ("ir_measures", "sentence_transformers")
 # what files and folders are called that are machinery by what they are for, here and elsewhere
 PLUMBING = {
-    *("__init__", "__main__", "api", "cli", "command", "doctor", "extras", "plugin", "registry"),
+    *("__init__", "__main__", "api", "cli", "command", "extras", "plugin", "registry"),
     *("settings", "errors", "progress", "signals", "options", "user", "version", "logging"),
     *("deprecated", "deprecated_import", "environment", "training_args", "model_card"),
 }

@@ -15,12 +15,12 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from structkit.commands.doctor import version
 from tests.benchmarks.processes import measured
 
 FOLDER = Path("tests/benchmarks")
@@ -193,12 +193,13 @@ def machine() -> dict[str, Any]:
         pairs = (line.partition(":") for line in lines)
         known = {name.strip(): value.strip() for name, _, value in reversed(list(pairs))}
     has = set(known.get("flags", "").split())
+    versions = {each.name: each.version for each in distributions()}
     return {
         "processor": known.get("model name", platform.processor() or platform.machine()),
         "flags": [flag for flag in FLAGS if flag in has],
         "cores": os.cpu_count(),
         "python": platform.python_version(),
-        "versions": {name: found for name in PACKAGES if (found := version(name))},
+        "versions": {name: versions[name] for name in PACKAGES if name in versions},
     }
 
 

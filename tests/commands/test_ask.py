@@ -324,6 +324,7 @@ def test_like_finds_what_is_similar_to_a_passage_but_itself(ask, tmp_path):
         (["src", "metres", "--like", "a:1"], 2, "--like and QUESTION exclude each other"),
         (["src", "--like", "docs/notes.md:1"], 1, "docs/notes.md: is no file with passages in src"),
         (["docs", "--like", "docs/notes.md:999"], 1, "docs/notes.md:999: is in no passage; name"),
+        (["src", "--list"], 2, "--list and FOLDER exclude each other"),
         (["metres", "-l", "-C2"], 2, "--files and --context exclude each other"),
         (["no/such", "--like", "docs/notes.md:1"], 1, "no/such: does not exist; write"),
     ],
@@ -332,6 +333,30 @@ def test_what_is_similar_to_nothing_is_one_line(ask, words, status, told):
     done = ask(*words, status=status)
     assert b"" == done.stdout
     assert done.stderr.decode().splitlines()[-1].startswith(f"structkit: {told}")
+
+
+def test_caches_are_listed_and_cleared(ask, shown, tmp_path):
+    assert [] == ask("--list", fields=["folder"])
+    (tmp_path / "project/docs").rename(tmp_path / "project/d\x1bs")
+    ask("d\x1bs", "metres")
+    ask("src", "metres")
+    ask("src", "metres", "--no-ignore")  # a cache of its own
+    src, docs = (str(tmp_path / "project" / name) for name in ("src", "d\x1bs"))
+    fields = ["folder", "exists"]
+    assert sorted([(docs, True), (src, True), (src, True)]) == sorted(ask("--list", fields=fields))
+    kept = [Path(place) for (place,) in ask("--list", fields=["cache"])]
+    assert [file.stat().st_size for file in kept] == [n for (n,) in ask("--list", fields=["bytes"])]
+    shutil.rmtree(src)
+    assert [(src, False)] * 2 == ask("--clear", "src", fields=fields)
+    assert [(docs, True)] == ask("--list", fields=fields)
+    assert [] == ask("--clear", "src", fields=fields)
+    head, first, *others = shown("--list")
+    assert ["bytes", "is", "folder"] == head.split()
+    folded = first.split()[2] + "".join(map(str.strip, others))
+    assert docs.replace("\x1b", "\\x1b") == folded
+    (last,) = (tmp_path / "cache/structkit/ask").iterdir()
+    last.write_bytes(b"no database")
+    assert [("", False, 11)] == ask("--list", fields=["folder", "exists", "bytes"])
 
 
 def test_a_first_read_counts_files(ask, tmp_path):

@@ -9,7 +9,6 @@ MODULES = {"subprocess", "pty", "marshal", "shelve", "dill", "cloudpickle", "job
 NAMES = {"eval", "exec", "compile", "__import__", "input"}
 ATTRIBUTES = {*"system popen execv execvp spawnv extractall extract unpack_archive".split()}
 PROGRAMS = {
-    Path("structkit/commands/doctor.py"): {"subprocess"},  # asks NVIDIA's for the cards
     Path("structkit/collecting/history.py"): {"subprocess"},  # asks git for the commits
     Path("plugins/methods/fasttext.py"): {"subprocess"},  # runs itself, so that Ctrl-C works
 }

@@ -1,0 +1,39 @@
+"""What pip is told to install, and --version."""
+
+import re
+import tomllib
+from pathlib import Path
+
+from imported import imported
+
+from structkit.extras import EXTRAS
+from structkit.version import __version__
+
+
+def test_extras_name_the_packages_that_pip_installs():
+    extras = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
+    packages = {
+        extra: tuple(re.match(r"[^<>=; ]+", each)[0] for each in needed)
+        for extra, needed in extras["optional-dependencies"].items()
+        if extra not in {"dev", "bench", "docs"}
+    }
+    assert packages == EXTRAS
+
+
+def test_the_version_is_told_without_a_heavy_import():
+    assert (set(), f"structkit {__version__}\n".encode()) == imported("--version")
+
+
+def test_nothing_advises_the_package_of_another_project():
+    """`structkit` on PyPI is not ours."""
+    kinds = {".py", ".md", ".txt", ".toml", ".mk", ".1", ".cff", ".jsonl"}
+    folders = ("structkit", "plugins", "docs", "recipes", "fixtures/help")
+    files = [path for each in folders for path in Path(each).rglob("*")]
+    advised = re.compile(r"pip3? install[^`\n]*?[ '\"]structkit\b(?![-/])|\bstructkit\[[a-z]")
+    told = {
+        str(path): found[0]
+        for path in [*files, *Path().glob("*.*"), *Path(".github").glob("*.md")]
+        if path.suffix in kinds and path.is_file()
+        if (found := advised.search(path.read_text("utf-8")))
+    }
+    assert {} == told
