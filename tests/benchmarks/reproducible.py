@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
-import random
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from structkit import registry, reproducibility
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train
 from structkit.progress import hushed
+from tests.learning.training.materials import write_pairs
 
-WORDS = "red green blue black white yellow brown house tree car door shirt stands".split()
 # of each setting that a method has: small enough for a second, large enough for all its products
 SMALL = {
     "size": "tiny",
@@ -34,24 +31,6 @@ SMALL = {
     "epochs": 1,
     "max_steps": 3,
 }
-
-
-def records(count: int = 60) -> list[dict[str, str | Sequence[str]]]:
-    """What every method can be trained on."""
-    draw = random.Random(0)
-    made: list[dict[str, str | Sequence[str]]] = []
-    for number in range(count):
-        first, second, *_ = words = draw.choices(WORDS, k=draw.randint(4, 12))
-        text, tree = " ".join(words), f"(X {words[-1]})"
-        for word in reversed(words[:-1]):
-            tree = f"(X (X {word}) {tree})"
-        made.append(
-            dict.fromkeys(("text", "positive", "code", "untagged"), text)
-            | {"id": str(number), "tree": tree, "query": f"{first} {second}", "docstring": first}
-            | {"masked": text.replace(second, "<extra_id_0>"), "entities": [second]}
-            | {"target": f"<extra_id_0> {second} <extra_id_1>", "tagged": f"<p>{text}</p>"}
-        )
-    return made
 
 
 def models(name: str, data: Path, folder: Path, runs: int) -> int:
@@ -79,8 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
     print(reproducibility.difference() or "equal runs should give equal models")
     worst = 1
     with tempfile.TemporaryDirectory() as place, hushed(True):
-        data = Path(place, "records.jsonl")
-        data.write_text("".join(json.dumps(record) + "\n" for record in records()))
+        data = write_pairs(Path(place, "records.jsonl"), 60)
         for name in args.methods:
             count = models(name, data, Path(place), args.runs)
             worst = max(worst, count)

@@ -1,8 +1,6 @@
-"""What is trained on a GPU and on the CPU: methods, settings and records."""
+"""What is trained on a GPU and on the CPU: methods and their settings."""
 
 from torch import nn
-
-from tests.learning.training.materials import WORDS
 
 ENCODER = {"size": "tiny", "vocabulary_size": 500, "batch_size": 4}
 BERT = {**ENCODER, "architecture": "bert"}
@@ -34,31 +32,6 @@ CASES = {
     "span-parser": ("span-parser", {"batch_size": 8}),
 }
 FILES = {"model", "validate"}  # settings that name something in the folder of the tests
-
-
-def record(number):
-    """A record that every method reads."""
-    words = [WORDS[number % 10], WORDS[number * 3 % 10], WORDS[number // 2]]
-    text = " ".join([*words, "shirt"] * (1 + number % 3))
-    other = " ".join(WORDS[number % 5 : number % 5 + 3])
-    tree, *rest = text.split()
-    for word in rest:
-        tree = f"(X {tree} {word})"
-    return {
-        "id": str(number),
-        "text": text,
-        "tree": tree,
-        "query": words[0],
-        "positive": text,
-        "tagged": f"<p>{text}</p>",
-        "untagged": text,
-        "masked": f"{text} <extra_id_0>",
-        "target": f"<extra_id_0> {words[0]} <extra_id_1>",
-        "negatives": [other],
-        "negatives_tagged": [f"<p>{other}</p>"],
-        "negatives_untagged": [other],
-        "negatives_masked": [other],
-    }
 
 
 def without_dropout(put):

@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_map_only
 
 from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.settings import EncodingSettings
-from tests.gpu.cases import CASES, FILES, record, without_dropout
+from tests.gpu.cases import CASES, FILES, without_dropout
 from tests.jsonl import read, write
 from tests.learning.encoders.small import bert_like
 from tests.learning.training.materials import small_bert, train_on, write_pairs
@@ -82,7 +82,7 @@ class RandomOfCpu(TorchDispatchMode):
 @pytest.mark.parametrize("name", CASES)
 def test_every_method_has_the_losses_of_the_cpu(name, tmp_path, monkeypatch):
     method, settings = CASES[name]
-    file = write(tmp_path / "records.jsonl", *map(record, range(16)))
+    file = write_pairs(tmp_path / "records.jsonl", 16)
     small_bert(tmp_path / "half", torch.bfloat16)
     settings = settings | {key: str(tmp_path / settings[key]) for key in FILES & settings.keys()}
     without_dropout(monkeypatch.setattr)

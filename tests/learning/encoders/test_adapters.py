@@ -2,32 +2,26 @@
 
 import json
 import shutil
-import subprocess
 import sys
-from functools import partial
 
 import numpy as np
 import peft
 import pytest
 import torch
-from conftest import PROGRAM, as_at_a_prompt, environment
 from safetensors.torch import load_file
 from sentence_transformers import CrossEncoder, SentenceTransformer
 
 from structkit.errors import UserError
 from structkit.learning.encoders.cross_encoder import load_cross_encoder
 from structkit.learning.encoders.encoder import open_model
-from structkit.learning.training.data import Spool
 from structkit.learning.training.devices import load_trained, trained_state
-from structkit.learning.training.launching import launch
+from structkit.learning.training.method import RunOptions
+from structkit.learning.training.run import train
 from structkit.learning.training.trainer import adamw
-from structkit.records.jsonl import Records
 from structkit.registry import load
 from tests.jsonl import write
 from tests.learning.encoders.zoo import edit, sentence_folder
-from tests.learning.training.materials import train_on, wait_for_step, write_pairs
-from tests.learning.training.ranks import gradients as of_ranks
-from tests.tolerances import rounding
+from tests.learning.training.materials import begun, stopping, train_on, weights, write_pairs
 
 NEAR = {"atol": 1e-5, "rtol": 0}
 TEXTS = ["red green blue", "a b C", "", "white house tree car " * 9]
@@ -87,11 +81,11 @@ def start(place, records):
 def trained(place, records, letters, start):
     """The folder of a model that was trained by an adapter."""
 
-    def trained(case, name="", **values):
-        folder = place / f"{case}-{name}"
+    def trained(case):
+        folder = place / f"{case}-trained"
         if not folder.exists():
-            values = {"model": str(start(case)), "lora_rank": 4, "batch_size": 5} | values
-            values = {"learning_rate": 1e-2, "max_steps": 3} | values
+            values = {"model": str(start(case)), "lora_rank": 4, "batch_size": 5}
+            values |= {"learning_rate": 1e-2, "max_steps": 3}
             file = letters if case.endswith("qwen3") else records
             train_on(file, method_of(case), folder, **values)
         return folder
@@ -105,12 +99,9 @@ def built(records, letters, start):
 
     def built(case, count=11, **values):
         values = {"model": str(start(case)), "batch_size": count, "epochs": 1} | values
-        settings = load("method", method_of(case))(**values).complete()
         file = letters if case.endswith("qwen3") else records
-        spool = Spool(Records.read([str(file)]), settings.prepare)
-        module = settings.build(spool)
-        batch = module.batch([spool[place] for place in range(count)], settings.plan(11).step(0))
-        return module, batch
+        module, spool, plan = begun(method_of(case), file, **values)
+        return module, module.batch([spool[place] for place in range(count)], plan.step(0))
 
     return built
 
@@ -148,16 +139,14 @@ def test_the_merged_model_is_the_base_with_its_adapter(tmp_path, case, built, st
     assert not [name for name in load_file(tmp_path / "model.safetensors") if "lora" in name]
 
 
-@pytest.mark.parametrize("case", ["contrastive", "seal", "contrastive-qwen3"])
+@pytest.mark.parametrize("case", ["contrastive", "seal", "contrastive-qwen3", "cross-encoder"])
 def test_sentence_transformers_loads_the_merged_model(case, trained):
-    theirs = SentenceTransformer(str(trained(case)), device="cpu").encode(TEXTS)
-    np.testing.assert_allclose(embeddings(trained(case)), theirs, **NEAR)
-
-
-def test_sentence_transformers_loads_the_merged_cross_encoder(trained):
-    theirs = CrossEncoder(str(trained("cross-encoder")), device="cpu")
-    expected = theirs.predict([("red", text) for text in TEXTS])
-    np.testing.assert_allclose(scores(trained("cross-encoder")), expected, **NEAR)
+    if case == "cross-encoder":
+        theirs = CrossEncoder(str(trained(case)), device="cpu")
+        expected = theirs.predict([("red", text) for text in TEXTS])
+    else:
+        expected = SentenceTransformer(str(trained(case)), device="cpu").encode(TEXTS)
+    np.testing.assert_allclose(outputs(case, trained(case)), expected, **NEAR)
 
 
 @pytest.mark.parametrize(
@@ -279,31 +268,6 @@ def test_chunks_and_recomputed_layers_have_the_same_gradients(built, case):
             torch.testing.assert_close(others[name], expected, atol=1e-4, rtol=1e-3)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("case", ["contrastive", "santa", "cross-encoder"])
-def test_bfloat16_learns_about_the_same(case, trained):
-    options = {"bf16": True, "chunk_size": 4, "checkpointing": True}
-    folder = trained(case, "bf16", **options)
-    stored = load_file(folder / "model.safetensors").values()
-    assert {torch.float32} == {each.dtype for each in stored}
-    losses = [
-        json.loads((each / "structkit.json").read_text())["losses"]["loss"]["last"]
-        for each in (folder, trained(case))
-    ]
-    assert losses[0] == pytest.approx(losses[1], rel=0.25)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("case", ["contrastive", "santa", "cross-encoder"])
-def test_two_processes_have_the_gradients_of_one(case, records, start):
-    values = {"model": str(start(case)), "lora_rank": 4, "batch_size": 5, "epochs": 1}
-    method = method_of(case)
-    settings = load("method", method)(**values).complete()
-    cases = [(method, values, Spool(Records.read([str(records)]), settings.prepare))]
-    one, two = of_ranks(cases), launch(partial(of_ranks, cases), 2)
-    torch.testing.assert_close(two, one, **rounding(2000))
-
-
 @pytest.mark.parametrize("case", [*CASES])
 def test_a_checkpoint_has_what_is_trained(built, case):
     module, _ = built(case, lora_rank=2)
@@ -320,40 +284,21 @@ def test_a_checkpoint_has_what_is_trained(built, case):
     torch.testing.assert_close(module.state_dict(), before, rtol=0, atol=0)
 
 
-@pytest.mark.long
-def test_a_stopped_run_goes_on(tmp_path, records, start):
+def test_a_stopped_run_goes_on_from_the_same_start(tmp_path, records, start):
     base = shutil.copytree(start("contrastive"), tmp_path / "base")
-    flags = ["--model", str(base), "--lora-rank", "4", "--batch-size", "2", "--epochs", "12"]
-    flags += ["--log-format", "json", "--log-every", "1"]
-
-    def run(output, *more):
-        return subprocess.Popen(
-            [*PROGRAM, "train", "contrastive", *flags, "-o", output, *more, str(records)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment(OMP_NUM_THREADS="1"),
-            preexec_fn=as_at_a_prompt,
-        )
-
-    process = run(str(tmp_path / "stopped"))
-    wait_for_step(process, 3)
-    process.terminate()
-    process.communicate()
-    assert 143 == process.returncode
-    (checkpoint,) = (tmp_path / "stopped.partial").glob("step-*")
-    assert checkpoint.stat().st_size < (base / "model.safetensors").stat().st_size / 2
+    values = {"model": str(base), "lora_rank": 4, "batch_size": 4, "epochs": 2}
+    train_on(records, "contrastive", tmp_path / "whole", **values)
+    kind = load("method", "contrastive")
+    run = {"output": str(tmp_path / "model"), "save_every": 3, "quiet": True}
+    with pytest.raises(KeyError, match="stop"):
+        stopped = stopping(kind, 4, KeyError("stop"))(**values)
+        train("contrastive", stopped, [str(records)], RunOptions(**run))
     edit(base / "config.json", hidden_act="relu")  # another model under the same name
-    process = run(str(tmp_path / "stopped"), "--resume")
-    assert b"differs in start" in process.communicate()[1]
-    edit(base / "config.json", hidden_act="gelu")
+    with pytest.raises(UserError, match="differs in start"):
+        train("contrastive", kind(**values), [str(records)], RunOptions(**run, resume=True))
     shutil.copy(start("contrastive") / "config.json", base / "config.json")
-    for output, more in (("stopped", ["--resume"]), ("whole", [])):
-        process = run(str(tmp_path / output), *more)
-        process.communicate()
-        assert 0 == process.returncode
-    for file in (tmp_path / "whole").glob("*"):
-        if file.is_file() and file.name not in ("log.jsonl", "README.md", "structkit.json"):
-            assert file.read_bytes() == (tmp_path / "stopped" / file.name).read_bytes()
+    train("contrastive", kind(**values), [str(records)], RunOptions(**run, resume=True))
+    assert weights(tmp_path / "whole") == weights(tmp_path / "model")
 
 
 @pytest.mark.parametrize("modules", ["word_embeddings", "query,quary", "LayerNorm", "pooler", ","])

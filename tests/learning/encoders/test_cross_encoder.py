@@ -1,10 +1,7 @@
 """Cross-encoders: scores of sentence-transformers' `CrossEncoder`, both ways; losses by hand."""
 
-import json
-
 import pytest
 import torch
-import transformers
 from sentence_transformers import CrossEncoder
 from sentence_transformers.cross_encoder.losses import BinaryCrossEntropyLoss
 from tokenizers import processors
@@ -13,14 +10,10 @@ from torch import nn
 from structkit import rerank
 from structkit.errors import UserError
 from structkit.learning.encoders.cross_encoder import load_cross_encoder
-from structkit.learning.training.data import Spool, Step
-from structkit.learning.training.method import RunOptions
-from structkit.learning.training.run import train
-from structkit.records.jsonl import Records
-from structkit.registry import load
+from structkit.learning.training.data import Step
 from tests.jsonl import write
-from tests.learning.encoders.zoo import ARCHITECTURES, DECODERS, edit, sentence_folder, tokenizer
-from tests.learning.training.materials import small_bert, stopping, train_on, weights, write_pairs
+from tests.learning.encoders.zoo import DECODERS, edit, model, sentence_folder, tokenizer
+from tests.learning.training.materials import begun, small_bert, train_on, write_pairs
 
 QUERIES = ["a b", "x Y", "c d e f " * 9]
 DOCUMENTS = ["A b C d E", "x", "a", "g h i " * 30, "b a"]
@@ -67,13 +60,7 @@ def typed_tokenizer(**more):
 
 def classifier(place, name, *, labels=1, typed=False, **of_tokenizer):
     """A folder of a random sequence classifier, as transformers writes it."""
-    torch.manual_seed(len(name))
-    config = getattr(transformers, f"{name}Config")(**ARCHITECTURES[name], num_labels=labels)
-    made = getattr(transformers, f"{name}ForSequenceClassification")(config).eval()
-    with torch.no_grad():
-        for parameter in made.parameters():
-            parameter.mul_(3 if parameter.dim() > 1 else 1)
-    made.save_pretrained(place)
+    model(name, "ForSequenceClassification", num_labels=labels).save_pretrained(place)
     kind = typed_tokenizer if typed else tokenizer
     kind(specials=name not in DECODERS, **of_tokenizer).save_pretrained(place)
     return place
@@ -148,6 +135,9 @@ def broken(place, what):
     """A folder that is no cross-encoder with one score."""
     if what == "encoder":
         return sentence_folder(place, "Bert")
+    if what == "head":
+        small_bert(place)
+        return place
     folder = classifier(place / "plain", "Bert", labels=3 if what == "labels" else 1)
     made = CrossEncoder(str(folder), device="cpu")
     made.save_pretrained(str(place / "saved"))
@@ -168,6 +158,7 @@ def broken(place, what):
     ("what", "message"),
     [
         ("encoder", "is not a Transformer alone, so that it is no cross-encoder"),
+        ("head", "labels|lacks"),
         (
             "labels",
             "has 3 labels: it is no cross-encoder with one score; train one: structkit train",
@@ -183,12 +174,6 @@ def test_what_is_no_cross_encoder_is_refused(tmp_path, what, message):
         load_cross_encoder(broken(tmp_path / "model", what))
 
 
-def test_a_plain_encoder_has_no_head(tmp_path):
-    small_bert(tmp_path / "bert")
-    with pytest.raises(UserError, match="labels|lacks"):
-        load_cross_encoder(tmp_path / "bert")
-
-
 def test_the_model_is_needed_and_only_for_its_ranker(tmp_path):
     with pytest.raises(
         UserError, match="ranker cross-encoder needs model; name a folder of structkit"
@@ -200,13 +185,10 @@ def test_the_model_is_needed_and_only_for_its_ranker(tmp_path):
 
 def built(tmp_path, records, **values):
     """A training, without dropout, and its only batch."""
-    file = tmp_path / "records.jsonl"
-    write(file, *records)
-    method = load("method", "cross-encoder")(**SCRATCH | values).complete()
-    spool = Spool(Records.read([str(file)]), method.prepare)
-    module = method.build(spool).eval()
+    file = write(tmp_path / "records.jsonl", *records)
+    module, spool, _ = begun("cross-encoder", file, **SCRATCH | values)
     step = Step(0, "train", 0, list(range(len(spool))))
-    return module, module.batch([spool[n] for n in step.indices], step)
+    return module.eval(), module.batch([spool[n] for n in step.indices], step)
 
 
 RAGGED = [
@@ -295,6 +277,7 @@ def test_a_query_without_negatives_takes_other_positives(tmp_path):
         ([{"query": "a", "positive": "b"}], {}, "1 records in batches of 16 give no negatives"),
         (RAGGED, {"loss": "hinge"}, "no --loss .hinge.; there are: binary, cross-entropy"),
         (RAGGED, {"pair_length": 2}, "--pair-length 2 is not in"),
+        (RAGGED, {"model": "builtin"}, "is a table of token vectors, which reads no pairs"),
     ],
 )
 def test_what_cannot_be_learned_says_so(tmp_path, records, values, message):
@@ -321,42 +304,3 @@ def test_it_starts_from_any_encoder(tmp_path, kind, capsys):
         values["max_steps"] = 0
         train_on(records, "cross-encoder", tmp_path / "same", **values)
         assert ours(start) == pytest.approx(ours(tmp_path / "same"), **NEAR)
-
-
-def test_a_table_reads_no_pairs(tmp_path):
-    with pytest.raises(UserError, match="is a table of token vectors, which reads no pairs"):
-        built(tmp_path, RAGGED, model="builtin")
-
-
-def test_a_resumed_training_is_the_same(tmp_path):
-    records = write_pairs(tmp_path / "records.jsonl")
-    values = SCRATCH | {"batch_size": 4, "epochs": 2, "validate": str(records)}
-    train_on(records, "cross-encoder", tmp_path / "whole", **values)
-    output = {"output": str(tmp_path / "model"), "save_every": 3, "quiet": True}
-    method = load("method", "cross-encoder")
-    with pytest.raises(KeyboardInterrupt):
-        stopped = stopping(method, 4, KeyboardInterrupt)(**values)
-        train("cross-encoder", stopped, [str(records)], RunOptions(**output))
-    options = RunOptions(**output, resume=True)
-    assert 6 == train("cross-encoder", method(**values), [str(records)], options)["steps"]
-    assert weights(tmp_path / "whole") == weights(tmp_path / "model")
-    metadata = json.loads((tmp_path / "model" / "structkit.json").read_text())
-    assert {"pair": 512} == metadata["lengths"]
-
-
-def test_it_learns_what_a_query_has_in_common_with_a_document(tmp_path):
-    words = "red green blue black white house tree car door shirt".split()
-    records = [
-        {
-            "id": str(n),
-            "query": word,
-            "positive": f"{word} {words[n - 3]}",
-            "negatives": [words[n - 1]],
-        }
-        for n, word in enumerate(words)
-    ]
-    write(tmp_path / "records.jsonl", *records)
-    values = SCRATCH | {"epochs": 60, "batch_size": 10, "learning_rate": 3e-3, "bf16": True}
-    summary = train_on(tmp_path / "records.jsonl", "cross-encoder", tmp_path / "model", **values)
-    losses = summary["losses"]["loss"]
-    assert losses["last"] < losses["first"] / 4

@@ -1,6 +1,7 @@
 """Every method's model folder, spoiled one file and one field at a time: one clear error."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -12,9 +13,8 @@ from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run_folder import RunFolder
-from tests.benchmarks.reproducible import SMALL, records
-from tests.jsonl import write
-from tests.learning.training.materials import train_on
+from tests.benchmarks.reproducible import SMALL
+from tests.learning.training.materials import train_on, write_pairs
 
 # a cross-encoder is no encoder: test_cross_encoder.py spoils its folders
 METHODS = [name for name in registry.names("method") if name != "cross-encoder"]
@@ -27,7 +27,7 @@ AGAIN = "; copy the model folder again"
 def models(tmp_path_factory):
     """An untrained model of each method, made on first use."""
     folder = tmp_path_factory.mktemp("models")
-    data = write(folder / "train.jsonl", *records(2))
+    data = write_pairs(folder / "train.jsonl", 2)
 
     def model(name):
         if not (folder / name).exists():
@@ -97,12 +97,55 @@ def test_vocabulary(copied, name, content):
     assert AGAIN in refused(folder, file.name)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"3", b"{}", b"\xff\xfe"])
-@pytest.mark.parametrize("name", ["strae", "seal"])
-def test_facts_that_are_none(copied, name, content):
+FACTS, BERT = "structkit.json", "sentence_bert_config.json"
+# a method, a file of its model, what becomes of it (bytes, None, or changed fields), what is said
+DAMAGE = [
+    *(
+        (name, FACTS, content, AGAIN)
+        for name in ("strae", "seal")
+        for content in (b"", b"{", b"[]", b"null", b"3", b"{}", b"\xff\xfe")
+    ),
+    ("seal", FACTS, "a folder", "structkit.json: "),
+    ("seal", FACTS, "a link to nowhere", "structkit.json: "),
+    ("contrastive", FACTS, b'{"format": 9, "method": "x"}', "is not a file that structkit wrote"),
+    ("contrastive", "config.json", b"{", "config.json: cannot be read: .*copy the model folder"),
+    ("contrastive", "config.json", None, "model holds no config.json"),
+    ("contrastive", "config.json", {"model_type": "bert", "use_cache": []}, "cannot be loaded"),
+    ("contrastive", "tokenizer.json", b"{", "cannot be loaded"),
+    ("contrastive", "tokenizer.json", b'{"model": 7}', "cannot be loaded"),
+    ("contrastive", "model.safetensors", "a weight gone", r"lacks 1 weights \(encoder.block.0"),
+    ("santa", "config.json", {"dtype": [1, "x"]}, "copy"),
+    ("santa", "config.json", {"decoder_start_token_id": None}, "copy"),
+    ("santa", "tokenizer_config.json", {"model_max_length": ""}, "copy"),
+    # of sentence-transformers, without ours
+    ("seal", BERT, {"max_seq_length": "x"}, "copy"),
+    ("seal", BERT, b"[1]", "copy"),
+    ("seal", "config_sentence_transformers.json", {"prompts": {"query": 1}}, "copy"),
+]
+
+
+@pytest.mark.parametrize(("name", "file", "damage", "said"), DAMAGE)
+def test_damage_is_named(copied, name, file, damage, said):
     folder = copied(name)
-    (folder / "structkit.json").write_bytes(content)
-    assert AGAIN in refused(folder)
+    path = folder / file
+    if "sentence" in file:
+        (folder / FACTS).unlink()
+    if isinstance(damage, dict):
+        known = json.loads(path.read_bytes()) if path.exists() else {}
+        path.write_text(json.dumps({**known, **damage}))
+    elif damage == "a weight gone":
+        weights = load_file(path)
+        del weights[next(each for each in weights if "SelfAttention" in each)]
+        save_file(weights, path, {"format": "pt"})
+    elif isinstance(damage, bytes):
+        path.write_bytes(damage)
+    else:
+        path.unlink()
+    if damage == "a folder":
+        path.mkdir()
+    elif damage == "a link to nowhere":
+        path.symlink_to("nowhere")
+    assert re.search(said, refused(folder, "model"))
 
 
 def test_a_field_that_is_gone(copied):
@@ -118,48 +161,6 @@ def test_a_field_that_is_gone(copied):
             open_model(str(folder))
 
 
-@pytest.mark.parametrize("kind", ["folder", "link to nowhere"])
-def test_facts_that_are_no_file(copied, kind):
-    folder = copied("seal")
-    metadata = folder / "structkit.json"
-    metadata.unlink()
-    metadata.mkdir() if kind == "folder" else metadata.symlink_to("nowhere")
-    with pytest.raises(UserError) as caught:
-        open_model(str(folder))
-    assert (1, str(metadata)) == (caught.value.status, caught.value.file)
-
-
-OF_LIBRARIES = {
-    "dtype": ("config.json", [1, "x"]),
-    "decoder_start_token_id": ("config.json", None),
-    "model_max_length": ("tokenizer_config.json", ""),
-}
-
-
-@pytest.mark.parametrize("field", OF_LIBRARIES)
-def test_a_field_of_its_library_that_is_wrong(copied, field):
-    folder = copied("santa")
-    name, value = OF_LIBRARIES[field]
-    content = json.loads((folder / name).read_bytes())
-    (folder / name).write_text(json.dumps({**content, field: value}))
-    assert "copy" in refused(folder, "model")
-
-
-@pytest.mark.parametrize(
-    "name, content",
-    [
-        ("sentence_bert_config.json", {"max_seq_length": "x"}),
-        ("sentence_bert_config.json", [1]),
-        ("config_sentence_transformers.json", {"prompts": {"query": 1}}),
-    ],
-)
-def test_what_sentence_transformers_would_not_write(copied, name, content):
-    folder = copied("seal")
-    (folder / "structkit.json").unlink()
-    (folder / name).write_text(json.dumps(content))
-    assert "copy" in refused(folder, "modules.json")
-
-
 def test_a_training_from_weights_that_are_no_numbers(copied, tmp_path):
     folder = copied("contrastive")
     file = folder / "model.safetensors"
@@ -167,7 +168,7 @@ def test_a_training_from_weights_that_are_no_numbers(copied, tmp_path):
         {name: w * float("nan") for name, w in load_file(file).items()}, file, {"format": "pt"}
     )
     start = {"model": str(folder), "max_steps": 1}
-    data = write(tmp_path / "train.jsonl", *records(2))
+    data = write_pairs(tmp_path / "train.jsonl", 2)
     with pytest.raises(UserError, match="the loss is nan at step 1; lower --learning-rate, or"):
         train_on(data, "contrastive", tmp_path / "out", **start)
 
@@ -177,34 +178,3 @@ def test_a_run_folder_whose_name_no_file_system_takes():
         RunOptions(output="m\udcff")
     with pytest.raises(UserError, match="File name too long"):
         RunFolder("x" * 5000, overwrite=False, resume=False)
-
-
-@pytest.mark.parametrize(
-    ("name", "damage", "message"),
-    [
-        ("structkit.json", b'{"format": 9, "method": "x"}', "is not a file that structkit wrote"),
-        ("config.json", b"{", r"config.json: cannot be read: .*copy the model folder again"),
-        ("config.json", None, r"model holds no config.json"),
-        ("config.json", b'{"model_type": "bert", "use_cache": []}', r"cannot be loaded"),
-        ("tokenizer.json", b"{", r"cannot be loaded"),
-        ("tokenizer.json", b'{"model": 7}', r"cannot be loaded"),
-    ],
-)
-def test_damage_is_named(copied, name, damage, message):
-    folder = copied("contrastive")
-    if damage is None:
-        (folder / name).unlink()
-    else:
-        (folder / name).write_bytes(damage)
-    with pytest.raises(UserError, match=message):
-        open_model(str(folder))
-
-
-def test_missing_weights_are_not_made_up(copied):
-    folder = copied("contrastive")
-    tensors = load_file(folder / "model.safetensors")
-    name = next(name for name in tensors if "SelfAttention" in name)
-    del tensors[name]
-    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
-    with pytest.raises(UserError, match=r"lacks 1 weights \(encoder.block.0"):
-        open_model(str(folder))

@@ -3,23 +3,17 @@
 import pytest
 import torch
 
-from structkit.learning.training.data import Spool
-from structkit.records.jsonl import Records
-from structkit.registry import load
-from tests.learning.training.materials import plain_loss, write_pairs
+from tests.learning.training.materials import begun, plain_loss, write_pairs
 from tests.tolerances import rounding
 
 
 @pytest.fixture
 def module_of(tmp_path):
-    def build(name, count=20, **changes):
-        file = write_pairs(tmp_path / "records.jsonl", count)
+    def build(name, count=20, negatives=lambda number: 1, **changes):
+        file = write_pairs(tmp_path / "records.jsonl", count, negatives)
         values = {"size": "tiny", "vocabulary_size": 450, "batch_size": count, "epochs": 1}
-        settings = load("method", name)(**(values | changes)).complete()
-        spool = Spool(Records.read([str(file)]), settings.prepare)
-        module = settings.build(spool)
-        step = settings.plan(count).step(0)
-        return module, module.batch([spool[place] for place in range(count)], step)
+        module, spool, plan = begun(name, file, **values | changes)
+        return module, module.batch([spool[place] for place in range(count)], plan.step(0))
 
     return build
 
@@ -108,9 +102,14 @@ def test_layers_that_are_computed_again_keep_only_their_inputs(module_of, archit
 
 
 @pytest.mark.parametrize("size", [pytest.param(1, marks=pytest.mark.long), 3, 7])
+@pytest.mark.parametrize("negatives", [(1,), (0, 2, 1, 3)], ids=["even", "ragged"])
 @pytest.mark.parametrize("name", ["contrastive", "seal", "santa"])
-def test_any_chunks_give_the_gradients_of_one_graph(module_of, name, size):
-    module, inputs = module_of(name, count=9, chunk_size=size, temperature=1.0)
+def test_any_chunks_give_the_gradients_of_one_graph(module_of, name, size, negatives):
+    counts = {
+        "negatives": lambda number: negatives[number % len(negatives)],
+        "negatives_per_query": min(2, *negatives[-1:] * 2),
+    }
+    module, inputs = module_of(name, count=9, chunk_size=size, temperature=1.0, **counts)
     module.eval()  # without dropout, the size of chunks does not matter
     loss, parts = plain_loss(module, inputs)
     loss.backward()

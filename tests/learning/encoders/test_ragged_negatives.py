@@ -2,17 +2,14 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 
 from structkit.errors import UserError
 from structkit.learning.training.data import Spool
-from structkit.learning.training.launching import launch
 from structkit.records.jsonl import Records
 from structkit.registry import load
-from tests.learning.training.materials import small_bert, write_pairs
-from tests.learning.training.ranks import gradients
+from tests.learning.training.materials import write_pairs
 
 SCRATCH = {"size": "tiny", "vocabulary_size": 450, "batch_size": 6, "temperature": 1.0}
 # how many negatives the records have, in turn
@@ -86,54 +83,6 @@ def test_the_loss_is_of_the_documents_that_there_are(tmp_path, name, changes, co
     assert expected == pytest.approx(found.get("alignment", found["loss"]), abs=2e-5)
 
 
-@pytest.mark.parametrize(("name", "changes"), CASES)
-def test_chunks_give_the_gradients_of_the_whole(tmp_path, name, changes):
-    found = []
-    for size in (0, 3):
-        module, method, records = built(
-            tmp_path, name, COUNTS["some"], chunk_size=size, temperature=0.1, **changes
-        )
-        module.backward(module.batch(records, method.plan(6).step(0)))
-        grads = [each.grad for each in module.parameters() if each.grad is not None]
-        found.append(torch.cat([grad.flatten() for grad in grads]))
-    assert found[0].isfinite().all() and found[0].abs().max() > 5e-5
-    near = 0.02 * found[0].abs().max().item()  # small gradients of large sums
-    torch.testing.assert_close(found[1], found[0], atol=near, rtol=0)
-
-
-@pytest.mark.long
-@pytest.mark.skipif(torch.cuda.is_available(), reason="run with CUDA_VISIBLE_DEVICES=")
-def test_two_processes_give_the_gradients_of_one(tmp_path):
-    small_bert(tmp_path / "bert")
-    counts = COUNTS["some"]
-    file = write_pairs(tmp_path / "train.jsonl", 11, lambda number: counts[number % 4])
-    cases = []
-    for name, more in ("contrastive", {}), ("seal", {"stages": "joint"}), ("santa", {}):
-        values = {"model": str(tmp_path / "bert"), "batch_size": 5, "temperature": 1.0, **more}
-        method = load("method", name)(**values, negatives_per_query=2).complete()
-        cases.append((name, values | {"negatives_per_query": 2}, read(file, method)))
-    expected, found = gradients(cases), launch(Shared(cases), 2)
-    for own, shared in zip(expected, found, strict=True):
-        for (parts, grads), (shared_parts, shared_grads) in zip(own, shared, strict=True):
-            near = 1e-6 * max(1.0, parts["loss"])
-            assert parts == pytest.approx(shared_parts, rel=0, abs=near)
-            np.testing.assert_allclose(shared_grads, grads, rtol=0, atol=near)
-
-
-def read(file, method):
-    return Spool(Records.read([str(file)]), method.prepare)
-
-
-class Shared:
-    """What each process of a launch does."""
-
-    def __init__(self, cases):
-        self.cases = cases
-
-    def __call__(self):
-        return gradients(self.cases)
-
-
 def test_it_is_said_and_too_many_are_refused(tmp_path, capfd):
     built(tmp_path, "contrastive", (2, 0, 1))
     said = "record 1 has 0 negatives, and others have up to 2: each uses what it has, at most 1"
@@ -141,4 +90,4 @@ def test_it_is_said_and_too_many_are_refused(tmp_path, capfd):
     file = write_pairs(tmp_path / "records.jsonl", 6, lambda number: number % 3)
     method = load("method", "contrastive")(**SCRATCH, negatives_per_query=3).complete()
     with pytest.raises(UserError, match="no record has more than 2 negatives, but each query n"):
-        method.build(read(file, method))
+        method.build(Spool(Records.read([str(file)]), method.prepare))

@@ -16,11 +16,9 @@ from torch.nn import functional
 
 from structkit.errors import UserError
 from structkit.learning.encoders.dual_encoder import distill, info_nce, rows_of, spread
-from structkit.learning.training.data import Spool
-from structkit.records.jsonl import Records
 from structkit.registry import load
 from tests.jsonl import write
-from tests.learning.training.materials import write_pairs
+from tests.learning.training.materials import begun, write_pairs
 
 NEAR = {"rtol": 0, "atol": 1e-5}
 KINDS = ("kl", "margin-mse")
@@ -100,12 +98,10 @@ def built(tmp_path, name, negatives=lambda number: 3, **changes):
     file = taught(tmp_path / "records.jsonl", negatives)
     values = {"size": "tiny", "vocabulary_size": 450, "batch_size": 8, "temperature": 0.5}
     values |= {"negatives_per_query": 2, "epochs": 1}
-    method = load("method", name)(**values | changes).complete()
-    spool = Spool(Records.read([str(file)]), method.prepare)
-    module = method.build(spool).eval()
-    step = method.plan(8).step(0)
+    module, spool, plan = begun(name, file, **values | changes)
+    step = plan.step(0)
     records = [spool[place] for place in step.indices]
-    return module, module.batch(records, step), records, step
+    return module.eval(), module.batch(records, step), records, step
 
 
 CASES = [

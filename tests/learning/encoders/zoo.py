@@ -65,11 +65,11 @@ def tokenizer(*, specials=True, **more):
     return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, **named, **more)
 
 
-def model(name):
+def model(name, kind="Model", **more):
     """A random model of an architecture, whose states are not small."""
     torch.manual_seed(len(name))
-    config = getattr(transformers, f"{name}Config")(**ARCHITECTURES[name])
-    made = getattr(transformers, f"{name}Model")(config).eval()
+    config = getattr(transformers, f"{name}Config")(**ARCHITECTURES[name], **more)
+    made = getattr(transformers, f"{name}{kind}")(config).eval()
     with torch.no_grad():
         for parameter in made.parameters():
             parameter.mul_(3 if parameter.dim() > 1 else 1)

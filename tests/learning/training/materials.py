@@ -1,13 +1,16 @@
 """What several tests train: forty records or eleven, a small BERT, and how."""
 
 import json
+from functools import reduce
 
 import torch
 from transformers import BertConfig, BertModel
 
 from structkit.learning.encoders.models import train_tokenizer
+from structkit.learning.training.data import Spool
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train
+from structkit.records.jsonl import Records
 from structkit.registry import load
 from tests.jsonl import write
 
@@ -28,6 +31,13 @@ def train_on(file, name, folder, *, quiet=True, **values):
     """The summary of a training."""
     options = RunOptions(output=str(folder), quiet=quiet)
     return train(name, load("method", name)(**values), [str(file)], options)
+
+
+def begun(name, file, **values):
+    """A training as it begins: its module, its records and its plan."""
+    method = load("method", name)(**values).complete()
+    spool = Spool(Records.read([str(file)]), method.prepare)
+    return method.build(spool), spool, method.plan(len(spool))
 
 
 def stopping(kind, number, error):
@@ -72,16 +82,19 @@ def same(expected, found, rate):
 
 
 def write_pairs(file, count=11, negatives=lambda number: 1):
-    """Records for all encoders: of batches of five, the last of eleven has one.
+    """Records for all methods: of batches of five, the last of eleven has one.
 
     `negatives` says how many negatives a record has; one without any lacks their fields.
     """
     with file.open("w") as handle:
         for number in range(count):
-            words = [WORDS[number % 10], WORDS[number * 3 % 10], WORDS[number // 2]]
+            words = [WORDS[number % 10], WORDS[number * 3 % 10], WORDS[number // 2 % 10]]
             text = " ".join(words * (1 + number % 3))
+            four = f"{text} shirt"  # words at least, as some methods need
+            tree = reduce(lambda before, word: f"(X {before} {word})", four.split())
             others = [" ".join(WORDS[each : number % 7 + 1]) for each in range(negatives(number))]
-            record = {"id": str(number), "query": words[0], "positive": text}
+            record: dict[str, object] = {"id": str(number), "query": words[0], "positive": text}
+            record |= {"text": four, "tree": tree}
             record |= {"tagged": f"<p>{text}</p>", "untagged": text}
             record |= {"masked": f"{text} <extra_id_0>"}
             record |= {"target": f"<extra_id_0> {words[0]} <extra_id_1>"}
@@ -107,7 +120,8 @@ def small_bert(folder, dtype=torch.float32):
 
 def plain_loss(module, inputs):
     """The loss of a batch with its whole graph, computed at once, and its parts."""
-    embeddings, single = {}, {}
+    embeddings: dict[str, torch.Tensor] = {}
+    single: dict[str, torch.Tensor] = {}
     for name, texts in inputs.texts.items():
         (rows,) = texts.chunks(0)
         embeddings[name], losses = module.embedded(inputs, name, rows)

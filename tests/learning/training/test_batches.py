@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from structkit.errors import UserError
-from structkit.learning.training.data import Spool
 from structkit.learning.training.devices import (
     fixed_weights,
     load_trained,
@@ -15,9 +14,7 @@ from structkit.learning.training.devices import (
     with_tensors,
 )
 from structkit.learning.training.trainer import Batches
-from structkit.records.jsonl import Records
-from structkit.registry import load
-from tests.learning.training.materials import write_pairs
+from tests.learning.training.materials import begun, write_pairs
 
 METHODS = {
     "contrastive": {"architecture": "bert", "document_length": 4},
@@ -31,10 +28,8 @@ TINY = {"size": "tiny", "vocabulary_size": 400, "batch_size": 4}
 @pytest.fixture(params=METHODS)
 def training(request, tmp_path):
     """A module, its records and its plan."""
-    method = load("method", request.param)(**TINY, **METHODS[request.param]).complete()
     file = write_pairs(tmp_path / "pairs.jsonl")
-    spool = Spool(Records.read([str(file)]), method.prepare)
-    return method.build(spool), spool, method.plan(len(spool))
+    return begun(request.param, file, **TINY, **METHODS[request.param])
 
 
 def tensors_of(batch):

@@ -26,6 +26,7 @@ METHODS = {
         "document_length": 16,
         "learning_rate": 0.01,
     },
+    "cross-encoder": {"size": "tiny", "vocabulary_size": 400, "learning_rate": 0.01},
 }
 # at such a rate the last model is not the best one
 RISING = {"batch_size": 4, "epochs": 2, "learning_rate": 1.0, "warmup": 0.0, "schedule": "constant"}
@@ -65,15 +66,16 @@ def test_the_model_with_the_lowest_loss_is_kept(name, files, tmp_path, capsys):
     assert open_model(str(tmp_path / "model"))[1]["data"]["held_out"]
 
 
-def test_a_stopped_run_goes_on_with_the_best_model(files, tmp_path):
-    values = {"batch_size": 4, "epochs": 2, "learning_rate": 0.5, **METHODS["banyan"]}
-    method = load("method", "banyan")(**values, validate=files[1])
-    expected = train_on(files[0], "banyan", tmp_path / "whole", **values, validate=files[1])
+@pytest.mark.parametrize("name", ["banyan", "cross-encoder"])
+def test_a_stopped_run_goes_on_with_the_best_model(name, files, tmp_path):
+    values = {"batch_size": 4, "epochs": 2, "learning_rate": 0.5, **METHODS[name]}
+    method = load("method", name)(**values, validate=files[1])
+    expected = train_on(files[0], name, tmp_path / "whole", **values, validate=files[1])
     options = {"output": str(tmp_path / "parts"), "quiet": True, "save_every": 3}
     with pytest.raises(KeyError, match="stop"):
         ended = stopping(type(method), 9, KeyError("stop"))(**values, validate=files[1])
-        train("banyan", ended, [files[0]], RunOptions(**options))
-    found = train("banyan", method, [files[0]], RunOptions(**options, resume=True))
+        train(name, ended, [files[0]], RunOptions(**options))
+    found = train(name, method, [files[0]], RunOptions(**options, resume=True))
     assert expected["held_out"] == found["held_out"] and expected["seen"] == found["seen"] == 2 * 24
     assert weights(tmp_path / "whole") == weights(tmp_path / "parts")
 

@@ -42,6 +42,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranks")
     small_bert(folder / "bert")
     write_pairs(folder / "train.jsonl")
+    write_pairs(folder / "ragged.jsonl", 11, lambda number: (0, 2, 1, 3)[number % 4])
     return folder
 
 
@@ -213,14 +214,23 @@ def cases(folder):
     found = []
     for name in ("contrastive", "santa", "seal"):
         for values in (ENCODER, ENCODER | {"chunk_size": 2}):
-            records = Records.read([str(folder / "train.jsonl")])
-            found.append((name, values, Spool(records, load("method", name)(**values).prepare)))
+            found.append((name, values))
     pairs = {name: value for name, value in ENCODER.items() if name != "temperature"}
     for values in (pairs, pairs | {"chunk_size": 2}, pairs | {"loss": "binary"}):
-        records = Records.read([str(folder / "train.jsonl")])
-        method = load("method", "cross-encoder")(**values)
-        found.append(("cross-encoder", values, Spool(records, method.prepare)))
-    return found
+        found.append(("cross-encoder", values))
+    adapter = {"model": str(folder / "bert"), "batch_size": 5, "epochs": 1, "lora_rank": 4}
+    found += [(name, adapter) for name in ("contrastive", "cross-encoder")]
+    ragged = ENCODER | {"negatives_per_query": 2}
+    files = ["train.jsonl"] * len(found) + ["ragged.jsonl"] * 3
+    found += [("contrastive", ragged), ("seal", ragged | {"stages": "joint"}), ("santa", ragged)]
+    return [
+        (
+            name,
+            values,
+            Spool(Records.read([str(folder / file)]), load("method", name)(**values).prepare),
+        )
+        for (name, values), file in zip(found, files, strict=True)
+    ]
 
 
 @pytest.fixture(scope="module")
