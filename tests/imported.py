@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from conftest import completed, environment
 
@@ -13,18 +14,6 @@ HEAVY = {
     *("torch", "transformers", "faiss", "nltk", "lxml", "numpy", "scipy"),
     *("pydantic", "concurrent.futures.process", "markdown_it"),
 }
-SCRIPT = """
-import sys
-sys.argv[0] = 'structkit'
-from structkit.cli import main
-from tests.cli.alone import alone
-alone()
-try: main()
-except SystemExit as exit: assert not exit.code, exit.code
-print(*sys.modules, file=sys.stderr)
-"""
-
-
 EACH = """
 import json, os, sys
 from pathlib import Path
@@ -47,10 +36,15 @@ for number, words in enumerate(json.loads(lines)):
 """
 
 
-def imported_by_each(folder: Path, *lines: Sequence[str]) -> list[tuple[set[str], bytes]]:
-    """The same of several commands, which begin as copies of a program that was just started."""
+def imported_by_each(
+    folder: Path, *lines: Sequence[str], input: bytes = b"", **changes: str
+) -> list[tuple[set[str], bytes]]:
+    """The heavy packages that each command imports, which says nothing on stderr; its output.
+
+    They begin as copies of a program that was just started.
+    """
     command = [sys.executable, "-c", EACH, str(folder), json.dumps(lines)]
-    done = completed(command, timeout=120)
+    done = completed(command, input=input, env=environment(**changes), timeout=120)
     assert (0, b"") == (done.returncode, done.stderr), done.stderr
     outputs = [folder / str(number) for number in range(len(lines))]
     modules = [each.with_suffix(".modules").read_text().split() for each in outputs]
@@ -58,9 +52,7 @@ def imported_by_each(folder: Path, *lines: Sequence[str]) -> list[tuple[set[str]
 
 
 def imported(*arguments: str, input: bytes = b"", **changes: str) -> tuple[set[str], bytes]:
-    """The heavy packages that a command imports, which says nothing on stderr; and its output."""
-    command = [sys.executable, "-c", SCRIPT, *arguments]
-    done = completed(command, input=input, env=environment(**changes), timeout=120)
-    assert 0 == done.returncode, done.stderr
-    [modules] = done.stderr.decode().splitlines()
-    return HEAVY & set(modules.split()), done.stdout
+    """The same of one command."""
+    with TemporaryDirectory() as folder:
+        [found] = imported_by_each(Path(folder), arguments, input=input, **changes)
+    return found

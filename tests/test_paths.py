@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import typer
 from conftest import Run, completed, environment
+from soak.verdicts import state
 
 from structkit.cli.main import app
 from structkit.errors import UserError
@@ -63,14 +64,6 @@ LOST = {
 }
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
-
-
 @pytest.fixture
 def laid(tmp_path: Path) -> Path:
     """Inputs of any kind: what is refused is refused before they are read."""
@@ -91,11 +84,11 @@ def refused(laid: Path, monkeypatch: pytest.MonkeyPatch) -> Refused:
 
     def refused(*arguments: str) -> str:
         monkeypatch.chdir(laid)
-        before = contents(laid)
+        before = state(laid)
         with pytest.raises((UserError, typer.BadParameter)) as caught:
             app(list(arguments), standalone_mode=False)
         assert 2 == (getattr(caught.value, "status", None) or caught.value.exit_code)
-        assert before == contents(laid)
+        assert before == state(laid)
         return str(caught.value)
 
     return refused
@@ -109,7 +102,7 @@ def test_no_output_is_an_input(refused: Refused, line: str) -> None:
 
 
 def test_stdin_and_stdout_may_be_the_file(run: Run, laid: Path) -> None:
-    before = contents(laid)
+    before = state(laid)
     flags = ["--on-error", "skip", "--rejects", "lost", "-o", "out"]
     with open(laid / "lost", "rb") as file:
         message = complaint(run("mask-entities", *flags, stdin=file), 2)
@@ -117,7 +110,7 @@ def test_stdin_and_stdout_may_be_the_file(run: Run, laid: Path) -> None:
     with open(laid / "lost", "ab") as file:  # would never end
         message = complaint(run("mask-entities", "lost", stdout=file), 2)
     assert "stdout is the input lost; choose another path" == message
-    assert before == contents(laid)
+    assert before == state(laid)
 
 
 @pytest.mark.parametrize("command", ["mask-entities", "pair"])

@@ -7,14 +7,6 @@ import pytest
 from tests.dry_runs import dry, touched, trained
 
 pytestmark = pytest.mark.long
-# a target's table, its variables, how many trainings it has, and how many tried a rate
-TABLES = {
-    "starts/table.md": ("STRAE", "SEEDS=3", 13, 0),
-    "models/models.md": ("STRAE", "SEEDS=0 PASSES=2", 34, 14),
-    "scaled/table.md": ("STRAE", "SEEDS=0 1 PASSES=15", 8, 0),
-    "code/table.md": ("STRUCTURE", "STRUCTURE_SEEDS=0 1", 12, 0),
-    "html/table.md": ("STRUCTURE", "STRUCTURE_SEEDS=0 1", 12, 0),
-}
 ONCE = {"strae-both", "self-strae-bpe", "tree-lstm-c", "tree-lstm-ce", "iornn-c", "iornn-ce"}
 ONCE |= {"bi-lstm", "roberta", "fasttext-paper"}
 
@@ -29,24 +21,6 @@ def data(tmp_path_factory):
 def last(command, name):
     """The value of a flag; of several, the last one counts."""
     return re.findall(rf" {name} (\S+)", command)[-1]
-
-
-def variables(text):
-    """`A=0 1 B=2` as `A=0 1` and `B=2`."""
-    return re.split(r" (?=[A-Z]+=)", text)
-
-
-@pytest.mark.parametrize("table", TABLES)
-def test_each_table_has_its_models_and_scores_them(table, data, tmp_path):
-    folder, given, count, tried = TABLES[table]
-    commands = dry(f"{tmp_path}/{table}", f"DATA={data}", f"{folder}={tmp_path}", *variables(given))
-    trainings = trained(commands)
-    assert count == len(trainings)
-    pilots = [name for name, each in trainings.items() if "/piloted-" in each]
-    assert tried == len(pilots)
-    scored = " ".join(each for each in commands if " score " in each)
-    for name in trainings.keys() - pilots:
-        assert f"/{name}" in scored or "minilm" == name, name
 
 
 def test_the_models_of_the_table_see_each_sentence_equally_often(data, tmp_path):

@@ -187,6 +187,8 @@ def test_other_modules(tmp_path, changes, match):
         (SETTINGS, {"max_seq_length": "9"}, "malformed"),
         (ABOUT, {"model_type": "SparseEncoder"}, "is a SparseEncoder"),
         (ABOUT, {"prompts": {"query": 3}}, "malformed"),
+        ("adapter_config.json", {"base_model_name_or_path": "x"}, "adapter, .* its own; merge it"),
+        ("modules.json", {"a": 1}, "modules.json of .* is malformed"),
         (POOLING, {"pooling_mode": "median"}, "has the pooling median"),
         ("2_Dense/config.json", {"activation_function": "os.system"}, "has the activation os.s"),
         ("2_Dense/config.json", {"use_residual": True}, "adds its input"),
@@ -197,7 +199,10 @@ def test_other_modules(tmp_path, changes, match):
 )
 def test_settings_that_are_not_followed_are_refused(tmp_path, file, changes, match):
     folder = sentence_folder(tmp_path / "model", "Bert", more=[Dense(16, 12)])
-    edit(folder / file, **changes)
+    if file == "modules.json":
+        (folder / file).write_text(json.dumps(changes))
+    else:
+        edit(folder / file, **changes)
     refused(folder, match)
 
 
@@ -206,12 +211,6 @@ def test_a_dense_module_without_weights(tmp_path):
     (folder / "2_Dense" / "model.safetensors").unlink()
     (folder / "2_Dense" / "pytorch_model.bin").write_bytes(pickle.dumps({}))
     refused(folder, "holds its weights as a pickle")
-
-
-def test_an_adapter_says_so(tmp_path):
-    folder = sentence_folder(tmp_path / "model", "Bert")
-    (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "x"}')
-    refused(folder, "holds an adapter, not a model of its own; merge it")
 
 
 @pytest.mark.parametrize(

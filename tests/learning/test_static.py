@@ -9,8 +9,7 @@ from itertools import chain
 import numpy as np
 import pytest
 import torch
-from conftest import python
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 from structkit_plugins.methods._static import common_words, with_words, zipf_weights
@@ -216,16 +215,6 @@ def test_chunks_have_their_lines(scratch):
     check([row["embedding"] for row in rows], scratch, parts)
 
 
-def test_reading_a_table_imports_no_torch(scratch):
-    code = (
-        "import sys; from pathlib import Path\n"
-        "from structkit.learning.static import Table\n"
-        f"Table.read(Path({str(scratch)!r})).means([[1]])\n"
-        "sys.exit('torch' in sys.modules)"
-    )
-    assert 0 == python("-c", code).returncode
-
-
 def test_another_model_s_config_is_told(scratch, tmp_path):
     folder = shutil.copytree(scratch, tmp_path / "copy")
     for content in ("{", '{"model_type": true}'):
@@ -300,20 +289,15 @@ def test_words_that_are_kept_are_cut_as_the_tokenizer_cuts_texts(text):
 
 
 @given(st.text(st.sampled_from("aZ9_-. \n\t\u00a0\u2028\u200béǅ中́ß\u0338=(“x”")) | st.text())
+@example("handler HTTPServer 0x1f max_size_ " + 100 * "a")
+@example(101 * "a")
+@example("qqwv" * 9)
 def test_the_pieces_of_a_text_have_its_tokens(text):
     words, tokenizer = builtin_words()
     if not words.is_special(text):
         for _ in range(2):
             found = Counter(chain.from_iterable(words.of_pieces(pieces(text))))
             assert Counter(tokenizer.encode(text, add_special_tokens=False).ids) == found
-
-
-@pytest.mark.parametrize(
-    "word", ["a", "handler", "HTTPServer", 100 * "a", 101 * "a", "0x1f", "qqwv" * 9, "max_size_"]
-)
-def test_a_word_is_cut_into_pieces_as_the_tokenizer_cuts_it(word):
-    words, tokenizer = BertWords.of(builtin_words()[1]), builtin_words()[1]
-    assert [(*tokenizer.encode(word).ids,)] == words.of_pieces([word])
 
 
 def test_bags_of_texts_embed_as_the_texts(scratch):

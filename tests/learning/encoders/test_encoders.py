@@ -192,23 +192,6 @@ def test_minilm_is_the_packaged_model():
     assert abs(found - theirs).max() <= bound(terms(model), abs(theirs).max())
 
 
-@pytest.mark.parametrize(
-    ("file", "content", "message"),
-    [
-        ("1_Pooling/config.json", {"pooling_mode": "min"}, "has the pooling min, which struct"),
-        ("modules.json", [{"type": "x.Dense", "path": "2_Dense"}], "has a module Dense of x"),
-        ("modules.json", {"a": 1}, "modules.json of .* is malformed"),
-    ],
-)
-def test_folders_that_cannot_be_reproduced(tmp_path, pairs, file, content, message):
-    folder = tmp_path / "trained"
-    trained(tmp_path, pairs, size="tiny", vocabulary_size=400)
-    (folder / "structkit.json").unlink()
-    (folder / file).write_text(json.dumps(content))
-    with pytest.raises(UserError, match=message):
-        open_model(str(folder))
-
-
 def test_special_tokens_have_no_names_in_a_text():
     tags = ["<p>", "</p>", "<h1>", "</s>"]
     tokenizer = train_tokenizer(["plain words <p>"], 600, whole=tags)

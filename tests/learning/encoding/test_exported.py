@@ -92,20 +92,25 @@ def test_a_model_that_gives_no_numbers_is_told_before_any_record(t5, tmp_path, e
         encoded(str(folder), engine)
 
 
+ENGINES = ["onnx", pytest.param("openvino", marks=with_openvino)]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("pooling", POOLINGS)
-def test_a_bert_like_model(bert_like, pooling, capsys):
+def test_a_bert_like_model(bert_like, pooling, engine):
     if "modernbert" in bert_like:
-        with pytest.raises(UserError, match="--engine onnx cannot compute this model: it is not"):
-            encoded(bert_like, "onnx")
+        with pytest.raises(UserError, match=f"--engine {engine} cannot compute this model: it is "):
+            encoded(bert_like, engine)
         assert "torch" == encoded(bert_like, "auto")[0].engine.name
         return
-    assert_same(bert_like, pooling=pooling)
-    assert_same(bert_like, pooling=pooling, side="query", normalize=False)
+    assert_same(bert_like, engine, pooling=pooling)
+    assert_same(bert_like, engine, pooling=pooling, side="query", normalize=False)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("pooling", [*POOLINGS, "first-decoder-token"])
-def test_t5(t5, pooling):
-    assert_same(t5, pooling=pooling)
+def test_t5(t5, pooling, engine):
+    assert_same(t5, engine, pooling=pooling)
 
 
 def test_chunks(t5):
@@ -239,18 +244,6 @@ def test_what_onnx_does_not_take_is_refused(t5):
     assert 2 == raised.value.status
     with pytest.raises(UserError, match="no --engine 'onx'; did you mean 'onnx'"):
         encoded(t5, "onx")
-
-
-@with_openvino
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_a_bert_like_model_by_openvino(bert_like, pooling):
-    if "modernbert" not in bert_like:
-        assert_same(bert_like, "openvino", pooling=pooling)
-
-
-@with_openvino
-def test_t5_by_openvino(t5):
-    assert_same(t5, "openvino", pooling="first-decoder-token")
 
 
 @with_openvino
