@@ -102,14 +102,13 @@ def test_layers_that_are_computed_again_keep_only_their_inputs(module_of, archit
 
 
 @pytest.mark.parametrize("size", [pytest.param(1, marks=pytest.mark.long), 3, 7])
-@pytest.mark.parametrize("negatives", [(1,), (0, 2, 1, 3)], ids=["even", "ragged"])
+@pytest.mark.parametrize("counts", [(1,), (0, 2, 1, 3)], ids=["even", "ragged"])
 @pytest.mark.parametrize("name", ["contrastive", "seal", "santa"])
-def test_any_chunks_give_the_gradients_of_one_graph(module_of, name, size, negatives):
-    counts = {
-        "negatives": lambda number: negatives[number % len(negatives)],
-        "negatives_per_query": min(2, *negatives[-1:] * 2),
-    }
-    module, inputs = module_of(name, count=9, chunk_size=size, temperature=1.0, **counts)
+def test_any_chunks_give_the_gradients_of_one_graph(module_of, name, size, counts):
+    drawn = {"negatives_per_query": min(2, max(counts)), "temperature": 1.0}
+    module, inputs = module_of(
+        name, 9, lambda number: counts[number % len(counts)], chunk_size=size, **drawn
+    )
     module.eval()  # without dropout, the size of chunks does not matter
     loss, parts = plain_loss(module, inputs)
     loss.backward()
