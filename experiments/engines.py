@@ -3,7 +3,7 @@
     python -m experiments.engines [--data FOLDER] [--spark PYTHON] [--count 100000]
 
 `mask-entities` over code, once with each engine that is installed: one process, --workers 2, GNU
-parallel, Spark's rdd.pipe, Ray. FOLDER is that of the real functions; without it, records are made
+parallel, Spark's rdd.pipe. FOLDER is that of the real functions; without it, records are made
 of the fixtures. PYTHON is one that has pyspark. Prints a Markdown table; other bytes than those of
 one process are an error.
 """
@@ -16,7 +16,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from importlib.util import find_spec
 from itertools import cycle, islice
 from pathlib import Path
 
@@ -28,7 +27,6 @@ from tests.benchmarks.processes import STRUCTKIT, measured
 from tests.benchmarks.table import machine
 
 STAGE = [*STRUCTKIT, "mask-entities", "-q", "--on-error", "skip", "--workers", "1"]
-RAY = ["--ray", "local", "--workers", "2"]
 SPARK = """
 import os, sys
 from pyspark import SparkConf, SparkContext
@@ -48,8 +46,6 @@ def engines(source: Path, folder: Path, spark: str | None) -> Iterator[tuple[str
     if shutil.which("parallel"):
         cut = "--pipe-part --block 10M --jobs 2 -k --halt now,fail=1 --will-cite -a".split()
         yield "GNU parallel, blocks of 10 MB", ["parallel", *cut, str(source), *STAGE]
-    if find_spec("ray"):
-        yield "Ray, `--ray local --workers 2`", [*STAGE, str(source), *RAY]
     if spark:  # writes files of its own
         command = [spark, "-c", SPARK, " ".join(STAGE), str(source), str(folder / "spark")]
         yield "Spark, `rdd.pipe` in local[2]", command

@@ -110,7 +110,6 @@ def encode(
     engine: Literal['auto', 'torch', 'onnx', 'openvino'] = 'auto',
     offline: bool = False,
     reuse: Path | None = None,
-    ray: str | None = None,
 ) -> Iterator[Record]: ...
 
 def fuse(

@@ -24,7 +24,6 @@ EXTRAS = {
     "openvino": ("onnx", "openvino"),
     "parquet": ("pyarrow",),
     "plot": ("matplotlib", "scikit-learn"),
-    "ray": ("ray",),
     SENTENCE: ("sentence-transformers",),
     "stanza": ("stanza",),
     "warc": ("warcio",),

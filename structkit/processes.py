@@ -21,7 +21,6 @@ from typing import IO, Any, Generic, NoReturn, TypeVar
 from weakref import WeakSet
 
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-LOCAL = "local"  # the address of a Ray that is started here
 PATIENCE = 2.0  # seconds that cleaning up may take undisturbed
 MMAP_THRESHOLD = -3  # in glibc's malloc.h: how large a block is mapped by itself
 MOMENT = 0.001  # seconds between looks whether a child has ended

@@ -16,7 +16,7 @@ from structkit.learning.encoding.settings import EncodingSettings, Opened
 from structkit.progress import announce, say
 from structkit.records.jsonl import Record, Stage, accepted
 from structkit.records.lines import input_name
-from structkit.records.stream import Options, Stream, ray_setting
+from structkit.records.stream import Options, Stream
 from structkit.settings import setting
 
 if TYPE_CHECKING:
@@ -32,14 +32,6 @@ class Settings(EncodingSettings):
     A part of a text has `doc_id` and its place: a chunk `start`, `end` (characters) and `lines`, an
     element `xpath`, `start`, `end` and `text`, a node `node`, `span` (words) and `text`.
     """
-
-    ray: str | None = ray_setting(excludes="reuse")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.ray is not None and len(self.field) > 1:
-            problem = f"{flag('ray')} takes one {flag('field')}"
-            raise UserError(problem, "encode each by itself", status=2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,14 +72,10 @@ def encode(settings: Settings) -> Stage:
 
 
 def open_encoding(settings: Settings) -> Encoding:
-    """Open the model, here or in a cluster."""
+    """Open the model."""
     from structkit.learning.encoding.encoding import Encoding
 
-    if settings.ray is None:
-        return Encoding(settings)
-    from structkit.learning.encoding.on_ray import encoding_over
-
-    return encoding_over(settings.ray, settings)
+    return Encoding(settings)
 
 
 def field_of_texts(settings: Settings) -> str:

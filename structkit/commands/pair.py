@@ -368,9 +368,7 @@ def _draw(splits: list[tuple[str, float]], at: float) -> str:
 # the queries are the input, and what was judged is read by one process of this machine; what
 # remembers records needs all of them
 REFUSED = {
-    "queries": ("files", "workers", "ray"),
-    "negatives_from": ("ray",),
-    "teacher": ("ray",),
+    "queries": ("files", "workers"),
     "dedupe": ("shard",),
     "split": ("shard",),
 }
@@ -387,7 +385,7 @@ def _main(settings: Settings, options: WorkerOptions) -> None:
         settings,
         files=options.files if settings.queries is None else [settings.queries],
         beside=[settings.qrels, settings.corpus, settings.negatives_from, settings.teacher],
-        workers=options.workers or (1 if options.ray is None else 0),  # it is cheap
+        workers=options.workers or 1,  # it is cheap
     )
     stream.run(pair(settings, whole=options.shard is None), label="pair")
 

@@ -49,11 +49,6 @@ def maximum_bytes() -> int:
     return int(text)
 
 
-def limit_bytes(most: int) -> None:
-    """Read no longer lines from now on."""
-    os.environ[VARIABLE] = str(most)
-
-
 def too_long() -> UserError:
     """Return the error for a line with more bytes.
 

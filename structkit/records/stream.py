@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -10,21 +9,17 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from structkit.command import Command
-from structkit.errors import UserError, flag
+from structkit.errors import flag
 from structkit.paths import keep_apart
-from structkit.processes import LOCAL, cores
+from structkit.processes import cores
 from structkit.progress import Position, counted, progress, say
 from structkit.records.jsonl import Records, Rejected, Shard, Stage
 from structkit.records.lines import Block, Lines, input_name
 from structkit.records.output import Output
 from structkit.settings import files_of, quiet_setting, setting
-
-if TYPE_CHECKING:
-    from structkit.records.workers import Workers
-
 
 MOST_WORKERS = 256
 AUTO = "auto"
@@ -85,30 +80,6 @@ def in_order(
     yield from Pool(most, make()).results(tasks)
 
 
-def ray_address(text: str) -> str:
-    """Return the address of a Ray cluster. Errors: another text.
-
-    >>> ray_address("10.0.0.1:6379")
-    '10.0.0.1:6379'
-    """
-    if not re.fullmatch(r"local|auto|[^/]+:\d{1,5}", text):
-        problem = f"{flag('ray', text)} is no address"
-        raise UserError(problem, "give local, auto or HOST:PORT", status=2)
-    return text
-
-
-def ray_setting(*, excludes: str | tuple[str, ...] = ()) -> Any:
-    """Declare the cluster that does the work."""
-    return setting(
-        None,
-        "Run on a Ray cluster (an extra): HOST:PORT, auto, or local, which starts one here.",
-        metavar="ADDRESS",
-        parse=ray_address,
-        excludes=excludes,
-        group="run",
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
     """Settings of a command's output and of its messages."""
@@ -163,7 +134,6 @@ class WorkerOptions(Options):
     """The same with several processes."""
 
     workers: int = workers_setting()
-    ray: str | None = ray_setting()
 
 
 class Rejects:
@@ -241,7 +211,6 @@ class Stream:
     rejects: str | None = None
     shard: Shard | None = None
     workers: int = 1
-    ray: str | None = None
     beside: Sequence[str | None] = ()  # other inputs
     replaced: Sequence[str | None] = ()  # others that the output may replace
     together: Sequence[str] = ()  # files that are written with the output
@@ -264,10 +233,6 @@ class Stream:
         outputs = [(flag("output"), path) for path in (self.output, *self.together)]
         writes = [(flag("rejects"), self.rejects), *outputs]
         keep_apart(writes, [*reads, *self.beside], replaced=[*replaced, *self.replaced])
-        if self.workers > 1 and self.ray not in (None, LOCAL):
-            problem = f"{flag('workers')} is for {flag('ray', LOCAL)}: "
-            problem += "a cluster uses all its processors"
-            raise UserError(problem, "leave it out", status=2)
 
     @contextmanager
     def reading(
@@ -302,12 +267,12 @@ class Stream:
     @property
     def _here(self) -> bool:
         """Whether all is done in this process."""
-        return self.workers == 1 and self.ray is None
+        return self.workers == 1
 
     def _ends(self, records: Records, large: int) -> Callable[[], bool]:
         """Return a function that says whether other processes do the rest."""
         lines = records.lines
-        if self.ray or self.workers:
+        if self.workers:
             return lambda: True
         several = cache(lambda: most_workers() > 1)  # it is asked at each block
         if (lines.total or 0) > large:
@@ -321,14 +286,10 @@ class Stream:
         """Yield what other processes make of the records that were not read here, if any."""
         if self._here or not records.ends():
             return
-        with self._workers(stage).lines(records, reject) as lines:
+        # 20 ms, needed only for several processes
+        from structkit.records.workers import lines_by_workers
+
+        workers, skip = most_workers(self.workers), self.on_error == "skip"
+        with closing(lines_by_workers(workers, stage, records, reject, skip=skip)) as lines:
             for some in lines:
                 yield from Records(Block("", 0, 0, some), numbered=False) if parsed else [some]
-
-    def _workers(self, stage: Stage) -> Workers:
-        # 20 ms, needed only for several processes
-        from structkit.records.cluster import RayWorkers
-        from structkit.records.workers import Workers  # as above
-
-        given = (most_workers(self.workers), stage, self.shard, self.on_error == "skip")
-        return Workers(*given) if self.ray is None else RayWorkers(self.ray, *given)

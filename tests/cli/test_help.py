@@ -10,7 +10,7 @@ from soak.sessions import commands, found
 from structkit.command import COMMANDS
 from structkit.registry import names
 
-FLAGS = 183  # distinct ones, of all commands together
+FLAGS = 182  # distinct ones, of all commands together
 PLOTS = ["embeddings", "ranks", "losses", "trees"]
 PAGES = [
     *([name] for name in COMMANDS),

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import os
 import struct
 import tracemalloc
 
@@ -20,7 +21,11 @@ from structkit.embeddings.reading import read_embeddings, read_parquet
 from structkit.errors import UserError
 from structkit.formats.rows import BracketRows, ColumnRows, DelimitedRows, ParagraphRows
 from structkit.records.jsonl import Records, accepted
-from structkit.records.lines import MAXIMUM, Lines, limit_bytes
+from structkit.records.lines import MAXIMUM, VARIABLE, Lines
+
+
+def limit_bytes(most):
+    os.environ[VARIABLE] = str(most)
 
 
 @pytest.fixture(autouse=True)

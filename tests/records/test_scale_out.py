@@ -18,7 +18,6 @@ INSTALLED = {
     "Slurm": True,  # a loop stands for its array
     "make": bool(shutil.which("make")),
     "Spark": bool(find_spec("pyspark") and shutil.which("java")),
-    "Ray": bool(find_spec("ray")),
 }
 
 

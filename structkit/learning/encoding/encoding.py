@@ -25,7 +25,6 @@ from structkit.learning.encoding.reading import (
     Elements,
     Embedded,
     ReadRecord,
-    Spread,
     TextReader,
     Window,
     excerpt,
@@ -49,7 +48,6 @@ class Encoding:
     without its field.
     """
 
-    spread: Spread  # how windows are embedded: here, or by other processes
     held: int  # records of a window
 
     def __init__(
@@ -74,7 +72,7 @@ class Encoding:
         paths = None if whole else False
         self.reader = TextReader(encoder, settings.field, known, settings.keep, elements, paths)
         self.read = self.reader.read  # a record, or raise where it has no text
-        self.truncation, self.spread = self.engine.truncation, self.embed_here
+        self.truncation = self.engine.truncation
         self.forks = isinstance(encoder, StaticEncoder) and encoder.reads_bags
         encoder.read_field(known[0] if settings.elements else self.first_field)
         self.earlier: EarlierEmbeddings | None = None
@@ -130,16 +128,13 @@ class Encoding:
 
         Before them, `before` gets the window itself.
         """
-        for window, (rows, embeddings) in self.spread(windows(texts, self.held)):
+        for window in windows(texts, self.held):
+            rows, embeddings = self.window(window)
             if before:
                 before(window)
             check_finite((row.document for row in rows), embeddings, self.folder)
             if rows:  # a tree of one word has no phrases
                 yield rows, embeddings
-
-    def embed_here(self, several: Iterator[Window]) -> Iterator[tuple[Window, Embedded]]:
-        """Return windows, each with its embeddings."""
-        return ((window, self.window(window)) for window in several)
 
     def window(self, window: Window) -> Embedded:
         """Return the rows of some records, and their embeddings (rows, dim)."""

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 from structkit.embeddings.vectors import EmbeddingRow, Vectors
 from structkit.errors import UserError, flag, missing
@@ -172,8 +172,6 @@ class TextReader:
 
 Window = list[ReadRecord]
 Embedded = tuple[list[EmbeddingRow], Vectors]  # (rows, dimensions)
-# a function that embeds windows, in their order
-Spread: TypeAlias = "Callable[[Iterator[Window]], Iterator[tuple[Window, Embedded]]]"
 
 
 def windows(texts: Iterable[ReadRecord], maximum: int) -> Iterator[Window]:
