@@ -56,16 +56,13 @@ def test_what_a_process_has_not_collected_is_not_collected_by_its_children():
         gc.enable()
 
 
-def test_work_that_takes_longer_gives_nothing():
-    def work():
-        while True:
-            pass
-
-    assert in_child(work, 0.05) is None
-
-
-def test_work_whose_process_is_killed_gives_nothing():
-    assert in_child(lambda: os.kill(os.getpid(), signal.SIGKILL), 5) is None
+@pytest.mark.parametrize(
+    ("work", "limit"),
+    [(lambda: time.sleep(60), 0.05), (lambda: os.kill(os.getpid(), signal.SIGKILL), 5)],
+    ids=["takes longer", "is killed"],
+)
+def test_work_that_does_not_end_by_itself_gives_nothing(work, limit):
+    assert in_child(work, limit) is None
 
 
 def test_work_whose_process_is_killed_while_it_tells_gives_nothing(monkeypatch):

@@ -69,13 +69,6 @@ def test_a_stopped_training_goes_on(code):
     assert "--resume" in trained(commands)["own"]
 
 
-def test_without_a_folder_it_asks_for_one():
-    done = subprocess.run(
-        ["make", "-s", "own", BIN, "RUNNABLE="], capture_output=True, text=True, check=False
-    )
-    assert 2 == done.returncode and "name your code: make own FOLDER=…" in done.stdout
-
-
 @pytest.mark.long
 def test_it_trains_scores_and_says_whether_it_helped(code):
     given = f"FOLDER={code}/code", f"PAGES={code}/pages", f"OWN={code}/own", "START=builtin", BIN

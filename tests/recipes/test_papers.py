@@ -149,12 +149,16 @@ def test_santa_on_products_has_two_kinds_of_gains(products):
     assert re.findall(r"^(exact|esci-documented)$", table, re.M) == ["exact", "esci-documented"]
 
 
-@pytest.mark.parametrize("recipe", ["paper-santa", "paper-seal", "paper-strae"])
-def test_without_data_it_asks_for_them(tmp_path, recipe):
+PAPERS = ("paper-santa", "paper-seal", "paper-strae")
+ASKED = [(name, f"name the data: make {name} DATA=FOLDER") for name in PAPERS]
+
+
+@pytest.mark.parametrize(("recipe", "told"), [*ASKED, ("own", "name your code: make own FOLDER=…")])
+def test_without_data_it_asks_for_them(tmp_path, recipe, told):
     (tmp_path / "codesearchnet/python").mkdir(parents=True)
     command = ["make", "-s", recipe, BIN, "RUNNABLE=", f"DATA={tmp_path}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert 2 == done.returncode and f"name the data: make {recipe} DATA=FOLDER" in done.stdout
+    assert 2 == done.returncode and told in done.stdout
 
 
 # model, learning rate, epochs

@@ -170,7 +170,7 @@ def test_a_folder_that_is_replaced_is_never_a_mixture(tmp_path, kind):
             return
         run = RunFolder(str(folder), overwrite=True, resume=False)
         run.open({})
-        with run.writing(0, dict) as new:
+        with run.writing() as new:
             fill(new, content)
         run.finish()
 
@@ -302,8 +302,8 @@ def test_what_a_killed_run_left_of_a_long_name_goes(tmp_path):
     assert [path] == list(tmp_path.iterdir())
 
 
-def test_a_stopped_run_of_a_long_name_goes_on(tmp_path):
-    path = tmp_path / ("n" * 241 + ".npy")
+def stopped(path):
+    """Leave what a run leaves that was stopped after a row."""
     with (
         pytest.raises(SystemExit),
         VectorFiles(str(path), run={"names": OLD}, resume=True) as files,
@@ -311,19 +311,17 @@ def test_a_stopped_run_of_a_long_name_goes_on(tmp_path):
         files.add([EmbeddingRow("a")], np.array([[ord("a"), 1]], np.float32))
         files.checkpoint({"seen": 1})
         raise SystemExit
+
+
+def test_a_stopped_run_of_a_long_name_goes_on(tmp_path):
+    stopped(path := tmp_path / ("n" * 241 + ".npy"))
     with VectorFiles(str(path), run={"names": OLD}, resume=True) as files:
         assert (1, {"seen": 1}) == (files.count, files.state)
 
 
 def test_resume_follows_no_link(tmp_path):
     path, victim = tmp_path / "v.npy", tmp_path / "victim"
-    with (
-        pytest.raises(SystemExit),
-        VectorFiles(str(path), run={"names": OLD}, resume=True) as files,
-    ):
-        files.add([EmbeddingRow("a")], np.ones((1, 2), np.float32))
-        files.checkpoint({})
-        raise SystemExit
+    stopped(path)
     victim.write_bytes(b"precious" * 100)
     (tmp_path / ".v.npy.partial").unlink()
     (tmp_path / ".v.npy.partial").symlink_to("victim")

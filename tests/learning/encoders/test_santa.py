@@ -30,6 +30,9 @@ LINES = b"""
 {"id": "2", "query": "open a file and read all of it", "positive": "def read(path): return open(path).read()", "masked": "def <extra_id_0>(path): return open(path).<extra_id_0>()", "target": "<extra_id_0> read <extra_id_1>", "negatives": ["def write(path): pass", "y = 2"]}
 {"id": "3", "query": "sort", "positive": "def order(items): return sorted(items)", "masked": "def order(<extra_id_0>): return sorted(<extra_id_0>)", "target": "<extra_id_0> items <extra_id_1>", "negatives": ["items.sort()", "z = 3"]}
 """  # noqa: E501
+PLAIN = b"""
+{"id": "4", "query": "one", "positive": "1", "masked": "1", "target": "<extra_id_0>", "negatives": ["2", "3 + 3"]}
+"""  # noqa: E501
 
 
 def spool(lines=LINES):
@@ -106,30 +109,16 @@ def drawn(module, records):
 
 @pytest.mark.parametrize("align_on", ["masked", "original"])
 @pytest.mark.parametrize("pooling", ["first-decoder-token", "mean"])
-@pytest.mark.parametrize("negatives", [0, 2])
-def test_one_pass_agrees_with_many(align_on, pooling, negatives):
-    module, inputs, records = built(
-        align_on=align_on, pooling=pooling, negatives_per_query=negatives, entity_weight=0.5
-    )
+@pytest.mark.parametrize(("lines", "negatives"), [(LINES, 0), (LINES, 2), (LINES + PLAIN, 1)])
+def test_one_pass_agrees_with_many(align_on, pooling, lines, negatives):
+    """Also where a document has no entities: it is aligned only."""
+    options = {"align_on": align_on, "pooling": pooling, "entity_weight": 0.5}
+    module, inputs, records = built(lines, negatives_per_query=negatives, **options)
     expected = plain(module, records)
     total, parts = plain_loss(module, inputs)
     assert numbers(expected) == {name: near(loss) for name, loss in parts.items()}
     whole = expected["alignment"] + 0.5 * expected["entity"]
     assert whole.item() == near(total)
-
-
-PLAIN = b"""
-{"id": "4", "query": "one", "positive": "1", "masked": "1", "target": "<extra_id_0>", "negatives": ["2", "3 + 3"]}
-"""  # noqa: E501
-
-
-@pytest.mark.parametrize("align_on", ["masked", "original"])
-def test_a_document_without_entities_is_aligned_only(align_on):
-    module, inputs, records = built(LINES + PLAIN, align_on=align_on)
-    expected = plain(module, records)
-    _, parts = plain_loss(module, inputs)
-    assert numbers(expected) == {name: near(loss) for name, loss in parts.items()}
-    assert 4 == len(records)
 
 
 @pytest.mark.parametrize("architecture", ["t5", "bert"])
