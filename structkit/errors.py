@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -106,27 +107,14 @@ def program(name: str, *arguments: str, **settings: object) -> str:
     return _surface.get().command(name, arguments, settings)
 
 
-class _Named(dict[str, "_Name"]):
-    """Settings by the names in a text."""
-
-    def __missing__(self, name: str) -> _Name:
-        return _Name(name)
-
-
-class _Name(str):
-    """The name of a setting, spelled where it is formatted, with a value behind a colon."""
-
-    def __format__(self, value: str) -> str:
-        return flag(self, value or None)
-
-
 def spelled(text: str) -> str:
     """Return a declared text, such as a line of help, with the settings in braces spelled.
 
     >>> spelled("With {on_error:skip}: file for what {k} leaves out.")
     'With --on-error skip: file for what -k leaves out.'
     """
-    return text.format_map(_Named())
+    words = re.sub(r"(?<!{){(\w+):?([^{}]*)}", lambda name: flag(name[1], name[2] or None), text)
+    return words.replace("{{", "{").replace("}}", "}")
 
 
 def leave_out(what: str = "the record") -> str:

@@ -8,8 +8,6 @@ import pytest
 
 import structkit
 from structkit.errors import Python, UserError, flag, program, spelled, spelled_for
-from structkit.processes import in_child
-from structkit.records.cluster import _portable
 
 ROOT = Path(structkit.__file__).parents[1]
 FLAG = re.compile(r"--[a-z]")
@@ -126,10 +124,3 @@ def test_python_names_parameters_in_messages_and_files(expected):
     assert expected in message
     assert not FLAG.search(message)
     assert "/structkit-" not in message  # the folder of its files
-
-
-def test_a_process_of_a_cluster_spells_as_the_program_that_gave_it_work():
-    with spelled_for(Python()):
-        shipped = _portable(lambda task: flag(task, 3))
-    assert "k=3" == in_child(lambda: shipped("k"), 5)
-    assert "-k 3" == in_child(lambda: _portable(lambda task: flag(task, 3))("k"), 5)

@@ -253,21 +253,16 @@ class Stream:
 
     def run(self, stage: Stage, *, label: str = "") -> None:
         """Send every record through a stage to the output; its `then` runs in this process."""
-        assert self.numbered or self._here
+        assert self.numbered or self.workers == 1
         each, then = replace(stage, then=None), stage.then
         with self.reading(label) as (records, reject), Output(self.output) as output:
-            if not self._here:
+            if self.workers != 1:
                 records.ends = self._ends(records, HEAVY if stage.batch else LARGE)
             with closing(self._elsewhere(each, records, reject, parsed=bool(then))) as more:
                 made = chain(each.results(records, reject), more)
                 output.write_records(then(made) if then else made)
         if not records.count and not self.shard:
             say_empty(self.files)
-
-    @property
-    def _here(self) -> bool:
-        """Whether all is done in this process."""
-        return self.workers == 1
 
     def _ends(self, records: Records, large: int) -> Callable[[], bool]:
         """Return a function that says whether other processes do the rest."""
@@ -284,7 +279,7 @@ class Stream:
         self, stage: Stage, records: Records, reject: Callable[[Rejected], None], *, parsed: bool
     ) -> Generator[Any]:
         """Yield what other processes make of the records that were not read here, if any."""
-        if self._here or not records.ends():
+        if self.workers == 1 or not records.ends():
             return
         # 20 ms, needed only for several processes
         from structkit.records.workers import lines_by_workers
