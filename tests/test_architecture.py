@@ -279,3 +279,51 @@ def test_a_class_has_a_name_of_its_own():
             if isinstance(node, ast.ClassDef) and node.name[0] != "_":
                 found[node.name].append(str(path))
     assert {} == {name: at for name, at in found.items() if len(at) > 1 and name not in shared}
+
+
+# what no file does: run a shell, open a pickle of others, run code from data
+UNSAFE = {"subprocess", "pty", "marshal", "shelve", "dill", "cloudpickle", "joblib", "code"}
+BUILTINS = {"eval", "exec", "compile", "__import__", "input"}
+UNSAFE_CALLS = {*"system popen execv execvp spawnv extractall extract unpack_archive".split()}
+PROGRAMS = {Path("structkit/collecting/history.py"): {"subprocess"}}  # asks git for the commits
+# a process of ours reads what its child or parent wrote
+PICKLES = {Path("structkit/processes.py"), Path("structkit/learning/training/launching.py")}
+
+
+def whole(path):
+    """The modules that a file imports, or imports from."""
+    return {part for name in imports(path) for part in (name, name.rpartition(".")[0])}
+
+
+def calls(path):
+    """Each call of a file, as its function and its keywords."""
+    for node in nodes(path):
+        if isinstance(node, ast.Call):
+            keywords = {each.arg: ast.unparse(each.value) for each in node.keywords}
+            yield ast.unparse(node.func), keywords
+
+
+def test_no_source_runs_a_shell_or_code_from_data():
+    for path in SOURCES:
+        assert not UNSAFE & whole(path) - PROGRAMS.get(path, set()), path
+        assert "pickle" not in whole(path) or path in PICKLES, path
+        for function, keywords in calls(path):
+            name = function.rpartition(".")[2]
+            assert function not in BUILTINS and name not in UNSAFE_CALLS, (path, function)
+            assert "shell" not in keywords, path
+
+
+def test_no_source_opens_a_pickle_or_a_models_own_code():
+    found = set()
+    for path in SOURCES:
+        for function, keywords in calls(path):
+            if function == "np.load":
+                assert keywords.get("allow_pickle", "False") == "False", path
+            elif function == "torch.load":
+                assert keywords.get("weights_only") == "True", path
+            elif function.endswith(".from_pretrained"):
+                assert {"PLAIN", "SAFE"} & {keywords.get(None)}, (path, function)
+            else:
+                continue
+            found.add(function.rpartition(".")[2])
+    assert {"load", "from_pretrained"} == found
