@@ -6,13 +6,13 @@ Both embed the words of a batch, go up to the roots and down again. Source: Oppe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from structkit.learning.strae.batches import TreeBatch
+from structkit.learning.strae.batches import TreeBatch, downward, upward
 from structkit.learning.strae.nodes import TreeEncoder
 from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.settings import NodeSettings
@@ -66,14 +66,14 @@ class IORNN(TreeBaseline):
     def up_and_down(
         self, batch: TreeBatch, leaves: Tensor, dropout: float
     ) -> tuple[Tensor, Tensor]:
-        def inside(children: Tensor) -> Tensor:
+        def inside(children: Tensor, inner: slice) -> Tensor:
             made = self.compose(children.flatten(1)).tanh()  # (n, E)
             return functional.dropout(made, dropout)
 
         up = upward(batch, leaves, inside)
 
-        def outside(parents: Tensor, children: slice) -> Tensor:
-            siblings = up[children].view(-1, 2, up.shape[1]).flip(1)  # (n, 2, E)
+        def outside(parents: Tensor, inner: slice) -> Tensor:
+            siblings = batch.children(up, inner).flip(1)  # (n, 2, E)
             both = torch.cat([parents[:, None].expand_as(siblings), siblings], dim=2)
             made = (self.decompose(both) + self.biases).tanh()  # (n, 2, E)
             return functional.dropout(made, dropout)
@@ -111,7 +111,7 @@ class TreeLSTM(TreeBaseline):
         size = leaves.shape[1]
         start = lstm_state(self.read(leaves) + self.bias)  # (leaves, 2E): hidden and cell
 
-        def compose(children: Tensor) -> Tensor:
+        def compose(children: Tensor, inner: slice) -> Tensor:
             hidden, cells = children.chunk(2, dim=2)  # (n, 2, E) each
             both = hidden.flatten(1)  # (n, 2E)
             kept = self.forget(both).sigmoid().view_as(cells) * cells
@@ -120,7 +120,7 @@ class TreeLSTM(TreeBaseline):
 
         states = upward(batch, start, compose)  # (nodes, 2E)
 
-        def decompose(parents: Tensor, children: slice) -> Tensor:
+        def decompose(parents: Tensor, inner: slice) -> Tensor:
             hidden, cells = parents.chunk(2, dim=1)  # (n, E) each
             gates = self.decompose(hidden).view(-1, 2, 3 * size) + self.down_bias
             kept = self.keep(hidden).sigmoid().view(-1, 2, size) * cells[:, None]
@@ -149,50 +149,3 @@ def drop_hidden(states: Tensor, dropout: float) -> Tensor:
         return states
     hidden, cells = states.chunk(2, dim=-1)
     return torch.cat([functional.dropout(hidden, dropout), cells], dim=-1)
-
-
-def levels(batch: TreeBatch) -> Iterator[tuple[slice, Tensor, Tensor, int]]:
-    """Yield all depths of a batch, from the roots down, each with leaves and inner nodes.
-
-    Which of `batch.leaves` are at this depth; the places of its inner nodes among its nodes; the
-    order (nodes,) that brings leaves, then inner nodes, into the nodes' order; and the end.
-    """
-    first, last, leaf = 0, batch.sentences, 0
-    for start, end in [*batch.levels, (0, 0)]:
-        inner = batch.inner[start:end] - first
-        leaves = slice(leaf, leaf + last - first - len(inner))
-        places = torch.cat([batch.leaves[leaves] - first, inner])
-        yield leaves, inner, places.argsort(), last
-        first, last, leaf = last, last + 2 * len(inner), leaves.stop
-
-
-def upward(batch: TreeBatch, leaves: Tensor, compose: Callable[[Tensor], Tensor]) -> Tensor:
-    """Return the states of all nodes (nodes, S), from those of `batch.leaves` (leaves, S).
-
-    `compose` makes parents (n, S) from their children (n, 2, S), left and right.
-    """
-    bottom_up: list[Tensor] = []
-    below = leaves[:0]
-    for own, _, order, _ in reversed(list(levels(batch))):
-        here = leaves[own]
-        if len(below):
-            here = torch.cat([here, compose(below.view(-1, 2, below.shape[1]))])
-        below = here[order]
-        bottom_up.append(below)
-    return torch.cat(bottom_up[::-1])
-
-
-def downward(
-    batch: TreeBatch, roots: Tensor, decompose: Callable[[Tensor, slice], Tensor]
-) -> Tensor:
-    """Return the states of all nodes (nodes, S), from the roots' (sentences, S).
-
-    `decompose` makes children (n, 2, S), left and right, from their parents (n, S); it also gets
-    the slice of these children in the batch.
-    """
-    down = [roots]
-    for _, inner, _, last in levels(batch):
-        if len(inner):
-            children = slice(last, last + 2 * len(inner))
-            down.append(decompose(down[-1][inner], children).flatten(0, 1))
-    return torch.cat(down)

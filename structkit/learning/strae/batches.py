@@ -9,15 +9,7 @@ neighbors. Hence, with B sentences and the inner nodes counted from 0 in that or
     the children of inner node i are the nodes B + 2i (left) and B + 2i + 1 (right)
     children of several inner nodes i … j are adjacent: vectors[B + 2i : B + 2j].view(-1, 2, E)
 
-A model goes up and down like this, with vectors (nodes, E) and no loop over nodes or sentences:
-
-    up[batch.leaves] = embedding(batch.ids)
-    for first, last in reversed(batch.levels):                # from the deepest inner nodes
-        children = up[B + 2 * first : B + 2 * last].view(-1, 2, E)
-        up[batch.inner[first:last]] = compose(children[:, 0], children[:, 1])
-    down[:B] = up[:B]
-    for first, last in batch.levels:
-        down[B + 2 * first : B + 2 * last] = decompose(down[batch.inner[first:last]]).view(-1, E)
+`upward` and `downward` walk over the depths of a batch: there is no loop over nodes or sentences.
 
 `start` and `width` give the leaves under a node, counted over the text of the batch, sentence after
 sentence; `text_vectors[batch.places]` is in the order of `batch.leaves`.
@@ -27,7 +19,7 @@ Tests: tests/learning/strae/test_strae.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -84,6 +76,11 @@ class TreeBatch:
     def nodes(self) -> int:
         """How many nodes all trees have."""
         return len(self.start)
+
+    def children(self, states: Tensor, inner: slice) -> Tensor:
+        """Return the states of the children of some inner nodes, (n, 2, S), left and right."""
+        places = slice(self.sentences + 2 * inner.start, self.sentences + 2 * inner.stop)
+        return states[places].view(-1, 2, states.shape[1])
 
     @property
     def device(self) -> torch.device:
@@ -143,3 +140,45 @@ def _levels(depths: Ints) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]
             kept = np.ones(len(depths), bool)
             kept[right] = False
             depths, start, width = depths[kept], start[kept], width[kept]
+
+
+# makes parents (n, S) from children (n, 2, S), or such children from their parents; it also gets
+# which of `batch.inner` the parents are
+Step = Callable[[Tensor, slice], Tensor]
+
+
+def upward(batch: TreeBatch, leaves: Tensor, compose: Step) -> Tensor:
+    """Return the states of all nodes (nodes, S), from those of `batch.leaves` (leaves, S)."""
+    bottom_up: list[Tensor] = []
+    below = leaves[:0]
+    for own, inner, _, order in reversed(list(_depths(batch))):
+        here = leaves[own]
+        if len(below):
+            here = torch.cat([here, compose(below.view(-1, 2, below.shape[1]), inner)])
+        below = here[order]
+        bottom_up.append(below)
+    return torch.cat(bottom_up[::-1])
+
+
+def downward(batch: TreeBatch, roots: Tensor, decompose: Step) -> Tensor:
+    """Return the states of all nodes (nodes, S), from the roots' (sentences, S)."""
+    down = [roots]
+    for _, inner, places, _ in _depths(batch):
+        if len(places):
+            down.append(decompose(down[-1][places], inner).flatten(0, 1))
+    return torch.cat(down)
+
+
+def _depths(batch: TreeBatch) -> Iterator[tuple[slice, slice, Tensor, Tensor]]:
+    """Yield all depths of a batch, from the roots down, each with leaves and inner nodes.
+
+    Which of `batch.leaves` and of `batch.inner` are at this depth; the places of these inner nodes
+    among its nodes; the order that brings leaves, then inner nodes, into the nodes' order.
+    """
+    first, last, leaf = 0, batch.sentences, 0
+    for start, end in [*batch.levels, (0, 0)]:
+        places = batch.inner[start:end] - first
+        leaves = slice(leaf, leaf + last - first - len(places))
+        both = torch.cat([batch.leaves[leaves] - first, places])
+        yield leaves, slice(start, end), places, both.argsort()
+        first, last, leaf = last, last + 2 * len(places), leaves.stop

@@ -35,27 +35,7 @@ def contrastive_loss(up: Tensor, down: Tensor, scale: float, same: Tensor | None
 
 def unit(vectors: Tensor) -> Tensor:
     """Return vectors (n, E) scaled to length 1; zeros stay zeros."""
-    units: Tensor = _Unit.apply(vectors)  # type: ignore[no-untyped-call]
-    return units
-
-
-class _Unit(torch.autograd.Function):
-    """Normalization in half the time of autograd's norm and division."""
-
-    @staticmethod
-    def forward(ctx: Any, vectors: Tensor) -> Tensor:
-        lengths: Tensor = vectors.norm(dim=1, keepdim=True).clamp_(min=SHORT)  # (n, 1)
-        units: Tensor = vectors / lengths
-        ctx.save_for_backward(units, lengths)
-        return units
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        units, lengths = ctx.saved_tensors
-        # the shortest vectors are divided by a constant, all others by their own length
-        along = torch.linalg.vecdot(units, gradient)[:, None].masked_fill_(lengths <= SHORT, 0.0)
-        return torch.addcmul(gradient, units, along, value=-1).div_(lengths)
+    return vectors / vectors.norm(dim=1, keepdim=True).clamp(min=SHORT)
 
 
 class _Contrastive(torch.autograd.Function):
