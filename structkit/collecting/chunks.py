@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
-import numpy as np
 import tree_sitter
 
 from structkit.structure.code.outline import LEADS, last_row
@@ -20,19 +19,13 @@ from structkit.structure.code.outline import LEADS, last_row
 # the first line of a section, an item or a paragraph in roff's man and mdoc; a term in AsciiDoc
 ITEM = re.compile(r"\.(?:S[HSsh]|TP|IP|It|[LP]P|Pp)\b|\S.*::(?:\s|$)")
 
-# whether a character is white space; none beyond these is
-BLANK = np.array([chr(each).isspace() for each in range(0x3002)])
-
 LineSpan = tuple[int, int]  # lines from 0, half-open
 Fits = Callable[[LineSpan], bool]
 
 
 def room(lines: Sequence[str], maximum: int) -> Fits:
     """Return a function that says whether lines fit in a chunk, without white space."""
-    codes = np.frombuffer("".join(lines).encode("utf-32-le", "surrogatepass"), np.uint32)
-    dark = ~BLANK[np.minimum(codes, len(BLANK) - 1)]
-    ends = np.cumsum([0, *map(len, lines)])
-    sums = np.concatenate(([0], np.cumsum(dark)))[ends].tolist()
+    sums = [0, *accumulate(len("".join(line.split())) for line in lines)]
     return lambda rows: sums[rows[1]] - sums[rows[0]] <= maximum
 
 

@@ -11,7 +11,8 @@ from structkit.collecting.encodings import is_wide
 from structkit.registry import Signs, canonical, plugins
 
 CODE, HTML, MARKDOWN, TEXT = "code", "html", "markdown", "text"
-UNITS = {CODE: "chunk", HTML: "page", MARKDOWN: "page", TEXT: "sentence"}
+# the unit in which files of a kind are collected
+USUAL_UNITS = {CODE: "chunk", HTML: "page", MARKDOWN: "page", TEXT: "sentence"}
 NOTEBOOK = "notebook"  # a language whose files are read as Markdown
 
 # languages without a plugin: their files are cut at blank lines. The tables of libraries give an
@@ -128,11 +129,6 @@ class Kind:
 
     name: str
     language: str
-
-
-def usual_unit(kind: Kind) -> str:
-    """Return the unit in which files of a kind are collected."""
-    return UNITS[kind.name]
 
 
 def kind_of(path: str, text: str, media: str = "", given: str = "") -> Kind:

@@ -23,11 +23,11 @@ from structkit.collecting.kinds import (
     MARKDOWN,
     NOTEBOOK,
     TEXT,
+    USUAL_UNITS,
     Kind,
     is_binary,
     is_generated,
     kind_of,
-    usual_unit,
 )
 from structkit.collecting.notebooks import Notebook
 from structkit.collecting.pages import Note, Page
@@ -69,7 +69,7 @@ class Units:
 
     def of(self, kind: Kind) -> str:
         """Return the unit that a file of a kind is cut into."""
-        return self.unit or usual_unit(kind)
+        return self.unit or USUAL_UNITS[kind.name]
 
     def records(self, path: str, text: str, kind: Kind) -> Iterator[Record]:
         """Yield the records of a text, in order; none if it has no such unit."""
