@@ -35,7 +35,8 @@ def contrastive_loss(up: Tensor, down: Tensor, scale: float, same: Tensor | None
 
 def unit(vectors: Tensor) -> Tensor:
     """Return vectors (n, E) scaled to length 1; zeros stay zeros."""
-    return vectors / vectors.norm(dim=1, keepdim=True).clamp(min=SHORT)
+    lengths: Tensor = vectors.norm(dim=1, keepdim=True)  # (n, 1)
+    return vectors / lengths.clamp(min=SHORT)
 
 
 class _Contrastive(torch.autograd.Function):
