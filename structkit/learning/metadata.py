@@ -28,9 +28,7 @@ METADATA = "structkit.json"
 WRITTEN = {"format", "method", "settings", "pooling", "normalize", "data", "steps", "losses"}
 WRITTEN |= {"query_fields", "document_fields"}  # the fields that each folder of ours has
 # metadata of a folder of ours that a training from it keeps
-KNOWN = (
-    *("pooling", "normalize", "prompts", "mcls_every", "lengths", "temperature", "similarity"),
-)
+KNOWN = ("pooling", "normalize", "prompts", "mcls_every", "lengths", "temperature", "similarity")
 TABLE = "StaticEmbedding"  # the module of token vectors and their mean
 LIBRARY = "sentence_transformers."
 OLD = f"{LIBRARY}models."  # where all versions find the modules
@@ -260,9 +258,7 @@ def _reading(folder: Path, place: Path, usual: Mapping[str, str], text: Record) 
         raise TypeError(f"the settings {said!r:.80}")
     odd = [file.name for file in place.glob("sentence_*_config.json") if file.name != SETTINGS]
     odd += [f"{key} {said[key]}" for key in usual if said.get(key, usual[key]) != usual[key]]
-    odd += [
-        key for key in ("do_lower_case", "query_expansion", "processing_kwargs") if said.get(key)
-    ]
+    odd += [key for key in ODD if said.get(key)]
     inputs = said.get("modality_config") or {"text": text}
     if "message" in inputs or inputs.get("text") != text:
         odd.append(f"modality_config {', '.join(inputs)}")  # texts go through a chat template

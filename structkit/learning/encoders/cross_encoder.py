@@ -28,7 +28,6 @@ from structkit.learning.encoders.adapters import Adapter
 from structkit.learning.encoders.heads import activation_of
 from structkit.learning.encoders.models import (
     add_padding,
-    check_fast,
     limit_lengths,
     positions,
 )
@@ -67,7 +66,6 @@ class CrossEncoder(nn.Module):
 
     def __init__(self, model: Any, tokenizer: Any, length: int, activation: nn.Module) -> None:
         super().__init__()
-        check_fast(tokenizer)
         add_padding(tokenizer)
         if model.config.pad_token_id is None:  # by which decoders find the last token
             model.config.pad_token_id = tokenizer.pad_token_id

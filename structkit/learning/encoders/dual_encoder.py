@@ -37,8 +37,8 @@ from structkit.learning.metadata import own_metadata
 from structkit.learning.training.data import Spool, Step
 from structkit.learning.training.devices import (
     chosen_device,
-    exact_products,
     gather_rows,
+    matmul,
     share,
     total,
 )
@@ -277,7 +277,7 @@ class DualEncoder(TrainingModule):
         pieces = list(self._pieces(inputs, texts))
         embeddings = {name: self._all(pieces, name, each) for name, each in texts.items()}
         # the scores are divided by a temperature: bfloat16 or TF32 would be too coarse for them
-        with exact_products(self.device):
+        with nullcontext() if self.device.type == "cpu" else matmul("highest"):
             loss, parts = self.objective(inputs, embeddings)
             if loss.requires_grad:
                 loss.backward()  # type: ignore[no-untyped-call]

@@ -23,14 +23,13 @@ from structkit import registry
 from structkit.errors import UserError, flag
 from structkit.learning.encoders.adapters import Adapter
 from structkit.learning.encoders.heads import (
-    head_widths,
+    Dense,
+    Normalize,
     read_head,
-    write_head,
 )
 from structkit.learning.encoders.models import (
     Bag,
     add_padding,
-    check_fast,
     end_with_eos,
     limit_lengths,
     load_pretrained,
@@ -105,7 +104,6 @@ class Encoder(TokenModel, TorchModel):
         self, model: Any, tokenizer: Any, metadata: Record, head: Sequence[tuple[str, Path]] = ()
     ) -> None:
         super().__init__()
-        check_fast(tokenizer)
         self.model, self.tokenizer = model, tokenizer
         self.head = read_head(head) if head else None
         self.adapter: Adapter | None = None  # while one is trained
@@ -133,10 +131,11 @@ class Encoder(TokenModel, TorchModel):
     def width(self) -> int:
         """The dimensions of an embedding. Errors: the head does not fit the model."""
         pooled = int(self.model.config.hidden_size)
-        given, width = (self.head and head_widths(self.head)) or (pooled, pooled)
-        if given != pooled:
-            raise damaged(f"its Dense module reads {given} numbers, not {pooled}")
-        return width
+        dense = [each.linear for each in self.head or () if isinstance(each, Dense)]
+        if dense and dense[0].in_features != pooled:
+            problem = f"its Dense module reads {dense[0].in_features} numbers, not {pooled}"
+            raise damaged(problem)
+        return dense[-1].out_features if dense else pooled
 
     def tokens(self, texts: Sequence[str], kind: str) -> Tokens:
         """Return texts as one padded batch, on the model's device."""
@@ -275,13 +274,17 @@ def write_modules(folder: Path, encoder: Encoder) -> None:
     A pooling that the library lacks is written as a module that it cannot find, so it refuses
     the folder: without a list of modules it would silently take the mean.
     """
-    head = write_head(encoder.head, folder) if encoder.head else []
     metadata, pooling = encoder.metadata(), encoder.pooling
     ours = pooling not in POOLING_NAMES
     first = f"structkit.only_structkit_encodes_with.pooling_{pooling.replace('-', '_')}"
-    kinds = [*head, *(["Normalize"] if encoder.normalize else ())]
     modules = [(first, "")] if ours else [(f"{OLD}Transformer", ""), (f"{OLD}Pooling", "1_Pooling")]
-    modules += [(f"{OLD}{kind}", f"{place}_{kind}") for place, kind in enumerate(kinds, 2)]
+    later = [*(encoder.head or ()), *([Normalize()] if encoder.normalize else ())]
+    for place, module in enumerate(later, 2):
+        kind = type(module).__name__
+        modules.append((f"{OLD}{kind}", f"{place}_{kind}"))
+        (folder / f"{place}_{kind}").mkdir()
+        if isinstance(module, Dense):
+            module.write(folder / f"{place}_{kind}")
     content = [
         {"idx": number, "name": str(number), "path": path, "type": kind}
         for number, (kind, path) in enumerate(modules)
@@ -289,8 +292,7 @@ def write_modules(folder: Path, encoder: Encoder) -> None:
     write_json(folder / "modules.json", content)
     if ours:
         return
-    for _, path in modules[1:]:
-        (folder / path).mkdir(exist_ok=True)
+    (folder / "1_Pooling").mkdir()
     said: Record = {"word_embedding_dimension": int(encoder.model.config.hidden_size)}
     said |= {key: name == POOLING_NAMES[pooling] for key, name in LEGACY.items()}
     write_json(folder / "1_Pooling" / "config.json", said)

@@ -114,21 +114,3 @@ def read_head(modules: Sequence[tuple[str, Path]]) -> nn.Sequential:
         if before.linear.out_features != after.linear.in_features:
             raise damaged("holds Dense modules that do not fit together", modules[0][1].parent)
     return nn.Sequential(*made)
-
-
-def write_head(head: nn.Sequential, folder: Path) -> list[str]:
-    """Write the Dense modules of a head into folders of a model's; return the kinds of all."""
-    kinds = []
-    for place, module in enumerate(head, 2):
-        kinds.append(type(module).__name__)
-        home = folder / f"{place}_{kinds[-1]}"
-        home.mkdir()
-        if isinstance(module, Dense):
-            module.write(home)
-    return kinds
-
-
-def head_widths(head: nn.Sequential) -> tuple[int, int] | None:
-    """Return the dimensions that a head takes and gives, None if it changes none."""
-    dense = [each.linear for each in head if isinstance(each, Dense)]
-    return (dense[0].in_features, dense[-1].out_features) if dense else None

@@ -97,13 +97,6 @@ def load_pretrained(
     return (model if stored else model.float()), tokenizer
 
 
-def check_fast(tokenizer: Any) -> None:
-    """Raise if a tokenizer has no tokenizer.json."""
-    if not tokenizer.is_fast:
-        problem = "the model's tokenizer has no tokenizer.json"
-        raise UserError(problem, "convert it with transformers")
-
-
 def add_padding(tokenizer: Any) -> None:
     """Let a tokenizer without a padding token, as GPT-2's, pad with another; it is masked."""
     if tokenizer.pad_token_id is None:

@@ -86,6 +86,9 @@ def check_model(folder: Path) -> None:
 
 def check_tokenizer(folder: Path, tokenizer: Any, model: Any, *, typed: bool = False) -> None:
     """Raise for a tokenizer whose tokens the model cannot read, or whose types, unless `typed`."""
+    if not tokenizer.is_fast:
+        problem = "the model's tokenizer has no tokenizer.json"
+        raise UserError(problem, "convert it with transformers")
     if not isinstance(tokenizer.model_max_length, int | float):
         raise ValueError(f"model_max_length is not a number: {tokenizer.model_max_length!r:.80}")
     rows = getattr(model.get_input_embeddings(), "num_embeddings", None)

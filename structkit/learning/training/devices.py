@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,8 +23,6 @@ from structkit import reproducibility
 from structkit.errors import UserError, flag
 from structkit.learning.folders import WEIGHTS, damaged, read_weights, write_weights
 from structkit.learning.model import Model
-from structkit.processes import cores
-from structkit.progress import say
 
 ON_CPU = {"on_cpu": True}  # marks a field of a batch that no device computes with
 HALF = (torch.bfloat16, torch.float16)
@@ -40,16 +38,6 @@ def chosen_device(name: str | None = None) -> torch.device:
     if torch.cuda.is_available():
         return torch.device("cuda")
     return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-
-
-def check_gpus(count: int) -> None:
-    """Raise if there are GPUs, but fewer than processes."""
-    if torch.cuda.is_available() and torch.cuda.device_count() < count:
-        raise UserError(
-            f"{flag('nproc', count)} needs as many GPUs, but there are {torch.cuda.device_count()}",
-            "lower it, or hide them: CUDA_VISIBLE_DEVICES=",
-            status=2,
-        )
 
 
 @contextmanager
@@ -124,11 +112,6 @@ def matmul(precision: str) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-def exact_products(device: torch.device) -> AbstractContextManager[None]:
-    """Have a GPU multiply float32 exactly, where elsewhere it may round to TF32."""
-    return nullcontext() if device.type == "cpu" else matmul("highest")
-
-
 T = TypeVar("T")
 M = TypeVar("M", bound=nn.Module)
 
@@ -153,26 +136,6 @@ def rank() -> int:
 def ranks() -> int:
     """Return the number of processes that train together."""
     return distributed.get_world_size() if distributed.is_initialized() else 1
-
-
-def started_by_torchrun() -> bool:
-    """Return whether torchrun started this process, and several may be started."""
-    return distributed.is_torchelastic_launched() and not distributed.is_initialized()
-
-
-def working_processes(count: int, batch: int) -> int:
-    """Return how many of `count` processes have a GPU or core, and a record.
-
-    >>> working_processes(1, 32), working_processes(99, 1)
-    (1, 1)
-    """
-    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    processes = min(count, batch, gpus or cores())
-    if processes < count:
-        reason = f"{batch:,} records in a batch, "
-        reason += f"{gpus} GPUs" if gpus else f"{cores()} cores"
-        say(f"{flag('nproc', count)} becomes {processes}: {reason}")
-    return processes
 
 
 def share(records: int) -> slice:

@@ -30,7 +30,6 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, P
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from structkit.errors import Surface, UserError, flag, spelled_for, surface
-from structkit.learning.training.devices import check_gpus
 from structkit.processes import exit_for, handled_signals, limit_threads, without_script
 
 SHUTDOWN = 120  # seconds that a process may take to finish its step and save a checkpoint
@@ -56,6 +55,16 @@ def launch(call: Callable[[], Any], count: int) -> Any:
         except ChildFailedError as error:
             raise _cause(error) from None
     return results[0]
+
+
+def check_gpus(count: int) -> None:
+    """Raise if there are GPUs, but fewer than processes."""
+    if torch.cuda.is_available() and torch.cuda.device_count() < count:
+        raise UserError(
+            f"{flag('nproc', count)} needs as many GPUs, but there are {torch.cuda.device_count()}",
+            "lower it, or hide them: CUDA_VISIBLE_DEVICES=",
+            status=2,
+        )
 
 
 def _config(count: int, folder: str) -> LaunchConfig:

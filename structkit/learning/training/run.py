@@ -21,6 +21,7 @@ from typing import Any
 import orjson
 import torch
 from huggingface_hub import ModelCardData, metadata_load
+from torch import distributed
 
 from structkit.errors import Surface, UserError, flag
 from structkit.extras import MINILM
@@ -28,21 +29,19 @@ from structkit.learning.folders import content_hash, model_folder
 from structkit.learning.metadata import FORMAT, LIBRARY, METADATA
 from structkit.learning.training.data import Spool
 from structkit.learning.training.devices import (
-    check_gpus,
     chosen_device,
     enough_memory,
     gather,
     place,
     rank,
     ranks,
-    started_by_torchrun,
-    working_processes,
 )
-from structkit.learning.training.launching import join, launch
+from structkit.learning.training.launching import check_gpus, join, launch
 from structkit.learning.training.method import Method, RunOptions
 from structkit.learning.training.run_folder import RunFolder, differences
 from structkit.learning.training.trainer import HeldOut, Trainer, TrainingModule
 from structkit.paths import keep_apart
+from structkit.processes import cores
 from structkit.progress import hushed, say, waiting
 from structkit.records.jsonl import Record
 from structkit.records.output import alone, beside, write_json
@@ -77,7 +76,7 @@ def train(
     is saved.
     """
     options = options or RunOptions()
-    if not started_by_torchrun():
+    if not distributed.is_torchelastic_launched() or distributed.is_initialized():
         return _train(name, method, files, options)
     if options.nproc > 1:
         raise UserError(
@@ -222,10 +221,13 @@ class Training:
         return identity
 
     def launch(self) -> Record:
-        """Train in this process, or in as many as have work."""
-        records, options = len(self.spool), self.options
+        """Train in this process, or in as many as have a record and a core (GPUs suffice)."""
+        records, asked = len(self.spool), self.options.nproc
         batch = min(self.method.plan(records).batch_size, max(1, records))
-        count = working_processes(options.nproc, batch)
+        count = min(asked, batch, torch.cuda.device_count() or cores())
+        if count < asked:
+            reason = f"{batch:,} records in a batch, {cores()} cores"
+            say(f"{flag('nproc', asked)} becomes {count}: {reason}")
         if count == 1:
             return self.fit()
         summary: Record = launch(self.fit, count)
