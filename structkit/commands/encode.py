@@ -21,8 +21,7 @@ from structkit.settings import setting
 
 if TYPE_CHECKING:
     from structkit.embeddings.writing import ParquetFile, VectorFiles
-    from structkit.learning.encoding.encoding import Encoding
-    from structkit.learning.encoding.reading import ReadRecord
+    from structkit.learning.encoding.encoding import Encoding, ReadRecord
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,14 +30,13 @@ class Chunk:
 class Truncation:
     """Counts of texts of each kind, and of those longer than allowed.
 
-    While `field` is set, texts are counted for that field: `document title`. `flag` is the one that
-    makes room for more of a text; if empty, the training's.
+    While `field` is set, texts are counted for that field: `document title`.
     """
 
     def __init__(self) -> None:
         self.texts: Counter[str] = Counter()
         self.truncated: Counter[str] = Counter()
-        self.field = self.flag = ""
+        self.field = ""
 
     def count(self, kind: str, texts: int, truncated: int = 0) -> None:
         """Add texts of a kind, and how many of them were longer."""
@@ -64,16 +63,19 @@ class Truncation:
     def load(self, state: dict[str, dict[str, int]]) -> None:
         self.texts, self.truncated = Counter(state["texts"]), Counter(state["truncated"])
 
-    def messages(self) -> list[str]:
-        """Return one line for each kind of text, and field, with truncated texts."""
+    def messages(self, limit: str = "") -> list[str]:
+        """Return one line for each kind of text, and field, with truncated texts.
+
+        `limit` is the flag that makes room for more of a text; if empty, that of a training.
+        """
         lines = []
         for name, cut in self.truncated.items():
             kind, _, field = name.partition(" ")
             texts = f'texts in the field "{field}"' if field else f"{kind} texts"
             if cut:
-                limit = self.flag or flag(f"{kind}_length")
                 lines.append(
-                    f"{cut:,} of {self.texts[name]:,} {texts} were longer than {limit} "
+                    f"{cut:,} of {self.texts[name]:,} {texts} were longer than "
+                    f"{limit or flag(f'{kind}_length')} "
                     f"and were truncated ({cut / self.texts[name]:.0%})"
                 )
         return lines

@@ -10,7 +10,7 @@ from io import StringIO
 import numpy as np
 
 import structkit
-from structkit.learning.encoding.reading import WINDOW
+from structkit.learning.encoding.encoding import WINDOW
 
 come = []  # where no exception can be raised, it is only printed
 

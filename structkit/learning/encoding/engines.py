@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from structkit.errors import UserError, flag
 from structkit.learning.encoding.exported import (
+    RUNTIMES,
     Export,
     ExportedEncoder,
-    Onnx,
-    OpenVino,
     Runtime,
     find_export,
 )
@@ -32,8 +31,6 @@ from structkit.learning.static import StaticEncoder, open_table
 from structkit.learning.tokens import Truncation
 from structkit.records.jsonl import Record
 
-# fastest start first: `auto` takes the first that is installed and has the precision
-RUNTIMES: tuple[Runtime, ...] = (Onnx(), OpenVino("fp32"), OpenVino("bf16"))
 # devices of a GPU, found without torch
 GPUS = ("nvidia[0-9]*", "kfd")
 

@@ -104,20 +104,17 @@ def onnxruntime() -> Any:
     return require("onnxruntime", Onnx.extra)
 
 
-PRECISIONS = {"fp32": "f32", "bf16": "bf16"}
-# the lowest cosine to torch's float32
-AGREEMENTS = {"fp32": 0.99999, "bf16": 0.999}
 TELLING = ("openvino.tools.ovc", "openvino_telemetry")
 
 
 class OpenVino:
-    """OpenVINO in one precision."""
+    """OpenVINO in one precision; `agreement` is as in `Onnx`."""
 
     name = package = extra = "openvino"
     graph = "embeddings.xml"
 
-    def __init__(self, dtype: str) -> None:
-        self.dtype, self.agreement = dtype, AGREEMENTS[dtype]
+    def __init__(self, dtype: str = "fp32", agreement: float = Onnx.agreement) -> None:
+        self.dtype, self.agreement = dtype, agreement
 
     def version(self) -> str:
         return str(openvino().__version__)
@@ -132,7 +129,7 @@ class OpenVino:
             "INFERENCE_NUM_THREADS": threads(),
             "NUM_STREAMS": "1",
             "PERFORMANCE_HINT": "LATENCY",
-            "INFERENCE_PRECISION_HINT": PRECISIONS[self.dtype],
+            "INFERENCE_PRECISION_HINT": "bf16" if self.dtype == "bf16" else "f32",
         }
         compiled = openvino().Core().compile_model(str(place / self.graph), "CPU", settings)
         infer = compiled.create_infer_request().infer
@@ -145,25 +142,20 @@ class OpenVino:
 
 
 Runtime: TypeAlias = Onnx | OpenVino
+# fastest start first: `auto` takes the first that is installed and has the precision
+RUNTIMES: tuple[Runtime, ...] = (Onnx(), OpenVino(), OpenVino("bf16", 0.999))
 
 
 def openvino() -> Any:
-    """Import OpenVINO without telemetry."""
-    with without_telemetry():
-        return require("openvino", OpenVino.extra)
+    """Import OpenVINO without telemetry.
 
-
-@contextmanager
-def without_telemetry() -> Iterator[None]:
-    """Import without telemetry.
-
-    OpenVINO's converter, which is not used here, reports each import to its makers by a separate
-    package. A module that is None here cannot be imported, and the converter then does without.
+    Its converter, which is not used here, reports each import to its makers by a separate package.
+    A module that is None here cannot be imported, and the converter then does without.
     """
     absent = [name for name in TELLING if name not in sys.modules]
     sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
     try:
-        yield
+        return require("openvino", OpenVino.extra)
     finally:
         for name in absent:
             del sys.modules[name]

@@ -49,8 +49,8 @@ class Coverage(Truncation):
         self.words[kind] += words
         self.unknown[kind] += unknown
 
-    def messages(self) -> list[str]:
-        lines = super().messages()
+    def messages(self, limit: str = "") -> list[str]:
+        lines = super().messages(limit)
         for kind, unknown in sorted((+self.unknown).items()):
             words = self.words[kind]
             lines.append(f"{unknown:,} of {words:,} {kind} ({unknown / words:.1%}) {self.fate}")

@@ -157,19 +157,6 @@ def test_the_loss_is_the_sum_over_prefixes_of_contrast_and_teacher(tmp_path, nam
     assert expected == pytest.approx(found.get("alignment", found["loss"]), abs=1e-4)
 
 
-@pytest.mark.parametrize(("name", "changes"), CASES[1::2])
-def test_chunks_give_the_gradients_of_the_whole(tmp_path, name, changes):
-    found = []
-    for chunk in (0, 3):
-        more = {"distill": "kl", "chunk_size": chunk, "negatives": lambda number: number % 4}
-        module, inputs, *_ = built(tmp_path, name, **changes, **more)
-        module.backward(inputs)
-        found.append({name: each.grad for name, each in module.named_parameters()})
-    for weight, gradient in found[0].items():
-        if gradient is not None:
-            torch.testing.assert_close(found[1][weight], gradient, rtol=0, atol=2e-5)
-
-
 def test_matryoshka_is_the_loss_of_sentence_transformers(tmp_path):
     settings = {"matryoshka": "8,32,64", "negatives_per_query": 0, "temperature": 0.05}
     module, inputs, records, _ = built(tmp_path, "contrastive", **settings)

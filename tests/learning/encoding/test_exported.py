@@ -294,8 +294,8 @@ def test_nothing_is_told(t5, tmp_path):
 @with_openvino
 def test_auto_takes_the_first_that_is_installed_and_has_the_precision(t5):
     assert "onnx" == encoded(t5, "auto")[0].engine.name
-    assert "openvino" == opened(t5, "auto", OpenVino("fp32"))
+    assert "openvino" == opened(t5, "auto", OpenVino())
     assert encoded(t5, "auto", dtype="bf16")[0].engine.name in ("torch", "openvino")
-    absent = OpenVino("fp32")
+    absent = OpenVino()
     absent.package = "no_such_package"
     assert "torch" == opened(t5, "auto", absent)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from structkit import parse_trees
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
-from structkit.learning.encoding.reading import TextReader
+from structkit.learning.encoding.encoding import TextReader
 from structkit.structure.trees.brackets import read
 from tests.learning.strae import reference_strae as reference
 from tests.learning.strae.samples import model, plain, sample, trained, without_trees
