@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from structkit.asking.meaning import NONSENSE, QUANTILE, Chance, VectorSegment, nonsense
+from structkit.asking.meaning import NONSENSE, QUANTILE, Chance, nonsense
 from structkit.embeddings.vectors import Int8Rows, quantize
 from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.settings import EncodingSettings
@@ -53,8 +53,7 @@ def main() -> None:
         passages = np.load(file).astype(np.float32)
         codes, scales = quantize(passages, "int8")
         assert scales is not None
-        segment = VectorSegment.of([], Int8Rows(codes, scales), chance_of)
-        chance = Chance(segment.moments, segment.best[:, 0])
+        chance = Chance.of(Int8Rows(codes, scales), chance_of)
         least = np.quantile((chance_of @ passages.T).max(axis=1), QUANTILE)
         own = embedded([each["query"] for each in read(file.parent / "queries.jsonl")])
         for name, asked in {"own questions": own, **others}.items():

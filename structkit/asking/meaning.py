@@ -5,7 +5,8 @@ from __future__ import annotations
 import string
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -30,7 +31,6 @@ from structkit.asking.folder import Embed, Folder
 from structkit.embeddings.vectors import (
     Floats,
     Int8Rows,
-    Numbers,
     TextEncoding,
     Vectors,
     placed,
@@ -45,8 +45,8 @@ from structkit.searching.words import tokens
 from structkit.structure.bags import Bags
 
 EMBEDDED = "embedded"  # in a store's memory
-NAMES = ("embedded", "codes", "scales", "moments", "best")  # of a segment's data
-ABOUT = ("model", "without", "chance")  # of the data about both segments
+NAMES = ("embedded", "codes", "scales")  # of a segment's data
+ABOUT = ("model", "without", "moments", "best")  # of the data about both segments
 # of 257 questions about 13 repositories, 98 % find a passage beyond chance, with the shipped table
 # and with MiniLM; of other nonsense 1 and 2 %, of everyday questions 19 and 6 %. By the scores
 # alone it would be 54 % with the table: some passages have something of every rare word.
@@ -68,6 +68,21 @@ class Chance:
 
     moments: Floats  # (passages, 2): mean and deviation over the questions
     best: Floats  # (questions,): the highest score of a passage
+
+    @classmethod
+    def of(cls, rows: Int8Rows, asked: Vectors) -> Self:
+        """Return chance with these rows; `asked` (questions, dimensions) are of length 1."""
+        moments, best = np.empty((len(rows), 2)), np.full(len(asked), -np.inf)
+        for first in range(0, len(rows), FEW):
+            here = slice(first, first + FEW)
+            scores: Vectors = rows[here] @ asked.T  # (rows, questions)
+            means = scores.mean(axis=1, keepdims=True)
+            scores -= means
+            deviations = np.sqrt(np.einsum("rq,rq->r", scores, scores) / len(asked))
+            moments[here] = np.column_stack((means, deviations))
+            scores *= inverse(deviations[:, None])
+            np.maximum(best, scores.max(axis=0), out=best)
+        return cls(moments, best)
 
     @property
     def least(self) -> float:
@@ -104,92 +119,35 @@ def nonsense(count: int) -> list[str]:
 
 @dataclass(frozen=True)
 class VectorSegment:
-    """The embeddings of the passages of some files, and chance with them."""
+    """The embeddings of the passages of some files."""
 
     files: Sequence[IndexedFile]
-    codes: NDArray[np.int8]  # (passages, dimensions)
-    scales: Vectors  # (passages,)
-    moments: Floats  # (passages, 2), of chance
-    best: Floats  # (questions, 2): the highest score by chance, and the passage that has it
+    rows: Int8Rows
 
     @classmethod
-    def of(cls, files: Sequence[IndexedFile], rows: Int8Rows, asked: Vectors) -> Self:
-        """Return the segment of files; `asked` (questions, dimensions) are nonsense of length 1."""
-        moments, best = np.empty((len(rows), 2)), _lowest(len(asked))
-        for first in range(0, len(rows), FEW):
-            here = slice(first, first + FEW)
-            scores: Vectors = rows[here] @ asked.T  # (rows, questions)
-            means = scores.mean(axis=1, keepdims=True)
-            scores -= means
-            deviations = np.sqrt(np.einsum("rq,rq->r", scores, scores) / len(asked))
-            moments[here] = np.column_stack((means, deviations))
-            scores *= inverse(deviations[:, None])
-            _raise(best, scores, first)
-        return cls(files, rows.codes, rows.scales, moments, best)
-
-    @classmethod
-    def joined(
-        cls, segments: Sequence[Self], wanted: Sequence[IndexedFile], asked: Vectors
-    ) -> Self:
+    def joined(cls, segments: Sequence[Self], wanted: Sequence[IndexedFile]) -> Self:
         """Return one segment of the wanted files."""
         numbers = places(wanted, segments)
-        codes, scales, moments = gathered(segments, numbers)
-        best, lost = _lowest(len(asked)), np.zeros(len(asked), bool)
-        for each, own in zip(segments, numbers, strict=True):
-            if len(own):
-                holders = own[each.best[:, 1].astype(int)]  # (questions,)
-                lost |= holders < 0
-                better = each.best[:, 0] > best[:, 0]
-                best[better] = np.stack((each.best[:, 0], holders), axis=1)[better]
-        some = _lowest(int(lost.sum()))
-        for first in range(0, len(codes) if len(some) else 0, FEW):
-            here = slice(first, first + FEW)
-            scores = Int8Rows(codes, scales)[here] @ asked[lost].T
-            scores -= moments[here, :1]
-            scores *= inverse(moments[here, 1:])
-            _raise(some, scores, first)
-        best[lost] = some
-        return cls(wanted, codes, scales, moments, best)
+        codes, scales = (
+            placed([(of(each.rows), own) for each, own in zip(segments, numbers, strict=True)])
+            for of in (attrgetter("codes"), attrgetter("scales"))
+        )
+        return cls(wanted, Int8Rows(codes, scales))
 
     @classmethod
     def read(cls, store: Store, name: str) -> Self:
         """Read the segment that a store has by this name."""
         kept = store.parts(NAMES, name)
         assert kept is not None  # whoever keeps the model keeps these
-        moments, best = (np.frombuffer(kept[each]).reshape(-1, 2) for each in NAMES[-2:])
         scales = np.frombuffer(kept["scales"], np.float32)
         codes = np.frombuffer(kept["codes"], np.int8)
         codes = codes.reshape(len(scales), codes.size // max(1, len(scales)))
-        return cls(indexed_files(kept["embedded"]), codes, scales, moments, best)
+        return cls(indexed_files(kept["embedded"]), Int8Rows(codes, scales))
 
     def data(self) -> dict[str, bytes]:
         """Return the data that `read` needs, by name."""
-        arrays = (self.codes, self.scales, self.moments, self.best)
-        whole = (data_of(self.files), *(each.tobytes() for each in arrays))
+        whole = (data_of(self.files), self.rows.codes.tobytes(), self.rows.scales.tobytes())
         return dict(zip(NAMES, whole, strict=True))
-
-
-def gathered(
-    segments: Sequence[VectorSegment], numbers: Sequence[Numbers]
-) -> tuple[NDArray[np.int8], Vectors, Floats]:
-    """Return codes, scales and moments of the segments' passages at their numbers."""
-    codes, scales, moments = (
-        placed([(getattr(each, name), own) for each, own in zip(segments, numbers, strict=True)])
-        for name in ("codes", "scales", "moments")
-    )
-    return codes, scales, moments
-
-
-def _lowest(questions: int) -> Floats:
-    return np.tile([-np.inf, 0.0], (questions, 1))
-
-
-def _raise(best: Floats, scores: Floats, first: int) -> None:
-    """Put higher scores (passages, questions) of passages from `first` into the best."""
-    highest = scores.max(axis=0)
-    better = np.flatnonzero(highest > best[:, 0])
-    best[better, 0] = highest[better]
-    best[better, 1] = first + scores[:, better].argmax(axis=0)
 
 
 class Meaning:
@@ -213,13 +171,12 @@ class Meaning:
         known: tuple[bytes, Any, tuple[Int8Rows, Chance]] | None = memory.get(EMBEDDED)
         if known and known[0] == model and known[1] == files:
             return known[2]
-        whole = self._whole(model)
-        made = Int8Rows(whole.codes, whole.scales), Chance(whole.moments, whole.best[:, 0])
+        made = self._whole(model)
         memory[EMBEDDED] = model, files, made
         return made
 
-    def _whole(self, model: bytes) -> VectorSegment:
-        """Return the kept embeddings of the files, with those of new files, which are kept."""
+    def _whole(self, model: bytes) -> tuple[Int8Rows, Chance]:
+        """Return what is kept; if files are new, with their rows, and keep it."""
         store = self._folder.store
         kept = store.parts(ABOUT)
         segments, files = list[VectorSegment](), list[IndexedFile]()
@@ -228,23 +185,24 @@ class Meaning:
             files = present(segments, kept["without"])
         wanted = self._folder.files
         if kept and segments and files == wanted:
-            best = np.frombuffer(kept["chance"]).reshape(-1, 2)
-            return VectorSegment(wanted, *gathered(segments, places(wanted, segments)), best)
+            moments = np.frombuffer(kept["moments"]).reshape(-1, 2)
+            chance = Chance(moments, np.frombuffer(kept["best"]))
+            return VectorSegment.joined(segments, wanted).rows, chance
         known = {*files}
         new = [each for each in wanted if each not in known]
-        asked = self._embedded(nonsense(NONSENSE))
-        added = VectorSegment.of(new, _embed(store, new, self._encoding("document")), asked)
-        join = partial(VectorSegment.joined, asked=asked)
-        before = segments or 2 * [join([added], [])]
-        after = changed(before, added, wanted, join)
-        whole = join(after, wanted)
-        parts = (model, data_of_gone(after, wanted), whole.best.tobytes())
+        added = VectorSegment(new, _embed(store, new, self._encoding("document")))
+        before = segments or 2 * [VectorSegment.joined([added], [])]
+        after = changed(before, added, wanted, VectorSegment.joined)
+        rows = VectorSegment.joined(after, wanted).rows
+        chance = Chance.of(rows, self._embedded(nonsense(NONSENSE)))
+        gone, arrays = data_of_gone(after, wanted), (chance.moments, chance.best)
+        parts = (model, gone, *(each.tobytes() for each in arrays))
         with store.changing():
             store.put_parts(dict(zip(ABOUT, parts, strict=True)))
             for name, each, other in zip(SEGMENTS, after, before, strict=True):
                 if each is not other:
                     store.put_parts(each.data(), name)
-        return whole
+        return rows, chance
 
     def scores(self, question: str) -> tuple[Floats, NDArray[np.bool_]]:
         """Return each passage's inner product with a question, and whether it beats chance.

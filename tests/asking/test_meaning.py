@@ -6,43 +6,36 @@ import pytest
 import structkit
 from structkit.asking.cache import IndexedFile
 from structkit.asking.meaning import NONSENSE, Chance, VectorSegment, nonsense
-from structkit.embeddings.vectors import Int8Rows, quantize, unit
+from structkit.embeddings.vectors import Int8Rows, quantize
 
 
-def segment(name, *rows, asked):
-    """The segment of a file with a passage for each row of two dimensions."""
-    codes, scales = quantize(np.array(rows, np.float32).reshape(-1, 2), "int8")
-    return VectorSegment.of(
-        [IndexedFile(name, "", len(rows))], Int8Rows(codes, scales), unit(asked)
-    )
+def int8(*rows):
+    """Rows of two dimensions as codes."""
+    return Int8Rows(*quantize(np.array(rows, np.float32).reshape(-1, 2), "int8"))
 
 
 def test_standard_scores_by_hand():
-    # a question along the first axis, another along the second, whatever their lengths
-    of = segment("a", [1, 0], [0.6, 0.8], [0, 0], asked=[[3, 0], [0, 0.5]])
+    # a question along the first axis, another along the second
+    chance = Chance.of(int8([1, 0], [0.6, 0.8], [0, 0]), np.eye(2, dtype=np.float32))
     near = {"abs": 0.005}  # codes have 8 bits
-    assert [0.5, 0.5, 0.7, 0.1, 0.0, 0.0] == pytest.approx(of.moments.ravel().tolist(), **near)
-    chance = Chance(of.moments, of.best[:, 0])
+    assert [0.5, 0.5, 0.7, 0.1, 0.0, 0.0] == pytest.approx(chance.moments.ravel().tolist(), **near)
     assert pytest.approx(1.0) == chance.least  # each question is one deviation above some mean
-    assert [0.0, 1.0] == of.best[:, 1].tolist()
     # the second passage is as close as the first, and unlike it never was; an empty one never is
     assert [False, True, False] == chance.exceeds(np.array([0.9, 0.9, 9.0])).tolist()
 
 
-@pytest.mark.parametrize("gone", [[], [0], [1], [2], [0, 1], [1, 2]])
-def test_chance_of_segments_is_chance_of_all(gone):
-    rng = np.random.default_rng(0)
-    asked = unit(rng.normal(size=(40, 2)))
-    rows = rng.normal(size=(3, 2000, 2))  # blocks, too
-    some = [segment(name, *rows[at], asked=asked) for at, name in enumerate("abc")]
+@pytest.mark.parametrize("gone", [[], [0], [1], [2], [0, 1], [1, 2], [0, 1, 2]])
+def test_joined_segments_have_the_rows_of_the_wanted_files(gone):
+    rows = np.random.default_rng(0).normal(size=(3, 20, 2))
+    some = [
+        VectorSegment([IndexedFile(name, "", 20)], int8(*own))
+        for name, own in zip("abc", rows, strict=True)
+    ]
     kept = [at for at in range(3) if at not in gone]
     wanted = [some[at].files[0] for at in kept]
-    small = VectorSegment.joined(some[1:], [each.files[0] for each in some[1:]], asked)
-    found = VectorSegment.joined([some[0], small], wanted, asked)
-    expected = segment("x", *np.concatenate([rows[at] for at in kept]), asked=asked)
-    assert expected.codes.tolist() == found.codes.tolist()
-    assert np.allclose(expected.moments, found.moments)
-    assert np.allclose(expected.best[:, 0], found.best[:, 0])  # several may have it
+    small = VectorSegment.joined(some[1:], [each.files[0] for each in some[1:]])
+    found = VectorSegment.joined([some[0], small], wanted)
+    assert int8(*rows[kept]).codes.tolist() == found.rows.codes.tolist()
 
 
 def test_nonsense_is_always_the_same():
