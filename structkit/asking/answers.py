@@ -74,8 +74,7 @@ def answers(
     depth = max(k, DEPTH)
     chosen = chosen_passages(folder, globs)
     if is_report(question) and not folder.is_of_pages:
-        from structkit.asking.localizing import localize  # short questions do not need them
-        from structkit.asking.report import Report
+        from structkit.asking.report import Report, localize  # short questions do not need them
 
         return localize(folder, Report.of(question), k, chosen)
     asked, words = question_words(question), folder.words

@@ -52,17 +52,14 @@ class Judgement(NamedTuple):
 def read_qrels(path: str, gains: Gains | None = None) -> Qrels:
     """Read the judgements of whole documents in a file, as `read_judgements` does."""
     with PlacedLines(path) as rows:
-        qrels = _by_query(rows, gains)
+        if rows.first.startswith(b"{") and not gains:
+            qrels = values_by_query(rows, "relevance", (int,), "judged", _judged_row, HIGHEST)
+        else:
+            whole = ((*row[:2], _relevance(row[2]), row[3]) for row in _rows(rows, gains))
+            qrels = by_query(whole, "judged")
         if not qrels:
             raise _none()
     return qrels
-
-
-def _by_query(rows: PlacedLines, gains: Gains | None) -> Qrels:
-    if rows.first.startswith(b"{") and not gains:
-        return values_by_query(rows, "relevance", (int,), "judged", _judged_row, HIGHEST)
-    whole = ((query, doc, _relevance(value), of) for query, doc, value, of in _rows(rows, gains))
-    return by_query(whole, "judged")
 
 
 def _judged_row(line: bytes, field: str) -> Row:

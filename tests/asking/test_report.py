@@ -6,8 +6,7 @@ import pytest
 
 import structkit
 from structkit.asking.cache import open_store
-from structkit.asking.localizing import files_of
-from structkit.asking.report import Report, is_one
+from structkit.asking.report import Report, files_of, is_one
 
 REPORT = """\
 Pool.get() never returns a closed connection
