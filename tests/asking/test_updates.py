@@ -57,8 +57,10 @@ def large(cache):
     """What the cache has of the files that are in its large segment."""
     (place,) = cache.glob("*.sqlite")
     with open_store(place) as store:
-        names = ("files", "words", "documents", "embedded", "codes", "moments")
-        return store.parts(names, SEGMENTS[0])
+        names = ("files", "words", "documents", "embedded", "codes", "scales")
+        found = store.parts(names, SEGMENTS[0])
+    assert found
+    return found
 
 
 @pytest.mark.long
