@@ -20,7 +20,7 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import orjson
 
@@ -385,28 +385,25 @@ def passages_of(files: Iterable[IndexedFile]) -> int:
     return sum(each.passages for each in files)
 
 
-class Segment(Protocol):
-    """Data of each passage of some files, in any order."""
+@dataclass(frozen=True)
+class Segment(Generic[T]):
+    """Some files, whose passages follow each other in any order, and data of each passage."""
 
-    @property
-    def files(self) -> Sequence[IndexedFile]:
-        """The files, whose passages follow each other."""
-        ...
-
-
-S = TypeVar("S", bound=Segment)
+    files: Sequence[IndexedFile]
+    data: T
 
 
 def changed(
-    segments: Sequence[S],
-    added: S,
+    segments: Sequence[Segment[T]],
+    added: Segment[T],
     wanted: Sequence[IndexedFile],
-    join: Callable[[Sequence[S], Sequence[IndexedFile]], S],
-) -> list[S]:
+    join: Callable[[Sequence[tuple[T, Numbers]]], T],
+) -> list[Segment[T]]:
     """Return two segments with the wanted files: a large one, and a small one with the changes.
 
     The large one stays as it is, also with files that are gone, until a quarter of it has changed.
-    So the cost of an update depends on the changes alone.
+    So the cost of an update depends on the changes alone. `join` makes one of several data, each
+    given with the new numbers of its passages, as `places` returns them.
     """
     large, small = segments
     known = {*large.files}
@@ -414,34 +411,37 @@ def changed(
     size, more = passages_of(large.files), passages_of(new)
     gone = size + more - passages_of(wanted)
     if CHANGED * (gone + more) > size:
-        return [join([large, small, added], wanted), join([small], [])]
-    return [large, join([small, added], new)]
+        whole = Segment(wanted, join(places(wanted, [large, small, added])))
+        return [whole, Segment([], join(places([], [small])))]
+    return [large, Segment(new, join(places(new, [small, added])))]
 
 
-def present(segments: Sequence[Segment], gone: bytes) -> list[IndexedFile]:
+def present(segments: Sequence[Segment[T]], gone: bytes) -> list[IndexedFile]:
     """Return the files of segments that are not gone, sorted by path."""
     without = {*indexed_files(gone)}
     return sorted(each for some in segments for each in some.files if each not in without)
 
 
-def data_of_gone(segments: Sequence[Segment], wanted: Iterable[IndexedFile]) -> bytes:
+def data_of_gone(segments: Sequence[Segment[T]], wanted: Iterable[IndexedFile]) -> bytes:
     """Return the files of segments that are not wanted, as bytes."""
     return data_of({each for some in segments for each in some.files}.difference(wanted))
 
 
-def places(wanted: Sequence[IndexedFile], segments: Sequence[Segment]) -> list[Numbers]:
-    """Return the number of each passage of each segment among those of the wanted files.
+def places(
+    wanted: Sequence[IndexedFile], segments: Sequence[Segment[T]]
+) -> list[tuple[T, Numbers]]:
+    """Return the data of each segment, with the numbers of its passages among the wanted files'.
 
-    It is -1 where the file is not wanted, or is in an earlier segment; each (passages,).
+    A number is -1 where the file is not wanted, or is in an earlier segment; each (passages,).
     """
     import numpy as np  # a list of caches does not need it
 
     starts = accumulate((each.passages for each in wanted), initial=0)
     first = dict(zip(wanted, starts, strict=False))
-    found: list[Numbers] = []
+    found: list[tuple[T, Numbers]] = []
     for some in segments:
         sizes = np.array([each.passages for each in some.files], np.int64)
         own = np.repeat(np.cumsum(sizes) - sizes, sizes)  # the first passage of each one's file
         place = np.array([first.pop(each, -1) for each in some.files], np.int64).repeat(sizes)
-        found.append(np.where(place < 0, -1, place + np.arange(len(own)) - own))
+        found.append((some.data, np.where(place < 0, -1, place + np.arange(len(own)) - own)))
     return found

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import accumulate, groupby
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import orjson
@@ -27,6 +27,7 @@ from structkit.asking.cache import (
     SEGMENTS,
     File,
     IndexedFile,
+    Segment,
     Store,
     Target,
     changed,
@@ -169,41 +170,26 @@ class FileChanges:
 
 
 @dataclass(frozen=True)
-class WordSegment:
-    """The words of the passages of some files."""
-
-    files: Sequence[IndexedFile]
-    postings: Postings
-
-    @classmethod
-    def joined(cls, segments: Sequence[Self], wanted: Sequence[IndexedFile]) -> Self:
-        """Return one segment of the wanted files."""
-        numbers = places(wanted, segments)
-        parts = [(each.postings, some) for each, some in zip(segments, numbers, strict=True)]
-        return cls(wanted, Postings.joined(parts))
-
-
-@dataclass(frozen=True)
 class PassageIndex:
     """The words of the passages of files, sorted by path, in two segments."""
 
     files: Sequence[IndexedFile]
-    segments: Sequence[WordSegment]
+    segments: Sequence[Segment[Postings]]
 
     @classmethod
     def empty(cls) -> PassageIndex:
         """Return the index of no files."""
-        return cls([], 2 * [WordSegment([], Postings.of_bags(Bags()))])
+        return cls([], 2 * [Segment([], Postings.of_bags(Bags()))])
 
     @classmethod
     def read(cls, store: Store) -> PassageIndex | None:
         """Read the index in a store, if it has one."""
-        segments, gone = list[WordSegment](), store.part("gone")
+        segments, gone = list[Segment[Postings]](), store.part("gone")
         for name in SEGMENTS:
             parts = store.parts(("files", "words", *ARRAYS), name)
             if parts is None or gone is None:
                 return None
-            segments.append(WordSegment(indexed_files(parts["files"]), Postings.read(parts)))
+            segments.append(Segment(indexed_files(parts["files"]), Postings.read(parts)))
         return cls(present(segments, gone or b""), segments)
 
     def keep(self, store: Store, before: PassageIndex) -> None:
@@ -211,18 +197,16 @@ class PassageIndex:
         store.put_parts({"gone": data_of_gone(self.segments, self.files)})
         for name, each, other in zip(SEGMENTS, self.segments, before.segments, strict=True):
             if each is not other or not before.files:
-                store.put_parts({"files": data_of(each.files), **each.postings.data()}, name)
+                store.put_parts({"files": data_of(each.files), **each.data.data()}, name)
 
-    def update(self, files: Sequence[IndexedFile], added: WordSegment) -> PassageIndex:
+    def update(self, files: Sequence[IndexedFile], added: Segment[Postings]) -> PassageIndex:
         """Return the index of these files; `added` has the words of the new ones."""
-        return PassageIndex(files, changed(self.segments, added, files, WordSegment.joined))
+        return PassageIndex(files, changed(self.segments, added, files, Postings.joined))
 
     @property
     def words(self) -> WordIndex:
         """The words of the passages."""
-        numbers = places(self.files, self.segments)
-        postings = (each.postings for each in self.segments)
-        return WordIndex(list(zip(postings, numbers, strict=True)))
+        return WordIndex(places(self.files, self.segments))
 
 
 def pause(cost: float) -> float:
@@ -399,7 +383,7 @@ def _read(
         texts = f"{counted(len(files), 'file')}, {counted(passages, 'passage')}"
         say(f"read {texts}, in {seconds:.1f} s{more}")
     indexed = sorted(_indexed(file) for file in files.values() if file.passages)
-    return files, index.update(indexed, WordSegment(read, Postings.of_bags(bags)))
+    return files, index.update(indexed, Segment(read, Postings.of_bags(bags)))
 
 
 @dataclass

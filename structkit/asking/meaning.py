@@ -6,7 +6,6 @@ import string
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from structkit.asking.cache import (
     SEGMENTS,
     IndexedFile,
+    Segment,
     Store,
     changed,
     data_of,
@@ -33,7 +33,6 @@ from structkit.embeddings.vectors import (
     Int8Rows,
     TextEncoding,
     Vectors,
-    placed,
     quantize,
     unit,
 )
@@ -117,37 +116,14 @@ def nonsense(count: int) -> list[str]:
     return [" ".join(word() for _ in range(random.randint(1, 6))) for _ in range(count)]
 
 
-@dataclass(frozen=True)
-class VectorSegment:
-    """The embeddings of the passages of some files."""
-
-    files: Sequence[IndexedFile]
-    rows: Int8Rows
-
-    @classmethod
-    def joined(cls, segments: Sequence[Self], wanted: Sequence[IndexedFile]) -> Self:
-        """Return one segment of the wanted files."""
-        numbers = places(wanted, segments)
-        codes, scales = (
-            placed([(of(each.rows), own) for each, own in zip(segments, numbers, strict=True)])
-            for of in (attrgetter("codes"), attrgetter("scales"))
-        )
-        return cls(wanted, Int8Rows(codes, scales))
-
-    @classmethod
-    def read(cls, store: Store, name: str) -> Self:
-        """Read the segment that a store has by this name."""
-        kept = store.parts(NAMES, name)
-        assert kept is not None  # whoever keeps the model keeps these
-        scales = np.frombuffer(kept["scales"], np.float32)
-        codes = np.frombuffer(kept["codes"], np.int8)
-        codes = codes.reshape(len(scales), codes.size // max(1, len(scales)))
-        return cls(indexed_files(kept["embedded"]), Int8Rows(codes, scales))
-
-    def data(self) -> dict[str, bytes]:
-        """Return the data that `read` needs, by name."""
-        whole = (data_of(self.files), self.rows.codes.tobytes(), self.rows.scales.tobytes())
-        return dict(zip(NAMES, whole, strict=True))
+def kept_rows(store: Store, name: str) -> Segment[Int8Rows]:
+    """Return the segment of rows that a store has by this name."""
+    kept = store.parts(NAMES, name)
+    assert kept is not None  # whoever keeps the model keeps these
+    scales = np.frombuffer(kept["scales"], np.float32)
+    codes = np.frombuffer(kept["codes"], np.int8)
+    codes = codes.reshape(len(scales), codes.size // max(1, len(scales)))
+    return Segment(indexed_files(kept["embedded"]), Int8Rows(codes, scales))
 
 
 class Meaning:
@@ -179,29 +155,31 @@ class Meaning:
         """Return what is kept; if files are new, with their rows, and keep it."""
         store = self._folder.store
         kept = store.parts(ABOUT)
-        segments, files = list[VectorSegment](), list[IndexedFile]()
+        segments, files = list[Segment[Int8Rows]](), list[IndexedFile]()
         if kept and kept["model"] == model:
-            segments = [VectorSegment.read(store, name) for name in SEGMENTS]
+            segments = [kept_rows(store, name) for name in SEGMENTS]
             files = present(segments, kept["without"])
         wanted = self._folder.files
         if kept and segments and files == wanted:
             moments = np.frombuffer(kept["moments"]).reshape(-1, 2)
             chance = Chance(moments, np.frombuffer(kept["best"]))
-            return VectorSegment.joined(segments, wanted).rows, chance
+            return Int8Rows.joined(places(wanted, segments)), chance
         known = {*files}
         new = [each for each in wanted if each not in known]
-        added = VectorSegment(new, _embed(store, new, self._encoding("document")))
-        before = segments or 2 * [VectorSegment.joined([added], [])]
-        after = changed(before, added, wanted, VectorSegment.joined)
-        rows = VectorSegment.joined(after, wanted).rows
+        added = Segment(new, _embed(store, new, self._encoding("document")))
+        before = segments or 2 * [Segment([], Int8Rows.joined(places([], [added])))]
+        after = changed(before, added, wanted, Int8Rows.joined)
+        rows = Int8Rows.joined(places(wanted, after))
         chance = Chance.of(rows, self._embedded(nonsense(NONSENSE)))
-        gone, arrays = data_of_gone(after, wanted), (chance.moments, chance.best)
-        parts = (model, gone, *(each.tobytes() for each in arrays))
+        gone = data_of_gone(after, wanted)
+        parts = (model, gone, chance.moments.tobytes(), chance.best.tobytes())
         with store.changing():
             store.put_parts(dict(zip(ABOUT, parts, strict=True)))
             for name, each, other in zip(SEGMENTS, after, before, strict=True):
                 if each is not other:
-                    store.put_parts(each.data(), name)
+                    codes, scales = each.data.codes.tobytes(), each.data.scales.tobytes()
+                    data = {"embedded": data_of(each.files), "codes": codes, "scales": scales}
+                    store.put_parts(data, name)
         return rows, chance
 
     def scores(self, question: str) -> tuple[Floats, NDArray[np.bool_]]:

@@ -87,6 +87,12 @@ class Int8Rows:
         self.codes, self.scales = codes, scales
         self.shape = codes.shape
 
+    @classmethod
+    def joined(cls, parts: Sequence[tuple[Int8Rows, Numbers]]) -> Int8Rows:
+        """Return one of several, each given with the new numbers of its rows, or -1."""
+        codes = placed([(each.codes, numbers) for each, numbers in parts])
+        return cls(codes, placed([(each.scales, numbers) for each, numbers in parts]))
+
     def __len__(self) -> int:
         return len(self.codes)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import structkit
-from structkit.asking.cache import IndexedFile
-from structkit.asking.meaning import NONSENSE, Chance, VectorSegment, nonsense
+from structkit.asking.cache import IndexedFile, Segment, changed, places
+from structkit.asking.meaning import NONSENSE, Chance, nonsense
 from structkit.embeddings.vectors import Int8Rows, quantize
 
 
@@ -28,14 +28,14 @@ def test_standard_scores_by_hand():
 def test_joined_segments_have_the_rows_of_the_wanted_files(gone):
     rows = np.random.default_rng(0).normal(size=(3, 20, 2))
     some = [
-        VectorSegment([IndexedFile(name, "", 20)], int8(*own))
+        Segment([IndexedFile(name, "", 20)], int8(*own))
         for name, own in zip("abc", rows, strict=True)
     ]
     kept = [at for at in range(3) if at not in gone]
     wanted = [some[at].files[0] for at in kept]
-    small = VectorSegment.joined(some[1:], [each.files[0] for each in some[1:]])
-    found = VectorSegment.joined([some[0], small], wanted)
-    assert int8(*rows[kept]).codes.tolist() == found.rows.codes.tolist()
+    both = changed(some[:2], some[2], wanted, Int8Rows.joined)
+    found = Int8Rows.joined(places(wanted, both))
+    assert int8(*rows[kept]).codes.tolist() == found.codes.tolist()
 
 
 def test_nonsense_is_always_the_same():

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from structkit import ask
-from structkit.asking.cache import SEGMENTS, IndexedFile, open_store, places
+from structkit.asking.cache import SEGMENTS, IndexedFile, Segment, open_store, places
 
 WORDS = "retry wait count pool close open read write max_size HTTPClient".split()
 QUESTIONS = ["where are retries counted", "close the pool", "maxSize", "zzyx qqwv"]
@@ -87,10 +87,5 @@ def test_a_small_update_leaves_the_large_segment(folder, tmp_path):
 
 def test_a_file_is_taken_from_the_first_segment_that_has_it():
     one, other, new = (IndexedFile(name, "", size) for name, size in (("a", 2), ("b", 1), ("c", 3)))
-
-    class Given:
-        def __init__(self, *files):
-            self.files = files
-
-    found = places([new, other], [Given(one, other), Given(other, new)])
-    assert [[-1, -1, 3], [-1, 0, 1, 2]] == [each.tolist() for each in found]
+    found = places([new, other], [Segment([one, other], "x"), Segment([other, new], "y")])
+    assert [("x", [-1, -1, 3]), ("y", [-1, 0, 1, 2])] == [(of, at.tolist()) for of, at in found]

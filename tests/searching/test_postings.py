@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit.asking.cache import IndexedFile, open_store
-from structkit.asking.folder import PassageIndex, WordSegment
+from structkit.asking.cache import IndexedFile, Segment, open_store
+from structkit.asking.folder import PassageIndex
 from structkit.searching.bm25 import Postings, page_scores
 from structkit.searching.lexical import LexicalIndex
 from structkit.searching.words import words
@@ -35,7 +35,7 @@ def segment(read, folder):
     for some in (read[:half], read[half:]):
         others = Bags.of(text for file in some for text in folder[file.path])
         bags.extend(others.number, others.size, others.columns)
-    return WordSegment(read, Postings.of_bags(bags))
+    return Segment(read, Postings.of_bags(bags))
 
 
 def words_of(index):
