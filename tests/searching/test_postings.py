@@ -38,13 +38,9 @@ def segment(read, folder):
     return Segment(read, Postings.of_bags(bags))
 
 
-def words_of(index):
-    return index.within("")[1]
-
-
 def content(index):
     """What an index says of each word, in any order."""
-    found = words_of(index)
+    found = index.words
     every = sorted({word for part, _ in found.parts for word in part.words})
     columns = {word: found._having(word) for word in every}
     said = {
@@ -60,7 +56,7 @@ def test_scores_are_those_of_search(folder, question):
     ids = [str(number) for number in range(len(texts))]
     found = dict(LexicalIndex.of(ids, texts).search(question, len(ids)))
     expected = [found.get(number, 0.0) for number in ids]
-    scores = words_of(index(folder)).scores(words(question))
+    scores = index(folder).words.scores(words(question))
     near = bound(len(words(question)) + 1, scores.max())  # those of search have 32 bits
     assert expected == pytest.approx(scores.tolist(), abs=near)
 
@@ -80,13 +76,13 @@ def test_an_index_that_follows_changes_is_a_new_one(folders):
 def test_other_words_of_the_stem_are_related_as_one_word():
     texts = ["retries wait retried", "config", "retry", "retriever", "retried"]
     as_one = ["retries wait retries", "config", "retry", "retriever", "retries"]
-    related = words_of(index({"a": texts})).related(["retry", "confirm"])
-    assert words_of(index({"a": as_one})).scores(["retries"]).tolist() == related.tolist()
+    related = index({"a": texts}).words.related(["retry", "confirm"])
+    assert index({"a": as_one}).words.scores(["retries"]).tolist() == related.tolist()
     assert [True, False, False, False, True] == (related > 0).tolist()
 
 
 def test_words_of_one_stem_are_counted_together():
-    found = words_of(index({"a": ["retries wait retry", "config"], "b": ["retrying"]}))
+    found = index({"a": ["retries wait retry", "config"], "b": ["retrying"]}).words
     expected = [[2, 0], [0, 1], [1, 0]]
     assert expected == found.counts_of(["retry", "config", "retries"]).tolist()
     assert (3, 0) == found.counts_of([]).shape
