@@ -171,7 +171,7 @@ class Queue:
                 shutil.copy(made.with_suffix(ending), kept.with_suffix(ending))
         words = kept.with_suffix(".md")
         if not words.exists():
-            words.write_text(f"{entry.question} The numbers are here; nobody has read them yet.\n")
+            words.write_text(f"{entry.question} These numbers await a reading.\n")
 
     def give(self, out: Path, entries: Sequence[Entry]) -> None:
         """Write one file with all that is to be brought back, to be unpacked in the checkout."""
