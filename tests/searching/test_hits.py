@@ -85,14 +85,13 @@ def test_elements_in_parquet(model, tmp_path):
 def test_a_model_of_tagged_texts_reads_elements_with_their_tags(model, tmp_path):
     copy = Path(shutil.copytree(model, tmp_path / "model"))
     edit(copy / "structkit.json", document_fields=["tagged"])
-    texts = [
-        encoding_of(str(each), "document", elements=True).reader.elements.of(PAGES[1])
+    read = [
+        encoding_of(str(each), "document", elements=True).read({"id": "d", "html": PAGES[1]})
         for each in (model, copy)
     ]
-    (_, places), (tagged, same) = texts
-    assert "Press slowly" == texts[0][0][-1]
-    assert "<li>Press<p>slowly</p></li>" == tagged[-1]
-    assert places == same and "Press slowly" == places[-1]["text"]
+    assert ["Press slowly", "<li>Press<p>slowly</p></li>"] == [each.texts[-1] for each in read]
+    plain, tagged = (each.places for each in read)
+    assert plain == tagged and "Press slowly" == plain[-1]["text"]
 
 
 def test_a_hit_in_code_names_its_lines(model, tmp_path):
