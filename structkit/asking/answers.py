@@ -207,16 +207,20 @@ class Parts:
         if field not in PROSE:
             rows = text.split("\n")
             return cls(record, rows, range(len(rows)), WINDOW)
-        starts, quotes = zip(*_quotes(text), strict=True) if text.strip() else ((), ())
-        return cls(record, quotes, [text.count("\n", 0, start) for start in starts], 1)
+        quotes = [*_quotes(text)]  # none of a text without words, such as `***`
+        lines = [text.count("\n", 0, start) for start, _ in quotes]
+        return cls(record, [quote for _, quote in quotes], lines, 1)
 
 
 def _quotes(text: str) -> Iterator[tuple[int, str]]:
     """Yield the sentences of a text with their places, long ones in parts."""
     for start, end in sentences(text):
+        start += len(text[start:end]) - len(
+            text[start:end].lstrip()
+        )  # its line is its first word's
         while end - start > LONGEST and (blank := text.rfind(" ", start, start + LONGEST)) > start:
             yield start, text[start:blank]
-            start = blank + 1
+            start = blank + len(text[blank:end]) - len(text[blank:end].lstrip())
         yield start, text[start:end][:LONGEST]
 
 
