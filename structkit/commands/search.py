@@ -178,7 +178,9 @@ def _by_embeddings(
     own = encoding.meta().get("similarity") if encoding else None
     similarity = given or own or settings.similarity
     kind: type[Backend] = registry.load("backend", settings.backend)
-    options = change(settings, similarity=similarity)
+    # the usual one is not given: a backend may take none
+    usual = similarity == settings.similarity
+    options = settings if usual else change(settings, similarity=similarity)
     searcher = kind().open(EmbeddedCorpus(files, corpus), options)
     if not hybrid:
         return by_embeddings(searcher, queries, k, encoding, similarity)
