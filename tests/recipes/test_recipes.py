@@ -174,7 +174,7 @@ def test_a_name_is_replaced_by_the_same_one_throughout(tmp_path):
     (tmp_path / "python.jsonl").write_text(json.dumps(record), "utf-8")
     made = f"{tmp_path}/renamed-python.jsonl"
     given = f"DATA={tmp_path}", f"CODE={tmp_path}", f"BIN={Path(sys.executable).parent}"
-    subprocess.run(["make", "-s", made, *given], check=True)
+    subprocess.run(["make", "-s", "-C", "experiments", made, *given], check=True)
     renamed = "def v0(v1):\n    # opens it\n    return v2.v0(v3(v1, 'rb'), v4)"
     expected = {"id": "1", "query": "Load a file", "positive": renamed}
     assert expected == json.loads(Path(made).read_text("utf-8"))
