@@ -1,16 +1,19 @@
 """The history of a git repository: its commits, and the functions that each of them changed.
 
-A repository may be anybody's: no hook, pager, signature, external diff or remote is used, whatever
-its configuration says.
+A repository may be anybody's, and everybody's git has other settings. So git reads the objects of a
+repository from a folder of our own: there is no configuration, attribute, hook, filter, remote,
+replaced or grafted commit that could change the output, start a program or block.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
-from subprocess import DEVNULL, PIPE, Popen
+from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired, run
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, NamedTuple
 
 import orjson
@@ -18,25 +21,28 @@ import orjson
 from structkit.collecting.units import Collected, Collector
 from structkit.collecting.walking import LeftOut, Source, readable_path
 from structkit.errors import UserError
+from structkit.paths import SPECIAL
 from structkit.records.jsonl import Record
 from structkit.records.output import dump
 
-SAFE = (
-    *("--no-pager", "--no-replace-objects", "-c", "core.fsmonitor=false"),
-    *("-c", "core.hooksPath=/dev/null", "-c", "protocol.allow=never", "-c", "core.quotePath=false"),
-)
+# the one question that a repository's configuration may influence
+PLACES = ("rev-parse", "HEAD", "--git-path", "objects", "--git-path", "shallow", "--show-prefix")
+CONFIG = "[core]\nrepositoryFormatVersion=1\nbare=true\n[extensions]\nobjectFormat={}\n"
 LOG = (
-    *("log", "-z", "--no-merges", "--raw", "--no-abbrev", "--find-renames", "--diff-filter=AMR"),
-    *("--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-color", "--no-mailmap"),
-    *("--no-notes", "--relative", "--ignore-submodules=all", "--encoding=UTF-8"),
+    *("-c", "core.commitGraph=false", "log", "-z", "--no-merges", "--raw", "--no-abbrev", "-l1000"),
+    *("--find-renames", "--diff-filter=AMR", "--ignore-submodules=all"),
     "--format=tformat:%H%x00%B%x00",
 )
-ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
+ENVIRONMENT = {
+    **{"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
+    **{"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"},  # the second for git before 2.44
+}
 Process = Popen[bytes]
 BLOCK = 1 << 16  # bytes that are read at a time
+SECONDS = 10  # for an answer that takes milliseconds
 FILE = "100"  # start of the modes of files; links and submodules have others
 MOST = 50  # functions, and files, of a commit; a message about more does not describe one of them
-ABBREVIATED = 12  # digits of a commit in ids
+BORDER = "the beginning of a shallow clone", "fetch the commits before it with git"
 
 
 class Change(NamedTuple):
@@ -55,36 +61,95 @@ class Commit:
     message: str
     changes: list[Change] = field(default_factory=list)
 
+    @property
+    def short(self) -> str:
+        """The beginning of its number, in ids."""
+        return self.id[:12]
+
+
+@dataclass(frozen=True)
+class Repository:
+    """The objects of a repository, and the commits of a folder in it."""
+
+    folder: str
+    head: str
+    below: str  # the folder's path in the repository
+    border: Collection[str]  # the commits where a shallow clone begins, with all its files
+    partial: bool  # a clone without the contents of some files
+    environment: Mapping[str, str]
+
+    @contextmanager
+    def git(self, *arguments: str, stdin: int, stderr: int | IO[bytes]) -> Iterator[Process]:
+        """Run git on the objects while the block runs."""
+        command = ["git", *arguments]
+        process = Popen(command, env=self.environment, stdin=stdin, stdout=PIPE, stderr=stderr)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
+
+    def damage(self, what: str) -> UserError:
+        """Return the error for what git cannot read."""
+        problem, remedy = "has damaged or missing objects", "git fsck lists them"
+        if self.partial:
+            problem, remedy = "is a clone that lacks files", "clone it without a filter"
+        return UserError(f"{problem} ({what})", remedy).at(self.folder)
+
 
 @contextmanager
-def git(folder: str, *arguments: str, stdin: int, stderr: int) -> Iterator[Process]:
-    """Run git in a folder while the block runs. Errors: git is missing."""
-    environment = {name: value for name, value in os.environ.items() if name[:4] != "GIT_"}
+def repository(folder: str) -> Iterator[Repository]:
+    """Yield the repository of a folder. Errors: git is missing, or there is no commit."""
+    known = {name: os.environ[name] for name in os.environ if name[:4] != "GIT_"} | ENVIRONMENT
+    ask = ["git", "-C", folder, *PLACES]
     try:
-        process = Popen(
-            ["git", *SAFE, *arguments],
-            cwd=folder,
-            env=environment | ENVIRONMENT,
-            stdout=PIPE,
-            stdin=stdin,
-            stderr=stderr,
-        )
+        asked = run(ask, env=known, stdin=DEVNULL, capture_output=True, timeout=SECONDS)
     except FileNotFoundError:
         raise UserError("git is missing", "install it, and name it in PATH") from None
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
+    except TimeoutExpired:
+        raise UserError("git does not answer", "look for a pipe in .git").at(folder) from None
+    if asked.returncode:
+        problem = f"has no history ({_reason(asked.stderr)})"
+        raise UserError(problem, "name a git repository with a commit").at(folder)
+    head, objects, shallow, below, _ = os.fsdecode(asked.stdout).split("\n")
+    objects, shallow = (os.path.abspath(os.path.join(folder, each)) for each in (objects, shallow))
+    files = [os.path.join(above, name) for above, _, names in os.walk(objects) for name in names]
+    if special := [each for each in files if not os.path.isfile(each)]:
+        raise UserError(*SPECIAL).at(special[0])
+    border = Path(shallow).read_text("ascii") if os.path.isfile(shallow) else ""
+    with TemporaryDirectory(prefix="structkit-") as own:
+        Path(own, "refs").mkdir()
+        Path(own, "HEAD").write_text(head)
+        Path(own, "shallow").write_text(border)
+        Path(own, "config").write_text(CONFIG.format("sha1" if len(head) == 40 else "sha256"))
+        known |= {"GIT_DIR": own, "GIT_OBJECT_DIRECTORY": objects, "GIT_CONFIG_NOSYSTEM": "1"}
+        known |= {"HOME": own, "XDG_CONFIG_HOME": own}
+        partial = any(each.endswith(".promisor") for each in files)
+        yield Repository(folder, head, below, border.split(), partial, known)
 
 
-def commits(folder: str) -> Generator[Commit]:
-    """Yield the commits that led to a folder's HEAD without merges, newest first, one at a time.
+def _reason(errors: bytes) -> str:
+    """Return why git failed, in one line.
 
-    Errors: no repository, or a damaged one.
+    >>> _reason(b"warning: x fatal: dubious ownership     To add one, call: git config x ")
+    'fatal: dubious ownership To add one, call: git config x'
     """
-    with git(folder, *LOG, "HEAD", "--", ".", stdin=DEVNULL, stderr=PIPE) as process:
-        assert process.stdout and process.stderr
+    words = " ".join(errors.decode("utf-8", "replace").split())
+    return words[max(words.find("fatal:"), 0) :] or "git failed"
+
+
+def commits(source: Repository) -> Generator[Commit]:
+    """Yield the commits that led to HEAD without merges, newest first, one at a time.
+
+    Errors: a damaged repository.
+    """
+    relative = "=".join(("--relative", source.below))
+    scope = (relative, source.head, "--", f":(top,literal){source.below}")
+    with (
+        TemporaryFile() as errors,
+        source.git(*LOG, *scope, stdin=DEVNULL, stderr=errors) as process,
+    ):
+        assert process.stdout
         words, commit = _words(process.stdout), None
         for word in words:
             if word.startswith(b":"):
@@ -100,12 +165,11 @@ def commits(folder: str) -> Generator[Commit]:
                     yield commit
                 message = next(words).decode("utf-8", "replace").strip()
                 commit = Commit(word.decode(), message)
+        if process.wait():
+            errors.seek(0)
+            raise source.damage(_reason(errors.read()))
         if commit:
             yield commit
-        errors = process.stderr.read().decode("utf-8", "replace").strip()
-        if process.wait():
-            problem = f"has no history ({errors.splitlines()[-1] if errors else 'git failed'})"
-            raise UserError(problem, "name a git repository with a commit").at(folder)
 
 
 def _words(stream: IO[bytes]) -> Iterator[bytes]:
@@ -122,29 +186,48 @@ def _words(stream: IO[bytes]) -> Iterator[bytes]:
 class Blobs:
     """The contents of files in a repository, by their numbers."""
 
-    def __init__(self, process: Process, maximum: int) -> None:
-        assert process.stdin and process.stdout
-        self._asked, self._told, self.maximum = process.stdin, process.stdout, maximum
+    def __init__(self, source: Repository, maximum: int) -> None:
+        self.source, self.maximum = source, maximum
+        self._running = ExitStack()
+        self._process: Process | None = None
 
     def read(self, number: str) -> bytes:
-        """Return a blob, cut to `maximum` bytes and one; empty if it is missing."""
+        """Return a blob, cut to `maximum` bytes and one. Errors: it is missing or damaged."""
         if not number.strip("0"):
             return b""
-        self._asked.write(f"{number}\n".encode())
-        self._asked.flush()
-        *_, kind, size = self._told.readline().split() or [b"", b"missing", b""]
-        if kind != b"blob":
-            return b""
-        left = int(size) + 1  # a line break follows
-        data = self._told.read(min(left, self.maximum + 1))
-        left -= len(data)
-        while left:
-            left -= len(self._told.read(min(left, BLOCK)))
-        return data[: int(size)]
+        if not self._process:
+            git = self.source.git("cat-file", "--batch", stdin=PIPE, stderr=DEVNULL)
+            self._process = self._running.enter_context(git)
+        asked, told = self._process.stdin, self._process.stdout
+        assert asked and told
+        try:
+            asked.write(f"{number}\n".encode())
+            asked.flush()
+            *_, kind, size = told.readline().split() or [b"", b""]
+            if kind == b"blob":
+                left = int(size) + 1  # a line break follows
+                data = some = told.read(min(left, self.maximum + 1))
+                while some and (left := left - len(some)):
+                    some = told.read(min(left, BLOCK))
+                if not left:
+                    return data[: int(size)]
+        except BrokenPipeError:
+            pass
+        self.close()  # git ends at a damaged one
+        raise self.source.damage(f"blob {number}")
+
+    def close(self) -> None:
+        """End git, which is started again when it is needed."""
+        self._running.close()
+        self._process = None
 
 
-# a commit, the number of its files, and each with its content before and after, unless too many
-Task = tuple[Commit, int, list[tuple[str, bytes, bytes]]]
+class Task(NamedTuple):
+    """A commit, and its files with their contents before and after, or why it is skipped."""
+
+    commit: Commit
+    files: Sequence[tuple[str, bytes, bytes]] = ()
+    left_out: LeftOut | None = None
 
 
 def tasks(
@@ -154,16 +237,27 @@ def tasks(
 
     `mine` chooses commits by their numbers.
     """
-    batch = git(folder, "cat-file", "--batch", stdin=PIPE, stderr=DEVNULL)
-    with batch as process, closing(commits(folder)) as every:
-        blobs = Blobs(process, maximum)
+    with (
+        repository(folder) as source,
+        closing(Blobs(source, maximum)) as blobs,
+        closing(commits(source)) as every,
+    ):
         for commit in every:
             chosen = [each for each in commit.changes if takes(each.path)]
-            if len(chosen) > MOST:
-                yield commit, len(chosen), []
-            elif chosen and commit.message and mine(commit.id):
-                contents = ((e.path, blobs.read(e.before), blobs.read(e.after)) for e in chosen)
-                yield commit, len(chosen), list(contents)
+            if not (chosen and commit.message and mine(commit.id)):
+                continue
+            if commit.id in source.border:
+                yield Task(commit, left_out=LeftOut(commit.short, *BORDER))
+            elif len(chosen) > MOST:
+                yield Task(commit, left_out=_too_many(commit, "files"))
+            else:
+                try:
+                    files = [(e.path, blobs.read(e.before), blobs.read(e.after)) for e in chosen]
+                    yield Task(commit, files)
+                except UserError as error:
+                    if source.partial:
+                        raise
+                    yield Task(commit, left_out=LeftOut.because(commit.short, error))
 
 
 @dataclass
@@ -174,17 +268,15 @@ class CommitCollector:
     root: str
 
     def __call__(self, task: Task) -> Collected:
-        commit, count, files = task
-        short = commit.id[:ABBREVIATED]
-        if count > MOST:
-            return Collected(1, left_out=[_too_many(short, "files")])
-        before, _ = self._functions([(path, old) for path, old, _ in files])
-        after, left_out = self._functions([(path, new) for path, _, new in files])
+        if task.left_out:
+            return Collected(1, left_out=[task.left_out])
+        before, _ = self._functions([(path, old) for path, old, _ in task.files])
+        after, left_out = self._functions([(path, new) for path, _, new in task.files])
         known = {(record["path"], record["hash"]) for record in before}
         changed = [each for each in after if (each["path"], each["hash"]) not in known]
         if len(changed) > MOST:
-            return Collected(1, left_out=[_too_many(short, "functions")])
-        lines = (dump(self._record(commit, short, each)) for each in changed)
+            return Collected(1, left_out=[_too_many(task.commit, "functions")])
+        lines = (dump(self._record(task.commit, each)) for each in changed)
         return Collected(1, b"".join(lines), [each for each in left_out if each.fault])
 
     def _functions(self, files: Sequence[tuple[str, bytes]]) -> tuple[list[Record], list[LeftOut]]:
@@ -194,12 +286,12 @@ class CommitCollector:
         return [orjson.loads(line) for line in done.output.splitlines()], done.left_out
 
     @staticmethod
-    def _record(commit: Commit, short: str, function: Record) -> Record:
+    def _record(commit: Commit, function: Record) -> Record:
         code = function.pop("code")
         pair = {"query": commit.message, "positive": code, "commit": commit.id}
-        return {**function, "id": f"{short}:{function['id']}", **pair}
+        return {**function, "id": f"{commit.short}:{function['id']}", **pair}
 
 
-def _too_many(commit: str, what: str) -> LeftOut:
+def _too_many(commit: Commit, what: str) -> LeftOut:
     problem = f"changes more than {MOST} {what}"
-    return LeftOut(commit, problem, "leave files out with a glob")
+    return LeftOut(commit.short, problem, "leave files out with a glob")

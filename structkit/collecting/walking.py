@@ -155,7 +155,7 @@ class Walk:
         another name of the folder (`.`, an absolute one) moves it.
         """
         takes, files, matched = file_filter(self.globs), 0, 0
-        roots = {os.path.normpath(path): path for path in _paths_meant(paths)}
+        roots = {os.path.normpath(path): path for path in named_paths(paths)}
         named, seen = set(map(readable_path, roots)), set[tuple[str, str]]()
         for root in sorted(roots, key=lambda root: _sort_key(root, os.path.isdir(roots[root]))):
             shown = readable_path(root)
@@ -301,7 +301,7 @@ def _sort_key(name: str, folder: bool = False) -> bytes:
     return os.fsencode(name.rstrip("/") + "/" * folder)
 
 
-def _paths_meant(paths: Sequence[str]) -> Iterator[str]:
+def named_paths(paths: Sequence[str]) -> Iterator[str]:
     """Yield the paths of the command. Errors: a wrong name, before any work is done."""
     for path in paths:
         if path == "-":

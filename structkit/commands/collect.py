@@ -19,8 +19,10 @@ from structkit.collecting.walking import (
     Walk,
     WalkOptions,
     glob_setting,
+    named_paths,
 )
 from structkit.command import Command
+from structkit.errors import UserError, flag
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Rejected, Shard
 from structkit.records.output import Output
@@ -83,6 +85,9 @@ class Settings(WalkOptions):
     def __post_init__(self) -> None:
         self.part()
         file_filter(self.glob)
+        if self.records and self.unit == "commit":
+            problem = f"{flag('unit', 'commit')} reads no records"
+            raise UserError(problem, f"leave out {flag('records', True)}", status=2)
 
     def part(self) -> Shard | None:
         """Return the part of the files to read, or None for all."""
@@ -155,7 +160,7 @@ def commit_parts(settings: Settings, units: Units) -> Generator[Collected]:
     def mine(commit: str) -> bool:
         return part is None or part.holds(commit)
 
-    for path in settings.paths:
+    for path in named_paths(settings.paths):
         root = "" if path == "." else path
         every = tasks(path, takes, mine, settings.max_file_bytes)
         with closing(every):
@@ -163,7 +168,7 @@ def commit_parts(settings: Settings, units: Units) -> Generator[Collected]:
                 partial(_commit_collector, units, root),
                 every,
                 settings.workers,
-                lambda task: sum(len(old) + len(new) for _, old, new in task[2]),
+                lambda task: sum(len(old) + len(new) for _, old, new in task.files),
             )
 
 

@@ -7,7 +7,6 @@ import orjson
 import pytest
 
 import structkit
-from structkit.collecting.history import commits
 from structkit.errors import UserError
 
 ONE = "def area(r):\n    return 3 * r * r\n\n\ndef side(a):\n    return a\n"
@@ -92,20 +91,20 @@ def test_renames_and_merges_and_other_files(repository):
     assert [("Add shapes", "test_area")] == pairs(repository, "tests")  # a folder in a repository
 
 
-@pytest.mark.parametrize("how", ["bare", "shallow", "worktree"])
+@pytest.mark.parametrize("how", ["bare", "worktree", "borrowing"])
 def test_other_forms_of_repositories(repository, how, tmp_path):
     repository.commit("Add shapes", a_py=ONE)
     repository.commit("Be exact", a_py=TWO)
     source, place = f"file://{repository.folder}", str(tmp_path / how)
     commands = {
         "bare": ["clone", "-q", "--bare", source, place],
-        "shallow": ["clone", "-q", "--depth", "1", source, place],
         "worktree": ["worktree", "add", "-q", "--detach", place],
+        "borrowing": ["clone", "-q", "--shared", source, place],
     }
     repository.git(*commands[how])
     found = [(e["query"], e["name"]) for e in structkit.collect([place], unit="commit", workers=1)]
     assert ("Be exact", "area") == found[0]
-    assert {"bare": 3, "worktree": 3, "shallow": 2}[how] == len(found)
+    assert 3 == len(found)
 
 
 def test_messages_and_files_in_other_encodings(repository):
@@ -159,9 +158,106 @@ def test_the_records_do_not_depend_on_workers_and_shards(repository, here):
     assert 3 == len({orjson.loads(line)["id"] for line in whole})
 
 
-def test_what_has_no_history_says_so(tmp_path, repository):
-    with pytest.raises(UserError, match="has no history"):
-        list(commits(str(repository.folder)))  # without a commit
+def test_what_has_no_history_says_so(tmp_path, repository, here):
     (tmp_path / "plain").mkdir()
-    with pytest.raises(UserError, match="has no history"):
-        list(commits(str(tmp_path / "plain")))
+    (tmp_path / "a.py").write_text(ONE)
+    for name in ("project", "plain", "a.py"):
+        with pytest.raises(UserError, match="has no history"):
+            list(structkit.collect([str(tmp_path / name)], unit="commit"))
+    for wrong in (["gone"], ["--records", "a.py"]):
+        done = here("collect", "--unit", "commit", *wrong)
+        assert done.stderr.count(b"\n") == 1 and done.returncode in (1, 2)
+
+
+SETTINGS = (
+    "log.showRoot=false diff.renameLimit=1 diff.renames=false diff.orderFile=order "
+    "log.mailmap=true log.follow=true log.showSignature=true diff.ignoreSubmodules=none "
+    "diff.noPrefix=true diff.relative=true format.pretty=oneline i18n.logOutputEncoding=UTF-16 "
+    "core.abbrev=4 core.quotePath=true core.attributesFile=attributes "
+    "log.diffMerges=off core.commitGraph=true diff.algorithm=patience log.date=raw"
+).split()
+
+
+@pytest.mark.parametrize("place", ["local", "global"])
+def test_no_setting_of_git_changes_the_records(repository, place, monkeypatch, tmp_path):
+    before = "\n".join(f"def a{number}():\n    return {number}\n" for number in range(20))
+    repository.commit("Add shapes", a_py=ONE, b_py=before)
+    repository.commit("Be exact", a_py=TWO)
+    for old, new, end in (("a.py", "c.py", "# one\n"), ("b.py", "d.py", "# two\n")):
+        repository.git("mv", old, new)
+        with (repository.folder / new).open("a") as file:
+            file.write(end)
+    first = repository.commit("Rename both")
+    whole = list(structkit.collect([str(repository.folder)], unit="commit", workers=1))
+    assert 23 == len(whole)
+    (repository.folder / "order").write_text("d.py\nc.py\n")
+    (repository.folder / "attributes").write_text("*.py -diff\n")
+    (repository.folder / ".mailmap").write_text("y <y> x <x>\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for setting in SETTINGS:
+        file = [] if place == "local" else ["-f", str(tmp_path / ".gitconfig")]
+        repository.git("config", *file, *setting.split("="))
+    repository.git("replace", first, "HEAD~2")
+    (repository.folder / ".git/info/grafts").write_text(f"{first}\n")
+    assert whole == list(structkit.collect([str(repository.folder)], unit="commit", workers=1))
+
+
+def test_the_first_commit_of_a_shallow_clone_is_no_change(repository, here, tmp_path):
+    for text, message in ((ONE, "Add shapes"), (TWO, "Be exact"), (TWO + ONE, "Say it twice")):
+        repository.commit(message, a_py=text)
+    for depth, names in ((1, []), (2, ["area~2"])):
+        place = str(tmp_path / f"depth{depth}")
+        repository.git("clone", "-q", f"--depth={depth}", f"file://{repository.folder}", place)
+        done = here("collect", place, "--unit", "commit")
+        found = [orjson.loads(line)["id"].partition("#")[2] for line in done.stdout.splitlines()]
+        assert (names, 0) == (found, done.returncode)
+        assert b"1 x the beginning of a shallow clone" in done.stderr
+
+
+@pytest.mark.parametrize("how", ["missing", "cut", "other"])
+def test_a_damaged_blob_is_an_error(repository, here, how):
+    repository.commit("Add shapes", a_py=ONE)
+    repository.commit("Be exact", a_py=TWO + "".join(f"# {n * 7919}\n" for n in range(5_000)))
+    number = repository.git("rev-parse", "HEAD:a.py")
+    blob = repository.folder / ".git/objects" / number[:2] / number[2:]
+    data = blob.read_bytes()
+    blob.unlink()
+    if how != "missing":
+        blob.write_bytes(data[: len(data) // 2] if how == "cut" else b"x")
+    collect = ["collect", str(repository.folder), "--unit", "commit"]
+    done = here(*collect)
+    assert (2, 0) == (len(done.stdout.splitlines()), done.returncode)
+    assert b"1 x has damaged or missing objects" in done.stderr
+    done = here(*collect, "--on-error", "fail")
+    assert (b"", 1) == (done.stdout, done.returncode)
+    assert number.encode() in done.stderr
+
+
+def test_a_clone_without_files_is_an_error(repository, here, tmp_path):
+    repository.commit("Add shapes", a_py=ONE)
+    repository.git("config", "uploadpack.allowFilter", "true")
+    place = str(tmp_path / "partial")
+    filtered = ["--no-checkout", "--filter=blob:none", f"file://{repository.folder}", place]
+    repository.git("clone", "-q", *filtered)
+    done = here("collect", place, "--unit", "commit")
+    assert (b"", 1) == (done.stdout, done.returncode)
+    assert b"clone it without a filter" in done.stderr
+
+
+PIPES = (".gitattributes", ".git/info/attributes", ".git/info/grafts", ".git/shallow")
+PIPES += (".git/objects/pack/pack-1.idx",)
+LONG_PIPES = ("included", ".git/HEAD", ".git/config", ".git/packed-refs")  # 10 s each
+
+
+@pytest.mark.parametrize(
+    "name", [*PIPES, *(pytest.param(name, marks=pytest.mark.long) for name in LONG_PIPES)]
+)
+def test_a_pipe_in_a_repository_is_not_waited_for(repository, name):
+    repository.commit("Add shapes", a_py=ONE)
+    repository.git("config", "include.path", "../included")
+    (repository.folder / name).unlink(missing_ok=True)
+    os.mkfifo(repository.folder / name)
+    try:
+        assert 2 == len(pairs(repository))
+    except UserError as error:
+        assert "look for a pipe" in str(error) or "not a regular file" in str(error)
