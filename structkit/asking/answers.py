@@ -24,9 +24,9 @@ from structkit.errors import flag
 from structkit.progress import say
 from structkit.ranking.reranking import Query, Ranking, rerank
 from structkit.records.jsonl import Record
-from structkit.searching import DEPTH, MEANING, RELATED
+from structkit.searching import MEANING, RELATED
 from structkit.searching.bm25 import page_scores
-from structkit.searching.fusion import hybrid
+from structkit.searching.fusion import deepened, hybrid
 from structkit.searching.hits import Hit
 from structkit.searching.lines import PROSE, begins, first_line, text_of
 from structkit.searching.words import (
@@ -71,7 +71,6 @@ def answers(
     chance; the others only affect the scaling of scores. A question as long as a bug report is
     taken apart.
     """
-    depth = max(k, DEPTH)
     chosen = chosen_passages(folder, globs)
     if is_report(question) and not folder.is_of_pages:
         from structkit.asking.report import Report, localize  # short questions do not need them
@@ -88,11 +87,16 @@ def answers(
         among = by_word > 0
     scores, beyond = meaning.scores(question) if meaning else (0 * by_word, by_word < 0)
     share = MEANING if meaning else 0
-    hits, records = fuse(folder, by_word * among * chosen, scores * chosen, depth, share)
-    by_id = {record["id"]: record for record in records.values()}
-    ranked = rerank(Query("1", question), hits, by_id, ranking, len(hits))
-    found = {records[n]["id"] for n in records if by_word[n] > 0 or beyond[n]}
-    answering = ((hit, by_id[hit.doc_id]) for hit in ranked if hit.doc_id in found)
+    by_id: dict[str, Record] = {}
+    found = set[str]()
+
+    def ranked(depth: int) -> list[Hit]:
+        hits, records = fuse(folder, by_word * among * chosen, scores * chosen, depth, share)
+        by_id.update((record["id"], record) for record in records.values())
+        found.update(records[n]["id"] for n in records if by_word[n] > 0 or beyond[n])
+        return rerank(Query("1", question), hits, by_id, ranking, len(hits))
+
+    answering = ((hit, by_id[hit.doc_id]) for hit in deepened(ranked, k) if hit.doc_id in found)
     return list(islice(without_copies(answering), k))
 
 

@@ -16,7 +16,8 @@ from structkit.asking.folder import Folder
 from structkit.errors import UserError, flag
 from structkit.records.fields import document_text
 from structkit.records.jsonl import Record
-from structkit.searching import DEPTH, K1, SHARE
+from structkit.searching import K1, SHARE
+from structkit.searching.fusion import deepened
 from structkit.searching.hits import Hit
 from structkit.searching.words import words
 
@@ -94,7 +95,11 @@ def similar(
     asked = sorted(weights, key=lambda word: (-weights[word], word))[:WORDS]
     by_word = folder.words.scores(asked) * others
     scores = meaning.similar(number) * others if meaning else 0 * by_word
-    depth = max(k, DEPTH)
-    hits, records = fuse(folder, by_word, scores, depth, SHARE if meaning else 0)
-    by_id = {record["id"]: record for record in records.values()}
-    return " ".join(asked), [(hit, by_id[hit.doc_id]) for hit in hits[:k]]
+    by_id: dict[str, Record] = {}
+
+    def ranked(depth: int) -> list[Hit]:
+        hits, records = fuse(folder, by_word, scores, depth, SHARE if meaning else 0)
+        by_id.update((record["id"], record) for record in records.values())
+        return hits
+
+    return " ".join(asked), [(hit, by_id[hit.doc_id]) for hit in deepened(ranked, k)[:k]]

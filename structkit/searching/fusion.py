@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from structkit.searching.lexical import LexicalIndex  # `ask` has its own
 
 Scores = dict[str, float]  # doc_id -> score
+STEP = 0.01  # between the scores of two depths
 RRF = 60  # added to every rank: Cormack, Clarke and Büttcher, SIGIR 2009
 
 
@@ -91,6 +93,25 @@ def hybrid(dense: Sequence[Hit], lexical: Sequence[Hit], k: int, share: float) -
     return [hit._replace(best=best.get(hit.doc_id)) for hit in top_hits(rounded(total), k)]
 
 
+def deepened(ranked: Callable[[int], Iterable[Hit]], k: int) -> list[Hit]:
+    """Return the k best hits: of rankings of `DEPTH` each, then new ones of twice as many, …
+
+    So k changes no rank: scores are scaled among the hits of a depth. Later ones score lower.
+
+    >>> by_k = {100: [Hit("a", 1.0), Hit("b", 0.5)], 200: [Hit("c", 1.0), Hit("a", 0.6)]}
+    >>> [hit[:2] for hit in deepened(by_k.__getitem__, 101)]
+    [('a', 1.0), ('b', 0.5), ('c', 0.49)]
+    """
+    found, depth = {hit.doc_id: hit for hit in ranked(DEPTH)}, DEPTH
+    while depth < k:
+        depth *= 2
+        new = [hit for hit in ranked(depth) if hit.doc_id not in found]
+        lowest = min((hit.score for hit in found.values()), default=0.0) - STEP
+        for hit in new:
+            found[hit.doc_id] = hit._replace(score=lowest + hit.score - new[0].score)
+    return list(found.values())
+
+
 def by_both(
     searcher: Searcher,
     index: LexicalIndex,
@@ -109,14 +130,20 @@ def by_both(
         text_of[record["id"]] = query_text(record, field)
         return record
 
-    depth = max(k, DEPTH)
+    depth = DEPTH
+    while depth < k:  # as `deepened` has it
+        depth *= 2
     for query_id, dense in by_embeddings(searcher, queries, depth, encoding, similarity, note):
         if lost := [hit.doc_id for hit in dense if hit.doc_id not in known]:
             missing = f'document "{lost[0]}" has an embedding, but no text in '
             problem = missing + flag("texts")
             raise UserError(problem, "name the records that were encoded").at(files)
         lexical = [Hit(*hit) for hit in index.search(text_of.pop(query_id), depth)]
-        yield query_id, hybrid(dense, lexical, k, SHARE)
+        yield query_id, deepened(partial(_first_of_both, dense, lexical), k)[:k]
+
+
+def _first_of_both(dense: Sequence[Hit], lexical: Sequence[Hit], depth: int) -> list[Hit]:
+    return hybrid(dense[:depth], lexical[:depth], 2 * depth, SHARE)
 
 
 def rounded(scores: Scores) -> Scores:

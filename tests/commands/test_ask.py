@@ -335,6 +335,25 @@ def test_what_is_similar_to_nothing_is_one_line(ask, words, status, told):
     assert done.stderr.decode().splitlines()[-1].startswith(f"structkit: {told}")
 
 
+@pytest.mark.parametrize("no_model", [False, True])
+@pytest.mark.parametrize("like", [None, "7.txt:1"])
+def test_more_answers_follow_the_same_first_ones(tmp_path, monkeypatch, no_model, like):
+    monkeypatch.chdir(tmp_path)
+    things = "tea", "milk", "water", "sugar", "honey"
+    for n in range(230):
+        noun, verb = things[n % 5], "pour" if n % 3 else "boil"
+        others = " ".join(f"{n}x{place}" for place in range(6 + n % 7))  # else they are copies
+        (tmp_path / f"{n}.txt").write_text(f"{verb} {noun} {others}\n")
+    asked = {"questions": () if like else "boil tea", "like": like, "no_model": no_model}
+    every, *others = (
+        [(each["doc_id"], each["score"]) for each in structkit.ask(".", k=k, **asked)]
+        for k in (220, 10, 100, 101)
+    )
+    assert len(every) > 101
+    assert [every[:10], every[: len(others[1])], every[:101]] == others
+    assert sorted(every, key=lambda each: -each[1]) == every
+
+
 def test_caches_are_listed_and_cleared(ask, shown, tmp_path):
     assert [] == ask("--list", fields=["folder"])
     (tmp_path / "project/docs").rename(tmp_path / "project/d\x1bs")

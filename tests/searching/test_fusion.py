@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from structkit import encode, fuse
+from structkit import encode, fuse, search
 from structkit.errors import UserError
 from structkit.searching.hits import write_run
 from tests.searching.index_runs import found as run_of
@@ -49,6 +49,16 @@ def test_it_is_the_weighted_fusion_of_both_searches(files, tmp_path):
     # hybrid sums in float32
     assert expected == [each | {"score": pytest.approx(each["score"], rel=1e-6)} for each in both]
     assert ["b", "a", "c"] == list(dict.fromkeys(row["query_id"] for row in both))
+
+
+def test_more_documents_follow_the_same_first_ones(files, tmp_path):
+    texts = [{"id": f"{n}", "text": f"{n} clients retry {n % 9}"} for n in range(230)]
+    corpus, options = write(tmp_path / "many.jsonl", texts), {"method": "hybrid"}
+    every, *others = (
+        list(search(corpus, query="retry 7 of 150", k=k, **options)) for k in (220, 10, 100, 101)
+    )
+    assert [every[:10], every[:100], every[:101]] == others
+    assert sorted(every, key=lambda each: -each["score"]) == every
 
 
 def test_embeddings_without_a_text_are_refused(files, tmp_path):
