@@ -1,10 +1,9 @@
 # The files that the repair of a fault changed, found by its report. The folders of 51 commits and what is read of them
-# are kept in runs/localization, so that a second run takes a minute. ROWS leaves rows out, or adds minilm, which encodes for
-# an hour and finds the same: a report is searched by words.
+# are kept in runs/localization, so that a second run takes some minutes. ROWS leaves rows out.
 .PHONY: localization
 
 LOCALIZATION := runs/localization
-ROWS := bm25 title ask
+ROWS := bm25 title ask parts held-out
 
 localization: $(INSTALLED) ## The files of a bug report: make -C experiments localization DATA=../shared/data/localization
 	@test -f '$(DATA)/issues.jsonl.xz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }

@@ -3,7 +3,8 @@
     python -m experiments.localization ROW… --data FOLDER --folder FOLDER -o TABLE
 
 A row is `bm25` (passages by BM25 with the whole text), `title` (`ask` with the title alone), `ask`
-or `minilm` (`ask` with the whole text, also with MiniLM instead of the table that ships).
+(with the whole text), `parts` (a row without each part of this search), or `held-out` (for each
+project the parts that find most for the others, of all combinations).
 """
 
 from __future__ import annotations
@@ -12,15 +13,17 @@ import argparse
 import lzma
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import orjson
 
 import structkit
+from structkit.asking import report
+from structkit.embeddings.vectors import Floats
 from structkit.records.jsonl import Record
 from structkit.scoring.measures import interval
 from structkit.searching.lexical import LexicalIndex
@@ -65,20 +68,47 @@ def bm25(issue: Record, folder: str, cache: str) -> list[Record]:
     return [by_id[doc_id] for doc_id, _ in index.search(issue["text"], DEEP)]
 
 
-def asked(field: str, **options: Any) -> Callable[[Record, str, str], list[Record]]:
+Answer = Callable[[Record, str, str], list[Record]]
+
+
+def asked(field: str) -> Answer:
     """The answers of `ask` to a field of a report."""
 
     def answer(issue: Record, folder: str, cache: str) -> list[Record]:
-        return list(structkit.ask(folder, [issue[field]], k=DEEP, cache=cache, **options))
+        return list(structkit.ask(folder, [issue[field]], k=DEEP, cache=cache))
 
     return answer
 
 
-ROWS: dict[str, tuple[str, Callable[[Record, str, str], list[Record]]]] = {
-    "bm25": ("BM25, whole text", bm25),
-    "title": ("`ask`, title alone", asked("title")),
-    "ask": ("`ask`, whole text", asked("text")),
-    "minilm": ("`ask -m minilm`, whole text", asked("text", model="minilm")),
+def searched(chosen: Sequence[str]) -> Answer:
+    """The answers of `ask` to the whole text, by some of the parts of its search."""
+
+    def parts(text: str, parts: Callable[[str], dict[str, str]] = report.parts) -> dict[str, str]:
+        return {name: part if name in chosen else "" for name, part in parts(text).items()}
+
+    def answer(issue: Record, folder: str, cache: str) -> list[Record]:
+        lacking = {"parts": parts} | ({} if "kinds" in chosen else {"LESS": 1.0})
+        with patch.dict(vars(report), lacking):
+            return asked("text")(issue, folder, cache)
+
+    return answer
+
+
+PARTS = ("text", "title", "names", "kinds")
+CHOICES = [
+    chosen
+    for count in range(len(PARTS), 0, -1)
+    for chosen in combinations(PARTS, count)
+    if chosen != ("kinds",)
+]
+ROWS: dict[str, dict[str, Answer]] = {
+    "bm25": {"BM25, whole text": bm25},
+    "title": {"`ask`, title alone": asked("title")},
+    "ask": {"`ask`, whole text": asked("text")},
+    "parts": {
+        f"… without {part}": searched([each for each in PARTS if each != part]) for part in PARTS
+    },
+    "held-out": {" ".join(chosen): searched(chosen) for chosen in CHOICES},
 }
 
 
@@ -100,19 +130,46 @@ def judged(issue: Record, found: Sequence[Record], folder: str) -> list[float]:
     return [*(float(set(issue["files"]) <= set(files[:k])) for k in DEPTHS), float(changed)]
 
 
+def held_out(values: Sequence[Floats], projects: Sequence[str]) -> Floats:
+    """The values of each report by the choice that has the highest Acc@1, 3, 5 of other projects.
+
+    Each project has the same weight. `values` has those of each choice, (reports, measures).
+
+    >>> choices = [np.array([[9, 9, 9], [1, 1, 1]]), np.array([[2, 2, 2], [8, 8, 8]])]
+    >>> held_out(choices, ["flask", "xarray"]).tolist()
+    [[2, 2, 2], [1, 1, 1]]
+    """
+    of, found = np.array(projects), np.empty_like(values[0])
+    means = {  # of each choice
+        project: [float(each[of == project, :3].mean()) for each in values]
+        for project in dict.fromkeys(projects)
+    }
+    for project in means:
+        others = [means[other] for other in means if other != project]
+        best = int(np.argmax(np.round(np.mean(others, axis=0), 9)))
+        found[of == project] = values[best][of == project]
+    return found
+
+
 def table(rows: Sequence[str], data: Path, place: Path) -> Iterator[str]:
-    """Lines of Markdown: a row for each way to ask."""
+    """Lines of Markdown: a row for each way to ask. All ask about a folder, then about the next."""
+    answers = {name: answer for row in rows for name, answer in ROWS[row].items()}
+    projects, found = list[str](), list[list[list[float]]]()
+    for issue, folder in folders(data, place / "folders"):
+        projects.append(issue["repository"])
+        cache = str(place / "cache")
+        found.append(
+            [judged(issue, each(issue, folder, cache), folder) for each in answers.values()]
+        )
+    # each (reports, measures), in percent
+    values = dict(zip(answers, 100 * np.array(found).swapaxes(0, 1), strict=True))
+    if "held-out" in rows:
+        choices = [values.pop(" ".join(chosen)) for chosen in CHOICES]
+        values["… its parts chosen on the other projects"] = held_out(choices, projects)
     depths = " | ".join(f"Acc@{k}" for k in DEPTHS)
     yield f"| system | {depths} | a changed line in {PASSAGES} passages |"
     yield f"| --- |{' ---: |' * (len(DEPTHS) + 1)}"
-    projects: Counter[str] = Counter()
-    for row in rows:
-        name, answer = ROWS[row]
-        values = []
-        for issue, folder in folders(data, place / "folders"):
-            projects[issue["repository"]] += row == rows[0]
-            values.append(judged(issue, answer(issue, folder, str(place / "cache")), folder))
-        shares = 100 * np.array(values)  # (reports, measures)
+    for name, shares in values.items():
         lows, highs = interval(shares)
         cells = [
             f"{mean:.1f} [{low:.1f}, {high:.1f}]"
@@ -121,7 +178,7 @@ def table(rows: Sequence[str], data: Path, place: Path) -> Iterator[str]:
         yield f"| {' | '.join([name, *cells])} |"
     yield ""
     yield (
-        f"{sum(projects.values())} reports of {len(projects)} projects, percent: all files that "
+        f"{len(projects)} reports of {len({*projects})} projects, percent: all files that "
         "the repair changed are among the first of the answers' files. 95 % bootstrap intervals."
     )
 

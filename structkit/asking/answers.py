@@ -68,14 +68,14 @@ def answers(
     """Return the k best passages and their records, best first; `globs` choose their files.
 
     Each has a word of the question, or another one with its stem, or is closer to its meaning than
-    chance; the others only affect the scaling of scores. A question as long as a bug report is
-    taken apart.
+    chance; the others only affect the scaling of scores. A question as long as a bug report has
+    its own search.
     """
     chosen = chosen_passages(folder, globs)
     if is_report(question) and not folder.is_of_pages:
-        from structkit.asking.report import Report, localize  # short questions do not need them
+        from structkit.asking.report import localize  # short questions do not need it
 
-        return localize(folder, Report.of(question), k, chosen)
+        return localize(folder, question, k, chosen)
     asked, words = question_words(question), folder.words
     if folder.is_of_pages:
         counts = words.counts_of(asked)
@@ -134,12 +134,13 @@ def is_report(question: str) -> bool:
 
 
 def subject(question: str) -> str:
-    """Return a question, or the subject of a report."""
+    """Return a question, or the title and the names of a report, which choose its lines."""
     if not is_report(question):
         return question
-    from structkit.asking.report import Report  # short questions do not need it
+    from structkit.asking.report import parts  # short questions do not need it
 
-    return Report.of(question).subject
+    of_report = parts(question)
+    return f"{of_report['title']} {of_report['names']}".strip()
 
 
 def fuse(

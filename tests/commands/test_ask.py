@@ -398,10 +398,10 @@ ValueError: -1
 """
 
 
-def test_a_report_is_one_question_and_finds_its_trace(ask):
+def test_a_report_is_one_question_and_finds_its_place(ask):
     fields = ["query_id", "path", "rank"]
     found = ask(".", REPORT, fields=fields)
-    assert ("1", "src/shapes.py", 1) == found[0]
+    assert {"src/shapes.py", "src/shapes.cpp"} == {path for _, path, _ in found[:2]}
     for text in (REPORT, REPORT.replace("\n", "\r\n"), f"\ufeff{REPORT}"):
         assert found == ask(".", input=text.encode(), fields=fields)
         assert found == ask(".", "-", input=text.encode(), fields=fields)
@@ -421,8 +421,6 @@ def test_tests_resemble_a_report_and_do_not_answer_it(ask, tmp_path):
         "def test_area():\n    assert area(-1)  # raises ValueError: -1, that is wrong: the exam\n"
     )
     (tmp_path / "project/tests/test_shapes.py").write_text(test)
-    report = "The area of a circle is wrong\n\nMy program gives a wrong value, ValueError: -1, {}."
-    first = ask(".", report.format("in my exam"), fields=["path"])
+    report = "The area of a circle is wrong\n\nMy program gives a wrong value, ValueError: -1."
+    first = ask(".", report, fields=["path"])
     assert first[0][0].startswith("src/shapes.")
-    named = ask(".", report.format("see tests/test_shapes.py"), fields=["path"])
-    assert ("tests/test_shapes.py",) in named[:2]
