@@ -15,46 +15,51 @@ class Format(plugin.Format):
     """Training examples."""
 
     def parts(self, split: str) -> Parts:
-        return {"examples": Part(FILES, read_example, ExampleWriter().write)}
+        read, write = ExampleReader().read, ExampleWriter().write
+        return {"examples": Part(FILES, read, write, ordered=True)}
 
 
-def read_example(row: Fields) -> Record:
-    """Return an example: query, positive and negatives are the columns in their order."""
-    label = labels(row)
-    query, positive, *negatives = texts(row)
-    example: Record = {"query": query, "positive": positive}
-    identity = {"id": str(row["id"])} if "id" in row else {}
-    return example | ({"negatives": negatives} if negatives else {}) | label | identity
+class ExampleReader:
+    """Reads examples: query, positive and negatives are the columns in their order.
 
+    The order is that of the first rows; a row without a text in a column moves no other one.
+    """
 
-def labels(row: Fields) -> Record:
-    """Take labels and scores out of a row; text, as in .csv, becomes a number."""
-    labels: Record = {}
-    for name in LABELS:
-        value = row.pop(name, None)
-        if isinstance(value, str):
-            try:
-                value = float(value)
-            except ValueError:
-                raise UserError(f'column "{name}" is "{value}", not a number', MEND) from None
-            value = int(value) if value.is_integer() and name.startswith("label") else value
-        if value is not None:
-            labels[name] = value
-    return labels
+    def __init__(self) -> None:
+        self.columns: dict[str, None] = {}
 
-
-def texts(row: Fields) -> list[str]:
-    """Return the columns with texts, in order."""
-    columns = {name: value for name, value in row.items() if name != "id"}
-    for name, value in columns.items():
-        if not isinstance(value, str):
-            raise UserError(f'column "{name}" is not text', "write strings in training columns")
-    if len(columns) < 2:
-        raise UserError(
-            f"the row has {len(columns)} columns with texts, not 2 or more",
-            "write anchor, positive and negatives",
-        )
-    return list(columns.values())
+    def read(self, row: Fields) -> Record:
+        """Return an example with its labels and scores, as numbers, and its id."""
+        labels: Record = {}
+        for name in LABELS:
+            if (value := row.pop(name, None)) is not None:
+                number = Fields({name: value}).pop_number(name) if isinstance(value, str) else value
+                whole = number is not value and name.startswith("label") and number.is_integer()
+                labels[name] = int(number) if whole else number
+        identity = row.pop("id", None)
+        if self.columns.keys().isdisjoint(row):
+            self.columns = {}  # of another file
+        self.columns |= dict.fromkeys(row)
+        columns = {name: row.get(name) for name in self.columns}
+        for name, value in columns.items():
+            if not name:
+                raise UserError("a column has no name", "name it, or take it out")
+            if not isinstance(value, str | None):
+                raise UserError(f'column "{name}" is not text', "write strings in training columns")
+        if len(columns) < 2:
+            raise UserError(
+                f"the row has {len(columns)} columns with texts, not 2 or more",
+                "write anchor, positive and negatives",
+            )
+        for place, name in enumerate([*columns][:2]):
+            if columns[name] is None or (place and name.startswith("negative")):
+                role = ("query", "positive")[place]
+                raise UserError(f'the {role} is missing (column "{name}")', MEND)
+        query, positive, *others = columns.values()
+        example: Record = {"query": query, "positive": positive}
+        if negatives := [text for text in others if text is not None]:
+            example["negatives"] = negatives
+        return example | labels | ({} if identity is None else {"id": str(identity)})
 
 
 class ExampleWriter:

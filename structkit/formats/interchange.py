@@ -104,7 +104,7 @@ class Fields(dict[str, Any]):
         """Take a finite number; text is read as one."""
         value = self.pop_text(name)
         try:
-            if math.isfinite(number := float(value)):
+            if "_" not in value and math.isfinite(number := float(value)):
                 return number
         except ValueError:
             pass
@@ -114,7 +114,7 @@ class Fields(dict[str, Any]):
         """Take a whole number; text is read as one."""
         value = self.pop_text(name)
         try:
-            if int(float(value)) == float(value):
+            if "_" not in value and int(float(value)) == float(value):
                 return int(float(value)) if "." in value or "e" in value.lower() else int(value)
         except (ValueError, OverflowError):
             pass
@@ -153,6 +153,7 @@ class Part:
     form: str = "table"
     names: Mapping[str, str] = field(default_factory=dict)
     group: str = ""
+    ordered: bool = False  # the order of columns counts, also of the empty ones in a row
     as_is: bool = False  # nulls of rows stay, and a record without an id does not get its number
 
     def form_of(self, path: str) -> str:
@@ -170,7 +171,7 @@ class Part:
             case "paragraphs":
                 return ParagraphRows(files)
             case "tab" | "tsv" | "csv":
-                return DelimitedRows(files, DELIMITERS[form])
+                return DelimitedRows(files, DELIMITERS[form], self.ordered)
         return JsonRows(files)  # Parquet too: it is read as lines
 
     def output(self, path: str) -> RowOutput:
@@ -205,7 +206,7 @@ class Format(registry.Contract):
 def read_records(part: Part, row: Row) -> Iterator[Record]:
     """Yield the records in a row of a part."""
     assert part.read
-    if None in row.values() and not part.as_is:
+    if None in row.values() and not (part.as_is or part.ordered):
         row = {name: value for name, value in row.items() if value is not None}
     given = part.read(Fields(row))
     if isinstance(given, list):
@@ -268,7 +269,7 @@ class FormatParts:
                     files_of[name] = files
                 elif chosen:
                     raise _missing(Path(folder), name, part)
-                elif "/" in part.files[0]:  # a split may have another name
+                elif self.name != OURS:
                     say(str(_missing(Path(folder), name, part)))
         if not files_of:
             standard = ", ".join(dict.fromkeys(part.files[0] for part in self.parts.values()))

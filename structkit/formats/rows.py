@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeAlias
@@ -111,51 +112,53 @@ class ColumnRows(_LineRows):
 
 
 class DelimitedRows(_LineRows):
-    """Cells separated by a delimiter under a header, without empty cells.
+    """Cells separated by a delimiter under a header; empty cells are left out, or null.
 
-    A cell in double quotes may hold the delimiter and line breaks.
+    A cell in double quotes may hold the delimiter and line breaks. If its quotes do not match, only
+    its first line is lost.
     """
 
-    def __init__(self, files: Sequence[str], delimiter: str) -> None:
-        self.delimiter = delimiter
+    def __init__(self, files: Sequence[str], delimiter: str, nulls: bool = False) -> None:
+        self.delimiter, self.nulls = delimiter, nulls
         self.header: list[str] = []
         self.cells: list[str] | csv.Error = []
         super().__init__(files)
 
     def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
-        taken: list[bytes] = []
+        every = ((lines.line, line) for line in lines)
+        taken: list[tuple[int, bytes]] = []
+        again: deque[tuple[int, bytes]] = deque()  # lines after a quote that nothing closes
 
         def texts() -> Iterator[str]:
-            for line in lines:
-                taken.append(line)
-                start = BOM if lines.line == 1 else b""
-                yield line.removeprefix(start).decode("utf-8", "replace")
-
-        reader = csv.reader(texts(), delimiter=self.delimiter, strict=True)
+            while numbered := again.popleft() if again else next(every, None):
+                taken.append(numbered)
+                start = BOM if numbered[0] == 1 else b""
+                yield numbered[1].removeprefix(start).decode("utf-8", "replace")
 
         def row() -> list[str] | csv.Error | None:
             # of a cell whose quote is not closed; the limit is the whole process's
             before = csv.field_size_limit(maximum_bytes())
             try:
-                return next(reader, None)
+                return next(csv.reader(texts(), delimiter=self.delimiter, strict=True), None)
             except csv.Error as error:
                 return error
             finally:
                 csv.field_size_limit(before)
 
-        header = row() or []
-        if isinstance(header, csv.Error):
-            problem = UserError(f"the header's quotes do not match ({header})", "fix the quotes")
-            raise problem.at(lines.file)
-        self.header = header
+        try:
+            self.header = _header(row() or [], b"".join(line for _, line in taken))
+        except UserError as error:
+            raise error.at(lines.file, 1) from None
         while True:
             taken.clear()
-            first = lines.line + 1
             if (cells := row()) is None:
                 return
+            if isinstance(cells, csv.Error):
+                again.extendleft(taken[:0:-1])
+                del taken[1:]
             self.cells = cells
             if self.cells:
-                yield first, b"".join(taken)
+                yield taken[0][0], b"".join(line for _, line in taken)
 
     def parse(self, text: str) -> Row:
         if isinstance(self.cells, csv.Error):
@@ -166,7 +169,19 @@ class DelimitedRows(_LineRows):
                 "fix the row",
             )
         named = zip(self.header, self.cells, strict=True)
-        return {name: cell for name, cell in named if cell}
+        return {name: cell or None for name, cell in named if cell or self.nulls}
+
+
+def _header(cells: list[str] | csv.Error, raw: bytes) -> list[str]:
+    """Return the names of columns. Errors: two are equal, or the line is not UTF-8."""
+    if isinstance(cells, csv.Error):
+        raise UserError(f"the header's quotes do not match ({cells})", "fix the quotes")
+    if "\0" in _text(raw):
+        raise UserError("the header holds NUL", "convert the file with iconv -t utf-8")
+    for name in filter(None, cells):
+        if cells.count(name) > 1:
+            raise UserError(f'the header has the column "{name}" twice', "rename one")
+    return cells
 
 
 class BracketRows(_LineRows):

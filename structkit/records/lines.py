@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import gzip
 import io
+import math
 import os
 import shutil
 import stat
 import tempfile
 import zlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any, BinaryIO
 
 import orjson
@@ -121,7 +122,10 @@ def _parquet_lines(file: BinaryIO) -> Iterator[bytes]:
         if not file.seekable():
             shutil.copyfileobj(file, copy)
         try:
-            for batch in parquet.ParquetFile(file if file.seekable() else copy).iter_batches(ROWS):
+            table = parquet.ParquetFile(file if file.seekable() else copy)
+            if len({*table.schema_arrow.names}) < len(table.schema_arrow.names):
+                raise UserError("two columns have the same name", "rename one")
+            for batch in table.iter_batches(ROWS):
                 yield b"".join(map(_line, batch.to_pylist()))
         except (arrow.ArrowException, ValueError) as error:
             raise OSError(str(error).partition("\n")[0]) from None
@@ -129,7 +133,29 @@ def _parquet_lines(file: BinaryIO) -> Iterator[bytes]:
 
 def _line(row: dict[str, Any]) -> bytes:
     there = {name: value for name, value in row.items() if value is not None}
-    return orjson.dumps(there, str, orjson.OPT_APPEND_NEWLINE)
+    with suppress(orjson.JSONEncodeError):
+        line = orjson.dumps(there, _text, orjson.OPT_APPEND_NEWLINE)
+        if b"null" not in line:  # as orjson writes NaN
+            return line
+    for name, value in there.items():
+        if problem := _no_json(value):
+            raise UserError(f'column "{name}" holds {problem}', "convert it, or take it out")
+    return orjson.dumps(there, _text, orjson.OPT_APPEND_NEWLINE)
+
+
+def _text(value: object) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _no_json(value: Any) -> str:
+    """Return what JSON cannot hold in a value, or ""."""
+    if isinstance(value, bytes):
+        return "" if value.decode("utf-8", "ignore").encode() == value else "bytes, not UTF-8"
+    if isinstance(value, float):
+        return "" if math.isfinite(value) else "NaN or infinity"
+    items = value.values() if isinstance(value, dict) else value
+    inner = map(_no_json, items) if isinstance(value, dict | list | tuple) else ()
+    return next(filter(None, inner), "")
 
 
 def cannot_read(error: Exception) -> UserError:
@@ -199,8 +225,9 @@ class Lines:
         while True:
             try:
                 data = next(read, b"")
-            except (OSError, EOFError, zlib.error) as error:
-                fault, data = cannot_read(error).at(self.file), b""
+            except (OSError, EOFError, zlib.error, UserError) as error:
+                known = error if isinstance(error, UserError) else cannot_read(error)
+                fault, data = known.at(self.file), b""
             self.bytes += len(data)
             if passing and data:
                 _, line_end, data = data.partition(b"\n")

@@ -128,7 +128,7 @@ def _relevance(relevance: float | str) -> int:
         if abs(float(relevance)) > HIGHEST:
             problem = f"the relevance is {relevance}, beyond {HIGHEST:,}"
             raise UserError(problem, "write a grade such as 0, 1, 2 or 3")
-        if int(relevance) == float(relevance):
+        if "_" not in str(relevance) and int(relevance) == float(relevance):
             return int(relevance)
     except (ValueError, OverflowError):
         pass

@@ -58,7 +58,7 @@ def trec_rows(lines: Iterable[bytes]) -> Iterator[Row]:
         lines, 6, 2, 4, f"{TREC}, or JSONL", more=True
     ):
         try:
-            number = float(score)
+            number = float(score.replace("_", "?"))  # Python's 1_0 is no number elsewhere
         except ValueError:
             problem = f'the score is "{score}", not a number'
             raise UserError(problem, f"the columns are {TREC}") from None
