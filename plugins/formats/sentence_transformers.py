@@ -32,34 +32,41 @@ class ExampleReader:
         """Return an example with its labels and scores, as numbers, and its id."""
         labels: Record = {}
         for name in LABELS:
-            if (value := row.pop(name, None)) is not None:
-                number = Fields({name: value}).pop_number(name) if isinstance(value, str) else value
-                whole = number is not value and name.startswith("label") and number.is_integer()
+            if isinstance(row.get(name), str):
+                number = row.pop_number(name)
+                whole = name.startswith("label") and number.is_integer()
                 labels[name] = int(number) if whole else number
+            elif (value := row.pop(name, None)) is not None:
+                labels[name] = value
         identity = row.pop("id", None)
-        if self.columns.keys().isdisjoint(row):
-            self.columns = {}  # of another file
-        self.columns |= dict.fromkeys(row)
-        columns = {name: row.get(name) for name in self.columns}
-        for name, value in columns.items():
-            if not name:
-                raise UserError("a column has no name", "name it, or take it out")
-            if not isinstance(value, str | None):
+        if not self.columns or not row.keys() <= self.columns.keys():
+            self._add(row)
+        query, positive, *others = map(row.get, self.columns)
+        for name, value in row.items():
+            if type(value) is not str and value is not None:
                 raise UserError(f'column "{name}" is not text', "write strings in training columns")
+        first, second, *_ = self.columns
+        if query is None or positive is None or second.startswith("negative"):
+            name, role = (first, "query") if query is None else (second, "positive")
+            raise UserError(f'the {role} is missing (column "{name}")', MEND)
+        example: Record = {"query": query, "positive": positive}
+        if negatives := [text for text in others if text is not None]:
+            example["negatives"] = negatives
+        return example | labels | ({} if identity is None else {"id": str(identity)})
+
+    def _add(self, row: Fields) -> None:
+        """Add the columns of a row, or begin anew with those of another file."""
+        columns = dict.fromkeys(row)
+        if not self.columns.keys().isdisjoint(row):
+            columns = self.columns | columns
+        if "" in row:
+            raise UserError("a column has no name", "name it, or take it out")
         if len(columns) < 2:
             raise UserError(
                 f"the row has {len(columns)} columns with texts, not 2 or more",
                 "write anchor, positive and negatives",
             )
-        for place, name in enumerate([*columns][:2]):
-            if columns[name] is None or (place and name.startswith("negative")):
-                role = ("query", "positive")[place]
-                raise UserError(f'the {role} is missing (column "{name}")', MEND)
-        query, positive, *others = columns.values()
-        example: Record = {"query": query, "positive": positive}
-        if negatives := [text for text in others if text is not None]:
-            example["negatives"] = negatives
-        return example | labels | ({} if identity is None else {"id": str(identity)})
+        self.columns = columns
 
 
 class ExampleWriter:

@@ -10,6 +10,7 @@ import io
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -135,12 +136,17 @@ class DelimitedRows(_LineRows):
                 start = BOM if numbered[0] == 1 else b""
                 yield numbered[1].removeprefix(start).decode("utf-8", "replace")
 
+        made = partial(csv.reader, delimiter=self.delimiter, strict=True)
+        reader = made(texts())
+
         def row() -> list[str] | csv.Error | None:
+            nonlocal reader
             # of a cell whose quote is not closed; the limit is the whole process's
             before = csv.field_size_limit(maximum_bytes())
             try:
-                return next(csv.reader(texts(), delimiter=self.delimiter, strict=True), None)
+                return next(reader, None)
             except csv.Error as error:
+                reader = made(texts())  # the old one may have come to the end
                 return error
             finally:
                 csv.field_size_limit(before)
