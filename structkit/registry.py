@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import ast
+import sys
 import tokenize
 from abc import ABCMeta
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any, TypeVar
 
 from structkit.errors import UserError, flag, unknown
+from structkit.progress import say
 from structkit.settings import settings_of
 
+OURS = "structkit_plugins"
 KINDS = ("language", "parser", "method", "backend", "ranker", "format")  # folders: languages/ …
 
 
@@ -57,7 +62,7 @@ class Plugin:
 
     def summary(self) -> str:
         """Return the first line of the file's docstring without importing the file."""
-        with tokenize.open(self.path) as file:
+        with self._told(), tokenize.open(self.path) as file:
             for token in tokenize.generate_tokens(file.readline):
                 if token.type == tokenize.STRING:
                     return str(ast.literal_eval(token.string)).strip().partition("\n")[0].rstrip()
@@ -68,22 +73,45 @@ class Plugin:
     @cached_property
     def signs(self) -> Signs:
         """The attributes of the file's class that say how the plugin is found."""
-        known = {each.name for each in fields(Signs)}
-        for node in ast.parse(self.path.read_text("utf-8")).body:
-            if isinstance(node, ast.ClassDef) and node.name == self.kind.capitalize():
-                found = {
-                    name.id: tuple(ast.literal_eval(each.value))
-                    for each in node.body
-                    if isinstance(each, ast.Assign)
-                    if isinstance(name := each.targets[0], ast.Name)
-                    if name.id in known
-                }
-                return Signs(**found)
+        found: dict[str, tuple[str, ...]] = {}
+        with self._told():
+            for node in ast.parse(self.path.read_bytes()).body:
+                if isinstance(node, ast.ClassDef) and node.name == self.kind.capitalize():
+                    found = {
+                        name.id: tuple(ast.literal_eval(each.value))
+                        for each in node.body
+                        if isinstance(each, ast.Assign)
+                        if isinstance(name := each.targets[0], ast.Name)
+                        if name.id in {known.name for known in fields(Signs)}
+                    }
+            if not all(isinstance(each, str) for some in found.values() for each in some):
+                raise ValueError(f"{' or '.join(found)} holds more than strings")
+            return Signs(**found)
         return Signs()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Name a file that cannot be read, and go on without it."""
+        try:
+            yield
+        except Exception as error:
+            _tell(str(self.path), f"cannot be read as a {self.kind} ({error})")
+
+    def fault(self, error: Exception) -> UserError:
+        """Return the error for one of the plugin's own."""
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        problem = f"the {self.kind} {self.name} of the pack {self.pack} fails ({reason})"
+        return UserError(problem, f"fix {self.path}, or take it out")
 
     def load(self) -> Any:
         """Import and return the class named after its kind. Errors: it is missing or incomplete."""
-        module = import_module(f"{self.pack}.{self.kind}s.{self.path.stem}")
+        try:
+            with redirect_stdout(sys.stderr):
+                module = import_module(f"{self.pack}.{self.kind}s.{self.path.stem}")
+        except Exception as error:
+            if self.pack == OURS:
+                raise
+            raise self.fault(error) from error
         name = self.kind.capitalize()
         loaded = getattr(module, name, None)
         lack = sorted(getattr(loaded, "__abstractmethods__", [f"class {name}(plugin.{name})"]))
@@ -101,17 +129,32 @@ def plugins() -> tuple[Plugin, ...]:
     from importlib.metadata import entry_points  # 15 ms that commands without plugins need not pay
 
     for entry in entry_points(group="structkit.plugins"):
-        spec = find_spec(entry.value)
+        spec = None
+        with suppress(Exception):  # importing what is around it may raise anything
+            spec = find_spec(entry.value)
         if spec is None or not spec.submodule_search_locations:
-            problem = f"the plugin pack {entry.name!r} names {entry.value!r}, which is no package"
-            raise UserError(problem, "install the pack again")
+            _tell(f"the plugin pack {entry.name}", f"names {entry.value!r}, which is no package")
+            continue
         for location in spec.submodule_search_locations:
             for kind in KINDS:
                 for path in Path(location, f"{kind}s").glob("*.py"):
-                    if not path.stem.startswith("_"):
+                    if path.name.startswith(".") or not path.is_file():
+                        _tell(str(path), "is no file of a plugin")
+                    elif not path.stem.startswith("_"):
                         name = path.stem.replace("_", "-")
                         listed.append(Plugin(kind, name, entry.value, path))
     return tuple(sorted(set(listed), key=lambda plugin: (plugin.kind, plugin.name, plugin.pack)))
+
+
+def _tell(what: str, problem: str) -> None:
+    say(f"{what} {problem}; it is left out: fix it, or take it out of the pack")
+
+
+def fault_of(error: Exception) -> UserError | None:
+    """Return the error for an exception that came out of another pack's plugin, otherwise None."""
+    files = {frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)}
+    others = (each for each in plugins() if each.pack != OURS and str(each.path) in files)
+    return next((each.fault(error) for each in others), None)
 
 
 def names(kind: str) -> list[str]:

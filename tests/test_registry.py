@@ -2,6 +2,7 @@
 
 import os
 import pydoc
+import shutil
 import subprocess
 import sys
 
@@ -130,3 +131,42 @@ def test_it_is_listed_without_being_imported(pack):
 @pytest.mark.parametrize("kind", registry.KINDS)
 def test_what_a_plugin_must_have_is_found_where_a_message_says(kind):
     assert pydoc.locate(f"structkit.plugin.{kind.capitalize()}").__abstractmethods__
+
+
+STRAY = {
+    "._shout.py": b"\0\5\x16",
+    "latin.py": b'"""caf\xe9"""\n',
+    "cut.py": b"class Language(\n",
+    "number.py": b'"""Number."""\nclass Language:\n    extensions = 5\n',
+    "numbers.py": b'"""Numbers."""\nclass Language:\n    extensions = (5,)\n',
+}
+LOUD = LANGUAGE.replace("import re\n", "import re\nprint('at import')\n").replace(
+    "        return [match", "        print('in a hook')\n        text[60]\n        return [match"
+)
+
+
+def test_what_is_wrong_in_a_pack_is_named_and_left_out(pack, tmp_path):
+    target = shutil.copytree(pack, tmp_path / "environment")
+    languages = target / "shout" / "languages"
+    (languages / "shout.py").write_text(LOUD)
+    for name, content in STRAY.items():
+        (languages / name).write_bytes(content)
+    (languages / ".#shout.py").symlink_to("user@host")
+    (languages / "folder.py").mkdir()
+    (target / "gone-1.dist-info").mkdir()
+    (target / "gone-1.dist-info" / "entry_points.txt").write_text(
+        "[structkit.plugins]\ngone = gone.pack\n"
+    )
+    (target / "tea.shout").write_text("TEA\n")
+    for command in (["collect", "tea.shout"], ["ask", "tea.shout", "tea"]):
+        done = structkit(target, *command)
+        assert ["shout"] == [each["language"] for each in read(done.stdout)]
+        for name in (*STRAY, ".#shout.py", "folder.py", "gone.pack"):
+            assert 1 == done.stderr.decode().count(f"/{name} " if ".py" in name else name), name
+    long = lines({"id": "short", "code": "TEA"}, {"id": "long", "code": "TEA " * 20})
+    mask = ["mask-entities", "--language", "shout", "--on-error", "skip", "--rejects", "no.jsonl"]
+    done = structkit(target, *mask, input=long.encode())
+    assert ["long"] == [each["id"] for each in read(done.stdout)]
+    assert b"at import" in done.stderr and b"in a hook" in done.stderr
+    [rejected] = read(target / "no.jsonl")
+    assert 1 == rejected["line"] and "the language shout of the pack shout" in rejected["reason"]

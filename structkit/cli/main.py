@@ -12,6 +12,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
 from functools import partial
 from types import SimpleNamespace
 from typing import Annotated, Any, NoReturn
@@ -152,7 +153,10 @@ def command(declared: Command) -> Any:
         given: list[Any] = [make(kind, values) for kind, values in read.items()]
         if not any(isinstance(each, Options) for each in given):  # a `Stream` checks its own
             keep_apart(files_of(given, "writes"), [path for _, path in files_of(given, "reads")])
-        (declared.main or partial(run_stage, declared))(*given)
+        with redirect_stdout(
+            sys.stderr
+        ):  # data goes to descriptor 1; what a plugin prints does not
+            (declared.main or partial(run_stage, declared))(*given)
 
     body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     body.__annotations__ = {each.name: each.annotation for each in parameters}
@@ -364,7 +368,7 @@ def _run() -> int:
 
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # buffered output cannot be written
             return _fail(str(cannot_write(error).at("stdout")), 1)
-        if not (lack := _lack(error)):
+        if not (lack := _lack(error) or str(registry.fault_of(error) or "")):
             raise
         return _fail(lack, 1)
 

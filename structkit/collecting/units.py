@@ -38,7 +38,7 @@ from structkit.records import fields
 from structkit.records.jsonl import Record, Records, text_field
 from structkit.records.lines import cannot_read
 from structkit.records.output import dump
-from structkit.registry import canonical, load
+from structkit.registry import canonical, fault_of, load
 from structkit.registry import names as plugin_names
 from structkit.structure.code.outline import Definition, Outline, ParsedText
 from structkit.structure.sentences import sentences
@@ -269,6 +269,7 @@ class Collector:
 
     def __init__(self, units: Units) -> None:
         self.units, self.child = units, Child(partial(_read_batch, units=units))
+        kind_of("", "")  # reads the signs of plugins once, before there are several processes
 
     def __call__(self, batch: list[Found]) -> Collected:
         done = self.child.result(batch, SECONDS)
@@ -320,6 +321,10 @@ def _lines(source: Source, units: Units) -> list[bytes] | LeftOut:
         return LeftOut.because(path, error)
     except OSError as error:
         return LeftOut.because(path, cannot_read(error))
+    except Exception as error:
+        if not (fault := fault_of(error)):
+            raise
+        return LeftOut.because(path, fault)
     if not lines:
         return LeftOut(path, f"without {units.of(kind)}s", f"choose another {flag('unit')}")
     return lines

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from os.path import realpath
@@ -104,7 +105,8 @@ def mcp(settings: Settings) -> None:
     readable, writable = os.pipe()
     threading.Thread(target=_mend, args=(os.dup(0), writable), daemon=True).start()
     os.dup2(readable, 0)
-    server.run()
+    with redirect_stdout(sys.__stdout__):  # the server speaks there
+        server.run()
 
 
 def _mend(messages: int, mended: int) -> None:

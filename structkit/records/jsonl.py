@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import chain, count, islice
 from types import GeneratorType
 from typing import Any, Protocol, TypeVar
 
@@ -21,6 +21,7 @@ from structkit.records.lines import (
     too_deep,
     too_long,
 )
+from structkit.registry import fault_of
 from structkit.reproducibility import key
 
 Record = dict[str, Any]
@@ -328,9 +329,17 @@ def accepted(
             raise error  # wrong usage, or a file that cannot be read: no record is to blame
         reject(Rejected(rows.place(error), rows.raw))
 
+    def apart(records: list[Record]) -> list[Any]:
+        try:
+            return list(each(records))
+        except Exception as error:
+            if not (fault := fault_of(error)):
+                raise
+            return [fault] if len(records) == 1 else [*chain(*(apart([one]) for one in records))]
+
     if batch:
         assert isinstance(rows, Records)
-        for result in rows.several(each, batch):
+        for result in rows.several(apart, batch):
             if isinstance(result, UserError):
                 refuse(result)
             else:
@@ -348,6 +357,10 @@ def accepted(
             unread = False
         except UserError as error:  # the row's, or of reading it: the next one follows
             refuse(error)
+        except Exception as error:
+            if not (fault := fault_of(error)):
+                raise
+            refuse(fault)
 
 
 def raise_error(rejected: Rejected) -> None:

@@ -45,8 +45,8 @@ def test_columns_of_training_examples(name, here, tmp_path):
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     done = here("convert", name, *FROM, "--rejects", "no.jsonl", "-o", "out.jsonl")
     assert 0 == done.returncode
-    found = [[e["query"], e["positive"], *e.get("negatives", [])] for e in read(tmp_path / "out.jsonl")]
-    assert rows == [" ".join(row) for row in found]
+    found = read(tmp_path / "out.jsonl")
+    assert rows == [" ".join([e["query"], e["positive"], *e.get("negatives", [])]) for e in found]
     assert said in (tmp_path / "no.jsonl").read_text().replace('\\"', '"')
 
 
