@@ -9,7 +9,6 @@ from conftest import python
 from structkit import reproducibility
 from structkit.learning.training import devices
 from structkit.reproducibility import difference, key, make_repeatable
-from tests.benchmarks import reproducible
 from tests.jsonl import lines
 
 RECORD = {"language": "python", "code": "a = b + c + d + e + f + g"}
@@ -103,9 +102,3 @@ def test_large_products_go_through_onednn_where_mkl_is_slow(cpuinfo):
     # without such instructions torch has no oneDNN for float32, and some processors round to bf16
     able = devices.has_bf16(torch.device("cpu")) and error < devices.HARMLESS
     assert ("medium" if able else "highest") == devices.fastest_matmul()
-
-
-@pytest.mark.long
-def test_equal_runs_are_counted(capsys):
-    assert 0 == reproducible.main(["contrastive", "--runs", "2"])
-    assert "contrastive        1 distinct of 2 models" in capsys.readouterr().out

@@ -1,9 +1,6 @@
 """Commands beside scripts that do the minimum that any program would have to do, as processes.
 
-A ratio is one of CPU time, or of the clock where its row says so, of runs in turn. Rows without a
-target say what a part costs in the script itself: the checks of each record (its length, its id,
-its depth, that no number was rounded), a look at each node of a tree, three texts of a page in
-place of one, intervals.
+A ratio is one of CPU time, or of the clock where its row says so, of runs in turn.
 """
 
 from __future__ import annotations
@@ -33,14 +30,6 @@ for line in read:
     {work}
     write(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
 """
-CHECKS = """
-flat = frozenset((float, list, dict)).isdisjoint
-def check(line, record):
-    if len(line) > 64_000_000 or type(record) is not dict or not flat(map(type, record.values())):
-        raise SystemExit("to be looked at")
-    if type(record.get("id")) is not str:
-        raise SystemExit("to be named")
-"""
 # a command that does nothing: what is left is reading, checking, errors and writing
 NOTHING = """
 from structkit.records.jsonl import Stage
@@ -52,18 +41,6 @@ PARSE = """
 import tree_sitter, tree_sitter_{language} as grammar
 parse = tree_sitter.Parser(tree_sitter.Language(grammar.{function}())).parse
 """
-WALK = """
-def walk(tree):
-    cursor = tree.walk()
-    into, along, out = cursor.goto_first_child, cursor.goto_next_sibling, cursor.goto_parent
-    while True:
-        cursor.node.kind_id
-        if into():
-            continue
-        while not along():
-            if not out():
-                return
-"""
 FILES = """
 import sys
 from pathlib import Path
@@ -73,9 +50,9 @@ for path in sorted(Path(sys.argv[1]).rglob("*.py")):
 LXML = """
 from lxml import etree
 parser = etree.HTMLParser(huge_tree=True, encoding="utf-8")
-def texts(html, *methods):
+def again(html):
     tree = etree.fromstring(html.encode(), parser)
-    return [etree.tostring(tree, method=each, encoding="unicode") for each in methods]
+    return etree.tostring(tree, method="html", encoding="unicode")
 """
 PARSED = """
 import sys, orjson
@@ -99,14 +76,6 @@ names = {"ndcg_cut_10", "recip_rank", "recall_100", "success_1", "success_5"}
 found = pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run)
 for name in sorted(names):
     print(name, sum(values[name] for values in found.values()) / len(qrels))
-"""
-INTERVALS = """
-import numpy as np
-values = np.array([[found[query][name] for name in names] for query in found])
-draw = np.random.default_rng(0).integers
-count = len(values)
-means = [np.bincount(draw(0, count, count), minlength=count) @ values / count for _ in range(1000)]
-print(np.quantile(means, [0.025, 0.975], axis=0))
 """
 ENCODE = """
 import sys
@@ -152,31 +121,18 @@ def functions() -> Iterator[dict[str, str]]:
 
 
 def records(given: Given, folder: Path) -> None:
-    """A command that does nothing, and masks, over a loop with orjson; the start of the program."""
+    """A command that does nothing over a loop with orjson; the start of the program."""
     fixtures = [json.loads(row) for row in Path("fixtures/code/train.jsonl").open()]
     # 1.1 kB a record, as real functions with their documentation are
     padded = lines({**record, "note": "x" * 800} for record in fixtures)
     flat = written(folder / "flat.jsonl", padded, 400 * sum(map(len, padded)))
-    code = written(folder / "code.jsonl", lines(islice(functions(), 20 * len(fixtures))), 8_000_000)
-    bare, checks = loop("", "pass"), loop(CHECKS, "check(line, record)")
-    parse = loop(
-        PARSE.format(language="python", function="language"), 'parse(record["code"].encode())'
-    )
-    mask = [*STRUCTKIT, "mask-entities", "-q", "--workers", "1"]
     race = Race(given, {
         "command": (script(NOTHING), flat),
-        "bare": (bare, flat),
-        "checks": (checks, flat),
-        "mask": (mask, code),
-        "mask 2": ([*mask, "--workers", "2"], code),
-        "parse": (parse, code),
+        "bare": (loop("", "pass"), flat),
         "help": [*STRUCTKIT, "--help"],
         "nothing": script("pass"),
     })  # fmt: skip
     race.row("records through a command / bare orjson loop", "command", "bare", 1.45, "bare")
-    race.row("a bare orjson loop with a command's checks / without", "checks", "bare")
-    race.row("mask-entities, Python / JSONL + tree-sitter parse", "mask", "parse", 2.2, "parse")
-    race.row("mask-entities --workers 2 / --workers 1", "mask 2", "mask", 1.3, "parse")
     race.row("structkit --help / python -c pass", "help", "nothing", 8)
 
 
@@ -195,8 +151,7 @@ def html(given: Given, folder: Path) -> None:
     commands = {
         "variants": command,
         "2": [*command, "--workers", "2"],
-        "once": loop(LXML, '[record["html"]] = texts(record["html"], "html")'),
-        "thrice": loop(LXML, 'record["variants"] = texts(record["html"], "html", "text", "html")'),
+        "once": loop(LXML, 'record["html"] = again(record["html"])'),
         **{
             name: loop("from bs4 import BeautifulSoup", f'BeautifulSoup(record["html"], "{name}")')
             for name in ("lxml", "html.parser")
@@ -205,14 +160,13 @@ def html(given: Given, folder: Path) -> None:
     race = Race(given, {name: (words, source) for name, words in commands.items()})
     title = "html-variants / JSONL + lxml parse and serialize"
     race.row(title, "variants", "once", 2.3, "once")
-    race.row("lxml parse and serialize three times / once", "thrice", "once")
     for name in ("lxml", "html.parser"):
         race.row(f"html-variants / {soup} ({name})", "variants", name, 1 / 6)
     race.row("html-variants --workers 2 / 1", "2", "variants", 1.3, "once")
 
 
 def languages(given: Given, folder: Path) -> None:
-    """Masking over the parse of each language, and over it what a look at the nodes takes."""
+    """Masking over the parse of each language."""
     for language in LANGUAGES:
         if given.data:
             with gzip.open(given.data / "codesearch/train.jsonl.gz", "rb") as rows:
@@ -222,15 +176,12 @@ def languages(given: Given, folder: Path) -> None:
             some = lines({"id": str(at), "language": language, "code": code} for at, code in codes)
         source = written(folder / f"{language}.jsonl", some, 8_000_000)
         function = "language_php_only" if language == "php" else "language"
-        setup = PARSE.format(language=language, function=function) + WALK
+        setup = PARSE.format(language=language, function=function)
         parse = loop(setup, 'parse(record["code"].encode())')
-        walk = loop(setup, 'walk(parse(record["code"].encode()))')
         mask = [*STRUCTKIT, "mask-entities", "-q", "--workers", "1"]
-        commands = {"mask": mask, "parse": parse, "walk": walk}
-        race = Race(given, {name: (words, source) for name, words in commands.items()})
+        race = Race(given, {"mask": (mask, source), "parse": (parse, source)})
         title = f"mask-entities, {language} / JSONL + tree-sitter parse"
         race.row(title, "mask", "parse", 2.2, "parse")
-        race.row(f"JSONL + parse and nodes, {language} / parse alone", "walk", "parse")
 
 
 def installed(folder: Path) -> None:
@@ -281,15 +232,12 @@ def score(given: Given, folder: Path) -> None:
                 judgements.writelines(lines([{**pair, "relevance": draw.randrange(4)}]))
     files = [str(run), str(qrels)]
     ours = [*STRUCTKIT, "score", files[0], "--qrels", files[1]]
-    same = [*ours, "--measures", "nDCG@10 RR R@100 Success@1 Success@5"]
-    bare, thorough = [*script(SCORE), *files], [*script(SCORE, INTERVALS), *files]
     race = Race(given, {
-        "five": same, "six": ours, "bare": bare, "thorough": thorough,
+        "five": [*ours, "--measures", "nDCG@10 RR R@100 Success@1 Success@5"],
+        "bare": [*script(SCORE), *files],
         "read": [*script(PARSED), *files],
     })  # fmt: skip
     race.row("score, five measures / pytrec_eval script", "five", "bare", 1.2, "read")
-    race.row("score, its own six measures / pytrec_eval script", "six", "bare", None, "read")
-    race.row("pytrec_eval script with intervals / without", "thorough", "bare")
 
 
 # what runs in two workers and in one, on what, and its bytes, which take ten seconds or so;

@@ -4,9 +4,6 @@ Real documents and sentences where there is DATA, else the fixtures. All ways ru
 are medians of the ratios of a round, and the lowest cosine to the library's embeddings. The fewer
 the texts, the more padding is in the library's batches of 32. The limit is what the matrix products
 alone take.
-
-The package with which the library exports for its own ONNX and OpenVINO backends (optimum) needs an
-older transformers, so the graph is ours; the runtimes have the settings that it gives them.
 """
 
 from __future__ import annotations
@@ -27,9 +24,7 @@ from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer
 
 from structkit.learning.encoding.encoding import Encoding
-from structkit.learning.encoding.exported import onnxruntime, openvino
 from structkit.learning.encoding.settings import EncodingSettings
-from structkit.learning.encoding.torch_engine import TorchEngine, write_graph
 from structkit.learning.folders import BUILTIN_FOLDER, model_folder
 from structkit.learning.training.devices import has_bf16
 from structkit.records.jsonl import Records
@@ -92,39 +87,8 @@ def ours(engine: str, dtype: str) -> Encoding:
     return encoding
 
 
-def backends(tokenizer: Any, folder: Path) -> dict[str, Encode]:
-    """The library's other backends as they compute: batches of 32 by length, padded."""
-    graph = str(folder / "graph.onnx")
-    engine, _ = TorchEngine.open("minilm", "cpu", "fp32", offline=True)
-    write_graph(engine.model, Path(graph))  # type: ignore[arg-type]
-    options = onnxruntime().SessionOptions()
-    options.intra_op_num_threads = 1
-    providers = ["CPUExecutionProvider"]
-    session = onnxruntime().InferenceSession(graph, options, providers=providers)
-    settings = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": 1}
-    compiled = openvino().Core().compile_model(graph, "CPU", settings)
-    runs: dict[str, Callable[[Any], Any]] = {
-        "its ONNX backend": lambda given: session.run(None, given)[0],
-        "its OpenVINO backend": lambda given: compiled(given)[0].copy(),
-    }
-
-    def encoder(run: Callable[[Any], Any]) -> Encode:
-        def encode(texts: list[str]) -> Any:
-            order = sorted(range(len(texts)), key=lambda place: -len(texts[place]))
-            found = []
-            for start in range(0, len(order), BATCH):
-                chosen = [texts[place] for place in order[start : start + BATCH]]
-                read = tokenizer(chosen, padding=True, truncation=True, return_tensors="np")
-                found.append(run({"ids": read["input_ids"], "mask": read["attention_mask"]}))
-            return np.concatenate(found)[np.argsort(order)]
-
-        return encode
-
-    return {name: encoder(run) for name, run in runs.items()}
-
-
 def encode(given: Given, folder: Path) -> None:
-    """Each engine and number type, and the library's own backends, over the library."""
+    """Each engine and number type over the library."""
     torch.set_num_threads(1)
     theirs = SentenceTransformer(str(model_folder("minilm")), device="cpu")
     theirs.max_seq_length = LONGEST
@@ -133,18 +97,16 @@ def encode(given: Given, folder: Path) -> None:
     mean = statistics.mean(lengths)
     print(f"{TEXTS} texts, {min(lengths)} to {max(lengths)} tokens, mean {mean:.0f}")
     encoders: dict[str, Encode] = {"theirs": lambda texts: theirs.encode(texts, batch_size=BATCH)}
-    targets: dict[str, tuple[float | None, float | None, float | None]] = {}
+    targets: dict[str, tuple[float, float, float | None]] = {}
     for name, engine, dtype, target, cosine, least in WAYS:
         if dtype == "bf16" and not has_bf16(torch.device("cpu")):
             print(f"{name}: the processor has no bfloat16 products: it would say nothing")
             continue
         encoders[name], targets[name] = ours(engine, dtype).embed, (target, cosine, least)
         encoders[name](chosen[:2])  # what is measured and checked once at the start
-    others = backends(theirs.tokenizer, folder)
     model = theirs[0].auto_model
     limits = {kind: Products(model, lengths, getattr(torch, kind)) for kind in NUMBERS}
-    targets |= dict.fromkeys(others, (None, None, None))
-    encoders |= {**others, **limits}
+    encoders |= limits
     race = Race(given, {name: partial(each, chosen) for name, each in encoders.items()})
     print(", ".join(f"{name} {race.median(name):.2f} s" for name in encoders))
     for name, (wanted, lowest, least) in targets.items():

@@ -1,6 +1,6 @@
 """How time and memory grow with the input: records, pages, sentences, vectors and functions.
 
-    python -m tests.benchmarks.growth [PART OF A NAME …]
+    python -m tests.benchmarks.growth [PART OF A COMMAND …]
 
 runs each command on some records and on ten times as many, in real processes on records made of the
 fixtures. It fails where the peak of memory grows by more than a tenth.
@@ -31,35 +31,23 @@ from tests.searching.index_runs import matrix
 
 MAXIMUM = 1.1
 TIMES = 10
-# what is run, with `{model}`, `{corpus}`, `{texts}`, `{out}` and INPUT for files and NEW for a name
-# that no other run has; the kind of records, and how many fill what is bounded: blocks of lines,
-# windows, a tokenizer's cache
-STAGES: dict[str, tuple[str, str, int]] = {
-    "mask-entities": ("mask-entities INPUT --workers 1", "code", 2000),
-    "mask-entities --workers 2": ("mask-entities INPUT --workers 2", "code", 10000),
-    "html-variants": ("html-variants INPUT --workers 1", "pages", 1000),
-    "parse-trees --parser balanced": (
-        "parse-trees INPUT --parser balanced --workers 1", "texts", 10000
-    ),
-    "pair": ("pair INPUT", "code", 2000),
-    "select": ("select INPUT --where language=python", "code", 5000),
-    "encode to JSONL": ("encode -m {model} INPUT", "texts", 20000),
-    "encode to .npy": ("encode -m {model} INPUT -o {out}.npy", "texts", 20000),
-    "encode --quantize int8": (
-        "encode -m {model} INPUT --quantize int8 -o {out}.npy", "texts", 20000
-    ),
-    "search, ten times the queries": ("search {corpus} --queries INPUT -k 10", "vectors", 1000),
-    "search --method bm25, ten times the queries": (
-        "search {texts} --method bm25 --queries INPUT -k 10", "texts", 1000
-    ),
-    "train contrastive, five steps": (
-        "train contrastive INPUT --model {model} --batch-size 64 --max-steps 5 -o NEW",
-        "pairs", 20000,
-    ),
-    "train self-strae, five steps": (
-        "train self-strae INPUT --max-steps 5 -o NEW", "sentences", 20000
-    ),
-}  # fmt: skip
+# what is run, with files in the places of words in capitals, and NEW for a name that no other run
+# has; the kind of records, and how many fill what is bounded: blocks, windows, a tokenizer's cache
+STAGES = {
+    "mask-entities INPUT --workers 1": ("code", 2_000),
+    "mask-entities INPUT --workers 2": ("code", 10_000),
+    "html-variants INPUT --workers 1": ("pages", 1_000),
+    "parse-trees INPUT --parser balanced --workers 1": ("texts", 10_000),
+    "pair INPUT": ("code", 2_000),
+    "select INPUT --where language=python": ("code", 5_000),
+    "encode INPUT -m MODEL": ("texts", 20_000),
+    "encode INPUT -m MODEL -o OUT.npy": ("texts", 20_000),
+    "encode INPUT -m MODEL --quantize int8 -o OUT.npy": ("texts", 20_000),
+    "search VECTORS --queries INPUT -k 10": ("vectors", 1_000),
+    "search TEXTS --method bm25 --queries INPUT -k 10": ("texts", 1_000),
+    "train contrastive INPUT --model MODEL --batch-size 64 --max-steps 5 -o NEW": ("pairs", 20_000),
+    "train self-strae INPUT --max-steps 5 -o NEW": ("sentences", 20_000),
+}
 
 
 def made(kind: str) -> Callable[[int], dict[str, Any]]:
@@ -89,10 +77,10 @@ def written(path: Path, kind: str, count: int) -> str:
 
 
 def peak(stage: str, times: int, folder: Path, files: dict[str, str]) -> int:
-    command, kind, count = STAGES[stage]
+    kind, count = STAGES[stage]
     path = written(folder / "input.jsonl", kind, count * times)
-    places = {"INPUT": path, "NEW": str(folder / f"{kind}-{times}")}
-    words = [places.get(word, word) for word in command.format(**files).split()]
+    places = {**files, "INPUT": path, "NEW": str(folder / f"{kind}-{times}")}
+    words = [places.get(word, word) for word in stage.split()]
     return measured([*STRUCTKIT, *words, "-q"], environment={"OMP_NUM_THREADS": "1"}).peak
 
 
@@ -187,14 +175,14 @@ def main(*names: str) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         files = {
-            "texts": written(folder / "corpus.jsonl", "texts", 2000),
-            "corpus": written(folder / "vectors.jsonl", "vectors", 2000),
-            "model": str(folder / "model"),
-            "out": str(folder / "out"),
+            "TEXTS": written(folder / "corpus.jsonl", "texts", 2000),
+            "VECTORS": written(folder / "vectors.jsonl", "vectors", 2000),
+            "MODEL": str(folder / "model"),
+            "OUT.npy": str(folder / "out.npy"),
         }
-        train = f"train static {files['texts']} --dimensions 64 -o {files['model']} -q"
+        train = f"train static {files['TEXTS']} --dimensions 64 -o {files['MODEL']} -q"
         subprocess.run([*STRUCTKIT, *train.split()], check=True, stdout=subprocess.DEVNULL)
-        for stage, (_, _, count) in STAGES.items():
+        for stage, (_, count) in STAGES.items():
             if names and not any(part in stage for part in names):
                 continue
             few, many = (peak(stage, times, folder, files) / 2**20 for times in (1, TIMES))

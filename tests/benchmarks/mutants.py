@@ -1,12 +1,12 @@
 """How many of forty breaks of the product the tests notice: python -m tests.benchmarks.mutants.
 
-`mutants.jsonl` has one break a line: a line of a file, where it `was` at older commits, and what
-becomes of it. Each is made in a copy of a commit, and its nearest tests and those of its room are
-run until one fails. Two suites are compared by `--commit OLD` and `--commit HEAD`;
-what is kept of a run is one line of JSON for each break, and the count. The breaks were drawn by
-chance, each of an operator, a number or a constant, from files by their lengths; lines that a
-commit has no longer are left out, and said. Of eight lines that went, another of the same file was
-drawn (2026-11-26).
+`mutants.jsonl` has one break a line: a line of a file, where it `was` at older commits, what
+becomes of it, and the tests that are to notice. Each is made in a copy of a commit, and its tests
+are run until one fails. Two suites are compared by `--commit OLD` and `--commit HEAD`; what is
+kept of a run is one line of JSON for each break, and the count. The breaks were drawn by chance,
+each of an operator, a number or a constant, from files by their lengths; lines that a commit has
+no longer are left out, and said. Of eight lines that went, another of the same file was drawn
+(2026-11-26).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -22,42 +21,7 @@ import venv
 from pathlib import Path
 
 KEPT = Path(__file__).with_suffix(".jsonl")
-# the tests of what is not in a room of its own name
-ROOMS = {
-    "plugins/languages": ("structure/code",),
-    "plugins/parsers": ("structure/trees", "learning/span_parser"),
-    "plugins/methods": ("learning",),
-    "plugins/backends": ("searching",),
-    "plugins/formats": ("formats",),
-    "plugins/rankers": ("ranking",),
-    "structkit/plugin": ("cli",),
-    "structkit/cli": ("cli",),
-    "structkit/commands": ("commands",),
-}
-COMMANDS = {
-    "plugins/languages": "mask_entities", "plugins/parsers": "parse_trees",
-    "plugins/formats": "convert", "plugins/rankers": "rerank",
-}  # fmt: skip
 ORDERED = ("-p", "no:cacheprovider", "-p", "no:randomly")  # the nearest tests come first
-
-
-def tests_of(path: str, folder: Path) -> list[str]:
-    """Doctests of the file, tests that import it or are named as it is, then those of its room."""
-    kind = next((each for each in ROOMS if path.startswith(f"{each}/")), "")
-    parts = Path(path).parent.parts[1:]
-    rooms = ["/".join(parts[:end]) for end in range(len(parts), 0, -1)]
-    own = next((each for each in rooms if (folder / "tests" / each).is_dir()), "cli")
-    module = path.removesuffix(".py").replace("/", ".").replace("plugins.", "structkit_plugins.")
-    package, _, stem = module.rpartition(".")
-    direct = re.compile(rf"{re.escape(module)}\b|from {re.escape(package)} import .*\b{stem}\b")
-    near = [
-        str(test.relative_to(folder))
-        for test in sorted((folder / "tests").rglob("test_*.py"))
-        if stem in test.stem or direct.search(test.read_text("utf-8"))
-    ]
-    named = f"tests/commands/test_{COMMANDS.get(kind, stem)}.py"
-    far = [named, *(f"tests/{each}" for each in ROOMS.get(kind, (own,)))]
-    return [path, *dict.fromkeys(each for each in [*near, *far] if (folder / each).exists())]
 
 
 def copied(commit: str, place: Path) -> str:
@@ -112,7 +76,8 @@ def main() -> None:
             file, whole = place / found[0], wholes[found[0]]
             old, new = f"{each['line']}\n", f"{each['broken']}\n"
             file.write_text(whole.replace(f"\n{old}", f"\n{new}"), "utf-8")
-            tests = tests_of(found[0], place)
+            # its doctests, its nearest tests, and those of its room
+            tests = [found[0], *(test for test in each["tests"] if (place / test).exists())]
             while by := noticed(python, place, tests, [*given.flags, *unfit]):
                 file.write_text(whole, "utf-8")
                 if not noticed(python, place, [by], given.flags):

@@ -1,8 +1,7 @@
 """tests/benchmarks/PROCESSOR.json: what was measured on a processor, and the table of all of them.
 
 python -m tests.benchmarks.table           the table, the processors side by side
-python -m tests.benchmarks.table --readme  writes it between the marks BEGIN and END of each
-                                           Markdown file that has them
+python -m tests.benchmarks.table --readme  writes it between the marks BEGIN and END of PAGE
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import orjson
 
 from tests.benchmarks.processes import measured
 
-FOLDER = Path("tests/benchmarks")
+FOLDER, PAGE = Path("tests/benchmarks"), Path("docs/results.md")
 BEGIN, END = "<!-- bench -->", "<!-- /bench -->"
 PACKAGES = (
     *("torch", "transformers", "sentence-transformers", "onnxruntime", "openvino", "faiss-cpu"),
@@ -115,17 +114,15 @@ def tell(
     values: Sequence[float],
     target: float | None = None,
     *,
-    unit: str = "x",
-    more: bool = False,
     digits: int = 2,
     limits: Sequence[float] = (),
-    least: float | None = None,
     note: str = "",
+    **others: Any,
 ) -> None:
     """Print a row as it comes and keep it; `note` is for the line alone."""
     rounded = [round(value, digits + 2) for value in values]
     shares = [round(share, 4) for share in limits]
-    row = Row(name, rounded, target, unit, more, digits, shares, least)
+    row = Row(name, rounded, target, digits=digits, limits=shares, **others)
     ROWS.append(row)
     of_limit = f"{row.share} of the limit" if shares else ""
     print(f"{name:<62} {row.cell}  {of_limit}  {row.aim}  {note}".rstrip(), flush=True)
@@ -286,13 +283,6 @@ def replaced(text: str, table: str) -> str:
     return f"{before}{BEGIN}\n{table}\n{END}{after}"
 
 
-def marked(folder: Path) -> list[Path]:
-    """The Markdown files with the marks."""
-    files = [*folder.glob("*.md"), *(folder / "docs").rglob("*.md")]
-    texts = {file: file.read_text("utf-8") for file in sorted(files)}
-    return [file for file, text in texts.items() if BEGIN in text and END in text]
-
-
 def written() -> str:
     """The table of all files."""
     measured = {}
@@ -303,16 +293,10 @@ def written() -> str:
 
 
 def main() -> None:
-    table = written()
-    if sys.argv[1:] != ["--readme"]:
-        print(table)
-        return
-    files = marked(Path())
-    if not files:
-        raise SystemExit(f"no Markdown file has {BEGIN} and {END}: put them where the table goes")
-    for file in files:
-        file.write_text(replaced(file.read_text("utf-8"), table), "utf-8")
-        print(file)
+    if sys.argv[1:] == ["--readme"]:
+        PAGE.write_text(replaced(PAGE.read_text("utf-8"), written()), "utf-8")
+    else:
+        print(written())
 
 
 if __name__ == "__main__":

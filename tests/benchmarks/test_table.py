@@ -1,7 +1,6 @@
 """The rows of benchmarks: what stays, and what counts as a fall; test_site.py has their table."""
 
 from tests.benchmarks import table
-from tests.benchmarks.core_share import counted
 from tests.benchmarks.table import Row
 
 FAST = Row("encode / peer", [2.0, 3.0, 2.5], 2.0, more=True, limits=[0.7, 0.5, 0.6], least=0.8)
@@ -24,14 +23,3 @@ def test_rows_of_other_benchmarks_stay(tmp_path):
     table.write(file, {"encode": [FAST], "santa": [PEAK, COSINE]})
     table.write(file, {"encode": [SLOW]})
     assert {"encode": [SLOW], "santa": [PEAK, COSINE]} == table.read(file)[1]
-
-
-def test_core_is_told_from_plumbing(tmp_path):
-    (tmp_path / "tea.py").write_text(
-        '"""Tea."""\nimport math\n\nclass Cup:\n    size: int  # of it\n\n'
-        "    def fill(self, water):\n        if water < 0:\n            raise ValueError(water)\n"
-        "        return math.floor(water)\n"
-    )
-    # plumbing: the import, the field, the check of two lines
-    expected = {"lines": 10, "core": 3, "plumbing": 4}
-    assert expected == counted(tmp_path / "tea.py", tmp_path)

@@ -13,7 +13,6 @@ from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run_folder import RunFolder
-from tests.benchmarks.reproducible import SMALL
 from tests.learning.training.materials import train_on, write_pairs
 
 # a cross-encoder is no encoder: test_cross_encoder.py spoils its folders
@@ -21,6 +20,12 @@ METHODS = [name for name in registry.names("method") if name != "cross-encoder"]
 ENCODERS = ["contrastive", "santa", "seal"]
 VOCABULARY = {"static": "tokenizer.json"}
 AGAIN = "; copy the model folder again"
+# of each setting that a method has: small enough for a second
+SMALL = {
+    **{"size": "tiny", "vocabulary_size": 420, "embedding_size": 100, "channels": 10},
+    **{"hidden_size": 64, "buckets": 10, "minimum_count": 1, "max_steps": 0},
+    **{"batch_size": 23, "epochs": 1},
+}
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +37,7 @@ def models(tmp_path_factory):
     def model(name):
         if not (folder / name).exists():
             method = registry.load("method", name)
-            small = {**SMALL, "max_steps": 0, "buckets": 10}
-            used = {key: small[key] for key in small if key in method.__dataclass_fields__}
+            used = {key: SMALL[key] for key in SMALL if key in method.__dataclass_fields__}
             train_on(data, name, folder / name, **used)
         return folder / name
 
