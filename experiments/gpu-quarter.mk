@@ -3,7 +3,7 @@
 #   make gpu-quarter-pack DATA=../shared/data   here: runs/gpu-quarter.tar.xz, with wheels for the Python of WHEELS
 #   make gpu-quarter OUT=FOLDER                 there, for MINUTES=13; THEN=… more may follow on the same machine
 # OUT gets results.tar.gz, to be unpacked in the checkout; then `make -C experiments report`. On one machine, pack with WHEELS= and leave OUT
-# out. TINY=1 does all of it in small, on the CPU.
+# out. TINY=1 does it in small, on the CPU.
 .PHONY: gpu-quarter gpu-quarter-pack quarter-decoder quarter-strae report-strae-seeds report-self-strae-seeds
 
 QUARTER := runs/gpu-quarter
@@ -40,9 +40,8 @@ $(QUARTER)/strae/rates/scaled/%.rate:
 
 # a decoder that can predict: T5-small's shape, larger batches, four masks of each function, four minutes
 QUARTER_DECODER = CODE=$(QUARTER)/code DATA='$(DATA)/codesearch' EACH=$(DECODER_EACH) CODE_PAIRS=5400 BF16='$(QUARTER_BF16)' \
-  LANGUAGES='$(QUARTER_LANGUAGES)' DECODED='$(QUARTER_DECODED)' CODE_BM25='$(QUARTER_BM25)' DECODER_SIZE='$(QUARTER_SIZE)' DECODER_MASKS='0 1 2 3' DECODER_BATCH=$(QUARTER_BATCH) $(QUARTER_LENGTH)
+  LANGUAGES='$(QUARTER_LANGUAGES)' CODE_BM25='$(QUARTER_BM25)' DECODER_SIZE='$(QUARTER_SIZE)' DECODER_MASKS='0 1 2 3' DECODER_BATCH=$(QUARTER_BATCH) $(QUARTER_LENGTH)
 QUARTER_LANGUAGES = $(LANGUAGES)
-QUARTER_DECODED = $(DECODED)
 QUARTER_BF16 := --bf16
 QUARTER_BM25 := bm25
 QUARTER_SIZE := --size small --vocabulary-size 16000
@@ -73,15 +72,14 @@ report-strae-seeds report-self-strae-seeds: report-%:
 	  SCALED_RUNS=runs/report/strae-scale/scaled/second/untrained-words@1.jsonl runs/report/strae-scale/scaled/report.json
 	$(TELL) check experiments/reports/$*.json runs/report/strae-scale/scaled/report.json
 
-# all of it in seconds
+# an entry in seconds
 ifdef TINY
 QUARTER_BF16 :=
 QUARTER_SIZE := --size tiny --vocabulary-size 600
 QUARTER_BATCH := 8
-QUARTER_LENGTH := DECODER_STEPS=4
+QUARTER_LENGTH := DECODER_STEPS=4 WEIGHED_SETS=python DECODER_SYSTEMS='t5 t5-masked-0 t5-masked-1'
 QUARTER_BATCHED := 8
 QUARTER_LANGUAGES := python
-QUARTER_DECODED := t5-masked-0 t5-masked-1
 QUARTER_PASSES := 1
 # finds nothing among a few renamed functions
 QUARTER_BM25 :=

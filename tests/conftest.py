@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -37,6 +38,15 @@ PROGRAM = (sys.executable, "-m", "structkit")
 # the same by a process that has imported already what commands import, and forks
 WARM = (sys.executable, "-S", "-E", str(Path(__file__).with_name("warm") / "program.py"))
 WARM_OPTIONS = {"cwd", "stdin", "stdout", "stderr"}
+
+
+def warm_program(folder: Path) -> Path:
+    """A program in a folder that asks the warm process, whatever variables its caller exports."""
+    variables = environment().items()
+    words = ["env", "-i", *(f"{name}={value}" for name, value in variables), *WARM]
+    (folder / "structkit").write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+    (folder / "structkit").chmod(0o755)
+    return folder / "structkit"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -5,6 +5,11 @@ from pathlib import Path
 
 from conftest import completed
 
+# of STS, relatedness, paraphrases and entailment, by which models of StrAE's family are scored
+TASKS = (
+    *("simlex999", "wordsim353_similarity", "wordsim353_relatedness", "sts12_test", "sts16_test"),
+    *("stsb_test", "sick_r_test", "mrpc_test", "mrpc_train", "rte_dev", "rte_train"),
+)
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 PAGES = {
     path.stem: {*FLAG.findall(path.read_text("utf-8"))}
@@ -36,9 +41,8 @@ def dry(target, *variables, always="--always-make"):
 
 
 def flag(command, name):
-    """The value of a flag; None where it is not there."""
-    found = re.search(rf" {name} (\S+)", command)
-    return found and found[1]
+    """The value of a flag, of several the last one, which counts; None where it is not there."""
+    return (re.findall(rf" {name} (\S+)", command) or [None])[-1]
 
 
 def trained(commands):
@@ -50,6 +54,6 @@ def trained(commands):
 def touched(folder, *names):
     """Empty files in the places of the data."""
     for name in names:
-        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.jsonl.gz").touch()
     return folder

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from conftest import python
+from conftest import python, warm_program
 
 from tests.benchmarks import table
 
@@ -22,9 +22,10 @@ SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", RESULTS, re.M | re.DO
 def test_the_site_builds_with_its_reference_and_no_broken_link(tmp_path):
     words = ("-m", "mkdocs", "build", "-f", ".github/mkdocs.yml", "--strict", "--quiet")
     variables = {"NO_MKDOCS_2_WARNING": "1", "REPOSITORY": "https://example.org/tea"}
-    done = python(*words, "-d", tmp_path, **variables)
+    variables["STRUCTKIT"] = str(warm_program(tmp_path))
+    done = python(*words, "-d", tmp_path / "site", **variables)
     assert 0 == done.returncode, done.stdout + done.stderr
-    assert 'href="https://example.org/tea"' in (tmp_path / "index.html").read_text("utf-8")
+    assert 'href="https://example.org/tea"' in (tmp_path / "site/index.html").read_text("utf-8")
     for name, word in (
         ("mask-entities", "--mask-ratio"),
         ("pair", "functions.jsonl:2: the record is not code"),
@@ -32,7 +33,7 @@ def test_the_site_builds_with_its_reference_and_no_broken_link(tmp_path):
         ("built-in", "right-branching"),
         ("python", "mask_entities"),
     ):
-        assert word in (tmp_path / "reference" / name / "index.html").read_text("utf-8")
+        assert word in (tmp_path / "site/reference" / name / "index.html").read_text("utf-8")
 
 
 @pytest.mark.long

@@ -1,13 +1,14 @@
 """The functions that commits changed, beside git's own account."""
 
 import os
-import subprocess
 
 import orjson
 import pytest
 
 import structkit
 from structkit.errors import UserError
+from tests.jsonl import write_files
+from tests.repositories import git
 
 ONE = "def area(r):\n    return 3 * r * r\n\n\ndef side(a):\n    return a\n"
 TWO = ONE.replace("3 *", "3.14 *")
@@ -21,29 +22,11 @@ class Repository:
         folder.mkdir()
         self.git("init", "-q", "-b", "main")
 
-    def git(self, *arguments, **environment):
-        names = {
-            f"GIT_{who}_{what}": "x"
-            for who in ("AUTHOR", "COMMITTER")
-            for what in ("NAME", "EMAIL")
-        }
-        places = {"GIT_CONFIG_GLOBAL": os.devnull, "HOME": str(self.folder)}
-        done = subprocess.run(
-            ["git", *arguments],
-            cwd=self.folder,
-            env=os.environ | names | places | environment,
-            check=True,
-            capture_output=True,
-        )
-        return done.stdout.decode().strip()
+    def git(self, *words):
+        return git(self.folder, *words).decode().strip()
 
-    def commit(self, message, **files):
-        for name, text in files.items():
-            place = self.folder / name.replace("__", "/").replace("_py", ".py").replace(
-                "_bin", ".bin"
-            )
-            place.parent.mkdir(exist_ok=True)
-            place.write_bytes(text if isinstance(text, bytes) else text.encode())
+    def commit(self, message, files=()):
+        write_files(self.folder, dict(files))
         self.git("add", "-A")
         self.git("commit", "-q", "--allow-empty", "-m", message)
         return self.git("rev-parse", "HEAD")
@@ -62,8 +45,8 @@ def pairs(repository, below="", **settings):
 
 
 def test_each_function_that_a_commit_changed_is_a_pair(repository):
-    repository.commit("Add shapes", src__shapes_py=ONE, logo_bin=b"\0\1\2")
-    last = repository.commit("Be exact\n\nThree is not enough: π.", src__shapes_py=TWO)
+    repository.commit("Add shapes", {"src/shapes.py": ONE, "logo.bin": b"\0\1\2"})
+    last = repository.commit("Be exact\n\nThree is not enough: π.", {"src/shapes.py": TWO})
     every = list(structkit.collect([str(repository.folder)], unit="commit", workers=1))
     assert ["area", "area", "side"] == [each["name"] for each in every]
     first = every[0]
@@ -76,13 +59,14 @@ def test_each_function_that_a_commit_changed_is_a_pair(repository):
 
 
 def test_renames_and_merges_and_other_files(repository):
-    repository.commit("Add shapes", a_py=ONE, tests__test_a_py="def test_area():\n    pass\n")
+    test = "def test_area():\n    pass\n"
+    repository.commit("Add shapes", {"a.py": ONE, "tests/test_a.py": test})
     repository.git("mv", "a.py", "b.py")
     repository.commit("Rename it")
     repository.git("checkout", "-q", "-b", "other")
-    repository.commit("Be exact", b_py=TWO)
+    repository.commit("Be exact", {"b.py": TWO})
     repository.git("checkout", "-q", "main")
-    repository.commit("Say it", notes_md="# Area\n")
+    repository.commit("Say it", {"notes.md": "# Area\n"})
     repository.git("merge", "-q", "--no-ff", "-m", "Merge it", "other")
     assert [("Be exact", "area"), ("Add shapes", "area"), ("Add shapes", "side")] == pairs(
         repository, glob=["!tests/"]
@@ -93,8 +77,8 @@ def test_renames_and_merges_and_other_files(repository):
 
 @pytest.mark.parametrize("how", ["bare", "worktree", "borrowing"])
 def test_other_forms_of_repositories(repository, how, tmp_path):
-    repository.commit("Add shapes", a_py=ONE)
-    repository.commit("Be exact", a_py=TWO)
+    repository.commit("Add shapes", {"a.py": ONE})
+    repository.commit("Be exact", {"a.py": TWO})
     source, place = f"file://{repository.folder}", str(tmp_path / how)
     commands = {
         "bare": ["clone", "-q", "--bare", source, place],
@@ -120,13 +104,13 @@ def test_messages_and_files_in_other_encodings(repository):
 
 
 def test_nothing_that_a_repository_configures_is_run(repository, tmp_path):
-    repository.commit("Add shapes", a_py=ONE)
+    repository.commit("Add shapes", {"a.py": ONE})
     ran = tmp_path / "ran"
     program = tmp_path / "program"
     program.write_text(f"#!/bin/sh\ntouch {ran}\n")
     program.chmod(0o755)
     (repository.folder / ".gitattributes").write_text("*.py diff=x filter=x\n")
-    repository.commit("Be exact", a_py=TWO)
+    repository.commit("Be exact", {"a.py": TWO})
     for name in (
         "core.pager core.fsmonitor core.sshCommand diff.external diff.x.command diff.x.textconv "
         "filter.x.smudge filter.x.clean gpg.program pager.log core.alternateRefsCommand"
@@ -140,16 +124,16 @@ def test_nothing_that_a_repository_configures_is_run(repository, tmp_path):
 
 def test_a_change_everywhere_is_left_out_and_counted(repository, here):
     many = "".join(f"def f{number}():\n    return {number}\n\n\n" for number in range(51))
-    repository.commit("Add shapes", a_py=ONE)
-    repository.commit("Change all", b_py=many)
+    repository.commit("Add shapes", {"a.py": ONE})
+    repository.commit("Change all", {"b.py": many})
     done = here("collect", str(repository.folder), "--unit", "commit")
     assert 2 == len(done.stdout.splitlines())
     assert b"changes more than 50 functions" in done.stderr
 
 
 def test_the_records_do_not_depend_on_workers_and_shards(repository, here):
-    repository.commit("Add shapes", a_py=ONE)
-    repository.commit("Be exact", a_py=TWO)
+    repository.commit("Add shapes", {"a.py": ONE})
+    repository.commit("Be exact", {"a.py": TWO})
     collect = ["collect", str(repository.folder), "--unit", "commit"]
     whole = here(*collect, "--workers", "1").stdout.splitlines()
     assert whole == here(*collect, "--workers", "2").stdout.splitlines()
@@ -181,8 +165,8 @@ SETTINGS = (
 @pytest.mark.parametrize("place", ["local", "global"])
 def test_no_setting_of_git_changes_the_records(repository, place, monkeypatch, tmp_path):
     before = "\n".join(f"def a{number}():\n    return {number}\n" for number in range(20))
-    repository.commit("Add shapes", a_py=ONE, b_py=before)
-    repository.commit("Be exact", a_py=TWO)
+    repository.commit("Add shapes", {"a.py": ONE, "b.py": before})
+    repository.commit("Be exact", {"a.py": TWO})
     for old, new, end in (("a.py", "c.py", "# one\n"), ("b.py", "d.py", "# two\n")):
         repository.git("mv", old, new)
         with (repository.folder / new).open("a") as file:
@@ -204,7 +188,7 @@ def test_no_setting_of_git_changes_the_records(repository, place, monkeypatch, t
 
 def test_the_first_commit_of_a_shallow_clone_is_no_change(repository, here, tmp_path):
     for text, message in ((ONE, "Add shapes"), (TWO, "Be exact"), (TWO + ONE, "Say it twice")):
-        repository.commit(message, a_py=text)
+        repository.commit(message, {"a.py": text})
     for depth, names in ((1, []), (2, ["area~2"])):
         place = str(tmp_path / f"depth{depth}")
         repository.git("clone", "-q", f"--depth={depth}", f"file://{repository.folder}", place)
@@ -216,8 +200,9 @@ def test_the_first_commit_of_a_shallow_clone_is_no_change(repository, here, tmp_
 
 @pytest.mark.parametrize("how", ["missing", "cut", "other"])
 def test_a_damaged_blob_is_an_error(repository, here, how):
-    repository.commit("Add shapes", a_py=ONE)
-    repository.commit("Be exact", a_py=TWO + "".join(f"# {n * 7919}\n" for n in range(5_000)))
+    repository.commit("Add shapes", {"a.py": ONE})
+    text = TWO + "".join(f"# {n * 7919}\n" for n in range(5_000))
+    repository.commit("Be exact", {"a.py": text})
     number = repository.git("rev-parse", "HEAD:a.py")
     blob = repository.folder / ".git/objects" / number[:2] / number[2:]
     data = blob.read_bytes()
@@ -234,7 +219,7 @@ def test_a_damaged_blob_is_an_error(repository, here, how):
 
 
 def test_a_clone_without_files_is_an_error(repository, here, tmp_path):
-    repository.commit("Add shapes", a_py=ONE)
+    repository.commit("Add shapes", {"a.py": ONE})
     repository.git("config", "uploadpack.allowFilter", "true")
     place = str(tmp_path / "partial")
     filtered = ["--no-checkout", "--filter=blob:none", f"file://{repository.folder}", place]
@@ -253,7 +238,7 @@ LONG_PIPES = ("included", ".git/HEAD", ".git/config", ".git/packed-refs")  # 10 
     "name", [*PIPES, *(pytest.param(name, marks=pytest.mark.long) for name in LONG_PIPES)]
 )
 def test_a_pipe_in_a_repository_is_not_waited_for(repository, name):
-    repository.commit("Add shapes", a_py=ONE)
+    repository.commit("Add shapes", {"a.py": ONE})
     repository.git("config", "include.path", "../included")
     (repository.folder / name).unlink(missing_ok=True)
     os.mkfifo(repository.folder / name)

@@ -3,31 +3,19 @@
 import os
 import random
 import shutil
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
-from conftest import environment
 
 from structkit.collecting.walking import LeftOut, Walk, WalkOptions
 from tests.jsonl import write_files
+from tests.repositories import git
 
 # random trees, of which some are compared in one repository
 COUNT, TOGETHER = 4 * int(os.environ.get("SOAK", "0")) or 500, 50
 SEED = os.environ.get("SEED", "0")
 needs_git = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
-
-
-def git(folder, *words):
-    """What git says in a folder, without the user's own rules."""
-    own = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
-    names = {name: "" for name in os.environ if name.startswith("GIT_")}
-    variables = {**environment(), **own}
-    variables = {name: value for name, value in variables.items() if name not in names}
-    done = subprocess.run(["git", *words], cwd=folder, env=variables, capture_output=True)
-    assert not done.returncode, done.stderr
-    return done.stdout
 
 
 def of_git(folder):
@@ -190,7 +178,7 @@ def test_a_repository_in_another_has_its_own_rules(repository, tmp_path):
 def test_a_worktree_has_the_rules_of_its_repository(repository, tmp_path):
     folder = in_repository({"a.py": "", ".git/info/exclude": "b.o\n"}, tmp_path / "t", repository)
     git(folder, "add", "a.py")
-    git(folder, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "-m", "a")
+    git(folder, "commit", "--quiet", "-m", "a")
     git(folder, "worktree", "add", "--quiet", str(tmp_path / "other"))
     write_files(tmp_path / "other", {"b.o": "", "c.o": ""})
     assert {"a.py", "c.o"} == of_git(tmp_path / "other") == of_walk(tmp_path / "other")

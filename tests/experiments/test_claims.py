@@ -51,13 +51,9 @@ def test_the_pages_are_what_the_reports_give():
     ],
 )
 def test_a_verdict_follows_from_interval_and_p_value(low, high, p, gain, none):
-    found = Difference((low + high) / 2, low, high, p)
-    assert (gain, none) == (verdict(found)[0], verdict(found, expect="no gain")[0])
-
-
-def test_points_of_score_matter_from_one_and_a_half():
-    assert NOT_HELD == verdict(Difference(0.1, -1.0, 1.4, matters=1.5))[0]
-    assert CANNOT_TELL == verdict(Difference(0.1, -1.0, 1.6, matters=1.5))[0]
+    for scale in (1, 150):  # of points of score, what matters is 1.5, and not 0.01
+        found = Difference(scale * (low + high) / 2, scale * low, scale * high, p, 0.01 * scale)
+        assert (gain, none) == (verdict(found)[0], verdict(found, expect="no gain")[0])
 
 
 def test_what_was_not_learned_is_not_judged(tmp_path, monkeypatch):

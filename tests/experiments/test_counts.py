@@ -1,31 +1,28 @@
-"""What the papers count: shares by hand, and values of reports side by side."""
+"""What the papers count: shares by hand."""
 
 import math
 import sys
-from pathlib import Path
 
 import pytest
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
 
-from experiments import counts, kept
-from tests.jsonl import read, write
-
-SCRIPTS = {"counts": counts, "kept": kept}
+from experiments import counts
+from tests.jsonl import write
 
 
-def ran(script, monkeypatch, *words):
-    """Run a script of experiments with these words."""
-    monkeypatch.setattr(sys, "argv", [script, *map(str, words)])
-    SCRIPTS[script].main()
+def ran(monkeypatch, *words):
+    """Run the script with these words."""
+    monkeypatch.setattr(sys, "argv", ["counts", *map(str, words)])
+    counts.main()
 
 
 def test_an_entity_is_counted_wherever_it_stands(tmp_path, monkeypatch):
     """`def f(a): return a`: f, a, a are entities, beside two keywords and three marks."""
     masked = "def <extra_id_0>(<extra_id_1>): return <extra_id_1>"
     write(tmp_path / "python.jsonl", {"id": "1", "masked": masked, "entities": ["f", "a"]})
-    ran("counts", monkeypatch, "entities", tmp_path / "python.jsonl", "-o", tmp_path / "t.md")
+    ran(monkeypatch, "entities", tmp_path / "python.jsonl", "-o", tmp_path / "t.md")
     assert "| python | 1 | 2.0 | 60.0% | 37.5% | 28.6% |" in (tmp_path / "t.md").read_text()
 
 
@@ -43,26 +40,8 @@ def test_an_entity_is_counted_wherever_it_stands(tmp_path, monkeypatch):
 )
 def test_depth_is_in_edges_and_the_longer_side_counts(tree, expected, tmp_path, monkeypatch):
     write(tmp_path / "trees.jsonl", {"id": "1", "tree": tree}, {"id": "2", "tree": "(S a)"})
-    ran("counts", monkeypatch, "shapes", tmp_path / "trees.jsonl", "-o", tmp_path / "t.md")
+    ran(monkeypatch, "shapes", tmp_path / "trees.jsonl", "-o", tmp_path / "t.md")
     assert f"| trees | 1 | {expected}" in (tmp_path / "t.md").read_text()
-
-
-def test_systems_of_two_reports_stand_side_by_side(tmp_path, monkeypatch):
-    def values(**runs):
-        return [
-            {"run": run, "query_id": name, "RR@100": value}
-            for run, found in runs.items()
-            for name, value in zip("qr", found, strict=True)
-        ]
-
-    first = {"go": values(start=[0.1, 0.2], **{"sda@0": [0.3, 0.4]}), "php": values(start=[1, 1])}
-    kept.keep(first, tmp_path / "a.json")
-    kept.keep({"go": values(other=[0.5, 0.6], left=[0.0, 0.0])}, tmp_path / "b.json")
-    words = f"{tmp_path}/a.json=sda", f"{tmp_path}/b.json=other", "--folder", tmp_path / "both"
-    ran("kept", monkeypatch, *words)
-    assert ["values-go.jsonl"] == [path.name for path in Path(tmp_path / "both").iterdir()]
-    found = read(tmp_path / "both/values-go.jsonl")
-    assert found == values(**{"sda@0": [0.3, 0.4]}, other=[0.5, 0.6])
 
 
 def test_the_probability_is_that_of_the_queries_own_document(tmp_path, monkeypatch):
@@ -75,7 +54,7 @@ def test_the_probability_is_that_of_the_queries_own_document(tmp_path, monkeypat
     ]
     write(tmp_path / "sda@0" / "python.jsonl", *rows)
     file = tmp_path / "sda@0" / "python.jsonl"
-    ran("counts", monkeypatch, "probabilities", file, "-o", tmp_path / "t.md")
+    ran(monkeypatch, "probabilities", file, "-o", tmp_path / "t.md")
     line = (tmp_path / "t.md").read_text().splitlines()[-1]
     assert line.startswith("| sda | 3 | 0.333 [")
     assert line.endswith("| 0.250 | 0.500 |")
@@ -90,6 +69,6 @@ def test_a_token_is_guessed_by_its_frequency_in_the_other_half(tmp_path, monkeyp
     write(
         tmp_path / "c.jsonl", *({"id": str(at), "target": each} for at, each in enumerate(targets))
     )
-    ran("counts", monkeypatch, "unigram", tmp_path, tmp_path / "c.jsonl", "-o", tmp_path / "t.md")
+    ran(monkeypatch, "unigram", tmp_path, tmp_path / "c.jsonl", "-o", tmp_path / "t.md")
     loss = -(math.log(3 / 5) + math.log(1 / 5)) / 3
     assert f"| c | 3 | 2 | {loss:.2f} |" == (tmp_path / "t.md").read_text().splitlines()[-1]

@@ -1,4 +1,4 @@
-"""`make gpu-quarter`: its limits of time, what it resumes, and all of it in small on the CPU."""
+"""`make gpu-quarter`: its limits of time, and an entry of each kind in small on the CPU."""
 
 import gzip
 import json
@@ -9,11 +9,12 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from conftest import as_at_a_prompt
 
-from experiments.quarter import Entry, Queue, steps
+from experiments.quarter import Entry, Queue, decoder, steps
+from tests.dry_runs import TASKS
 from tests.jsonl import lines, read
 
-REPORT = '{"seeds": ["0"]}'
 STOPPED = "trap 'echo kept > kept; exit 130' INT; echo begun; sleep 60 & wait"
 
 
@@ -31,24 +32,13 @@ def queue(tmp_path, monkeypatch):
     make.write_text('#!/bin/bash\ncd "${0%/bin/make}" && eval "${2#SHELL=}"\n')
     make.chmod(0o755)
     monkeypatch.setenv("PATH", f"{make.parent}:/usr/bin:/bin")
+    as_at_a_prompt()
     (tmp_path / "reports").mkdir()
     return Queue(tmp_path, tmp_path / "reports", minutes=2)
 
 
 def became(queue):
     return {each["entry"]: each["became"] for each in queue.state}
-
-
-def test_an_entry_leaves_its_report_and_is_not_done_again(queue):
-    made = {"report": "code", "made": "made.json", "seeds": ("0",), "question": "Why?"}
-    first = entry("first", f"echo '{REPORT}' > made.json; echo ran >> ran", **made)
-    queue.run([first, first])
-    assert {"first": "done"} == became(queue)
-    assert REPORT == (queue.reports / "code.json").read_text().strip()
-    assert "Why?" in (queue.reports / "code.md").read_text()
-    assert "ran\n" == (queue.folder / "ran").read_text()
-    other = Entry("other", 1, first.command, "code", "made.json", ("0", "1"))
-    assert not other.done(queue.reports), "another seed is missing"
 
 
 def test_one_that_fails_and_one_that_is_stopped_do_not_keep_the_next_from_its_turn(queue):
@@ -70,19 +60,6 @@ def test_minutes_that_follow_let_an_entry_begin(queue):
     assert {"long": "stopped at its limit"} == became(queue)
 
 
-def test_what_comes_back_is_one_file_and_the_ends_of_logs(queue, monkeypatch):
-    monkeypatch.chdir(queue.folder)
-    queue.reports = Path("reports")
-    made = {"report": "code", "made": "made.json", "seeds": ("0",), "question": "Why?"}
-    some = [entry("first", f"echo '{REPORT}' > made.json; seq 300", **made)]
-    queue.run(some)
-    queue.give(queue.folder / "out", some)
-    assert {"logs.txt", "results.tar.gz"} == {each.name for each in Path("out").iterdir()}
-    with tarfile.open("out/results.tar.gz") as archive:
-        assert {"reports/code.json", "reports/code.md"} < {*archive.getnames()}
-    assert "== first\n101\n" in Path("out/logs.txt").read_text()
-
-
 def test_a_trial_says_how_many_steps_fit():
     logged = ["sampling", '{"records_per_second": 9}', '{"records_per_second": 1000.0}']
     assert 937 == steps(240, 256, logged)
@@ -91,8 +68,6 @@ def test_a_trial_says_how_many_steps_fit():
 VERBS = ("open", "paint", "weigh", "sell", "count", "move")
 THINGS = ("kettle", "basket", "lantern", "violin", "anchor")
 CODE = "def {0}_{1}(box):\n    {1} = box.find()\n    return {1}.{0}(box)\n"
-TASKS = ("simlex999", "wordsim353_similarity", "wordsim353_relatedness", "sts12_test")
-TASKS += ("sts16_test", "stsb_test", "sick_r_test", "mrpc_test", "mrpc_train", "rte_dev")
 
 
 def zipped(path, *records):
@@ -100,8 +75,10 @@ def zipped(path, *records):
     path.write_bytes(gzip.compress(lines(*records).encode()))
 
 
-def functions():
-    return [
+@pytest.fixture
+def data(tmp_path):
+    """Small files of the names and forms of all data, and functions of packages."""
+    every = [
         {
             "id": f"python-{number}",
             "language": "python",
@@ -110,12 +87,6 @@ def functions():
         }
         for number, pair in enumerate(product(VERBS, THINGS))
     ]
-
-
-@pytest.fixture
-def data(tmp_path):
-    """Small files of the names and forms of all data, and functions of packages."""
-    every = functions()
     for name in ("train", "dev", "dev_adv_python"):
         zipped(tmp_path / f"data/codesearch/{name}.jsonl.gz", *every)
     zipped(tmp_path / "data/cosqa/corpus.jsonl.gz", {"id": "a", "code": "pass"})
@@ -126,7 +97,7 @@ def data(tmp_path):
     for name in ("wiki", "extra"):
         some = ({"id": f"{name}{number}", "text": each} for number, each in enumerate(said))
         zipped(tmp_path / f"data/wikitext/{name}_sentences_train.jsonl.gz", *some)
-    for task in (*TASKS, "rte_train"):
+    for task in TASKS:
         pairs = (
             {"id": f"{task}-{number}", "text_a": a, "text_b": b, "label": number % 2}
             for number, (a, b) in enumerate(zip(said, said[::-1], strict=True))
@@ -146,7 +117,7 @@ def data(tmp_path):
 
 
 @pytest.mark.long
-def test_all_of_it_in_small(data):
+def test_an_entry_of_each_kind_in_small(data):
     python = Path(sys.executable)
     words = [f"BIN={python.parent}", "INSTALLED=", "RUNNABLE=", "TINY=1"]
     pack = ["make", "-s", "gpu-quarter-pack", f"DATA={data}/data", f"QUARTER={data}/queue"]
@@ -155,13 +126,22 @@ def test_all_of_it_in_small(data):
     (data / "queue.tar.xz").rename(data / "there/queue.tar.xz")
     run = [sys.executable, "-m", "experiments.quarter", "run", "--tiny", "--minutes", "400"]
     run += ["--folder", f"{data}/there/queue", "--reports", f"{data}/reports"]
-    subprocess.run([*run, "--out", f"{data}/out"], check=True)
+    entries = ["--only", "bench-gpu", "decoder-0", "self-strae"]
+    subprocess.run([*run, "--out", f"{data}/out", *entries], check=True)
     state = json.loads((data / "there/queue/state.json").read_bytes())
-    assert {"done"} == {each["became"] for each in state}, state
-    assert {"0", "1"} == {*json.loads((data / "reports/code-decoder.json").read_bytes())["seeds"]}
-    assert (data / "out/results.tar.gz").is_file() and "BERT-tiny" in (
-        (data / "reports/tables/gpu-quarter.md").read_text()
-    )
-    again = subprocess.run(run, check=True, capture_output=True, text=True).stdout
-    assert 4 == again.count("done before")
+    assert {"done"} == {each["became"] for each in state} and 3 == len(state), state
+    assert decoder("0").done(data / "reports") and not decoder("1").done(data / "reports")
+    assert "Does entity prediction add" in (data / "reports/code-decoder.md").read_text()
+    table = (data / "reports/tables/gpu-quarter.md").read_text()
+    rows = [tuple(line.split(" | ")[:5]) for line in table.splitlines() if "-tiny | " in line]
+    systems = "structkit", "sentence-transformers"
+    every = product(("BERT-tiny", "T5-tiny"), ("encode", "train"), systems)
+    assert [*every] == [(shape.strip("| "), task, system) for shape, task, system, *_ in rows]
+    assert all(float(speed) > 0 < float(share) for *_, speed, share in rows)
+    with tarfile.open(data / "out/results.tar.gz") as archive:
+        names = {Path(each).name for each in archive.getnames()}
+    assert {"code-decoder.json", "self-strae-seeds.md", "gpu-quarter.md", "state.json"} <= names
+    assert "== decoder-0\n" in (data / "out/logs.txt").read_text()
+    again = subprocess.run([*run, *entries[:1], *entries[2:]], check=True, capture_output=True)
+    assert 2 == again.stdout.count(b"done before")
     assert read(data / "there/queue/strae/scaled/scores.jsonl")

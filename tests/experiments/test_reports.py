@@ -25,22 +25,6 @@ def test_the_report_is_what_the_files_give():
     assert REPORT.read_text("utf-8") == report(), "run make report"
 
 
-def test_the_report_is_an_index_with_an_answer_and_a_table_for_each_question():
-    """What a reader scans; the details are in the files that it names."""
-    text = report()
-    entries = text.split("\n## ")[1:]
-    assert len(text.splitlines()) <= 300
-    assert len(entries) == len([*REPORTS.glob("*.json")])
-    for each in entries:
-        title, paragraph, *tables = each.strip().split("\n\n")
-        assert 1 == len(tables) and title and "? " in paragraph, title
-        assert len(paragraph) <= 240, title
-        links = re.findall(r"\]\((.*?)\)", f"{title}{paragraph}")
-        assert 2 == len(links), title
-        for linked in links:
-            assert (REPORT.parent / linked).exists(), linked
-
-
 STATED = {"products": "BULLET"} | {f"strae-{name}": name.upper() for name in ("structure", "tuned")}
 STATED |= {"strae-starts": "START", "strae-pairs": "PAIRED", "strae-paraphrases": "PARAPHRASE"}
 STATED |= {"strae-models": "MODELLED", "strae-scale": "SCALED", "code-zero-shot": "ZERO_SHOT"}

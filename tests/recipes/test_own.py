@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import warm_program
 
 from tests.dry_runs import dry, flag, trained
+from tests.repositories import git
 
 TOPICS = "tea fig plum lamp boat drum wolf moon salt corn rope silk".split()
 BIN = f"BIN={Path(sys.executable).parent}"
@@ -51,9 +53,8 @@ def test_each_system_searches_what_one_model_was_not_trained_on(code):
 
 
 def test_the_history_of_a_repository_is_a_second_model(code):
-    git = ("git", "-C", str(code / "code"), "-c", "user.name=A", "-c", "user.email=a@b")
     for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "Add boxes"]):
-        subprocess.run([*git, *arguments], check=True)
+        git(code / "code", *arguments)
     made = f"OWN={code}/own", "START=builtin"
     commands = dry("own-table", f"FOLDER={code}/code", *made)
     assert {"own", "commits"} == trained(commands).keys()
@@ -72,7 +73,8 @@ def test_a_stopped_training_goes_on(code):
 @pytest.mark.long
 def test_it_trains_scores_and_says_whether_it_helped(code):
     given = f"FOLDER={code}/code", f"PAGES={code}/pages", f"OWN={code}/own", "START=builtin", BIN
-    command = ["make", "-s", "own-table", *given, "OWN_STEPS=2"]
+    given += f"STRUCTKIT={warm_program(code)}", "OWN_STEPS=2"
+    command = ["make", "-s", "own-table", *given]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert 0 == done.returncode, done.stderr
     lines = done.stdout.splitlines()

@@ -1,7 +1,6 @@
 """recipes/paper-*.mk: the papers' settings on files of the published formats, with tiny models."""
 
 import gzip
-import os
 import re
 import subprocess
 import sys
@@ -11,8 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import WARM, completed, warm_program
 
-from tests.dry_runs import dry, flag, trained
+from tests.dry_runs import TASKS, dry, flag, trained
 from tests.jsonl import lines, write
 
 BIN = f"BIN={Path(sys.executable).parent}"
@@ -21,11 +21,10 @@ THINGS = ("kettle", "basket", "lantern", "violin", "anchor", "blanket", "candle"
 PAIRS = list(product(VERBS, THINGS))
 
 
-def made(target, *given):
-    """What a recipe prints."""
-    command = ["make", "-s", target, BIN, "INSTALLED=", "RUNNABLE=", *given]
-    env = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+def made(folder, target, *given):
+    """What a recipe prints, whose commands a warm process runs."""
+    command = ["make", "-s", target, BIN, "INSTALLED=", "RUNNABLE=", f"DATA={folder}/data"]
+    done = completed([*command, f"STRUCTKIT={warm_program(folder)}", *given], text=True)
     assert 0 == done.returncode, done.stderr[-3000:]
     return done.stdout
 
@@ -40,9 +39,9 @@ def rows(table):
 
 def start(folder, method, *given):
     """A tiny model as the hub has it, without files of ours."""
-    command = [sys.executable, "-m", "structkit", "train", method, *given, "--max-steps", "0", "-q"]
+    command = [*WARM, "train", method, *given, "--max-steps", "0", "-q"]
     sizes = "--size", "tiny", "--vocabulary-size", "600"
-    subprocess.run([*command, *sizes, "-o", f"{folder}"], check=True, capture_output=True)
+    completed([*command, *sizes, "-o", f"{folder}"], check=True)
     (folder / "structkit.json").unlink()
     (folder / "modules.json").unlink(missing_ok=True)
     return f"MODEL={folder}"
@@ -98,7 +97,7 @@ LESS = "PAPER_FLAGS=--epochs 1 --batch-size 8 --document-length 48 -q"
 @pytest.mark.long
 def test_santa_on_code_has_a_row_for_each_stage(code):
     model = t5(code, [function(0, *pair)["code"] for pair in PAIRS])
-    table = made("paper-santa", f"DATA={code}/data", f"PS={code}/runs", model, LESS)
+    table = made(code, "paper-santa", f"PS={code}/runs", model, LESS)
     assert SANTA == rows(table) and "RR@100" in table
 
 
@@ -143,8 +142,8 @@ def products(tmp_path):
 @pytest.mark.long
 def test_santa_on_products_has_two_kinds_of_gains(products):
     model = t5(products, [" ".join(each) for each in PAIRS])
-    given = f"DATA={products}/data", f"PS={products}/runs", "TASK=product", "PS_TAGGER=rules"
-    table = made("paper-santa", *given, model, LESS)
+    given = f"PS={products}/runs", "TASK=product", "PS_TAGGER=rules"
+    table = made(products, "paper-santa", *given, model, LESS)
     assert 2 * SANTA == rows(table) and 2 == table.count("nDCG(judged_only=True)@100")
     assert re.findall(r"^(exact|esci-documented)$", table, re.M) == ["exact", "esci-documented"]
 
@@ -230,8 +229,8 @@ def test_seal_has_a_row_for_each_method_of_the_paper(pages):
     some = ({"query": each, "positive": each} for each in texts)
     records = write(pages / "texts.jsonl", *some)
     model = start(pages / "bert", "contrastive", records, "--architecture", "bert")
-    given = f"DATA={pages}/data", f"PE={pages}/runs", model, f"{LESS} --negatives-per-query 1"
-    table = made("paper-seal", *given)
+    given = f"PE={pages}/runs", model, f"{LESS} --negatives-per-query 1"
+    table = made(pages, "paper-seal", *given)
     assert SEAL == rows(table)
     for measure in ("HitRate@1", "HitRate@3", "HitRate@5", "MRR@5", "MRR@10", "nDCG@5", "nDCG@10"):
         assert f"| {measure} " in table
@@ -255,12 +254,6 @@ def test_seal_is_trained_as_published(tmp_path):
     assert ["0.1"] * 3 == [flag(each, "--mask-ratio") for each in variants]
     [chunks] = [each for each in commands if "--chunk " in each]
     assert "510" == flag(chunks, "--chunk")
-
-
-TASKS = (
-    "simlex999", "wordsim353_similarity", "wordsim353_relatedness", "sts12_test", "sts16_test",
-    "stsb_test", "sick_r_test", "mrpc_test", "mrpc_train", "rte_dev", "rte_train",
-)  # fmt: skip
 
 
 @pytest.fixture
@@ -300,8 +293,8 @@ def test_strae_has_a_row_for_each_model(articles):
         "untrained strae-c-constituency iornn-ce-balanced tree-lstm-c-right-branching self-strae "
         "self-strae-bpe fasttext bi-lstm roberta"
     )
-    given = f"DATA={articles}/data", f"PT={articles}/runs", "PT_PARSER=builtin", "PT_SEEDS=0"
-    table = made("paper-strae", *given, f"PT_ROWS={chosen}", "PAPER_FLAGS=--epochs 1")
+    given = f"PT={articles}/runs", "PT_PARSER=builtin", "PT_SEEDS=0"
+    table = made(articles, "paper-strae", *given, f"PT_ROWS={chosen}", "PAPER_FLAGS=--epochs 1")
     assert {*chosen.split(), "majority"} == {*rows(table)}
     sentences = (articles / "runs/data/train-text.jsonl").read_text()
     assert 3 * len(PAIRS) == sentences.count("\n") and "Dr. Wren will" in sentences

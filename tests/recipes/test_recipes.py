@@ -12,47 +12,31 @@ from conftest import completed
 
 from experiments.kept import keep
 from experiments.report import REPORTS
-from tests.dry_runs import dry, flag, touched, trained
+from tests.dry_runs import TASKS, dry, flag, touched, trained
 from tests.jsonl import write
 
 FILES = [*Path("recipes").glob("*.mk"), *Path("experiments").glob("*.mk")]
 # `make TARGET VARIABLE=…`, as the lists of targets show it
 SHOWN = re.compile(r"^([a-z-]+):.*## .*: make \1((?: \w+=\S+)+)$", re.MULTILINE)
 EXAMPLES = dict(each for path in FILES for each in SHOWN.findall(path.read_text("utf-8")))
-SHOP = (
-    "amazon_gift_cards/products", "matching/products", "matching/query_side_products_train",
-    "matching/train_qrels", "matching/dev_queries", "matching/dev_qrels",
-)  # fmt: skip
-SENTENCES = (
-    "wikitext/wiki_sentences_train", "wikitext/extra_sentences_train",
-    *(f"strae_eval/{name}" for name in (
-        "mrpc_test", "mrpc_train", "rte_dev", "rte_train", "sick_r_test", "sick_r_train",
-        "simlex999", "sts12_test", "sts16_test", "stsb_test",
-        "wordsim353_relatedness", "wordsim353_similarity",
-    )),
-)  # fmt: skip
-FOLDERS = {
-    "codesearch": ("train", "dev", "dev_adv_python"),
-    "structdoc": (
-        "dev_docs", "dev_queries", "train_docs-00", "train_docs-01", "train_queries", "train_qrels",
-    ),
-    "products": SHOP,
-    "repositories": ("files", "queries", "qrels"),
-    "": (
-        "cosqa/corpus", "cosqa/retrieval_dev", "trees/gum_train", "trees/gum_dev",
-        "wikitext2_parsed", *SENTENCES,
-    ),
-}  # fmt: skip
+DATA = (
+    *(f"codesearch/{name}" for name in ("train", "dev", "dev_adv_python")),
+    *(f"structdoc/{name}" for name in ("dev_docs", "dev_queries", "train_queries", "train_qrels")),
+    *("structdoc/train_docs-00", "structdoc/train_docs-01", "cosqa/corpus", "cosqa/retrieval_dev"),
+    *("products/amazon_gift_cards/products", "products/matching/products"),
+    "products/matching/query_side_products_train",
+    *(f"products/matching/{name}" for name in ("train_qrels", "dev_queries", "dev_qrels")),
+    *(f"repositories/{name}" for name in ("files", "queries", "qrels")),
+    *("trees/gum_train", "trees/gum_dev", "wikitext2_parsed"),
+    *("wikitext/wiki_sentences_train", "wikitext/extra_sentences_train"),
+    *(f"strae_eval/{name}" for name in (*TASKS, "sick_r_train")),
+)
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     """Empty files in the places of all data."""
-    folder = tmp_path_factory.mktemp("data")
-    for name, files in FOLDERS.items():
-        (folder / name).mkdir(exist_ok=True)
-        touched(folder / name, *files)
-    return folder
+    return touched(tmp_path_factory.mktemp("data"), *DATA)
 
 
 @pytest.mark.parametrize("target", EXAMPLES)
@@ -126,7 +110,7 @@ def test_seal_and_its_controls_start_from_raw_text_and_read_as_much(tmp_path, da
         assert flag(command, "--seed") == seed
     assert flag(trainings["element-structure@1"], "--stages") == "element,structure"
     # the control reads as many pages as both stages
-    assert re.findall(r"--epochs (\d)", trainings["matched@0"])[-1] == "3"
+    assert flag(trainings["matched@0"], "--epochs") == "3"
     whole = [
         (flag(each, "--field"), flag(each, "--length"))
         for each in commands
@@ -164,6 +148,60 @@ def test_code_is_pretrained_on_installed_packages_without_what_is_searched(tmp_p
         (read,) = (line for line in commands if line.endswith(f"/tested-{field}.jsonl"))
         names = [Path(each).stem for each in read.split()[1:-2]]
         assert read.startswith("cat ") and names == [*languages, asked]
+
+
+@pytest.mark.long
+def test_settings_are_chosen_on_other_pairs_than_they_are_told_of(data, tmp_path):
+    given = f"DATA={data}", f"STRAE={tmp_path}", "SEEDS=0 1"
+    tried = trained(dry(f"{tmp_path}/tuned/grid.md", *given))
+    for name, command in tried.items():
+        # a run is named by its file up to the first point
+        rate = flag(command, "--learning-rate").replace(".", "_")
+        assert name.endswith(f"-{rate}@0")
+    commands = dry(f"{tmp_path}/tuned/table.md", *given)
+    told = {name for name in trained(commands) if "untrained" not in name}
+    assert len(told) == 16 and {name.replace("@1", "@0") for name in told} < {*tried}
+    halves = [command for command in commands if " select " in command and "/second/" in command]
+    assert len(halves) == 22 and all("[13579]." in command for command in halves)
+    for command in commands:
+        if " score --task " in command:
+            assert "/first/" not in command and "/second/strae-" in command
+
+
+@pytest.mark.long
+def test_at_scale_a_pilot_on_other_pairs_chooses_each_rate(data, tmp_path):
+    given = f"DATA={data}", f"STRAE={tmp_path}", "SEEDS=0", "PASSES=15"
+    trainings = trained(dry(f"{tmp_path}/scaled/table.md", *given))
+    for method, rates in {"strae": 3, "self-strae": 4, "fasttext": 3}.items():
+        rate = flag(trainings[f"{method}@0"], r"--learning-rate \$\(cat")
+        assert f"/scaled/{method}.rate)" in rate
+        pilot = dry(f"{tmp_path}/scaled/{method}.rate", *given)
+        assert rates == len(trained(pilot))
+        [scored] = [command for command in pilot if " score --task suite " in command]
+        assert "/second/" not in scored and "/first/" in scored
+
+
+PAIRED = {
+    "strae-pairs": ("PAIRED", "PAIRED_SEEDS=0 1", "/held-pairs-own.jsonl"),
+    "strae-paraphrases": ("STRAE", "SEEDS=0 1", "/held-constituency.jsonl"),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("target", PAIRED)
+def test_pairs_are_learned_from_and_held_out_ones_choose_the_rate(target, data, tmp_path):
+    folder, seeds, held = PAIRED[target]
+    commands = dry(target, f"{folder}={tmp_path}", seeds, f"DATA={data}")
+    trainings = trained(commands)
+    tried = {name for name in trainings if name.startswith("tried-")}
+    assert tried and all(held in trainings[name] for name in tried)
+    for name in trainings.keys() - tried:
+        command = trainings[name]
+        assert " --objective pairs " in command and " --validate " not in command
+        assert (" --pooling mean" in command) == ("words" in name)
+        assert ("/rate-" in command) == ("untrained" not in name)
+    learned = [each for each in commands if re.search(r"/(train-paraphrased|pairs)-\S+$", each)]
+    assert learned and all(" --not-in " in each for each in learned if " select " in each)
 
 
 @pytest.mark.long

@@ -1,0 +1,23 @@
+"""git without the settings and the rules of whoever runs the tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conftest import completed, environment
+
+
+def git(folder: Path, *words: str) -> bytes:
+    """What git says in a folder."""
+    own = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+    for name in (
+        "GIT_AUTHOR_NAME",
+        "GIT_AUTHOR_EMAIL",
+        "GIT_COMMITTER_NAME",
+        "GIT_COMMITTER_EMAIL",
+    ):
+        own[name] = "x"
+    others = {name: each for name, each in environment().items() if not name.startswith("GIT_")}
+    done = completed(["git", *words], cwd=folder, env=others | own)
+    assert not done.returncode, done.stderr
+    return bytes(done.stdout)
