@@ -2,8 +2,6 @@
 
 import ast
 import re
-import tomllib
-from collections import defaultdict
 from functools import cache
 from graphlib import TopologicalSorter
 from importlib.util import resolve_name
@@ -12,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from structkit import registry
-from structkit.command import COMMANDS
 
 # a room imports rooms of lower floors only; a module that is in none of them is of the ground
 FLOORS = (
@@ -37,8 +34,6 @@ PLUGINS = sorted(Path("plugins").rglob("*.py"))
 SOURCES = STRUCTKIT + PLUGINS
 TESTS = sorted([*Path("tests").rglob("*.py"), *Path("experiments").glob("*.py")])
 IMPORTING = ("import_module", "__import__")
-# where a command or a model is opened: its help needs none of what it imports then
-OPENING = ("complete", "build", "untrained", "load")
 
 
 @cache
@@ -119,18 +114,6 @@ def test_no_imports_go_in_a_circle():
     TopologicalSorter(graph).prepare()
 
 
-def test_only_what_opens_commands_and_plugins_computes_the_name_of_an_import():
-    """No graph has such an import."""
-    found = {
-        path.stem
-        for path in SOURCES
-        for node in nodes(path)
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(IMPORTING)
-        if not isinstance([*node.args, *(each.value for each in node.keywords)][0], ast.Constant)
-    }
-    assert {"command", "extras", "plugin", "registry", "__init__"} == found
-
-
 def test_commands_do_not_import_each_other():
     for path in Path("structkit/commands").glob("*.py"):
         assert "commands" not in rooms_of(path), path
@@ -144,47 +127,11 @@ def test_a_plugin_imports_rooms_below_commands_and_helpers_beside_it():
         assert all(name.startswith("_") for name in beside), (path, beside)
 
 
-def test_a_helper_serves_one_plugin_and_that_of_a_method_has_its_name():
-    for helper in Path("plugins").glob("*/_[a-z]*.py"):
-        users = served(helper)
-        assert 1 == len(users), (helper, users)
-        assert helper.parent.name != "methods" or {helper.with_name(helper.name[1:])} == users
-
-
-def served(helper):
-    """The plugins that import a helper, or a helper that imports it."""
-    module = f"{module_of(helper)}."
-    users = {
-        path
-        for path in helper.parent.glob("*.py")
-        if any(name.startswith(module) for name in imports(path))
-    }
-    helpers = {path for path in users if path.name.startswith("_")}
-    return (users - helpers).union(*map(served, helpers))
-
-
 def test_nobody_imports_a_plugin_by_name():
     for path in SOURCES:
         named = (name for name in imports(path) if name.startswith("structkit_plugins."))
         beside = f"{package_of(path)}._" if path in PLUGINS else None
         assert not [name for name in named if not beside or not name.startswith(beside)], path
-
-
-def test_imports_stand_at_the_top_or_say_why_not():
-    for path in SOURCES:
-        if {"cli", "commands"} & {*path.parts}:
-            continue
-        lines = ["", *path.read_text("utf-8").splitlines()]
-        functions = [each for each in nodes(path) if isinstance(each, ast.FunctionDef)]
-        late = {
-            node.lineno
-            for function in functions
-            if function.name not in OPENING
-            for node in ast.walk(function)
-            if isinstance(node, ast.Import | ast.ImportFrom)
-        }
-        told = [line for line in late if "#" not in lines[line] + lines[line - 1]]
-        assert [] == told, f"{path}: say in a comment why line {told} does not stand at the top"
 
 
 def levels(kind, module):
@@ -204,81 +151,6 @@ def test_a_test_imports_no_test():
     """What several tests use is a module of tests/, or a fixture of conftest.py."""
     for path in TESTS:
         assert [] == [name for name in imports(path) if re.search(r"(^|\.)test_", name)], path
-
-
-OURS = ("structkit", "docs", "experiments")
-
-
-def patched(path):
-    """The names whose parts a file sets: by `setattr` and its like, or by an assignment."""
-    for node in nodes(path):
-        targets = []
-        if isinstance(node, ast.Call):
-            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            targets = node.args[:1] if re.fullmatch("(set|del)(attr|item)", called) else []
-        elif isinstance(node, ast.Assign | ast.AugAssign | ast.Delete):
-            every = [node.target] if isinstance(node, ast.AugAssign) else node.targets
-            targets = [each for each in every if isinstance(each, ast.Attribute | ast.Subscript)]
-        yield from (re.split(r"[.(\[]", ast.unparse(each).strip("'"))[0] for each in targets)
-
-
-def test_no_test_patches_our_own_code():
-    measuring = {*Path("tests/benchmarks").rglob("*.py")}  # they may time a part of a run
-    for path in {*Path("tests").rglob("*.py")} - measuring:
-        own = {
-            each.asname or each.name.partition(".")[0]
-            for node in nodes(path)
-            if isinstance(node, ast.Import | ast.ImportFrom)
-            for each in node.names
-            if (getattr(node, "module", None) or each.name).partition(".")[0] in OURS
-        }
-        assert {*own, *OURS}.isdisjoint(patched(path)), path
-        assert not any(name.startswith("unittest.mock") for name in imports(path)), path
-
-
-def test_the_tests_of_a_module_are_found():
-    """By its name, or where its docstring says; a plugin's, where the one of its kind says."""
-    there = {*Path("tests").rglob("test_*.py")}
-    for path in SOURCES:
-        if path.stem in ("__init__", "__main__"):
-            continue
-        named = f"test_{path.stem.removeprefix('_')}.py"
-        home = path if path in STRUCTKIT else path.with_name("__init__.py")
-        found = {each for each in there if each.name == named}
-        if path in STRUCTKIT:
-            found = {Path("tests", *path.parts[1:-1], named)}
-        says = ast.get_docstring(nodes(home)[0]) or ""
-        told = {Path(each) for each in re.findall(r"Tests: (tests/\S+\.py)", says)}
-        assert told <= there, path
-        assert told or found & there, f"{path}: no {named}, and no line 'Tests: tests/…'"
-
-
-def test_all_packages_are_installed():
-    setup = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
-    # those of data too: setuptools takes each for a package, and warns of one that is not listed
-    files = (path for root in ("structkit", "plugins") for path in Path(root).rglob("*.*"))
-    folders = {".".join(path.parent.parts) for path in files if path.parent.name != "__pycache__"}
-    packages = {name.replace("structkit_plugins", "plugins") for name in setup["packages"]}
-    assert packages == folders
-
-
-def test_a_command_is_found_by_its_name():
-    for name in COMMANDS:
-        stem = name.replace("-", "_")
-        path = Path("structkit/commands", stem)
-        assert path.with_suffix(".py").exists() or (path / "__init__.py").exists()
-        assert Path("tests/commands", f"test_{stem}.py").exists()
-
-
-def test_a_class_has_a_name_of_its_own():
-    """But the classes that each command and each plugin of a kind has."""
-    shared = {"Settings", *(kind.capitalize() for kind in registry.KINDS)}
-    found = defaultdict[str, list[str]](list)
-    for path in SOURCES:
-        for node in nodes(path)[0].body:
-            if isinstance(node, ast.ClassDef) and node.name[0] != "_":
-                found[node.name].append(str(path))
-    assert {} == {name: at for name, at in found.items() if len(at) > 1 and name not in shared}
 
 
 # what no file does: run a shell, open a pickle of others, run code from data

@@ -56,15 +56,6 @@ def test_what_a_process_has_not_collected_is_not_collected_by_its_children():
         gc.enable()
 
 
-@pytest.mark.parametrize(
-    ("work", "limit"),
-    [(lambda: time.sleep(60), 0.05), (lambda: os.kill(os.getpid(), signal.SIGKILL), 5)],
-    ids=["takes longer", "is killed"],
-)
-def test_work_that_does_not_end_by_itself_gives_nothing(work, limit):
-    assert in_child(work, limit) is None
-
-
 def test_work_whose_process_is_killed_while_it_tells_gives_nothing(monkeypatch):
     load = pickle.load
 
@@ -78,11 +69,6 @@ def test_work_whose_process_is_killed_while_it_tells_gives_nothing(monkeypatch):
         monkeypatch.setattr(pickle, "load", killed)
         assert child.result(1 << 20) is None
         assert not child.lives
-
-
-def test_what_work_raises_is_raised_here():
-    with pytest.raises(ZeroDivisionError):
-        in_child(lambda: 1 / 0, 5)
 
 
 def test_a_child_is_the_same_until_a_task_ends_it():

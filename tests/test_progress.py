@@ -1,4 +1,4 @@
-"""Progress and colors: only where a person sees them, and as the environment says."""
+"""Progress as a person sees it; test_show.py has colors."""
 
 import io
 import re
@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from structkit.progress import Position, colored, progress, say
+from structkit.progress import Position, progress, say
 
 
 class Terminal(io.StringIO):
@@ -15,25 +15,6 @@ class Terminal(io.StringIO):
 
     def isatty(self):
         return True
-
-
-@pytest.mark.parametrize(
-    ("variables", "terminal", "expected"),
-    [
-        ({}, True, True),
-        ({}, False, False),
-        ({"NO_COLOR": "1"}, True, False),
-        ({"NO_COLOR": ""}, True, True),
-        ({"TERM": "dumb"}, True, False),
-    ],
-)
-def test_colors_are_as_the_environment_says(variables, terminal, expected, monkeypatch):
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setenv("TERM", "xterm")
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr("os.isatty", lambda stream: terminal)
-    assert expected == colored()
 
 
 @pytest.mark.parametrize("columns", [40, 120])

@@ -1,16 +1,11 @@
 """Defaults are declared once: shown by the help, resolved where settings are made."""
 
-import ast
 import pickle
-import sys
-from collections import defaultdict
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pytest
+from soak.sessions import commands, found
 
-import structkit
-from structkit.command import Group, Program
 from structkit.commands.mask_entities import Settings as Masking
 from structkit.commands.pair import Settings as Pairing
 from structkit.commands.parse_trees import Settings as Parsing
@@ -19,14 +14,7 @@ from structkit.paths import cache_folder
 from structkit.registry import load, names
 from structkit.settings import make, setting, setting_of, settings_of, shown
 
-
-def commands(group):
-    for name in group.names():
-        each = group.command(name)
-        yield from commands(each) if isinstance(each, Group) else [each]
-
-
-KINDS = {kind for each in commands(Program()) for kind in (each.settings, *each.also)}
+KINDS = {kind for words in commands() for kind in found(words).settings}
 EVERY = [(kind, each) for kind in KINDS for each in settings_of(kind)]
 
 
@@ -68,41 +56,6 @@ def test_what_the_help_shows_is_what_is_resolved():
         assert shown(value) in each.shown_default, (kind, each.name)
         decided += 1
     assert decided >= 4
-
-
-def python(root):
-    return [each for name in ("structkit", "plugins") for each in (root / name).rglob("*.py")]
-
-
-METHODS = [load("method", name) for name in names("method")]
-DECIDED = [
-    each for kind in (*KINDS, *METHODS) for each in settings_of(kind) if each.usual is not ...
-]
-ROOT = Path(structkit.__file__).parent.parent
-CODE = {path: ast.parse(path.read_text()) for path in python(ROOT)}
-
-
-def test_no_other_code_decides_a_default():
-    decided, undecided, own = set(), set(), defaultdict(set)  # names, `own` by file
-    for kind in (*KINDS, *METHODS):
-        every = settings_of(kind)
-        known = {each.name for each in every if each in DECIDED}
-        decided |= known
-        undecided |= {each.name for each in every} - known
-        own[sys.modules[kind.__module__].__file__] |= known
-    for path, tree in CODE.items():
-        known = own.get(str(path), decided - undecided)
-        for each in ast.walk(tree):
-            match each:
-                case ast.BoolOp(ast.Or(), [ast.Attribute(of, name), *_]):
-                    pass
-                case ast.Compare(ast.Attribute(of, name), [ast.Is()]):
-                    pass
-                case _:
-                    continue
-            owner = getattr(of, "attr", getattr(of, "id", ""))
-            owners = ("settings", "options", "method", *["self"] * (str(path) in own))
-            assert not (owner in owners and name in known), ast.unparse(each)
 
 
 def usual_steps(settings):

@@ -188,21 +188,6 @@ def test_records_before_a_wrong_one_come_first():
         next(made)
 
 
-def test_search_and_score_over_dicts_and_files(tmp_path):
-    corpus = [{"id": "a", "text": "tea is hot"}, {"id": "b", "text": "ice is cold"}]
-    path = tmp_path / "corpus.jsonl"
-    path.write_text("".join(json.dumps(each) + "\n" for each in corpus))
-    found = [
-        list(structkit.search(each, query=["hot tea", "ice"], method="bm25"))
-        for each in (corpus, iter(corpus), str(path), [path])
-    ]
-    assert [found[0]] * 4 == found
-    assert [("1", "a"), ("2", "b")] == [(hit["query_id"], hit["doc_id"]) for hit in found[0]]
-    qrels = [{"query_id": "1", "doc_id": "a", "relevance": 1}]
-    [scored] = structkit.score(found[0], qrels=qrels, measures=["RR@10"])
-    assert ("runs", 1.0) == (scored["run"], scored["RR@10"])
-
-
 def test_dicts_are_files_that_vanish(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     list(structkit.search([{"id": "a", "text": "tea"}], query=["tea"], method="bm25"))

@@ -7,17 +7,10 @@ import pytest
 from imported import imported_by_each
 from soak.sessions import commands, found
 
-from structkit.command import COMMANDS
 from structkit.registry import names
 
 FLAGS = 182  # distinct ones, of all commands together
-PLOTS = ["embeddings", "ranks", "losses", "trees"]
-PAGES = [
-    *([name] for name in COMMANDS),
-    ["structkit"],
-    *(["plot", name] for name in PLOTS),
-    *(["train", name] for name in names("method")),
-]
+PAGES = [["structkit"], ["plot"], ["train"], *commands()]
 
 
 @pytest.fixture(scope="module")

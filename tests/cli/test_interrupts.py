@@ -58,18 +58,17 @@ class Endless:
         self.source.wait()
 
 
-INTERRUPTS = [
-    (number, status, workers, times)
-    for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143))
-    for workers in ("1", "2")
-    for times in (1, 20)
-]
-SHORT = ((signal.SIGINT, 130, "2", 20), (signal.SIGTERM, 143, "1", 1))
+LONG = pytest.mark.long
 
 
 @pytest.mark.parametrize(
     ("number", "status", "workers", "times"),
-    [each if each in SHORT else pytest.param(*each, marks=pytest.mark.long) for each in INTERRUPTS],
+    [
+        (signal.SIGINT, 130, "2", 20),
+        (signal.SIGTERM, 143, "1", 1),
+        pytest.param(signal.SIGINT, 130, "1", 20, marks=LONG),
+        pytest.param(signal.SIGTERM, 143, "2", 1, marks=LONG),
+    ],
 )
 def test_signals_leave_no_file(
     tmp_path: Path, number: signal.Signals, status: int, workers: str, times: int
@@ -158,7 +157,7 @@ def test_workers_end_with_their_killed_parent(tmp_path: Path) -> None:
     raise AssertionError("workers run on after 10 s")
 
 
-@pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.long), "2"])
+@pytest.mark.parametrize("workers", [pytest.param("1", marks=LONG), "2"])
 def test_a_closed_pipe_ends_in_silence(tmp_path: Path, workers: str) -> None:
     with Endless(tmp_path, "--workers", workers, stdout=subprocess.PIPE) as endless:
         assert endless.program.stdout

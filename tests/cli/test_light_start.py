@@ -17,14 +17,6 @@ def test_a_search_of_embeddings_reads_no_words(tmp_path: Path) -> None:
     assert b'"doc_id":"1"' in run
 
 
-def test_html_is_read_without_markdown(tmp_path: Path) -> None:
-    path = tmp_path / "pages.jsonl"
-    path.write_bytes(b'{"id": "1", "html": "<p>tea"}\n')
-    heavy, written = imported("html-variants", str(path))
-    assert {"lxml"} == heavy
-    assert b'"tagged":"<p>tea</p>"' in written
-
-
 @pytest.mark.parametrize(
     ("command", "record", "heavy"),
     [

@@ -2,16 +2,18 @@
 
 import json
 import os
-import threading
+import signal
+import subprocess
 import zipfile
-from contextlib import chdir, suppress
+from contextlib import chdir
 
 import numpy as np
 import pytest
 from conftest import status_of
 from soak.verdicts import state
 
-LIMIT = 60.0  # seconds after which a pipe is thought to be opened a second time
+LIMIT = 60  # seconds after which a pipe is thought to be opened a second time
+SERVE = 'exec cat "$0" > "$1"'  # once, to whoever reads first
 TEXTS = [
     {"id": f"d{number}", "path": f"src/{word}.py", "text": f"{word} {word} is hot"}
     for number, word in enumerate(("tea", "milk", "coffee", "water"))
@@ -142,46 +144,25 @@ def made(line, store, folder, capfdbinary, pipe=""):
     for path in store.iterdir():
         if path.name in line.split() or path.name == "model" or path.name.endswith(".ids.txt"):
             (folder / path.name).symlink_to(path)
-    ended = threading.Event()
-    if pipe:
+    capfdbinary.readouterr()
+    if not pipe:
+        status = program(line, folder)
+    else:
         (folder / pipe).unlink()
         os.mkfifo(folder / pipe)
-        content = (store / pipe).read_bytes()
-        served = threading.Thread(target=serve, args=(folder / pipe, content))
-        watched = threading.Thread(target=release, args=(folder / pipe, ended))
-        served.start(), watched.start()
-    capfdbinary.readouterr()
-    try:
-        status = program(line, folder)
-    finally:
-        ended.set()
-    if pipe:
-        watched.join()
-        drain(folder / pipe, served)
+        before = signal.signal(signal.SIGALRM, lambda *_: pytest.fail(f"{pipe} is opened again"))
+        with subprocess.Popen(["sh", "-c", SERVE, str(store / pipe), str(folder / pipe)]) as served:
+            signal.alarm(LIMIT)
+            try:
+                status = program(line, folder)
+            finally:
+                signal.alarm(0)
+                served.kill()
+        signal.signal(signal.SIGALRM, before)
         (folder / pipe).unlink()
     told = capfdbinary.readouterr()
     left = {name: each for name, each in state(folder).items() if name.startswith("out")}
     return status, b"" if line.startswith("train") else told.out, told.err, left
-
-
-def serve(path, content):
-    """Write the content once, to whoever reads first."""
-    with suppress(BrokenPipeError), open(path, "wb") as pipe:
-        pipe.write(content)
-
-
-def release(path, ended):
-    """End the waiting of a reader who has opened a pipe again."""
-    while not ended.wait(LIMIT):
-        with suppress(OSError):
-            os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
-
-
-def drain(path, served):
-    """Let the writer go, if it still waits for a reader."""
-    while served.is_alive():
-        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
-        served.join(0.05)
 
 
 def inputs(line):

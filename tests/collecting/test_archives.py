@@ -11,8 +11,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from hostile.good import tarred, zipped
-from warcio.statusandheaders import StatusAndHeaders
+from hostile.good import answered, tarred, zipped
 from warcio.warcwriter import WARCWriter
 
 ARCHIVES = ["a.tar", "a.tar.gz", "a.tgz", "a.jar", "a.whl", "a.zip"]
@@ -137,14 +136,10 @@ def crawl(file):
     """Two pages as a crawler keeps them, and one that is not there."""
     with file.open("wb") as handle:
         writer = WARCWriter(handle, gzip=True)
+        media = {"Content_Type": "text/html; charset=latin-1"}
         for number, status in enumerate(["200 OK", "200 OK", "404 Not Found"]):
-            media = [("Content-Type", "text/html; charset=latin-1")]
-            headers = StatusAndHeaders(status, media, protocol="HTTP/1.0")
-            page = io.BytesIO(f"<h1 id=a>Page</h1><p>caf\u00e9 {number}".encode("latin-1"))
-            address = f"http://example.org/{number % 2}"
-            writer.write_record(
-                writer.create_warc_record(address, "response", page, http_headers=headers)
-            )
+            page = f"<h1 id=a>Page</h1><p>caf\u00e9 {number}".encode("latin-1")
+            answered(writer, f"http://example.org/{number % 2}", page, status, **media)
 
 
 def test_pages_of_a_crawl_stand_under_their_addresses(tmp_path, here):
@@ -155,14 +150,6 @@ def test_pages_of_a_crawl_stand_under_their_addresses(tmp_path, here):
     assert addresses == [each["id"] for each in records]
     assert "caf\u00e9" in records[0]["text"]
     assert "an error page of a server" in done.stderr.decode()
-
-
-def response(writer, address, content, **headers):
-    """Write the answer of a server."""
-    named = [(name.replace("_", "-"), value) for name, value in headers.items()]
-    http = StatusAndHeaders("200 OK", named, protocol="HTTP/1.1")
-    page = io.BytesIO(content)
-    writer.write_record(writer.create_warc_record(address, "response", page, http_headers=http))
 
 
 def chunked(content):
@@ -187,14 +174,9 @@ def test_content_codings_of_a_crawl(tmp_path, here):
         writer = WARCWriter(handle, gzip=False)
         for number, (coding, content) in enumerate(codings.items()):
             named = {"Content_Type": "text/html", "Content_Encoding": coding}
-            response(writer, f"http://example.org/{number}", content, **named)
-            response(
-                writer,
-                f"http://example.org/c{number}",
-                chunked(content),
-                Transfer_Encoding="chunked",
-                **named,
-            )
+            answered(writer, f"http://example.org/{number}", content, **named)
+            named["Transfer_Encoding"] = "chunked"
+            answered(writer, f"http://example.org/c{number}", chunked(content), **named)
     done = here("collect", "c.warc")
     assert b"" == done.stderr
     found = [json.loads(line)["html"] for line in done.stdout.splitlines()]
@@ -213,11 +195,16 @@ def test_the_language_of_an_answer(tmp_path, here):
         "http://example.org/m": ("text/markdown", "markdown"),
         "http://example.org/h.js": ("text/html", "html"),
         "http://example.org/n?x=a.py": ("text/plain", "text"),
+        "http://example.org/1.py": ("application/xhtml+xml", "html"),
+        "http://example.org/2.py": ("application/x-httpd-php; charset=utf-8", "php"),
+        "http://example.org/3.py": ("application/ecmascript", "javascript"),
+        "http://example.org/4.py": ("text/x-c++", "cpp"),
+        "http://example.org/5.py": ("image/svg+xml", "xml"),
     }
     with (tmp_path / "c.warc").open("wb") as handle:
         writer = WARCWriter(handle, gzip=False)
         for address, (media, _) in answers.items():
-            response(writer, address, b"# A\n", **({"Content_Type": media} if media else {}))
+            answered(writer, address, b"# A\n", **({"Content_Type": media} if media else {}))
     done = here("collect", "c.warc", "--unit", "file")
     found = {each["path"]: each["language"] for each in map(json.loads, done.stdout.splitlines())}
     assert {address: language for address, (_, language) in answers.items()} == found

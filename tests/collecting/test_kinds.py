@@ -1,8 +1,8 @@
-"""Kinds of files, by content types, names and texts; files that programs wrote."""
+"""Files that programs wrote; test_units.py has the languages of names, test_archives of answers."""
 
 import pytest
 
-from structkit.collecting.kinds import is_generated, kind_of
+from structkit.collecting.kinds import is_generated
 
 LONG = "x = 1;" * 20_000
 
@@ -23,18 +23,3 @@ def test_a_program_wrote_it(path, text):
 @pytest.mark.parametrize("path", ["package.json", "locks.py", "pb2.py", "generated.py", "min.js"])
 def test_a_person_wrote_it(path):
     assert not is_generated(path, "x = 1\n")
-
-
-@pytest.mark.parametrize(
-    ("media", "language"),
-    [
-        ("application/xhtml+xml", "html"),
-        ("application/x-httpd-php; charset=utf-8", "php"),
-        ("application/ecmascript", "javascript"),
-        ("text/x-c++", "cpp"),
-        ("image/svg+xml", "xml"),
-        ("text/plain", "python"),
-    ],
-)
-def test_a_content_type_comes_before_a_name(media, language):
-    assert language == kind_of("https://example.org/tea.py", "", media).language

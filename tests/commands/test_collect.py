@@ -183,6 +183,8 @@ def test_names_that_are_not_utf8_stay_apart(tmp_path, here, paths):
     [
         (["!tests/", "!test_*"], ["c.go", "src/a.py"]),
         (["*.zig"], []),
+        (["*.[[:lower:]][x-z]"], ["src/a.py", "src/test_a.py", "tests/b.py"]),
+        (["*.p[z-ay]", "!src/**/*.p[z-y]"], ["src/a.py", "src/test_a.py", "tests/b.py"]),
         *(
             pytest.param(globs, kept, marks=pytest.mark.long)
             for globs, kept in (
@@ -209,6 +211,7 @@ def test_globs_choose_files_as_those_of_ask(here, tmp_path, globs, kept):
         assert set(paths) == set(asked.stdout.decode().splitlines())
         none = b"none of 4 files matches --glob *.zig" in done.stderr
         assert none == (not kept) and b"left out" not in done.stderr
+        assert none == (b"files matches --glob *.zig" in asked.stderr)
     given = structkit.collect(tmp_path / "project", unit="file", glob=globs)
     assert len(kept) == len(list(given))
 

@@ -22,8 +22,14 @@ def convert(files, output, source=None, target=None, **options):
     command.convert(Settings(**names, from_=source, to=target, **options))
 
 
+# what is written in another shape than it was read
+OTHER_SHAPE = {"ptb": "one tree a line"}
+
+
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
-def test_a_folder_of_every_format(folder, tmp_path, golden):
+def test_a_folder_of_every_format_becomes_records_and_the_same_bytes(
+    folder, tmp_path, golden, capsys
+):
     name = folder.name.partition(".")[0].replace("_", "-")
     records = tmp_path / "records"
     convert([folder], f"{records}/", source=name)
@@ -31,21 +37,12 @@ def test_a_folder_of_every_format(folder, tmp_path, golden):
     for part in found:
         golden(folder / "records" / part, (records / part).read_text("utf-8"))
     assert sorted(path.name for path in (folder / "records").iterdir()) == found
-
-
-# what is written in another shape than it was read
-OTHER_SHAPE = {"ptb": "one tree a line"}
-
-
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
-def test_the_same_bytes_come_back(folder, tmp_path, capsys):
-    name = folder.name.partition(".")[0].replace("_", "-")
-    conversion = Conversion(Settings(from_=name))
+    parts = Conversion(Settings(from_=name)).source
     checked = 0
-    for part, files in conversion.source.inside(str(folder)).items():
-        if conversion.source.parts[part].write and name not in OTHER_SHAPE:
+    for part, files in parts.inside(str(folder)).items():
+        if parts.parts[part].write and name not in OTHER_SHAPE:
             back = tmp_path / Path(files[0]).name
-            convert([folder / f"records/{part}.jsonl"], back, target=name, part=part, strict=True)
+            convert([records / f"{part}.jsonl"], back, target=name, part=part, strict=True)
             assert Path(files[0]).read_bytes() == back.read_bytes()
             checked += 1
     assert checked or name in OTHER_SHAPE

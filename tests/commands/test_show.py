@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from terminals import plain, seen
 
 from structkit import html_variants, mask_entities
@@ -13,8 +11,6 @@ from structkit.cli.main import app
 from structkit.commands.show import draw_records
 from structkit.errors import UserError
 from structkit.structure.html.elements import outline, tokens_of
-from structkit.structure.trees.brackets import read
-from structkit.structure.trees.drawing import branches, lines, preorder
 from tests.jsonl import read as read_records
 
 
@@ -47,29 +43,6 @@ def test_of_equal_elements_the_masked_one_is_marked():
     tagged = "<ul><li>a</li><li>a</li><li>b</li></ul>"
     marked = [each.masked for each in outline(tagged, "<ul><li>a</li>a<li>b</li></ul>")]
     assert [False, False, False, True, False, False, False] == marked
-
-
-@given(st.lists(st.integers(1, 6), max_size=40).map(lambda cuts: [0, *cuts]))
-def test_branches_lead_from_each_node_to_its_parent(cuts):
-    depths = [0]
-    for cut in cuts[1:]:
-        depths.append(min(cut, depths[-1] + 1))
-    drawn = branches(depths)
-    assert [len(branch) for branch in drawn] == [3 * depth for depth in depths]
-    for place, branch in enumerate(drawn[1:], 1):
-        follows = next((each for each in depths[place + 1 :] if each <= depths[place]), 0)
-        assert branch.endswith("├─ " if follows == depths[place] else "└─ ")
-        assert {*branch[:-3]} <= {" ", "│"}
-
-
-def test_a_tree_has_a_line_for_each_node_and_words_in_order():
-    record = {"id": "1", "tree": "(S (NP (DT the) (NN cat)) (VP (VBD sat)))"}
-    tree = read(record["tree"])
-    rows = lines(tree)
-    assert "\n".join(rows) in draw_records([record])
-    nodes = zip(rows, preorder(tree), strict=True)
-    leaves = [line.split()[-1] for line, (node, _) in nodes if tree.word[node] >= 0]
-    assert [*tree.words] == leaves
 
 
 HIT = {"query_id": "1", "doc_id": "a.py#f", "score": 1.5, "rank": 1, "query": "add numbers"}
@@ -125,7 +98,9 @@ def test_a_terminal_gets_colors_unless_they_are_not_wanted(tmp_path):
     record = {"id": "1", "masked": "a <extra_id_0>", "entities": ["b"]}
     (tmp_path / "in.jsonl").write_text(json.dumps(record))
     assert "\x1b[1;36m⟦b⟧" in seen(tmp_path, "show", "in.jsonl")
-    assert "\x1b[" not in seen(tmp_path, "show", "in.jsonl", NO_COLOR="1")
+    assert "\x1b[1;36m⟦b⟧" in seen(tmp_path, "show", "in.jsonl", NO_COLOR="")
+    for none in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        assert "\x1b[" not in seen(tmp_path, "show", "in.jsonl", **none)
 
 
 def test_the_first_records_are_shown(tmp_path, monkeypatch):

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow
 import pyarrow.parquet
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
 
 FILES = {"a.py": b"def f(a):\n    return a\n", "b/c.md": b"# Tea\n\nGreen.\n", "d.html": b"<p>One."}
 HTML = (
@@ -55,3 +57,13 @@ def parquet(rows: list[dict[str, Any]]) -> bytes:
     with io.BytesIO() as file:
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file)
         return file.getvalue()
+
+
+def answered(
+    crawl: WARCWriter, address: str, page: bytes, status: str = "200 OK", **headers: str
+) -> None:
+    """Write the answer of a server as a crawler keeps it."""
+    named = [(name.replace("_", "-"), value) for name, value in headers.items()]
+    http = StatusAndHeaders(status, named, protocol="HTTP/1.1")
+    content = io.BytesIO(page)
+    crawl.write_record(crawl.create_warc_record(address, "response", content, http_headers=http))

@@ -163,19 +163,3 @@ def test_blocks_are_the_lines(contents: list[bytes], piece: int, least: int, bro
         assert list(range(1, len(numbers) + 1)) == numbers
         if not broken:
             assert (lines.bytes, lines.number) == (blocks.bytes, blocks.number)
-
-
-@pytest.mark.parametrize("count", [0, 1, 32])
-def test_lines_are_counted_as_they_are_read(tmp_path: Path, count: int) -> None:
-    """Empty lines stand between records, and wherever a block of the file may end."""
-    path = tmp_path / "in.jsonl"
-    lines = [f'{{"at": {at}, "text": "{"x" * (at % 997)}"}}' for at in range(1, 2001)]
-    path.write_text(
-        "\n".join("" if at % 3 else line for at, line in enumerate(lines, 1)) + "\n\n\n"
-    )
-    records = Records.read([str(path), str(path)])
-    made = records.several(list, count) if count else iter(records)
-    places = [(records.here[1], record["at"], record["id"]) for record in made]
-    expected = [*range(3, 2001, 3)]
-    assert expected * 2 == [at for _, at, _ in places] == [line for line, _, _ in places]
-    assert [*expected, *(at + 2002 for at in expected)] == [int(id_) for _, _, id_ in places]

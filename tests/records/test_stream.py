@@ -6,19 +6,12 @@ import gzip
 import json
 import os
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-import orjson
 import pytest
 from conftest import Run
-from hypothesis import given
-from hypothesis import strategies as st
-
-from structkit.errors import UserError
-from structkit.records.jsonl import Record, Records, Rejected, Stage
-from structkit.records.lines import Block, Lines
 
 
 def line(number: int) -> bytes:
@@ -76,16 +69,6 @@ def test_much_input_gives_the_same_bytes(run: Run, tmp_path: Path, flags: Sequen
     assert rejected == (tmp_path / "bad.jsonl").read_bytes()
     assert parts(one) == parts(run(*command, "in.jsonl.gz"))
     assert parts(one) == parts(run(*command, input=late))
-
-
-@pytest.mark.long
-def test_the_first_error_of_much_input_is_the_same(run: Run) -> None:
-    one, auto = (
-        run("mask-entities", "--workers", workers, input=MUCH + b"oops\n" + MUCH)
-        for workers in ("1", "auto")
-    )
-    assert 1 == one.returncode
-    assert parts(one) == parts(auto)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -190,37 +173,3 @@ def test_a_failed_run_leaves_no_rejects(run: Run, tmp_path: Path) -> None:
     done = run(*SKIP, "--rejects", "bad.jsonl", "-o", "out.jsonl", "in.gz")
     assert 1 == done.returncode
     assert ["in.gz"] == [path.name for path in tmp_path.iterdir()]
-
-
-LINES = [b'{"id":"%d"}', b"oops", b"[]", b"", b'{"id":[%d]}']
-
-
-@given(st.sampled_from([Stage(dict), Stage(list, batch=32)]), st.lists(st.sampled_from(LINES)))
-def test_every_record_is_given_or_rejected(
-    tmp_path_factory: pytest.TempPathFactory, stage: Stage, lines: list[bytes]
-) -> None:
-    path = tmp_path_factory.getbasetemp() / "law.jsonl"
-    path.write_bytes(b"\n".join(lines).replace(b"%d", b"7"))
-    rejected: list[Rejected] = []
-    records = Records(Lines([str(path)]))
-    found = list(stage.results(records, rejected.append))
-    assert lines.count(LINES[0]) == len(found)
-    places = [number for number, line in enumerate(lines, 1) if line not in (LINES[0], b"")]
-    assert places == [each.error.line for each in rejected]
-    assert len(found) + len(rejected) == records.count
-
-
-@given(st.lists(st.booleans(), max_size=80))
-def test_what_is_made_of_several_records_comes_in_order_each_in_its_place(good: list[bool]) -> None:
-    def odd(some: Iterable[Record]) -> Iterator[Record | UserError]:
-        for record in some:
-            yield record if record["good"] else UserError("odd", "make it even")
-
-    rows = [orjson.dumps({"id": str(at), "good": each}) for at, each in enumerate(good)]
-    records = Records(Block("rows", 0, 0, b"\n".join(rows) + b"\n" * bool(rows)))
-    rejected: list[Rejected] = []
-    found = list(Stage(odd, batch=32).results(records, rejected.append))
-    assert [str(at) for at, each in enumerate(good) if each] == [made["id"] for made in found]
-    bad = [at for at, each in enumerate(good) if not each]
-    assert bad == [each.error.line - 1 for each in rejected]
-    assert [rows[at] for at in bad] == [each.raw.rstrip(b"\n") for each in rejected]

@@ -8,13 +8,12 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from io import BytesIO
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
 import typer
-from warcio.statusandheaders import StatusAndHeaders
+from hostile.good import answered
 from warcio.warcwriter import WARCWriter
 
 from structkit.cli.main import app
@@ -163,12 +162,7 @@ def make_tree(store: Path) -> None:
         warc = WARCWriter(handle, gzip=False)
         for name in ("manual.html", "letter.txt"):
             page = (FIXTURES / "collect" / "docs" / name).read_bytes()
-            headers = StatusAndHeaders("200 OK", [("Content-Type", "text/html")], "HTTP/1.1")
-            warc.write_record(
-                warc.create_warc_record(
-                    f"http://a/{name}", "response", payload=BytesIO(page), http_headers=headers
-                )
-            )
+            answered(warc, f"http://a/{name}", page, Content_Type="text/html")
 
 
 def needed(lines: list[str], words: set[str]) -> list[str]:

@@ -1,57 +1,16 @@
-"""Help pages: flags in groups, and the fields of records that commands read and write."""
+"""Help pages: their width, and the fields of records that commands read and write."""
 
 import json
 import re
-from dataclasses import dataclass, make_dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 
 from structkit import registry
-from structkit.cli.main import app, command
-from structkit.command import COMMANDS, Command
-from structkit.settings import setting, setting_of
+from structkit.cli.main import app
+from structkit.command import COMMANDS
 
 FIXTURES = Path("fixtures").absolute()
-
-
-def page(made, name="x"):
-    """The sections of a help page: heading and lines."""
-    context = made.make_context(name, [], resilient_parsing=True)
-    text = made.get_help(context)
-    parts = re.split(r"^(?=\S[^\n]*:\n)", text, flags=re.M)[1:]
-    return dict(part.split(":\n", 1) for part in parts)
-
-
-@dataclass(frozen=True)
-class Base:
-    own_group: ClassVar[str] = "method"
-    warmth: float = setting(1.0, "degrees", low=0, high=100, group="schedule")
-    cups: int = setting(2, "cups", low=0, high=9, group="common")
-
-
-@dataclass(frozen=True)
-class Tea(Base):
-    warmth: float = setting(80.0, "degrees of tea")
-    leaves: int = setting(3, "leaves", low=0, high=9)
-
-
-def test_a_setting_stands_in_the_group_that_it_or_what_it_overrides_names():
-    assert ["schedule", "method", "common"] == [
-        setting_of(Tea, name).group for name in ("warmth", "leaves", "cups")
-    ]
-
-
-def test_groups_come_in_their_order_and_common_flags_first():
-    many = {f"n{number}": setting(1, "more", low=0, high=9) for number in range(12)}
-    kind = make_dataclass(
-        "Many", [(name, int, each) for name, each in many.items()], bases=(Base,), frozen=True
-    )
-    sections = page(command(Command(print, kind, print, about="Make tea.")))
-    assert ["Options", "Method", "Schedule and validation"] == list(sections)
-    assert "--cups" in sections["Options"] and "--help" in sections["Options"]
-    assert "--n0" in sections["Method"] and "--warmth" in sections["Schedule and validation"]
 
 
 @pytest.mark.parametrize("name", registry.names("method"))

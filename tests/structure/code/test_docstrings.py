@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from structkit import pair
 from structkit.registry import load
 from structkit.structure.code.languages import without_docstring
 
@@ -82,27 +81,15 @@ def test_docstrings_are_those_of_ast(string):
     assert "\r" not in documented(text)[0][2]
 
 
-@pytest.mark.parametrize("string", DOCSTRINGS.values(), ids=DOCSTRINGS)
+@pytest.mark.parametrize("string", (DOCSTRINGS | OTHERS).values(), ids=DOCSTRINGS | OTHERS)
 @pytest.mark.parametrize("head", ["def f(x):", "@a\nasync def f(x):", "class A:"])
-def test_pair_cuts_what_is_a_docstring(head, string):
+def test_pair_cuts_what_is_a_docstring_and_nothing_else(head, string):
     text = f"{head}\n    {string}\n    return x\n"
     left = without_docstring(text, {"language": "python"})
-    assert "Adds" not in left
-    assert "return x" in left
-
-
-@pytest.mark.parametrize("string", OTHERS.values(), ids=OTHERS)
-def test_pair_cuts_nothing_else(string):
-    text = f"def f(x):\n    {string}\n    return x\n"
-    assert text == without_docstring(text, {"language": "python"})
-
-
-def test_a_documented_function_becomes_a_pair_without_its_documentation():
-    code = 'def f(x):\n    ("Adds " "one.")\n    return x + 1\n'
-    [(_, _, query)] = documented(code)
-    record = {"id": "a", "language": "python", "code": code, "docstring": query}
-    [made] = pair([record])
-    assert ("Adds one.", "def f(x):\n    return x + 1\n") == (made["query"], made["positive"])
+    if string in DOCSTRINGS.values():
+        assert "Adds" not in left and "return x" in left
+    else:
+        assert text == left
 
 
 @pytest.mark.long

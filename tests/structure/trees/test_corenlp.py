@@ -153,24 +153,23 @@ def test_a_server_that_answers_something_else(stub, fault, problem):
     assert all(problem in each for each in found), found
 
 
-@pytest.mark.parametrize(
-    ("fault", "problem"),
-    [("noise", "cannot be reached"), ("cut", "IncompleteRead"), ("busy", "not ready")],
-)
-def test_a_server_that_does_not_speak_http(stub, fault, problem):
-    stub.fault = fault
-    with pytest.raises(UserError, match=problem):
-        parsed(stub, ["a b"])
-
-
 class Hasty(Parser):
     timeout = 0.3
 
 
-def test_a_server_that_does_not_answer(stub):
-    stub.fault = "hang"
-    with pytest.raises(UserError, match=r"cannot be reached \(timed out\)"):
-        list(Hasty(stub.url).trees([Unparsed("a b", "0", None)]))
+@pytest.mark.parametrize(
+    ("parser", "fault", "problem"),
+    [
+        (Parser, "noise", "cannot be reached"),
+        (Parser, "cut", "IncompleteRead"),
+        (Parser, "busy", "not ready"),
+        (Hasty, "hang", r"cannot be reached \(timed out\)"),
+    ],
+)
+def test_a_server_that_does_not_speak_http(stub, parser, fault, problem):
+    stub.fault = fault
+    with pytest.raises(UserError, match=problem):
+        list(parser(stub.url).trees([Unparsed("a b", "0", None)]))
 
 
 def test_no_server(run):
