@@ -105,7 +105,7 @@ bench: $(INSTALLED) ## Speed beside peers, into tests/benchmarks/PROCESSOR.json:
 bench-check: $(INSTALLED)
 	$(BENCH) --check
 
-# tests/benchmarks/ as the table between the marks <!-- bench --> of the documents
+# tests/benchmarks/ as the table between the marks <!-- bench --> of docs/results.md
 bench-readme: $(INSTALLED)
 	$(BIN)/python -m tests.benchmarks.table --readme
 
