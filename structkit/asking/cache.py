@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-FORMAT = 16  # of the cache: with another number it is another cache
+FORMAT = 17  # of the cache: with another number it is another cache
 LONG = 90 * 24 * 3600  # seconds after which an unused cache is removed
 FILES, TEXTS, PARTS = "files", "texts", "parts"
 STAMP = "stamp"  # the part that differs after each change
@@ -48,11 +48,13 @@ FOLDER = "folder"  # the part with the target of the cache
 REMEMBERED = 256 << 20  # bytes of caches of which a process keeps in memory what it read last
 READY = 64 << 20  # bytes of records of one cache that a process keeps ready
 SCHEMA = "".join(
-    f"CREATE TABLE IF NOT EXISTS {table} (name TEXT PRIMARY KEY, data BLOB);"
+    f"CREATE TABLE IF NOT EXISTS {table} (name TEXT PRIMARY KEY, sum INTEGER, data BLOB);"
     for table in (FILES, TEXTS, PARTS)
 )
 FAST = 1  # zlib's level that takes the least time
 SEGMENTS = ("large ", "small ")  # what the names of their data begin with
+# where SQLite can do no more, and the cache is not damaged
+UNABLE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 CHANGED = 4  # the large one is made again when more than such a part of it has changed
 
 
@@ -96,7 +98,11 @@ def cache_file(folder: Path, target: str, settings: Mapping[str, Any]) -> Path:
 
 def files_of_cache(place: Path) -> list[Path]:
     """Return all files of a cache: SQLite's, and those that a killed process left beside it."""
-    return [place, Path(f"{place}-journal")]
+    return [place, *(Path(f"{place}-{end}") for end in ("journal", "wal", "shm"))]
+
+
+class Damaged(sqlite3.DatabaseError):
+    """What a cache holds is not what was written, or does not fit together."""
 
 
 def caches(folder: Path) -> Iterator[Record]:
@@ -150,22 +156,36 @@ def _target(place: Path) -> str:
 def with_cache(place: Path | None, target: str, work: Callable[[Store], T]) -> T:
     """Return the result of `work` with a target's cache, in a file or in memory.
 
-    If the system allows no file, or it is damaged, nothing is kept, which is reported.
+    A damaged file is made anew; if the system allows none, nothing is kept. Both are reported.
     """
     if place is not None:
         try:
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not place.exists():
                 remove_unused(place.parent)
-            with open_store(place) as store:
-                if store.part(FOLDER) is None:
-                    store.put_parts({FOLDER: os.fsencode(target)})
-                return work(store)
+            try:
+                return _with_file(place, target, work)
+            except sqlite3.DatabaseError as error:
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF in UNABLE:
+                    raise
+                say(f"{place} is damaged: all files are read anew")
+                with hold_lock(place) as file:
+                    os.truncate(file, 0)  # not removed: another process may wait for its lock
+                    for other in files_of_cache(place)[1:]:
+                        other.unlink(missing_ok=True)
+            return _with_file(place, target, work)
         except (OSError, sqlite3.DatabaseError) as error:
             reason = getattr(error, "strerror", None) or error
             remedy = f"remove it, or name another folder with {flag('cache')}"
             say(f"nothing is kept in {place}: {reason}; {remedy}")
     with open_store(None) as store:
+        return work(store)
+
+
+def _with_file(place: Path, target: str, work: Callable[[Store], T]) -> T:
+    with open_store(place) as store:
+        if store.part(FOLDER) is None:
+            store.put_parts({FOLDER: os.fsencode(target)})
         return work(store)
 
 
@@ -239,8 +259,8 @@ def _remember(place: Path, memory: Memory) -> None:
 
 
 @contextmanager
-def hold_lock(path: Path) -> Iterator[None]:
-    """Hold a lock while the block runs; a second process waits.
+def hold_lock(path: Path) -> Iterator[int]:
+    """Open a file and hold its lock while the block runs; a second process waits.
 
     Only its user can read what the file holds. Errors: `OSError` if it cannot be made.
     """
@@ -249,7 +269,7 @@ def hold_lock(path: Path) -> Iterator[None]:
         os.fchmod(file, 0o600)
         lock(file, "another process reads the same files")
         os.utime(file)  # when it was used last
-        yield
+        yield file
     finally:
         os.close(file)
 
@@ -286,13 +306,13 @@ class Store:
 
     def files(self) -> dict[str, File]:
         """Return the known files by path."""
-        rows = self._connection.execute(f"SELECT name, data FROM {FILES}")
-        return {path: File(path, *orjson.loads(data)) for path, data in rows}
+        rows = self._connection.execute(f"SELECT name, sum, data FROM {FILES}")
+        return {row[0]: File(row[0], *orjson.loads(_checked(*row))) for row in rows}
 
     def put(self, file: File, records: bytes) -> None:
         """Keep a file, and the lines of its records, which `zlib` has compressed."""
         self._put(FILES, file.path, orjson.dumps(file[1:]))
-        self._put(TEXTS, file.path, records)
+        self._put(TEXTS, file.path, records, zlib.crc32(file.hash.encode()))
 
     def drop(self, paths: Iterable[str]) -> None:
         """Remove files."""
@@ -300,37 +320,64 @@ class Store:
         for table in (FILES, TEXTS):
             self._connection.executemany(f"DELETE FROM {table} WHERE name = ?", rows)
 
-    def compressed(self, path: str) -> bytes:
+    def compressed(self, file: IndexedFile) -> bytes:
         """Return the lines of a file's records, compressed."""
-        return self._one(TEXTS, path) or b""
+        data, _ = self._one(TEXTS, file.path, zlib.crc32(file.hash.encode()))
+        if data is None:
+            raise Damaged(f"no records of {file.path}")
+        return data
 
-    def records(self, path: str, numbers: Iterable[int]) -> list[Record]:
+    def records(self, file: IndexedFile, numbers: Iterable[int]) -> list[Record]:
         """Return the passages of a file with these numbers."""
-        lines = self.memory.lines_of(path, self.compressed)
+        lines = self.memory.lines_of(file.path, lambda _: self.compressed(file))
         return [orjson.loads(lines[number]) for number in numbers]
 
     def part(self, name: str) -> bytes | None:
         """Return the data with a name; None if there is none."""
-        return self._one(PARTS, name)
+        return self._one(PARTS, name)[0]
 
     def parts(self, names: Iterable[str], of: str = "") -> dict[str, bytes] | None:
-        """Return data by name, `of` something that has such data too; None if any is missing."""
-        kept = {name: self.part(of + name) for name in names}
-        whole = {name: data for name, data in kept.items() if data is not None}
-        return whole if len(whole) == len(kept) else None
+        """Return data by name, `of` something that has such data too; None if any is missing.
+
+        The names come in the order in which the data were put, since each sum includes the others.
+        """
+        kept: dict[str, bytes] = {}
+        before = 0
+        for name in names:
+            data, before = self._one(PARTS, of + name, before)
+            if data is None:
+                return None
+            kept[name] = data
+        return kept
 
     def put_parts(self, parts: Mapping[str, bytes], of: str = "") -> None:
         """Keep data under names, `of` something that has such data too."""
+        before = 0
         for name, data in parts.items():
-            self._put(PARTS, of + name, data)
+            before = self._put(PARTS, of + name, data, before)
 
-    def _put(self, table: str, name: str, data: bytes) -> None:
-        self._connection.execute(f"INSERT OR REPLACE INTO {table} VALUES (?, ?)", (name, data))
+    def _put(self, table: str, name: str, data: bytes, before: int = 0) -> int:
+        total = _sum(name, data, before)
+        row = name, total, data
+        self._connection.execute(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", row)
+        return total
 
-    def _one(self, table: str, name: str) -> bytes | None:
-        found = self._connection.execute(f"SELECT data FROM {table} WHERE name = ?", (name,))
-        row = found.fetchone()
-        return None if row is None else bytes(row[0])
+    def _one(self, table: str, name: str, before: int = 0) -> tuple[bytes | None, int]:
+        """Return the data with a name, if there are any, and their sum with those before."""
+        query = f"SELECT name, sum, data FROM {table} WHERE name = ?"
+        row = self._connection.execute(query, (name,)).fetchone()
+        return (None, 0) if row is None else (_checked(*row, before=before), row[1])
+
+
+def _sum(name: str, data: bytes, before: int = 0) -> int:
+    return zlib.crc32(data, zlib.crc32(name.encode(errors="surrogateescape"), before))
+
+
+def _checked(name: object, total: object, data: object, before: int = 0) -> bytes:
+    """Return the data of a row, which must have its checksum. Errors: `Damaged`."""
+    if not (isinstance(name, str) and isinstance(data, bytes)) or _sum(name, data, before) != total:
+        raise Damaged(f"the data of {name!r} are not those that were written")
+    return data
 
 
 def state_at(place: str) -> str:

@@ -25,6 +25,7 @@ import orjson
 from structkit.asking.cache import (
     FAST,
     SEGMENTS,
+    Damaged,
     File,
     IndexedFile,
     Segment,
@@ -283,7 +284,7 @@ class Folder:
         chosen: dict[int, Record] = {}
         for file, numbers in wanted.items():
             within = [number - self._starts[file] for number in numbers]
-            records = self.store.records(self.files[file].path, within)
+            records = self.store.records(self.files[file], within)
             chosen.update(zip(numbers, records, strict=True))
         return chosen
 
@@ -298,8 +299,10 @@ def _look(
     """Return the present state, and store the changes."""
     start, took, now = time.monotonic(), time.thread_time(), time.time_ns()
     kept = None if before else PassageIndex.read(store)
-    files = before.files if before else store.files() if kept else {}
+    files = before.files if before else store.files()
     index = before.index if before else kept or PassageIndex.empty()
+    if not before and _indexed_of(files) != index.files:
+        raise Damaged("the files are not those of the index")
     look = before.look if before else Look.read(store.part(LOOK)) if kept else None
     known = look is not None and look.holds
     if look and known:
@@ -329,6 +332,10 @@ def _look(
 
 def _indexed(file: File) -> IndexedFile:
     return IndexedFile(file.path, file.hash, file.passages)
+
+
+def _indexed_of(files: Mapping[str, File]) -> list[IndexedFile]:
+    return sorted(_indexed(file) for file in files.values() if file.passages)
 
 
 def estimate(taken: float, done: int, size: int) -> str:
@@ -382,8 +389,7 @@ def _read(
         more = f"; skipped {left:,}: run `{program('collect')}` to see why" if left else ""
         texts = f"{counted(len(files), 'file')}, {counted(passages, 'passage')}"
         say(f"read {texts}, in {seconds:.1f} s{more}")
-    indexed = sorted(_indexed(file) for file in files.values() if file.passages)
-    return files, index.update(indexed, Segment(read, Postings.of_bags(bags)))
+    return files, index.update(_indexed_of(files), Segment(read, Postings.of_bags(bags)))
 
 
 @dataclass

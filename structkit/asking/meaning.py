@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from structkit.asking.cache import (
     SEGMENTS,
+    Damaged,
     IndexedFile,
     Segment,
     Store,
@@ -119,7 +120,8 @@ def nonsense(count: int) -> list[str]:
 def kept_rows(store: Store, name: str) -> Segment[Int8Rows]:
     """Return the segment of rows that a store has by this name."""
     kept = store.parts(NAMES, name)
-    assert kept is not None  # whoever keeps the model keeps these
+    if kept is None:  # whoever keeps the model keeps these
+        raise Damaged(f"{name}has no rows")
     scales = np.frombuffer(kept["scales"], np.float32)
     codes = np.frombuffer(kept["codes"], np.int8)
     codes = codes.reshape(len(scales), codes.size // max(1, len(scales)))
@@ -161,7 +163,7 @@ class Meaning:
             files = present(segments, kept["without"])
         wanted = self._folder.files
         if kept and segments and files == wanted:
-            moments = np.frombuffer(kept["moments"]).reshape(-1, 2)
+            moments = np.frombuffer(kept["moments"]).reshape(len(self._folder), 2)
             chance = Chance(moments, np.frombuffer(kept["best"]))
             return Int8Rows.joined(places(wanted, segments)), chance
         known = {*files}
@@ -261,7 +263,7 @@ def _embed(store: Store, files: Sequence[IndexedFile], documents: TextEncoding) 
     fast = embedding_of(lambda _: documents)
     workers = cores() if fast and total > MANY else 1
     groups = [*_some_files(new)]
-    tasks = ([store.compressed(each.path) for each in some] for some in groups)
+    tasks = ([store.compressed(each) for each in some] for some in groups)
     results = Pool(workers, work).results(tasks) if workers > 1 else map(work, tasks)
     with progress("encode", lambda: Position(done, done, total)):
         for some, rows in zip(groups, results, strict=True):

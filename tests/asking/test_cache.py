@@ -5,15 +5,17 @@ import os
 import random
 import resource
 import signal
+import sqlite3
 import subprocess
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from conftest import PROGRAM, WARM, environment
 
 from structkit import ask
-from structkit.asking.cache import Target, open_store
+from structkit.asking.cache import Target, _memories, open_store
 from structkit.asking.folder import FileChanges
 from structkit.collecting.walking import Walk, WalkOptions
 from tests.jsonl import write_files
@@ -103,17 +105,58 @@ def test_a_file_that_may_not_be_read_is_told_each_time(folder, cache, capsys):
     assert "notes.md" not in capsys.readouterr().err
 
 
-def test_a_damaged_cache_is_told_and_not_used(folder, cache, capsys):
+def rewrite(place, statement):
+    with closing(sqlite3.connect(place)) as connection, connection:
+        connection.execute(statement)
+
+
+UPDATES = [
+    "UPDATE {} SET data = x'00'",
+    "UPDATE {} SET data = NULL",
+    "UPDATE {} SET data = 1000000000000",
+    "UPDATE {0} SET data = (SELECT data FROM {0} LIMIT 1)",
+    "UPDATE {} SET name = name || 'x'",
+    "DELETE FROM {}",
+    "ALTER TABLE {} RENAME COLUMN data TO other",
+]
+RANDOM = random.Random(0)
+# a share of the file, and the bytes there
+FLIPS = [(RANDOM.random(), RANDOM.randbytes(RANDOM.choice((1, 500)))) for _ in range(12)]
+DAMAGES = [
+    *(each.format(table) for each in UPDATES for table in ("files", "texts", "parts")),
+    *FLIPS,
+    b"",
+    b"no database at all" * 1000,
+]
+
+
+@pytest.mark.parametrize("damage", [DAMAGES[:8], DAMAGES[8:21], DAMAGES[21:], ["-journal", "-wal"]])
+def test_a_damaged_cache_is_told_and_made_anew(folder, cache, capsys, damage):
+    same(folder, cache)
+    edit(folder)
     expected = same(folder, cache)
     (place,) = cache.glob("*.sqlite")
-    for data in (place.read_bytes()[:5000], b"no database at all" * 1000):
-        place.write_bytes(data)
-        assert expected == answers(folder, cache)
-        told = f"structkit: nothing is kept in {place}: "
-        assert told in capsys.readouterr().err
-        assert data == place.read_bytes()
-    place.unlink()
-    same(folder, cache)
+    whole = place.read_bytes()
+    for each in damage:
+        place.write_bytes(whole)
+        if isinstance(each, tuple):
+            share, changed = each
+            at = int(share * len(whole))
+            place.write_bytes(whole[:at] + changed + whole[at + len(changed) :])
+        elif isinstance(each, bytes):
+            place.write_bytes(each)
+        elif each.startswith("-"):
+            Path(f"{place}{each}").write_bytes(RANDOM.randbytes(20_000))
+        else:
+            rewrite(place, each)
+        _memories.clear()
+        capsys.readouterr()
+        assert expected == answers(folder, cache), each
+        told = capsys.readouterr().err.splitlines()
+        damaged = f"structkit: {place} is damaged: all files are read anew"
+        assert [line for line in told if not line.startswith("structkit: read ")] in ([damaged], [])
+        _memories.clear()
+        assert (expected, "") == (answers(folder, cache), capsys.readouterr().err), each
 
 
 def little():
