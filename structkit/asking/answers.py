@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from structkit.asking.meaning import Meaning  # a folder without a model has none
 
 LONG, SEVERAL = 40, 12  # words from which one line, and several lines, are a report
+LARGE = 2000  # characters from which it is one, too: a minified line has few blanks
 WORDS = 25  # of a question, by which lines are chosen: those that count most
 SAME = 0.6  # of the runs of words of the shorter prose: a page and its source differ in their marks
 RUN = 3  # words
@@ -126,11 +127,14 @@ def _is_copy(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]])
 def is_report(question: str) -> bool:
     r"""Return whether a question is as long as a report, or has several lines.
 
+    Of a question that is none, all forms of its words are looked up.
+
     >>> is_report("how are faults\nreported?"), is_report("It fails\n\n" + 10 * "so it does ")
     (False, True)
     """
     size = len(question.split())
-    return size >= (SEVERAL if "\n" in question.strip() else LONG)
+    several = "\n" in question.strip()
+    return size >= (SEVERAL if several else LONG) or len(question) >= LARGE
 
 
 def subject(question: str) -> str:

@@ -14,7 +14,7 @@ from structkit.structure import Span
 
 WORD = re.compile(r"\w+")
 PART = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-HYPHENATED = re.compile(r"\w+(?:-\w+)+")
+HYPHENATED = re.compile(r"\b\w++(?:-\w++)+")  # in time that grows with the text alone
 # the 33 of Lucene's EnglishAnalyzer
 STOPWORDS = frozenset(
     "a an and are as at be but by for if in into is it no not of on or such that the their then "

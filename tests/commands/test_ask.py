@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -306,6 +307,16 @@ def test_more_answers_follow_the_same_first_ones(tmp_path, monkeypatch, no_model
     assert len(every) > 101
     assert [every[:10], every[: len(others[1])], every[:101]] == others
     assert sorted(every, key=lambda each: -each[1]) == every
+
+
+@pytest.mark.parametrize("word", ["abcd" * 5000, "ab_" * 7000, "aB" * 10_000, "1" * 20_000])
+def test_a_long_word_takes_no_long_time(tmp_path, word):
+    (tmp_path / "a.txt").write_text("abcdabc is tea\n")
+    options = {"no_cache": True, "no_model": True}
+    start = time.process_time()
+    for size in (1900, len(word)):
+        (answer,) = structkit.ask(tmp_path, f"where is tea {word[:size]}", **options)
+    assert "a.txt" in answer["path"] and time.process_time() - start < 5
 
 
 def test_caches_are_listed_and_cleared(ask, shown, tmp_path):
