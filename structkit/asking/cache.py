@@ -366,7 +366,10 @@ class Store:
         """Return the data with a name, if there are any, and their sum with those before."""
         query = f"SELECT name, sum, data FROM {table} WHERE name = ?"
         row = self._connection.execute(query, (name,)).fetchone()
-        return (None, 0) if row is None else (_checked(*row, before=before), row[1])
+        if row is None:
+            return None, 0
+        _, total, data = row
+        return _checked(name, total, data, before), total
 
 
 def _sum(name: str, data: bytes, before: int = 0) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from itertools import chain, zip_longest
@@ -16,9 +17,12 @@ from typing import Any
 from structkit.command import Command, command_of
 from structkit.errors import Surface, UserError, spelled_for, unknown
 from structkit.extras import missing, require
+from structkit.processes import MOMENT, end_now
 from structkit.settings import make, setting
 from structkit.version import __version__
 
+LONGEST = 100_000  # characters of a question
+GRACE = 0.5  # seconds for answers under way when stdin ends, and for the end of the server
 ABOUT = "Find code and documentation by what it does. Ask before reading whole files. Folders: "
 
 
@@ -60,6 +64,9 @@ class Tools:
         A question is a sentence, a few words or the name of a symbol. `glob` chooses files, as
         .gitignore does: ["*.py", "!test_*"]. Without `folder`, all folders answer in turn.
         """
+        if len(question) > LONGEST:
+            size = f"the question has {len(question):,} characters"
+            raise self.error(f"{size}; ask with at most {LONGEST:,}, and leave out logs")
         chosen = [at for at in self.served if not folder or realpath(at) == realpath(folder)]
         if not chosen:
             raise self.error(str(unknown("folder", str(folder), self.served)))
@@ -102,20 +109,63 @@ def mcp(settings: Settings) -> None:
     tools = Tools(settings.folders, settings.model, library.exceptions.ToolError)
     for each in (tools.ask, tools.like):
         server.add_tool(each, structured_output=False)
+    call, invalid = server.call_tool, require("pydantic", "mcp").ValidationError
+
+    async def call_tool(*given: Any, **named: Any) -> Any:
+        try:
+            return await call(*given, **named)
+        except library.exceptions.ToolError as error:
+            if not isinstance(cause := error.__cause__, invalid):
+                raise
+            wrong = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in cause.errors())
+            raise library.exceptions.ToolError("; ".join(wrong)) from None
+
+    server.call_tool = call_tool
     readable, writable = os.pipe()
-    threading.Thread(target=_mend, args=(os.dup(0), writable), daemon=True).start()
+    check = require("mcp_types", "mcp").jsonrpc_message_adapter.validate_json
+    ended, ends = threading.Event(), (os.dup(0), readable, writable)
+    threading.Thread(target=_mend, args=(*ends, check, ended), daemon=True).start()
     os.dup2(readable, 0)
     with redirect_stdout(sys.__stdout__):  # the server speaks there
         server.run()
+    ended.set()
 
 
-def _mend(messages: int, mended: int) -> None:
-    """Pass messages on; half a surrogate pair, which the server would not answer, becomes `?`."""
-    with open(messages, "rb") as lines, open(mended, "wb", buffering=0) as out:
+def _mend(
+    messages: int,
+    readable: int,
+    writable: int,
+    check: Callable[[bytes], object],
+    ended: threading.Event,
+) -> None:
+    """Pass messages on until they end, and then end the program, also amid an answer."""
+    with open(messages, "rb") as lines, open(writable, "wb", buffering=0) as out:
         for line in lines:
+            mended = [line.rstrip(b"\n")]
             with suppress(ValueError, RecursionError):  # the server refuses it
-                line = json.dumps(json.loads(line), ensure_ascii=False).encode(errors="replace")
-            out.write(line.rstrip(b"\n") + b"\n")
+                sent = json.loads(line)
+                mended = [_mended(each, check) for each in (sent if type(sent) is list else [sent])]
+            out.writelines(each + b"\n" for each in mended)
+        while select.select([readable], [], [], 0)[0] and not ended.wait(MOMENT):
+            pass
+        ended.wait(GRACE)
+    if not ended.wait(GRACE):
+        end_now(0)
+
+
+def _mended(message: Any, check: Callable[[bytes], object]) -> bytes:
+    """Return the line of a message: half a surrogate pair becomes `?`.
+
+    A request that the server could not read becomes one that it answers with an error.
+    """
+    line = json.dumps(message, ensure_ascii=False).encode(errors="replace")
+    try:
+        check(line)
+    except ValueError:
+        if isinstance(message, dict) and isinstance(message.get("id"), int | str):
+            wrong = {"jsonrpc": "2.0", "id": message["id"], "method": "invalid request"}
+            line = json.dumps(wrong).encode()
+    return line
 
 
 PING = '{"jsonrpc": "2.0", "id": 1, "method": "ping"}'

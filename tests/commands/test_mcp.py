@@ -5,6 +5,7 @@ import json
 import shutil
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -105,12 +106,28 @@ SENT = [
     (b'"ask", "arguments": {"question": "?!"}', "nothing answers this"),
     (b'"ask", "arguments": {"question": "area", "glob": [""]}', "glob is empty; give it a value"),
     (b'"ask", "arguments": {"question": "area", "glob": ["!"]}', "glob='!' matches no path"),
-    (b'"ask", "arguments": {"question": "area", "k": "many"}', "valid integer"),
-    (b'"ask", "arguments": {}', "question"),
+    (
+        b'"ask", "arguments": {"question": "area", "k": "many"}',
+        '"k: Input should be a valid integer, unable',
+    ),
+    (b'"ask", "arguments": {}', '"question: Field required"'),
     (b'"tell", "arguments": {"question": "area"}', "tell"),
     (b'"like", "arguments": {"place": "src"}', "place='src' is not FILE:LINE; write it as"),
-    (b'"ask", "arguments": {"question": "%s"}' % (b"area of " * 50_000), "src/shapes."),
+    (b'"ask", "arguments": {"question": "%s"}' % (b"area of " * 12_500), "src/shapes."),
+    (
+        b'"ask", "arguments": {"question": "%s"}' % (b"a" * 2_000_000),
+        "the question has 2,000,000 characters; ask with at most 100,000",
+    ),
     (b'"ask", "arguments": {"question": "area\\u0000 of", "k": 1}', "src/shapes."),
+]
+# requests that are none, which have an id
+MALFORMED = [
+    b'{"jsonrpc": "2.0", "id": 101, "method": 5}',
+    b'{"jsonrpc": "2.0", "id": 102}',
+    b'{"id": 103, "method": "ping"}',
+    b'{"jsonrpc": "2.0", "id": 104, "method": "ping", "params": "none"}',
+    b'[{"jsonrpc": "2.0", "id": 105, "method": ["ping"]}]',
+    b'{"jsonrpc": "2.0", "id": 106, "method": "tools/call", "params": {"name": 3}}',
 ]
 START = b"""{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": \
 "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}}
@@ -144,11 +161,41 @@ def test_each_message_is_answered_and_a_wrong_argument_with_its_reason(home):
     calls = [CALL % (number, sent) for number, (sent, _) in enumerate(SENT, 1)]
     with started(home, "src") as server:
         messages = b"".join([b"no JSON\n", b"[" * 100_000 + b"\n", *calls])
-        found = answers(server, messages, set(range(len(SENT) + 1)))
+        messages += b"\n".join([*MALFORMED, b""])
+        found = answers(server, messages, {*range(len(SENT) + 1), *range(101, 107)})
         server.stdin.close()
     assert 0 == server.returncode
     for number, (sent, expected) in enumerate(SENT, 1):
-        assert expected in json.dumps(found[number], ensure_ascii=False), sent[:200]
+        answer = json.dumps(found[number], ensure_ascii=False)
+        assert expected in answer.replace("Error executing tool ask: ", ""), sent[:200]
+        assert "pydantic" not in answer
+    assert all(found[number]["error"]["code"] < 0 for number in range(101, 107))
+
+
+SLOW = """
+import sys, time
+from structkit.asking import folder
+folder.Folder.read = lambda *_: print("asked", file=sys.stderr, flush=True) or time.sleep(60)
+from structkit.cli.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize("how", ["stdin", "SIGTERM"])
+def test_it_ends_amid_a_question(home, how):
+    asked = CALL % (1, b'"ask", "arguments": {"question": "area"}')
+    with subprocess.Popen(
+        [PROGRAM[0], "-c", SLOW, "mcp"], env=variables(home), cwd=home,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as server:  # fmt: skip
+        server.stdin.write(START + asked)
+        server.stdin.flush()
+        while (line := server.stderr.readline()) != b"asked\n":
+            assert line
+        start = time.monotonic()
+        server.stdin.close() if how == "stdin" else server.send_signal(signal.SIGTERM)
+        assert (0 if how == "stdin" else 143) == server.wait(30)
+        assert time.monotonic() - start < 20
 
 
 @pytest.mark.long
