@@ -36,7 +36,8 @@ class _Frame(Protocol):  # of pandas or polars
 Record: TypeAlias = dict[str, Any]
 Rows: TypeAlias = Iterable[Mapping[str, Any]] | _Frame
 Path: TypeAlias = str | os.PathLike[str]
-Files: TypeAlias = Path | Sequence[Path] | Rows | Mapping[str, Path | Rows]
+Scores: TypeAlias = Mapping[str, Mapping[str, float]]  # as in pytrec_eval
+Files: TypeAlias = Path | Sequence[Path] | Rows | Scores | Mapping[str, Path | Rows | Scores]
 
 __version__: str
 """

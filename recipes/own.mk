@@ -21,24 +21,22 @@ own: $(RUNNABLE) ## A retriever for your own code, and whether it helps: make ow
 	@test -e '$(FOLDER)' || { echo 'name your code: make $@ FOLDER=… [PAGES=…]'; exit 2; }
 	@$(MAKE) --no-print-directory own-table START='$(OWN_START)'
 
-# one part of three of the files: their pairs; a heading is cut out of its section
-OWN_PART = { $(STRUCTKIT) collect '$(FOLDER)' --unit function $(NO_TESTS) --shard $(1)/3 -q \
-  | $(STRUCTKIT) pair --on-error skip -q; \
-  $(if $(OWN_PAGES),$(STRUCTKIT) collect '$(OWN_PAGES)' --unit section --shard $(1)/3 -q \
-  | $(STRUCTKIT) select --where 'text~\n' --strip 'text=^[^\n]*\n+' \
-  | $(STRUCTKIT) pair --query headings --positive text --on-error skip -q;) }
-
-$(OWN)/test.jsonl:
+# the pairs, of which two thirds of the files train; a heading is cut out of its section. Neither a file nor a text is in
+# both parts
+$(OWN)/pairs.jsonl:
 	@mkdir -p $(@D)
-	$(call OWN_PART,0) | $(STRUCTKIT) pair --query query --positive positive --dedupe --on-error skip -q \
-	  | $(STRUCTKIT) select --sample $(OWN_QUERIES) -o $@
+	{ $(STRUCTKIT) collect '$(FOLDER)' --unit function $(NO_TESTS) -q | $(STRUCTKIT) pair --on-error skip -q; \
+	  $(if $(OWN_PAGES),$(STRUCTKIT) collect '$(OWN_PAGES)' --unit section -q \
+	  | $(STRUCTKIT) select --where 'text~\n' --strip 'text=^[^\n]*\n+' \
+	  | $(STRUCTKIT) pair --query headings --positive text --on-error skip -q;) } \
+	  | $(STRUCTKIT) pair --query query --positive positive --dedupe --split train:0.67,test:0.33 --split-by path \
+	    --on-error skip -q -o $@
 
-# nothing of the test, also if another file has the same words
-$(OWN)/train.jsonl: $(OWN)/test.jsonl
-	{ $(call OWN_PART,1); $(call OWN_PART,2); } \
-	  | $(STRUCTKIT) pair --query query --positive positive --dedupe --on-error skip -q \
-	  | $(STRUCTKIT) select --not-in $< --on query | $(STRUCTKIT) select --not-in $< --on positive \
-	  | $(STRUCTKIT) select --sample $(OWN_PAIRS) -o $@
+$(OWN)/test.jsonl: $(OWN)/pairs.jsonl
+	$(STRUCTKIT) select $< --where split=test --sample $(OWN_QUERIES) -o $@
+
+$(OWN)/train.jsonl: $(OWN)/pairs.jsonl
+	$(STRUCTKIT) select $< --where split=train --sample $(OWN_PAIRS) -o $@
 
 # of files that the test has none, as a commit's function holds its documentation
 OWN_COMMITS = $(if $(shell git -C '$(FOLDER)' rev-parse --git-dir 2> /dev/null),commits)

@@ -17,7 +17,8 @@ class _Frame(Protocol):  # of pandas or polars
 Record: TypeAlias = dict[str, Any]
 Rows: TypeAlias = Iterable[Mapping[str, Any]] | _Frame
 Path: TypeAlias = str | os.PathLike[str]
-Files: TypeAlias = Path | Sequence[Path] | Rows | Mapping[str, Path | Rows]
+Scores: TypeAlias = Mapping[str, Mapping[str, float]]  # as in pytrec_eval
+Files: TypeAlias = Path | Sequence[Path] | Rows | Scores | Mapping[str, Path | Rows | Scores]
 
 __version__: str
 __all__ = ['LoadedModel', 'UserError', 'ask', 'collect', 'convert', 'encode', 'fuse', 'html_variants', 'load', 'mask_entities', 'mcp', 'pair', 'parse_trees', 'plot', 'plugins', 'rerank', 'score', 'search', 'select', 'show', 'train']
@@ -161,17 +162,18 @@ def pair(
     query: str | None = None,
     positive: str | None = None,
     positive_template: str | None = None,
-    qrels: Path | Rows | None = None,
+    qrels: Path | Rows | Scores | None = None,
     queries: Path | Rows | None = None,
     corpus: Path | Rows | None = None,
-    negatives_from: Path | Rows | None = None,
+    negatives_from: Path | Rows | Scores | None = None,
     depth: int | None = None,
     per_query: int | None = None,
     margin: float | None = None,
     relative_margin: float | None = None,
-    teacher: Path | Rows | None = None,
+    teacher: Path | Rows | Scores | None = None,
     dedupe: bool = False,
     split: str | None = None,
+    split_by: str | None = None,
     seed: int = 0,
 ) -> Iterator[Record]: ...
 
@@ -211,7 +213,7 @@ def plot(
     *,
     output: Path,
     quiet: bool = False,
-    qrels: Path | Rows,
+    qrels: Path | Rows | Scores,
     temperature: float | None = None,
 ) -> None: ...
 
@@ -254,7 +256,7 @@ def rerank(
     document_field: str | None = None,
     search_weight: float = 1.0,
     offline: bool = False,
-    fit: Path | Rows | None = None,
+    fit: Path | Rows | Scores | None = None,
     folds: str | None = None,
     held_out: Path | None = None,
 ) -> Iterator[Record]: ...
@@ -265,7 +267,7 @@ def score(
     seed: int = 0,
     gold: Path | Rows | None = None,
     compare: Files = (),
-    qrels: Path | Rows | None = None,
+    qrels: Path | Rows | Scores | None = None,
     measures: list[str] | tuple[str, ...] = ('nDCG@10', 'RR@10', 'R@100', 'Success@1', 'Success@5', 'Judged@10'),
     queries: Files = (),
     gains: str | None = None,

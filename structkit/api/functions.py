@@ -118,6 +118,8 @@ class ParameterFiles:
 
     def files(self, given: Mapping[str, Names | Rows] | Names | Rows, parameter: str) -> list[str]:
         """Return the given names, or the name of a new file with the given records."""
+        if isinstance(given, Mapping) and all(map(_is_scores, given.values())):
+            given = _score_rows(given)
         if isinstance(given, Mapping):
             named = ((str(name), each) for name, each in given.items())
             return [Named(self.files(each, name)[0], name) for name, each in named]
@@ -135,6 +137,19 @@ class ParameterFiles:
             every = chain([] if first is None else [first], records)
             file.writelines(block.data for block in DictLines(every, parameter).blocks())
         return [path]
+
+
+def _is_scores(value: object) -> bool:
+    """Return whether this is what pytrec_eval has for a query: a number for each document."""
+    return isinstance(value, Mapping) and not any(isinstance(i, Mapping) for i in value.values())
+
+
+def _score_rows(given: Mapping[Any, Any]) -> Iterator[Record]:
+    """Yield the rows of a run or judgements as pytrec_eval has them."""
+    for query, documents in given.items():
+        for document, value in documents.items():
+            ids = {"query_id": str(query), "doc_id": str(document)}
+            yield {**ids, "score": value, "relevance": value}
 
 
 @contextmanager
@@ -247,10 +262,13 @@ class Shown(str):
 
 # names of files or folders that hold no records, or are not read as such
 PLACES = {"cache", "init_embeddings", "model", "output", "reuse", "validate"}
+# settings that are runs or judgements
+SCORED = {"qrels", "negatives_from", "teacher", "compare", "fit"}
 # meanings of the names of types
 TYPES = (
     "Path is a str or os.PathLike; Rows are dicts, or a DataFrame of pandas or polars; Files are a "
-    "Path, several, Rows, or a dict of names with such."
+    "Path, several, Rows, Scores, or a dict of names with such; Scores are pytrec_eval's dicts, "
+    "{query: {document: score or grade}}."
 )
 
 
@@ -266,7 +284,7 @@ def type_of(command: Command, each: Setting) -> Shown:
     if each.name in PLACES or each.writes:
         shown = "Path | LoadedModel" if each.name == "model" and encodes(command) else "Path"
     elif each.reads:
-        shown = "Files" if each.several else "Path | Rows"
+        shown = "Files" if each.several else "Path | Rows" + " | Scores" * (each.name in SCORED)
     elif each.choices and not each.several:
         shown = f"Literal[{', '.join(map(repr, each.choices))}]"
     else:

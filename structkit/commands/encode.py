@@ -166,7 +166,7 @@ def encode_to_file(
                 }
                 files.checkpoint(digest.run() | done)
         except (KeyboardInterrupt, SystemExit):
-            if resume and files.state:
+            if files.state:
                 count = f"{files.state['records']:,} records"
                 say(f"stopped after {count}; add {flag('resume')} to continue")
             raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -11,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from structkit.command import Command
 from structkit.errors import UserError, flag, leave_out
+from structkit.pairs.splits import drop_repeated, group_of, parse_split, split
 from structkit.progress import say
 from structkit.records.fields import DOCUMENT, QUERY, QUERY_OF, SOURCES, text_name
 from structkit.records.jsonl import Record, Stage, json_kind, text_field
 from structkit.records.stream import Stream, WorkerOptions
-from structkit.reproducibility import key, random_for
+from structkit.reproducibility import random_for
 from structkit.settings import file_setting, seed_setting, setting, settings_of
 from structkit.structure.code.languages import without_docstring
 
@@ -72,7 +72,8 @@ class Settings:
         group=JUDGED,
     )
     negatives_from: str | None = file_setting(
-        "Draw hard negatives from this run, except documents that {qrels} grade above 0.",
+        "Draw hard negatives from this run, except positives of an equal query and documents that "
+        "{qrels} grade above 0.",
         metavar="RUN",
         requires="corpus",
     )
@@ -112,9 +113,15 @@ class Settings:
         metavar="RUN",
         group=JUDGED,
     )
-    dedupe: bool = setting(False, "Drop examples whose query or document occurred before.")
+    dedupe: bool = setting(False, "Keep one example of those that share a query or document.")
     split: str | None = setting(
         None, "Add `split`, drawn by id without leaks between splits.", metavar="NAME:SHARE,…"
+    )
+    split_by: str | None = setting(
+        None,
+        "Field whose value decides the split instead of the id, such as `path`.",
+        metavar="FIELD",
+        requires="split",
     )
     seed: int = seed_setting()
 
@@ -144,6 +151,7 @@ def pair(settings: Settings, *, whole: bool = True) -> Stage:
     """
     seed = settings.seed
     judged, hard, teacher = None, None, None
+    plain = partial(_examples, settings=settings)
     if settings.teacher is not None:
         from structkit.pairs.negatives import Teacher
 
@@ -168,25 +176,38 @@ def pair(settings: Settings, *, whole: bool = True) -> Stage:
         if run := settings.negatives_from:
             margins = settings.margin, seed, settings.relative_margin
             hard = HardNegatives(run, corpus, qrels, settings.depth, count, *margins, teacher)
-        corpus.read()
+        corpus.read(*([partial(_note, hard, partial(plain, judged=None))] if hard else []))
     if settings.dedupe:
         then.append(drop_repeated)
     if settings.split is not None:
-        then.append(partial(split, splits=parse_split(settings.split), seed=seed))
-    each = partial(_examples, settings=settings, judged=judged, hard=hard, teacher=teacher)
-    return Stage(each, partial(_chain, then) if then else None)
+        by = settings.split_by
+        then.append(partial(split, splits=parse_split(settings.split), by=by, seed=seed))
+    plain = partial(plain, judged=judged)
+    each = partial(plain, hard=hard, teacher=teacher)
+    first = partial(_note, hard, plain) if hard else None
+    return Stage(each, partial(_chain, then) if then else None, first=first)
+
+
+def _note(
+    hard: HardNegatives, examples: Callable[[Record], Iterator[Record]], record: Record
+) -> None:
+    """Show the examples of a record to what draws negatives."""
+    for each in examples(record):
+        hard.note(each)
 
 
 def _examples(
     record: Record,
     settings: Settings,
     judged: Judged | None,
-    hard: HardNegatives | None,
-    teacher: Teacher | None,
+    hard: HardNegatives | None = None,
+    teacher: Teacher | None = None,
 ) -> Iterator[Record]:
     """Yield the examples of a record or, with judgements, of a query."""
     found = judged.examples(record) if judged else [{**record, **example(record, settings)}]
     for each in found:
+        if settings.split_by is not None:
+            group_of(each, settings.split_by)  # or the record is rejected
         made = {**each, **hard.negatives(each)} if hard else each
         yield teacher(made) if teacher else made
 
@@ -283,86 +304,6 @@ def _chain(
     for part in parts:
         records = part(records)
     yield from records
-
-
-def digests(record: Record) -> tuple[bytes, bytes]:
-    """Hash a query and its document, differently even for equal texts.
-
-    Texts that differ only in white space have the same.
-    """
-    texts = "q" + record["query"], "d" + record["positive"]
-    words = (" ".join(text.split()).encode("utf-8") for text in texts)
-    query, document = (hashlib.blake2b(each, digest_size=8).digest() for each in words)
-    return query, document
-
-
-def drop_repeated(records: Iterable[Record]) -> Iterator[Record]:
-    """Drop examples whose query or positive occurred before; say how many.
-
-    Memory: eight bytes and some overhead for every text seen.
-    """
-    seen: set[bytes] = set()
-    dropped = 0
-    for record in records:
-        texts = digests(record)
-        if not seen.isdisjoint(texts):
-            dropped += 1
-            continue
-        seen.update(texts)
-        yield record
-    if dropped:
-        say(f"{dropped:,} records dropped: their query or document occurred before")
-
-
-def parse_split(text: str) -> list[tuple[str, float]]:
-    """Return the splits in `NAME:SHARE,NAME:SHARE`, whose shares sum to 1.
-
-    >>> parse_split("train:0.9,dev:0.1")
-    [('train', 0.9), ('dev', 0.1)]
-    """
-    parts = [part.partition(":") for part in text.split(",")]
-    names = {name.strip() for name, _, _ in parts} - {""}
-    try:
-        shares = [float(share) for _, _, share in parts]
-    except ValueError:
-        shares = []
-    # written so that NaN does not pass
-    sums = all(share >= 0 for share in shares) and abs(sum(shares) - 1) <= 1e-6
-    if len(names) < len(parts) or not sums:
-        problem = f"{flag('split', text)} is not NAME:SHARE,NAME:SHARE with distinct names and "
-        remedy = "for example train:0.9,dev:0.1"
-        raise UserError(f"{problem}shares that sum to 1", remedy, status=2)
-    return [(name, share) for (name, _, _), share in zip(parts, shares, strict=True)]
-
-
-def split(
-    records: Iterable[Record], splits: list[tuple[str, float]], *, seed: int = 0
-) -> Iterator[Record]:
-    """Add `split`: drawn by `(seed, id)`, the same for examples that share a query or document.
-
-    An example that would tie two splits together is dropped, and counted: nothing leaks.
-    """
-    homes: dict[bytes, str] = {}
-    dropped = 0
-    for record in records:
-        texts = digests(record)
-        known = {homes[text] for text in texts if text in homes}
-        if len(known) == 2:
-            dropped += 1
-            continue
-        name = known.pop() if known else _draw(splits, key(seed, record["id"], "split") / 2**64)
-        homes.update(dict.fromkeys(texts, name))
-        yield {**record, "split": name}
-    if dropped:
-        say(f"{dropped:,} records dropped: they would leak from one split into another")
-
-
-def _draw(splits: list[tuple[str, float]], at: float) -> str:
-    for name, share in splits:
-        if at < share:
-            return name
-        at -= share
-    return splits[-1][0]
 
 
 # the queries are the input, and what was judged is read by one process of this machine; what

@@ -233,12 +233,15 @@ class VectorFiles:
         self._name_files()
 
     def __exit__(self, kind: Any, *_: Any) -> None:
+        # after Ctrl-C or a scheduler's SIGTERM a first run can be continued, as after kill -9
+        stopped = kind in (KeyboardInterrupt, SystemExit) and self.state
+        keep = kind and (self.resume or stopped)
         for file in self._files.values():
-            if self.resume and kind:
+            if keep:
                 file.close()
             else:
                 file.drop()
-        if not self.resume or kind is None:
+        if not keep:
             self._journal_path.unlink(missing_ok=True)
         self._journal.close()  # this frees the lock
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 from tokenizers import Tokenizer, models
 from tokenizers.normalizers import BertNormalizer
@@ -36,6 +37,7 @@ from structkit.learning.metadata import (
     METADATA,
     TABLE,
     has_metadata,
+    malformed,
     own_metadata,
     plain_metadata,
     read_metadata,
@@ -47,7 +49,7 @@ from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 from structkit.structure.bags import Bags
 
-FEW = 10_000  # tokens
+FEW, MOST = 10_000, 512  # tokens; the length of texts in model2vec, where none is stated
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
 KIND = "model2vec"  # whose folders these are
 
@@ -72,12 +74,15 @@ class Table:
     """A vector for each token, (vocabulary, dim), and the tokenizer.
 
     A text's embedding is the mean of its tokens' vectors; with `saturating`, a token that occurs n
-    times counts √n times.
+    times counts √n times. model2vec does not count the unknown token (`ignored`), and reads at
+    most so many `characters` for each token of a text.
     """
 
     rows: Vectors | Int8Rows
     tokenizer: Tokenizer
     saturating: bool = False
+    ignored: int | None = None
+    characters: int | None = None
 
     @cached_property
     def floats(self) -> Vectors:
@@ -86,6 +91,8 @@ class Table:
 
     def means(self, inputs: Sequence[Sequence[int] | TokenCounts]) -> Vectors:
         """Return the means of texts' tokens, (texts, dim); zeros for a text without tokens."""
+        if self.ignored is not None:  # counts are of our own tables, which ignore none
+            inputs = [[each for each in ids if each != self.ignored] for ids in inputs]  # type: ignore[union-attr]
         vectors_of = self._vectors_of(inputs)
         means = np.zeros((len(inputs), self.rows.shape[1]), np.float32)
         for text, ids in enumerate(inputs):  # one by one stays in the processor's cache
@@ -146,8 +153,8 @@ class Table:
         self.tokenizer.save(str(folder / TOKENIZER))
 
     @classmethod
-    def read(cls, folder: Path) -> Table:
-        """Read the table in a folder. Errors: a missing, damaged or foreign file."""
+    def read(cls, folder: Path, *, ours: bool = True) -> Table:
+        """Read the table in a folder. Errors: a missing or damaged file, another model."""
         if not is_table(folder):
             raise damaged("is missing, or describes a model other than a table", folder / CONFIG)
         tokenizer = _tokenizer(folder / TOKENIZER)
@@ -158,16 +165,38 @@ class Table:
             )
             raise damaged(problem, folder / WEIGHTS)
         config = json_of(folder / CONFIG) or {}
-        return cls(rows, tokenizer, bool(config.get("saturating")))
+        saturating = bool(config.get("saturating"))
+        if ours or not config:
+            return cls(rows, tokenizer, saturating)
+        characters = int(np.median([*map(len, tokenizer.get_vocab())]))
+        return cls(rows, tokenizer, saturating, _unknown(tokenizer), characters)
 
 
 def is_table(folder: Path) -> bool:
     """Return whether a folder holds a table and no other model."""
     config = json_of(folder / CONFIG)
-    if config is not None:
-        return isinstance(config, dict) and config.get("model_type") == KIND
-    # sentence-transformers writes no config.json beside a table
-    return (folder / TOKENIZER).is_file() and "embedding.weight" in weight_names(folder / WEIGHTS)
+    if config is not None and (not isinstance(config, dict) or "model_type" in config):
+        return isinstance(config, dict) and config["model_type"] == KIND
+    # sentence-transformers writes no config.json beside a table, model2vec may name no type in it
+    rows = "embedding.weight" if config is None else "embeddings"
+    return (folder / TOKENIZER).is_file() and rows in weight_names(folder / WEIGHTS)
+
+
+def _reading(folder: Path) -> Record:
+    """Return how the library that wrote a table reads texts and normalizes embeddings.
+
+    `from_end` says that a long text loses its beginning.
+    """
+    config, stored = json_of(folder / CONFIG), json_of(folder / TOKENIZER)
+    with malformed(f"{CONFIG} or {TOKENIZER} of {folder}"):
+        cut = stored.get("truncation") or {}
+        most = cut.get("max_length") if config is None else config.get("max_length", MOST)
+        if most is not None and (type(most) is not int or most < 1):
+            raise ValueError(f"max_length {most!r:.80}")
+        lengths = ANY_LENGTH if most is None else dict.fromkeys(ANY_LENGTH, most)
+        if config is None:
+            return {"lengths": lengths, "from_end": cut.get("direction") == "Left"}
+        return {"lengths": lengths, "normalize": bool(config.get("normalize"))}
 
 
 def _tokenizer(file: Path) -> Tokenizer:
@@ -199,24 +228,49 @@ def _rows(file: Path) -> Vectors | Int8Rows:
     return rows.astype(np.float32) * weights[:, None]
 
 
+def _unknown(tokenizer: Tokenizer) -> int | None:
+    """Return the token for what a tokenizer does not know, if it has one."""
+    token = getattr(tokenizer.model, "unk_token", None)
+    if isinstance(tokenizer.model, models.Unigram):
+        number: int | None = orjson.loads(tokenizer.to_str())["model"].get("unk_id")
+        return number
+    return None if token is None else tokenizer.token_to_id(token)
+
+
 MEAN = "mean"  # the pooling of a table
 
 
 class TableTokenizing(Tokenizing):
-    """The tokenizer of a table: no special tokens; words of BERT's kind are remembered."""
+    """The tokenizer of a table: no special tokens; words of BERT's kind are remembered.
+
+    With `characters`, a text of n tokens has at most n times as many.
+    """
 
     def __init__(
-        self, tokenizer: Tokenizer, lengths: dict[str, int], prompts: Mapping[str, str] | None
+        self,
+        tokenizer: Tokenizer,
+        lengths: dict[str, int],
+        prompts: Mapping[str, str] | None,
+        characters: int | None = None,
+        *,
+        from_end: bool = False,
     ) -> None:
-        super().__init__(tokenizer, lengths, prompts)
+        super().__init__(tokenizer, lengths, prompts, from_end=from_end)
         self.opening, self.closing = [], []
         self.words = BertWords.of(tokenizer)
+        self.characters = characters
 
     def cut(self, texts: Sequence[str], kind: str) -> tuple[list[Sequence[int]], list[bool]]:
+        length = self.lengths[kind]
+        parts = [text[: self.characters and self.characters * length] for text in texts]
         if self.words is None:
-            return super().cut(texts, kind)
-        length, whole = self.lengths[kind], [*map(self.words.ids, texts)]
-        return [ids[:length] for ids in whole], [len(ids) > length for ids in whole]
+            ids, cut = super().cut(parts, kind)
+        else:
+            whole = [*map(self.words.ids, parts)]
+            part = slice(-length, None) if self.from_end else slice(length)
+            ids, cut = [each[part] for each in whole], [len(each) > length for each in whole]
+        shorter = map(len, parts)
+        return ids, [a or len(b) > c for a, b, c in zip(cut, texts, shorter, strict=True)]
 
 
 class StaticEncoder(TokenModel):
@@ -228,7 +282,10 @@ class StaticEncoder(TokenModel):
         self.table = table
         self.normalize = bool(metadata["normalize"])
         lengths, prompts = metadata["lengths"], metadata.get("prompts")
-        self.tokenizing = TableTokenizing(table.tokenizer, lengths, prompts)
+        from_end = bool(metadata.get("from_end"))
+        self.tokenizing = TableTokenizing(
+            *(table.tokenizer, lengths, prompts, table.characters), from_end=from_end
+        )
         self.truncation = self.tokenizing.truncation
 
     def embed(self, inputs: Sequence[Sequence[int] | TokenCounts]) -> Vectors:
@@ -239,7 +296,9 @@ class StaticEncoder(TokenModel):
     @property
     def reads_bags(self) -> bool:
         """Whether documents are bags of words to it: so they are split in a fast way."""
-        return self.tokenizing.words is not None and not self.tokenizing.prompts.get("document")
+        reading = self.tokenizing
+        plain = not (reading.prompts.get("document") or reading.characters or reading.from_end)
+        return plain and reading.words is not None
 
     def of_bags(self, texts: Sequence[str], bags: Bags) -> Vectors:
         """Return the embeddings of documents, whose pieces are counted, if it `reads_bags`."""
@@ -275,9 +334,7 @@ def open_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] | 
     if not is_table(place):
         return None
     if not ours:
-        config = json_of(place / CONFIG) or {}
-        plain = {"lengths": ANY_LENGTH, "normalize": bool(config.get("normalize"))}
-        own = plain_metadata(MEAN) | plain | own
+        own = plain_metadata(MEAN) | {"normalize": False} | own | _reading(place)
     if own["pooling"] != MEAN:
         problem = f'field "pooling" is {own["pooling"]}, not the {MEAN} of a table'
         raise damaged(problem, folder / METADATA)
@@ -288,7 +345,7 @@ def open_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] | 
             f"leave {flag('pooling')} out",
             status=2,
         )
-    return StaticEncoder(Table.read(place), metadata), metadata | {"folder": folder}
+    return StaticEncoder(Table.read(place, ours=ours), metadata), metadata | {"folder": folder}
 
 
 def static_word_vectors(folder: Path, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
@@ -305,8 +362,7 @@ def static_word_vectors(folder: Path, words: Sequence[str]) -> tuple[Vectors, ND
         ).at(str(folder))
     table = opened[0].table
     encoded = table.tokenizer.encode_batch_fast(list(words), add_special_tokens=False)
-    unknown = getattr(table.tokenizer.model, "unk_token", None)
-    strange = None if unknown is None else table.tokenizer.token_to_id(unknown)
+    strange = _unknown(table.tokenizer)
     ids_of = [[number for number in each.ids if number != strange] for each in encoded]
     known = np.array([bool(ids) for ids in ids_of])
     if not known.any():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from structkit.errors import UserError, flag, leave_out
+from structkit.pairs.splits import digest
 from structkit.records.jsonl import Record, Records
 from structkit.records.lines import input_name
 from structkit.reproducibility import random_for
@@ -25,9 +28,10 @@ class Corpus:
         self.path, self.text_of = path, text
         self.needed: set[str] = set()
         self.texts: dict[str, str | UserError] = {}
+        self.digests: dict[str, bytes] = {}
 
-    def read(self) -> None:
-        """Read the file, which may be a pipe: once."""
+    def read(self, look: Callable[[Record], None] = lambda record: None) -> None:
+        """Read the file, which may be a pipe: once. `look` sees the usable documents."""
         records = Records.read([self.path])
         for record in records:
             name = record["id"]
@@ -37,13 +41,18 @@ class Corpus:
                 problem = UserError(f'document "{name}" occurs twice', "keep one")
                 raise records.place(problem)
             try:
-                self.texts[name] = self.text_of(record)
+                self.texts[name] = text = self.text_of(record)
+                self.digests[name] = digest("d", text)
             except UserError as error:
                 self.texts[name] = records.place(error)
+                continue
+            with suppress(UserError):  # it is no example, too
+                look(record)
 
-    def is_usable(self, doc_id: str) -> bool:
-        """Return whether the text of a document can be read."""
-        return not isinstance(self.texts.get(doc_id), UserError)
+    def is_one_of(self, doc_id: str, answers: set[str | bytes]) -> bool:
+        """Return whether a document, or its text, is an answer, or the text is unusable."""
+        unusable = isinstance(self.texts.get(doc_id), UserError)
+        return unusable or doc_id in answers or self.digests.get(doc_id, b"") in answers
 
     def text(self, doc_id: str, source: str) -> str:
         """Return the text of a document that the file `source` names."""
@@ -132,12 +141,13 @@ class HardNegatives:
     """Run over a corpus, from which an example gets hard negatives.
 
     They are drawn by `(seed, id)` from the first `depth` documents of the run, in rank order,
-    without the example's own document (`doc_id`, otherwise its id), documents judged above 0 for
-    its query, and documents with the positive's text or an empty one. With a `margin`, negatives
-    must score lower than the positive by more than it, with a `relative_margin` of 0.05 lower than
-    0.95 times the positive's score (NV-Retriever, arXiv 2407.15831), below zero than 1.05 times.
-    The scores are the `teacher`'s, if there is one, otherwise the run's. Source: SANTA, section 4
-    (one of the top 100).
+    without the documents of all examples with an equal query (`doc_id`, otherwise the id),
+    documents judged above 0 for it, and documents with the text of a positive or an empty one.
+    `note` gets all examples first, also those in the corpus. Queries are equal whatever their case
+    and white space. With a `margin`, negatives must score lower than the positive by more than it,
+    with a `relative_margin` of 0.05 lower than 0.95 times the positive's score (NV-Retriever, arXiv
+    2407.15831), below zero than 1.05 times. The scores are the `teacher`'s, if there is one,
+    otherwise the run's. Source: SANTA, section 4 (one of the top 100).
     """
 
     run_path: str
@@ -154,6 +164,14 @@ class HardNegatives:
         self.run = read_run(self.run_path)
         self.top = {query: ranking(scores)[: self.depth] for query, scores in self.run.items()}
         self.corpus.needed.update(*self.top.values())
+        self.answers: dict[bytes, set[str | bytes]] = defaultdict(set)
+
+    def note(self, example: Record) -> None:
+        """Remember the documents that answer the example's query."""
+        query_id = str(example.get("query_id", example["id"]))
+        good = [doc_id for doc_id, grade in self.qrels.get(query_id, {}).items() if grade > 0]
+        own = str(example.get("doc_id", example["id"]))
+        self.answers[_question(example)].update((own, digest("d", example["positive"]), *good))
 
     def negatives(self, example: Record) -> Record:
         """Return the fields of an example with its negatives: texts, ids, ranks and scores."""
@@ -179,17 +197,13 @@ class HardNegatives:
 
     def _candidates(self, example: Record, query_id: str) -> list[int]:
         """Return the ranks, from 1, of the documents that may be negatives."""
-        own, positive = str(example.get("doc_id", example["id"])), example["positive"].split()
-        limit = self._limit(query_id, own)
-        grades = self.qrels.get(query_id, {})
+        limit = self._limit(query_id, str(example.get("doc_id", example["id"])))
+        answers = self.answers[_question(example)]
         return [
             rank
             for rank, doc_id in enumerate(self.top[query_id], 1)
-            if doc_id != own
-            and grades.get(doc_id, 0) <= 0
+            if not self.corpus.is_one_of(doc_id, answers)
             and (limit is None or self._score(query_id, doc_id) < limit)
-            and self.corpus.is_usable(doc_id)
-            and self.corpus.text(doc_id, self.run_path).split() != positive
         ]
 
     def _limit(self, query_id: str, own: str) -> float | None:
@@ -208,6 +222,10 @@ class HardNegatives:
             name = "margin" if self.relative_margin is None else "relative_margin"
             raise UserError(problem, f"search deeper, or leave {flag(name)} out")
         return self.run[query_id][doc_id]
+
+
+def _question(example: Record) -> bytes:
+    return digest("q", example["query"].casefold())
 
 
 class Teacher:

@@ -15,6 +15,7 @@ from structkit.errors import MEND, UserError, flag, missing
 from structkit.records.lines import (
     Block,
     Lines,
+    Twice,
     is_deep,
     maximum_bytes,
     may_be_deep,
@@ -80,6 +81,20 @@ class Records:
         """Return the blocks that are not read yet, each of at least so many bytes."""
         self.lines.least = least
         return self._blocks
+
+    def look_ahead(self, look: Callable[[Record], None]) -> None:
+        """Call a function with the record of each shard, before the records are read.
+
+        A record that raises raises again when it is read.
+        """
+        copy, places = Twice(), []
+        for block in self._blocks:
+            copy.add(block.data)
+            places.append((block.file, block.line, block.number))
+            for _ in accepted(look, Records(block), lambda _: None):
+                pass
+        pieces = zip(places, copy.again(), strict=True)
+        self._blocks = (Block(file, line, number, data) for (file, line, number), data in pieces)
 
     @classmethod
     def read(cls, files: Sequence[str] = ()) -> Records:
@@ -374,15 +389,19 @@ class Stage:
 
     `each` returns a result, or yields any number of them; if it raises, its record is rejected.
     Several processes may share the records, so state over all of them belongs in `then`, which gets
-    the results in order, in one process. With a `batch`, `each` gets lists of so many records, and
-    returns for each record one result, or the error that rejects it.
+    the results in order, in one process. `first` sees the records of all shards before. With a
+    `batch`, `each` gets lists of so many records, and returns for each record one result, or the
+    error that rejects it.
     """
 
     each: Callable[[Any], Any]
     then: Callable[[Iterable[Any]], Iterator[Record]] | None = None
     batch: int = 0
+    first: Callable[[Record], None] | None = None
 
     def results(self, records: Records, reject: Callable[[Rejected], None]) -> Iterator[Any]:
         """Yield the results of records, in order."""
+        if self.first:
+            records.look_ahead(self.first)
         found = accepted(self.each, records, reject, self.batch)
         return self.then(found) if self.then else found

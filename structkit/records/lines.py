@@ -15,6 +15,7 @@ import shutil
 import stat
 import tempfile
 import zlib
+from array import array
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from typing import Any, BinaryIO
@@ -277,6 +278,24 @@ class Block(Lines):
 
     def blocks(self) -> Iterator[Block]:
         yield self
+
+
+class Twice:
+    """Pieces that are copied to a temporary file, to go over them once more."""
+
+    def __init__(self) -> None:
+        self._file: Any = tempfile.TemporaryFile("w+b", prefix="structkit-twice-")
+        self._sizes = array("Q")
+
+    def add(self, piece: bytes) -> None:
+        """Copy a piece."""
+        self._file.write(piece)
+        self._sizes.append(len(piece))
+
+    def again(self) -> Iterator[bytes]:
+        """Yield all pieces."""
+        self._file.seek(0)
+        yield from map(self._file.read, self._sizes)
 
 
 def _cut(data: bytes, most: int) -> bytes:

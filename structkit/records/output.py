@@ -162,7 +162,14 @@ def whole_folder(folder: str | Path, name: str = "output") -> Iterator[Path]:
 
 
 def replace_folder(new: str | Path, target: str | Path, old: str | Path) -> None:
-    """Give a complete folder its name, and move the one that had the name before to `old`."""
+    """Give a complete folder its name, and move the one that had the name before to `old`.
+
+    Its files get the mode of umask, as the folder has: safetensors lets only their owner read them.
+    """
+    mode = os.stat(new).st_mode & 0o666
+    for file in Path(new).rglob("*"):
+        if file.is_file():
+            file.chmod(mode)
     with suppress(FileNotFoundError):
         os.replace(target, old)
     try:

@@ -258,7 +258,8 @@ class Stream:
         with self.reading(label) as (records, reject), Output(self.output) as output:
             if self.workers != 1:
                 records.ends = self._ends(records, HEAVY if stage.batch else LARGE)
-            with closing(self._elsewhere(each, records, reject, parsed=bool(then))) as more:
+            others = replace(each, first=None)
+            with closing(self._elsewhere(others, records, reject, parsed=bool(then))) as more:
                 made = chain(each.results(records, reject), more)
                 output.write_records(then(made) if then else made)
         if not records.count and not self.shard:

@@ -25,6 +25,7 @@ ALIASES = {"hitrate": "Success", "hit": "Success"}
 PROVIDERS: list[Any] = ir_measures.DefaultPipeline.providers
 LARGEST = 2**31 - 1  # of whole numbers in parameters
 GRADES = 19  # the highest grade whose gain 2^grade - 1 is not beyond HIGHEST
+ERR_GRADES = 4  # the highest grade that gdeval takes, which divides gains by 2^4
 RESAMPLES = 1000
 CONFIDENCE = 0.95
 PERMUTATIONS = 10_000
@@ -219,7 +220,14 @@ def _with_trec_eval(
 
 
 def _with_others(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Values:
-    """Return the values of a measure that another program computes by ranks."""
+    """Return the values of a measure that another program computes by ranks.
+
+    Errors: judgements that the program does not take.
+    """
+    highest = max(max(documents.values(), default=0) for documents in qrels.values())
+    if measure.NAME == "ERR" and highest > ERR_GRADES:
+        problem = f"{measure} of a relevance of {highest}: gdeval takes grades up to {ERR_GRADES}"
+        raise UserError(problem, "map the grades to 0 to 4, or use nDCG")
     rows = {query_id: str(row) for row, query_id in enumerate(qrels) if query_id in run}
     documents: dict[str, str] = {}
 

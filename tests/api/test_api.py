@@ -181,6 +181,26 @@ def test_runs_may_have_any_names():
     assert "a/b:1: field" in told(lambda: structkit.score({"a/b": [{}]}, qrels="self"))
 
 
+RUN = {"1": {"b": 2.0, "a": 1.0}, "2": {"c": 3}}
+
+
+@pytest.mark.parametrize(
+    ("runs", "names"),
+    [
+        (RUN, ["runs"]),
+        ({"x": RUN, "y": [{"query_id": "1", "doc_id": "b", "score": 1}]}, ["x", "y"]),
+    ],
+)
+def test_runs_and_judgements_as_pytrec_eval_has_them(runs, names):
+    qrels = {"1": {"a": 1, "b": 0}, "2": {"c": 2}}
+    found = structkit.score(runs, qrels=qrels, measures=["RR"])
+    assert [(0.75, names[0]), *((0.0, each) for each in names[1:])] == [
+        (each["RR"], each["run"]) for each in found
+    ]
+    for wrong, said in (({"1": {"a": "x"}}, 'field "relevance" is'), ({}, "holds no judgements")):
+        assert said in told(lambda wrong=wrong: list(structkit.score(RUN, qrels=wrong)))
+
+
 def test_records_before_a_wrong_one_come_first():
     made = structkit.mask_entities([CODE, {"language": "cobol", "code": "MOVE A TO B"}])
     assert "1" == next(made)["id"]

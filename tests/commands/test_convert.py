@@ -125,6 +125,8 @@ BAD = [
      ':1: field "score" is nan, not a finite number; fix the record, or leave it out'),
     ("flagembedding", "a.jsonl", '{"query":"a","pos":[]}\n',
      ':1: field "pos" is missing or empty; give at least one positive'),
+    ("flagembedding", "a.jsonl", '{"query":"a","pos":["b"],"pos_scores":[1],"neg_scores":[2]}\n',
+     ':1: field "neg_scores" holds 1 scores, not 0; fix the record, or leave it out'),
     ("sentence-transformers", "a.jsonl", '{"anchor":"a","positive":["b"]}\n',
      ':1: column "positive" is not text; write strings in training columns'),
     ("esci", "examples.jsonl", json.dumps(

@@ -1,12 +1,14 @@
 """pair: a query never sits in its own document, and splits do not leak."""
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit import pair
-from structkit.commands.pair import drop_repeated, parse_split, split
 from structkit.errors import UserError
+from structkit.pairs.splits import drop_repeated, parse_split, split
 from structkit.registry import load
 
 docstring = load("language", "python")().docstring
@@ -62,17 +64,38 @@ def test_repeated_queries_and_documents_are_dropped(capsys):
     assert "3 records dropped" in capsys.readouterr().err
 
 
-@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=80))
-def test_no_text_is_in_two_splits(pairs):
+@given(st.lists(st.tuples(*[st.integers(0, 20)] * 3), max_size=80), st.randoms())
+def test_the_order_of_the_input_decides_nothing(examples, random):
     records = [
-        {"id": str(number), "query": f"q{query}", "positive": f"d{document}"}
-        for number, (query, document) in enumerate(pairs)
+        {"id": str(number), "query": f"q{query}", "positive": f"d{document}", "path": path}
+        for number, (query, document, path) in enumerate(examples)
     ]
-    made = list(split(records, [("train", 0.5), ("dev", 0.5)]))
-    for field in ("query", "positive"):
-        homes = {}
-        for record in made:
-            assert homes.setdefault(record[field], record["split"]) == record["split"]
+    splits = [("train", 0.5), ("dev", 0.5)]
+    by_path = partial(split, splits=splits, by="path")
+    other = random.sample(records, len(records))
+    for part in (drop_repeated, partial(split, splits=splits), by_path):
+        made = list(part(records))
+        assert made == sorted(part(other), key=lambda each: int(each["id"]))
+        for field in ("query", "positive", *["path"] * (part is by_path)):
+            homes = {}
+            for record in made:
+                home = record.get("split", record["id"])
+                assert homes.setdefault(record[field], home) == home
+
+
+def test_a_group_has_one_split_whatever_else_there_is(capsys):
+    records = [
+        {"id": str(n), "docstring": f"q{n}", "code": f"d{n}", "meta": {"path": n // 9}}
+        for n in range(900)
+    ]
+    options = {"split": "train:0.7,test:0.3", "split_by": "meta.path"}
+    made = list(pair(records, **options))
+    homes = {(record["meta"]["path"], record["split"]) for record in made}
+    assert (900, 100) == (len(made), len(homes))
+    assert 20 <= sum(home == "test" for _, home in homes) <= 40
+    assert made[:9] == list(pair(records[:9], **options))
+    with pytest.raises(UserError, match='^records:2: field "path" is missing'):
+        list(pair([{**records[0], "path": "a"}, records[1]], split="a:1", split_by="path"))
 
 
 def test_split_shares():

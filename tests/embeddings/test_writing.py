@@ -63,17 +63,19 @@ def test_resume_is_the_same_as_one_run(model, tmp_path, capsys):
     for each in (whole, folder):
         each.mkdir()
     write(model, whole / "v.npy", chunk=20, keep=["n"])
-    options = {"chunk": 20, "keep": ["n"], "resume": True, "held": 7}
+    options = {"chunk": 20, "keep": ["n"], "held": 7}
     path = folder / "v.npy"
     for count in (3, 20, 40, 50):
         with pytest.raises(SystemExit):
-            write(model, path, stopped_after(lines, count), **options)
+            # a first run can be continued, too
+            write(model, path, stopped_after(lines, count), **options, resume=count != 20)
         done = f"stopped after {count - count % 7} records; add --resume to continue\n"
         assert count < 7 or done in capsys.readouterr().err
         assert set(HIDDEN) <= set(contents(folder)) and not path.exists()
         for hidden in folder.iterdir():  # a kill leaves what was written since the checkpoint
             with hidden.open("ab") as handle:
                 handle.write(b'{"cut')
+    options["resume"] = True
     told = "unfinished run had (dtype 'fp32'|engine '(onnx|openvino)'), this"
     with pytest.raises(UserError, match=told):
         write(model, path, dtype="bf16", **options)

@@ -1,6 +1,7 @@
 """convert, laws: records that a format can hold come back as they were, from every part of it."""
 
 import tempfile
+from itertools import cycle, islice
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,19 @@ def record(needed, **optional):
 def first_is_positive(example):
     if "positives" in example:
         example["positives"] = [example["positive"], *example["positives"]]
+    return example
+
+
+def with_scores(example):
+    """As many scores of a teacher as texts, of several positives too."""
+    example = first_is_positive(example)
+    if "scores" in example:
+        of_any = cycle(example["scores"])
+        count = 1 + len(example.get("negatives", ()))
+        example["scores"] = list(islice(of_any, count))
+        if len(positives := example.get("positives", ())) > 1:
+            others = islice(of_any, len(positives) - 1)
+            example["positive_scores"] = [example["scores"][0], *others]
     return example
 
 
@@ -134,11 +148,10 @@ LAWS = {
             {"query": TEXT, "positive": TEXT},
             positives=TEXTS,
             negatives=TEXTS,
-            positive_scores=st.lists(FLOAT),
-            negative_scores=st.lists(FLOAT),
+            scores=st.lists(FLOAT, min_size=1),
             prompt=TEXT,
             type=TEXT,
-        ).map(first_is_positive)
+        ).map(with_scores)
     ),
     ("sentence-transformers", "examples", "jsonl"): EXAMPLES,
     ("sentence-transformers", "examples", "csv"): EXAMPLES,

@@ -12,6 +12,7 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from structkit_plugins.methods._static import common_words, with_words, zipf_weights
 from tokenizers import Tokenizer, models, pre_tokenizers
 
@@ -202,6 +203,47 @@ def test_a_table_is_read_as_model2vec_and_sentence_transformers_write_it(scratch
     for name in ("config.json", "model.safetensors", "tokenizer.json"):
         (bare / name).write_bytes((scratch / name).read_bytes())
     check(embeddings(scratch, TEXTS), bare, TEXTS)
+
+
+THEIRS = [*TEXTS, "the river ☃ ran ☃", "☃", "sea " * 9, "a" * 60 + " boat", "a boat " * 300]
+
+
+@pytest.mark.parametrize(
+    ("config", "most"),
+    [
+        ({"model_type": "model2vec", "max_length": 4, "normalize": True}, 4),
+        ({"max_length": 5}, 5),
+        ({"model_type": "model2vec"}, 512),
+        ({"max_length": None}, None),
+    ],
+)
+def test_a_table_of_model2vec_is_read_as_there(scratch, tmp_path, config, most):
+    """Cut at n tokens, and before at n times the median token's letters; without unknown ones."""
+    table = Table.read(scratch)
+    for name in ("model.safetensors", "tokenizer.json"):
+        shutil.copy(scratch / name, tmp_path)
+    write(tmp_path / "config.json", config)
+    letters = int(np.median([*map(len, table.tokenizer.get_vocab())]))
+    unknown = table.tokenizer.token_to_id(table.tokenizer.model.unk_token)
+    for text, found in zip(THEIRS, embeddings(tmp_path, THEIRS), strict=True):
+        part = text[: most and most * letters]
+        ids = table.tokenizer.encode(part, add_special_tokens=False).ids[:most]
+        rows = [table.floats[each] for each in ids if each != unknown]
+        mean = np.mean(rows, axis=0) if rows else np.zeros(8)
+        mean /= max(1e-12, np.linalg.norm(mean)) if config.get("normalize") else 1
+        np.testing.assert_allclose(mean, found, **rounding(2000))
+
+
+@pytest.mark.parametrize("direction", ["right", "left"])
+def test_a_static_embedding_cuts_texts_as_its_tokenizer_says(scratch, tmp_path, direction):
+    for name in ("model.safetensors", "tokenizer.json"):
+        shutil.copy(scratch / name, tmp_path)
+    tokenizer = Tokenizer.from_file(str(scratch / "tokenizer.json"))
+    tokenizer.enable_truncation(3, direction=direction)
+    weights = torch.from_numpy(Table.read(scratch).floats)
+    theirs = SentenceTransformer(modules=[StaticEmbedding(tokenizer, weights)], device="cpu")
+    theirs.save_pretrained(str(tmp_path / "theirs"))
+    check(theirs.encode(THEIRS), tmp_path / "theirs", THEIRS)
 
 
 def test_chunks_have_their_lines(scratch):

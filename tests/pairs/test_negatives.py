@@ -169,6 +169,34 @@ def test_hard_negatives_leave_answers_out(hard, flags, expected):
     assert [ranks[name] for name in expected] == list(found)
 
 
+OTHER = {"id": "f", "query_id": "q2", "doc_id": "hose", "query": "q", "positive": "x"}
+
+
+@pytest.mark.parametrize(
+    ("other", "flags", "expected"),
+    [
+        ({}, (), ["mug", "knife", "tent"]),
+        ({"query": " Q"}, (), ["mug", "knife", "tent"]),
+        ({"query": "qq"}, (), ["mug", "knife", "hose", "tent"]),
+        ({"doc_id": "x", "positive": "  hose "}, (), ["mug", "knife", "tent"]),
+        ({"query_id": "q3"}, ("--qrels", PRODUCTS / "qrels.jsonl"), ["knife"]),  # tent, judged 3
+        ({}, ("--shard", "0/2"), ["mug", "knife", "tent"]),
+        ({}, ("--workers", "2"), ["mug", "knife", "tent"]),
+    ],
+)
+def test_answers_of_an_equal_query_are_no_hard_negatives(hard, other, flags, expected):
+    lines = EXAMPLES + json.dumps(OTHER | other).encode() + b"\n{}\n"
+    made = records(hard("--per-query", 9, "--on-error", "skip", *flags, input=lines))
+    assert expected == made[0]["negative_ids"]
+
+
+def test_answers_that_only_the_corpus_knows_are_no_hard_negatives():
+    code = [{"id": str(n), "docstring": "q" * (n % 2), "code": f"d{n}"} for n in range(1, 6)]
+    run = [{"query_id": "1", "doc_id": str(n), "score": -n} for n in range(1, 6)]
+    [made] = pair(code[:1], negatives_from=run, corpus=code, per_query=9)
+    assert ["2", "4"] == made["negative_ids"]
+
+
 def test_hard_negatives_are_drawn_by_seed_and_id(hard):
     rows = b"".join(EXAMPLES.replace(b'"e"', b'"e%d"' % number) for number in range(40))
     made = records(hard(input=rows))

@@ -86,8 +86,7 @@ def test_it_trains_scores_and_says_whether_it_helped(code):
         [json.loads(line) for line in (code / f"own/{part}.jsonl").read_text().splitlines()]
         for part in ("train", "test")
     )
-    # five modules and three pages, wherever the folder is
-    assert 5 * 3 + 3 == len(test) and 12 * 3 + 12 == len(test + train)
+    assert 12 * 3 + 12 == len(test + train) and 0 < len(test) < 36
     assert not {each["path"] for each in train} & {each["path"] for each in test}
     assert not [each for each in train + test if "test" in each["path"].removeprefix(str(code))]
     pages = [each for each in train + test if each["path"].endswith(".md")]

@@ -80,9 +80,12 @@ def test_exponential_gains_are_those_of_gdeval():
     assert evaluate(run, qrels, ["nDCG@3"]).values.tolist() == result.values[:, 3:].tolist()
 
 
+@pytest.mark.skipif(not shutil.which("perl"), reason="ERR needs Perl")
 def test_gains_that_are_too_high_are_refused():
     with pytest.raises(UserError, match="of a relevance of 20; judge with grades of at most 19"):
         evaluate({"q": {"a": 1.0}}, {"q": {"a": 20}}, ["nDCG(dcg='exp-log2')"])
+    with pytest.raises(UserError, match="ERR@9 of a relevance of 5: gdeval takes grades up to 4;"):
+        evaluate({"q": {"a": 1.0}}, {"q": {"a": 4}, "r": {"b": 5}}, ["ERR@9"])
 
 
 def test_what_is_not_installed_is_said():

@@ -51,7 +51,7 @@ from structkit.learning.encoders.pretrained import (
     explain,
     natural_length,
 )
-from structkit.learning.folders import damaged, model_folder
+from structkit.learning.folders import damaged, json_of, model_folder
 from structkit.learning.metadata import (
     ABOUT,
     LEGACY,
@@ -336,8 +336,12 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
         return table
     if has_metadata(folder):
         metadata = read_metadata(folder) | changes
-        method = registry.load("method", metadata["method"], status=1)
-        model = method.load(folder, metadata)
+        known = metadata["method"] in registry.names("method")
+        if known or metadata.get("pooling") not in POOLINGS or not json_of(folder / "modules.json"):
+            method = registry.load("method", metadata["method"], status=1)
+            model = method.load(folder, metadata)
+        else:  # the plugin that trained it is not here, and an encoder needs none
+            model = load_encoder(folder, metadata)
     else:
         model, metadata = _of_others(folder, changes)
     if isinstance(model, nn.Module):  # a parser is not one

@@ -437,9 +437,8 @@ def recompute_layers(model: Any) -> None:
     Errors: `UserError` where the model has no layers that can do this.
     """
     if not getattr(model, "supports_gradient_checkpointing", False):
-        raise UserError(
-            f"{flag('checkpointing')} needs a transformer", f"leave {flag('checkpointing')} out"
-        )
+        problem = f"{type(model).__name__} cannot recompute its layers for {flag('checkpointing')}"
+        raise UserError(problem, f"leave it out; {flag('chunk_size')} saves memory, too")
     # transformers 4 has only the second name
     named = ("activation_checkpointing_enable", "gradient_checkpointing_enable")
     enable = next(getattr(model, each) for each in named if hasattr(model, each))

@@ -128,6 +128,9 @@ def explain(folder: Path, error: Exception) -> UserError:
     if not any(folder.glob("*.safetensors")):
         none = UserError(f"the folder {folder} holds no model.safetensors", AGAIN)
         return pickled(str(folder), os.listdir(folder)) or none
+    if "model_type" in str(error):
+        problem = f"config.json of {folder} names no model_type that transformers has"
+        return UserError(problem, "use a model of transformers, sentence-transformers or model2vec")
     return UserError(f"the model folder {folder} cannot be loaded: {first_line(error)}", AGAIN)
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from structkit import registry
+from structkit import encode, registry
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.training.method import RunOptions
@@ -163,6 +163,16 @@ def test_a_field_that_is_gone(copied):
         file.write_text(json.dumps({**metadata, name: "gone"}))
         with pytest.raises(UserError, match=problem):
             open_model(str(folder))
+
+
+@pytest.mark.parametrize("name", ["contrastive", "static"])
+def test_an_encoder_encodes_without_the_plugin_of_its_method(copied, name):
+    folder = copied(name)
+    file = folder / "structkit.json"
+    records = [{"id": "1", "text": "a boat"}]
+    expected = list(encode(records, model=str(folder), field=["text"]))
+    file.write_text(json.dumps({**json.loads(file.read_text()), "method": "gone"}))
+    assert expected == list(encode(records, model=str(folder), field=["text"]))
 
 
 def test_a_training_from_weights_that_are_no_numbers(copied, tmp_path):

@@ -1,0 +1,165 @@
+"""Equal texts of training examples: repeats that are dropped, splits that share none.
+
+Neither depends on the order of the examples. Tests: tests/commands/test_pair.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+import orjson
+
+from structkit.errors import UserError, flag, missing
+from structkit.progress import say
+from structkit.records.fields import ABSENT, lookup, plain
+from structkit.records.jsonl import Record, may_be_rounded
+from structkit.records.lines import Twice
+from structkit.records.output import dump
+from structkit.reproducibility import key
+
+BEGINNING = 24  # bytes of a text by which examples are put in order
+
+
+def digest(kind: str, text: str) -> bytes:
+    """Return the beginning and the hash of a text of a kind, without extra white space."""
+    words = " ".join(text.split()).encode()
+    return words[:BEGINNING] + hashlib.blake2b(kind.encode() + words, digest_size=8).digest()
+
+
+class Mark(NamedTuple):
+    """What is known of an example, in the order in which marks are sorted."""
+
+    query: bytes
+    document: bytes
+    rest: bytes
+    id: str
+    group: str = ""
+
+    @property
+    def texts(self) -> set[bytes]:
+        """The digests of query and document, which differ even for equal texts."""
+        return {self.query, self.document}
+
+
+def mark_of(record: Record, by: str | None = None) -> Mark:
+    """Return the mark of an example."""
+    rest = hashlib.blake2b(dump({**record, "id": ""}), digest_size=8).digest()
+    texts = digest("q", record["query"]), digest("d", record["positive"])
+    return Mark(*texts, rest, record.get("id", ""), "" if by is None else group_of(record, by))
+
+
+def group_of(record: Record, field: str) -> str:
+    """Return the value of a field whose equal values stay together. Errors: it has none."""
+    value = lookup(record, field)
+    if value is ABSENT or value is None:
+        raise missing(field, record, named=True)
+    return plain(value)
+
+
+def decide(
+    records: Iterable[Record], by: str | None, decision: Callable[[Mark], str]
+) -> Iterator[tuple[Record, str]]:
+    """Yield each example with the decision about it; they are taken in the order of the marks.
+
+    So the order of the examples decides nothing. They are copied to a temporary file; memory holds
+    their marks.
+    """
+    copy, marks = Twice(), []
+    for record in records:
+        copy.add(dump(record))
+        marks.append(mark_of(record, by))
+    decisions = [""] * len(marks)
+    for place in sorted(range(len(marks)), key=marks.__getitem__):
+        decisions[place] = decision(marks[place])
+    for line, each in zip(copy.again(), decisions, strict=True):
+        yield json.loads(line) if may_be_rounded(line) else orjson.loads(line), each
+
+
+def drop_repeated(records: Iterable[Record]) -> Iterator[Record]:
+    """Drop examples until none share a query or document; say how many.
+
+    The first by query, then by document, stays.
+    """
+    seen: set[bytes] = set()
+    dropped = 0
+
+    def decision(mark: Mark) -> str:
+        if not seen.isdisjoint(mark.texts):
+            return ""
+        seen.update(mark.texts)
+        return "kept"
+
+    for record, kept in decide(records, None, decision):
+        if kept:
+            yield record
+        dropped += not kept
+    if dropped:
+        say(f"{dropped:,} records dropped: others have their query or document")
+
+
+def parse_split(text: str) -> list[tuple[str, float]]:
+    """Return the splits in `NAME:SHARE,NAME:SHARE`, whose shares sum to 1.
+
+    >>> parse_split("train:0.9,dev:0.1")
+    [('train', 0.9), ('dev', 0.1)]
+    """
+    parts = [part.partition(":") for part in text.split(",")]
+    names = {name.strip() for name, _, _ in parts} - {""}
+    try:
+        shares = [float(share) for _, _, share in parts]
+    except ValueError:
+        shares = []
+    # written so that NaN does not pass
+    sums = all(share >= 0 for share in shares) and abs(sum(shares) - 1) <= 1e-6
+    if len(names) < len(parts) or not sums:
+        problem = f"{flag('split', text)} is not NAME:SHARE,NAME:SHARE with distinct names and "
+        remedy = "for example train:0.9,dev:0.1"
+        raise UserError(f"{problem}shares that sum to 1", remedy, status=2)
+    return [(name, share) for (name, _, _), share in zip(parts, shares, strict=True)]
+
+
+def split(
+    records: Iterable[Record],
+    splits: list[tuple[str, float]],
+    *,
+    by: str | None = None,
+    seed: int = 0,
+) -> Iterator[Record]:
+    """Add `split`: drawn by `(seed, id)`, the same for examples that share a query or document.
+
+    With `by`, the value of that field is in place of the id, and all examples that have it get one
+    split. An example that would tie two splits together is dropped, and counted: nothing leaks.
+    """
+    homes: dict[bytes, str] = {}
+    dropped = 0
+
+    def draw(name: str) -> str:
+        return _draw(splits, key(seed, name, "split") / 2**64)
+
+    def decision(mark: Mark) -> str:
+        known = {homes[text] for text in mark.texts if text in homes}
+        if by is not None:
+            known.add(draw(mark.group))
+        if len(known) > 1:
+            return ""
+        name = known.pop() if known else draw(mark.id)
+        homes.update(dict.fromkeys(mark.texts, name))
+        return name
+
+    for record, name in decide(records, by, decision):
+        if name:
+            yield {**record, "split": name}
+        dropped += not name
+    if dropped:
+        say(f"{dropped:,} records dropped: they would leak from one split into another")
+
+
+def _draw(splits: list[tuple[str, float]], at: float) -> str:
+    for name, share in splits:
+        if at < share:
+            return name
+        at -= share
+    return splits[-1][0]
