@@ -38,6 +38,7 @@ from structkit.searching.hits import (
 from structkit.searching.options import SearchOptions
 
 TAKEN = ("explain", "index", "parameters", "save_index", "similarity")
+METRICS = {faiss.METRIC_L2: "euclidean", faiss.METRIC_L1: "manhattan"}
 STEP = 1024  # rows added between updates of the progress
 SAMPLE = 64  # training rows per cluster, as faiss recommends (39 … 256)
 CODES = {"int8": "SQ8,RFlat", "binary": "RaBitQ,RFlat"}
@@ -57,7 +58,8 @@ class OfFaiss(Approximate):
         self.queries += len(hits)
         if short := [number for number, found in enumerate(hits) if len(found) < k]:
             with comparing_all(self.index) as index:
-                again = Approximate(index, self.corpus, self.options).search(queries[short], k)
+                every = OfFaiss(index, self.corpus, self.options)
+                again = Approximate.search(every, queries[short], k)
             for number, found in zip(short, again, strict=True):
                 hits[number] = found
                 self.short += len(found) < k
@@ -73,7 +75,13 @@ class OfFaiss(Approximate):
     def find(self, queries: Vectors, rows: int) -> list[list[Hit]]:
         if isinstance(self.index, faiss.IndexHNSW):  # it finds no more than efSearch
             self.index.hnsw.efSearch = max(self.index.hnsw.efSearch, rows)
-        return super().find(queries, rows)
+        found, metric = super().find(queries, rows), self.index.metric_type
+        if metric == faiss.METRIC_INNER_PRODUCT:
+            return found
+        power = 0.5 if metric == faiss.METRIC_L2 else 1.0  # faiss has the squares of these
+        return [
+            [hit._replace(score=-(max(hit.score, 0) ** power)) for hit in each] for each in found
+        ]
 
 
 class Backend(plugin.Backend):
@@ -84,7 +92,8 @@ class Backend(plugin.Backend):
         check_options(options, "approximate", *TAKEN)
         if corpus.index:
             index, embeddings = read_index(Path(corpus.index), options)
-            check_similarity(options, "approximate", unit=bool(embeddings.meta.get("unit")))
+            if METRICS.get(index.metric_type) != options.similarity:
+                check_similarity(options, "approximate", unit=bool(embeddings.meta.get("unit")))
         else:
             if options.save_index:
                 refuse_existing(options.save_index, "save_index")

@@ -3,10 +3,12 @@
 import json
 from pathlib import Path
 
+import faiss
 import numpy as np
 import pytest
 from structkit_plugins.backends.approximate import read_index
 
+from structkit import search
 from structkit.errors import UserError
 from structkit.searching.options import SearchOptions
 from tests.cli.complaints import complaint
@@ -249,3 +251,21 @@ def test_fields_stand_beside_a_matrix(vectors, queries, tmp_path):
 )
 def test_wrong_usage_is_one_line(here, corpus, queries, flags, problem):
     assert problem in complaint(here("search", corpus, "--queries", queries, *flags), 2)
+
+
+@pytest.mark.parametrize(("metric", "similarity"), [("L2", "euclidean"), ("L1", "manhattan")])
+def test_a_folder_with_a_distance_is_ranked_from_the_smallest(tmp_path, metric, similarity):
+    rows = np.random.default_rng(0).normal(size=(300, 8)).astype(np.float32)
+    index = faiss.IndexFlat(8, getattr(faiss, f"METRIC_{metric}"))
+    index.add(rows)
+    (tmp_path / "folder").mkdir()
+    faiss.write_index(index, str(tmp_path / "folder/index"))
+    (tmp_path / "folder/docid").write_text("".join(f"{n}\n" for n in range(300)))
+    records = [{"id": str(n), "embedding": row.tolist()} for n, row in enumerate(rows)]
+    corpus = write(tmp_path / "corpus.jsonl", records)
+    exact = list(search(corpus, queries=corpus, k=5, similarity=similarity))
+    for given in ({}, {"similarity": similarity}):
+        found = list(search(str(tmp_path / "folder"), queries=corpus, k=5, **given))
+        assert [each["doc_id"] for each in exact] == [each["doc_id"] for each in found]
+        scores = [pytest.approx(each["score"], abs=2e-3) for each in exact]
+        assert scores == [each["score"] for each in found]
