@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -132,6 +133,39 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
+
+# control characters, marks of direction and unseen ones; not colors and links that we write
+UNSAFE = re.compile(
+    "(\x1b\\[[\\d;]*m|\x1b\\]8;[^\x00-\x1f]*\x1b\\\\)|"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]"
+)
+
+
+def for_terminal(data: bytes) -> bytes:
+    r"""Return output as a terminal gets it: characters that it would obey become JSON's escapes.
+
+    >>> for_terminal("tea \x9b31m \u202e".encode())
+    b'tea \\u009b31m \\u202e'
+    """
+    text = data.decode(errors="backslashreplace")
+    return UNSAFE.sub(lambda found: found[1] or json.dumps(found[0])[1:-1], text).encode()
+
+
+def guard_stderr() -> None:
+    """Let what libraries write to a terminal pass `for_terminal`; they may move the cursor."""
+    if _watched():
+        write = sys.stderr.write
+
+        def guarded(text: str) -> int:
+            parts = re.split(r"(\r|\x1b\[[\d;]*[AK])", text)
+            parts[::2] = (
+                for_terminal(each.encode(errors="replace")).decode() for each in parts[::2]
+            )
+            return write("".join(parts))
+
+        sys.stderr.write = guarded  # type: ignore[method-assign]
 
 
 def counted(number: int, noun: str) -> str:

@@ -26,7 +26,7 @@ from structkit.command import Command, Group, Program
 from structkit.errors import UserError, flag, spelled
 from structkit.paths import ignore_relative_folders, keep_apart, move_torch_cache
 from structkit.processes import exit_program, raise_at_signals
-from structkit.progress import complain, hush
+from structkit.progress import complain, guard_stderr, hush
 from structkit.reproducibility import make_repeatable
 from structkit.settings import GROUPS, Setting, files_of, make, parse, settings_of, shown
 from structkit.version import __version__
@@ -317,6 +317,7 @@ app.params.extend(get_install_completion_arguments())
 def main() -> NoReturn:
     """Run the program, and turn errors that the user can fix into one line and an exit status."""
     _keep_closed()
+    guard_stderr()
     prepare_libraries()
     with raise_at_signals():
         status = _run()

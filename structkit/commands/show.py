@@ -102,7 +102,9 @@ def _record(record: Record, console: Console, width: int | None) -> Iterator[Tex
 def _title(record: Record) -> Part:
     """Return the title of a record: its id, or the question of a hit."""
     if HIT <= record.keys() and isinstance(record.get("query"), str):
-        asked = Text.assemble((_line(record["query"]), "bold"), (f"  {record['query_id']}", "dim"))
+        asked = Text.assemble(
+            (_line(record["query"]), "bold"), (f"  {_line(record['query_id'])}", "dim")
+        )
         return {"id", "query", "query_id"}, asked
     name = next((each for each in ("id", "query_id") if record.get(each)), "id")
     return {name}, Text(_line(record.get(name) or ""), "bold")
@@ -135,11 +137,13 @@ def _fields(left: Record, most: int) -> Iterator[Text]:
             before = known.setdefault(value, name)
             lines = lines if before == name else [f"as {before}"]
         if len(lines) == 1:
-            yield Text.assemble((f"{name}:", "dim"), f" {lines[0]}".rstrip())
+            yield Text.assemble((f"{printable(name)}:", "dim"), f" {lines[0]}".rstrip())
             continue
         if more := len(lines[most:]):
             lines = [*lines[:most], f"… {more} more line{'s' * (more > 1)}"]
-        yield Text.assemble((f"{name}:", "dim"), *(f"\n  {line}".rstrip(" ") for line in lines))
+        yield Text.assemble(
+            (f"{printable(name)}:", "dim"), *(f"\n  {line}".rstrip(" ") for line in lines)
+        )
 
 
 def _interval(record: Record, name: str) -> list[str]:
@@ -258,7 +262,9 @@ def _hit(record: Record, width: int | None) -> Iterator[Part]:
     known = {record["doc_id"]: record} if {"path", "code", "text"} & record.keys() else {}
     drawn = Text.from_ansi(listing([record], {record["query_id"]: asked}, known, width, ROWS))
     named = best if isinstance(best, dict) else {}
-    if place := [f"{name} {_line(named[name])}" for name in named if name not in ("id", "text")]:
+    if place := [
+        f"{_line(name)} {_line(named[name])}" for name in named if name not in ("id", "text")
+    ]:
         drawn.append(f"\n    {', '.join(place)}", "dim")
     yield HIT | OF_A_HIT, drawn
 

@@ -26,7 +26,7 @@ import orjson
 
 from structkit.errors import UserError, flag
 from structkit.paths import descriptor_named
-from structkit.progress import waiting
+from structkit.progress import for_terminal, waiting
 from structkit.records.jsonl import Record
 from structkit.records.lines import BUFFER
 
@@ -340,7 +340,12 @@ def dump(record: Record) -> bytes:
 
 
 class Output:
-    """File that appears whole or not at all, or stdout (`-`); `name` is its setting's."""
+    """File that appears whole or not at all, or stdout (`-`); `name` is its setting's.
+
+    A terminal gets no control characters.
+    """
+
+    person = False  # whether one looks at it
 
     def __init__(self, path: str = "-", name: str = "output") -> None:
         self.path, self.name = path, name
@@ -360,10 +365,13 @@ class Output:
         descriptor = 1 if self.path == "-" else descriptor_named(self.path)
         if descriptor is not None:
             # a person at a terminal sees each record at once, a pipe gets blocks
-            buffer = 0 if os.isatty(descriptor) else BUFFER
+            self.person = os.isatty(descriptor)
+            buffer = 0 if self.person else BUFFER
             return open(descriptor, "wb", buffering=buffer, closefd=False)
         if os.path.exists(self.path) and not os.path.isfile(self.path):
-            return open(self.path, "wb", buffering=BUFFER)  # a device or a named pipe
+            other = open(self.path, "wb", buffering=BUFFER)  # a device or a named pipe
+            self.person = other.isatty()
+            return other
         self.whole = WholeFile(self.path)
         if self.whole.target.endswith(".gz"):
             # no name and no time inside: the same records give the same bytes
@@ -372,7 +380,7 @@ class Output:
 
     def write(self, data: bytes) -> None:
         with self._writing():
-            self.handle.write(data)
+            self.handle.write(for_terminal(data) if self.person else data)
 
     def write_records(self, records: Iterable[Record] | Iterable[bytes]) -> None:
         """Write records, one per line; or lines of records as they are."""
@@ -386,7 +394,7 @@ class Output:
                 except TypeError:
                     line = dump(record)
             try:  # not around the loop: an error that `records` raises is not about the output
-                write(line)
+                write(for_terminal(line) if self.person else line)
             except OSError as error:
                 raise self._reported(error) from None
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
+from structkit.progress import printable
 from structkit.records.jsonl import Record
 
 SMALLEST = 0.001  # a smaller p is shown as `<0.001`
@@ -42,7 +43,7 @@ def markdown_text(text: str) -> str:
     >>> print(markdown_text("a|b\n<i>"))
     a\|b &lt;i&gt;
     """
-    return html.escape(SPECIAL.sub(r"\\\g<0>", " ".join(text.split())), quote=False)
+    return html.escape(SPECIAL.sub(r"\\\g<0>", printable(" ".join(text.split()))), quote=False)
 
 
 def table(records: Sequence[Record], markdown: bool = False, width: int | None = None) -> str:
@@ -64,7 +65,7 @@ def table(records: Sequence[Record], markdown: bool = False, width: int | None =
     kinds = {name: type(record[name]) for record in reversed(records) for name in record}
     named = dict.fromkeys(name for record in records for name in record)
     names = [name for name in named if not _is_end(name, kinds)]
-    escape = markdown_text if markdown else str
+    escape = markdown_text if markdown else printable
     columns = [
         Column(
             [escape(name), *(_cell(record, name, escape) for record in records)],
