@@ -121,34 +121,6 @@ def test_a_quota_of_processor_time_counts(tmp_path, files, own, expected):
     assert expected == quota(str(tmp_path), str(tmp_path / "own"))
 
 
-BURNT = 0.2  # CPU seconds
-
-
-def burn(_):
-    until = time.process_time() + BURNT
-    while time.process_time() < until:
-        pass
-    return 1
-
-
-class Nested:
-    """Work that a child of the child does, if `depth` says so."""
-
-    def __init__(self, depth):
-        self.child = Child(Nested(depth - 1) if depth else burn)
-
-    def __call__(self, task):
-        return self.child.result(task)
-
-
-@pytest.mark.parametrize("depth", [0, 1])
-@pytest.mark.parametrize("workers", [1, 2])
-def test_what_the_children_of_children_cost_is_counted(depth, workers):
-    before = sum(os.times()[2:4])
-    assert workers * [1] == list(Pool(workers, Nested(depth)).results(iter(range(workers))))
-    assert workers * BURNT <= sum(os.times()[2:4]) - before
-
-
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="others return it or not")
 def test_freed_memory_goes_back_to_the_system():
     program = """

@@ -112,7 +112,7 @@ HERE = [counts_each, counts_what_it_yields, counts_in_batches]
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize(
     ("opened", "workers"),
-    [*((each, 1) for each in HERE + ANYWHERE), *((each, n) for each in ANYWHERE for n in (0, 2))],
+    [*((each, 1) for each in HERE + ANYWHERE), *((each, 2) for each in ANYWHERE), (counts_then, 0)],
 )
 def test_a_rejected_record_restarts_nothing(
     opened: Callable[[Settings], Stage], workers: int, pattern: str
