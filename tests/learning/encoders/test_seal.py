@@ -1,22 +1,19 @@
-"""SEAL: what each stage aligns queries with, its losses by hand, and what it refuses."""
+"""SEAL: its stages, what it reads as a tag, and what it refuses."""
 
 import pytest
 import torch
-from torch.nn import functional
 
 from structkit import html_variants
 from structkit.errors import UserError
 from structkit.learning.encoders.models import new_model, train_tokenizer
-from structkit.learning.training.data import Spool, Step
-from structkit.records.jsonl import Records
+from structkit.learning.training.data import Step
 from structkit.registry import load
 from structkit.structure.html.tags import TAG_TOKENS
 from tests.jsonl import write
-from tests.learning.training.materials import plain_loss
-from tests.tolerances import TINY, bound, rounding
+from tests.learning.training.materials import SCRATCH, begun, first_batch
+from tests.tolerances import TINY, rounding
 
 Method = load("method", "seal")
-WIDTH, TEMPERATURE = 64, 0.02  # of unit vectors, and of their scores
 THINGS = "house tree car door shirt river".split()
 
 
@@ -34,61 +31,15 @@ def records(count=6, negatives=2):
         yield record
 
 
-def spool_of(tmp_path, method, found):
-    return Spool(Records.read([write(tmp_path / "records.jsonl", *found)]), method.prepare)
-
-
 @pytest.fixture
 def built(tmp_path):
     def build(count=4, negatives=2, **changes):
-        values = {"size": "tiny", "vocabulary_size": 500, "batch_size": count} | changes
-        method = Method(**values).complete()
-        spool = spool_of(tmp_path, method, html_variants(records(count, negatives)))
-        return method.build(spool).eval(), [spool[place] for place in range(count)]
+        file = write(tmp_path / "records.jsonl", *html_variants(records(count, negatives)))
+        values = {**SCRATCH, "batch_size": count, **changes}
+        module, _, rows, _ = first_batch("seal", file, **values)
+        return module, rows
 
     return build
-
-
-def embedding(module, text, kind):
-    ids = torch.tensor(module.encoder.tokenizing.ids([text], kind))
-    state = module.encoder.model(input_ids=ids).last_hidden_state[0, 0]
-    return functional.normalize(state, dim=0)
-
-
-def plain(module, rows, name, drawn):
-    """The loss against one variant: a softmax over all positives and negatives for each query."""
-    documents = []
-    for row, places in zip(rows, drawn, strict=True):
-        documents.append(row[name])
-        documents += [row[f"negatives_{name}"][place] for place in places]
-    vectors = torch.stack([embedding(module, text, "document") for text in documents])
-    group = len(documents) // len(rows)
-    total = 0.0
-    for place, row in enumerate(rows):
-        scores = vectors @ embedding(module, row["query"], "query") / TEMPERATURE
-        total -= functional.log_softmax(scores, 0)[place * group].item()
-    return total / len(rows)
-
-
-@pytest.mark.parametrize("negatives", [0, 1, None])
-def test_the_losses_of_the_stages(built, negatives):
-    module, rows = built(negatives_per_query=negatives)
-    assert (2 if negatives is None else negatives) == module.negatives
-    step = Step(0, "joint", 1, [0, 1, 2, 3])
-    drawn = [module.drawn(row, step, "negatives_tagged") for row in rows]
-    masked, tagged, untagged = (
-        plain(module, rows, name, drawn) for name in ("masked", "tagged", "untagged")
-    )
-    wanted = {
-        "element": masked,
-        "structure": (tagged + untagged) / 2,
-        "joint": masked + (tagged + untagged) / 2,
-    }
-    for stage, loss in wanted.items():
-        # the negatives are drawn for a stage and an epoch: here all of these must be the same
-        module.drawn = lambda row, step, name: drawn[rows.index(row)]
-        found = plain_loss(module, module.batch(rows, Step(0, stage, 1, [0, 1, 2, 3])))
-        assert loss == pytest.approx(found[0].item(), abs=bound(WIDTH, 1 / TEMPERATURE))
 
 
 @pytest.mark.parametrize(
@@ -176,7 +127,8 @@ def test_batches_know_which_documents_have_no_tags(built):
     assert not any(found["query"]) and not any(found["untagged"]) and found["tagged"][0]
 
 
-def test_defaults_are_the_papers():
+def test_defaults_are_the_papers(built):
+    assert 8 == built(negatives=9)[0].negatives
     method = Method().complete()
     assert (32, 4096, 0.02) == (method.query_length, method.document_length, method.temperature)
     assert (2, 8, 1e-5) == (method.epochs, method.batch_size, method.learning_rate)
@@ -201,4 +153,4 @@ GOOD = next(html_variants(records(1)))
 def test_bad_records_are_one_line(tmp_path, changes, message):
     bad = {key: value for key, value in (GOOD | changes).items() if value is not None}
     with pytest.raises(UserError, match=message):
-        spool_of(tmp_path, Method(), [bad])
+        begun("seal", write(tmp_path / "records.jsonl", bad))

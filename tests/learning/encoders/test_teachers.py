@@ -1,10 +1,12 @@
-"""Losses of teachers and over prefixes: those of sentence-transformers and of FlagEmbedding."""
+"""What a batch loses, by contrast, teachers and prefixes: plain versions, and other libraries'."""
 
 import json
 import math
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.losses import (
     DistillKLDivLoss,
@@ -15,174 +17,215 @@ from sentence_transformers.sentence_transformer.losses import (
 from torch.nn import functional
 
 from structkit.errors import UserError
-from structkit.learning.encoders.dual_encoder import distill, info_nce, rows_of, spread
+from structkit.learning.encoders.dual_encoder import distill, duplicates, info_nce
 from structkit.registry import load
 from tests.jsonl import write
-from tests.learning.training.materials import begun, write_pairs
-
-NEAR = {"rtol": 0, "atol": 1e-5}
-KINDS = ("kl", "margin-mse")
-BATCH, GROUP, DIM = 5, 4, 8
+from tests.learning.training.materials import SCRATCH, first_batch, gradients, write_pairs
+from tests.tolerances import bound
 
 
-def tensors():
-    """Queries, documents and a teacher's scores."""
+def plain_info_nce(queries, groups, temperature, exclude=None, symmetric=False):
+    """The contrastive loss, one query and one document at a time; of a group the first is right."""
+    documents = [each for group in groups for each in group]
+    first = [sum(map(len, groups[:place])) for place in range(len(groups))]
+
+    def loss(own, pairs):
+        scores = [sum(a * b for a, b in zip(*pair, strict=True)) / temperature for pair in pairs]
+        return math.log(sum(map(math.exp, scores))) - scores[own]
+
+    losses = []
+    for i, query in enumerate(queries):
+        there = [j for j in range(len(documents)) if not (exclude and exclude[i][j])]
+        losses.append(loss(there.index(first[i]), [(query, documents[j]) for j in there]))
+        if symmetric:
+            there = [j for j in range(len(queries)) if not (exclude and exclude[j][first[i]])]
+            own = documents[first[i]]
+            losses.append(loss(there.index(i), [(queries[j], own) for j in there]))
+    return sum(losses) / len(losses)
+
+
+def test_worked_by_hand():
+    queries = torch.tensor([[1.0, 0.0], [0.0, 2.0]])
+    documents = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    # scores: [1 0 0 1] with positive 1; [0 2 2 0] with positive at place 2: 2
+    expected = (math.log(2 * math.e + 2) - 1 + math.log(2 + 2 * math.e**2) - 2) / 2
+    found = info_nce(queries, documents, 1.0).item()
+    assert expected == pytest.approx(found, abs=bound(4 + 2, 2.0))  # documents, queries; scores
+
+
+@given(st.integers(1, 4), st.integers(1, 3), st.booleans(), st.booleans(), st.integers(0, 99))
+def test_agrees_with_plain_loops(batch, group, symmetric, masked, seed):
+    torch.manual_seed(seed)
+    queries, documents = torch.randn(batch, 3), torch.randn(batch * group, 3)
+    exclude = torch.rand(batch, batch * group) < 0.4
+    exclude[torch.arange(batch), torch.arange(batch) * group] = False
+    chosen = exclude if masked else None
+    rows = exclude.tolist() if masked else None
+    groups = documents.view(batch, group, 3).tolist()
+    expected = plain_info_nce(queries.tolist(), groups, 0.7, rows, symmetric)
+    found = info_nce(queries, documents, 0.7, chosen, symmetric).item()
+    # scores reach a squared length over the temperature
+    scale = max(part.square().sum(1).max().item() for part in (queries, documents)) / 0.7
+    assert expected == pytest.approx(found, abs=bound(batch * group + 3, scale))
+
+
+@pytest.mark.parametrize(
+    ("queries", "documents", "expected"),
+    [
+        (["a", "b"], ["x", "y"], None),
+        (["a", "b"], ["x", "x"], [[0, 1], [1, 0]]),
+        (["a", "a"], ["x", "y"], [[0, 1], [1, 0]]),
+        # a hard negative of one query that is the positive of the other, or of its own
+        (["a", "b"], ["x", "n", "y", "x"], [[0, 0, 0, 1], [0, 0, 0, 0]]),
+        (["a", "b"], ["x", "x", "y", "m"], [[0, 1, 0, 0], [0, 0, 0, 0]]),
+        # the positive of an equal query, as a third one's hard negative and as one of its own
+        (
+            ["a", "a", "b"],
+            ["x", "n", "y", "x", "z", "y"],
+            [[0, 0, 1, 1, 0, 1], [1, 0, 0, 1, 0, 1], [0, 0, 0, 0, 0, 0]],
+        ),
+        # hard negatives of an equal query stay negatives
+        (["a", "a"], ["x", "n", "y", "m"], [[0, 0, 1, 0], [1, 0, 0, 0]]),
+    ],
+)
+def test_false_negatives(queries, documents, expected):
+    found = duplicates(queries, documents)
+    assert expected == (None if found is None else found.int().tolist())
+
+
+def test_both_distances_from_a_teacher_are_the_losses_of_sentence_transformers():
     torch.manual_seed(3)
-    queries = torch.randn(BATCH, DIM, requires_grad=True)
-    documents = torch.randn(BATCH * GROUP, DIM, requires_grad=True)
-    return queries, documents, torch.randn(BATCH, GROUP) * 3
+    queries, documents, teacher = torch.randn(5, 8), torch.randn(20, 8), torch.randn(5, 4) * 3
+    columns = [queries, *documents.view(5, 4, 8).unbind(1)]
+    temperatures = {"temperature": 0.7, "teacher_temperature": 2.0}
+    peers = {
+        "margin-mse": MarginMSELoss(None),
+        "kl": DistillKLDivLoss(None, student_temperature=0.7, teacher_temperature=2.0),
+    }
+    for kind, peer in peers.items():
+        expected = peer.compute_loss_from_embeddings(columns, teacher)
+        expected /= 0.7**2 if kind == "kl" else 1
+        found = distill(kind, queries, documents, teacher, **temperatures)
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
 
 
-def ours(kind, queries, documents, teacher, temperature=0.7, teacher_temperature=2.0):
-    more = {"temperature": temperature, "teacher_temperature": teacher_temperature}
-    return distill(kind, queries, documents, teacher, **more)
+def plain_distances(kind, query, documents, teacher):
+    """The distances of a query's scores from its teacher's, at temperatures of 0.5 and 0.3."""
+    scores = documents @ query
+    if kind == "margin-mse":
+        return [*((scores[0] - scores[1:] - teacher[0] + teacher[1:]) ** 2)]
+    wanted, found = (functional.log_softmax(each, 0) for each in (teacher / 0.3, scores / 0.5))
+    return [(wanted.exp() * (wanted - found)).sum()]
 
 
-def test_both_are_the_losses_of_sentence_transformers():
-    queries, documents, teacher = tensors()
-    columns = [queries, *documents.view(BATCH, GROUP, DIM).unbind(1)]
-    expected = MarginMSELoss(None).compute_loss_from_embeddings(columns, teacher)
-    torch.testing.assert_close(ours("margin-mse", queries, documents, teacher), expected, **NEAR)
-    peer = DistillKLDivLoss(None, student_temperature=0.7, teacher_temperature=2.0)
-    expected = peer.compute_loss_from_embeddings(columns, teacher) / 0.7**2
-    torch.testing.assert_close(ours("kl", queries, documents, teacher), expected, **NEAR)
-
-
-def test_kl_has_the_gradients_of_flagembedding():
-    queries, documents, teacher = tensors()
-    scores = torch.stack([documents.view(BATCH, GROUP, DIM)[n] @ queries[n] for n in range(BATCH)])
-    targets = functional.softmax(teacher, dim=-1)  # AbsEmbedderModel.distill_loss, kl_div
-    theirs = -(functional.log_softmax(scores / 0.02, dim=-1) * targets).sum(-1).mean()
-    own = ours("kl", queries, documents, teacher, 0.02, 1.0)
-    for leaf in (queries, documents):
-        (expected,) = torch.autograd.grad(theirs, leaf, retain_graph=True)
-        (found,) = torch.autograd.grad(own, leaf, retain_graph=True)
-        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
-    entropy = -(targets * targets.log()).sum(-1).mean()
-    torch.testing.assert_close(own, theirs - entropy, rtol=1e-5, atol=1e-4)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_places_without_a_document_do_not_count(kind):
-    queries, documents, teacher = tensors()
-    sizes = [4, 2, 1, 3, 4]
-    rows = rows_of([row[:size].tolist() for row, size in zip(teacher, sizes, strict=True)], GROUP)
-    found = ours(kind, queries, documents, rows)
-    every = documents.view(BATCH, GROUP, DIM)
-    alone = [
-        ours(kind, queries[n : n + 1], every[n, :size], teacher[n : n + 1, :size])
-        for n, size in enumerate(sizes)
-    ]
-    counts = torch.tensor([size - 1.0 for size in sizes] if kind == "margin-mse" else [1.0] * BATCH)
-    expected = (torch.stack(alone) * counts).sum() / counts.sum()
-    torch.testing.assert_close(found, expected, **NEAR)
-    (gradient,) = torch.autograd.grad(found, documents)
-    assert gradient.isfinite().all()
-    assert 0 == gradient.view(BATCH, GROUP, DIM)[1, 2:].abs().max()
-
-
-def taught(file, negatives):
-    """Pairs with scores that are all different, so that none can be taken for another."""
-    write_pairs(file, 8, negatives)
+def built(tmp_path, name, counts=(3,), **changes):
+    """A training without dropout, the batch of all its records, these, and the step."""
+    file = write_pairs(tmp_path / "records.jsonl", 8, lambda number: counts[number % len(counts)])
     records = [json.loads(line) for line in file.read_text().splitlines()]
-    for number, record in enumerate(records):
+    for number, record in enumerate(records):  # scores are all different: each is its document's
         record["query"] += f" {number}"
         count = 1 + len(record.get("negatives", ()))
         record["scores"] = [math.sin(10 * number + each) for each in range(count)]
     write(file, *records)
-    return file
+    values = {"batch_size": 8, "temperature": 0.5, "epochs": 1}
+    values |= {"negatives_per_query": 2} if max(counts) > 1 else {}
+    return first_batch(name, file, **SCRATCH, **values | changes)
 
 
-def built(tmp_path, name, negatives=lambda number: 3, **changes):
-    """A training without dropout, the batch of all its records, these, and the step."""
-    file = taught(tmp_path / "records.jsonl", negatives)
-    values = {"size": "tiny", "vocabulary_size": 450, "batch_size": 8, "temperature": 0.5}
-    values |= {"negatives_per_query": 2, "epochs": 1}
-    module, spool, plan = begun(name, file, **values | changes)
-    step = plan.step(0)
-    records = [spool[place] for place in step.indices]
-    return module.eval(), module.batch(records, step), records, step
+# what documents a stage of SEAL has; their variants have the negatives of one
+DOCUMENTS = {"element": ["masked"], "structure": ["tagged", "untagged"]}
+DOCUMENTS["joint"] = sum(DOCUMENTS.values(), [])
 
 
-CASES = [
-    ("contrastive", {}),
-    ("contrastive", {"symmetric": True, "matryoshka": "8,64"}),
-    ("santa", {"matryoshka": "16"}),
-    ("santa", {"align_on": "original", "entity_weight": 0.0}),
-    ("seal", {"stages": "joint"}),
-    ("seal", {"stages": "structure", "matryoshka": "64, 3"}),
-]
+def plain_loss(module, records, step, kind):
+    """The loss of a batch, each text embedded by itself: the sum of each prefix and document."""
+    settings, encoder = module.settings, module.encoder
+    seal = step.stage in DOCUMENTS
+    fields = DOCUMENTS.get(step.stage) or ["positive"]
+    if getattr(settings, "align_on", "") == "masked":
+        fields = ["masked"]
 
+    def embedded(texts, side, field):
+        encoder.tokenizing.read_field(field if seal else "")
+        return torch.cat([encoder.embed(encoder.tokens([text], side)) for text in texts])
 
-def loss_by_hand(module, inputs, records, step, kind, weight):
-    """The loss of plain embeddings: each variant's contrast, and its distance from the teacher."""
-    settings = module.settings
-    name = next((key for key in records[0] if key.startswith("negatives")), "negatives")
-    scores = [
-        [record["scores"][0], *(record["scores"][1 + n] for n in module.drawn(record, step, name))]
-        for record in records
-    ]
-    embedded = {
-        each: module.embedded(inputs, each, torch.arange(len(texts.tokens.ids)))[0]
-        for each, texts in inputs.texts.items()
-    }
     losses = {}
-    queries = embedded.pop("queries" if "queries" in embedded else "query")
-    if "negatives" in embedded:
-        group = embedded.pop("negatives").view(len(queries), -1, queries.shape[1])
-        positives = embedded.get("originals", embedded.get("masked"))
-        embedded = {"all": torch.cat([positives[:, None], group], 1).flatten(0, 1)}
-    for each, documents in embedded.items():
-        documents = spread(documents, inputs.present)
-        losses[each] = 0.0
+    for field in fields:
+        queries = embedded([each["query"] for each in records], "query", "query")
+        groups, teachers = [], []
+        for record in records:
+            others = record.get(f"negatives_{field}" if seal else "negatives")
+            own = module.drawn(record, step, "negatives_tagged" if seal else "negatives")
+            texts = [record[field], *(others[place] for place in own)]
+            groups.append(embedded(texts, "document", field))
+            scores = record.get("scores", [0.0] * 9)  # none are kept without a teacher
+            teachers.append(torch.tensor([scores[0], *(scores[1 + place] for place in own)]))
+        losses[field] = 0.0
         for width in settings.prefixes or (queries.shape[1],):
-            both = [queries[:, :width], documents[:, :width]]
-            if module.encoder.normalize:
-                both = [functional.normalize(one) for one in both]
-            losses[each] += info_nce(*both, 0.5, inputs.exclude, settings.symmetric)
-            losses[each] += weight * ours(kind, *both, rows_of(scores, 3), 0.5, 0.3)
-    if "tagged" not in losses:
-        return sum(losses.values())
-    return (losses["tagged"] + losses["untagged"]) / 2 + losses.get("masked", 0.0)
+            parts = [each[:, :width] for each in (queries, *groups)]
+            if encoder.normalize:
+                parts = [functional.normalize(each) for each in parts]
+            asked, *there = (each.tolist() for each in parts)
+            losses[field] += plain_info_nce(asked, there, 0.5, None, settings.symmetric)
+            if kind:
+                each = zip(parts[0], parts[1:], teachers, strict=True)
+                taught = [far for one in each for far in plain_distances(kind, *one)]
+                losses[field] += 0.7 * torch.stack(taught).mean().item()
+    if step.stage == "joint":
+        return losses["masked"] + (losses["tagged"] + losses["untagged"]) / 2
+    return sum(losses.values()) / len(losses)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("name", "changes"), CASES)
-def test_the_loss_is_the_sum_over_prefixes_of_contrast_and_teacher(tmp_path, name, changes, kind):
-    more = {"distill": kind, "distill_weight": 0.7, "teacher_temperature": 0.3}
-    module, inputs, records, step = built(tmp_path, name, **changes, **more)
+@pytest.mark.parametrize(
+    ("counts", "kind"),  # how many negatives the records have, in turn, and the teacher
+    [
+        ((0,), None),
+        ((3,), "margin-mse"),
+        ((0, 2, 1, 3), "kl"),
+        ((2, 0, 0, 0, 0, 0, 0, 0), "margin-mse"),
+        ((0, 0, 0, 0, 0, 0, 0, 1), None),
+    ],
+)
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("contrastive", {}),
+        ("contrastive", {"symmetric": True, "pooling": "cls", "matryoshka": "8,64"}),
+        ("santa", {"matryoshka": "16"}),
+        ("santa", {"align_on": "original", "entity_weight": 0.0}),
+        ("seal", {"stages": "joint"}),
+        ("seal", {"stages": "element"}),
+        ("seal", {"stages": "structure", "matryoshka": "64, 3"}),
+    ],
+)
+def test_the_loss_is_the_sum_over_prefixes_of_contrast_and_teacher(
+    tmp_path, name, changes, counts, kind
+):
+    taught = {"distill": kind, "distill_weight": 0.7, "teacher_temperature": 0.3} if kind else {}
+    module, batch, records, step = built(tmp_path, name, counts, **changes, **taught)
     with torch.no_grad():
-        expected = loss_by_hand(module, inputs, records, step, kind, 0.7).item()
-    found = module.backward(inputs)()
+        expected = plain_loss(module, records, step, kind)
+    found, every = gradients(module, batch)
     assert expected == pytest.approx(found.get("alignment", found["loss"]), abs=1e-4)
+    assert all(gradient.isfinite().all() for gradient in every.values())
 
 
 def test_matryoshka_is_the_loss_of_sentence_transformers(tmp_path):
     settings = {"matryoshka": "8,32,64", "negatives_per_query": 0, "temperature": 0.05}
-    module, inputs, records, _ = built(tmp_path, "contrastive", **settings)
+    module, batch, records, _ = built(tmp_path, "contrastive", **settings)
     module.save(tmp_path / "model")
     peer = SentenceTransformer(str(tmp_path / "model"), device="cpu").eval()
     loss = MatryoshkaLoss(peer, MultipleNegativesRankingLoss(peer, scale=20.0), [64, 8, 32])
     columns = [[record[name] for record in records] for name in ("query", "positive")]
-    assert inputs.exclude is None  # no text occurs twice
+    assert batch.exclude is None  # no text occurs twice
     expected = loss([peer.tokenize(texts) for texts in columns], None).item()
-    assert expected == pytest.approx(module.backward(inputs)()["loss"], abs=1e-4)
+    assert expected == pytest.approx(module.backward(batch)()["loss"], abs=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("64,64", "is no list of different numbers above 0; write 64,128,256"),
-        ("0,64", "is no list of different numbers above 0"),
-        ("64,", "is no list of different numbers above 0"),
-        ("-3", "is no list of different numbers above 0"),
-        ("a", "is no list of different numbers above 0"),
-        ("65,16", "--matryoshka names 65, but an embedding has 64 numbers; name at most 64"),
-    ],
-)
-def test_prefixes_that_cannot_be_say_so(tmp_path, text, message):
-    with pytest.raises(UserError, match=message):
-        built(tmp_path, "contrastive", matryoshka=text)
+def test_different_numbers_of_negatives_are_said(tmp_path, capfd):
+    built(tmp_path, "contrastive", (2, 0, 1), negatives_per_query=None)
+    said = "record 1 has 0 negatives, and others have up to 2: each uses what it has, at most 1"
+    assert said in capfd.readouterr().err
 
 
 RECORD = {"id": "1", "query": "a", "positive": "b", "negatives": ["c", "d"]}
@@ -196,10 +239,7 @@ RECORD |= {"masked": "b <extra_id_0>", "target": "<extra_id_0> x <extra_id_1>"}
     ("scores", "message"),
     [
         (None, 'field "scores" is missing, which --distill needs; add it with structkit pair'),
-        (
-            [1.0, 2.0],
-            '"scores" holds 2 numbers, not 3 for positive and negatives',
-        ),
+        ([1.0, 2.0], '"scores" holds 2 numbers, not 3 for positive and negatives'),
         ([1, 2, 3, 4], 'field "scores" holds 4 numbers, not 3'),
         ("high", 'field "scores" holds no list of numbers, not 3'),
         ([1, math.inf, 3], "holds inf, which is no finite number"),
@@ -220,12 +260,19 @@ def test_scores_that_cannot_be_learned_say_so(name, scores, message):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        *(
+            ({"matryoshka": text}, "is no list of different numbers above 0")
+            for text in ("64,64", "0,64", "64,", "-3", "a")
+        ),
+        ({"matryoshka": "a"}, "write 64,128,256"),
+        ({"matryoshka": "65,16"}, "names 65, but an embedding has 64 numbers; name at most 64"),
+        ({"negatives_per_query": 4}, "no record has more than 3 negatives, but each query n"),
         ({"distill": "kl", "negatives_per_query": 0}, "no query has negatives, which --distill"),
         ({"distill_weight": 2.0}, "--distill-weight needs --distill"),
         ({"teacher_temperature": 2.0}, "--teacher-temperature needs --distill"),
         ({"distill": "mse"}, "no --distill 'mse'; there are: kl, margin-mse"),
     ],
 )
-def test_settings_that_do_nothing_say_so(tmp_path, changes, message):
+def test_settings_that_cannot_be_say_so(tmp_path, changes, message):
     with pytest.raises(UserError, match=message):
         built(tmp_path, "contrastive", **changes)

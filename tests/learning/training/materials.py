@@ -15,6 +15,7 @@ from structkit.registry import load
 from tests.jsonl import write
 
 WORDS = "red green blue black white house tree car door shirt".split()
+SCRATCH = {"size": "tiny", "vocabulary_size": 450}  # the least that an encoder is made with
 
 
 def write_sums(file):
@@ -38,6 +39,21 @@ def begun(name, file, **values):
     method = load("method", name)(**values).complete()
     spool = Spool(Records.read([str(file)]), method.prepare)
     return method.build(spool), spool, method.plan(len(spool))
+
+
+def first_batch(name, file, **values):
+    """A training without dropout, the batch of all its records, these, and its first step."""
+    module, spool, plan = begun(name, file, **values)
+    records, step = [spool[place] for place in range(len(spool))], plan.step(0)
+    return module.eval(), module.batch(records, step), records, step
+
+
+def gradients(module, batch):
+    """What a batch loses, and the gradients of all weights that have one."""
+    module.zero_grad(set_to_none=True)
+    torch.manual_seed(7)
+    losses, named = module.backward(batch)(), module.named_parameters()
+    return losses, {name: each.grad.clone() for name, each in named if each.grad is not None}
 
 
 def stopping(kind, number, error):
