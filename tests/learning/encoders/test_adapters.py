@@ -14,17 +14,24 @@ from sentence_transformers import CrossEncoder, SentenceTransformer
 from structkit.errors import UserError
 from structkit.learning.encoders.cross_encoder import load_cross_encoder
 from structkit.learning.encoders.encoder import open_model
-from structkit.learning.training.devices import load_trained, trained_state
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train
-from structkit.learning.training.trainer import adamw
-from structkit.registry import load
+from structkit.registry import load, names
 from tests.jsonl import write
 from tests.learning.encoders.zoo import edit, sentence_folder
-from tests.learning.training.materials import begun, stopping, train_on, weights, write_pairs
+from tests.learning.training.materials import (
+    SCRATCH,
+    first_batch,
+    gradients,
+    stopping,
+    train_on,
+    weights,
+    write_pairs,
+)
 
 NEAR = {"atol": 1e-5, "rtol": 0}
 TEXTS = ["red green blue", "a b C", "", "white house tree car " * 9]
+PAIRS = [("red", text) for text in TEXTS]
 # a method, and the model that it starts from
 CASES = {
     "contrastive": {"architecture": "bert", "pooling": "mean"},
@@ -70,83 +77,48 @@ def start(place, records):
             return folder
         if case == "contrastive-qwen3":
             return sentence_folder(folder, "Qwen3", pooling="lasttoken")
-        scratch = {"size": "tiny", "vocabulary_size": 450, "max_steps": 0}
-        train_on(records, method_of(case), folder, **scratch, **CASES[case])
+        train_on(records, method_of(case), folder, **SCRATCH, max_steps=0, **CASES[case])
         return folder
 
     return start
 
 
-@pytest.fixture(scope="module")
-def trained(place, records, letters, start):
-    """The folder of a model that was trained by an adapter."""
-
-    def trained(case):
-        folder = place / f"{case}-trained"
-        if not folder.exists():
-            values = {"model": str(start(case)), "lora_rank": 4, "batch_size": 5}
-            values |= {"learning_rate": 1e-2, "max_steps": 3}
-            file = letters if case.endswith("qwen3") else records
-            train_on(file, method_of(case), folder, **values)
-        return folder
-
-    return trained
-
-
 @pytest.fixture
 def built(records, letters, start):
-    """A training as it begins, and a batch of it."""
+    """A training as it begins, without dropout, and a batch of it."""
 
-    def built(case, count=11, **values):
-        values = {"model": str(start(case)), "batch_size": count, "epochs": 1} | values
+    def built(case, **values):
+        values = {"model": str(start(case)), "batch_size": 11, "epochs": 1, **values}
         file = letters if case.endswith("qwen3") else records
-        module, spool, plan = begun(method_of(case), file, **values)
-        return module, module.batch([spool[place] for place in range(count)], plan.step(0))
+        return first_batch(method_of(case), file, **values)[:2]
 
     return built
 
 
-def embeddings(folder):
-    model, _ = open_model(str(folder))
+def outputs(model):
+    """The embeddings of an encoder, or the scores of a cross-encoder."""
     with torch.no_grad():
+        if hasattr(model, "scores"):
+            return model.scores(model.inputs(PAIRS))
         return model.embed(model.tokens(TEXTS, "document")).numpy()
-
-
-def scores(folder):
-    encoder = load_cross_encoder(folder)
-    return encoder.scores(encoder.inputs([("red", text) for text in TEXTS]))
-
-
-def outputs(case, folder):
-    return scores(folder) if case == "cross-encoder" else embeddings(folder)
-
-
-ALL = [*CASES, "contrastive-qwen3"]
 
 
 @pytest.mark.parametrize("case", ["contrastive", "seal", "contrastive-qwen3", "cross-encoder"])
 def test_the_merged_model_is_the_base_with_its_adapter(tmp_path, case, built, start):
     module, _ = built(case, lora_rank=4)
     spread_adapter(module, 0.3)
-    encoder = module.eval().encoder
-    if case == "cross-encoder":
-        expected = encoder.scores(encoder.inputs([("red", text) for text in TEXTS]))
-    else:
-        expected = encoder.embed(encoder.tokens(TEXTS, "document")).detach().numpy()
+    expected = outputs(module.encoder)
     module.save(tmp_path)
-    assert np.abs(outputs(case, start(case)) - expected).max() > 1e-3
-    np.testing.assert_allclose(outputs(case, tmp_path), expected, **NEAR)
-    assert not [name for name in load_file(tmp_path / "model.safetensors") if "lora" in name]
-
-
-@pytest.mark.parametrize("case", ["contrastive", "seal", "contrastive-qwen3", "cross-encoder"])
-def test_sentence_transformers_loads_the_merged_model(case, trained):
     if case == "cross-encoder":
-        theirs = CrossEncoder(str(trained(case)), device="cpu")
-        expected = theirs.predict([("red", text) for text in TEXTS])
+        before, after = map(load_cross_encoder, (start(case), tmp_path))
+        theirs = CrossEncoder(str(tmp_path), device="cpu").predict(PAIRS)
     else:
-        expected = SentenceTransformer(str(trained(case)), device="cpu").encode(TEXTS)
-    np.testing.assert_allclose(outputs(case, trained(case)), expected, **NEAR)
+        before, after = (open_model(str(each))[0] for each in (start(case), tmp_path))
+        theirs = SentenceTransformer(str(tmp_path), device="cpu").encode(TEXTS)
+    assert np.abs(outputs(before) - expected).max() > 1e-3
+    np.testing.assert_allclose(outputs(after), expected, **NEAR)
+    np.testing.assert_allclose(theirs, expected, **NEAR)
+    assert not [name for name in load_file(tmp_path / "model.safetensors") if "lora" in name]
 
 
 @pytest.mark.parametrize(
@@ -167,14 +139,6 @@ def test_only_the_chosen_maps_have_an_adapter(built, case, chosen, names):
     assert {3} == {min(each.shape) for each in module.parameters() if each.requires_grad}
 
 
-def gradients(module, batch):
-    module.zero_grad()
-    torch.manual_seed(7)
-    module.backward(batch)
-    found = {name: each.grad for name, each in module.named_parameters() if each.grad is not None}
-    return {name.replace(".base_layer", ""): each.clone() for name, each in found.items()}
-
-
 def spread_adapter(module, std=0.02):
     """Give both matrices of each adapter numbers, as after some steps."""
     torch.manual_seed(3)
@@ -184,13 +148,13 @@ def spread_adapter(module, std=0.02):
                 each.normal_(std=std)
 
 
-@pytest.mark.parametrize("case", ALL)
+@pytest.mark.parametrize("case", [*CASES, "contrastive-qwen3"])
 def test_gradients_are_those_of_the_merged_weights(built, case):
     """Of W + s B A with the gradient G: s G Aᵀ of B, s Bᵀ G of A; the twin is trained whole."""
     module, batch = built(case, lora_rank=4, lora_alpha=12.0)
-    module.eval()
     spread_adapter(module)
-    found = gradients(module, batch)
+    found = gradients(module, batch)[1]
+    found = {name.replace(".base_layer", ""): each for name, each in found.items()}
     layers = {
         name: each
         for name, each in module.named_modules()
@@ -198,12 +162,11 @@ def test_gradients_are_those_of_the_merged_weights(built, case):
     }
     assert len(layers) * 2 <= len(found)
     plain, batch = built(case)
-    plain.eval()
     twins = dict(plain.named_parameters())
     with torch.no_grad():
         for name, layer in layers.items():
             twins[f"{name}.weight"] += layer.get_delta_weight("default")
-    whole = gradients(plain, batch)
+    whole = gradients(plain, batch)[1]
     largest = max(float(whole[f"{name}.weight"].abs().max()) for name in layers)
     near = {"atol": 1e-4 * largest, "rtol": 1e-3}
     for name, layer in layers.items():
@@ -218,70 +181,17 @@ def test_gradients_are_those_of_the_merged_weights(built, case):
     assert largest > 1e-6
 
 
-def test_a_rank_as_large_as_the_width_trains_as_the_whole_maps(built):
-    """With A = 1 and alpha = rank, B moves as the map itself does, step by step, also by AdamW."""
-    width = 64
-    chosen = {"lora_modules": "query,key,value", "lora_rank": width, "lora_alpha": float(width)}
-    module, batch = built("contrastive", **chosen)
-    plain, _ = built("contrastive")
-    for name, weight in module.named_parameters():
-        if "lora_A" in name:
-            assert (width, width) == weight.shape
-            weight.data = torch.eye(width)
-            weight.requires_grad = False
-    for name, weight in plain.named_parameters():
-        weight.requires_grad = name.split(".")[-2:] in [[each, "weight"] for each in QKV]
-    losses = []
-    for each in (module, plain):
-        each.eval()  # without dropout
-        optimizer = adamw(each, 1e-3)
-        losses.append([])
-        for _ in range(8):
-            optimizer.zero_grad()
-            losses[-1].append(each.backward(batch)()["loss"])
-            optimizer.step()
-    assert losses[1] == pytest.approx(losses[0], rel=1e-3)
-    assert losses[0][-1] < 0.95 * losses[0][0]
-
-
-QKV = ("query", "key", "value")
-
-
 @pytest.mark.parametrize("case", ["contrastive", "santa", "santa-bert", "seal"])
 def test_chunks_and_recomputed_layers_have_the_same_gradients(built, case):
-    found = []
-    for options in ({}, {"chunk_size": 4}, {"checkpointing": True, "chunk_size": 4}):
-        module, batch = built(case, lora_rank=4, **options)
-        spread_adapter(module)
-        module.eval()
-        if "checkpointing" in options:
-            module.train()
-            for each in module.modules():
-                if isinstance(each, torch.nn.Dropout):
-                    each.p = 0.0
-                elif isinstance(getattr(each, "dropout", None), float):
-                    each.dropout = 0.0
-        found.append(gradients(module, batch))
-    for others in found[1:]:
-        assert found[0].keys() == others.keys()
-        for name, expected in found[0].items():
-            torch.testing.assert_close(others[name], expected, atol=1e-4, rtol=1e-3)
-
-
-@pytest.mark.parametrize("case", [*CASES])
-def test_a_checkpoint_has_what_is_trained(built, case):
-    module, _ = built(case, lora_rank=2)
-    names = {name for name, each in module.named_parameters() if each.requires_grad}
-    kept = trained_state(module)
-    assert names <= kept.keys()
-    assert not {name for name, _ in module.named_parameters()} - names & kept.keys()
-    whole = sum(each.numel() for each in module.state_dict().values())
-    if case != "santa-bert":  # its head for tokens is trained, too
-        assert sum(each.numel() for each in kept.values()) < whole / 5
-    before = {name: each.clone() for name, each in module.state_dict().items()}
-    spread_adapter(module)
-    load_trained(module, {name: before[name] for name in kept})
-    torch.testing.assert_close(module.state_dict(), before, rtol=0, atol=0)
+    chunks = {"chunk_size": 4}
+    # in chunks, dropout meets other numbers
+    for dropout, *ways in ((False, {}, chunks), (True, chunks, {"checkpointing": True, **chunks})):
+        found = []
+        for options in ways:
+            module, batch = built(case, lora_rank=4, **options)
+            spread_adapter(module)
+            found.append(gradients(module.train(dropout), batch)[1])
+        torch.testing.assert_close(*found, atol=1e-4, rtol=1e-3)
 
 
 def test_a_stopped_run_goes_on_from_the_same_start(tmp_path, records, start):
@@ -293,6 +203,9 @@ def test_a_stopped_run_goes_on_from_the_same_start(tmp_path, records, start):
     with pytest.raises(KeyError, match="stop"):
         stopped = stopping(kind, 4, KeyError("stop"))(**values)
         train("contrastive", stopped, [str(records)], RunOptions(**run))
+    # the adapter and its moments, but no weight of the model
+    checkpoint = (tmp_path / "model.partial" / "step-3").stat().st_size
+    assert checkpoint < len(weights(base)) / 2
     edit(base / "config.json", hidden_act="relu")  # another model under the same name
     with pytest.raises(UserError, match="differs in start"):
         train("contrastive", kind(**values), [str(records)], RunOptions(**run, resume=True))
@@ -312,3 +225,27 @@ def test_the_extra_is_named_where_it_is_missing(monkeypatch, built, start):
     monkeypatch.setitem(sys.modules, "peft", None)
     with pytest.raises(UserError, match="this needs the package peft; pip install peft"):
         built("contrastive", lora_rank=2)
+
+
+@pytest.mark.parametrize(
+    ("values", "match"),
+    [
+        ({"lora_rank": 4}, "--lora-rank needs --model"),
+        ({"model": "x", "lora_alpha": 4.0}, "--lora-alpha needs --lora-rank"),
+        ({"model": "x", "lora_modules": "q"}, "--lora-modules needs --lora-rank"),
+        ({"model": "x", "lora_rank": 4, "tag_tokens": True}, "freezes the vectors of tokens"),
+        ({"model": "x", "lora_rank": 0}, "--lora-rank 0 is not"),
+    ],
+)
+def test_settings_that_do_not_go_together(values, match):
+    with pytest.raises(UserError, match=match):
+        load("method", "contrastive")(**values)
+
+
+def test_only_transformers_have_adapters(tmp_path, records):
+    with_rank = {name for name in names("method") if hasattr(load("method", name), "lora_rank")}
+    assert {"contrastive", "santa", "seal", "cross-encoder"} == with_rank
+    train_on(records, "static", tmp_path / "table")
+    values = {"model": str(tmp_path / "table"), "lora_rank": 2}
+    with pytest.raises(UserError, match="--lora-rank needs a transformer"):
+        train_on(records, "contrastive", tmp_path / "model", **values)

@@ -13,12 +13,18 @@ from structkit.learning.encoders.cross_encoder import load_cross_encoder
 from structkit.learning.training.data import Step
 from tests.jsonl import write
 from tests.learning.encoders.zoo import DECODERS, edit, model, sentence_folder, tokenizer
-from tests.learning.training.materials import begun, small_bert, train_on, write_pairs
+from tests.learning.training.materials import (
+    SCRATCH,
+    first_batch,
+    gradients,
+    small_bert,
+    train_on,
+    write_pairs,
+)
 
 QUERIES = ["a b", "x Y", "c d e f " * 9]
 DOCUMENTS = ["A b C d E", "x", "a", "g h i " * 30, "b a"]
 PAIRS = [(query, document) for query in QUERIES for document in DOCUMENTS]
-SCRATCH = {"size": "tiny", "vocabulary_size": 400}
 NEAR = {"rel": 0, "abs": 1e-5}
 
 
@@ -66,15 +72,6 @@ def classifier(place, name, *, labels=1, typed=False, **of_tokenizer):
     return place
 
 
-@pytest.mark.parametrize("values", [{}, {"activation": "identity", "pair_length": 16}])
-def test_sentence_transformers_loads_what_is_trained(tmp_path, values):
-    records = write_pairs(tmp_path / "records.jsonl")
-    train_on(records, "cross-encoder", tmp_path / "model", **SCRATCH, **values, max_steps=2)
-    expected = theirs(tmp_path / "model")
-    assert len(set(expected)) > 5
-    assert expected == pytest.approx(reranked(tmp_path / "model"), **NEAR)
-
-
 KINDS = ["Bert", "Roberta", "DistilBert", "Electra", "DebertaV2", "ModernBert", "Albert", "MPNet"]
 KINDS += ["XLNet", "GPT2", "Llama", "Qwen3", "T5", "Bart"]
 
@@ -99,79 +96,64 @@ def test_folders_of_sentence_transformers_load(tmp_path, name, activation):
     assert expected == pytest.approx(reranked(tmp_path / "saved"), rel=1e-4, abs=1e-5)
 
 
+IDENTITY = "torch.nn.modules.linear.Identity"
+
+
 @pytest.mark.parametrize(
     ("config", "kind"),
     [
         ({}, nn.Sigmoid),
-        (
-            {"sentence_transformers": {"activation_fn": "torch.nn.modules.linear.Identity"}},
-            nn.Identity,
-        ),
-        ({"sbert_ce_default_activation_function": "torch.nn.modules.linear.Identity"}, nn.Identity),
+        ({"sentence_transformers": {"activation_fn": IDENTITY}}, nn.Identity),
+        ({"sbert_ce_default_activation_function": IDENTITY}, nn.Identity),
         ({"sbert_ce_default_activation_function": "torch.nn.modules.activation.Tanh"}, nn.Tanh),
     ],
 )
-def test_older_folders_load(tmp_path, config, kind):
-    folder = classifier(tmp_path / "model", "Bert", typed=True)
+def test_older_folders_load_with_their_length(tmp_path, config, kind):
+    folder = classifier(tmp_path / "model", "Bert", typed=True, model_max_length=9)
     edit(folder / "config.json", **config)
     assert theirs(folder) == pytest.approx(ours(folder), **NEAR)
-    assert kind is type(load_cross_encoder(folder).activation)
+    encoder = load_cross_encoder(folder)
+    assert (kind, 9) == (type(encoder.activation), encoder.length)
 
 
-@pytest.mark.parametrize("name", ["sentence_bert_config.json", None])
-def test_a_length_of_its_own_counts(tmp_path, name):
-    folder = classifier(
-        tmp_path / "model", "Bert", typed=True, **({} if name else {"model_max_length": 9})
-    )
-    if name:
-        CrossEncoder(str(folder), device="cpu").save_pretrained(str(tmp_path / "saved"))
-        folder = tmp_path / "saved"
-        edit(folder / name, max_seq_length=9)
-    assert theirs(folder) == pytest.approx(ours(folder), **NEAR)
-    assert 9 == load_cross_encoder(folder).length
-
-
-def broken(place, what):
-    """A folder that is no cross-encoder with one score."""
-    if what == "encoder":
-        return sentence_folder(place, "Bert")
-    if what == "head":
-        small_bert(place)
-        return place
-    folder = classifier(place / "plain", "Bert", labels=3 if what == "labels" else 1)
-    made = CrossEncoder(str(folder), device="cpu")
-    made.save_pretrained(str(place / "saved"))
-    folder = place / "saved"
-    if what == "activation":
-        edit(folder / "config_sentence_transformers.json", activation_fn="mine.Activation")
-    if what == "prompt":
-        more = {"prompts": {"web": "search: "}, "default_prompt_name": "web"}
-        edit(folder / "config_sentence_transformers.json", **more)
-    if what == "task":
-        edit(folder / "sentence_bert_config.json", transformer_task="text-generation")
-    if what == "weights":
-        (folder / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:-9])
-    return folder
+ABOUT = "config_sentence_transformers.json"
 
 
 @pytest.mark.parametrize(
-    ("what", "message"),
+    ("file", "changes", "message"),
     [
-        ("encoder", "is not a Transformer alone, so that it is no cross-encoder"),
-        ("head", "labels|lacks"),
+        (None, "encoder", "is not a Transformer alone, so that it is no cross-encoder"),
+        (None, "head", "labels|lacks"),
+        (None, "labels", "3 labels: it is no cross-encoder with one score; train one: structkit t"),
+        (ABOUT, {"activation_fn": "mine.Activation"}, "has the activation mine.Activation, which"),
         (
-            "labels",
-            "has 3 labels: it is no cross-encoder with one score; train one: structkit train",
+            ABOUT,
+            {"prompts": {"web": "search: "}, "default_prompt_name": "web"},
+            "has the prompt 'search: '",
         ),
-        ("activation", "has the activation mine.Activation, which structkit does not"),
-        ("prompt", "has the prompt 'search: '"),
-        ("task", "sets transformer_task text-generation"),
-        ("weights", "cannot be loaded"),
+        (
+            "sentence_bert_config.json",
+            {"transformer_task": "text-generation"},
+            "sets transformer_task text-generation",
+        ),
+        ("model.safetensors", None, "cannot be loaded"),
     ],
 )
-def test_what_is_no_cross_encoder_is_refused(tmp_path, what, message):
+def test_what_is_no_cross_encoder_with_one_score_is_refused(tmp_path, file, changes, message):
+    folder = tmp_path / "model"
+    if changes == "encoder":
+        sentence_folder(folder, "Bert")
+    elif changes == "head":
+        small_bert(folder)
+    else:
+        plain = classifier(tmp_path / "plain", "Bert", labels=3 if changes == "labels" else 1)
+        CrossEncoder(str(plain), device="cpu").save_pretrained(str(folder))
+    if file == "model.safetensors":
+        (folder / file).write_bytes((folder / file).read_bytes()[:-9])
+    elif file:
+        edit(folder / file, **changes)
     with pytest.raises(UserError, match=message):
-        load_cross_encoder(broken(tmp_path / "model", what))
+        load_cross_encoder(folder)
 
 
 def test_the_model_is_needed_and_only_for_its_ranker(tmp_path):
@@ -186,9 +168,7 @@ def test_the_model_is_needed_and_only_for_its_ranker(tmp_path):
 def built(tmp_path, records, **values):
     """A training, without dropout, and its only batch."""
     file = write(tmp_path / "records.jsonl", *records)
-    module, spool, _ = begun("cross-encoder", file, **SCRATCH | values)
-    step = Step(0, "train", 0, list(range(len(spool))))
-    return module.eval(), module.batch([spool[n] for n in step.indices], step)
+    return first_batch("cross-encoder", file, **SCRATCH | values)[:2]
 
 
 RAGGED = [
@@ -198,17 +178,10 @@ RAGGED = [
 ]
 
 
-def gradient(module, batch):
-    module.zero_grad(set_to_none=True)
-    parts = module.backward(batch)()
-    named = module.named_parameters()
-    return parts, {name: weight.grad.clone() for name, weight in named if weight.grad is not None}
-
-
 @pytest.mark.parametrize("chunk", [0, 1, 4])
 def test_cross_entropy_is_that_of_each_query_alone(tmp_path, chunk):
     module, batch = built(tmp_path, RAGGED, chunk_size=chunk)
-    parts, found = gradient(module, batch)
+    parts, found = gradients(module, batch)
     encoder, losses = module.encoder, []
     for record in RAGGED:
         pairs = [(record["query"], text) for text in (record["positive"], *record["negatives"])]
@@ -224,7 +197,7 @@ def test_cross_entropy_is_that_of_each_query_alone(tmp_path, chunk):
 @pytest.mark.parametrize("chunk", [0, 2])
 def test_binary_is_the_loss_of_sentence_transformers(tmp_path, chunk):
     module, batch = built(tmp_path, RAGGED, loss="binary", chunk_size=chunk)
-    parts, _ = gradient(module, batch)
+    parts, _ = gradients(module, batch)
     module.save(tmp_path / "model")
     peer = CrossEncoder(str(tmp_path / "model"), device="cpu")
     pairs = [
@@ -285,22 +258,27 @@ def test_what_cannot_be_learned_says_so(tmp_path, records, values, message):
         built(tmp_path, records, **values)
 
 
-@pytest.mark.parametrize("kind", ["ours", "sentence-transformers", "t5", "cross-encoder", "labels"])
-def test_it_starts_from_any_encoder(tmp_path, kind, capsys):
+@pytest.mark.parametrize(
+    "kind", ["scratch", "ours", "sentence-transformers", "t5", "cross-encoder", "labels"]
+)
+def test_sentence_transformers_loads_what_is_trained_from_any_start(tmp_path, kind, capsys):
     records = write_pairs(tmp_path / "records.jsonl")
-    start = tmp_path / "start"
-    if kind in ("ours", "t5"):
+    start, values = tmp_path / "start", {"max_steps": 2, "batch_size": 4}
+    if kind == "scratch":
+        values |= {**SCRATCH, "activation": "identity", "pair_length": 16}
+    elif kind in ("ours", "t5"):
         architecture = "bert" if kind == "ours" else "t5"
-        train_on(records, "contrastive", start, **SCRATCH, architecture=architecture, max_steps=1)
+        train_on(records, "contrastive", start, **SCRATCH, architecture=architecture, max_steps=0)
     elif kind == "sentence-transformers":
         sentence_folder(start, "Roberta", pooling=("cls", "mean"), model_max_length=17)
     else:
         classifier(start, "Bert", labels=3 if kind == "labels" else 1, typed=True)
-    values = {"model": str(start), "max_steps": 2, "batch_size": 4}
+    values |= {} if kind == "scratch" else {"model": str(start)}
     train_on(records, "cross-encoder", tmp_path / "model", quiet=False, **values)
     assert ("has no decoder" in capsys.readouterr().err) == (kind == "t5")
-    assert theirs(tmp_path / "model") == pytest.approx(reranked(tmp_path / "model"), **NEAR)
+    expected = theirs(tmp_path / "model")
+    assert len(set(expected)) > 5
+    assert expected == pytest.approx(reranked(tmp_path / "model"), **NEAR)
     if kind == "cross-encoder":
-        values["max_steps"] = 0
-        train_on(records, "cross-encoder", tmp_path / "same", **values)
+        train_on(records, kind, tmp_path / "same", **values | {"max_steps": 0})
         assert ours(start) == pytest.approx(ours(tmp_path / "same"), **NEAR)
