@@ -1,7 +1,6 @@
 """SANTA's losses against a slow plain version: one record and one pass at a time."""
 
 import re
-import tempfile
 
 import pytest
 import torch
@@ -15,11 +14,10 @@ from transformers import (
 )
 
 from structkit.errors import UserError
-from structkit.learning.training.data import Spool, Step
-from structkit.records.jsonl import Records
+from structkit.learning.training.data import Step
 from structkit.registry import load
 from tests.learning.encoders.small import save, word_tokenizer
-from tests.learning.training.materials import plain_loss
+from tests.learning.training.materials import first_batch, gradients, plain_loss
 from tests.tolerances import bound, rounding
 
 Method = load("method", "santa")
@@ -35,19 +33,15 @@ PLAIN = b"""
 """  # noqa: E501
 
 
-def spool(lines=LINES):
-    with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
-        file.write(lines)
-        file.flush()
-        return Spool(Records.read([file.name]), Method().prepare)
+@pytest.fixture
+def built(tmp_path):
+    def build(lines=LINES, **changes):
+        file = tmp_path / "records.jsonl"
+        file.write_bytes(lines)
+        values = {"size": "tiny", "vocabulary_size": TERMS, "batch_size": 9, **changes}
+        return first_batch("santa", file, **values)[:3]
 
-
-def built(lines=LINES, **changes):
-    values = {"size": "tiny", "vocabulary_size": TERMS} | changes
-    spooled = spool(lines)
-    module = Method(**values).complete().build(spooled).eval()
-    records = [spooled[place] for place in range(len(spooled))]
-    return module, module.batch(records, STEP), records
+    return build
 
 
 def near(loss):
@@ -97,10 +91,6 @@ def scores_of(head, states, table):
     return functional.linear(head.norm(functional.gelu(head.dense(states))), table, head.bias)
 
 
-def numbers(losses):
-    return {name: loss.item() for name, loss in losses.items()}
-
-
 def drawn(module, records):
     texts = module.documents(records, STEP)
     group = len(texts) // len(records)
@@ -110,37 +100,29 @@ def drawn(module, records):
 @pytest.mark.parametrize("align_on", ["masked", "original"])
 @pytest.mark.parametrize("pooling", ["first-decoder-token", "mean"])
 @pytest.mark.parametrize(("lines", "negatives"), [(LINES, 0), (LINES, 2), (LINES + PLAIN, 1)])
-def test_one_pass_agrees_with_many(align_on, pooling, lines, negatives):
+def test_one_pass_agrees_with_many(built, align_on, pooling, lines, negatives):
     """Also where a document has no entities: it is aligned only."""
     options = {"align_on": align_on, "pooling": pooling, "entity_weight": 0.5}
     module, inputs, records = built(lines, negatives_per_query=negatives, **options)
     expected = plain(module, records)
-    total, parts = plain_loss(module, inputs)
-    assert numbers(expected) == {name: near(loss) for name, loss in parts.items()}
-    whole = expected["alignment"] + 0.5 * expected["entity"]
-    assert whole.item() == near(total)
+    numbers, found = gradients(module, inputs)
+    expected["loss"] = expected["alignment"] + 0.5 * expected["entity"]
+    assert numbers == {name: near(loss) for name, loss in expected.items()}
+    module.zero_grad()
+    expected["loss"].backward()
+    wanted = {name: weight.grad for name, weight in module.named_parameters()}
+    # each is a sum over all tokens, of numbers as large as the largest
+    scale = max(gradient.abs().max().item() for gradient in wanted.values())
+    torch.testing.assert_close(found, wanted, **rounding(TERMS, scale))
 
 
 @pytest.mark.parametrize("architecture", ["t5", "bert"])
-def test_a_batch_without_any_entity_predicts_nothing(architecture):
+def test_a_batch_without_any_entity_predicts_nothing(built, architecture):
     module, inputs, _ = built(PLAIN + PLAIN.replace(b"4", b"5"), architecture=architecture)
     total, parts = plain_loss(module, inputs)
     assert 0.0 == parts["entity"].item()
     assert total.item() == parts["alignment"].item()
     total.backward()
-
-
-def test_gradients_agree_with_many_passes():
-    module, inputs, records = built(negatives_per_query=1)
-    expected = plain(module, records)
-    (expected["alignment"] + expected["entity"]).backward()
-    wanted = {name: weight.grad.clone() for name, weight in module.named_parameters()}
-    module.zero_grad()
-    plain_loss(module, inputs)[0].backward()
-    # each is a sum over all tokens, of numbers as large as the largest
-    scale = max(gradient.abs().max().item() for gradient in wanted.values())
-    for name, weight in module.named_parameters():
-        torch.testing.assert_close(weight.grad, wanted[name], **rounding(TERMS, scale))
 
 
 @pytest.mark.parametrize(
@@ -151,7 +133,7 @@ def test_gradients_agree_with_many_passes():
         ({"alignment_weight": 0}, {"entity"}, ["queries", "originals", "negatives"]),
     ],
 )
-def test_a_loss_with_weight_0_costs_nothing(changes, parts, absent):
+def test_a_loss_with_weight_0_costs_nothing(built, changes, parts, absent):
     module, inputs, records = built(**changes)
     assert not {*absent} & {*inputs.texts}
     if "masked" in inputs.texts and not changes.get("entity_weight", 1):
@@ -163,7 +145,7 @@ def test_a_loss_with_weight_0_costs_nothing(changes, parts, absent):
         assert expected["entity"].item() == near(total)
 
 
-def test_without_a_decoder_masked_tokens_are_predicted():
+def test_without_a_decoder_masked_tokens_are_predicted(built):
     """Against a slow plain version: one unpadded record at a time."""
     module, inputs, records = built(
         architecture="bert",
@@ -208,7 +190,7 @@ def test_without_a_decoder_masked_tokens_are_predicted():
     assert (alignment + 0.5 * sums / count).item() == near(total)
 
 
-def test_alignment_alone_needs_neither_masks_nor_sentinels(tmp_path):
+def test_alignment_alone_needs_neither_masks_nor_sentinels(built, tmp_path):
     tokenizer = word_tokenizer(cls=True)
     shape = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4}
     bert = BertModel(BertConfig(vocab_size=12, num_hidden_layers=1, **shape))
@@ -224,7 +206,7 @@ def test_alignment_alone_needs_neither_masks_nor_sentinels(tmp_path):
                 built(model=start, **changes)
 
 
-def test_the_head_of_a_bert_is_taken_over(tmp_path, capsys):
+def test_the_head_of_a_bert_is_taken_over(built, tmp_path, capsys):
     """Scores of the whole model of transformers, and of ours with its head."""
     module, _, _ = built(architecture="bert")
     tokenizer, config = module.encoder.tokenizer, module.encoder.model.config
@@ -232,7 +214,7 @@ def test_the_head_of_a_bert_is_taken_over(tmp_path, capsys):
     torch.nn.init.normal_(whole.cls.predictions.bias)
     whole.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    module = Method(model=str(tmp_path)).complete().build(spool()).eval()
+    module, *_ = built(model=str(tmp_path))
     assert "no head for masked tokens" not in capsys.readouterr().err
     text = ids(module, "def add(a, b)", "document")
     expected = whole(input_ids=text).logits[0]
@@ -243,11 +225,11 @@ def test_the_head_of_a_bert_is_taken_over(tmp_path, capsys):
     scale = expected.abs().max().item()
     torch.testing.assert_close(found, expected, **rounding(terms, scale))
     model.save_pretrained(tmp_path)  # without the head
-    Method(model=str(tmp_path)).complete().build(spool())
+    built(model=str(tmp_path))
     assert "has no head for masked tokens: a new one is added" in capsys.readouterr().err
 
 
-def test_targets_that_are_cut_are_counted():
+def test_targets_that_are_cut_are_counted(built):
     whole, _, records = built(target_length=100)
     expected = sum(ids(whole, record["target"], "target").numel() > 5 for record in records)
     assert expected > 0
@@ -266,7 +248,7 @@ def test_defaults_are_the_papers():
 
 
 @pytest.mark.parametrize("tokens", [0, 1, 2000])
-def test_scores_in_blocks_give_the_loss_and_the_gradients_of_all_at_once(tokens):
+def test_scores_in_blocks_give_the_loss_and_the_gradients_of_all_at_once(built, tokens):
     torch.manual_seed(0)
     head = built(architecture="bert")[0].predictor.head.double()  # no rounding hides a mistake
     words = 3000  # 4 blocks of 1,333 rows for 2,000 tokens
