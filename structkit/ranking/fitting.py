@@ -3,7 +3,7 @@
 Metzler and Croft, Linear feature-based models for information retrieval (2007). On the
 repositories of the published comparison it gains 0.02 nDCG@10 over a logistic regression.
 
-Tests: tests/ranking/test_fitting.py, tests/commands/test_rerank.py.
+Tests: tests/commands/test_rerank.py.
 """
 
 from __future__ import annotations

@@ -82,13 +82,10 @@ def test_training_keeps_what_the_folder_says(tmp_path, name):
     assert moved.abs().max() > 1e-3
 
 
-def test_a_text_is_cut_at_the_side_that_the_tokenizer_says(tmp_path):
-    folder = sentence_folder(tmp_path / "model", "Bert", model_max_length=8, truncation_side="left")
+def test_lengths_of_each_side_are_cut_where_the_tokenizer_says(tmp_path):
+    limits = {"model_max_length": 20, "truncation_side": "left"}
+    folder = sentence_folder(tmp_path / "model", "Bert", **limits)
     check(folder, [*TEXTS, "a b c d e f g h i j k l " * 300])
-
-
-def test_lengths_of_each_side(tmp_path):
-    folder = sentence_folder(tmp_path / "model", "Bert", model_max_length=20)
     edit(folder / SETTINGS, query_length=5, document_length=9)
     check(folder)
 
@@ -159,19 +156,16 @@ def test_a_decoder_that_reads_the_text_is_rare_too(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "match"),
+    ("kind", "match"),
     [
-        ({"type": "sentence_transformers.models.CNN"}, "has a module CNN, which struct"),
-        (
-            {"type": "custom_st.Dense"},
-            "has a module Dense of custom_st",
-        ),
+        ("sentence_transformers.models.CNN", "has a module CNN, which struct"),
+        ("custom_st.Dense", "has a module Dense of custom_st"),
     ],
 )
-def test_other_modules(tmp_path, changes, match):
+def test_other_modules(tmp_path, kind, match):
     folder = sentence_folder(tmp_path / "model", "Bert")
     modules = json.loads((folder / "modules.json").read_text())
-    modules += [{"idx": 2, "name": "2", "path": "2_X", **changes}]
+    modules.append({"idx": 2, "name": "2", "path": "2_X", "type": kind})
     (folder / "modules.json").write_text(json.dumps(modules))
     refused(folder, match)
     with pytest.raises(UserError, match="never runs|2_X|cannot be loaded"):

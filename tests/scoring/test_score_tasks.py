@@ -193,22 +193,3 @@ def test_flags_that_do_not_go_together(wrong, told):
         app(["score", "strae.jsonl", *wrong.split()], standalone_mode=False)
     assert str(error.value).startswith(told)
     assert 2 == error.value.status
-
-
-@pytest.mark.parametrize(
-    ("wrong", "told"),
-    [
-        ({"task": "space", "gold": "x"}, "gold goes with task='trees'; give both"),
-        ({"task": "similarity", "compare": ["x"]}, "compare goes with qrels or task='suite'; give"),
-        (
-            {"task": "space", "qrels": "self"},
-            "score needs one of qrels and task; give qrels='self'",
-        ),
-        ({"task": "trees"}, "gold goes with task='trees'; give both"),
-        ({"task": "space", "measure": "x"}, "no parameter of score"),
-    ],
-)
-def test_keywords_that_do_not_go_together(wrong, told):
-    with pytest.raises(UserError, match=told) as error:
-        score("strae.jsonl", **wrong)
-    assert 2 == error.value.status

@@ -11,7 +11,6 @@ from structkit_plugins.backends.approximate import read_index
 from structkit import search
 from structkit.errors import UserError
 from structkit.searching.options import SearchOptions
-from tests.cli.complaints import complaint
 from tests.searching.index_runs import SIZE, K, found, grouped, matrix, pairs, write, write_queries
 from tests.tolerances import bound, rounding
 
@@ -239,18 +238,6 @@ def test_fields_stand_beside_a_matrix(vectors, queries, tmp_path):
     (tmp_path / "m.fields.jsonl").write_text(lines + "{}\n")
     with pytest.raises(UserError, match="holds 601 records for 600 embeddings"):
         found(path, queries, explain=True)
-
-
-@pytest.mark.parametrize(
-    ("flags", "problem"),
-    [
-        (["--index", "nonsense"], "--index nonsense is not an index that faiss knows"),
-        (["--filter", "language"], "--filter language names no value; write it as FIELD=VALUE"),
-        (["--method", "bm25", "--index", "hnsw"], "--method bm25 takes no --index"),
-    ],
-)
-def test_wrong_usage_is_one_line(here, corpus, queries, flags, problem):
-    assert problem in complaint(here("search", corpus, "--queries", queries, *flags), 2)
 
 
 @pytest.mark.parametrize(("metric", "similarity"), [("L2", "euclidean"), ("L1", "manhattan")])

@@ -85,6 +85,11 @@ def test_hamming_distance_by_hand(tmp_path):
     assert ("b", 18) == first(2)
     (hit,) = found(bits, queries, 1, backend="codes")
     assert ("c", 5.5) == (hit["doc_id"], hit["score"])  # half of 5 + 4 + 1 + 1
+    rows[3, 0] = np.nan  # it is found where the row is a candidate, and not before
+    written(tmp_path / "f.npy", rows, None, ["a", "b", "c", "d"])
+    assert ("b", 18) == first(3)
+    with pytest.raises(UserError, match='the vector of "d" holds NaN or infinity'):
+        first(4)
 
 
 def test_documents_of_several_rows_and_filters(tmp_path, vectors, queries):
@@ -126,6 +131,9 @@ def test_queries_may_be_codes(tmp_path, vectors):
             ["int8.npy", "--rescore", "f.npy", "--parameters", "nprobe=2"],
             "codes take only k_factor_rf",
         ),
+        (["f.npy", "--index", "nonsense"], "--index nonsense is not an index that faiss knows"),
+        (["f.npy", "--filter", "language"], "--filter language names no value; write it as FIELD="),
+        (["f.npy", "--method", "bm25", "--index", "hnsw"], "--method bm25 takes no --index"),
         (["f.npy", "--rescore", "f.npy"], "f.npy: holds floats, not codes; encode with"),
         (["f.npy", "--rescore", "f.npy", "--method", "bm25"], "--method bm25 takes no --rescore"),
     ],
@@ -146,20 +154,3 @@ def test_vectors_of_other_rows(tmp_path, rows, ids):
     queries = write(tmp_path / "q.jsonl", [{"id": "q", "embedding": [1, 0, 0]}])
     with pytest.raises(UserError, match=r"other.npy: holds other rows than .*int8.npy; name emb"):
         found(corpus, queries, rescore=(other,))
-
-
-def test_only_candidates_are_read(tmp_path):
-    """NaN in a row of the vectors is found when the row is a candidate, and not before."""
-    rows = np.array([[1, 1, 1, 1], [1, 1, -1, -1], [-1, -1, -1, -1]], np.float32)
-    bits = written(tmp_path / "b.npy", rows, "binary")
-    rows[2, 0] = np.nan
-    floats = written(tmp_path / "f.npy", rows, None)
-    queries = write(tmp_path / "q.jsonl", [{"id": "q", "embedding": [1, 1, 1, 1]}])
-
-    def run(factor):
-        parameters = f"k_factor_rf={factor}"
-        return found(bits, queries, 1, rescore=(floats,), parameters=parameters)
-
-    assert ["r0"] == [hit["doc_id"] for hit in run(2)]
-    with pytest.raises(UserError, match='the vector of "r2" holds NaN or infinity'):
-        run(3)

@@ -14,7 +14,7 @@ from structkit.commands.encode import write
 from structkit.errors import UserError
 from structkit.records.stream import Stream
 from tests.learning.encoders.zoo import edit
-from tests.learning.training.materials import train_on
+from tests.learning.strae.samples import TREES, trained
 from tests.model_encodings import encoding_of
 from tests.searching.index_runs import found as run_of
 from tests.searching.index_runs import write as write_lines
@@ -25,7 +25,6 @@ PAGES = [
     "<h1>Coffee</h1><ul><li>Grind beans<li>Press <p>slowly</p></ul>",
 ]
 CODE = "import re\n\n\ndef first(text):\n    return text[0]\n\n\ndef last(a):\n    return a[-1]\n"
-TREES = ["(X (X (X The) (X (X black) (X cat))) (X sleeps))", "(X cat)", "(X (X The) (X cat))"]
 
 
 def pages(tmp_path):
@@ -114,22 +113,15 @@ def test_a_hit_in_code_names_its_lines(model, tmp_path):
     assert "list<element: int64>" == str(table.schema.field("lines").type)
 
 
-@pytest.fixture(scope="module")
-def strae(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("strae")
-    source = write_lines(
-        folder / "trees.jsonl", [{"id": f"t{n}", "tree": t, "n": n} for n, t in enumerate(TREES)]
+def test_a_hit_in_a_tree_names_its_phrase(tmp_path):
+    folder = str(tmp_path / "model")
+    trained("strae", tmp_path / "model", TREES, "tree", max_steps=0, minimum_count=1)
+    corpus = written(
+        str(tmp_path / "texts.jsonl"), tmp_path / "v.npy", folder, nodes="all", normalize=True
     )
-    train_on(source, "strae", folder / "model", max_steps=0, minimum_count=1)
-    return str(folder / "model"), source
-
-
-def test_a_hit_in_a_tree_names_its_phrase(strae, tmp_path):
-    folder, source = strae
-    corpus = written(source, tmp_path / "v.npy", folder, nodes="all", keep=["n"], normalize=True)
     (query,) = encode([{"id": "q", "tree": "(X (X black) (X cat))"}], model=folder, as_="query")
     hit = best(corpus, query["embedding"], tmp_path)
-    assert ("t0", {"id": "t0#4", "n": 0, "node": 4, "span": [1, 3], "text": "black cat"}) == hit
+    assert ("0", {"id": "0#4", "node": 4, "span": [1, 3], "text": "black cat"}) == hit
 
 
 def test_documents_without_elements_are_named(model, tmp_path):

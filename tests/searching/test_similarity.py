@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from structkit.commands.search import Settings, search
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
 from structkit.searching.index import Index
-from structkit.settings import make
 from tests.jsonl import write
 from tests.learning.encoders.zoo import edit, sentence_folder
 from tests.model_encodings import encoding_of
+from tests.searching.index_runs import found as run_of
 
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 TEXTS = [" ".join("abcDEFgh"[place % 7 :: 1 + place % 3]) for place in range(20)]
@@ -37,11 +36,9 @@ def encoded(folder):
 
 
 def found(folder, k=5, **values):
-    corpus = (str(folder / "corpus.jsonl"),)
-    queries = (str(folder / "queries.jsonl"),)
-    named = {"model": str(folder / "model"), "engine": "torch", "k": k}
-    settings = make(Settings, {"corpus": corpus, "queries": queries, **named, **values})
-    return [(run["query_id"], run["doc_id"], run["score"]) for run in search(settings)]
+    given = {name: str(folder / f"{name}.jsonl") for name in ("corpus", "queries")}
+    given |= {"model": str(folder / "model"), "engine": "torch", **values}
+    return [(run["query_id"], run["doc_id"], run["score"]) for run in run_of(k=k, **given)]
 
 
 @pytest.mark.parametrize("name", [None, *SIMILARITIES])
@@ -93,29 +90,26 @@ def test_an_index_of_rows_of_length_one_ranks_by_cosine(store, tmp_path):
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     records = [{"id": f"{n:02}", "embedding": row.tolist()} for n, row in enumerate(rows)]
     write(tmp_path / "corpus.jsonl", *records)
-    corpus = (str(tmp_path / "corpus.jsonl"),)
+    corpus = str(tmp_path / "corpus.jsonl")
     expected = found(store, corpus=corpus, similarity="cosine")
     saved = str(tmp_path / "index")
     index = found(store, corpus=corpus, similarity="cosine", index="hnsw", save_index=saved)
     assert json.loads((tmp_path / "index" / "meta.json").read_text())["unit"]
-    again = found(store, corpus=(saved,), similarity="cosine")
+    again = found(store, corpus=saved, similarity="cosine")
     for other in index, again:
         assert [hit[:2] for hit in expected] == [hit[:2] for hit in other]
         assert [hit[2] for hit in expected] == pytest.approx([hit[2] for hit in other], abs=1e-6)
     with pytest.raises(UserError, match="not by euclidean"):
-        found(store, corpus=(saved,), similarity="euclidean")
+        found(store, corpus=saved, similarity="euclidean")
 
 
-def test_equal_documents_of_other_lengths_tie_by_cosine(store, tmp_path):
+def test_equal_documents_of_other_lengths_tie_by_cosine(tmp_path):
     rows = [
         {"id": name, "embedding": [scale * 3.0, scale * 4.0]}
         for name, scale in zip("abcd", (1, 2, 0.5, 8), strict=True)
     ]
     write(tmp_path / "corpus.jsonl", *rows, {"id": "zero", "embedding": [0.0, 0.0]})
     write(tmp_path / "queries.jsonl", {"id": "q", "embedding": [6.0, 8.0]})
-    run = found(
-        store, k=9, model=None, similarity="cosine",
-        corpus=(str(tmp_path / "corpus.jsonl"),), queries=(str(tmp_path / "queries.jsonl"),),
-    )  # fmt: skip
+    run = found(tmp_path, k=9, model=None, engine="auto", similarity="cosine")
     assert ["d", "c", "b", "a", "zero"] == [document for _, document, _ in run]
     assert [1, 1, 1, 1, 0] == pytest.approx([score for *_, score in run])

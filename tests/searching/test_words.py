@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from structkit.searching.lines import best_rows
 from structkit.searching.words import UNSEEN, name_parts, occurrences, symbols, words
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
@@ -54,6 +55,7 @@ def test_one_word_in_several_forms_is_one(text, query):
         ("𠮷野家", ["𠮷野", "野家"]),
         ("ภาษา", ["ภา", "าษ", "ษา"]),
         ("москва größe", ["москва", "grösse"]),
+        *((f"data{seen}base", ["data", "base"]) for seen in ("\u200b", "\u2011", "-")),
     ],
 )
 def test_runs_without_spaces_are_pairs_of_characters(text, expected):
@@ -64,6 +66,16 @@ def test_runs_without_spaces_are_pairs_of_characters(text, expected):
 def test_all_forms_of_unicode_give_the_same_words(text):
     text = UNSEEN.sub("", text)  # the signs of trade marks become letters in NFKC
     assert [words(text)] * 4 == [words(unicodedata.normalize(form, text)) for form in FORMS]
+
+
+@pytest.mark.parametrize("unseen", ["\u00ad", "\u2060", "\ufeff", "\u00ad\u00ad"])
+def test_words_with_soft_hyphens_are_found_and_marked(unseen):
+    text = f"A da{unseen}ta{unseen}base, con{unseen}fig{unseen} and read{unseen}Body{unseen}."
+    assert words("A database, config and readBody.") == words(text)
+    start, end = text.index("da"), text.index(",")
+    assert ((start, end),) == occurrences(text, {"databases"})
+    (row,) = best_rows({"text": text}, "Which database?", 1, 200)
+    assert (text, ((start, end),)) == (row.text, row.spans)
 
 
 def test_words_are_marked_where_they_stand():

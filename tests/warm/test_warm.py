@@ -1,9 +1,7 @@
 """What a warm process runs is what a start of the program would have run."""
 
 import os
-import signal
 import subprocess
-import time
 
 import pytest
 from conftest import WARM, environment
@@ -43,17 +41,3 @@ def test_commands_of_a_pipe_run_at_the_same_time():
     first.stdin.close()
     assert b'{"id":"1",' == second.communicate(timeout=60)[0][:10]
     assert 0 == first.wait(60)
-
-
-def test_with_its_caller_the_run_ends(tmp_path):
-    command = [*WARM, "select", "-o", "out.jsonl"]
-    program = subprocess.Popen(command, stdin=subprocess.PIPE, cwd=tmp_path, env=environment())
-    program.stdin.write(LINES)
-    program.stdin.flush()
-    until = time.monotonic() + 60
-    while not any(tmp_path.iterdir()):  # it has begun
-        assert time.monotonic() < until
-        time.sleep(0.01)
-    program.kill()
-    assert -signal.SIGKILL == program.wait()
-    assert not (tmp_path / "out.jsonl").exists()

@@ -1,7 +1,7 @@
 """The folder of a run, and its log: checkpoints while it trains, its model when it is done.
 
 Tests: tests/learning/training/test_resume.py, tests/learning/training/test_full_disk.py,
-tests/learning/training/test_log.py.
+tests/learning/training/test_held_out.py.
 """
 
 from __future__ import annotations

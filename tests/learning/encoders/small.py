@@ -10,21 +10,25 @@ SHAPE |= {"num_hidden_layers": 2, "max_position_embeddings": 66}
 TERMS = SHAPE["num_hidden_layers"] * SHAPE["intermediate_size"]  # the longest sums of each layer
 
 
-def word_tokenizer(*, cls):
-    """One token a letter; special tokens as BERT has them, or only an EOS token never added."""
-    words = {name: number for number, name in enumerate(["<pad>", "</s>", "<s>", *"abcdefgh?"])}
-    backend = Tokenizer(models.WordLevel(words, unk_token="?"))
+def letters(names, unknown, *, specials, **roles):
+    """A tokenizer of one token a letter, with special tokens around a text as BERT has them."""
+    words = {name: number for number, name in enumerate(names)}
+    backend = Tokenizer(models.WordLevel(words, unk_token=unknown))
     backend.pre_tokenizer = pre_tokenizers.Whitespace()
-    if cls:
+    if specials:
         backend.post_processor = processors.TemplateProcessing(
             single="<s> $A </s>",
             pair="<s> $A </s> $B </s>",
             special_tokens=[("<s>", 2), ("</s>", 1)],
         )
-    names = {"cls_token": "<s>", "sep_token": "</s>"} if cls else {}
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=backend, pad_token="<pad>", eos_token="</s>", unk_token="?", **names
-    )
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, **roles)
+
+
+def word_tokenizer(*, cls):
+    """One of eight letters; special tokens as BERT has them, or only an EOS token never added."""
+    roles = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "?"}
+    roles |= {"cls_token": "<s>", "sep_token": "</s>"} if cls else {}
+    return letters(["<pad>", "</s>", "<s>", *"abcdefgh?"], "?", specials=cls, **roles)
 
 
 def save(folder, model, tokenizer):

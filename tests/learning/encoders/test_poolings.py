@@ -50,12 +50,6 @@ def test_no_keys_and_values_are_kept(kind):
     assert [None] == [each.get("past_key_values") for each in made]
 
 
-def test_a_cpu_gets_the_mask_as_it_is():
-    model = transformers.BertModel(transformers.BertConfig(vocab_size=12, **SHAPE))
-    mask = pad(ROWS, padding=0).mask
-    assert mask is attention_mask(model, mask, 3)
-
-
 @pytest.mark.parametrize("kind", ["Bert", "Roberta", "XLMRoberta", "Camembert", "T5Encoder"])
 def test_a_mask_of_pairs_means_the_same(kind):
     """What a GPU gets, as the device of the mask decides it: here without storage."""

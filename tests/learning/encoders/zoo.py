@@ -11,7 +11,8 @@ import torch
 import transformers
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+from tests.learning.encoders.small import letters
 
 SIZE = {"vocab_size": 70, "hidden_size": 16, "intermediate_size": 32, "num_attention_heads": 2}
 SIZE |= {"num_hidden_layers": 2, "max_position_embeddings": 40}
@@ -51,18 +52,10 @@ TEXTS = ["a b", "", "A b C d E", "x", "c d E f " * 20]
 def tokenizer(*, specials=True, **more):
     """A tokenizer of letters, with special tokens around a text or without."""
     names = ["<pad>", "</s>", "<s>", "<unk>", "<mask>", *string.ascii_letters, ":"]
-    backend = Tokenizer(models.WordLevel({name: n for n, name in enumerate(names)}, "<unk>"))
-    backend.pre_tokenizer = pre_tokenizers.Whitespace()
-    if specials:
-        backend.post_processor = processors.TemplateProcessing(
-            single="<s> $A </s>",
-            pair="<s> $A </s> $B </s>",
-            special_tokens=[("<s>", 2), ("</s>", 1)],
-        )
     roles = {"pad": "<pad>", "eos": "</s>", "sep": "</s>", "cls": "<s>", "bos": "<s>"}
     roles |= {"unk": "<unk>", "mask": "<mask>"}
     named = {f"{role}_token": name for role, name in roles.items()}
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, **named, **more)
+    return letters(names, "<unk>", specials=specials, **named, **more)
 
 
 def model(name, kind="Model", **more):

@@ -1,7 +1,5 @@
 """Embeddings that are cut to their first numbers, by a flag or by their model."""
 
-import json
-
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
@@ -11,6 +9,7 @@ from structkit.errors import UserError
 from tests.jsonl import write
 from tests.learning.encoders.zoo import sentence_folder
 from tests.model_encodings import encode_file, encoding_of
+from tests.searching.index_runs import found as run_of
 
 TEXTS = ["a b", "C d e", "x y Z a b c"]
 
@@ -49,37 +48,29 @@ def test_more_than_there_are_is_refused(models):
         encoding_of(str(models / "plain"), dimensions=17, engine="torch").embed(TEXTS)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("saved", [False, True])
-def test_search_cuts_the_queries_as_the_corpus(models, tmp_path, run, saved):
-    model = str(models / "unit")
+def test_search_cuts_the_queries_as_the_corpus(models, tmp_path):
+    given = {"model": str(models / "unit"), "engine": "torch"}
     records = [{"id": str(number), "positive": text} for number, text in enumerate(TEXTS)]
-    meta = encode_file(model, tmp_path / "corpus.npy", records, dimensions=4, engine="torch")
+    corpus, saved = str(tmp_path / "corpus.npy"), str(tmp_path / "index")
+    meta = encode_file(given["model"], corpus, records, dimensions=4, engine="torch")
     assert (4, 4) == (meta["dimensions"], meta["dim"])
-    write(tmp_path / "queries.jsonl", *({"id": text, "query": text} for text in TEXTS))
-    corpus = [tmp_path / "corpus.npy"]
-    command = ["-m", model, "--engine", "torch", "--queries", tmp_path / "queries.jsonl", "-k", "1"]
-    if saved:
-        first = run("search", *corpus, *command, "--index", "hnsw", "--save-index", tmp_path / "ix")
-        assert 0 == first.returncode, first.stderr
-        corpus = [tmp_path / "ix"]
-    found = run("search", *corpus, *command)
-    assert 0 == found.returncode, found.stderr
-    hits = [json.loads(line) for line in found.stdout.splitlines()]
-    assert ["0", "1", "2"] == [hit["doc_id"] for hit in hits]
-    assert [1, 1, 1] == pytest.approx([hit["score"] for hit in hits])
+    queries = write(tmp_path / "queries.jsonl", *({"id": text, "query": text} for text in TEXTS))
+    run_of(corpus, queries, 1, **given, index="hnsw", save_index=saved)
+    for each in (corpus, saved):
+        hits = run_of(each, queries, 1, **given)
+        assert ["0", "1", "2"] == [hit["doc_id"] for hit in hits]
+        assert [1, 1, 1] == pytest.approx([hit["score"] for hit in hits])
 
 
-@pytest.mark.long
-def test_a_corpus_that_does_not_say_so_needs_the_flag(models, tmp_path, run):
-    model = str(models / "unit")
-    vectors = encoding_of(model, dimensions=4, engine="torch").embed(TEXTS)
+def test_a_corpus_that_does_not_say_so_needs_the_flag(models, tmp_path):
+    given = {"model": str(models / "unit"), "engine": "torch"}
+    vectors = encoding_of(given["model"], dimensions=4, engine="torch").embed(TEXTS)
     rows = ({"id": str(number), "embedding": row.tolist()} for number, row in enumerate(vectors))
-    write(tmp_path / "corpus.jsonl", *rows)
-    command = ["search", tmp_path / "corpus.jsonl", "-m", model, "--engine", "torch"]
-    command += ["--query", "a b", "-k", "1"]
-    refused = run(*command)
-    assert 1 == refused.returncode
-    assert b"gives 16 dimensions, and the corpus has 4; encode queries" in refused.stderr
-    assert b"or cut both with --dimensions 4" in refused.stderr
-    assert b'"doc_id":"0"' in run(*command, "--dimensions", "4").stdout
+    corpus = write(tmp_path / "corpus.jsonl", *rows)
+    queries = write(tmp_path / "queries.jsonl", {"id": "q", "query": "a b"})
+    told = (
+        "gives 16 dimensions, and the corpus has 4; encode queries .* cut both with --dimensions 4"
+    )
+    with pytest.raises(UserError, match=told):
+        run_of(corpus, queries, 1, **given)
+    assert "0" == run_of(corpus, queries, 1, **given, dimensions=4)[0]["doc_id"]

@@ -18,7 +18,7 @@ from transformers import T5Config, T5Model
 from structkit.embeddings.reading import read_matrix
 from structkit.errors import UserError
 from structkit.learning.encoding.engines import open_engine
-from structkit.learning.encoding.exported import NOTES, Onnx, OpenVino, find_export
+from structkit.learning.encoding.exported import NOTES, Onnx, OpenVino
 from structkit.learning.encoding.settings import EncodingSettings
 from tests.learning.encoders.small import SHAPE, TEXTS, save, word_tokenizer
 from tests.model_encodings import encoding_of
@@ -149,19 +149,20 @@ def test_the_second_time_torch_is_not_imported_and_nothing_but_the_export_is_wri
     assert names == set(os.listdir(place))
 
 
-@pytest.mark.parametrize("spoiled", ["graph", "notes", "numbers"])
-def test_a_damaged_export_is_made_anew(t5, cache, spoiled):
+@pytest.mark.parametrize("spoiled", ["graph", "notes", "numbers", "version"])
+def test_a_damaged_or_older_export_is_made_anew(t5, cache, spoiled):
     expected = encoded(t5, "onnx")[1]
     [place] = cache.iterdir()
-    if spoiled == "numbers":
-        notes = json.loads((place / NOTES).read_bytes())
-        notes["sample"] = [[-number for number in row] for row in notes["sample"]]
-        (place / NOTES).write_text(json.dumps(notes))
-    else:
-        (place / {"graph": "embeddings.onnx", "notes": NOTES}[spoiled]).write_bytes(b"{")
+    notes = json.loads((place / NOTES).read_bytes())
+    sample = [[-number for number in row] for row in notes["sample"]]
+    contents = {"graph": b"{", "notes": b"{"}
+    contents["numbers"] = json.dumps({**notes, "sample": sample}).encode()
+    contents["version"] = json.dumps({**notes, "signature": "of version 0.0.0"}).encode()
+    (place / ("embeddings.onnx" if spoiled == "graph" else NOTES)).write_bytes(contents[spoiled])
     encoding, found, _ = encoded(t5, "auto")
     assert "onnx" == encoding.engine.name
     np.testing.assert_array_equal(expected, found)
+    assert notes == json.loads((place / NOTES).read_bytes())
 
 
 def test_another_model_in_the_same_folder_is_exported_again(tmp_path, cache):
@@ -187,14 +188,6 @@ def test_exports_of_models_that_are_gone_go_too(t5, tmp_path, cache):
     folder.rename(tmp_path / "elsewhere")
     encoded(t5, "auto")
     assert 1 == len(before) and not before & set(cache.iterdir())
-
-
-def test_an_export_of_another_version_is_not_read(t5, cache):
-    encoded(t5, "onnx")
-    changes = {"pooling": None, "normalize": None}
-    place, notes = find_export(Path(t5), changes, Onnx())
-    (place / NOTES).write_text(json.dumps({**notes, "signature": "of version 0.0.0"}))
-    assert find_export(Path(t5), changes, Onnx()) is None
 
 
 def opened(model, engine, runtime):

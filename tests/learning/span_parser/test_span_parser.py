@@ -14,7 +14,7 @@ from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.span_parser.features import KINDS, MAXIMUM, UNKNOWN, Features, Sizes
 from structkit.learning.span_parser.parser import LONGEST, SpanParser, best_spans, pieces
-from structkit.learning.span_parser.training import SpanScorer, SpanTraining, parts, reverse
+from structkit.learning.span_parser.training import SpanScorer, SpanTraining, parts
 from structkit.learning.training.data import Step
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train
@@ -108,19 +108,6 @@ def near(length):
     """States are at most 1; a step adds the rounding of its sums of products to the one before."""
     widest = max(sum((SIZES.word, 2 * SIZES.suffix, SIZES.shape)), 2 * SIZES.hidden) + SIZES.hidden
     return rounding(widest * length * SIZES.layers)
-
-
-def test_padding_changes_no_state():
-    scorer = scorer_of()
-    rows = torch.randint(0, 8, (3, 4, 7))
-    lengths = torch.tensor([7, 3, 5])
-    padded = scorer.fenceposts(rows, lengths)
-    for row, length, places in zip(rows, lengths.tolist(), padded, strict=True):
-        alone = scorer.fenceposts(row[None, :, :length], torch.tensor([length]))[0]
-        torch.testing.assert_close(places[: length - 1], alone, **near(length))
-    states = torch.arange(10.0).reshape(2, 5, 1)
-    found = reverse(states, torch.tensor([3, 5]))[..., 0]
-    assert found.tolist() == [[2, 1, 0, 3, 4], [9, 8, 7, 6, 5]]
 
 
 def test_numpy_computes_what_torch_computes():

@@ -16,6 +16,8 @@ from tests.tolerances import bound
 
 Method = registry.load("method", "strae")
 WORDS = 30
+# of four words, of one, and of two
+TREES = ["(X (X (X The) (X (X black) (X cat))) (X sleeps))", "(X cat)", "(X (X The) (X cat))"]
 ANIMALS = [
     f"the {animal} {verb} the {other}"
     for animal in ("cat", "dog", "fox", "hen")

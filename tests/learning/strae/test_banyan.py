@@ -66,40 +66,6 @@ def test_no_pair_of_words_has_the_key_of_a_word_or_of_another_pair():
     assert len(keys) == len(keys.unique())
 
 
-def test_a_key_is_what_whole_numbers_give():
-    """64 bits with a sign: products modulo 2^64, and shifts that keep the sign."""
-
-    def signed(number):
-        return (number + 2**63) % 2**64 - 2**63
-
-    for left, right in ((0, 0), (1, 2), (2, 1), (-(2**63), 2**62 + 12345), (-1, 2**63 - 1)):
-        mixed = signed(left * -0x61C8864680B583EB) ^ signed(
-            right * 0x3243F6A8885A308D + 0x2B7E151628AED2A7
-        )
-        mixed = signed((mixed ^ (mixed >> 31)) * 0x3243F6A8885A308D)
-        keys = pair_keys(torch.tensor([left]), torch.tensor([right]))
-        assert [mixed ^ (mixed >> 29)] == keys.tolist()
-
-
-def test_a_node_of_two_parents_by_hand():
-    """(0 0) once in (0 0) 1 and once by itself; factors 1/2, no biases, all vectors of one."""
-    fast = training([[0]], embedding_size=2, channels=1)
-    model = fast.model.eval()
-    for weight in (model.compose, model.compose_bias, model.decompose, model.decompose_bias):
-        weight.data.zero_()
-    model.embedding.data[:2] = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
-    _, graph, up, down = model.entangle(numbers([[0, 0, 1], [0, 0], [1]]))
-    assert [0, 1] == sorted(graph.ids.tolist()) and 4 == len(up)
-    pair, root = (graph.node[place] for place in (1, 0))  # the second and the first root
-    torch.testing.assert_close(up[pair].tolist(), [1.0, 0.0])
-    torch.testing.assert_close(up[root].tolist(), [0.5, 0.5])
-    # the pair is a sentence and a part of one: what has a parent comes from it
-    torch.testing.assert_close(down[pair].tolist(), [0.25, 0.25])
-    first, second = (graph.ids.tolist().index(token) for token in (0, 1))
-    torch.testing.assert_close(down[first].tolist(), [0.125, 0.125])
-    torch.testing.assert_close(down[second].tolist(), [0.25, 0.25])
-
-
 @settings(max_examples=10)
 @given(st.integers(0, 1 << 30), batches)
 def test_dropout_is_once_for_each_node_and_known_to_the_merging(seed, lengths):
@@ -142,14 +108,10 @@ def test_a_batch_in_portions_is_the_mean_over_their_tokens():
     assert samples.difference(expected, found) <= samples.roundings(2 * len(sum(sentences, [])))
 
 
-def test_a_trained_model_gives_the_same_twice_in_any_batch_and_trees(tmp_path):
+def test_a_trained_model_gives_the_same_in_any_batch_and_trees(tmp_path):
     lines = ["The cat sleeps on the mat.", "A dog barks.", "Stop", "The dog (a cat) sleeps, and."]
     small = {"epochs": 2, "batch_size": 8, "embedding_size": 20, "channels": 10}
     encoder = samples.trained("banyan", tmp_path / "model", lines * 6, **small)
-    samples.trained("banyan", tmp_path / "again", lines * 6, **small)
-    one, other = ((tmp_path / each / "model.safetensors") for each in ("model", "again"))
-    assert one.read_bytes() == other.read_bytes()
-
     texts = ["The cat sleeps.", "The cat", "A dog sleeps on the mat.", "cat"]
     with torch.inference_mode():
         whole = encoder.model.both_ways(encoder.inputs(texts))

@@ -13,12 +13,12 @@ from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.records.stream import Stream
 from tests.learning.strae import reference_strae as reference
 from tests.learning.strae import samples
+from tests.learning.strae.samples import TREES
 from tests.model_encodings import encoding_of
 from tests.tolerances import rounding
 
 WORDS = ["the", "black", "cat", "sleeps"]
 KINDS = ("words", "phrases")
-TREES = ["(X (X (X The) (X (X black) (X cat))) (X sleeps))", "(X cat)", "(X (X The) (X cat))"]
 
 
 def encoder(name, vocabulary):

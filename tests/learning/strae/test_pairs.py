@@ -1,14 +1,10 @@
 """StrAE's composition with a loss between two texts: beside a plain version, and in numbers."""
 
-from math import exp, log
-
-import numpy as np
 import pytest
 import torch
 
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
-from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.training import strae_training
 from structkit.learning.training.data import Step
 from tests.jsonl import write
@@ -54,21 +50,6 @@ def test_the_loss_of_pairs_and_gradients_are_those_of_one_text_at_a_time(pooling
     near = samples.roundings(37, 5.0)
     samples.check_gradients(expected, found, wanted, list(training.model.parameters()), near)
     assert ["pairs"] == list(parts)
-
-
-@pytest.mark.parametrize("pooling", ["root", "mean"])
-def test_a_loss_worked_by_hand(pooling):
-    # queries (1, 0), (0, 1); positives (1, 0) + (1, 0), (1, 0) + (0, 1): cosines 1, .7071; 0, .7071
-    words = ([0], [0]), ([0, 0], [1, 1]), ([1], [0]), ([0, 1], [1, 1])
-    texts = [Sentence(*(np.array(each, np.int32) for each in text)) for text in words]
-    more = {"composition_init": "sum", "temperature": 1.0, "pooling": pooling}
-    training = training_of(texts, embedding_size=2, channels=1, **more)
-    training.model.embedding.data[:2] = torch.eye(2)
-    half = 0.5**0.5
-    rows = log(1 + exp(half - 1)) + log(1 + exp(-half))
-    columns = log(1 + exp(-1)) + log(2)
-    found = training.backward(training.batch([], Step(0, "train", 0, [0, 1])))()
-    assert {"loss": pytest.approx((rows + columns) / 4)} == found
 
 
 def test_a_large_batch_of_pairs_is_split_by_leaves():

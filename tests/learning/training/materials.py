@@ -12,20 +12,9 @@ from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train
 from structkit.records.jsonl import Records
 from structkit.registry import load
-from tests.jsonl import write
 
 WORDS = "red green blue black white house tree car door shirt".split()
 SCRATCH = {"size": "tiny", "vocabulary_size": 450}  # the least that an encoder is made with
-
-
-def write_sums(file):
-    """Write records of sums, and return the file."""
-    records = (
-        {"id": str(n), "query": f"sum of {n} and {n * 7}", "positive": f"return {n} + {n * 7}"}
-        for n in range(40)
-    )
-    write(file, *records)
-    return file
 
 
 def train_on(file, name, folder, *, quiet=True, **values):

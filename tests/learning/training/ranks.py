@@ -1,4 +1,4 @@
-"""What the processes of test_distributed do: a module of its own, so that they import little."""
+"""What the processes of test_launching do: a module of its own, so that they import little."""
 
 import os
 import signal
@@ -93,8 +93,9 @@ def error_of(call, *arguments):
     return ""
 
 
-def returns():
-    return rank(), total(rank() + 1), share(5)
+def everything(folder):
+    """What this process is, its threads, and on what it agrees with the others."""
+    return (rank(), total(rank() + 1), share(5)), threads(), agreed(folder)
 
 
 def threads():

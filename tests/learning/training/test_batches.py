@@ -1,4 +1,4 @@
-"""Batches that a thread makes ahead are those of the training; a checkpoint knows none to come."""
+"""Batches that a thread makes ahead are those of the training."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -7,12 +7,7 @@ import pytest
 import torch
 
 from structkit.errors import UserError
-from structkit.learning.training.devices import (
-    fixed_weights,
-    load_trained,
-    trained_state,
-    with_tensors,
-)
+from structkit.learning.training.devices import with_tensors
 from structkit.learning.training.trainer import Batches
 from tests.learning.training.materials import begun, write_pairs
 
@@ -79,21 +74,3 @@ def test_an_error_is_that_of_its_own_step(training):
         with pytest.raises(UserError, match='field "positive" is blank; leave the record out'):
             batches.batch(plan.step(1))
     assert threading.main_thread() not in threads
-
-
-def test_a_checkpoint_has_what_trains_and_an_older_one_is_read(training):
-    module, *_ = training
-    whole = {name: each.clone() for name, each in module.state_dict().items()}
-    frozen = next(iter(module.parameters()))
-    frozen.requires_grad_(False)
-    state = {name: torch.zeros_like(each) for name, each in trained_state(module).items()}
-    assert whole.keys() - state.keys() == fixed_weights(module).keys() != set()
-    kept = frozen.clone()
-    load_trained(module, state)
-    assert torch.equal(kept, frozen)
-    assert not any(each.any() for each in module.parameters() if each.requires_grad)
-    load_trained(module, whole)
-    assert all(torch.equal(whole[name], each) for name, each in module.state_dict().items())
-    lacking = dict(list(state.items())[1:])
-    with pytest.raises(RuntimeError, match="Missing key"):
-        load_trained(module, lacking)

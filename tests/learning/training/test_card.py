@@ -3,8 +3,6 @@
 import json
 import re
 import shlex
-import subprocess
-import sys
 
 import pytest
 from huggingface_hub import ModelCard, metadata_load
@@ -23,31 +21,36 @@ def trained(folder, **values):
     return (folder / "README.md").read_text()
 
 
-def test_its_command_trains_the_same_model(tmp_path):
-    card = trained(tmp_path / "m", batch_size=2, normalize=False, **SCRATCH)
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("card") / "m"
+    trained(folder, batch_size=2, normalize=False, **SCRATCH)
+    return folder
+
+
+def test_its_command_trains_the_same_model(model):
+    card = (model / "README.md").read_text()
     command = re.search(r"^    structkit train contrastive (.+)$", card, re.M)
     given = "--size tiny --vocabulary-size 400 --max-steps 1 --batch-size 2 --no-normalize"
     assert sorted(given.split()) == sorted(shlex.split(command[1]))
-    facts = json.loads((tmp_path / "m" / "structkit.json").read_text())
+    facts = json.loads((model / "structkit.json").read_text())
     assert f"on 2 records of sha256 {facts['data']['sha256']}:" in card
 
 
-def test_a_start_is_named_without_its_place(tmp_path):
-    trained(tmp_path / "start", **SCRATCH)
-    card = trained(tmp_path / "m", model=str(tmp_path / "start"), max_steps=1)
-    assert "--model start" in card and str(tmp_path) not in card
+def test_a_start_is_named_without_its_place(model, tmp_path):
+    card = trained(tmp_path / "n", model=str(model), max_steps=0)
+    assert "--model m" in card and str(model.parent) not in card
 
 
-def test_the_hub_reads_its_facts(tmp_path):
-    trained(tmp_path / "m", **SCRATCH)
-    found = metadata_load(tmp_path / "m" / "README.md")
+def test_the_hub_reads_its_facts(model):
+    found = metadata_load(model / "README.md")
     tags = ["sentence-transformers", "sentence-similarity", "feature-extraction"]
     assert found == {
         "library_name": "sentence-transformers",
         "pipeline_tag": "sentence-similarity",
         "tags": [*tags, "structkit", "contrastive"],
     }
-    assert ModelCard.load(tmp_path / "m" / "README.md").text.lstrip().startswith("# m\n")
+    assert ModelCard.load(model / "README.md").text.lstrip().startswith("# m\n")
 
 
 def test_a_model_for_structkit_alone_says_so(tmp_path):
@@ -81,8 +84,8 @@ def test_base_model_and_license_are_named_if_known(
 
 
 @pytest.mark.long
-def test_its_snippet_runs(tmp_path):
-    card = trained(tmp_path / "m", **SCRATCH)
-    snippet = re.search("```python\n(.+)```", card, re.S)[1]
-    done = subprocess.run([sys.executable, "-c", snippet], cwd=tmp_path, capture_output=True)
-    assert 0 == done.returncode and b"tensor([[" in done.stdout, done.stderr
+def test_its_snippet_runs(model, monkeypatch, capsys):
+    snippet = re.search("```python\n(.+)```", (model / "README.md").read_text(), re.S)[1]
+    monkeypatch.chdir(model.parent)
+    exec(snippet, {})
+    assert "tensor([[" in capsys.readouterr().out

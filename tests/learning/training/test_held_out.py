@@ -2,6 +2,7 @@
 
 import json
 from copy import deepcopy
+from dataclasses import replace
 
 import pytest
 import torch
@@ -13,20 +14,15 @@ from structkit.learning.training.run import train
 from structkit.learning.training.trainer import HeldOut
 from structkit.records.jsonl import Records
 from structkit.registry import load
-from tests.jsonl import write
-from tests.learning.training.materials import stopping, train_on, weights
+from tests.jsonl import read, write
+from tests.learning.training.materials import SCRATCH, stopping, train_on, weights
 
 WORDS = "the cat dog sleeps barks on a mat and then red house falls".split()
 METHODS = {
     "banyan": {"embedding_size": 8, "channels": 4, "minimum_count": 1},
     "bi-lstm": {"embedding_size": 8, "minimum_count": 1},
-    "contrastive": {
-        "size": "tiny",
-        "vocabulary_size": 400,
-        "document_length": 16,
-        "learning_rate": 0.01,
-    },
-    "cross-encoder": {"size": "tiny", "vocabulary_size": 400, "learning_rate": 0.01},
+    "contrastive": {**SCRATCH, "document_length": 16, "learning_rate": 0.01},
+    "cross-encoder": {**SCRATCH, "learning_rate": 0.01},
 }
 # at such a rate the last model is not the best one
 RISING = {"batch_size": 4, "epochs": 2, "learning_rate": 1.0, "warmup": 0.0, "schedule": "constant"}
@@ -67,17 +63,21 @@ def test_the_model_with_the_lowest_loss_is_kept(name, files, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("name", ["banyan", "cross-encoder"])
-def test_a_stopped_run_goes_on_with_the_best_model(name, files, tmp_path):
+def test_a_stopped_run_goes_on_with_the_best_model_and_its_log(name, files, tmp_path):
     values = {"batch_size": 4, "epochs": 2, "learning_rate": 0.5, **METHODS[name]}
     method = load("method", name)(**values, validate=files[1])
-    expected = train_on(files[0], name, tmp_path / "whole", **values, validate=files[1])
-    options = {"output": str(tmp_path / "parts"), "quiet": True, "save_every": 3}
+    options = {"quiet": True, "save_every": 3, "log_every": 2}
+    whole, parts = (RunOptions(str(tmp_path / each), **options) for each in ("whole", "parts"))
+    expected = train(name, method, [files[0]], whole)
     with pytest.raises(KeyError, match="stop"):
         ended = stopping(type(method), 9, KeyError("stop"))(**values, validate=files[1])
-        train(name, ended, [files[0]], RunOptions(**options))
-    found = train(name, method, [files[0]], RunOptions(**options, resume=True))
+        train(name, ended, [files[0]], parts)
+    found = train(name, method, [files[0]], replace(parts, resume=True))
     assert expected["held_out"] == found["held_out"] and expected["seen"] == found["seen"] == 2 * 24
-    assert weights(tmp_path / "whole") == weights(tmp_path / "parts")
+    for file in ("model.safetensors", "losses.jsonl"):
+        first, second = (tmp_path / each / file for each in ("whole", "parts"))
+        assert first.read_bytes() == second.read_bytes(), file
+    assert [2, 4, 6, 6, 8, 10, 12, 12] == [line["step"] for line in read(second)]
 
 
 def test_long_epochs_are_measured_within():
@@ -103,6 +103,6 @@ def test_held_out_records_may_have_other_negatives(tmp_path):
     for name, more in ("train", {"negatives": ["c"]}), ("held", {}):
         rows = [{"id": f"{name} {n}", "query": str(n), "positive": "a", **more} for n in range(3)]
         write(tmp_path / f"{name}.jsonl", *rows)
-    small = {"size": "tiny", "vocabulary_size": 400, "validate": str(tmp_path / "held.jsonl")}
+    small = {**SCRATCH, "validate": str(tmp_path / "held.jsonl")}
     summary = train_on(tmp_path / "train.jsonl", "contrastive", tmp_path / "model", **small)
     assert summary["held_out"]

@@ -15,7 +15,7 @@ from operator import itemgetter
 import numpy as np
 import pytest
 import torch
-from conftest import PROGRAM, as_at_a_prompt, environment
+from conftest import PROGRAM, as_at_a_prompt, environment, python
 from safetensors.torch import load_file
 
 from structkit.errors import UserError
@@ -28,7 +28,7 @@ from structkit.progress import hushed
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from tests.learning.training.materials import same, small_bert, wait_for_step, write_pairs
-from tests.learning.training.ranks import dies, fails, gradients, lives, returns, threads
+from tests.learning.training.ranks import dies, everything, fails, gradients, lives, threads
 from tests.tolerances import bound
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="run with CUDA_VISIBLE_DEVICES=")
@@ -89,17 +89,16 @@ def test_two_processes_are_one(folder, alone, tmp_path, capfd):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("sent", "ending"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_stopped_and_resumed_with_two_processes(folder, alone, tmp_path, sent, ending):
+def test_stopped_and_resumed_with_two_processes(folder, alone, tmp_path):
     output = tmp_path / "model"
     arguments = command(folder, output, "--nproc", "2", "--save-every", "3")
     process = subprocess.Popen(
         arguments, stderr=subprocess.PIPE, env=environment(**ENV), preexec_fn=as_at_a_prompt
     )
     wait_for_step(process, 4)
-    process.send_signal(sent)
+    process.send_signal(signal.SIGINT)
     errors = process.communicate(timeout=300)[1].decode()
-    assert ending == process.returncode, errors
+    assert 130 == process.returncode, errors
     assert "add --resume to continue" in errors
     assert not output.exists()
     # the other way round: what two began, one ends
@@ -109,21 +108,34 @@ def test_stopped_and_resumed_with_two_processes(folder, alone, tmp_path, sent, e
 
 
 @pytest.mark.long
-def test_the_first_process_returns():
-    with hushed(True):
-        assert (0, 3.0, slice(0, 2)) == launch(returns, 2)
-        assert logging.WARNING == logging.root.manager.disable  # quiet as before
-
-
-@pytest.mark.long
-def test_processes_share_the_processors_unless_the_user_said_otherwise(monkeypatch):
+def test_the_first_process_returns_and_all_agree_or_say_in_what_they_differ(tmp_path, monkeypatch):
     for name in ("OMP", "OPENBLAS", "MKL", "RAYON"):
         monkeypatch.delenv(f"{name}_NUM_THREADS", raising=False)
-    count = max(2, cores())
-    shared = launch(threads, count)
-    assert {"1"} == {str(number) for number in shared.values()}
-    monkeypatch.setenv("OMP_NUM_THREADS", "2")
-    assert ("1", 2) == itemgetter("rayon", "torch")(launch(threads, count))
+    for name in ("finished", "older"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "structkit.json").touch()
+    with hushed(True):
+        found, shared, (complete, errors) = launch(partial(everything, tmp_path), 2)
+        assert logging.WARNING == logging.root.manager.disable  # quiet as before
+    assert (0, 3.0, slice(0, 2)) == found
+    assert {str(max(1, cores() // 2))} == {str(number) for number in shared.values()}
+    # each takes the folder as the first made it
+    assert [[True, True], [False, False]] == complete
+    assert ["finished", "of 1.partial", "older"] == sorted(path.name for path in tmp_path.iterdir())
+    differ = "process 1 differs from the first in"
+    for expected, error in zip(
+        (
+            rf"{differ} epochs \(was 3, is 4\); start the same command",
+            rf"{differ} checkpoint \(was None, is step-8\)",
+            *["several processes cannot read one stdin; name a file"] * 2,
+            "banyan is trained by one process; start it without torchrun",
+        ),
+        errors,
+        strict=True,
+    ):
+        assert re.match(expected, error)
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")  # the user said otherwise
+    assert (str(max(1, cores() // 2)), 2) == itemgetter("rayon", "torch")(launch(threads, 2))
 
 
 @pytest.mark.long
@@ -159,23 +171,6 @@ def test_no_process_outlives_its_launcher(tmp_path):
 
 
 @pytest.mark.long
-def test_no_more_processes_than_work(folder, tmp_path, run):
-    records = (folder / "train.jsonl").read_bytes().splitlines(keepends=True)[:5]
-    found = run(
-        *command(folder, tmp_path / "model", "--nproc", "99", "--max-steps", "1")[
-            len(PROGRAM) : -1
-        ],
-        input=b"".join(records),
-        env=ENV,
-        timeout=90,
-    )
-    assert 0 == found.returncode, found.stderr
-    cores = len(os.sched_getaffinity(0))
-    said = f"--nproc 99 becomes {min(5, cores)}: 5 records in a batch, {cores} cores"
-    assert said in found.stderr.decode()
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("method", ["seal", "fasttext"])
 def test_no_process_imports_from_the_current_folder(folder, tmp_path, method):
     program = tmp_path / "bin" / "program.py"  # the script that an installation has
@@ -184,17 +179,22 @@ def test_no_process_imports_from_the_current_folder(folder, tmp_path, method):
     (tmp_path / "signal.py").write_text("raise SystemExit('imported')")
     (tmp_path / "texts.jsonl").write_text('{"text": "a cat and a cat"}\n' * 5)
     line = {
-        "seal": [*command(folder, "out", "--nproc", "2", "--max-steps", "1")[len(PROGRAM) :]],
+        "seal": command(folder, "out", "--nproc", "99", "--max-steps", "1")[len(PROGRAM) :],
         "fasttext": "train fasttext texts.jsonl -o out --buckets 10 --epochs 1".split(),
     }
-    done = subprocess.run(
-        [sys.executable, str(program), *line[method]],
-        cwd=tmp_path,
-        env=environment(**ENV),
-        capture_output=True,
-        text=True,
-    )
+    done = python(program, *line[method], cwd=tmp_path, **ENV)
     assert 0 == done.returncode, done.stderr
+    count = len(os.sched_getaffinity(0))
+    said = f"--nproc 99 becomes {min(5, count)}: 5 records in a batch, {count} cores"
+    assert method == "fasttext" or said in done.stderr
+
+
+def test_what_several_processes_cannot_share_is_refused(monkeypatch):
+    with pytest.raises(UserError, match="banyan is trained by one process; leave --nproc out"):
+        check_processes("banyan", load("method", "banyan")(), ("a.jsonl",), RunOptions(nproc=2))
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    with pytest.raises(UserError, match="torchrun starts the processes, not --nproc; leave it out"):
+        train("contrastive", load("method", "contrastive")(), ["a.jsonl"], RunOptions(nproc=2))
 
 
 def test_more_processes_than_gpus(monkeypatch):
@@ -208,7 +208,7 @@ def test_more_processes_than_gpus(monkeypatch):
 ENCODER = {"size": "tiny", "vocabulary_size": 400, "temperature": 1.0, "batch_size": 5, "epochs": 1}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def cases(folder):
     """Methods with their settings and their records."""
     found = []
@@ -233,17 +233,10 @@ def cases(folder):
     ]
 
 
-@pytest.fixture(scope="module")
-def of_one(cases):
-    """What one process finds."""
-    return gradients(cases)
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("count", [2, 3])
-def test_losses_and_gradients_of_shared_batches_are_those_of_one_process(cases, of_one, count):
-    together = launch(partial(gradients, cases), count)
-    for (name, values, _), expected, found in zip(cases, of_one, together, strict=True):
+def test_losses_and_gradients_of_shared_batches_are_those_of_one_process(cases):
+    alone, together = gradients(cases), launch(partial(gradients, cases), 3)
+    for (name, values, _), expected, found in zip(cases, alone, together, strict=True):
         assert len(expected) == len(found) >= 3
         for (parts, own), (shared_parts, shared) in zip(expected, found, strict=True):
             near = 1e-6 * max(1.0, parts["loss"])  # of which each gradient is a share

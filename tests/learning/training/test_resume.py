@@ -9,21 +9,23 @@ import json
 import os
 import resource
 import shutil
-import signal
 import subprocess
-import time
-from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 import torch
-from conftest import PROGRAM, WARM, as_at_a_prompt, environment, python
+from conftest import PROGRAM, WARM, environment
 
 from structkit.embeddings.writing import VectorFiles
 from structkit.errors import UserError
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train
 from structkit.registry import load
-from tests.learning.training.materials import stopping, wait_for_step, weights, write_sums
+from tests.learning.training.materials import (
+    stopping,
+    wait_for_step,
+    write_pairs,
+)
 
 Method = load("method", "contrastive")
 ENV = {"OMP_NUM_THREADS": str(torch.get_num_threads())}  # other numbers give other bits
@@ -31,7 +33,7 @@ ENV = {"OMP_NUM_THREADS": str(torch.get_num_threads())}  # other numbers give ot
 
 @pytest.fixture
 def data(tmp_path):
-    return write_sums(tmp_path / "train.jsonl")
+    return write_pairs(tmp_path / "train.jsonl", 40, lambda number: 0)
 
 
 def method(kind=Method, **changes):
@@ -49,21 +51,16 @@ def start(data, output, *, program=PROGRAM):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(**ENV),
-        preexec_fn=as_at_a_prompt,
     )
 
 
-@pytest.mark.parametrize(
-    ("sent", "status"),
-    [(signal.SIGINT, 130), (signal.SIGTERM, 143)],
-)
 @pytest.mark.long
-def test_a_signal_saves_a_checkpoint(data, tmp_path, sent, status):
+def test_a_signal_saves_a_checkpoint(data, tmp_path):
     process = start(data, tmp_path / "model")
     wait_for_step(process, 3)
-    process.send_signal(sent)
+    process.terminate()
     output, errors = process.communicate(timeout=60)
-    assert status == process.returncode
+    assert 143 == process.returncode
     assert b"" == output
     assert b"of 2,000; add --resume to continue" in errors
     assert not (tmp_path / "model").exists()
@@ -117,47 +114,6 @@ def test_a_file_system_without_locks_trains(data, tmp_path, monkeypatch):
         assert not files.complete
 
 
-@pytest.mark.long
-def test_killed_and_resumed_is_uninterrupted(data, tmp_path):
-    expected = tmp_path / "whole"
-    train("contrastive", method(), [str(data)], RunOptions(output=str(expected)))
-    stopped = tmp_path / "stopped"
-    script = """
-import os, sys
-from structkit.learning.training.run import train
-from structkit.learning.training.method import RunOptions
-from structkit.learning.training.run_folder import RunFolder
-from structkit.registry import load
-save = RunFolder.save
-def save_and_die(self, step, state):
-    state["seconds"] += 1000
-    save(self, step, state)
-    os.kill(os.getpid(), 9)
-RunFolder.save = save_and_die
-method = load("method", "contrastive")(
-    size="tiny", vocabulary_size=400, batch_size=8, epochs=4
-)
-train("contrastive", method, [sys.argv[1]], RunOptions(output=sys.argv[2], save_every=7))
-"""
-    killed = python("-c", script, data, stopped, **ENV)
-    assert -9 == killed.returncode
-    assert not stopped.exists()
-    with pytest.raises(UserError, match=r"stopped at step 7; continue it with --resume, or"):
-        train("contrastive", method(), [str(data)], RunOptions(output=str(stopped)))
-    options = RunOptions(output=str(stopped), resume=True)
-    summary = train("contrastive", method(), [str(data)], options)
-    assert 20 == summary["steps"]
-    assert 1000 < summary["seconds"], "without those before it was stopped"
-    assert weights(expected) == weights(stopped)
-    metadata = [
-        json.loads((folder / "structkit.json").read_text()) for folder in (expected, stopped)
-    ]
-    assert metadata[0] == metadata[1]
-    logs = [(folder / "losses.jsonl").read_bytes() for folder in (expected, stopped)]
-    assert logs[0] == logs[1] and 2 == logs[0].count(b"\n")
-    assert not (tmp_path / "stopped.partial").exists()
-
-
 def test_resume_without_a_stopped_run_starts(data, tmp_path, capsys):
     options = RunOptions(output=str(tmp_path / "new"), resume=True)
     assert 2 == train("contrastive", method(max_steps=2), [str(data)], options)["steps"]
@@ -184,16 +140,12 @@ def test_resume_of_a_finished_run_changes_nothing(run, data, tmp_path):
     assert b"the finished run in new differs in seed (was 0, is 1); train it again" in other.stderr
 
 
-def test_santa_without_decoder_is_complete_too(data, tmp_path):
-    lines = [json.loads(line) for line in data.read_text().splitlines()]
-    masked = {"masked": "return <extra_id_0>", "target": "<extra_id_0> n <extra_id_1>"}
-    data.write_text("".join(json.dumps(line | masked) + "\n" for line in lines))
-    settings = load("method", "santa")(
-        size="tiny", vocabulary_size=400, max_steps=0, architecture="bert"
-    )
-    options = RunOptions(output=str(tmp_path / "new"), resume=True)
+def test_santa_without_decoder_is_complete_too(tmp_path):
+    data = write_pairs(tmp_path / "train.jsonl")
+    small = {"size": "tiny", "vocabulary_size": 400, "max_steps": 0, "architecture": "bert"}
+    settings, options = load("method", "santa")(**small), RunOptions(str(tmp_path / "m"))
     train("santa", settings, [str(data)], options)
-    assert train("santa", settings, [str(data)], options)["complete"]
+    assert train("santa", settings, [str(data)], replace(options, resume=True))["complete"]
 
 
 @pytest.mark.long
@@ -202,29 +154,13 @@ def test_sigterm_before_the_first_step_leaves_nothing(tmp_path):
     process = subprocess.Popen(
         arguments, stdin=subprocess.PIPE, cwd=tmp_path, env=environment(**ENV)
     )
-    process.stdin.write(b'{"query": "a", "positive": "b"}\n')
+    # more than a pipe holds: some of it has been read
+    process.stdin.write(b'{"query": "a", "positive": "b"}\n' * 9_999)
     process.stdin.flush()
-    inherited = opened(os.getpid())
-    for _ in range(600):  # until the records are being read
-        if any("(deleted)" in link for link in opened(process.pid) - inherited):  # it has no name
-            break
-        time.sleep(0.1)
-    else:
-        raise AssertionError
     process.terminate()
     assert 143 == process.wait(60)
     process.stdin.close()
     assert [] == list(tmp_path.iterdir())
-
-
-def opened(process):
-    """The files that a process has open."""
-    place = f"/proc/{process}/fd"
-    found = set()
-    for name in os.listdir(place):
-        with suppress(FileNotFoundError):  # it is closed by now
-            found.add(os.readlink(f"{place}/{name}"))
-    return found
 
 
 def run_in(folder, kind=Method, **options):
@@ -236,7 +172,7 @@ def run_in(folder, kind=Method, **options):
 def stopped_run(tmp_path_factory):
     """A folder with data and a run that stopped after 11 of 20 steps."""
     folder = tmp_path_factory.mktemp("stopped")
-    write_sums(folder / "train.jsonl")
+    write_pairs(folder / "train.jsonl", 40, lambda number: 0)
     with pytest.raises(KeyError, match="stop"):
         run_in(folder, stopping(Method, 11, KeyError("stop")), save_every=3)
     return folder
@@ -247,6 +183,22 @@ def stopped(stopped_run, tmp_path):
     """A copy of it, and the folder in which it stopped."""
     folder = shutil.copytree(stopped_run, tmp_path / "copy")
     return folder, folder / "model.partial"
+
+
+def test_stopped_and_resumed_is_uninterrupted(stopped, tmp_path):
+    folder, partial = stopped
+    with pytest.raises(UserError, match=r"stopped at step 9; continue it with --resume, or"):
+        run_in(folder)
+    state = torch.load(partial / "step-9", weights_only=True)
+    torch.save({**state, "seconds": 1000.0}, partial / "step-9")
+    summary = run_in(folder, resume=True)
+    assert 20 == summary["steps"]
+    assert 1000 < summary["seconds"], "without those before it was stopped"
+    write_pairs(tmp_path / "train.jsonl", 40, lambda number: 0)
+    run_in(tmp_path)
+    for file in ("model.safetensors", "structkit.json", "losses.jsonl"):
+        assert (tmp_path / "model" / file).read_bytes() == (folder / "model" / file).read_bytes()
+    assert not partial.exists()
 
 
 def test_a_damaged_checkpoint_is_named(stopped):
