@@ -75,6 +75,8 @@ def collect(
     generated: bool = False,
     shard: str | None = None,
     workers: int = 0,
+    on_error: Literal['fail', 'skip'] = 'skip',
+    rejects: Path | None = None,
 ) -> Iterator[Record]: ...
 
 def convert(
@@ -111,6 +113,9 @@ def encode(
     engine: Literal['auto', 'torch', 'onnx', 'openvino'] = 'auto',
     offline: bool = False,
     reuse: Path | None = None,
+    on_error: Literal['fail', 'skip'] = 'fail',
+    rejects: Path | None = None,
+    shard: str | None = None,
 ) -> Iterator[Record]: ...
 
 def fuse(
@@ -131,6 +136,9 @@ def html_variants(
     field: str | None = None,
     from_: Literal['html', 'markdown', 'text'] = 'html',
     seed: int = 0,
+    on_error: Literal['fail', 'skip'] = 'fail',
+    rejects: Path | None = None,
+    shard: str | None = None,
 ) -> Iterator[Record]: ...
 
 def mask_entities(
@@ -147,6 +155,9 @@ def mask_entities(
     tagger: Literal['rules', 'nltk'] | None = None,
     keep_plain: bool = False,
     seed: int = 0,
+    on_error: Literal['fail', 'skip'] = 'fail',
+    rejects: Path | None = None,
+    shard: str | None = None,
 ) -> Iterator[Record]: ...
 
 def mcp(
@@ -175,6 +186,9 @@ def pair(
     split: str | None = None,
     split_by: str | None = None,
     seed: int = 0,
+    on_error: Literal['fail', 'skip'] = 'fail',
+    rejects: Path | None = None,
+    shard: str | None = None,
 ) -> Iterator[Record]: ...
 
 def parse_trees(
@@ -191,6 +205,9 @@ def parse_trees(
     model: Path | None = None,
     language: str | None = None,
     seed: int = 0,
+    on_error: Literal['fail', 'skip'] = 'fail',
+    rejects: Path | None = None,
+    shard: str | None = None,
 ) -> Iterator[Record]: ...
 
 @overload
@@ -321,13 +338,12 @@ def select(
     rename: list[str] | tuple[str, ...] = (),
     set: list[str] | tuple[str, ...] = (),
     seed: int = 0,
+    on_error: Literal['fail', 'skip'] = 'fail',
+    rejects: Path | None = None,
+    shard: str | None = None,
 ) -> Iterator[Record]: ...
 
-def show(
-    files: Files = (),
-    *,
-    number: int = 1,
-) -> str: ...
+def show() -> str: ...
 
 @overload
 def train(

@@ -9,6 +9,7 @@ import gc
 import math
 import os
 import pickle
+import resource
 import signal
 import sys
 import time
@@ -100,6 +101,25 @@ def limit_threads(count: int) -> None:
         for each in ThreadpoolController().lib_controllers:
             if OF_LIBRARY.get(each.internal_api) not in said:
                 each.set_num_threads(count)
+
+
+@contextmanager
+def memory_limit(more: int) -> Iterator[None]:
+    """End this process where the block takes so many bytes more; on Linux, if `more` is not 0."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    pages = _text("/proc/self/statm").partition(" ")[0] if more else ""
+    if pages:
+        most = int(pages) * resource.getpagesize() + more
+        least = min(each for each in (most, soft, hard) if each != resource.RLIM_INFINITY)
+        resource.setrlimit(resource.RLIMIT_AS, (least, hard))
+    try:
+        yield
+    except MemoryError:
+        if pages:
+            os._exit(1)
+        raise
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 @contextmanager
@@ -220,12 +240,12 @@ class Child(Generic[Task, T]):
         """Whether it has begun, and no task has ended it."""
         return self._pipes is not None
 
-    def result(self, task: Task, seconds: float = 0) -> T | None:
-        """Return the result of a task; None if it is killed, or takes more CPU time."""
+    def result(self, task: Task, seconds: float = 0, memory: int = 0) -> T | None:
+        """Return the result of a task; None if it is killed, or takes more CPU time or memory."""
         tasks, results = self._pipes or self.start()
         self._working.set()
         try:
-            pickle.dump((task, seconds), tasks)
+            pickle.dump((task, seconds, memory), tasks)
             tasks.flush()
             done, result = pickle.load(results)
             self._working.clear()
@@ -272,10 +292,10 @@ class Child(Generic[Task, T]):
             if self.threads:
                 limit_threads(self.threads)
             while given := pickle.load(tasks):
-                task, seconds = given
+                task, seconds, memory = given
                 signal.setitimer(signal.ITIMER_PROF, seconds)
                 done: tuple[bool, T | None] = False, None
-                with suppress(Exception):
+                with suppress(Exception), memory_limit(memory):
                     done = True, self.work(task)
                 signal.setitimer(signal.ITIMER_PROF, 0)
                 pickle.dump(done, results)  # not copied before: it may be large

@@ -24,6 +24,7 @@ from structkit.embeddings.reading import (
 )
 from structkit.embeddings.vectors import NEARLY, Matrix, Vectors, are_unit, blocks
 from structkit.errors import UserError, flag
+from structkit.paths import refuse_pipe
 from structkit.progress import Position, progress, say
 from structkit.records.lines import cannot_read
 from structkit.records.output import refuse_existing, whole_folder
@@ -230,6 +231,7 @@ def read_index(folder: Path, options: SearchOptions) -> tuple[Any, Embeddings]:
         name = flag("filter" if options.filter else "save_index")
         problem = f"{name} needs the embeddings, not a saved index"
         raise UserError(problem, "name the .npy or JSONL files as the corpus", status=2)
+    refuse_pipe(str(path), "an index")
     try:
         path.open("rb").close()
         # mapped: an index may be larger than memory, and a search reads only what it needs

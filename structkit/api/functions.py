@@ -23,10 +23,17 @@ from structkit.command import Command, Group, command_of
 from structkit.errors import Python, UserError, flag, spelled_for, unknown
 from structkit.extras import missing
 from structkit.paths import Named
-from structkit.records.jsonl import Record, Records, raise_error
+from structkit.records.jsonl import Record, Records, Shard
 from structkit.records.lines import Block, Lines
 from structkit.records.output import dump
-from structkit.records.stream import InputOptions, Options, OutputOptions, stage_of
+from structkit.records.stream import (
+    ErrorOptions,
+    InputOptions,
+    Options,
+    OutputOptions,
+    Rejects,
+    stage_of,
+)
 from structkit.settings import Setting, make, settings_of
 
 Rows: TypeAlias = "Iterable[Mapping[str, Any]]"  # a DataFrame too
@@ -225,9 +232,16 @@ def reads_records(command: Command) -> bool:
 
 
 def kinds(command: Command) -> list[type]:
-    """Return the classes of its settings, without files, which are records here."""
-    files = (InputOptions, OutputOptions)
-    return [command.settings, *(kind for kind in command.also if not issubclass(kind, files))]
+    """Return the classes of its settings that a function has."""
+    errors = (
+        kind for kind in command.also if issubclass(kind, ErrorOptions) or not _of_files(kind)
+    )
+    return [command.settings, *errors]
+
+
+def _of_files(kind: type) -> bool:
+    """Return whether a class has settings of files, which are records here."""
+    return issubclass(kind, InputOptions | OutputOptions)
 
 
 def parameters(command: Command) -> list[inspect.Parameter]:
@@ -303,7 +317,12 @@ def encodes(command: Command) -> bool:
 
 
 def _keywords(command: Command, kind: type) -> list[Setting]:
-    return [each for each in settings_of(kind) if each.name not in command.without]
+    return [
+        each
+        for each in settings_of(kind)
+        if each.name not in command.without
+        if each.name in ("on_error", "rejects", "shard") or not _of_files(kind)
+    ]
 
 
 def _called(command: Command, given: dict[str, Any], inputs: ParameterFiles) -> Any:
@@ -319,7 +338,8 @@ def _called(command: Command, given: dict[str, Any], inputs: ParameterFiles) -> 
                 settings.append(InputOptions(files=tuple(inputs.files(records, "records"))))
             result = command.work(*settings)
         else:
-            result = _through(command, settings[0], _lines(command, settings[0], records))
+            lines = _lines(command, settings[0], records)
+            result = _through(command, settings[0], settings[1], lines)
         if isinstance(result, Iterator):
             return _each(result, stack.pop_all(), inputs.surface)
         return result
@@ -338,10 +358,12 @@ def _lines(command: Command, settings: Any, records: Any) -> Lines:
     return DictLines(records)
 
 
-def _through(command: Command, settings: Any, lines: Lines) -> Iterator[Record]:
+def _through(command: Command, settings: Any, options: Options, lines: Lines) -> Iterator[Record]:
     """Yield what a command makes of records, when they are read."""
-    records = Records(lines, numbered=command.numbered)
-    yield from stage_of(command, settings).results(records, raise_error)
+    shard = None if options.shard is None else Shard.parse(options.shard)
+    records = Records(lines, shard, numbered=command.numbered)
+    with Rejects(options.on_error, options.rejects) as rejects:
+        yield from stage_of(command, settings).results(records, rejects.add)
 
 
 def _settings(command: Command, kind: type, given: dict[str, Any], inputs: ParameterFiles) -> Any:

@@ -51,7 +51,8 @@ EMPTY = "without text", "write some, or leave it out"
 BY_LINES = "L"  # the name of a unit that is named after its lines
 TEXTS = ("code", *fields.HTML, "text")  # the fields of a record that may hold a file
 BATCH_FILES, BATCH_BYTES = 256, 1 << 20
-SECONDS = 5.0  # of CPU time for a file; a megabyte takes 0.5
+# of CPU time and memory for a file; a megabyte takes 0.5 s, and code 200 times its size
+SECONDS, MEMORY, TIMES, USUAL = 5.0, 1 << 30, 200, 2_000_000
 # the name of a unit in its file, empty for the whole file, and the fields of the unit
 Unit = tuple[str, Record]
 
@@ -272,11 +273,13 @@ class Collector:
         kind_of("", "")  # reads the signs of plugins once, before there are several processes
 
     def __call__(self, batch: list[Found]) -> Collected:
-        done = self.child.result(batch, SECONDS)
+        size = sum(each.size for each in batch if isinstance(each, Source))
+        seconds = SECONDS * max(1, size / USUAL)
+        done = self.child.result(batch, seconds, MEMORY + TIMES * size)
         if done is not None:
             return done
         if len(batch) == 1:
-            problem = f"parsing takes longer than {SECONDS:g} s"
+            problem = f"parsing takes longer than {seconds:g} s, or too much memory"
             error = UserError(problem, f"collect it with {flag('unit', 'file')}")
             return Collected(1, left_out=[LeftOut.because(batch[0].path, error)])
         whole = Collected(len(batch))

@@ -119,17 +119,17 @@ class CollectOptions(OutputOptions, ErrorOptions):
     rejects: str | None = setting(None, "File that lists what is skipped, and why.", writes=True)
 
 
-def collect(settings: Settings) -> Iterator[Record]:
+def collect(settings: Settings, options: CollectOptions) -> Iterator[Record]:
     """Yield the records of files, folders and archives, in the order of their paths.
 
-    Files that the command skips and counts (binary files, links …) are skipped; a file that cannot
-    be read raises. With `records=True`, `paths` are JSONL files or dicts, each a file.
+    Skipped files are counted on stderr. With `records=True`, `paths` are JSONL files or dicts, each
+    a file.
     """
-    for done in parts(settings):
-        for left in done.left_out:
-            if left.fault:
-                raise left.error
-        yield from map(orjson.loads, done.output.splitlines())
+    with LeftOuts(options.on_error, options.rejects) as left_outs:
+        for done in parts(settings):
+            for left in done.left_out:
+                left_outs.leave(left)
+            yield from map(orjson.loads, done.output.splitlines())
 
 
 def parts(settings: Settings, outputs: Collection[str] = ()) -> Generator[Collected]:

@@ -111,6 +111,7 @@ def read_embeddings(files: Sequence[str], *, fields: bool = False, scan: bool = 
 @contextmanager
 def reading(path: str, again: str = AGAIN) -> Iterator[None]:
     """Raise a `UserError` if a file cannot be read; `again` is the remedy that makes it anew."""
+    refuse_pipe(path, "a file beside embeddings")
     try:
         yield
     except (OSError, ValueError) as error:

@@ -18,6 +18,7 @@ import orjson
 from structkit.embeddings.reading import fingerprint, id_line, map_array
 from structkit.embeddings.vectors import Numbers, Vectors
 from structkit.errors import UserError, flag
+from structkit.paths import refuse_pipe
 from structkit.records.fields import document_text
 from structkit.records.jsonl import Record, Records, parse_each
 from structkit.records.lines import cannot_read
@@ -108,6 +109,8 @@ class LexicalIndex:
         home, again = Path(folder), f"build the index again with {flag('save_index')}"
         if not is_saved(folder):
             raise UserError(f"holds no index for BM25 (no {WORD_LIST})", again).at(folder)
+        for each in (META, *FILES):
+            refuse_pipe(str(home / each), "an index")
         try:
             meta = orjson.loads((home / META).read_bytes())
             doc_ids, names = (

@@ -144,7 +144,7 @@ JUDGED = {"qrels": [{"query_id": "q", "doc_id": "a", "relevance": 1}], "corpus":
             "in qrels; give judged queries only, or leave others out",
         ),
         (
-            lambda: structkit.collect([{"a": 1}], records=True),
+            lambda: structkit.collect([{"a": 1}], records=True, on_error="fail"),
             "(it has: a, id); rename a field with structkit.select: rename='FIELD=text'",
         ),
         (
@@ -206,6 +206,21 @@ def test_records_before_a_wrong_one_come_first():
     assert "1" == next(made)["id"]
     with pytest.raises(UserError, match=r"records:2: no language 'cobol'"):
         next(made)
+
+
+def test_bad_records_and_files_are_skipped_as_by_the_command(tmp_path, capfd):
+    records = [CODE, {"code": "x = 1", "language": "python"}, {"code": "", "language": "python"}]
+    skip = {"on_error": "skip", "rejects": tmp_path / "no.jsonl"}
+    assert 2 == len(list(structkit.mask_entities(records, **skip)))
+    assert '"line":3' in (tmp_path / "no.jsonl").read_text()
+    assert ["2"] == [each["id"] for each in structkit.mask_entities(records[:2], shard="1/2")]
+    (tmp_path / "large.txt").write_text("tea\n" * 600_000)
+    (tmp_path / "a.py").write_text("x = 1\n")
+    found = structkit.collect(tmp_path, glob=["*.txt", "*.py"], workers=1)
+    assert ["x = 1"] == [each["code"] for each in found]
+    assert "1 path left out (1 x has more than 2,000,000 bytes)" in capfd.readouterr().err
+    with pytest.raises(UserError, match="large.txt: has more than 2,000,000 bytes"):
+        list(structkit.collect(tmp_path, on_error="fail", workers=1))
 
 
 def test_dicts_are_files_that_vanish(tmp_path, monkeypatch):

@@ -4,9 +4,13 @@ import csv
 import gzip
 import json
 import os
+import resource
 import struct
+import subprocess
+import sys
 import tracemalloc
 
+import numpy as np
 import pytest
 from hostile.good import parquet, tarred, zipped
 from hostile.spoiling import examples
@@ -14,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.lib import format as npy
 
+import structkit
 from structkit import html_variants
 from structkit.collecting.units import Collector, Units
 from structkit.collecting.walking import LeftOut, Walk, WalkOptions
@@ -189,6 +194,37 @@ def test_a_size_that_lies_is_refused(tmp_path):
     sources, left = found(tmp_path / "a.zip")
     assert not sources
     assert "cannot be read" in left[0].problem
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.ts", "a<b,\n" * 15_000), ("a.py", ".. note::\n" * 15_000)]
+)
+def test_code_that_takes_memory_without_end_is_skipped(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    command = [sys.executable, "-m", "structkit", "collect", str(tmp_path), "--workers", "1"]
+    done = subprocess.run(command, capture_output=True)
+    assert b"1 x parsing takes longer than 5 s, or too much memory" in done.stderr
+    if sys.platform == "linux":
+        most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        assert most < max(before, 2_000_000)  # kilobytes
+
+
+@pytest.mark.long
+def test_prose_of_more_than_twenty_megabytes_is_read(tmp_path):
+    (tmp_path / "a.txt").write_text("Tea is a drink made of leaves in hot water. \n" * 500_000)
+    found = structkit.collect(str(tmp_path), max_file_bytes=10**8, workers=1, on_error="fail")
+    assert 500_000 == sum(1 for _ in found)
+
+
+def test_pipes_beside_embeddings_are_refused(tmp_path):
+    np.save(tmp_path / "e.npy", np.ones((2, 3), np.float32))
+    for name in ("e.ids.txt", "e.meta.json"):
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(UserError, match=f"{name}: is a pipe"):
+            read_embeddings([str(tmp_path / "e.npy")])
+        (tmp_path / name).unlink()
+        (tmp_path / "e.ids.txt").write_text("a\nb\n")
 
 
 MARKS = ("<div>", "<b>", "<table><tr><td>", "&#", "<![CDATA[", "<a href='", "- ", "> ", "[", "*")
