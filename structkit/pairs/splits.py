@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
 
 import orjson
 
@@ -29,28 +28,6 @@ def digest(kind: str, text: str) -> bytes:
     return words[:BEGINNING] + hashlib.blake2b(kind.encode() + words, digest_size=8).digest()
 
 
-class Mark(NamedTuple):
-    """What is known of an example, in the order in which marks are sorted."""
-
-    query: bytes
-    document: bytes
-    rest: bytes
-    id: str
-    group: str = ""
-
-    @property
-    def texts(self) -> set[bytes]:
-        """The digests of query and document, which differ even for equal texts."""
-        return {self.query, self.document}
-
-
-def mark_of(record: Record, by: str | None = None) -> Mark:
-    """Return the mark of an example."""
-    rest = hashlib.blake2b(dump({**record, "id": ""}), digest_size=8).digest()
-    texts = digest("q", record["query"]), digest("d", record["positive"])
-    return Mark(*texts, rest, record.get("id", ""), "" if by is None else group_of(record, by))
-
-
 def group_of(record: Record, field: str) -> str:
     """Return the value of a field whose equal values stay together. Errors: it has none."""
     value = lookup(record, field)
@@ -60,44 +37,45 @@ def group_of(record: Record, field: str) -> str:
 
 
 def decide(
-    records: Iterable[Record], by: str | None, decision: Callable[[Mark], str]
+    records: Iterable[Record],
+    by: str | None,
+    reason: str,
+    decision: Callable[[set[bytes], str], str],
 ) -> Iterator[tuple[Record, str]]:
-    """Yield each example with the decision about it; they are taken in the order of the marks.
+    """Yield each example with the decision about it, unless that is ""; say how many are dropped.
 
-    So the order of the examples decides nothing. They are copied to a temporary file; memory holds
-    their marks.
+    `decision` gets the digests of query and document, and the id or the value of the field `by`. It
+    is called in the order of the texts, so that the order of the examples decides nothing. They are
+    copied to a temporary file; memory holds digests and ids.
     """
-    copy, marks = Twice(), []
+    copy, marks = Twice(), list[tuple[bytes, ...]]()
     for record in records:
         copy.add(dump(record))
-        marks.append(mark_of(record, by))
+        texts = digest("q", record["query"]), digest("d", record["positive"])
+        rest = digest("", dump({**record, "id": ""}).decode())
+        names = [record.get("id", ""), *([] if by is None else [group_of(record, by)])]
+        marks.append((*texts, rest, *(each.encode() for each in names)))
     decisions = [""] * len(marks)
     for place in sorted(range(len(marks)), key=marks.__getitem__):
-        decisions[place] = decision(marks[place])
+        decisions[place] = decision({*marks[place][:2]}, marks[place][-1].decode())
     for line, each in zip(copy.again(), decisions, strict=True):
-        yield json.loads(line) if may_be_rounded(line) else orjson.loads(line), each
+        if each:
+            yield json.loads(line) if may_be_rounded(line) else orjson.loads(line), each
+    if dropped := decisions.count(""):
+        say(f"{dropped:,} records dropped: {reason}")
 
 
 def drop_repeated(records: Iterable[Record]) -> Iterator[Record]:
-    """Drop examples until none share a query or document; say how many.
-
-    The first by query, then by document, stays.
-    """
+    """Drop examples until none share a query or document: the first by query and document stays."""
     seen: set[bytes] = set()
-    dropped = 0
 
-    def decision(mark: Mark) -> str:
-        if not seen.isdisjoint(mark.texts):
-            return ""
-        seen.update(mark.texts)
-        return "kept"
+    def decision(texts: set[bytes], _: str) -> str:
+        is_new = seen.isdisjoint(texts)
+        seen.update(texts if is_new else ())
+        return "kept" * is_new
 
-    for record, kept in decide(records, None, decision):
-        if kept:
-            yield record
-        dropped += not kept
-    if dropped:
-        say(f"{dropped:,} records dropped: others have their query or document")
+    reason = "others have their query or document"
+    return (record for record, _ in decide(records, None, reason, decision))
 
 
 def parse_split(text: str) -> list[tuple[str, float]]:
@@ -134,27 +112,19 @@ def split(
     split. An example that would tie two splits together is dropped, and counted: nothing leaks.
     """
     homes: dict[bytes, str] = {}
-    dropped = 0
 
-    def draw(name: str) -> str:
-        return _draw(splits, key(seed, name, "split") / 2**64)
-
-    def decision(mark: Mark) -> str:
-        known = {homes[text] for text in mark.texts if text in homes}
-        if by is not None:
-            known.add(draw(mark.group))
+    def decision(texts: set[bytes], name: str) -> str:
+        drawn = _draw(splits, key(seed, name, "split") / 2**64)
+        known = {homes[text] for text in texts if text in homes} | ({drawn} if by else set())
         if len(known) > 1:
             return ""
-        name = known.pop() if known else draw(mark.id)
-        homes.update(dict.fromkeys(mark.texts, name))
-        return name
+        home = known.pop() if known else drawn
+        homes.update(dict.fromkeys(texts, home))
+        return home
 
-    for record, name in decide(records, by, decision):
-        if name:
-            yield {**record, "split": name}
-        dropped += not name
-    if dropped:
-        say(f"{dropped:,} records dropped: they would leak from one split into another")
+    reason = "they would leak from one split into another"
+    for record, name in decide(records, by, reason, decision):
+        yield {**record, "split": name}
 
 
 def _draw(splits: list[tuple[str, float]], at: float) -> str:
