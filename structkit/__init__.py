@@ -6,6 +6,15 @@ they raise `UserError` for what the user can fix. `load` keeps a model in memory
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
+
+if os.path.basename(sys.argv[0]) == "structkit" or sys.orig_argv[1:3] == ["-m", "structkit"]:
+    # of the program, not of its importers: Ctrl-C before `structkit.cli.main` handles it
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # `&` ignores it
+        signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+
 from importlib import import_module
 from typing import Any
 

@@ -56,6 +56,7 @@ def ask(
     model: Path | LoadedModel | None = None,
     no_model: bool = False,
     engine: Literal['auto', 'torch', 'onnx', 'openvino'] = 'auto',
+    offline: bool = False,
     glob: list[str] | tuple[str, ...] = (),
     cache: Path | None = None,
     no_cache: bool = False,
@@ -164,6 +165,7 @@ def mcp(
     folders: Files = ('.',),
     *,
     model: Path | None = None,
+    offline: bool = False,
 ) -> None: ...
 
 def pair(

@@ -142,19 +142,20 @@ def handled_signals() -> list[signal.Signals]:
 
 
 @contextmanager
-def raise_at_signals() -> Iterator[None]:
-    """Raise at signals, so that open files are cleaned up.
+def raise_at_signals() -> Iterator[list[int]]:
+    """Raise at signals, so that open files are cleaned up; yield the list of those that came.
 
     Meanwhile a second signal is ignored, so that no files are left over; if cleaning up takes long,
     it ends the program at once.
     """
-    since = 0.0
+    since, came = 0.0, list[int]()
 
     def end(number: int, frame: object) -> None:
         nonlocal since
         now = time.monotonic()
-        if not since:
+        if not came:
             since = now
+            came.append(number)
             raise exit_for(number)
         if now - since > PATIENCE:
             os._exit(128 + number)
@@ -162,7 +163,7 @@ def raise_at_signals() -> Iterator[None]:
     for number in handled_signals():
         signal.signal(number, end)
     try:
-        yield
+        yield came
     finally:
         for number in handled_signals():  # nothing is left to clean up
             signal.signal(number, lambda number, _: os._exit(128 + number))

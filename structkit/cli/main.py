@@ -319,8 +319,13 @@ def main() -> NoReturn:
     _keep_closed()
     guard_stderr()
     prepare_libraries()
-    with raise_at_signals():
-        status = _run()
+    with raise_at_signals() as came:
+        try:
+            status = _run()
+        except BaseException:
+            if not came:
+                raise
+            status = 128 + came[0]  # a library made another error of it
     exit_program(status)
 
 

@@ -26,7 +26,7 @@ from structkit.progress import printable, say
 from structkit.records.jsonl import Record
 from structkit.records.output import Output, table, write_drawn, write_records
 from structkit.records.stream import OutputOptions
-from structkit.settings import files_of, setting, unicode
+from structkit.settings import files_of, offline_setting, setting, unicode
 
 if TYPE_CHECKING:
     from structkit.asking.cache import Store, Target
@@ -87,6 +87,7 @@ class Settings(WalkOptions):
     )
     no_model: bool = setting(False, "Search by words alone, without a model.", excludes="model")
     engine: Engine = engine_setting()
+    offline: bool = offline_setting()
     glob: tuple[str, ...] = glob_setting()
     cache: str = setting(
         None,
@@ -224,7 +225,8 @@ def _encoding(settings: Settings) -> Iterator[Callable[[str], TextEncoding] | No
         return
     from structkit.learning.encoding.encoding import idle_encodings
 
-    reads = EncodingSettings(model=settings.named_model, field=("text",), engine=settings.engine)
+    named, engine, offline = settings.named_model, settings.engine, settings.offline
+    reads = EncodingSettings(model=named, field=("text",), engine=engine, offline=offline)
     with idle_encodings(reads) as encoding:
         yield encoding
 

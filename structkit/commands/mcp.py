@@ -18,7 +18,7 @@ from structkit.command import Command, command_of
 from structkit.errors import Surface, UserError, spelled_for, unknown
 from structkit.extras import missing, require
 from structkit.processes import MOMENT, end_now
-from structkit.settings import make, setting
+from structkit.settings import make, offline_setting, setting
 from structkit.version import __version__
 
 LONGEST = 100_000  # characters of a question
@@ -38,6 +38,7 @@ class Settings:
         (".",), "Folders to ask about.", argument=True, metavar="FOLDER", reads="walks"
     )
     model: str | None = setting(None, "Embedding model, as in `ask`.", short="-m", reads=True)
+    offline: bool = offline_setting()
 
 
 class Arguments(Surface):
@@ -55,6 +56,7 @@ class Tools:
     served: Sequence[str]
     model: str | None
     error: type[Exception]
+    offline: bool = False
 
     def ask(
         self, question: str, k: int = 5, glob: list[str] | None = None, folder: str = ""
@@ -82,7 +84,8 @@ class Tools:
         """Yield answers of the folders in turn: a line with the place of each, then its text."""
         ask, found, problems = command_of("ask"), [], list[str]()
         for folder in folders:
-            values = {"target": folder, "k": k, "model": self.model, **settings}
+            values = {"target": folder, "k": k, **settings}
+            values |= {"model": self.model, "offline": self.offline}
             try:
                 with spelled_for(Arguments()):
                     found.append(list(ask.work(make(ask.settings, values))))
@@ -106,7 +109,8 @@ def mcp(settings: Settings) -> None:
     library = require("mcp.server.mcpserver", "mcp")
     about = ABOUT + ", ".join(settings.folders)
     server = library.MCPServer("structkit", version=__version__, instructions=about)
-    tools = Tools(settings.folders, settings.model, library.exceptions.ToolError)
+    error = library.exceptions.ToolError
+    tools = Tools(settings.folders, settings.model, error, settings.offline)
     for each in (tools.ask, tools.like):
         server.add_tool(each, structured_output=False)
     call, invalid = server.call_tool, require("pydantic", "mcp").ValidationError
@@ -114,11 +118,11 @@ def mcp(settings: Settings) -> None:
     async def call_tool(*given: Any, **named: Any) -> Any:
         try:
             return await call(*given, **named)
-        except library.exceptions.ToolError as error:
-            if not isinstance(cause := error.__cause__, invalid):
+        except error as told:
+            if not isinstance(cause := told.__cause__, invalid):
                 raise
             wrong = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in cause.errors())
-            raise library.exceptions.ToolError("; ".join(wrong)) from None
+            raise error("; ".join(wrong)) from None
 
     server.call_tool = call_tool
     readable, writable = os.pipe()

@@ -176,3 +176,26 @@ def test_help_into_a_closed_pipe(run: Run) -> None:
     done = run("--help", stdout=write, cold=True)
     os.close(write)
     assert (0, b"") == (done.returncode, done.stderr)
+
+
+# an import that takes long; one of a library that makes another error of Ctrl-C
+IMPORTS = {
+    "typer": "import sys, time\nprint('here', file=sys.stderr, flush=True)\ntime.sleep(30)\n",
+    "orjson": "import sys, time\nprint('here', file=sys.stderr, flush=True)\n"
+    "try: time.sleep(30)\nexcept BaseException: raise ImportError('none')\n",
+}
+
+
+@pytest.mark.parametrize("name", IMPORTS)
+def test_ctrl_c_during_imports_is_silent(tmp_path: Path, name: str) -> None:
+    (tmp_path / f"{name}.py").write_text(IMPORTS[name])
+    with subprocess.Popen(
+        [*PROGRAM, "select"],
+        env=environment(PYTHONPATH=str(tmp_path)),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    ) as program:
+        assert program.stderr and b"here\n" == program.stderr.readline()
+        program.send_signal(signal.SIGINT)
+        assert (b"", 130) == (program.stderr.read(), program.wait(20))
