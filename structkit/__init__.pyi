@@ -58,6 +58,7 @@ def ask(
     engine: Literal['auto', 'torch', 'onnx', 'openvino'] = 'auto',
     offline: bool = False,
     glob: list[str] | tuple[str, ...] = (),
+    kind: Literal['code', 'docs', 'tests', 'all'] | None = None,
     cache: Path | None = None,
     no_cache: bool = False,
     list: bool = False,

@@ -18,16 +18,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from structkit.asking.folder import Folder
+from structkit.asking.leaning import Kind, kind_weights, lack
 from structkit.collecting.ignoring import file_filter
 from structkit.embeddings.vectors import Floats, unit
 from structkit.errors import flag
 from structkit.progress import say
 from structkit.ranking.reranking import Query, Ranking, rerank
 from structkit.records.jsonl import Record
-from structkit.searching import MEANING, RELATED
+from structkit.searching import MEANING, RELATED, TRUSTED
 from structkit.searching.bm25 import page_scores
 from structkit.searching.fusion import deepened, hybrid
 from structkit.searching.hits import Hit
+from structkit.searching.kinds import kind_of
 from structkit.searching.lines import PROSE, begins, first_line, text_of
 from structkit.searching.words import (
     joined_words,
@@ -65,14 +67,19 @@ def answers(
     ranking: Ranking,
     globs: Sequence[str] = (),
     meaning: Meaning | None = None,
+    kind: Kind | None = None,
 ) -> list[tuple[Hit, Record]]:
     """Return the k best passages and their records, best first; `globs` choose their files.
+
+    Without a `kind` of files, the question's words tell to which it leans.
 
     Each has a word of the question, or another one with its stem, or is closer to its meaning than
     chance; the others only affect the scaling of scores. A question as long as a bug report has
     its own search.
     """
-    chosen = chosen_passages(folder, globs)
+    weights = kind_weights(question, kind)
+    of_passages = np.array([weights[kind_of(each.path)] for each in folder.files])[folder.numbers]
+    chosen = chosen_passages(folder, globs) * (of_passages > 0)
     if is_report(question) and not folder.is_of_pages:
         from structkit.asking.report import localize  # short questions do not need it
 
@@ -87,7 +94,9 @@ def answers(
         by_word = RELATED * related + words.scores(asked)
         among = by_word > 0
     scores, beyond = meaning.scores(question) if meaning else (0 * by_word, by_word < 0)
-    share = MEANING if meaning else 0
+    lost = 0.0 if folder.is_of_pages or not meaning else lack(words.coverage(asked, by_word))
+    share = MEANING + (TRUSTED - MEANING) * lost if meaning else 0
+    chosen = chosen * of_passages**lost
     by_id: dict[str, Record] = {}
     found = set[str]()
 
@@ -95,10 +104,17 @@ def answers(
         hits, records = fuse(folder, by_word * among * chosen, scores * chosen, depth, share)
         by_id.update((record["id"], record) for record in records.values())
         found.update(records[n]["id"] for n in records if by_word[n] > 0 or beyond[n])
-        return rerank(Query("1", question), hits, by_id, ranking, len(hits))
+        reranked = rerank(Query("1", question), hits, by_id, ranking, len(hits))
+        leant = [lean(hit, weights[kind_of(by_id[hit.doc_id]["path"])]) for hit in reranked]
+        return sorted(leant, key=lambda hit: -hit.score)
 
     answering = ((hit, by_id[hit.doc_id]) for hit in deepened(ranked, k) if hit.doc_id in found)
     return list(islice(without_copies(answering), k))
+
+
+def lean(hit: Hit, weight: float) -> Hit:
+    """Return a hit with its score times the weight of its kind of file; one below 0 stays."""
+    return hit._replace(score=hit.score * weight) if hit.score > 0 else hit
 
 
 def without_copies(found: Iterable[tuple[Hit, Record]]) -> Iterator[tuple[Hit, Record]]:

@@ -86,6 +86,8 @@ def localize(folder: Folder, text: str, k: int, chosen: Floats) -> list[tuple[Hi
 
 def kinds(text: str, paths: list[str]) -> Floats:
     """Return -1 for each kind of files, as tests or examples, that a path is of, (paths,)."""
-    ((ranker, _),) = Weights({"path-kinds": None}).ranking().rankers
+    rankers = Weights({"path-kinds": None, "path-variants": None}).ranking().rankers
     asked = Query("", "windows" if "windows" in text.lower() else "")  # a system, by the word
-    return ranker.scores(asked, [Candidate(path, 0, {"path": path}) for path in paths])
+    hits = [Candidate(path, 0, {"path": path}) for path in paths]
+    demoted: Floats = np.sum([ranker.scores(asked, hits) for ranker, _ in rankers], 0)
+    return demoted

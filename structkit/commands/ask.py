@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from structkit.asking.leaning import Kind
 from structkit.collecting.ignoring import file_filter
 from structkit.collecting.walking import Walk, WalkOptions, glob_setting
 from structkit.command import Command
@@ -89,6 +90,11 @@ class Settings(WalkOptions):
     engine: Engine = engine_setting()
     offline: bool = offline_setting()
     glob: tuple[str, ...] = glob_setting()
+    kind: Kind | None = setting(
+        None,
+        "Kind of files that answer; all treats them alike.",
+        inferred="all, and more of those that the question's words ask for",
+    )
     cache: str = setting(
         None,
         "Folder of the cache.",
@@ -178,15 +184,20 @@ def _found(
     from structkit.asking.answers import answers, with_places
     from structkit.ranking.reranking import choose
 
-    # the search itself has the scores of pages
-    weights = replace(choose("pages"), rankers={}) if folder.is_of_pages else choose("code")
+    weights = choose("pages" if folder.is_of_pages else "code")
+    # the search itself has the scores of pages, and weighs kinds of files by the question
+    searched = ("pages", "path-kinds")
+    rankers = {name: each for name, each in weights.rankers.items() if name not in searched}
+    weights = replace(weights, rankers=rankers)
     ranking, k, globs = weights.ranking(), settings.k, settings.glob
     if example:
         from structkit.asking.similar import similar
 
         answered = [similar(folder, example.passage(folder, target), k, globs, meaning)]
     else:
-        of_question = partial(answers, folder, k=k, ranking=ranking, globs=globs, meaning=meaning)
+        of_question = partial(
+            answers, folder, k=k, ranking=ranking, globs=globs, meaning=meaning, kind=settings.kind
+        )
         answered = [(question, of_question(question)) for question in settings.questions]
     for number, (question, best) in enumerate(answered, 1):
         best = with_places(folder, question, best, meaning)

@@ -12,7 +12,7 @@ from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from os.path import realpath
-from typing import Any
+from typing import Any, Literal
 
 from structkit.command import Command, command_of
 from structkit.errors import Surface, UserError, spelled_for, unknown
@@ -59,12 +59,18 @@ class Tools:
     offline: bool = False
 
     def ask(
-        self, question: str, k: int = 5, glob: list[str] | None = None, folder: str = ""
+        self,
+        question: str,
+        k: int = 5,
+        glob: list[str] | None = None,
+        folder: str = "",
+        kind: Literal["code", "docs", "tests", "all"] | None = None,
     ) -> str:
         """Find the passages that answer a question, best first, with path and lines.
 
         A question is a sentence, a few words or the name of a symbol. `glob` chooses files, as
-        .gitignore does: ["*.py", "!test_*"]. Without `folder`, all folders answer in turn.
+        .gitignore does: ["*.py", "!test_*"]. `kind` leaves only files of that kind. Without
+        `folder`, all folders answer in turn.
         """
         if len(question) > LONGEST:
             size = f"the question has {len(question):,} characters"
@@ -72,7 +78,7 @@ class Tools:
         chosen = [at for at in self.served if not folder or realpath(at) == realpath(folder)]
         if not chosen:
             raise self.error(str(unknown("folder", str(folder), self.served)))
-        return self._passages(chosen, k, questions=question.strip(), glob=glob or [])
+        return self._passages(chosen, k, questions=question.strip(), glob=glob or [], kind=kind)
 
     def like(self, place: str, k: int = 5) -> str:
         """Find passages that are similar to the one at a place, which is FILE:LINE."""

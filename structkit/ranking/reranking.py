@@ -240,6 +240,7 @@ PRESETS = {
             "name-words": 0.5,
             "coherence": 0.5,
             "path-kinds": 1.0,
+            "path-variants": 1.0,
         },
         "path",
         0.5,

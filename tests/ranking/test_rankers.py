@@ -24,32 +24,37 @@ def paths(*names):
 
 
 @pytest.mark.parametrize(
-    ("query", "demoted", "others"),
+    ("ranker", "query", "demoted", "others"),
     [
-        ("retry", ["pkg/retry_test.go", "src/RetryTest.java", "tests/retry.py"], []),
-        ("retry", ["src/retry.spec.ts", "examples/retry.py"], ["src/attestation.py"]),
-        ("retry", ["vendor/net/retry.go", "api/retry.pb.go", "types/retry.d.ts"], []),
-        ("retry", ["pkg/_compat.py"], ["src/retry.py"]),
-        ("testing client", [], ["src/testing.py"]),
-        ("how do the tests retry", ["vendor/net/tests/retry.go"], ["tests/retry.py"]),
-        ("compat types", [], ["pkg/_compat.py"]),
+        ("kinds", "retry", ["pkg/retry_test.go", "src/RetryTest.java", "tests/retry.py"], []),
+        ("kinds", "retry", ["src/retry.spec.ts", "examples/retry.py"], ["src/attestation.py"]),
+        ("kinds", "retry", ["vendor/net/retry.go", "api/retry.pb.go", "types/retry.d.ts"], []),
+        ("kinds", "retry", ["pkg/_compat.py"], ["src/retry.py"]),
+        ("kinds", "testing client", [], ["src/testing.py"]),
+        ("kinds", "how do the tests retry", ["vendor/net/tests/retry.go"], ["tests/retry.py"]),
+        ("kinds", "compat types", [], ["pkg/_compat.py"]),
         # for others among the hits
-        ("parse", ["api/v1/parse.ts"], ["api/v2/a.ts", "api/v2/b.ts", "c.ts"]),
-        ("parse in V1", [], ["api/v1/parse.ts", "api/v2/a.ts"]),
-        ("parse in v3", ["v2/a.ts"], ["v3/a.ts", "v4/a.ts"]),
-        ("parse", ["v9/a.ts"], ["v10/a.ts"]),
-        ("parse", [], ["one/v1/a.ts", "two/v2/a.ts", "vat/a.ts"]),
-        ("pool", ["include/pool.h"], ["src/pool.cc", "src/queue.h"]),
-        ("which header has the pool", [], ["pool.h", "pool.c"]),
-        ("open a pipe", ["src/win/pipe.c", "lib/Windows/tty.c"], ["src/unix/pipe.c", "tty.c"]),
-        ("open a pipe on Windows", [], ["src/win/pipe.c", "src/unix/pipe.c"]),
-        ("open a pipe", [], ["src/win/pipe.c", "src/win/tty.c", "src/unix/darwin.c"]),
-        ("who may win", [], ["game/win/score.c", "game/score.c"]),
+        ("variants", "parse", ["api/v1/parse.ts"], ["api/v2/a.ts", "api/v2/b.ts", "c.ts"]),
+        ("variants", "parse in V1", [], ["api/v1/parse.ts", "api/v2/a.ts"]),
+        ("variants", "parse in v3", ["v2/a.ts"], ["v3/a.ts", "v4/a.ts"]),
+        ("variants", "parse", ["v9/a.ts"], ["v10/a.ts"]),
+        ("variants", "parse", [], ["one/v1/a.ts", "two/v2/a.ts", "vat/a.ts"]),
+        ("variants", "pool", ["include/pool.h"], ["src/pool.cc", "src/queue.h"]),
+        ("variants", "which header has the pool", [], ["pool.h", "pool.c"]),
+        (
+            "variants",
+            "open a pipe",
+            ["src/win/pipe.c", "lib/Windows/tty.c"],
+            ["src/unix/pipe.c", "tty.c"],
+        ),
+        ("variants", "open a pipe on Windows", [], ["src/win/pipe.c", "src/unix/pipe.c"]),
+        ("variants", "open a pipe", [], ["src/win/pipe.c", "src/win/tty.c", "src/unix/darwin.c"]),
+        ("variants", "who may win", [], ["game/win/score.c", "game/score.c"]),
     ],
 )
-def test_files_that_seldom_answer_are_demoted(query, demoted, others):
+def test_files_that_seldom_answer_are_demoted(ranker, query, demoted, others):
     expected = [-1.0] * len(demoted) + [0.0] * len(others)
-    assert expected == said("path-kinds", query, *paths(*demoted, *others))
+    assert expected == said(f"path-{ranker}", query, *paths(*demoted, *others))
 
 
 def test_a_file_is_demoted_once_for_each_kind():

@@ -1,0 +1,47 @@
+"""Questions lean to kinds of files by their words; a kind that is named leaves only its own."""
+
+import pytest
+
+import structkit
+from structkit.asking.leaning import MEANT, kind_weights
+from structkit.searching.kinds import KINDS
+
+TEXT = "The pool closes idle sockets after a timeout."
+FILES = {
+    "src/pool.py": f"def close_idle(pool):\n    # {TEXT}\n    pool.sockets.clear()\n",
+    "tests/test_pool.py": f"def test_close_idle():\n    # {TEXT}\n    assert not pool.sockets\n",
+    "docs/pool.md": f"# Pool\n\n{TEXT} It has sockets.\n",
+    "CHANGELOG.md": f"# 1.2\n\n{TEXT} Idle sockets are closed.\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "first"),
+    [
+        ("where does the pool close idle sockets", None, "src/pool.py"),
+        ("since which version are idle sockets closed", None, "CHANGELOG.md"),
+        ("what should I know about idle sockets of the pool", None, "docs/pool.md"),
+        ("test that idle sockets are closed", None, "tests/test_pool.py"),
+        ("since which version are idle sockets closed", "code", "src/pool.py"),
+        ("where does the pool close idle sockets", "docs", "docs/pool.md"),
+        ("where does the pool close idle sockets", "tests", "tests/test_pool.py"),
+    ],
+)
+def test_the_first_answer_is_of_the_kind_that_is_asked_for(tmp_path, question, kind, first):
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = list(structkit.ask(tmp_path, question, kind=kind, no_cache=True))
+    assert str(tmp_path / first) == found[0]["path"]
+    named = {"code": {"src"}, "docs": {"docs", "CHANGELOG.md"}, "tests": {"tests"}}.get(kind)
+    parts = {each["path"].removeprefix(f"{tmp_path}/").partition("/")[0] for each in found}
+    assert named is None or parts <= named
+
+
+@pytest.mark.parametrize("question", ["", "pool", "which release", "how are examples tested"])
+def test_every_kind_has_a_weight(question):
+    assert {*KINDS} == {*kind_weights(question)} == {*kind_weights(question, "all")}
+    assert {1.0} == {*kind_weights(question, "all").values()}
+    for kind, names in MEANT.items():
+        weights = kind_weights(question, kind)
+        assert {name for name, weight in weights.items() if weight} == {*names}
