@@ -290,7 +290,7 @@ def make(kind: type[Made], values: Mapping[str, Any]) -> Made:
     every = settings_of(kind)
     for each in every:
         if each.required and each.name not in values:
-            raise UserError(f"{each.spelled()} is missing", "add it", status=2)
+            raise UserError(f"missing {each.spelled()}", each.remedy(), status=2)
     known = {each.name: each for each in every}
     converted = {name: convert(known[name], value) for name, value in values.items()}
     for each in every:

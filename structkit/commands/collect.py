@@ -60,6 +60,7 @@ class Settings(WalkOptions):
         argument=True,
         metavar="PATH",
         reads="walks",
+        remedy=lambda: "name a folder, a file or an archive",
     )
     records: bool = setting(
         False,

@@ -133,10 +133,13 @@ class Conversion:
     def jobs(self) -> list[Job]:
         """Return the jobs, from the names of files and the parts that both formats have."""
         files, part, rows = self.settings.files, self.settings.part, None
-        if part and part not in self.common:
-            raise unknown(self.kind, part, self.common)
+        if not any(each.read for each in self.source.parts.values()):
+            problem = f"{self.source.name} can only be written"
+            raise UserError(problem, f"name it with {flag('to')}", status=2)
         if not self.common:
             raise UserError(f"there is no {self.kind}", "name another format", status=2)
+        if part and part not in self.common:
+            raise unknown(self.kind, part, self.common)
         if len(files) == 1 and os.path.isdir(files[0]):
             parts = self._inside(files[0], part)
         else:
