@@ -185,6 +185,8 @@ def test_each_kind_of_tokenizer_learns_words(model):
 def test_a_table_is_read_as_model2vec_and_sentence_transformers_write_it(scratch, tmp_path):
     for name in ("config.json", "structkit.json", "modules.json"):
         assert (scratch / name).is_file()
+    modes = {file.stat().st_mode for file in scratch.glob("*.*") if file.is_file()}
+    assert {(scratch / "config.json").stat().st_mode} == modes  # that of umask for all of them
     theirs = tmp_path / "theirs"
     SentenceTransformer(str(scratch), device="cpu").save_pretrained(str(theirs))
     check(embeddings(scratch, TEXTS), theirs, TEXTS)
