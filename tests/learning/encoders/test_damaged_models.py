@@ -13,19 +13,13 @@ from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run_folder import RunFolder
-from tests.learning.training.materials import train_on, write_pairs
+from tests.learning.training.materials import smallest, train_on, write_pairs
 
 # a cross-encoder is no encoder: test_cross_encoder.py spoils its folders
 METHODS = [name for name in registry.names("method") if name != "cross-encoder"]
 ENCODERS = ["contrastive", "santa", "seal"]
 VOCABULARY = {"static": "tokenizer.json"}
 AGAIN = "; copy the model folder again"
-# of each setting that a method has: small enough for a second
-SMALL = {
-    **{"size": "tiny", "vocabulary_size": 420, "embedding_size": 100, "channels": 10},
-    **{"hidden_size": 64, "buckets": 10, "minimum_count": 1, "max_steps": 0},
-    **{"batch_size": 23, "epochs": 1},
-}
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +30,7 @@ def models(tmp_path_factory):
 
     def model(name):
         if not (folder / name).exists():
-            method = registry.load("method", name)
-            used = {key: SMALL[key] for key in SMALL if key in method.__dataclass_fields__}
-            train_on(data, name, folder / name, **used)
+            train_on(data, name, folder / name, **smallest(name, max_steps=0))
         return folder / name
 
     return model

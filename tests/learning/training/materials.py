@@ -23,6 +23,14 @@ def train_on(file, name, folder, *, quiet=True, **values):
     return train(name, load("method", name)(**values), [str(file)], options)
 
 
+def smallest(name, **values):
+    """Of all these settings those that a method has: small enough for a second."""
+    values |= {"size": "tiny", "vocabulary_size": 420, "embedding_size": 100, "channels": 10}
+    values |= {"hidden_size": 64, "buckets": 10, "minimum_count": 1, "batch_size": 23, "epochs": 1}
+    known = load("method", name).__dataclass_fields__
+    return {key: value for key, value in values.items() if key in known}
+
+
 def begun(name, file, **values):
     """A training as it begins: its module, its records and its plan."""
     method = load("method", name)(**values).complete()
