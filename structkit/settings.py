@@ -314,7 +314,8 @@ def convert(each: Setting, value: Any) -> Any:
         value = (value,)
     if isinstance(value, str) or not isinstance(value, Sequence):
         problem = f"{flag(each.name)} is {value!r}, not a list"
-        raise UserError(problem, f"give [{value!r}]", status=2)
+        pairs = isinstance(value, Mapping) and [f"{name}={one}" for name, one in value.items()]
+        raise UserError(problem, f"give {pairs or [value]!r}", status=2)
     return tuple(_convert(each, one) for one in value)
 
 

@@ -76,7 +76,11 @@ class OfFaiss(Approximate):
     def find(self, queries: Vectors, rows: int) -> list[list[Hit]]:
         if isinstance(self.index, faiss.IndexHNSW):  # it finds no more than efSearch
             self.index.hnsw.efSearch = max(self.index.hnsw.efSearch, rows)
-        found, metric = super().find(queries, rows), self.index.metric_type
+        try:
+            found, metric = super().find(queries, rows), self.index.metric_type
+        except RuntimeError as error:
+            problem = f"faiss cannot search this index ({message_of(error)})"
+            raise UserError(problem, f"give another {flag('index')}") from None
         if metric == faiss.METRIC_INNER_PRODUCT:
             return found
         power = 0.5 if metric == faiss.METRIC_L2 else 1.0  # faiss has the squares of these

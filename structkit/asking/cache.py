@@ -8,6 +8,7 @@ Tests: tests/asking/test_cache.py, tests/asking/test_updates.py.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
@@ -112,6 +113,7 @@ def caches(folder: Path) -> Iterator[Record]:
     """
     try:
         places = [folder / name for name in sorted(os.listdir(folder)) if name.endswith(".sqlite")]
+        os.stat(os.path.join(folder, "."))  # its names may be readable alone
     except FileNotFoundError:
         return
     except OSError as error:
@@ -266,12 +268,21 @@ def hold_lock(path: Path) -> Iterator[int]:
     """
     file = os.open(path, FLAGS, 0o600)
     try:
+        if path.parent.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            refuse_strangers(path)
         os.fchmod(file, 0o600)
         lock(file, "another process reads the same files")
         os.utime(file)  # when it was used last
         yield file
     finally:
         os.close(file)
+
+
+def refuse_strangers(place: Path) -> None:
+    """Raise where a file of a cache belongs to another user. Errors: `OSError`."""
+    for each in files_of_cache(place):
+        if os.path.lexists(each) and os.lstat(each).st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, "it belongs to another user")
 
 
 class File(NamedTuple):

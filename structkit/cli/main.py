@@ -13,6 +13,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
+from difflib import get_close_matches
 from functools import partial
 from types import SimpleNamespace
 from typing import Annotated, Any, NoReturn
@@ -57,6 +58,7 @@ def brief(text: str) -> str:
 
 
 OPTIONS = "Options"  # the group of flags that name no other
+LIKE = 0.7  # of a flag that may be meant, by difflib
 LONG = 12  # flags of a page that has groups
 
 
@@ -406,7 +408,9 @@ def _lack(error: Exception) -> str:
 def _problem(error: Any) -> str:
     """Return the problem with the flags, and the name that was probably meant."""
     if similar := getattr(error, "possibilities", None):  # similar flags, best first
-        return f"{error.message.rstrip('.')}; did you mean {similar[0]}? "
+        given, meant = error.option_name.strip("-"), [similar[0].strip("-")]
+        likely = f"did you mean {similar[0]}? " * bool(get_close_matches(given, meant, 1, LIKE))
+        return f"{error.message.rstrip('.')}; {likely}"
     return f"{error.format_message().rstrip('.')}; "
 
 

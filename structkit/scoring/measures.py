@@ -54,6 +54,8 @@ def measure(name: str) -> ir_measures.Measure:
         offers: list[Any] = [
             each for each in PROVIDERS if each.supports(_with_trec_eval(measure) or measure)
         ]
+        if not offers and "rel" in measure.SUPPORTED_PARAMS and "rel" not in measure.params:
+            example = f"for example {measure(rel=1)}"  # some need the least relevant grade
         if not offers or not _plausible(measure):
             raise ValueError
     except (ValueError, SyntaxError, TypeError, AssertionError, MemoryError, RecursionError):
@@ -75,6 +77,7 @@ def _plausible(measure: ir_measures.Measure) -> bool:
         all(type(each) is int and 0 < each <= LARGEST for each in values)
         and all(type(each) is int and abs(each) <= HIGHEST for each in gains)
         and all(math.isfinite(each) for each in measure.params.values() if type(each) is float)
+        and 0 <= measure.params.get("recall", 0) <= 1
     )
 
 

@@ -79,6 +79,10 @@ def test_records_are_asked_for_as_they_are_needed():
             lambda: structkit.encode([], model="x", keep="id"),
             "keep is 'id', not a list; give ['id']",
         ),
+        (
+            lambda: structkit.rerank([], corpus=[], queries=[], ranker={"names": 1.0}),
+            "ranker is {'names': 1.0}, not a list; give ['names=1.0']",
+        ),
         (lambda: structkit.search([], query=["a", 1]), "query is 1, not str;"),
         (lambda: structkit.plot("rank"), "no command of plot 'rank'; did you mean 'ranks'?"),
         (lambda: structkit.load("models/none/x"), "there is no model folder models/none/x;"),

@@ -182,6 +182,17 @@ def test_where_nothing_can_be_kept(run, folder, tmp_path, how):
         same(folder, cache)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
+def test_a_cache_of_another_user_in_a_shared_folder_is_not_used(folder, cache, capsys):
+    same(folder, cache)
+    (place,) = cache.glob("*.sqlite")
+    os.chown(place, 65534, 65534)
+    cache.chmod(0o777)
+    assert same(folder, cache)
+    told = f"nothing is kept in {place}: it belongs to another user; remove it"
+    assert told in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("before", [None, 0o644])
 def test_the_cache_is_its_users_alone(tmp_path, before):
     place = tmp_path / "a.sqlite"

@@ -1,6 +1,7 @@
 """Measures against pytrec_eval and numbers worked by hand; what `score` writes and refuses."""
 
 import math
+import re
 
 import numpy as np
 import orjson
@@ -111,7 +112,16 @@ def test_the_interval_is_that_of_scipy():
     "name",
     [
         *("nDCG@x", "nDCG(@10", "nDCG@10.5", "nDCG(gains={1:10000000000})@3", "", "ERR"),
-        *("P", "P@True", "P@5@6", "P@10(rel=2)", "P(rel=1.5)@4", "IPrec@1e400"),
+        *(
+            "P",
+            "P@True",
+            "P@5@6",
+            "P@10(rel=2)",
+            "P(rel=1.5)@4",
+            "IPrec@1e400",
+            "IPrec@1.5",
+            "IPrec@-0.5",
+        ),
         *("AP(rel=0)", "AP(rel=abc)", "AP(foo=1)", "AP(rel=99999999999999999999)", "RR@0", "RR@-1"),
         "P@9223372036854775808",
     ],
@@ -122,6 +132,11 @@ def test_an_unknown_measure_is_refused_with_examples(name):
     assert str(error.value).startswith(f"no measure {name!r}; ")
     assert "nDCG@10, RR@10" in str(error.value)
     assert 2 == error.value.status
+
+
+def test_a_measure_that_needs_a_grade_says_so():
+    with pytest.raises(UserError, match=re.escape("for example RBP(rel=1)")):
+        measure("RBP(p=0.8)")
 
 
 HITS = [("q1", "a", 1.0), ("q1", "b", 2.0), ("q2", "q2", 1.0), ("q3", "a", 1.0)]

@@ -42,6 +42,11 @@ def corpus(tmp_path, vectors):
     return write(tmp_path / "corpus.jsonl", rows)
 
 
+def test_an_index_without_clusters_is_refused(corpus, queries):
+    with pytest.raises(UserError, match="faiss cannot search this index .*give another --index"):
+        found(corpus, queries, index="IVF0,Flat")
+
+
 @pytest.mark.parametrize(
     "options",
     [
