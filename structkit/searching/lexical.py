@@ -159,7 +159,8 @@ def lexical_index(
                 remedy = f"leave it out, or build another index with {flag('save_index')}"
                 raise UserError(problem, remedy).at(corpus[0])
         return index
-    if save_index and not is_saved(save_index):
+    own = {META, *FILES}  # other files in a folder are the user's
+    if save_index and not (is_saved(save_index) and own.issuperset(os.listdir(save_index))):
         refuse_existing(save_index, "save_index")
     records = Records.read(corpus)
     doc_ids: list[str] = []

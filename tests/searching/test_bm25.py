@@ -10,6 +10,7 @@ from bm25s.stopwords import STOPWORDS_EN
 from hypothesis import given
 from hypothesis import strategies as st
 
+from structkit import search
 from structkit.errors import UserError
 from structkit.searching.lexical import LexicalIndex
 from structkit.searching.options import WordOptions
@@ -233,3 +234,15 @@ def test_a_damaged_index_is_refused(files):
             found(files, "words", method="bm25")
         (folder / "away").rename(path)
     assert found(files, "words")
+
+
+def test_a_folder_with_other_files_is_not_replaced(tmp_path):
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text('{"id": "1", "text": "hot tea"}\n')
+    options = {"method": "bm25", "query": "tea", "save_index": str(tmp_path / "index")}
+    for _ in range(2):  # an index alone is replaced
+        assert 1 == len(list(search(corpus, **options)))
+    (tmp_path / "index/mine.txt").write_text("kept")
+    with pytest.raises(UserError, match="index exists; name a new folder with save_index"):
+        list(search(corpus, **options))
+    assert "kept" == (tmp_path / "index/mine.txt").read_text()
