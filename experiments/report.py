@@ -8,7 +8,8 @@
 
 `gather` reads what `structkit score --per-query` wrote: runs whose names differ only after an `@`
 are one system, trained with several seeds. Of several files, each values-SET.jsonl, the first
-measure on each set is told; --pool NAME SET… has what the sets say together. With --suite it reads
+measure on each set is told, or with --every each as SET/MEASURE; --pool NAME SET… has what the sets
+say together. With --suite it reads
 what `structkit score --task suite` wrote, and with --compare. A recipe states its hypotheses before
 the run (--stated SYSTEM:AGAINST or SYSTEM:AGAINST:SET): their p-values are corrected for their
 number (Holm 1979), those of all other pairs are not, and stay in the JSON. The values of each query
@@ -94,15 +95,17 @@ class Systems:
             row["between seeds"] = row.get(f"{self.measures[0]}_deviation", "")
         return row
 
-    def comparisons(self, against: Sequence[str]) -> list[Record]:
-        """Paired tests of the first measure, of every system with some of them; not corrected."""
+    def comparisons(self, against: Sequence[str], column: int = 0) -> list[Record]:
+        """Paired tests of a measure, of every system with some of them; not corrected."""
         found: list[Record] = []
         for other in against:
             for system in self.values:
                 if system == other or (system in against and self._before(system, other, against)):
                     continue
-                theirs, ours = (self.values[name].mean(axis=0)[:, 0] for name in (other, system))
-                names = {"system": system, "against": other, "measure": self.measures[0]}
+                theirs, ours = (
+                    self.values[name].mean(axis=0)[:, column] for name in (other, system)
+                )
+                names = {"system": system, "against": other, "measure": self.measures[column]}
                 result = compare(ours, theirs)
                 found.append(names | {name: result[name] for name in TESTED})
         return found
@@ -152,20 +155,22 @@ def _on(comparison: Record) -> str:
 
 
 def of_sets(
-    sets: Mapping[str, Sequence[Record]], against: Sequence[str]
+    sets: Mapping[str, Sequence[Record]], against: Sequence[str], *, every: bool = False
 ) -> tuple[list[Record], list[Record]]:
-    """Rows and comparisons of the first measure on several sets of queries."""
+    """Rows and comparisons of the first measure, or `every` one, on several sets of queries."""
     rows: dict[str, Record] = {}
     compared: list[Record] = []
     for name, scored in sets.items():
         systems = Systems(scored)
-        measure = systems.measures[0]
-        for each in systems.rows():
-            row = rows.setdefault(each["system"], {key: each[key] for key in ("system", "seeds")})
-            ends = [end for end in ("", *ENDS) if f"{measure}{end}" in each]
-            row |= {f"{name}{end}": each[f"{measure}{end}"] for end in ends}
-        found = {"measure": name, "queries": systems.queries}
-        compared += [each | found for each in systems.comparisons(against)]
+        for column, measure in enumerate(systems.measures if every else systems.measures[:1]):
+            told = f"{name}/{measure}" if every else name
+            for each in systems.rows():
+                own = {key: each[key] for key in ("system", "seeds")}
+                ends = [end for end in ("", *ENDS) if f"{measure}{end}" in each]
+                own |= {f"{told}{end}": each[f"{measure}{end}"] for end in ends}
+                rows[each["system"]] = rows.get(each["system"], {}) | own
+            found = {"measure": told, "queries": systems.queries}
+            compared += [each | found for each in systems.comparisons(against, column)]
     return list(rows.values()), compared
 
 
@@ -193,7 +198,7 @@ def gather(args: argparse.Namespace) -> None:
         sets = join(sets, args.kept) if args.kept else sets
         keep(sets, args.output)
         if len(sets) > 1:
-            rows, comparisons = of_sets(sets, args.against)
+            rows, comparisons = of_sets(sets, args.against, every=args.every)
         else:
             systems = Systems(*sets.values())
             rows, comparisons = systems.rows(), systems.comparisons(args.against)
@@ -418,6 +423,7 @@ def main() -> None:
     gathering.add_argument("--title", required=True)
     gathering.add_argument("--command", required=True)
     gathering.add_argument("--suite", action="store_true")
+    gathering.add_argument("--every", action="store_true")
     gathering.add_argument("--against", nargs="*", default=[])
     gathering.add_argument("--stated", nargs="*", default=[])
     gathering.add_argument("--pool", nargs="+", action="append", default=[])

@@ -67,11 +67,12 @@ def read(file: str | Path) -> list[Record]:
     return list(Records.read([str(file)]))
 
 
-def semble(folder: Path, model: str) -> Answer:
+def semble(folder: Path, model: str, content: Sequence[str] = ("code",)) -> Answer:
     """Semble over BM25 with its ranking, and with our static model instead of its own."""
     if find_spec("semble") is None:
         sys.exit("semble is not installed: pip install semble, or make repositories PEERS=ripgrep")
-    index = import_module("semble").SembleIndex.from_path(folder, model_path=model)
+    kinds = [*map(import_module("semble.types").ContentType, content)]
+    index = import_module("semble").SembleIndex.from_path(folder, kinds, model_path=model)
 
     def answer(query: str, k: int) -> list[Found]:
         chunks = [found.chunk for found in index.search(query, top_k=k)]
@@ -98,7 +99,8 @@ def ripgrep(folder: Path, model: str) -> Answer:
                 path, _, count = line.rpartition(":")
                 lines[path.removeprefix("./")] += int(count)
         best = sorted(lines, key=lambda path: (-lines[path], path))[:k]
-        return [Found(path, 1, 10**9, (folder / path).read_text("utf-8")) for path in best]
+        texts = ((folder / path).read_text("utf-8", "replace") for path in best)
+        return [Found(path, 1, 10**9, text) for path, text in zip(best, texts, strict=True)]
 
     return answer
 

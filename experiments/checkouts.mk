@@ -1,0 +1,24 @@
+# Questions about whole checkouts, with their manuals, change logs and tests: `ask` beside semble (its default, code alone, and
+# all its kinds of files; both with our table) and ripgrep. The archives are unpacked in runs/checkouts once. LABELLED is the
+# folder of `make repositories`, whose questions are asked, too. CHECKOUT_SYSTEMS leaves systems out: install semble with
+# `pip install semble`, ripgrep with the system's packages.
+.PHONY: checkouts
+
+CHECKOUTS := runs/checkouts
+LABELLED = $(DATA)/../repositories
+CHECKOUT_SYSTEMS := ask ask-words semble semble-all ripgrep
+CHECKOUT_KINDS := labelled code docs paraphrase tests
+CHECKOUT_LABELS = $(DATA)/questions.jsonl $(LABELLED)/queries.jsonl.gz $(LABELLED)/qrels.jsonl.gz
+# stated after a first run of others
+CHECKOUTS_HYPOTHESES := $(foreach kind,labelled code paraphrase tests,ask:semble:$(kind)/RR@10) \
+  ask:semble-all:docs/RR@10 $(foreach kind,labelled code,ask:semble:$(kind)/tokens) ask:ask-words:labelled/RR@10
+
+checkouts: $(INSTALLED) ## Questions about whole checkouts: make -C experiments checkouts DATA=../shared/data/checkouts
+	@test -f '$(DATA)/questions.jsonl' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+	@mkdir -p $(CHECKOUTS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.checkouts $(CHECKOUT_SYSTEMS) --data $(DATA) --labelled $(LABELLED) \
+	  --folder $(CHECKOUTS) > $(CHECKOUTS)/table.md
+	$(TELL) gather $(CHECKOUT_KINDS:%=$(CHECKOUTS)/values-%.jsonl) --every --title 'Questions about whole checkouts' \
+	  --against $(filter-out ask,$(CHECKOUT_SYSTEMS)) --stated $(CHECKOUTS_HYPOTHESES) --folder $(CHECKOUTS) -o $(CHECKOUTS)/report.json \
+	  --data $(CHECKOUT_LABELS) --command 'make -C experiments checkouts DATA=../shared/data/checkouts'
+	@cat $(CHECKOUTS)/table.md
