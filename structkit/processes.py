@@ -1,4 +1,4 @@
-"""Processes: signals that end this one, and work in one of its own, which can be stopped.
+"""Processes: what libraries compute with in this one, signals that end it, and work in others.
 
 A signal raises, so that the program cleans up as after an error.
 """
@@ -9,6 +9,7 @@ import gc
 import math
 import os
 import pickle
+import re
 import resource
 import signal
 import sys
@@ -129,6 +130,45 @@ def one_thread() -> Iterator[None]:
 
     with threadpool_limits(1, "blas"):
         yield
+
+
+# Intel's MKL multiplies matrices for torch, and promises equal bits on Intel processors. On others
+# two equal products may differ in their last bits, unless its slower code is used
+MODE, SAME_EVERYWHERE = "MKL_CBWR", "COMPATIBLE"
+CPUINFO = "/proc/cpuinfo"
+REPEATABLE = ("", "GenuineIntel")  # no name: not an x86 processor, and so no MKL
+
+
+def processor_maker(cpuinfo: str = CPUINFO) -> str:
+    """Return the maker of the x86 processor, as it names itself, or ""."""
+    try:
+        with open(cpuinfo, encoding="utf-8") as file:
+            found = re.search(r"^vendor_id\s*: *(\S+)", file.read(512), re.MULTILINE)
+    except OSError:
+        return ""
+    return found[1] if found else ""
+
+
+def make_repeatable(cpuinfo: str = CPUINFO) -> None:
+    """Let equal runs of torch have equal bits, unless the user has said how MKL computes.
+
+    MKL reads the variable when torch first computes.
+    """
+    if processor_maker(cpuinfo) not in REPEATABLE:
+        os.environ.setdefault(MODE, SAME_EVERYWHERE)
+
+
+def difference(cpuinfo: str = CPUINFO) -> str:
+    """Return why equal runs may differ, with the remedy; empty if they do not."""
+    if processor_maker(cpuinfo) in REPEATABLE or is_slow():
+        return ""
+    given = os.environ.get(MODE) or "unset"
+    return f"{MODE} is {given}; set it to {SAME_EVERYWHERE} before torch is imported"
+
+
+def is_slow() -> bool:
+    """Return whether MKL computes with the code that is the same everywhere."""
+    return os.environ.get(MODE, "").upper() == SAME_EVERYWHERE
 
 
 def exit_for(number: int) -> BaseException:

@@ -155,17 +155,14 @@ def for_terminal(data: bytes) -> bytes:
 
 def guard_stderr() -> None:
     """Let what libraries write to a terminal pass `for_terminal`; they may move the cursor."""
-    if _watched():
-        write = sys.stderr.write
+    write = sys.stderr.write
 
-        def guarded(text: str) -> int:
-            parts = re.split(r"(\r|\x1b\[[\d;]*[AK])", text)
-            parts[::2] = (
-                for_terminal(each.encode(errors="replace")).decode() for each in parts[::2]
-            )
-            return write("".join(parts))
+    def guarded(text: str) -> int:
+        parts = re.split(r"(\r|\x1b\[[\d;]*[AK])", text)
+        parts[::2] = (for_terminal(each.encode(errors="replace")).decode() for each in parts[::2])
+        return write("".join(parts))
 
-        sys.stderr.write = guarded  # type: ignore[method-assign]
+    sys.stderr.write = guarded  # type: ignore[method-assign]
 
 
 def counted(number: int, noun: str) -> str:

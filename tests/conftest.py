@@ -19,8 +19,8 @@ import pytest
 from hypothesis import settings
 
 from structkit.cli.main import main
+from structkit.processes import make_repeatable
 from structkit.progress import hush
-from structkit.reproducibility import make_repeatable
 from tests.cli.alone import alone
 
 make_repeatable()  # as the command line does, before torch is imported

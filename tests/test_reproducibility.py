@@ -6,9 +6,9 @@ import pytest
 import torch
 from conftest import python
 
-from structkit import reproducibility
 from structkit.learning.training import devices
-from structkit.reproducibility import difference, key, make_repeatable
+from structkit.processes import difference, is_slow, make_repeatable
+from structkit.reproducibility import key
 from tests.jsonl import lines
 
 RECORD = {"language": "python", "code": "a = b + c + d + e + f + g"}
@@ -32,11 +32,11 @@ def test_the_same_record_gets_the_same_bytes_in_any_order(run):
 
 PROGRAM = """
 import os, sys
-from structkit import reproducibility
+from structkit import processes
 assert "torch" not in sys.modules
 os.environ.pop("MKL_CBWR", None)  # the parent's, for the processor that this runs on
-reproducibility.make_repeatable(sys.argv[1])
-print(reproducibility.difference(sys.argv[1]), flush=True)  # MKL prints by itself
+processes.make_repeatable(sys.argv[1])
+print(processes.difference(sys.argv[1]), flush=True)  # MKL prints by itself
 import torch
 torch.ones(64, 64) @ torch.ones(64, 64)
 """
@@ -88,7 +88,7 @@ def test_no_processor_information_changes_nothing(cpuinfo, tmp_path):
     for name in ("none", "arm"):
         make_repeatable(str(tmp_path / name))
         assert "" == difference(str(tmp_path / name))
-    assert not reproducibility.is_slow()
+    assert not is_slow()
 
 
 def test_large_products_go_through_onednn_where_mkl_is_slow(cpuinfo):

@@ -26,7 +26,7 @@ from structkit.embeddings.vectors import NEARLY, Matrix, Vectors, are_unit, bloc
 from structkit.errors import UserError, flag
 from structkit.paths import refuse_pipe
 from structkit.progress import Position, progress, say
-from structkit.records.lines import cannot_read
+from structkit.records.jsonl import cannot_read
 from structkit.records.output import refuse_existing, whole_folder
 from structkit.searching.hits import (
     RESCORED,

@@ -27,7 +27,7 @@ from structkit.embeddings.vectors import (
     pack_signs,
 )
 from structkit.errors import UserError, flag
-from structkit.records.lines import input_name
+from structkit.records.jsonl import input_name
 from structkit.searching.hits import (
     RESCORED,
     RESULTS,

@@ -14,7 +14,7 @@ from structkit.embeddings.vectors import Floats, unit
 from structkit.errors import UserError, program
 from structkit.plugin import setting
 from structkit.ranking.reranking import Candidate, Query
-from structkit.records.lines import input_name
+from structkit.records.jsonl import input_name
 
 
 def encoded(what: str, **settings: str) -> str:

@@ -23,8 +23,7 @@ from structkit.command import Command, Group, command_of
 from structkit.errors import Python, UserError, flag, spelled_for, unknown
 from structkit.extras import missing
 from structkit.paths import Named
-from structkit.records.jsonl import Record, Records, Shard
-from structkit.records.lines import Block, Lines
+from structkit.records.jsonl import Block, Lines, Record, Records, Shard
 from structkit.records.output import dump
 from structkit.records.stream import (
     ErrorOptions,

@@ -29,8 +29,7 @@ from structkit.collecting.ignoring import GIT
 from structkit.collecting.walking import readable_path
 from structkit.errors import flag
 from structkit.progress import say
-from structkit.records.jsonl import Record
-from structkit.records.lines import cannot_read
+from structkit.records.jsonl import Record, cannot_read
 from structkit.records.output import cannot_write, lock
 from structkit.registry import plugins
 from structkit.version import __version__

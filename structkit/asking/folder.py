@@ -49,8 +49,7 @@ from structkit.errors import UserError, program
 from structkit.processes import cores
 from structkit.progress import Position, counted, progress, say
 from structkit.records.fields import document_text
-from structkit.records.jsonl import Record
-from structkit.records.lines import cannot_read
+from structkit.records.jsonl import Record, cannot_read
 from structkit.searching.bm25 import ARRAYS, Postings, WordIndex
 from structkit.structure.bags import Bags
 

@@ -26,9 +26,8 @@ from structkit import registry
 from structkit.command import Command, Group, Program
 from structkit.errors import UserError, flag, spelled
 from structkit.paths import ignore_relative_folders, keep_apart, move_torch_cache
-from structkit.processes import exit_program, raise_at_signals
+from structkit.processes import exit_program, make_repeatable, raise_at_signals
 from structkit.progress import complain, guard_stderr, hush
-from structkit.reproducibility import make_repeatable
 from structkit.settings import GROUPS, Setting, files_of, make, parse, settings_of, shown
 from structkit.version import __version__
 
@@ -150,7 +149,8 @@ def command(declared: Command) -> Any:
         # help does without records and their libraries, and starts a third faster
         from structkit.records.stream import Options, run_stage
 
-        hush(bool(texts.get("quiet")))
+        if texts.get("quiet"):
+            hush()
         read = {kind: _values(some, texts) for kind, some in flags.items()}
         given: list[Any] = [make(kind, values) for kind, values in read.items()]
         if not any(isinstance(each, Options) for each in given):  # a `Stream` checks its own
@@ -319,7 +319,8 @@ app.params.extend(get_install_completion_arguments())
 def main() -> NoReturn:
     """Run the program, and turn errors that the user can fix into one line and an exit status."""
     _keep_closed()
-    guard_stderr()
+    if os.isatty(2):
+        guard_stderr()
     prepare_libraries()
     with raise_at_signals() as came:
         try:

@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 from structkit.errors import UserError, flag
 from structkit.paths import open_found
-from structkit.records.jsonl import BOM
-from structkit.records.lines import cannot_read
+from structkit.records.jsonl import BOM, cannot_read
 
 IGNORE_FILES = (".gitignore", ".ignore")  # the later one counts
 GIT, EXCLUDE = ".git", ".git/info/exclude"  # at the root of a repository

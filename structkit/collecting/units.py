@@ -35,8 +35,7 @@ from structkit.collecting.walking import Found, LeftOut, Source
 from structkit.errors import UserError, flag, program
 from structkit.processes import Child
 from structkit.records import fields
-from structkit.records.jsonl import Record, Records, text_field
-from structkit.records.lines import cannot_read
+from structkit.records.jsonl import Record, Records, cannot_read, text_field
 from structkit.records.output import dump
 from structkit.registry import canonical, fault_of, load
 from structkit.registry import names as plugin_names

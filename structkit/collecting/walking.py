@@ -25,8 +25,7 @@ from structkit.errors import UserError, flag
 from structkit.extras import require
 from structkit.paths import FOLDER, SPECIAL, open_below, open_found, refuse_pipe
 from structkit.progress import say
-from structkit.records.jsonl import Record, Shard
-from structkit.records.lines import cannot_read
+from structkit.records.jsonl import Record, Shard, cannot_read
 from structkit.settings import setting
 
 # reasons for skipping a file, and remedies

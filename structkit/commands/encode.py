@@ -14,8 +14,7 @@ from structkit.embeddings import files_beside
 from structkit.errors import UserError, flag
 from structkit.learning.encoding.settings import EncodingSettings, Opened
 from structkit.progress import announce, say
-from structkit.records.jsonl import Record, Stage, accepted
-from structkit.records.lines import input_name
+from structkit.records.jsonl import Record, Stage, accepted, input_name
 from structkit.records.stream import Options, Stream
 from structkit.settings import setting
 

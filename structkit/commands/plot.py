@@ -20,8 +20,7 @@ from structkit.extras import require
 from structkit.paths import names_of
 from structkit.progress import printable
 from structkit.records.fields import is_tree
-from structkit.records.jsonl import Record, Records, text_field
-from structkit.records.lines import input_name
+from structkit.records.jsonl import Record, Records, input_name, text_field
 from structkit.records.output import Output
 from structkit.reproducibility import key
 from structkit.settings import file_setting, quiet_setting, seed_setting, setting

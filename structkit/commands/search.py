@@ -15,8 +15,7 @@ from structkit.learning.encoding.settings import EncodingSettings, Engine, engin
 from structkit.paths import is_pipe, keep_apart
 from structkit.progress import announce, say
 from structkit.records.fields import FIRST_OF_QUERY
-from structkit.records.jsonl import Record, Records, parse_each
-from structkit.records.lines import input_name
+from structkit.records.jsonl import Record, Records, input_name, parse_each
 from structkit.searching.options import (
     INDEX,
     WORDS,

@@ -16,8 +16,7 @@ from structkit.command import Command
 from structkit.errors import UserError, flag, guess
 from structkit.progress import counted, say
 from structkit.records.fields import ABSENT, items, lookup, plain
-from structkit.records.jsonl import Record, Records, Stage
-from structkit.records.lines import Lines
+from structkit.records.jsonl import Lines, Record, Records, Stage
 from structkit.records.output import dump
 from structkit.records.stream import Options, run_stage
 from structkit.reproducibility import key

@@ -35,8 +35,15 @@ from structkit.embeddings.vectors import (
 from structkit.errors import UserError, flag, program
 from structkit.extras import require
 from structkit.paths import refuse_pipe
-from structkit.records.jsonl import Record, Records, add_new, json_kind, parse_each
-from structkit.records.lines import cannot_read, input_name
+from structkit.records.jsonl import (
+    Record,
+    Records,
+    add_new,
+    cannot_read,
+    input_name,
+    json_kind,
+    parse_each,
+)
 
 MATRICES = (".npy", ".npz", ".parquet")
 AGAIN = "encode the corpus again"

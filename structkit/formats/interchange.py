@@ -27,8 +27,7 @@ from structkit.formats.rows import (
 from structkit.formats.rows import Row as Row
 from structkit.progress import say
 from structkit.records.fields import DOCUMENT
-from structkit.records.jsonl import Record, RowReader, json_kind
-from structkit.records.lines import input_name
+from structkit.records.jsonl import Record, RowReader, input_name, json_kind
 from structkit.records.output import dump
 
 REQUIRED: Any = object()

@@ -16,8 +16,16 @@ from typing import Any, TypeAlias
 
 from structkit.errors import UserError
 from structkit.extras import require
-from structkit.records.jsonl import BOM, Record, Records, accepted, not_utf8
-from structkit.records.lines import Lines, maximum_bytes, too_long
+from structkit.records.jsonl import (
+    BOM,
+    Lines,
+    Record,
+    Records,
+    accepted,
+    maximum_bytes,
+    not_utf8,
+    too_long,
+)
 from structkit.records.output import Output, dump
 
 Row: TypeAlias = "dict[str, Any]"

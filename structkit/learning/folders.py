@@ -24,7 +24,7 @@ from safetensors.numpy import load_file, save_file
 from structkit.errors import UserError, flag
 from structkit.extras import BUILTIN, MINILM, require
 from structkit.progress import say
-from structkit.records.lines import cannot_read
+from structkit.records.jsonl import cannot_read
 
 WEIGHTS = "model.safetensors"
 ADAPTER = "adapter_config.json"

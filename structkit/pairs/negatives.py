@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 from structkit.errors import UserError, flag, leave_out
 from structkit.pairs.splits import digest
-from structkit.records.jsonl import Record, Records
-from structkit.records.lines import input_name
+from structkit.records.jsonl import Record, Records, input_name
 from structkit.reproducibility import random_for
 from structkit.scoring.qrels import Qrels
 from structkit.scoring.runs import ranking, read_run

@@ -14,8 +14,7 @@ import orjson
 from structkit.errors import UserError, flag, missing
 from structkit.progress import say
 from structkit.records.fields import ABSENT, lookup, plain
-from structkit.records.jsonl import Record, may_be_rounded
-from structkit.records.lines import Twice
+from structkit.records.jsonl import Record, Twice, may_be_rounded
 from structkit.records.output import dump
 from structkit.reproducibility import key
 

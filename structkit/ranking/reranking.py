@@ -18,8 +18,7 @@ from structkit import registry
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError, flag, program
 from structkit.records.fields import ABSENT, lookup, plain, query_text
-from structkit.records.jsonl import Record, Records, parse_each
-from structkit.records.lines import cannot_read
+from structkit.records.jsonl import Record, Records, cannot_read, parse_each
 from structkit.registry import Contract
 from structkit.scoring.runs import Run
 from structkit.scoring.runs import ranking as by_score

@@ -27,8 +27,7 @@ import orjson
 from structkit.errors import UserError, flag
 from structkit.paths import descriptor_named
 from structkit.progress import for_terminal, waiting
-from structkit.records.jsonl import Record
-from structkit.records.lines import BUFFER
+from structkit.records.jsonl import BUFFER, Record
 
 LONGEST = 255  # bytes of a name, if the system gives no limit
 OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC

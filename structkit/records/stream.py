@@ -16,8 +16,7 @@ from structkit.errors import flag
 from structkit.paths import keep_apart
 from structkit.processes import cores
 from structkit.progress import Position, counted, progress, say
-from structkit.records.jsonl import Records, Rejected, Shard, Stage
-from structkit.records.lines import Block, Lines, input_name
+from structkit.records.jsonl import Block, Lines, Records, Rejected, Shard, Stage, input_name
 from structkit.records.output import Output
 from structkit.settings import files_of, quiet_setting, setting
 

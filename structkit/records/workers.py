@@ -16,8 +16,7 @@ from typing import Generic, TypeVar
 
 from structkit.errors import UserError, flag
 from structkit.processes import Child
-from structkit.records.jsonl import Records, Rejected, Shard, Stage
-from structkit.records.lines import Block
+from structkit.records.jsonl import Block, Records, Rejected, Shard, Stage
 from structkit.records.output import dump
 
 T = TypeVar("T")

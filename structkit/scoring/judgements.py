@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from structkit.errors import MEND, UserError
-from structkit.records.jsonl import Record, Records, parse_each
-from structkit.records.lines import input_name
+from structkit.records.jsonl import Record, Records, input_name, parse_each
 from structkit.scoring.qrels import (
     BINARY,
     Judgement,

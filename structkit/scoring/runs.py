@@ -15,8 +15,17 @@ import numpy as np
 import orjson
 
 from structkit.errors import MEND, UserError, flag, missing
-from structkit.records.jsonl import BOM, Record, json_kind, not_json, not_utf8
-from structkit.records.lines import Block, Lines, maximum_bytes, too_long
+from structkit.records.jsonl import (
+    BOM,
+    Block,
+    Lines,
+    Record,
+    json_kind,
+    maximum_bytes,
+    not_json,
+    not_utf8,
+    too_long,
+)
 
 Run = dict[str, dict[str, float]]  # query_id -> doc_id -> score
 Row = tuple[str, str, Any, Record]  # query, document, value, and the whole record

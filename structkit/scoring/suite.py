@@ -9,8 +9,7 @@ import numpy as np
 
 from structkit.embeddings.pairs import EmbeddingPairs, read_pairs
 from structkit.errors import UserError, flag
-from structkit.records.jsonl import Record
-from structkit.records.lines import input_name
+from structkit.records.jsonl import Record, input_name
 from structkit.scoring.classification import TRAIN, halves, right_answers
 from structkit.scoring.measures import Values
 from structkit.scoring.similarity import bootstrap, correlation, cosines, ends

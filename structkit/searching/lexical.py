@@ -20,8 +20,7 @@ from structkit.embeddings.vectors import Numbers, Vectors
 from structkit.errors import UserError, flag
 from structkit.paths import refuse_pipe
 from structkit.records.fields import document_text
-from structkit.records.jsonl import Record, Records, parse_each
-from structkit.records.lines import cannot_read
+from structkit.records.jsonl import Record, Records, cannot_read, parse_each
 from structkit.records.output import refuse_existing, whole_folder, write_json
 from structkit.searching.bm25 import Counts, Postings
 from structkit.searching.index import best, places

@@ -15,8 +15,7 @@ import orjson
 
 from structkit.errors import UserError, flag
 from structkit.records.fields import FIRST_OF_DOCUMENT
-from structkit.records.jsonl import Records
-from structkit.records.lines import Block
+from structkit.records.jsonl import Block, Records
 from structkit.records.stream import OutputOptions
 from structkit.searching import K1, B
 from structkit.settings import file_setting, setting, unicode

@@ -25,8 +25,7 @@ from structkit.collecting.walking import LeftOut, Walk, WalkOptions
 from structkit.embeddings.reading import read_embeddings, read_parquet
 from structkit.errors import UserError
 from structkit.formats.rows import BracketRows, ColumnRows, DelimitedRows, ParagraphRows
-from structkit.records.jsonl import Records, accepted
-from structkit.records.lines import MAXIMUM, VARIABLE, Lines
+from structkit.records.jsonl import MAXIMUM, VARIABLE, Lines, Records, accepted
 
 
 def limit_bytes(most):

@@ -15,8 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from structkit.errors import UserError
-from structkit.records.jsonl import Records
-from structkit.records.lines import Lines
+from structkit.records.jsonl import Lines, Records
 from structkit.records.output import write_records
 
 CODE = '"language":"python","code":"x"'

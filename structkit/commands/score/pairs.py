@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from structkit.commands.score.scored import Compared, Scored, by_name
 from structkit.errors import UserError
-from structkit.records.jsonl import Record
-from structkit.records.lines import input_name
+from structkit.records.jsonl import Record, input_name
 
 if TYPE_CHECKING:
     import numpy as np

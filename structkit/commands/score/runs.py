@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from structkit.commands.score.scored import JUDGED, Compared, by_name
 from structkit.errors import UserError, flag, missing
-from structkit.records.jsonl import Record, Records
-from structkit.records.lines import input_name
+from structkit.records.jsonl import Record, Records, input_name
 from structkit.settings import file_setting, setting
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from structkit.commands.score.scored import Scored
 from structkit.errors import UserError, flag, program
-from structkit.records.jsonl import Record, Records, parse_each, text_field
-from structkit.records.lines import input_name
+from structkit.records.jsonl import Record, Records, input_name, parse_each, text_field
 from structkit.settings import file_setting
 
 if TYPE_CHECKING:

@@ -38,8 +38,7 @@ from structkit.learning.training.data import Step
 from structkit.learning.training.devices import TorchModel, fill, save_state
 from structkit.learning.training.trainer import Numbers, TrainingModule, seed_parameters
 from structkit.progress import say
-from structkit.records.jsonl import Record
-from structkit.records.lines import Lines
+from structkit.records.jsonl import Lines, Record
 
 RANGE = 0.1  # embeddings start between -0.1 and 0.1 (StrAE, appendix A)
 FORM = "write a word and its numbers per line, separated by spaces"

@@ -41,12 +41,11 @@ from structkit.learning.training.method import Method, RunOptions
 from structkit.learning.training.run_folder import RunFolder, differences
 from structkit.learning.training.trainer import HeldOut, Trainer, TrainingModule
 from structkit.paths import keep_apart
-from structkit.processes import cores
+from structkit.processes import cores, difference
 from structkit.progress import hushed, say, waiting
 from structkit.records.jsonl import Record
 from structkit.records.output import alone, beside, write_json
 from structkit.records.stream import Rejects, Stream
-from structkit.reproducibility import difference
 from structkit.settings import settings_of
 from structkit.version import __version__
 
