@@ -163,11 +163,11 @@ def unknown(kind: str, name: str, known: Iterable[str], *, status: int = 2) -> U
     """Return the error for an unknown name; it lists the known ones.
 
     >>> print(unknown("language", "pyhton", ["go", "python"]))
-    no language 'pyhton'; did you mean 'python'? there are: go, python
+    unknown language 'pyhton'; did you mean 'python'? available: go, python
     """
     names = sorted(known)
-    remedy = f"{guess(name, names)}there are: {', '.join(names) or 'none'}"
-    return UserError(f"no {kind} {name!r}", remedy, status=status)
+    remedy = f"{guess(name, names)}available: {', '.join(names) or 'none'}"
+    return UserError(f"unknown {kind} {name!r}", remedy, status=status)
 
 
 def missing(

@@ -96,7 +96,7 @@ CALLS = {
     "files: no line holds a step and a loss; train with log_format='json'": (
         lambda: structkit.plot("losses", [{"step": "one"}], output="losses.svg")
     ),
-    "no part of beir that trec can hold 'runs'": (
+    "unknown part of beir that trec can hold 'runs'": (
         lambda: structkit.convert(["none.txt"], from_="beir", to="trec", part="runs")
     ),
     "output='ranks.gif' names no picture format": (

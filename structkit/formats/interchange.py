@@ -240,7 +240,7 @@ class Labels:
             if gain == relevance:
                 return name
         known = ", ".join(f"{name} {gain}" for name, gain in self.gains.items())
-        raise UserError(f"no label is worth {relevance}", f"there are: {known}")
+        raise UserError(f"no label is worth {relevance}", f"available: {known}")
 
 
 @dataclass(frozen=True)
@@ -344,6 +344,6 @@ def _missing(folder: Path, name: str, part: Part) -> UserError:
     """Return the error for a missing part, with a guess at the intended one."""
     standard = Path(part.files[0])
     others = sorted(path.name for path in (folder / standard.parent).glob(f"*{standard.suffix}"))
-    another = f"{flag('split')} names another; there are: {', '.join(others)}"
+    another = f"{flag('split')} names another; available: {', '.join(others)}"
     hint = another if others else "name its folder"
     return UserError(f"has no {standard}, the file of {name}", hint).at(str(folder))

@@ -47,7 +47,7 @@ def measure(name: str) -> ir_measures.Measure:
     example = "for example nDCG@10, RR@10, R@100, Success@5, P(rel=2)@1, AP"
     if found not in registry:
         guessed = guess(base, known.values())
-        raise UserError(f"no measure {name!r}", f"{guessed}{example}", status=2)
+        raise UserError(f"unknown measure {name!r}", f"{guessed}{example}", status=2)
     try:
         measure = ir_measures.parse_measure(found + name[len(base) :])
         measure.validate_params()  # type: ignore[no-untyped-call]
@@ -61,7 +61,7 @@ def measure(name: str) -> ir_measures.Measure:
     except (ValueError, SyntaxError, TypeError, AssertionError, MemoryError, RecursionError):
         names = ("@k" if each == "cutoff" else each for each in registry[found].SUPPORTED_PARAMS)
         remedy = f"{found} takes {', '.join(names)}; {example}"
-        raise UserError(f"no measure {name!r}", remedy, status=2) from None
+        raise UserError(f"unknown measure {name!r}", remedy, status=2) from None
     if not any(each.is_available() for each in offers):
         needs = offers[0].install_instructions()
         problem = f"structkit does not compute {name}"

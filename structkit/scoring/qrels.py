@@ -119,7 +119,7 @@ def _gained(rows: PlacedLines, gains: Gains) -> Iterator[Row]:
     for line in rows:
         query_id, doc_id, label, record = json_row(line, "label", (str,))
         if label not in gains:
-            raise UserError(f'label "{label}" has no gain', f"there are: {', '.join(gains)}")
+            raise UserError(f'label "{label}" has no gain', f"available: {', '.join(gains)}")
         yield query_id, doc_id, gains[label], record
 
 

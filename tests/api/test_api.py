@@ -69,11 +69,11 @@ def test_records_are_asked_for_as_they_are_needed():
         (lambda: structkit.mask_entities([], mask_ratio=2), "mask_ratio=2 is not in 0 … 1;"),
         (lambda: structkit.mask_entities([], mask_ratio="2"), "mask_ratio is '2', not float;"),
         (lambda: structkit.mask_entities([], mask_rate=1), "did you mean 'mask_ratio'?"),
-        (lambda: structkit.html_variants([], from_="md"), "no from_ 'md'; there are: html"),
+        (lambda: structkit.html_variants([], from_="md"), "unknown from_ 'md'; available: html"),
         (lambda: structkit.pair([], margin=1.0), "margin needs negatives_from; add it"),
         (lambda: structkit.train("santa", [], epochs=0), "epochs=0 is not in 1 … 1,000,000;"),
         (lambda: structkit.train("santa", [], epoch=1), "did you mean 'epochs'?"),
-        (lambda: structkit.train("santta"), "no method 'santta'; did you mean 'santa'?"),
+        (lambda: structkit.train("santta"), "unknown method 'santta'; did you mean 'santa'?"),
         (lambda: structkit.score([]), "score needs one of qrels and task; give"),
         (
             lambda: structkit.encode([], model="x", keep="id"),
@@ -84,13 +84,13 @@ def test_records_are_asked_for_as_they_are_needed():
             "ranker is {'names': 1.0}, not a list; give ['names=1.0']",
         ),
         (lambda: structkit.search([], query=["a", 1]), "query is 1, not str;"),
-        (lambda: structkit.plot("rank"), "no command of plot 'rank'; did you mean 'ranks'?"),
+        (lambda: structkit.plot("rank"), "unknown command of plot 'rank'; did you mean 'ranks'?"),
         (lambda: structkit.load("models/none/x"), "there is no model folder models/none/x;"),
         (lambda: structkit.load("builtin", pooling="cls"), "leave pooling out"),
         (lambda: structkit.load("builtin", pool="cls"), "did you mean 'pooling'?"),
         (lambda: builtin().encode("tea"), "records is 'tea', not a list; give ['tea']"),
-        (lambda: builtin().encode(["tea"], as_="side"), "no as_ 'side'; there are: document"),
-        (lambda: builtin().encode([], chunk=8), "no parameter of LoadedModel.encode 'chunk'"),
+        (lambda: builtin().encode(["tea"], as_="side"), "unknown as_ 'side'; available: document"),
+        (lambda: builtin().encode([], chunk=8), "unknown parameter of LoadedModel.encode 'chunk'"),
         (lambda: builtin().encode([], field=["a", "b"]), "an array holds one field;"),
         (lambda: builtin().encode(["a", {"b": 1}]), "records:2: the record has none of the"),
     ],
@@ -208,7 +208,7 @@ def test_runs_and_judgements_as_pytrec_eval_has_them(runs, names):
 def test_records_before_a_wrong_one_come_first():
     made = structkit.mask_entities([CODE, {"language": "cobol", "code": "MOVE A TO B"}])
     assert "1" == next(made)["id"]
-    with pytest.raises(UserError, match=r"records:2: no language 'cobol'"):
+    with pytest.raises(UserError, match=r"records:2: unknown language 'cobol'"):
         next(made)
 
 

@@ -55,7 +55,7 @@ REMEDIES = [
     ("convert --from mteb --part qrels scores.jsonl", "mteb can only be written; name it with --to",
      "convert --to mteb scores.jsonl"),
     ("collect", "missing PATH; name a folder, a file or an archive", "collect corpus.jsonl"),
-    ("convert --to trec pairs.jsonl", "there are: qrels, run",
+    ("convert --to trec pairs.jsonl", "available: qrels, run",
      "convert --to trec run.jsonl --part run"),
     ("search vectors.jsonl --queries vectors.jsonl --index hnsw --parameters nprobe=3",
      "efSearch=256 for hnsw", "search vectors.jsonl --queries vectors.jsonl --index hnsw "

@@ -131,7 +131,7 @@ BAD = [
      ':1: column "positive" is not text; write strings in training columns'),
     ("esci", "examples.jsonl", json.dumps(
         {"query": "a", "query_id": 1, "product_id": "b", "product_locale": "us", "esci_label": "X"}
-     ), ":1: no label 'X'; there are: C, E, I, S"),
+     ), ":1: unknown label 'X'; available: C, E, I, S"),
     ("ptb", "a.mrg", "(S (A a))\n(S (A a)\n",
      ":2: 1 bracket is not closed; fix the brackets"),
     ("conllu", "a.conllu", "# text = a\n1\ta\n\n",
@@ -159,8 +159,8 @@ def test_bad_rows_have_a_place(tmp_path, name, file, text, message):
     ("codexglue-adv", {"query_id": "1", "doc_id": "c", "score": 1, "rank": 1},
      'field "doc_id" is c, not a whole number; fix the record, or leave it out'),
     ("beir", {"id": "1", "tree": "(S a)", "label": 1},
-     "no part of structkit that beir can hold 'trees'; did you mean 'qrels'? there are: corpus, "
-     "qrels, queries"),
+     "unknown part of structkit that beir can hold 'trees'; did you mean 'qrels'? available: "
+     "corpus, qrels, queries"),
 ])  # fmt: skip
 def test_records_that_a_format_cannot_hold(tmp_path, name, record, message):
     file = write(tmp_path / "in.jsonl", record)
@@ -187,7 +187,7 @@ def test_a_split_of_another_name_is_told(tmp_path, capsys):
     convert([folder], tmp_path / "out", source="beir")
     told = capsys.readouterr().err
     assert "has no qrels/test.tsv, the file of qrels; --split names another" in told
-    assert "there are: dev.tsv" in told
+    assert "available: dev.tsv" in told
     convert([folder], tmp_path / "both/", source="beir", split="dev")
     assert ["corpus.jsonl", "qrels.jsonl"] == sorted(
         path.name for path in (tmp_path / "both").iterdir()
@@ -195,13 +195,13 @@ def test_a_split_of_another_name_is_told(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    ({"source": "bier"}, "no format 'bier'; did you mean 'beir'?"),
+    ({"source": "bier"}, "unknown format 'bier'; did you mean 'beir'?"),
     ({"source": "beir", "part": "run"},
-     "no part of beir that structkit can hold 'run'; there are: corpus, qrels, queries"),
+     "unknown part of beir that structkit can hold 'run'; available: corpus, qrels, queries"),
     ({"source": "beir"}, "a.txt may be any part of beir; name it with --part: corpus, queries"),
     ({"source": "beir", "target": "ptb"}, "there is no part of beir that ptb can hold;"),
     ({"target": "codexglue-adv", "part": "qrels"},
-     "no part of structkit that codexglue-adv can hold 'qrels'; there are: corpus, run"),
+     "unknown part of structkit that codexglue-adv can hold 'qrels'; available: corpus, run"),
 ])  # fmt: skip
 def test_wrong_usage_is_refused(tmp_path, arguments, message):
     file = write(tmp_path / "a.txt", {})

@@ -46,7 +46,7 @@ def test_mask_ratio_is_a_share_of_distinct_entities(ratio, count):
         ({"code": "1 + 1", "language": "python"}, "holds no entity"),
         ({"code": "x = '<extra_id_3>'", "language": "python"}, "sentinel <extra_id_3>"),
         ({"code": "x"}, 'field "language" is missing; name it with language'),
-        ({"code": "x", "language": "cobol"}, "no language 'cobol'"),
+        ({"code": "x", "language": "cobol"}, "unknown language 'cobol'"),
         ({"language": "python"}, 'field "code" is missing'),
         ({"code": "x", "language": None}, 'field "language" is a JSON null'),
     ],

@@ -71,8 +71,8 @@ def test_an_agent_asks_about_several_folders(home):
     every, docs, absolute, near, outside, go, none, like, same, wrong = told
     assert ["src", "docs", "src"] == [path.split("/")[0] for path in places(every[1])[:3]]
     assert (False, ["docs/circle.md"]) == (docs[0], places(docs[1])) and docs == absolute
-    assert near[0] and "no folder 'doc'; did you mean 'docs'? there are: docs, src" in near[1]
-    assert outside[0] and "no folder '/'; there are: docs, src" in outside[1]
+    assert near[0] and "unknown folder 'doc'; did you mean 'docs'? available: docs, src" in near[1]
+    assert outside[0] and "unknown folder '/'; available: docs, src" in outside[1]
     assert "src/shapes.go:" in go[1] and "src/shapes.py" not in go[1]
     assert (False, "nothing answers this; ask in other words") == none
     assert like == same and like[1].startswith("src/") and not like[1].startswith("src/shapes.py")
@@ -97,7 +97,7 @@ SENT = [
     (b'"ask", "arguments": {"question": "area \\ud83d\\ude00 of", "k": 1}', "src/shapes."),
     (b'"ask", "arguments": {"question": "\\udcff"}', "nothing answers this"),
     (b'"ask", "arguments": {"question": "area", "glob": ["\\udfff"]}', "nothing answers this"),
-    (b'"ask", "arguments": {"question": "area", "folder": "\\udfff"}', "no folder '?'"),
+    (b'"ask", "arguments": {"question": "area", "folder": "\\udfff"}', "unknown folder '?'"),
     (b'"like", "arguments": {"place": "\\udbff.py:2"}', "?.py: is no file with passages"),
     (b'"ask", "arguments": {"question": "area", "k": 0}', "k=0 is not 1 or more"),
     (b'"like", "arguments": {"place": "src/shapes.py:9", "k": -1}', "k=-1 is not 1 or more"),

@@ -77,7 +77,7 @@ def test_random_trees_depend_on_seed_and_id():
             {"parser": "brackets"},
             "the words of the tree are not those of the text",
         ),
-        ({"text": "x"}, {"parser": "chart"}, "no parser 'chart'; "),
+        ({"text": "x"}, {"parser": "chart"}, "unknown parser 'chart'; "),
         ({"text": "x"}, {"parser": "random", "url": "x"}, "the parser random takes no url"),
         ({"text": "x"}, {"parser": "random", "language": "c"}, "takes no language"),
     ],

@@ -129,7 +129,7 @@ def test_the_interval_is_that_of_scipy():
 def test_an_unknown_measure_is_refused_with_examples(name):
     with pytest.raises(UserError) as error:
         measure(name)
-    assert str(error.value).startswith(f"no measure {name!r}; ")
+    assert str(error.value).startswith(f"unknown measure {name!r}; ")
     assert "nDCG@10, RR@10" in str(error.value)
     assert 2 == error.value.status
 
@@ -176,7 +176,7 @@ def test_a_run_of_other_queries_is_refused_with_its_file():
     other = [{"query_id": "1", "doc_id": "a", "score": 1}]
     with pytest.raises(UserError, match='r: no query of the run is judged: it has "1", '):
         list(score({"r": other}, qrels=JUDGED))
-    with pytest.raises(UserError, match="no measure 'foo@1'"):  # before files are read
+    with pytest.raises(UserError, match="unknown measure 'foo@1'"):  # before files are read
         list(score({"r": "no file"}, qrels="no file", measures=["nDCG@10", "foo@1"]))
     with pytest.raises(UserError, match="measures names none"):
         list(score({"r": "no file"}, qrels="no file", measures=[" "]))
@@ -202,7 +202,12 @@ COMPARED = ("--qrels=self", "three", "--compare=two", "--measures", "RR R@1")
         (RUNS, ["RR=0.5", "P(rel=1)@1=0"], 0, ""),
         (RUNS, ["RR=0.75"], 1, "run two: RR is 0.5, below 0.75"),
         (RUNS, ["RR=0.4", "P(rel=1)@1=2"], 1, "run two: P(rel=1)@1 is 0.333333, below 2"),
-        (RUNS, ["RR@1=0"], 2, "no measure 'RR@1'; did you mean 'RR'? there are: P(rel=1)@1, RR"),
+        (
+            RUNS,
+            ["RR@1=0"],
+            2,
+            "unknown measure 'RR@1'; did you mean 'RR'? available: P(rel=1)@1, RR",
+        ),
         (COMPARED, ["R@1=0", "RR=0.9"], 1, "run three, against two: RR is 0.333333, below 0.9"),
         (["none", "--qrels=none"], ["RR"], 2, "--fail-below RR is not MEASURE=VALUE; write it as "),
     ],

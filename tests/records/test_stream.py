@@ -129,7 +129,7 @@ def test_rejected_records_are_kept_with_place_and_reason(
         (2, "the line is not JSON", "oops"),
         (4, 'field "code" is missing', {"id": "2", "language": "python"}),
         (6, "the line holds a JSON array", [1, 2]),
-        (7, "no language 'cobol'", {"id": "5", "language": "cobol", "code": "x"}),
+        (7, "unknown language 'cobol'", {"id": "5", "language": "cobol", "code": "x"}),
         (8, "the text holds no entity", {"id": "6", "language": "python", "code": "1"}),
         (9, "the line is not UTF-8", '\ufffd{"id":"7"}'),
     ]

@@ -46,8 +46,14 @@ def test_gains_worked_by_hand(labeled, gains, c, s):
 @pytest.mark.parametrize(
     ("gains", "problem"),
     [
-        ("esci-documnted", "no preset of gains 'esci-documnted'; did you mean 'esci-documented'?"),
-        ("", "no preset of gains ''; there are: binary, esci-documented, esci-official, exact"),
+        (
+            "esci-documnted",
+            "unknown preset of gains 'esci-documnted'; did you mean 'esci-documented'?",
+        ),
+        (
+            "",
+            "unknown preset of gains ''; available: binary, esci-documented, esci-official, exact",
+        ),
         ("E=1,S", "--gains 'E=1,S': 'S' is not LABEL=VALUE; for example E=1,S=0.1"),
         ("E=nan", "--gains 'E=nan': 'E=nan' is not LABEL=VALUE"),
         ("E=1,E=2", "--gains 'E=1,E=2': label 'E' is given twice"),
@@ -66,7 +72,7 @@ def test_gains_that_are_none_are_refused(gains, problem):
     [
         ('{"query_id":"q1","doc_id":"b","relevance":1}', '5: field "label" is missing; the record'),
         ('{"query_id":"q1","doc_id":"b","label":1}', '5: field "label" is a JSON number, not a s'),
-        ('{"query_id":"q1","doc_id":"b","label":"P"}', '5: label "P" has no gain; there are: E'),
+        ('{"query_id":"q1","doc_id":"b","label":"P"}', '5: label "P" has no gain; available: E'),
         (None, "1: the judgements have no labels; give gains"),
     ],
 )

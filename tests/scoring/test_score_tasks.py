@@ -183,7 +183,7 @@ def test_bad_labels_are_named(pairs_file, labels, split, problem):
         ("--task similarity --measures RR", "--measures goes with --qrels; give both"),
         ("--task suite --per-query", "--per-query goes with --qrels; give both"),
         ("--task trees --gold x --fail-below f1", "--fail-below f1 is not MEASURE=VALUE"),
-        ("--task tree", "no --task 'tree'; did you mean"),
+        ("--task tree", "unknown --task 'tree'; did you mean"),
         ("--qrels self --gains exact", "--gains goes with a file of --qrels;"),
         ("--qrels q --queries x", "--queries goes with --qrels self;"),
     ],

@@ -243,7 +243,7 @@ def test_a_query_without_negatives_takes_other_positives(tmp_path):
         ),
         (RAGGED, {"negatives_per_query": 5}, "no record has more than 3 negatives"),
         ([{"query": "a", "positive": "b"}], {}, "1 records in batches of 16 give no negatives"),
-        (RAGGED, {"loss": "hinge"}, "no --loss .hinge.; there are: binary, cross-entropy"),
+        (RAGGED, {"loss": "hinge"}, "unknown --loss .hinge.; available: binary, cross-entropy"),
         (RAGGED, {"pair_length": 2}, "--pair-length 2 is not in"),
         (RAGGED, {"model": "builtin"}, "is a table of token vectors, which reads no pairs"),
     ],

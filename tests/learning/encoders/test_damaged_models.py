@@ -147,7 +147,10 @@ def test_a_field_that_is_gone(copied):
     for field in metadata.keys() - {"versions", "words"}:
         file.write_text(json.dumps({name: metadata[name] for name in metadata if name != field}))
         assert AGAIN in refused(folder), field
-    for name, problem in (("format", "upgrade structkit"), ("method", "no method 'gone'; .*seal")):
+    for name, problem in (
+        ("format", "upgrade structkit"),
+        ("method", "unknown method 'gone'; .*seal"),
+    ):
         file.write_text(json.dumps({**metadata, name: "gone"}))
         with pytest.raises(UserError, match=problem):
             open_model(str(folder))

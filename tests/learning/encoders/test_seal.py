@@ -55,7 +55,7 @@ def built(tmp_path):
 def test_stages_are_passes_of_two_epochs(stages, expected):
     plan = Method(stages=stages).plan(16)
     assert expected == [plan.step(number).stage for number in range(plan.steps)]
-    with pytest.raises(UserError, match="no --stages 'element,joint'"):
+    with pytest.raises(UserError, match="unknown --stages 'element,joint'"):
         Method(stages="element,joint")
 
 

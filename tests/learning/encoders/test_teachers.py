@@ -261,7 +261,7 @@ def test_scores_that_cannot_be_learned_say_so(name, scores, message):
         ({"distill": "kl", "negatives_per_query": 0}, "no query has negatives, which --distill"),
         ({"distill_weight": 2.0}, "--distill-weight needs --distill"),
         ({"teacher_temperature": 2.0}, "--teacher-temperature needs --distill"),
-        ({"distill": "mse"}, "no --distill 'mse'; there are: kl, margin-mse"),
+        ({"distill": "mse"}, "unknown --distill 'mse'; available: kl, margin-mse"),
     ],
 )
 def test_settings_that_cannot_be_say_so(tmp_path, changes, message):

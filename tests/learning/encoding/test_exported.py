@@ -235,7 +235,7 @@ def test_what_onnx_does_not_take_is_refused(t5):
     with pytest.raises(UserError, match="--engine onnx takes no --dtype bf16") as raised:
         encoded(t5, "onnx", dtype="bf16")
     assert 2 == raised.value.status
-    with pytest.raises(UserError, match="no --engine 'onx'; did you mean 'onnx'"):
+    with pytest.raises(UserError, match="unknown --engine 'onx'; did you mean 'onnx'"):
         encoded(t5, "onx")
 
 

@@ -131,7 +131,7 @@ def test_code_without_a_grammar():
     expected = [
         'field "language" is missing; name it with --language',
         "language 'product' has no syntax tree; leave the record out",
-        "no language 'cobol'; ",
+        "unknown language 'cobol'; ",
     ]
     for problem, error in zip(expected, found, strict=True):
         assert str(error).startswith(problem)
