@@ -33,7 +33,7 @@ class Signs:
     """Signs of a plugin: literals of its class, read without importing the file."""
 
     aliases: tuple[str, ...] = ()
-    """Other names."""
+    """Other names, in lower case."""
 
     claims: tuple[str, ...] = ()
     """An extension, and a pattern of those files with it that are this plugin's."""
@@ -42,13 +42,13 @@ class Signs:
     """The pattern of the encoding that a file declares, if its language has a rule."""
 
     extensions: tuple[str, ...] = ()
-    """The endings of its file names."""
+    """The extensions of its files, or their whole names: `rb`, `Rakefile`."""
 
     implied_by: tuple[str, ...] = ()
-    """Fields of a record that implies it."""
+    """A record that has all these fields needs no `language` to be of this one."""
 
     interpreters: tuple[str, ...] = ()
-    """The programs that run its files."""
+    """The programs that the first line of its files may name, after `#!`."""
 
 
 @dataclass(frozen=True)

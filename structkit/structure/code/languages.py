@@ -27,27 +27,12 @@ class Language(Contract):
     """Contract of a file of languages/: the entities of a text.
 
     Its flags are among `mask-entities`': types, tagger, profile. Code with a tree-sitter grammar
-    extends `CodeLanguage`, which provides the rest. `aliases`, `implied_by`, `extensions`, `claims`
-    and `interpreters` are literals, read without an import.
+    extends `CodeLanguage`, which provides the rest. Its other names and the signs of its files are
+    those of `structkit.registry.Signs`.
     """
 
     fields: ClassVar[tuple[str, ...]] = ("code",)
     """Fields of the text; the first one that a record has counts."""
-
-    aliases: ClassVar[tuple[str, ...]] = ()
-    """Its other names, in lower case."""
-
-    implied_by: ClassVar[tuple[str, ...]] = ()
-    """A record that has all these fields needs no `language` to be of this one."""
-
-    extensions: ClassVar[tuple[str, ...]] = ()
-    """The extensions of its files, or their whole names: `rb`, `Rakefile`."""
-
-    claims: ClassVar[tuple[str, ...]] = ()
-    """An extension of another language, and the pattern of such files that are of this one."""
-
-    interpreters: ClassVar[tuple[str, ...]] = ()
-    """The programs that the first line of such a file may name, after `#!`."""
 
     outline: ClassVar[Outline | None] = None
     """Names of functions and classes in its trees, for `collect`; None: it has no trees."""
