@@ -8,17 +8,16 @@ from __future__ import annotations
 import html as entities
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, chain, islice, pairwise
 from typing import NamedTuple
 
 from markdown_it.token import Token
 
-from structkit.collecting.definitions import GlossaryEntry, definitions
 from structkit.records.jsonl import Record
-from structkit.structure import Span
+from structkit.structure import Span, lines_of
 from structkit.structure.html.markdown import FrontMatter, tokens
 from structkit.structure.html.markup import HEADING, Tag, content, tags
 from structkit.structure.html.reader import Reader
@@ -32,6 +31,7 @@ SHUT = re.compile(r"<(?:script|style|iframe|title|textarea)\b[^>]*/>", re.I)  # 
 SLUG = re.compile(r"[^\w\- ]")
 PERMALINK = " ¶#🔗\uf0c1"  # the link at the end of a heading that leads to it
 TOP = "top"  # the section before the first heading
+DEEPEST = 2  # lists in lists: methods of a class, but not their parameters
 LISTED = 1_500  # characters of definitions; if a section has more, each becomes a record
 LARGE = 500  # characters of the headings, or of a caption, that each row of a table repeats
 # of Markdown: the tokens whose content is seen, and the tag in one
@@ -78,6 +78,58 @@ def slug(text: str) -> str:
     return SLUG.sub("", text.lower()).strip().replace(" ", "-")
 
 
+@dataclass
+class GlossaryEntry:
+    """Terms and their explanation: the number of its first tag, its places.
+
+    `explained` is where the explanation starts; it is `end` if there is none.
+    """
+
+    number: int
+    start: int
+    end: int
+    explained: int
+    inner: list[GlossaryEntry] = field(default_factory=list)
+
+
+def definitions(tags: Sequence[Tag], length: int) -> list[GlossaryEntry]:
+    """Return the definitions of a document in order; a heading ends them.
+
+    >>> from structkit.structure.html.markup import tags
+    >>> page = "<dl><dt>-v<dt>--verbose<dd>Say more.<dt>-q<dd>Say less.</dl>"
+    >>> [page[each.start : each.explained] for each in definitions(list(tags(page)), len(page))]
+    ['<dt>-v<dt>--verbose', '<dt>-q']
+    """
+    found: list[GlossaryEntry] = []
+    lists: list[GlossaryEntry | None] = []  # the open ones, and the last definition of each
+    for number, tag in enumerate(tags):
+        last = lists[-1] if lists else None
+        if tag.name == "dl":
+            lists.append(None)
+        elif tag.name == "/dl" and lists:
+            _end(lists.pop(), tag.end)
+        elif HEADING.fullmatch(tag.name):
+            for each in lists:
+                _end(each, tag.start)
+            lists.clear()
+        elif tag.name == "dd" and last and last.explained == length:
+            last.explained = tag.start
+        elif tag.name == "dt" and 0 < len(lists) <= DEEPEST:
+            if last and last.explained == length:
+                continue  # another term of the same
+            _end(last, tag.start)
+            lists[-1] = new = GlossaryEntry(number, tag.start, length, length)
+            outer = lists[-2] if len(lists) > 1 else None
+            (outer.inner if outer else found).append(new)
+    return found
+
+
+def _end(definition: GlossaryEntry | None, at: int) -> None:
+    if definition:
+        definition.end = at
+        definition.explained = min(definition.explained, at)
+
+
 def rows_of(found: Iterable[HtmlTable], page: Page | Note) -> Iterator[tuple[str, Record]]:
     """Yield each row with data; its text is headings, caption, and cells by column."""
     paths = [[], *paths_to(page.headings)]
@@ -117,7 +169,7 @@ class Page:
     def page(self) -> Record:
         """Return the whole document; its title is in its head, or its first heading."""
         return {
-            "lines": [1, self._line(len(self.html.rstrip()))],
+            "lines": [1, self.lines_of(0, len(self.html))[1]],
             "title": self.title,
             "headings": [each.text for each in self.headings],
             "html": self.html,
@@ -300,17 +352,9 @@ class Page:
         return walk(self.html)
 
     @cached_property
-    def _line_ends(self) -> list[int]:
-        return [match.start() for match in re.finditer("\n", self.html)]
-
-    def _line(self, at: int) -> int:
-        return bisect_right(self._line_ends, at - 1) + 1
-
-    def lines_of(self, start: int, end: int) -> list[int]:
-        """Return the first and the last line of a part of the document, from 1."""
-        piece = self.html[start:end]
-        start += len(piece) - len(piece.lstrip())
-        return [self._line(start), self._line(start + len(piece.strip()))]
+    def lines_of(self) -> Callable[[int, int], list[int]]:
+        """Function from a part of the document to its first and last line, from 1."""
+        return lines_of(self.html)
 
     def _record(self, part: SectionPart, text: str) -> Record:
         start = self._body[1] if part.start == self._body[0] else part.start

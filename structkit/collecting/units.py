@@ -39,6 +39,7 @@ from structkit.records.jsonl import Record, Records, cannot_read, text_field
 from structkit.records.output import dump
 from structkit.registry import canonical, fault_of, load
 from structkit.registry import names as plugin_names
+from structkit.structure import lines_of
 from structkit.structure.code.outline import Definition, Outline, ParsedText
 from structkit.structure.sentences import sentences
 
@@ -112,11 +113,6 @@ def _file(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
     yield "", {"lines": [1, 1 + first + second - both], FIELDS[kind.name]: text}
 
 
-def _lines_of(text: str) -> list[str]:
-    """Return the lines with their ends; a carriage return is one, too."""
-    return io.StringIO(text, newline="").readlines()
-
-
 def _functions(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
     """Yield the functions of a program in its order, each with its name for an id.
 
@@ -140,7 +136,7 @@ def _functions(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
 
 def _chunks(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
     program = _program(text, kind)
-    lines = _lines_of(text)
+    lines = io.StringIO(text, newline="").readlines()  # a carriage return ends one, too
     root = program.tree.root_node if program else None
     definitions = program.definitions if program else []
     starts = [each.top if units.symbols else each.row for each in definitions]
@@ -199,12 +195,9 @@ def _document(text: str, kind: Kind, units: Units) -> Page | Note:
 
 
 def _plain_sentences(text: str) -> Iterator[Record]:
-    line, at = 1, 0
+    lines = lines_of(text)
     for start, end in sentences(text):
-        line += text.count("\n", at, start)
-        at = start
-        last = line + text.count("\n", start, end)
-        yield {"lines": [line, last], "text": " ".join(text[start:end].split())}
+        yield {"lines": lines(start, end), "text": " ".join(text[start:end].split())}
 
 
 def _program(text: str, kind: Kind) -> ParsedText | None:

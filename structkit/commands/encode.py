@@ -55,8 +55,10 @@ def encode(settings: Settings) -> Stage:
     """
     import numpy as np
 
+    from structkit.learning.encoding.encoding import Encoding
+
     check_output(settings, "")
-    encoding = open_encoding(settings)
+    encoding = Encoding(settings)
 
     def embeddings(texts: Iterable[ReadRecord]) -> Iterator[Record]:
         for record in encoding.embeddings(texts):
@@ -67,13 +69,6 @@ def encode(settings: Settings) -> Stage:
         encoding.report()
 
     return Stage(encoding.read, embeddings)
-
-
-def open_encoding(settings: Settings) -> Encoding:
-    """Open the model."""
-    from structkit.learning.encoding.encoding import Encoding
-
-    return Encoding(settings)
 
 
 def field_of_texts(settings: Settings) -> str:
@@ -89,6 +84,8 @@ def field_of_texts(settings: Settings) -> str:
 
 
 def _main(settings: Settings, target: FileOptions) -> None:
+    from structkit.learning.encoding.encoding import Encoding
+
     stream = Stream.of(
         target,
         settings,
@@ -97,7 +94,7 @@ def _main(settings: Settings, target: FileOptions) -> None:
         in_place=False,
     )
     check_output(settings, stream.output, resume=target.resume)
-    write(open_encoding(settings), stream, resume=target.resume)
+    write(Encoding(settings), stream, resume=target.resume)
 
 
 def check_output(settings: EncodingSettings, path: str, *, resume: bool = False) -> None:
@@ -154,7 +151,7 @@ def encode_to_file(
         if state := files.state:
             _check_read(digest, islice(texts, state["records"]), state, path)
             encoding.engine.precision = state["precision"]
-            encoding.truncation.load(state["truncation"])
+            encoding.truncation.merge(state["truncation"])
             say(f"continuing after {state['records']:,} records")
         try:
             for rows, embeddings in encoding.windows(texts, digest.add):

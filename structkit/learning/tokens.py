@@ -55,18 +55,15 @@ class Truncation:
             each.clear()
         return counted
 
-    def merge(self, counted: dict[str, Counter[str]]) -> None:
-        """Add the counts of another process."""
+    def merge(self, counted: Mapping[str, Mapping[str, int]]) -> None:
+        """Add the counts of another process, or of an earlier one."""
         for name, counter in counted.items():
             getattr(self, name).update(counter)
-
-    def load(self, state: dict[str, dict[str, int]]) -> None:
-        self.texts, self.truncated = Counter(state["texts"]), Counter(state["truncated"])
 
     def messages(self, limit: str = "") -> list[str]:
         """Return one line for each kind of text, and field, with truncated texts.
 
-        `limit` is the flag that makes room for more of a text; if empty, that of a training.
+        `limit` is the flag that makes room for more of a text, by default a training's.
         """
         lines = []
         for name, cut in self.truncated.items():

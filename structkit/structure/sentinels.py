@@ -114,6 +114,7 @@ def draw(entities: Sequence[str], ratio: float, rng: random.Random) -> set[str]:
     return set(rng.sample(distinct, count))
 
 
+MEAN_LENGTH = 3.0  # tokens of a span
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
@@ -122,7 +123,6 @@ def random_spans(
     ratio: float,
     rng: random.Random,
     *,
-    mean_length: float = 3.0,
     max_spans: int = COUNT - 1,
 ) -> list[Span]:
     """Corrupt spans as T5: words and punctuation that cover about `ratio` of the text.
@@ -138,7 +138,7 @@ def random_spans(
     noise = min(max(1, round(len(tokens) * ratio)), len(tokens) - 1)
     if noise < 1:
         return []
-    count = min(max(1, round(noise / mean_length)), len(tokens) - noise, max_spans)
+    count = min(max(1, round(noise / MEAN_LENGTH)), len(tokens) - noise, max_spans)
     masked, kept = _pieces(noise, count, rng), _pieces(len(tokens) - noise, count, rng)
     spans: list[Span] = []
     at = 0

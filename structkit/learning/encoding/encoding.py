@@ -6,7 +6,6 @@ Tests: tests/commands/test_encode.py.
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -29,6 +28,7 @@ from structkit.learning.training.data import MAKERS, remedy_for
 from structkit.progress import say
 from structkit.records.fields import HTML, add_place, is_tree, text_name
 from structkit.records.jsonl import Record, text_field
+from structkit.structure import lines_of
 from structkit.structure.bags import Bags
 from structkit.structure.html.reader import Reader
 from structkit.structure.html.xpaths import parts, walk
@@ -95,26 +95,6 @@ def excerpt(text: str) -> str:
     if len(text) <= EXCERPT:
         return text
     return f"{text[: EXCERPT - 2].rpartition(' ')[0] or text[: EXCERPT - 2]} …"
-
-
-def lines_of(text: str) -> Callable[[int, int], list[int]]:
-    r"""Return a function from characters, `start` and `end`, to the first and last line, from 1.
-
-    White space at either end does not count.
-
-    >>> lines = lines_of("def f():\n    return 1\n\nf()\n")
-    >>> lines(0, 8), lines(8, 22), lines(0, 27), lines(23, 24)
-    ([1, 1], [2, 2], [1, 4], [4, 4])
-    """
-    ends = [place for place, sign in enumerate(text) if sign == "\n"]
-
-    def lines(start: int, end: int) -> list[int]:
-        piece = text[start:end]
-        if piece and not piece.isspace():
-            start, end = end - len(piece.lstrip()), start + len(piece.rstrip())
-        return [bisect_left(ends, place) + 1 for place in (start, max(start, end - 1))]
-
-    return lines
 
 
 @dataclass(frozen=True)

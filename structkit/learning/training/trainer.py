@@ -352,7 +352,7 @@ class Trainer:
         if self.held_out:
             self.held_out.load(state["held_out"])
         if rank() == 0:  # the counts of all processes
-            self.module.truncation.load(state["truncation"])
+            self.module.truncation.merge(state["truncation"])
 
     def _position(self) -> Position:
         note = f"step {self.step:,}/{self.plan.steps:,}"
