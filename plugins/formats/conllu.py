@@ -11,6 +11,7 @@ from structkit.records.jsonl import Record
 
 COLUMNS = "word_ids words lemmas upos xpos feats heads deprels deps misc".split()
 NAMED = {"sent_id": "id", "text": "text"}  # comments with fields of their own
+BREAK = re.compile(r"\s*[\r\n]\s*")
 ID = re.compile(r"[1-9][0-9]*(-[1-9][0-9]*)?|[0-9]+\.[1-9][0-9]*")
 
 
@@ -79,11 +80,6 @@ def checked(cells: list[str], number: int) -> list[str]:
     return cells
 
 
-def on_a_line(text: str) -> str:
-    """Return the text without line breaks."""
-    return re.sub(r"\s*[\r\n]\s*", " ", text).strip()
-
-
 def write_sentence(record: Fields) -> Row:
     """Return a sentence."""
     comments = record.pop_texts("comments")
@@ -97,7 +93,7 @@ def write_sentence(record: Fields) -> Row:
                 at, start = start, start + 1
                 comments.insert(at, "")
             comments[at] = f"{name} = {value}"
-    lines = [f"# {on_a_line(comment)}" for comment in comments]
+    lines = [f"# {BREAK.sub(' ', comment).strip()}" for comment in comments]
     words = record.pop_field("words", kind=list)
     record["words"] = words
     columns = [record.pop_texts(name) for name in COLUMNS]

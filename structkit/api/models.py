@@ -53,17 +53,13 @@ class LoadedModel:
 
     def __repr__(self) -> str:
         """Return the call that loads it, and its state."""
-        given = [
-            f"{name}={value!r}" for name in OPENING if (value := self._changed(name)) is not None
-        ]
+        own = ((name, getattr(self._settings, name)) for name in OPENING)
+        usual = EncodingSettings.__dataclass_fields__
+        given = [f"{name}={value!r}" for name, value in own if value != usual[name].default]
         engine, metadata = self._opened
         words = ", ".join([repr(str(self._settings.model)), *given])
         kind = metadata["method"] or type(engine.model).__name__
         return f"<load({words}): {kind}, {engine.name} {engine.dtype}>"
-
-    def _changed(self, name: str) -> Any:
-        value = getattr(self._settings, name)
-        return None if value == EncodingSettings.__dataclass_fields__[name].default else value
 
     def encode(self, *given: Any, **values: Any) -> Vectors:
         """Return the embeddings of texts, or of records, in their order: float32, (texts,

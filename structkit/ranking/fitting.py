@@ -28,7 +28,7 @@ from structkit.ranking.reranking import (
 )
 from structkit.records.fields import ABSENT, lookup, plain
 from structkit.records.jsonl import Record
-from structkit.scoring.judgements import Passage, Targets, first_met, targets
+from structkit.scoring.judgements import Passage, first_met, targets
 from structkit.scoring.qrels import Judgement, read_judgements
 from structkit.searching.hits import Hit, run_records, write_run
 
@@ -174,7 +174,9 @@ def fit(
     if not order.rankers:
         remedy = f"name some with {flag('ranker')} or {flag('for_')}"
         raise UserError(f"{flag('fit')} has no rankers", remedy, status=2)
-    relevant, records = _relevant(qrels), candidates.records
+    best_first = sorted(read_judgements(qrels), key=lambda each: -each.relevance)
+    relevant = targets(each for each in best_first if each.relevance > 0)
+    records = candidates.records
     asked = [(query, hits) for query, hits in candidates if query.id in relevant]
     if not asked:
         raise UserError("judges no query of the run", "name the run's own judgements").at(qrels)
@@ -212,12 +214,6 @@ def fit(
         "nDCG@10": {"search": before, "fitted": fitted, "cross_validated": validated},
         "folds": of_folds,
     }
-
-
-def _relevant(qrels: str) -> Targets:
-    """Return the relevant judgements of each judged query, the most relevant first."""
-    best_first = sorted(read_judgements(qrels), key=lambda each: -each.relevance)
-    return targets(each for each in best_first if each.relevance > 0)
 
 
 def _value(query: Record, field: str) -> str:

@@ -66,7 +66,8 @@ class WholeFile:
         if size is None:
             remove(self.partial)
             descriptor = os.open(self.partial, OPEN | os.O_CREAT | os.O_EXCL, 0o666)
-            keep_mode(descriptor, self.target)
+            with suppress(OSError):  # of the file that it replaces; a new one has that of umask
+                os.chmod(descriptor, stat.S_IMODE(os.stat(self.target).st_mode))
         else:
             descriptor = os.open(self.partial, OPEN)
             os.ftruncate(descriptor, size)
@@ -301,12 +302,6 @@ def remove(path: str | Path) -> None:
         return
     with suppress(OSError):
         os.unlink(path)
-
-
-def keep_mode(descriptor: int, target: str) -> None:
-    """Give a file the mode of the file that it replaces; a new file keeps the mode of umask."""
-    with suppress(OSError):
-        os.chmod(descriptor, stat.S_IMODE(os.stat(target).st_mode))
 
 
 def _alive(number: int) -> bool:

@@ -118,7 +118,10 @@ def runs(settings: Settings) -> Iterator[Record]:
     for run, path in settings.named_runs.items():
         evaluation = _evaluate(path, judgements, names)
         if settings.per_query:
-            yield from _per_query(run, evaluation)
+            rows = evaluation.values.tolist()
+            for query_id, row in zip(evaluation.query_ids, rows, strict=True):
+                named = dict(zip(evaluation.names, row, strict=True))
+                yield {"run": run, "query_id": query_id, **named}
         elif settings.by:
             yield from _by_group(run, evaluation, settings.by, values, settings)
         elif others:
@@ -212,11 +215,6 @@ def _compare(
             "against_value": float(their_values.mean()),
             **compare(ours_values, their_values, seed),
         }
-
-
-def _per_query(run: str, evaluation: Evaluation) -> Iterator[Record]:
-    for query_id, values in zip(evaluation.query_ids, evaluation.values.tolist(), strict=True):
-        yield {"run": run, "query_id": query_id, **dict(zip(evaluation.names, values, strict=True))}
 
 
 def read_values(files: Sequence[str], field: str) -> FieldValues:

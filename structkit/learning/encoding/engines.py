@@ -127,7 +127,8 @@ def choose_runtime(
     the precision.
     """
     engine, dtype = settings.engine, settings.dtype
-    if engine == "torch" or engine == "auto" and not (device == "cpu" or no_gpu()):
+    gpu = device != "cpu" and any(any(Path("/dev").glob(name)) for name in GPUS)
+    if engine == "torch" or engine == "auto" and gpu:
         return None
     if engine == "auto":
         able = [each for each in runtimes if find_spec(each.package)]
@@ -150,8 +151,3 @@ def _open(runtime: Runtime, made: Export, folder: Path) -> tuple[Engine, Record]
     except Exception:  # from runtimes or tokenizers, which have no class of their own
         agrees = False
     return (encoder, {**made[1]["metadata"], "folder": folder}) if agrees else None
-
-
-def no_gpu() -> bool:
-    """Return whether the machine shows no GPU that torch could use."""
-    return not any(any(Path("/dev").glob(name)) for name in GPUS)

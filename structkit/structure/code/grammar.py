@@ -171,7 +171,10 @@ class Grammar:
             # a missing name is an empty one, and reserved words may be taken for names
             leaves = [(start, end) for start, end in leaves if start < end]
             barred = self.reserved
-            leaves = spans_outside(leaves, list(self._holes(data)))
+            opaque = re.compile(b"|".join(self.opaque) or rb"(?!)", FLAGS)
+            found = opaque.finditer(line_feeds(data))
+            holes = [match.span() for match in found if match.lastgroup != "code"]
+            leaves = spans_outside(leaves, holes)
         spans = from_bytes(text, data, leaves)
         if any(map(text.__contains__, barred)):
             return [span for span in spans if text[span[0] : span[1]] not in barred]
@@ -196,13 +199,6 @@ class Grammar:
             if not tree.root_node.has_error:
                 return trees[-1]
         return trees[0]
-
-    def _holes(self, data: bytes) -> Iterator[Span]:
-        """Yield the spans of strings and comments."""
-        pattern = re.compile(b"|".join(self.opaque) or rb"(?!)", FLAGS)
-        for match in pattern.finditer(line_feeds(data)):
-            if match.lastgroup != "code":
-                yield match.span()
 
     def _walk(self, tree: tree_sitter.Tree, actions: list[int]) -> list[Span]:
         cursor = tree.walk()

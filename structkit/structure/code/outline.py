@@ -300,7 +300,8 @@ class ParsedText:
     def _name(self, node: tree_sitter.Node, is_function: bool) -> tuple[str, str]:
         """Return the type that a method is defined for outside it, if any, and the name."""
         field = self.outline.names.get(node.type, "name")
-        named = node.child_by_field_name(field) or _child(node, field)
+        children = (child for child in node.children if child.type == field)
+        named = node.child_by_field_name(field) or next(children, None)
         while named is not None and named.type.endswith("_declarator"):
             inner = named.child_by_field_name("declarator")
             named = inner or (named.named_children[0] if named.named_children else None)
@@ -419,10 +420,6 @@ def owner_and_name(text: str) -> tuple[str, str]:
         if separator and name + text[at:]:
             return owner.removesuffix(".prototype"), name + text[at:]
     return "", text
-
-
-def _child(node: tree_sitter.Node, kind: str) -> tree_sitter.Node | None:
-    return next((child for child in node.children if child.type == kind), None)
 
 
 def _end_of_name(node: tree_sitter.Node) -> int:
