@@ -150,7 +150,7 @@ def _target(place: Path) -> str:
         uri = f"{place.absolute().as_uri()}?mode=rw"
         with closing(sqlite3.connect(uri, uri=True)) as connection:
             return os.fsdecode(Store(connection).part(FOLDER) or b"")
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):
         return ""
 
 
@@ -166,7 +166,7 @@ def with_cache(place: Path | None, target: str, work: Callable[[Store], T]) -> T
                 remove_unused(place.parent)
             try:
                 return _with_file(place, target, work)
-            except sqlite3.DatabaseError as error:
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter of a message
                 if getattr(error, "sqlite_errorcode", 0) & 0xFF in UNABLE:
                     raise
                 say(f"{place} is damaged: all files are read anew")
