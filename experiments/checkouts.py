@@ -44,8 +44,7 @@ SYSTEMS: dict[str, Peer] = {
     "semble-all": partial(semble, content=("code", "docs", "config")),
     "ripgrep": ripgrep,
 }
-DEPTH = 10  # files
-PASSAGES = 50  # that are read; semble's order of the first ones depends on their number
+PASSAGES = 10  # that are read; semble's order of the first ones depends on their number
 MISS = 8_000  # tokens of a question that they do not answer
 MEASURES, DIGITS = ("RR@10", "hit@1", "hit@5", "tokens"), (3, 3, 3, 0)
 
@@ -80,7 +79,7 @@ def judged(found: Sequence[Found], relevant: Sequence[str], size: Callable[[str]
     >>> judged(found, ["b", "c"], lambda text: len(text.split()))
     {'RR@10': 0.5, 'hit@1': 0.0, 'hit@5': 1.0, 'tokens': 6.0}
     """
-    files = list(dict.fromkeys(each.path for each in found))[:DEPTH]
+    files = list(dict.fromkeys(each.path for each in found))
     rank = next((rank for rank, path in enumerate(files, 1) if path in relevant), 0)
     tokens = cost(list(found), [{"doc_id": f"/{path}"} for path in relevant], size)
     return {
