@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from structkit.asking.folder import Folder
-from structkit.asking.leaning import Kind, kind_weights, lack
 from structkit.collecting.ignoring import file_filter
 from structkit.embeddings.vectors import Floats, unit
 from structkit.errors import flag
@@ -29,7 +28,7 @@ from structkit.searching import MEANING, RELATED, TRUSTED
 from structkit.searching.bm25 import page_scores
 from structkit.searching.fusion import deepened, hybrid
 from structkit.searching.hits import Hit
-from structkit.searching.kinds import kind_of
+from structkit.searching.kinds import Kind, kind_of, kind_weights, lack
 from structkit.searching.lines import PROSE, begins, first_line, text_of
 from structkit.searching.words import (
     joined_words,

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from structkit.asking.leaning import Kind
 from structkit.collecting.ignoring import file_filter
 from structkit.collecting.walking import Walk, WalkOptions, glob_setting
 from structkit.command import Command
@@ -27,6 +26,7 @@ from structkit.progress import printable, say
 from structkit.records.jsonl import Record
 from structkit.records.output import Output, table, write_drawn, write_records
 from structkit.records.stream import OutputOptions
+from structkit.searching.kinds import Kind
 from structkit.settings import files_of, offline_setting, setting, unicode
 
 if TYPE_CHECKING:

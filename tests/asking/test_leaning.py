@@ -3,8 +3,7 @@
 import pytest
 
 import structkit
-from structkit.asking.leaning import MEANT, kind_weights
-from structkit.searching.kinds import KINDS
+from structkit.searching.kinds import KINDS, MEANT, kind_weights
 
 TEXT = "The pool closes idle sockets after a timeout."
 FILES = {

@@ -56,4 +56,4 @@ def test_names_mean_nothing_in_markdown():
     shown = table([{"run": "a|b\n<img src=x>.jsonl", "type=[x](y)": "`c`", "RR": 0.5}], True)
     assert 3 == len(shown.splitlines())
     assert r"| a\|b &lt;img src=x&gt;.jsonl | \`c\`" in shown and r"type=\[x\](y)" in shown
-    assert "a|b\n<i>" in table([{"run": "a|b\n<i>", "RR": 0.5}])
+    assert r"a|b\n<i>" in table([{"run": "a|b\n<i>", "RR": 0.5}])

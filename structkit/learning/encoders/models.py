@@ -438,7 +438,8 @@ def recompute_layers(model: Any) -> None:
     """
     if not getattr(model, "supports_gradient_checkpointing", False):
         problem = f"{type(model).__name__} cannot recompute its layers for {flag('checkpointing')}"
-        raise UserError(problem, f"leave it out; {flag('chunk_size')} saves memory, too")
+        remedy = f"leave {flag('checkpointing')} out; {flag('chunk_size')} saves memory, too"
+        raise UserError(problem, remedy)
     # transformers 4 has only the second name
     named = ("activation_checkpointing_enable", "gradient_checkpointing_enable")
     enable = next(getattr(model, each) for each in named if hasattr(model, each))
