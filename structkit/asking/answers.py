@@ -104,16 +104,15 @@ def answers(
         by_id.update((record["id"], record) for record in records.values())
         found.update(records[n]["id"] for n in records if by_word[n] > 0 or beyond[n])
         reranked = rerank(Query("1", question), hits, by_id, ranking, len(hits))
-        leant = [lean(hit, weights[kind_of(by_id[hit.doc_id]["path"])]) for hit in reranked]
+        kinds = [weights[kind_of(by_id[hit.doc_id]["path"])] for hit in reranked]
+        leant = (  # a score below 0 is of a demoted file, and stays
+            hit._replace(score=hit.score * kind) if hit.score > 0 else hit
+            for hit, kind in zip(reranked, kinds, strict=True)
+        )
         return sorted(leant, key=lambda hit: -hit.score)
 
     answering = ((hit, by_id[hit.doc_id]) for hit in deepened(ranked, k) if hit.doc_id in found)
     return list(islice(without_copies(answering), k))
-
-
-def lean(hit: Hit, weight: float) -> Hit:
-    """Return a hit with its score times the weight of its kind of file; one below 0 stays."""
-    return hit._replace(score=hit.score * weight) if hit.score > 0 else hit
 
 
 def without_copies(found: Iterable[tuple[Hit, Record]]) -> Iterator[tuple[Hit, Record]]:
