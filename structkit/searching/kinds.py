@@ -4,7 +4,7 @@ Prose answers "which version added it", code "where is it decided". The weights 
 logistic regression on 509 questions about 14 whole checkouts, rounded. It knows the right one of
 prose and code for 89 in 100 of these: for 55 of 100 that prose answers, for 98 of the others.
 
-Tests: tests/searching/test_kinds.py.
+Tests: tests/searching/test_path_kinds.py.
 """
 
 from __future__ import annotations
