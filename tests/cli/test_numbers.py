@@ -60,7 +60,7 @@ def test_a_wrong_value_is_wrong_usage_before_any_work(
         assert 2 == status_of(*arguments), arguments
         told = capfd.readouterr()
         assert "" == told.out
-        beginnings = f"structkit: {named(each.name)} ", f"structkit: no {named(each.name)} "
+        beginnings = f"structkit: {named(each.name)} ", f"structkit: unknown {named(each.name)} "
         assert told.err.startswith(beginnings), told.err
         assert 1 == told.err.count("\n")
         assert not list(tmp_path.iterdir())
