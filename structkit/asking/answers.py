@@ -28,7 +28,7 @@ from structkit.searching import MEANING, RELATED, TRUSTED
 from structkit.searching.bm25 import page_scores
 from structkit.searching.fusion import deepened, hybrid
 from structkit.searching.hits import Hit
-from structkit.searching.kinds import Kind, kind_of, kind_weights, lack
+from structkit.searching.kinds import ENOUGH, TOO_FEW, Kind, kind_of, kind_weights
 from structkit.searching.lines import PROSE, begins, first_line, text_of
 from structkit.searching.words import (
     joined_words,
@@ -55,6 +55,7 @@ WINDOW = 3  # lines of code that are judged together
 # words of the first line alone: chosen on the passages of 28 questions of experiments/shown.mk
 NAMED, MEANT, BEGINS, ALONE = 1.0, 1.0, 0.1, 0.5
 HOLDING = 0.5  # the value of a name that holds others, which describe it better
+NEAR = 4  # how many times as many passages are weighed by their files as are ranked
 LONGEST = 240  # characters of a quote
 Embed = Callable[[Sequence[str], Bags], Floats]  # from texts and their pieces to unit rows
 
@@ -76,9 +77,10 @@ def answers(
     chance; the others only affect the scaling of scores. A question as long as a bug report has
     its own search.
     """
-    weights = kind_weights(question, kind)
-    of_passages = np.array([weights[kind_of(each.path)] for each in folder.files])[folder.numbers]
-    chosen = chosen_passages(folder, globs) * (of_passages > 0)
+    weights, chosen = kind_weights(question, kind), chosen_passages(folder, globs)
+    if kind:
+        of_kind = np.array([weights[kind_of(each.path)] > 0 for each in folder.files])
+        chosen = chosen * of_kind[folder.numbers]
     if is_report(question) and not folder.is_of_pages:
         from structkit.asking.report import localize  # short questions do not need it
 
@@ -93,23 +95,35 @@ def answers(
         by_word = RELATED * related + words.scores(asked)
         among = by_word > 0
     scores, beyond = meaning.scores(question) if meaning else (0 * by_word, by_word < 0)
-    lost = 0.0 if folder.is_of_pages or not meaning else lack(words.coverage(asked, by_word))
+    lost = 0.0  # how far words fail, 0 … 1
+    if meaning and not folder.is_of_pages:
+        covered = words.coverage(asked, by_word)
+        lost = min(1.0, max(0.0, (ENOUGH - covered) / (ENOUGH - TOO_FEW)))
     share = MEANING + (TRUSTED - MEANING) * lost if meaning else 0
-    chosen = chosen * of_passages**lost
     by_id: dict[str, Record] = {}
     found = set[str]()
 
+    def leant(scores: Floats, depth: int) -> Floats:
+        if not lost:
+            return scores
+        weighed = np.zeros(len(scores))
+        for n, score in best(scores, NEAR * depth).items():  # paths of more would take time
+            weighed[n] = score * weights[kind_of(folder.files[folder.numbers[n]].path)] ** lost
+        return weighed
+
     def ranked(depth: int) -> list[Hit]:
-        hits, records = fuse(folder, by_word * among * chosen, scores * chosen, depth, share)
+        lexical, dense = leant(by_word * among * chosen, depth), leant(scores * chosen, depth)
+        hits, records = fuse(folder, lexical, dense, depth, share)
         by_id.update((record["id"], record) for record in records.values())
         found.update(records[n]["id"] for n in records if by_word[n] > 0 or beyond[n])
         reranked = rerank(Query("1", question), hits, by_id, ranking, len(hits))
-        kinds = [weights[kind_of(by_id[hit.doc_id]["path"])] for hit in reranked]
-        leant = (  # a score below 0 is of a demoted file, and stays
-            hit._replace(score=hit.score * kind) if hit.score > 0 else hit
-            for hit, kind in zip(reranked, kinds, strict=True)
+        weighed = (
+            hit._replace(score=hit.score * weights[kind_of(by_id[hit.doc_id]["path"])])
+            if hit.score > 0  # one below 0 is of a demoted file, and stays
+            else hit
+            for hit in reranked
         )
-        return sorted(leant, key=lambda hit: -hit.score)
+        return sorted(weighed, key=lambda hit: -hit.score)
 
     answering = ((hit, by_id[hit.doc_id]) for hit in deepened(ranked, k) if hit.doc_id in found)
     return list(islice(without_copies(answering), k))

@@ -115,7 +115,8 @@ def kind_of(path: str) -> str:
         return "generated"
     bare = "." not in name and bool(NOTES.search(place) or LEGAL.match(name) or NAMED.match(name))
     marked = name.endswith(MARKUP) or MAN.search(name)
-    if bare or marked or (name.endswith(PAGES) and not _is_part(place)):
+    part = any(PATH_KINDS[kind].holds(place) for kind in ("test", "copy"))
+    if bare or marked or (name.endswith(PAGES) and not part):
         if NOTES.search(place):
             return "notes"
         if LEGAL.match(name):
@@ -125,10 +126,6 @@ def kind_of(path: str) -> str:
         if paths.holds(path):
             return kind
     return "settings" if name.endswith(SETTINGS) or "." not in name else "code"
-
-
-def _is_part(path: str) -> bool:
-    return any(PATH_KINDS[kind].holds(path) for kind in ("test", "copy"))
 
 
 Kind = Literal["code", "docs", "tests", "all"]
@@ -219,12 +216,3 @@ def probability_of_prose(question: str, words: list[str]) -> float:
     logit += NUMBERED * bool(NUMBER.search(question))
     logit += ALONE * (len(question.split()) == 1)
     return 1 / (1 + math.exp(-logit))
-
-
-def lack(covered: float) -> float:
-    """Return how far words fail, 0 … 1, if the best passages have this share of a question's.
-
-    >>> lack(0.5), lack(0.1)
-    (0.0, 1.0)
-    """
-    return min(1.0, max(0.0, (ENOUGH - covered) / (ENOUGH - TOO_FEW)))
