@@ -46,7 +46,8 @@ finally:
 print(*sorted(files), sep="\\n", file=sys.stderr)
 sys.exit(status)
 """
-# since 2026-11-27 the command line, not an import, sets what libraries read
+# since 2026-11-27 the command line, not an import, sets what libraries read, and `ask` has kinds of
+# files, a module of their own
 BOUNDS = {
     "train santa": 28,
     "ask": 43,

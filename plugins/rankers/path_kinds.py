@@ -1,4 +1,4 @@
-"""Demotes tests, examples, copies, generated and older files, unless they are asked for."""
+"""Demotes tests, examples, copies and generated files, unless the query asks for them."""
 
 from __future__ import annotations
 

@@ -24,11 +24,11 @@ from structkit.errors import flag
 from structkit.progress import say
 from structkit.ranking.reranking import Query, Ranking, rerank
 from structkit.records.jsonl import Record
-from structkit.searching import MEANING, RELATED, TRUSTED
+from structkit.searching import MEANING, RELATED, TRUSTED, Kind
 from structkit.searching.bm25 import page_scores
 from structkit.searching.fusion import deepened, hybrid
 from structkit.searching.hits import Hit
-from structkit.searching.kinds import ENOUGH, TOO_FEW, Kind, kind_of, kind_weights
+from structkit.searching.kinds import ENOUGH, TOO_FEW, kind_of, kind_weights
 from structkit.searching.lines import PROSE, begins, first_line, text_of
 from structkit.searching.words import (
     joined_words,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from structkit.asking.meaning import Meaning  # a folder without a model has none
 
 LONG, SEVERAL = 40, 12  # words from which one line, and several lines, are a report
-LARGE = 2000  # characters from which it is one, too: a minified line has few blanks
+LARGE = 2000  # characters from which it is one: all forms of the words of a question take time
 WORDS = 25  # of a question, by which lines are chosen: those that count most
 SAME = 0.6  # of the runs of words of the shorter prose: a page and its source differ in their marks
 RUN = 3  # words
@@ -154,8 +154,6 @@ def _is_copy(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]])
 
 def is_report(question: str) -> bool:
     r"""Return whether a question is as long as a report, or has several lines.
-
-    Of a question that is none, all forms of its words are looked up.
 
     >>> is_report("how are faults\nreported?"), is_report("It fails\n\n" + 10 * "so it does ")
     (False, True)

@@ -26,7 +26,7 @@ from structkit.progress import printable, say
 from structkit.records.jsonl import Record
 from structkit.records.output import Output, table, write_drawn, write_records
 from structkit.records.stream import OutputOptions
-from structkit.searching.kinds import Kind
+from structkit.searching import Kind
 from structkit.settings import files_of, offline_setting, setting, unicode
 
 if TYPE_CHECKING:

@@ -12,12 +12,13 @@ from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from os.path import realpath
-from typing import Any, Literal
+from typing import Any
 
 from structkit.command import Command, command_of
 from structkit.errors import Surface, UserError, spelled_for, unknown
 from structkit.extras import missing, require
 from structkit.processes import MOMENT, end_now
+from structkit.searching import Kind
 from structkit.settings import make, offline_setting, setting
 from structkit.version import __version__
 
@@ -64,7 +65,7 @@ class Tools:
         k: int = 5,
         glob: list[str] | None = None,
         folder: str = "",
-        kind: Literal["code", "docs", "tests", "all"] | None = None,
+        kind: Kind | None = None,
     ) -> str:
         """Find the passages that answer a question, best first, with path and lines.
 

@@ -1,5 +1,8 @@
 """Search: exact and lexical indexes, hits; the constants of both. May import scoring and below."""
 
+from typing import Literal
+
+Kind = Literal["code", "docs", "tests", "all"]  # of files that `ask` prefers
 # BM25's saturation of term frequency and length normalization, the defaults of bm25s
 K1, B = 1.5, 0.75
 # the weight of embeddings in a hybrid, words have the rest: of `search`, the best of 0.25, 0.35,

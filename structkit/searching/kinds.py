@@ -4,7 +4,7 @@ Prose answers "which version added it", code "where is it decided". The weights 
 logistic regression on 509 questions about 14 whole checkouts, rounded. It knows the right one of
 prose and code for 89 in 100 of these: for 55 of 100 that prose answers, for 98 of the others.
 
-Tests: tests/searching/test_path_kinds.py.
+Tests: tests/searching/test_path_kinds.py, tests/asking/test_leaning.py.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import re
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import PurePosixPath
-from typing import Literal
 
+from structkit.searching import Kind
 from structkit.searching.words import name_parts
 
 
@@ -128,7 +128,6 @@ def kind_of(path: str) -> str:
     return "settings" if name.endswith(SETTINGS) or "." not in name else "code"
 
 
-Kind = Literal["code", "docs", "tests", "all"]
 MEANT: dict[Kind, tuple[str, ...]] = {
     "code": ("code", "settings", "compatibility"),
     "docs": ("manual", "notes", "translation", "legal"),
