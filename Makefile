@@ -105,7 +105,7 @@ bench: $(INSTALLED) ## Speed beside peers, into tests/benchmarks/PROCESSOR.json:
 bench-check: $(INSTALLED)
 	$(BENCH) --check
 
-# tests/benchmarks/ as the table between the marks <!-- bench --> of docs/results.md
+# tests/benchmarks/ as the table between the marks <!-- bench --> of tests/benchmarks/README.md
 bench-readme: $(INSTALLED)
 	$(BIN)/python -m tests.benchmarks.table --readme
 
@@ -113,7 +113,7 @@ bench-readme: $(INSTALLED)
 REPOSITORY = $(shell git config --get remote.origin.url 2> /dev/null \
   | sed -nE 's,^(https?://|ssh://|git@)([^/@]*@)?([^/:]+)(:[0-9]+)?[/:]([^:]+)$$,https://\3/\5,p' | sed 's/\.git$$//')
 docs: $(INSTALLED) ## docs/ and the reference as a site, in build/site; a broken link is an error
-	NO_MKDOCS_2_WARNING=1 REPOSITORY='$(REPOSITORY)' $(BIN)/python -m mkdocs build --config-file .github/mkdocs.yml --strict --quiet
+	NO_MKDOCS_2_WARNING=1 REPOSITORY='$(REPOSITORY)' $(BIN)/python -m mkdocs build --config-file .github/mkdocs.yml --strict
 
 man: $(INSTALLED) ## The manual pages in docs/man, which a wheel that is built then holds
 	$(BIN)/python -m docs.manual docs/man

@@ -1,4 +1,4 @@
-"""The figures of docs/results.md, for light and dark pages: python -m docs.figures [FOLDER].
+"""The figures of the pages of results, for light and dark pages: python -m docs.figures [FOLDER].
 
 Each is drawn of what recipes wrote into experiments/reports/, or `make bench` into
 tests/benchmarks/.

@@ -50,7 +50,7 @@ def test_it_is_short_and_lists_all_commands():
 
 def test_numbers_of_its_table_are_those_of_the_results():
     [table] = re.findall(r"^\| task .*?\n\n", README, re.MULTILINE | re.DOTALL)
-    pages = Path("docs/results.md"), Path("experiments/REPORT.md")
+    pages = Path("experiments/results.md"), Path("experiments/REPORT.md")
     results = "".join(page.read_text("utf-8") for page in pages)
     numbers = re.findall(r"\b\d+\.\d+\b", table)
     assert len(numbers) > 10

@@ -22,7 +22,7 @@ import orjson
 
 from tests.benchmarks.processes import measured
 
-FOLDER, PAGE = Path("tests/benchmarks"), Path("docs/results.md")
+FOLDER, PAGE = Path("tests/benchmarks"), Path("tests/benchmarks/README.md")
 BEGIN, END = "<!-- bench -->", "<!-- /bench -->"
 PACKAGES = (
     *("torch", "transformers", "sentence-transformers", "onnxruntime", "openvino", "faiss-cpu"),
