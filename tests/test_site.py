@@ -58,7 +58,10 @@ def test_figures_are_drawn_of_what_recipes_wrote(tmp_path):
     assert [] == changed, "python -m docs.figures draws them again"
 
 
-@pytest.mark.parametrize("page", ["README.md", ".github/CONTRIBUTING.md", ".github/RELEASING.md", *RESULTS])
+OF_GITHUB = ".github/CONTRIBUTING.md", ".github/RELEASING.md"
+
+
+@pytest.mark.parametrize("page", ["README.md", *OF_GITHUB, *RESULTS])
 def test_links_of_a_page_lead_somewhere(page):
     """mkdocs checks the links of docs/."""
     links = [link for link in LINK.findall(Path(page).read_text("utf-8")) if "://" not in link]
