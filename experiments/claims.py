@@ -2,15 +2,16 @@
 
     python -m experiments.claims
 
-writes docs/explanation/claims.md and the table at the top of docs/results.md. claims.yaml says
-which comparison tests a claim, and what shows that the treatment took place.
+writes docs/explanation/claims.md and the table at the top of docs/results.md. claims.yaml has the
+tables and figures of the papers, the difference that tests each claim, and the one that shows that
+its treatment took place. PAGE_HEAD has the rule.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -18,6 +19,9 @@ from typing import Any
 
 import orjson
 import yaml
+from scipy.stats import t
+
+from experiments.report import holm
 
 CLAIMS, REPORTS = Path("experiments/claims.yaml"), Path("experiments/reports")
 PAGE, RESULTS = Path("docs/explanation/claims.md"), Path("docs/results.md")
@@ -25,33 +29,39 @@ BEGIN, END = "<!-- written by experiments/claims.py -->\n", "<!-- until here -->
 ALPHA = 0.05  # of the p-value corrected for a report's hypotheses
 MATTERS = {"Score": 1.5}  # smallest difference that would matter, in points of Score
 MATTERS_ELSE = 0.01  # in RR@100 and nDCG@10
+LEAST = 1e-12  # standard error of systems that differ equally in all queries
+UNTRAINED = re.compile(r"(bm25|start)(-.*)?|words")  # systems that no seed changes
 RATE = re.compile(r"-\d+_\d+$")  # at the end of the name of a tuned system
 HELD, NOT_HELD, CANNOT_TELL = "held", "not held", "cannot tell"
-MARKS = {HELD: "✔ held", NOT_HELD: "✘ not held", CANNOT_TELL: "? cannot tell"}
-POWER = 5 / 7  # width of a 95 % interval × this: the difference found four times in five
+MARKS = {HELD: "✔", NOT_HELD: "✘", CANNOT_TELL: "?"}
+COLUMNS = ("it shows", "here", "command", "claims, and what is missing")
 PAGE_HEAD = """---
 hide:
   - toc
 ---
 
-# Which claims of the papers held here
+# Every table and figure of the papers, and which claims held here
 
-A program derives every verdict on this page from the measured differences
-(`python -m experiments.claims`).
+A program derives every verdict from the measured differences (`python -m experiments.claims`), by
+one rule. A claim says that a difference is a gain, or that it is no gain.
 
-- **✔ held**: the hypothesis is stated, its corrected p-value is below 0.05, and the whole 95 %
-  interval is on the claim's side. The last column says where it was written after the run.
-- **✘ not held**: the interval excludes every difference that would matter, and a check shows that
-  the treatment took place. A difference matters from 0.01 in RR@100 and nDCG@10, and from
-  1.5 points of Score. A claim that something gains nothing is not held where a gain is found, by
-  the same rule as above.
-- **? cannot tell**: everything else. The last column says why.
+- A stated difference is **a gain** if its 95 % interval is above 0 and its p-value below 0.05,
+  corrected for all hypotheses of its report. It is **no gain** if the interval is below what
+  matters: 0.01 in RR@100 and nDCG@10, and 1.5 points of Score.
+- **✔ held**: it is what the claim says. **✘ not held**: it is only the opposite.
+- **? cannot tell**: it is neither ("wide"), it was not stated, or there is a doubt:
+    - A *check* fails: the treatment does not beat the model that it started from. A check is never
+      the test itself.
+    - A *confounder*: other passes, pairs or precision, or the rate of the lower system ends the
+      grid that was tried.
+    - *One seed*, or *seeds not kept*: the interval holds queries alone. More seeds, with the
+      command, would tell.
+- All other intervals hold queries, seeds and languages: Welch's t, and over six languages Hartung
+  and Knapp's.
 
-*Detectable* is the smallest true difference that the test would find with 80 % power. It leaves
-out the variance between seeds. Differences over six languages are random-effects means. The
-numbers come from [the reports](https://github.com/structkit/structkit/tree/main/experiments/reports).
-All models are small: MiniLM has 22 million parameters, and StrAE reads 30,000 sentences once
-unless a row says otherwise.
+A * marks hypotheses that we wrote after the run. `Names` in parentheses are
+[reports](https://github.com/structkit/structkit/tree/main/experiments/reports). Commands need
+`DATA=`, as in [Recipes](../recipes.md).
 """
 
 
@@ -62,23 +72,17 @@ class Difference:
     value: float
     low: float
     high: float
-    p: float | None = None  # corrected; none where the hypothesis was not stated
+    p: float = 1.0
+    stated: bool = False  # before the run or after it; then p is corrected
     matters: float = MATTERS_ELSE
-    over_queries: float | None = None  # of several sets, the mean weighted by their queries
+    seeds: str = ""  # why the interval lacks the variance between seeds
 
     def __str__(self) -> str:
         digits = 1 if self.matters >= 1 else 3
         return f"{self.value:.{digits}f} [{self.low:.{digits}f}, {self.high:.{digits}f}]"
 
-    @property
-    def is_gain(self) -> bool:
-        """Whether it is a stated gain: corrected p and interval say so."""
-        return self.low > 0 and self.p is not None and self.p < ALPHA
-
-    @property
-    def detectable(self) -> str:
-        """The smallest true difference that the test finds with 80 % power."""
-        return f"{(self.high - self.low) * POWER:.{1 if self.matters >= 1 else 3}f}"
+    def __neg__(self) -> Difference:
+        return replace(self, value=-self.value, low=-self.high, high=-self.low)
 
 
 @dataclass(frozen=True)
@@ -86,13 +90,11 @@ class Claim:
     """A claim with the names of the comparison that tests it; claims.yaml explains the fields."""
 
     claim: str
-    setting: str = ""
     test: Sequence[str] = ()
+    check: Sequence[str] = ()
     expect: str = "gain"
-    learned: Any = None
     confounded: str = ""
     missing: str = ""
-    also: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @cache
@@ -101,15 +103,11 @@ def content() -> Any:
     return yaml.safe_load(CLAIMS.read_text("utf-8"))
 
 
-def scales() -> dict[str, str]:
-    """What each paper trains, in a sentence."""
-    return {group["paper"]: group.get("scale", "") for group in content()["papers"]}
-
-
 def claims() -> Iterator[tuple[str, list[Claim]]]:
     """Yield the claims of each paper."""
-    for group in content()["papers"]:
-        yield group["paper"], [Claim(**each) for each in group["claims"]]
+    for paper in content()["papers"]:
+        found = [each for row in paper["rows"] for each in row.get("claims", [])]
+        yield paper["paper"], [Claim(**each) for each in found]
 
 
 @cache
@@ -118,109 +116,106 @@ def report(name: str) -> Any:
     return orjson.loads((REPORTS / f"{name}.json").read_bytes())
 
 
+def with_seeds(compared: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]]) -> Difference:
+    """Return a difference over queries with the variance between seeds in its interval.
+
+    The variances of queries and of each system's seeds add up. The degrees of freedom are those of
+    Welch, The generalization of Student's problem, Biometrika 34, 1947.
+
+    >>> seal = {"system": "seal", "against": "bm25", "measure": "nDCG@10", "difference": 0.02}
+    >>> seal |= {"difference_low": 0.01, "difference_high": 0.03}
+    >>> str(with_seeds(seal, {"seal": {"seeds": 3, "nDCG@10_deviation": 0.01}}))
+    '0.020 [0.001, 0.039]'
+    >>> with_seeds(seal, {"seal": {"seeds": 1}}).seeds
+    'one seed'
+    """
+    half, on = (compared["difference_high"] - compared["difference_low"]) / 2, measured(compared)
+    freedom = compared.get("degrees", float("inf"))  # of a mean over languages, one less than these
+    parts = [(max(half / t.ppf(0.975, freedom), LEAST) ** 2, freedom)]
+    lacking = ""
+    for system in (compared["system"], compared["against"]):
+        if not UNTRAINED.fullmatch(system):
+            seeds, deviation = rows[system]["seeds"], rows[system].get(f"{on}_deviation")
+            if deviation is None:
+                lacking = "one seed" if seeds < 2 else "seeds not kept"
+            else:
+                parts.append((deviation**2 / seeds, seeds - 1))
+    variance = sum(part for part, _ in parts)
+    freedom = variance**2 / max(sum(part**2 / each for part, each in parts), LEAST**4)
+    half, value = float(t.ppf(0.975, freedom)) * variance**0.5, compared["difference"]
+    p = float(2 * t.sf(abs(value) / variance**0.5, freedom))
+    matters = MATTERS.get(on, MATTERS_ELSE)
+    return Difference(value, value - half, value + half, p, matters=matters, seeds=lacking)
+
+
+def measured(compared: Mapping[str, Any]) -> str:
+    """The measure, set of queries or task of a comparison."""
+    return str(compared.get("measure", compared.get("task")))
+
+
+@cache
+def differences(name: str) -> Mapping[tuple[str, str, str], Difference]:
+    """All differences of a report, in both directions, the stated ones with corrected p-values."""
+    rows = {row["system"]: row for row in report(name)["rows"]}
+    # the same pair may be there both ways, and stated in one of them
+    compared = sorted(report(name)["comparisons"], key=lambda each: "p_holm" in each)
+    found = [with_seeds(each, rows) for each in compared]
+    stated = [place for place, each in enumerate(compared) if "p_holm" in each]
+    for place, p in zip(stated, holm([found[each].p for each in stated]), strict=True):
+        found[place] = replace(found[place], p=p, stated=True)
+    known = {}
+    for each, one in zip(compared, found, strict=True):
+        known[each["system"], each["against"], measured(each)] = one
+        known[each["against"], each["system"], measured(each)] = -one
+    return known
+
+
 def difference(name: str, system: str, against: str, on: str) -> Difference:
     """Find the difference of two systems in a report that compares them, in either order."""
-    found = [
-        each
-        for each in report(name)["comparisons"]
-        if {each["system"], each["against"]} == {system, against}
-        and on in (each.get("measure"), each.get("task"))
-    ]
-    if not found:
+    found = differences(name).get((system, against, on))
+    if found is None:
         raise LookupError(f"{name}.json compares no {system} with {against} on {on}")
-    # the same pair may be there both ways, and stated in one of them
-    best = min(found, key=lambda each: each.get("p_holm", 2.0))
-    value, low, high = (best[f"difference{end}"] for end in ("", "_low", "_high"))
-    flipped = 1
-    if best["system"] != system:
-        flipped, value, low, high = -1, -value, -high, -low
-    mean = flipped * best["over_queries"] if best.get("over_queries") is not None else None
-    return Difference(value, low, high, best.get("p_holm"), MATTERS.get(on, MATTERS_ELSE), mean)
+    return found
 
 
-def last_loss(name: str, model: str, loss: str) -> float:
-    """Where a loss of a report's training ended."""
-    found = next(each for each in report(name)["trainings"] if each["model"] == model)
-    return round(float(found["losses"][loss][1]), 1)
+def doubts(claim: Claim) -> str:
+    """Why a difference says nothing about the claim; empty if it does."""
+    found = [each for each in (claim.confounded, difference(*claim.test).seeds) if each]
+    if claim.check and (effect := difference(*claim.check)).low <= 0:
+        trained, start = (RATE.sub("", each) for each in claim.check[1:3])
+        found.append(f"check: {trained} − {start} {effect}")
+    elif not claim.check and not found:
+        found.append("no check")
+    return "; ".join(found)
 
 
-def doubt(claim: Claim) -> str:
-    """Why a difference says nothing about the claim; empty if it does.
+def verdict(found: Difference, *, expect: str = "gain", doubt: str = "") -> tuple[str, str]:
+    """The verdict on a claim, and why it is open.
 
-    >>> doubt(Claim("a", learned={"task": "prediction", "loss": 7.6, "unigram": 7.0}))
-    'prediction was not learned: its loss ends at 7.6, a unigram model has 7.0'
+    >>> verdict(Difference(0.03, 0.02, 0.04, p=0.01, stated=True))
+    ('held', '')
+    >>> verdict(Difference(0.03, 0.02, 0.04, p=0.01, stated=True), expect="no gain")
+    ('not held', '')
+    >>> verdict(Difference(0.001, -0.002, 0.004, stated=True))
+    ('not held', '')
+    >>> verdict(Difference(0.03, 0.02, 0.04, stated=True), doubt="one seed")
+    ('cannot tell', 'one seed')
     """
-    if claim.missing or claim.confounded:
-        return claim.missing or claim.confounded
-    if isinstance(claim.learned, dict):
-        task, loss, unigram = (claim.learned[key] for key in ("task", "loss", "unigram"))
-        if isinstance(loss, list):
-            loss = last_loss(*loss)
-        if loss >= unigram:
-            return f"{task} was not learned: its loss ends at {loss}, a unigram model has {unigram}"
-    elif claim.learned:
-        effect = difference(*claim.learned)
-        if effect.low <= 0:
-            trained, start = (RATE.sub("", each) for each in claim.learned[1:3])
-            return f"nothing shows that training worked: {trained} − {start} is {effect}"
-    else:
-        return "no check that the treatment took place"
-    return ""
-
-
-def verdict(found: Difference, *, expect: str = "gain", doubts: str = "") -> tuple[str, str]:
-    """The verdict on a claim, and why.
-
-    >>> verdict(Difference(0.03, 0.02, 0.04, p=0.01))
-    ('held', 'p = 0.010')
-    >>> verdict(Difference(0.001, -0.002, 0.004))
-    ('not held', 'a gain of 0.01 is outside the interval')
-    >>> verdict(Difference(0.001, -0.002, 0.004), doubts="the loss did not fall")
-    ('cannot tell', 'the loss did not fall')
-    >>> verdict(Difference(0.03, 0.02, 0.04))
-    ('cannot tell', 'not stated before the run')
-    >>> verdict(Difference(0.01, -0.01, 0.03, p=0.4))
-    ('cannot tell', 'the interval includes both 0 and gains that matter')
-    >>> verdict(Difference(-0.02, -0.03, -0.01, p=0.01), expect="no gain")
-    ('held', 'a gain of 0.01 is outside the interval')
-    """
-    if doubts:
-        return CANNOT_TELL, doubts
-    outside = f"a gain of {found.matters:g} is outside the interval"
-    if expect == "no gain":
-        stated = found.p is not None
-        if stated and found.high < found.matters:
-            return HELD, outside
-        if found.is_gain:
-            return NOT_HELD, f"a gain, {p_text(found.p)}"
-        return CANNOT_TELL, "the interval includes gains that matter"
-    if found.is_gain:
-        return HELD, p_text(found.p)
-    if found.high < found.matters:
-        return NOT_HELD, outside
-    if found.low > 0:
-        return CANNOT_TELL, "not stated before the run" if found.p is None else f"p = {found.p:.2f}"
-    return CANNOT_TELL, "the interval includes both 0 and gains that matter"
-
-
-def p_text(p: float | None) -> str:
-    """How a p-value is written.
-
-    >>> p_text(0.0301), p_text(0.0001)
-    ('p = 0.030', 'p < 0.001')
-    """
-    assert p is not None  # of a stated hypothesis
-    return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
+    if doubt or not found.stated:
+        return CANNOT_TELL, doubt or "not stated"
+    sides = [found.low > 0 and found.p < ALPHA, found.high < found.matters]
+    says, opposite = sides if expect == "gain" else sides[::-1]
+    if says or opposite:
+        return (HELD if says else NOT_HELD), ""
+    return CANNOT_TELL, f"p = {found.p:.2f}" if found.low > 0 else "wide"
 
 
 def judged(claim: Claim) -> tuple[str, str, Difference | None]:
-    """The verdict on a claim, why, and the difference that tests it."""
-    found = difference(*claim.test) if claim.test else None
-    if found is None:
-        return CANNOT_TELL, doubt(claim), None
-    result, why = verdict(found, expect=claim.expect, doubts=doubt(claim))
-    if result == HELD and claim.test[0] in content()["written_after"]:
-        why += "; hypothesis written after the run"
+    """The verdict on a claim, why it is open, and the difference that tests it."""
+    if not claim.test:
+        return CANNOT_TELL, claim.missing, None
+    found = difference(*claim.test)
+    result, why = verdict(found, expect=claim.expect, doubt=doubts(claim))
     return result, why, found
 
 
@@ -250,25 +245,31 @@ def results(text: str) -> str:
     return f"{before}{begin}\n{gains()}\n{end}{after}"
 
 
+def line(claim: Claim) -> str:
+    """Return a claim with its mark, its difference, and why it is open."""
+    result, why, found = judged(claim)
+    if found is None:
+        return f"{MARKS[result]} {claim.claim}: {why}"
+    star = "*" if claim.test[0] in content()["written_after"] else ""
+    told = f"{MARKS[result]} {claim.claim}{star}: {found} (`{Path(claim.test[0]).name}`)"
+    return f"{told}; {why}" if why else told
+
+
 def page() -> str:
-    """Return the page of all claims."""
+    """Return the page of all tables and figures with their claims."""
     parts = [PAGE_HEAD]
-    for paper, some in claims():
-        lines = [
-            f"## {paper if paper != 'Ours' else 'Questions of ours'}",
-            "",
-            *([scale, ""] if (scale := scales()[paper]) else []),
-            "| claim | verdict | difference | detectable | tested with | why |",
-            "|---|---|---:|---:|---|---|",
-        ]
-        for claim in some:
-            result, why, found = judged(claim)
-            others = [f"{label}: {difference(*names)}" for label, names in claim.also.items()]
-            if found and found.over_queries is not None:
-                others.insert(0, f"mean over queries: {found.over_queries:.3f}")
-            numbers = (str(found), found.detectable) if found else ("", "")
-            source = f"{claim.setting} (`{REPORTS / claim.test[0]}.json`)" if claim.test else ""
-            cells = [claim.claim, MARKS[result], *numbers, source, "; ".join([why, *others])]
+    for paper in content()["papers"]:
+        parts += [f"## {paper['title']}\n", f"{paper['scale']}\n"]
+        lines = [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]
+        for row in paper["rows"]:
+            told = [line(Claim(**each)) for each in row.get("claims", [])]
+            told += [f"Missing: {row['missing']}"] if "missing" in row else []
+            cells = (
+                row["shows"],
+                row["here"],
+                row.get("run", "–"),
+                "<br>".join(told) or "no claim",
+            )
             lines.append(f"| {' | '.join(cells)} |")
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)

@@ -42,16 +42,17 @@ from tests.jsonl import read as records
 
 TESTED = ("difference", "difference_low", "difference_high", "p_randomization")
 ENDS = ("_low", "_high", "_deviation")  # of a measure, in a row
-P_VALUES = ("p_randomization", "p_bootstrap", "p_normal")
+P_VALUES = ("p_randomization", "p_bootstrap", "p_t")
 REPORTS, REPORT = Path("experiments/reports"), Path("experiments/REPORT.md")
 SENTENCES = ("STS 12", "STS 16", "STS B", "SICK R")  # tasks whose mean is printed too
 HEAD = """# Report
 
 Each entry shows the stated hypotheses of one question: differences with 95 % intervals and p-values
-of paired randomization tests, Holm-corrected. Titles link to methods, *Numbers* to all systems. The
-hypotheses of code-batches, code-unlabelled, code-weights, seal-parts, seal-power, seal-tables,
-strae-models, strae-pairs, strae-paraphrases, strae-scale, strae-tuned, table-alignment and, for
-pretraining, products were stated before the runs, the others afterwards.
+of paired randomization tests, Holm-corrected. Intervals hold queries and, where languages are
+pooled, languages; [claims](../docs/explanation/claims.md) add seeds. Titles link to methods,
+*Numbers* to all systems. The hypotheses of code-batches, code-unlabelled, code-weights, seal-parts,
+seal-power, seal-tables, strae-models, strae-pairs, strae-paraphrases, strae-scale, strae-tuned,
+table-alignment and, for pretraining, products were stated before the runs, the others afterwards.
 """
 
 
@@ -155,13 +156,22 @@ def _on(comparison: Record) -> str:
 
 
 def of_sets(
-    sets: Mapping[str, Sequence[Record]], against: Sequence[str], *, every: bool = False
+    sets: Mapping[str, Sequence[Record]],
+    against: Sequence[str],
+    *,
+    every: bool = False,
+    pools: Sequence[Sequence[str]] = (),
 ) -> tuple[list[Record], list[Record]]:
-    """Rows and comparisons of the first measure, or `every` one, on several sets of queries."""
+    """Rows and comparisons of the first measure, or `every` one, on several sets of queries.
+
+    A pool is its name and those of its sets: a row has the deviation of their mean over seeds.
+    """
     rows: dict[str, Record] = {}
     compared: list[Record] = []
+    means: dict[str, dict[str, Values]] = {}  # (seeds,) each, by set and system
     for name, scored in sets.items():
         systems = Systems(scored)
+        means[name] = {each: found[:, :, 0].mean(axis=1) for each, found in systems.values.items()}
         for column, measure in enumerate(systems.measures if every else systems.measures[:1]):
             told = f"{name}/{measure}" if every else name
             for each in systems.rows():
@@ -171,6 +181,10 @@ def of_sets(
                 rows[each["system"]] = rows.get(each["system"], {}) | own
             found = {"measure": told, "queries": systems.queries}
             compared += [each | found for each in systems.comparisons(against, column)]
+    for row in (each for each in rows.values() if each["seeds"] > 1):
+        for name, *parts in pools:
+            seeds = np.mean([means[part][row["system"]] for part in parts if part in means], axis=0)
+            row[f"{name}_deviation"] = float(seeds.std(ddof=1))
     return list(rows.values()), compared
 
 
@@ -198,7 +212,7 @@ def gather(args: argparse.Namespace) -> None:
         sets = join(sets, args.kept) if args.kept else sets
         keep(sets, args.output)
         if len(sets) > 1:
-            rows, comparisons = of_sets(sets, args.against, every=args.every)
+            rows, comparisons = of_sets(sets, args.against, every=args.every, pools=args.pool)
         else:
             systems = Systems(*sets.values())
             rows, comparisons = systems.rows(), systems.comparisons(args.against)
@@ -324,7 +338,7 @@ def main_values(row: Record, *, suite: bool = False) -> Record:
         single, shown = {*(measures[1:] if "queries" in row else ())}, {}
     ends = {f"{name}{end}" for name in single for end in ENDS}
     if not suite:  # printed as `between seeds`
-        ends |= {f"{name}_deviation" for name in measures}
+        ends |= {name for name in row if name.endswith("_deviation")}
     left = row.keys() - ends - (single - shown.keys())
     return {name: shown.get(name, value) for name, value in row.items() if name in left}
 

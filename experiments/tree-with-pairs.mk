@@ -87,7 +87,7 @@ PAIRED_DATA_html := structdoc/train_docs-00 structdoc/train_docs-01 structdoc/tr
 PAIRED_SETS = $(foreach each,$(PAIRED_KINDS),$(firstword $(subst =, ,$(each))))
 $(STRUCTURE)/pairs.json: $(PAIRED_SETS:%=$(STRUCTURE)/values-%.jsonl)
 	$(TELL) gather $^ --title 'Trees that learn from pairs of texts: RR@100' --folder $(STRUCTURE) -o $@ \
-	  --against $(filter pairs-words pairs-balanced,$(PAIRED_MODELS)) --stated $(PAIRED_HYPOTHESES) \
+	  --against $(filter pairs-words pairs-balanced pairs-untrained,$(PAIRED_MODELS)) --stated $(PAIRED_HYPOTHESES) \
 	  --data $(foreach set,$(PAIRED_SETS),$(PAIRED_DATA_$(set):%=$(DATA)/%.jsonl.gz)) \
 	  --command 'make -C experiments strae-pairs DATA=../shared/data PAIRED_KINDS="$(PAIRED_KINDS)" PAIRED_SEEDS="$(PAIRED_SEEDS)"'
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-import orjson
+import numpy as np
 import pytest
 
 from experiments.claims import (
@@ -11,19 +11,19 @@ from experiments.claims import (
     HELD,
     NOT_HELD,
     PAGE,
-    REPORTS,
     RESULTS,
     Claim,
     Difference,
     claims,
     difference,
-    doubt,
+    doubts,
     judged,
     page,
     results,
     verdict,
+    with_seeds,
 )
-from experiments.pooling import random_effects
+from experiments.pooling import pooled, random_effects
 
 
 def test_the_pages_are_what_the_reports_give():
@@ -42,65 +42,79 @@ def test_the_pages_are_what_the_reports_give():
         (0.001, 0.009, 0.04, HELD, HELD),  # small: on either side, and none that would matter
         (0.001, 0.02, 0.06, CANNOT_TELL, CANNOT_TELL),  # corrected p-value too large
         (0.001, 0.02, None, CANNOT_TELL, CANNOT_TELL),  # not stated
-        (0.001, 0.009, None, NOT_HELD, CANNOT_TELL),  # nothing in the interval would matter
+        (-0.03, -0.01, None, CANNOT_TELL, CANNOT_TELL),
+        (0.001, 0.009, 0.06, NOT_HELD, HELD),
         (0.001, 0.02, 0.01, HELD, NOT_HELD),
         (-0.001, 0.009, 0.04, NOT_HELD, HELD),
         (-0.001, 0.011, 0.04, CANNOT_TELL, CANNOT_TELL),
-        (-0.01, 0.009, None, NOT_HELD, CANNOT_TELL),
         (-0.03, -0.01, 0.001, NOT_HELD, HELD),
     ],
 )
 def test_a_verdict_follows_from_interval_and_p_value(low, high, p, gain, none):
     for scale in (1, 150):  # of points of score, what matters is 1.5, and not 0.01
-        found = Difference(scale * (low + high) / 2, scale * low, scale * high, p, 0.01 * scale)
+        ends = (scale * (low + high) / 2, scale * low, scale * high)
+        found = Difference(*ends, p or 1.0, stated=p is not None, matters=0.01 * scale)
         assert (gain, none) == (verdict(found)[0], verdict(found, expect="no gain")[0])
+        doubted = {verdict(found, expect=each, doubt="one seed")[0] for each in ("gain", "no gain")}
+        assert {CANNOT_TELL} == doubted
 
 
-def test_what_was_not_learned_is_not_judged(tmp_path, monkeypatch):
-    learned = {"task": "prediction", "loss": 7.6, "unigram": 7.0}
-    assert "unigram" in doubt(Claim("a", learned=learned))
-    assert doubt(Claim("a", learned=learned | {"loss": 3.0})) == ""
-    assert "no check" in doubt(Claim("a"))
-    # EAL then SAL does not differ from its control, so it shows no treatment
-    same = ["seal", "element-structure-untagged", "matched-untagged", "nDCG@10"]
-    assert "nothing shows" in doubt(Claim("a", learned=same))
+SECTIONS = ["seal-power", "eal-sal-untagged", "matched-untagged", "question"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"test": SECTIONS}, "no check"),
+        # raw text is no treatment that its control lacks
+        ({"test": SECTIONS, "check": SECTIONS}, "check: eal-sal-untagged − matched-untagged -0.00"),
+        ({"test": ["code-masking", "hard", "again", "pooled"]}, "one seed"),
+        ({"test": ["code", "sda", "start", "pooled"]}, "seeds not kept"),
+        ({"test": SECTIONS, "confounded": "two passes"}, "two passes"),
+    ],
+)
+def test_a_doubt_is_given_whatever_the_difference(fields, why):
+    assert doubts(Claim("a", **fields)).startswith(why)
+
+
+def test_all_claims_are_judged_alike():
     for _, some in claims():
         for claim in some:
             found, why, _ = judged(claim)
-            assert why and (found != NOT_HELD or claim.learned), claim.claim
-    # a loss is read from the training of a report
-    trained = {"model": "iornn-ce@0", "losses": {"loss": [8.1, 4.95]}}
-    (tmp_path / REPORTS).mkdir(parents=True)
-    (tmp_path / REPORTS / "trees.json").write_bytes(orjson.dumps({"trainings": [trained]}))
-    monkeypatch.chdir(tmp_path)
-    learned = {"task": "cross-entropy", "loss": ["trees", "iornn-ce@0", "loss"], "unigram": 5.6}
-    assert "" == doubt(Claim("a", learned=learned))
-    assert "5.0, a unigram" in doubt(Claim("a", learned=learned | {"unigram": 4.0}))
+            assert (found == CANNOT_TELL) == bool(why), claim.claim
+            if found != CANNOT_TELL:
+                assert claim.check and not claim.confounded, claim.claim
+                assert claim.check != claim.test, f"{claim.claim}: its check is its test"
 
 
 def test_a_pair_is_found_both_ways():
-    pair = ("element-structure-untagged", "matched-untagged")
-    there, back = (difference("seal", *each, "nDCG@10") for each in (pair, pair[::-1]))
+    there, back = (
+        difference("seal-power", *pair, "question") for pair in (SECTIONS[1:3], SECTIONS[2:0:-1])
+    )
     assert (there.value, there.low, there.high) == (-back.value, -back.high, -back.low)
-    assert there.p == back.p is not None
-    there = difference("code", "sda", "start", "pooled")
-    assert 0.0925 == pytest.approx(there.over_queries, abs=1e-4)
-    assert -there.over_queries == difference("code", "start", "sda", "pooled").over_queries
+    assert there.stated and (there.p, there.stated) == (back.p, back.stated)
     with pytest.raises(LookupError, match=r"seal\.json compares no a with b"):
         difference("seal", "a", "b", "nDCG@10")
 
 
-def test_coverage_has_every_table_and_no_empty_cell():
-    text = PAGE.with_name("coverage.md").read_text("utf-8")
+def test_the_page_has_every_table_and_no_empty_cell():
+    text = PAGE.read_text("utf-8")
+    assert len(text.split()) <= 2500
     rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| ")]
     assert {4} == {len(row) for row in rows} and all(cell.strip() for row in rows for cell in row)
-    for name, last in {"SANTA": 7, "SEAL": 8, "StrAE": 7}.items():
+    for name, last in {"SANTA": (7, 7), "SEAL": (8, 4), "StrAE": (7, 7)}.items():
         section = text.partition(f"## {name}\n")[2].partition("\n## ")[0]
-        assert {*range(1, last + 1)} <= {*map(int, re.findall(r"\| Table (\d+) \|", section))}
+        first = " ".join(re.findall(r"^\| (.*?):", section, re.M))
+        for kind, count in zip(("Table", "Figure"), last, strict=True):
+            named = " ".join(re.findall(rf"{kind}s? ((?:\d|, | and (?=\d))+)", first))
+            assert {*range(1, count + 1)} == {*map(int, re.findall(r"\d+", named))}, (name, kind)
 
 
-def test_random_effects_are_dersimonian_and_lairds():
-    """By hand: weights 1 and 1/4; Q = 1·3.2² + 0.25·12.8² = 51.2; tau² = 50.2 / (1.25 - 0.85)."""
+def test_random_effects_are_dersimonian_and_lairds_with_hartung_and_knapps_interval():
+    """By hand: weights 1 and 1/4; Q = 1·3.2² + 0.25·12.8² = 51.2; tau² = 50.2 / (1.25 - 0.85).
+
+    The interval is that of Student's t with one degree of freedom: 12.706 standard errors.
+    """
     parts = [
         {"difference": 0.0, "difference_low": -1.96, "difference_high": 1.96, "queries": 1},
         {"difference": 16.0, "difference_low": 12.08, "difference_high": 19.92, "queries": 3},
@@ -109,8 +123,49 @@ def test_random_effects_are_dersimonian_and_lairds():
     assert 3.2 == pytest.approx(found["fixed"])
     assert 51.2 == pytest.approx(found["Q"])
     between = 50.2 / (1.25 - (1 + 1 / 16) / 1.25)
-    weights = 1 / (1 + between), 1 / (4 + between)
-    assert 16 * weights[1] / sum(weights) == pytest.approx(found["difference"])
-    assert 12.0 == pytest.approx(found["over_queries"])
-    half = found["difference_high"] - found["difference"]
-    assert half == pytest.approx(1.96 / sum(weights) ** 0.5)
+    weights = np.array([1 / (1 + between), 1 / (4 + between)])
+    mean = 16 * weights[1] / weights.sum()
+    assert mean == pytest.approx(found["difference"])
+    error = (weights @ (np.array([0.0, 16.0]) - mean) ** 2 / weights.sum()) ** 0.5
+    assert 12.706 * error == pytest.approx(found["difference_high"] - mean, rel=1e-4)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("languages", [1, 6])
+@pytest.mark.parametrize(
+    ("of_queries", "of_seeds", "of_languages"),
+    [(1.0, 0.0, 0.0), (1.0, 0.03, 0.0), (0.3, 0.1, 0.0), (1.0, 0.05, 0.05), (0.3, 0.1, 0.1)],
+)
+def test_intervals_hold_what_they_say(languages, of_queries, of_seeds, of_languages):
+    """95 % of the intervals have the true difference: deviations of queries, seeds and languages.
+
+    Each of two systems has three seeds. A seed changes all queries of a system alike, and each
+    query by itself; languages have 100 to 500 queries and differ in their true difference.
+    """
+    random, simulations, held = np.random.default_rng(0), 2000, 0
+    sizes = [300] if languages == 1 else [474, 200, 200, 158, 111, 100]
+    spread = of_languages if languages > 1 else 0.0
+    for _ in range(simulations):
+        seeds = random.normal(0, of_seeds, (2, 3))  # (systems, seeds)
+        compared, means = [], []
+        for name, size in enumerate(sizes):
+            values = random.normal(0, of_queries, (2, 1, size)) + random.normal(
+                0, spread
+            ) * np.array([[[1.0]], [[0.0]]])
+            values = values + seeds[:, :, None] + random.normal(0, of_queries / 2, (2, 3, size))
+            paired = values[0].mean(axis=0) - values[1].mean(axis=0)  # (queries,)
+            half = 1.96 * paired.std(ddof=1) / size**0.5
+            ends = {"difference_low": paired.mean() - half, "difference_high": paired.mean() + half}
+            pair = {"system": "a", "against": "b", "measure": str(name)}
+            compared.append(pair | {"difference": paired.mean()} | ends)
+            means.append(values.mean(axis=2))
+        if languages > 1:
+            compared = pooled(compared, "0", *map(str, range(languages)))
+        deviations = np.mean(means, axis=0).std(axis=1, ddof=1)
+        rows = {
+            system: {"seeds": 3, "0_deviation": deviation}
+            for system, deviation in zip("ab", deviations, strict=True)
+        }
+        found = with_seeds(compared[0], rows)
+        held += found.low <= 0 <= found.high
+    assert 0.935 <= held / simulations <= 0.995
