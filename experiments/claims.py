@@ -3,8 +3,8 @@
     python -m experiments.claims
 
 writes docs/explanation/claims.md and the table at the top of docs/results.md. claims.yaml has the
-tables and figures of the papers, the difference that tests each claim, and the one that shows that
-its treatment took place. PAGE_HEAD has the rule.
+rule in words, the tables and figures of the papers, the difference that tests each claim, and the
+one that shows that its treatment took place.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ import orjson
 import yaml
 from scipy.stats import t
 
-from experiments.report import holm
+from experiments.kept import Record
+from experiments.report import holm, measured
 
 CLAIMS, REPORTS = Path("experiments/claims.yaml"), Path("experiments/reports")
 PAGE, RESULTS = Path("docs/explanation/claims.md"), Path("docs/results.md")
@@ -35,34 +36,6 @@ RATE = re.compile(r"-\d+_\d+$")  # at the end of the name of a tuned system
 HELD, NOT_HELD, CANNOT_TELL = "held", "not held", "cannot tell"
 MARKS = {HELD: "✔", NOT_HELD: "✘", CANNOT_TELL: "?"}
 COLUMNS = ("it shows", "here", "command", "claims, and what is missing")
-PAGE_HEAD = """---
-hide:
-  - toc
----
-
-# Every table and figure of the papers, and which claims held here
-
-A program derives every verdict from the measured differences (`python -m experiments.claims`), by
-one rule. A claim says that a difference is a gain, or that it is no gain.
-
-- A stated difference is **a gain** if its 95 % interval is above 0 and its p-value below 0.05,
-  corrected for all hypotheses of its report. It is **no gain** if the interval is below what
-  matters: 0.01 in RR@100 and nDCG@10, and 1.5 points of Score.
-- **✔ held**: it is what the claim says. **✘ not held**: it is only the opposite.
-- **? cannot tell**: it is neither ("wide"), it was not stated, or there is a doubt:
-    - A *check* fails: the treatment does not beat the model that it started from. A check is never
-      the test itself.
-    - A *confounder*: other passes, pairs or precision, or the rate of the lower system ends the
-      grid that was tried.
-    - *One seed*, or *seeds not kept*: the interval holds queries alone. More seeds, with the
-      command, would tell.
-- All other intervals hold queries, seeds and languages: Welch's t, and over six languages Hartung
-  and Knapp's.
-
-A * marks hypotheses that we wrote after the run. `Names` in parentheses are
-[reports](https://github.com/structkit/structkit/tree/main/experiments/reports). Commands need
-`DATA=`, as in [Recipes](../recipes.md).
-"""
 
 
 @dataclass(frozen=True)
@@ -116,7 +89,7 @@ def report(name: str) -> Any:
     return orjson.loads((REPORTS / f"{name}.json").read_bytes())
 
 
-def with_seeds(compared: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]]) -> Difference:
+def with_seeds(compared: Record, rows: Mapping[str, Record]) -> Difference:
     """Return a difference over queries with the variance between seeds in its interval.
 
     The variances of queries and of each system's seeds add up. The degrees of freedom are those of
@@ -148,11 +121,6 @@ def with_seeds(compared: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]
     return Difference(value, value - half, value + half, p, matters=matters, seeds=lacking)
 
 
-def measured(compared: Mapping[str, Any]) -> str:
-    """The measure, set of queries or task of a comparison."""
-    return str(compared.get("measure", compared.get("task")))
-
-
 @cache
 def differences(name: str) -> Mapping[tuple[str, str, str], Difference]:
     """All differences of a report, in both directions, the stated ones with corrected p-values."""
@@ -181,11 +149,12 @@ def difference(name: str, system: str, against: str, on: str) -> Difference:
 def doubts(claim: Claim) -> str:
     """Why a difference says nothing about the claim; empty if it does."""
     found = [each for each in (claim.confounded, difference(*claim.test).seeds) if each]
-    if claim.check and (effect := difference(*claim.check)).low <= 0:
+    check = difference(*claim.check) if claim.check else None
+    if check and check.low <= 0:
         trained, start = (RATE.sub("", each) for each in claim.check[1:3])
-        found.append(f"check: {trained} − {start} {effect}")
-    elif not claim.check and not found:
-        found.append("no check")
+        found.append(f"check: {trained} − {start} {check}")
+    elif not found and (check is None or check.seeds):
+        found.append(f"check: {check.seeds if check else 'none'}")
     return "; ".join(found)
 
 
@@ -257,19 +226,14 @@ def line(claim: Claim) -> str:
 
 def page() -> str:
     """Return the page of all tables and figures with their claims."""
-    parts = [PAGE_HEAD]
+    parts = [content()["head"]]
     for paper in content()["papers"]:
         parts += [f"## {paper['title']}\n", f"{paper['scale']}\n"]
         lines = [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]
         for row in paper["rows"]:
             told = [line(Claim(**each)) for each in row.get("claims", [])]
             told += [f"Missing: {row['missing']}"] if "missing" in row else []
-            cells = (
-                row["shows"],
-                row["here"],
-                row.get("run", "–"),
-                "<br>".join(told) or "no claim",
-            )
+            cells = row["shows"], row["here"], row.get("run", "–"), "<br>".join(told) or "no claim"
             lines.append(f"| {' | '.join(cells)} |")
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)

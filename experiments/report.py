@@ -142,7 +142,7 @@ def state(comparisons: Sequence[Record], stated: Sequence[str]) -> list[str]:
         (hypothesis, each)
         for hypothesis in stated
         for each in comparisons
-        if hypothesis in (name := f"{each['system']}:{each['against']}", f"{name}:{_on(each)}")
+        if hypothesis in (name := f"{each['system']}:{each['against']}", f"{name}:{measured(each)}")
     ]
     values = [next(each[name] for name in P_VALUES if name in each) for _, each in known]
     for (_, each), corrected in zip(known, holm(values), strict=True):
@@ -150,7 +150,7 @@ def state(comparisons: Sequence[Record], stated: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(hypothesis for hypothesis, _ in known))
 
 
-def _on(comparison: Record) -> str:
+def measured(comparison: Record) -> str:
     """The measure, set of queries or task that is compared on."""
     return str(comparison.get("measure", comparison.get("task")))
 
@@ -365,7 +365,7 @@ def hypotheses(stated: Sequence[Record]) -> str:
     >>> len(hypotheses(pairs).splitlines())
     3
     """
-    columns = ["system", "against", *dict.fromkeys(map(_on, stated))]
+    columns = ["system", "against", *dict.fromkeys(map(measured, stated))]
     rows: dict[tuple[str, str], dict[str, str]] = {}
     for each in stated:
         pair = each["system"], each["against"]
@@ -373,7 +373,7 @@ def hypotheses(stated: Sequence[Record]) -> str:
         digits = 1 if "task" in each else 3  # a suite counts to 100
         mean, low, high = (f"{each[f'difference{end}']:.{digits}f}" for end in ("", *ENDS[:2]))
         p = "< 0.001" if each["p_holm"] < 0.001 else f"{each['p_holm']:.3f}"
-        row[_on(each)] = f"{mean} [{low}, {high}] p {p}"
+        row[measured(each)] = f"{mean} [{low}, {high}] p {p}"
     head, *lines = pad(
         [Column([name, *(row.get(name, "") for row in rows.values())]) for name in columns]
     )

@@ -59,16 +59,18 @@ def test_a_verdict_follows_from_interval_and_p_value(low, high, p, gain, none):
         assert {CANNOT_TELL} == doubted
 
 
+HARD = ["code-masking", "hard", "again", "pooled"]
 SECTIONS = ["seal-power", "eal-sal-untagged", "matched-untagged", "question"]
 
 
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"test": SECTIONS}, "no check"),
+        ({"test": SECTIONS}, "check: none"),
         # raw text is no treatment that its control lacks
         ({"test": SECTIONS, "check": SECTIONS}, "check: eal-sal-untagged − matched-untagged -0.00"),
-        ({"test": ["code-masking", "hard", "again", "pooled"]}, "one seed"),
+        ({"test": SECTIONS, "check": [*HARD[:2], "start", HARD[3]]}, "check: one seed"),
+        ({"test": HARD}, "one seed"),
         ({"test": ["code", "sda", "start", "pooled"]}, "seeds not kept"),
         ({"test": SECTIONS, "confounded": "two passes"}, "two passes"),
     ],
