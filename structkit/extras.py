@@ -27,6 +27,7 @@ EXTRAS = {
     SENTENCE: ("sentence-transformers",),
     "stanza": ("stanza",),
     "warc": ("warcio",),
+    "zstd": ("backports.zstd",),  # of Python before 3.14
 }
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import IO, Any
 
+from structkit.collecting.crawls import answers
 from structkit.collecting.ignoring import GIT, Ignoring, file_filter
 from structkit.errors import UserError, flag
 from structkit.extras import require
@@ -39,13 +40,26 @@ PACKED_INSIDE = "packed in an archive", "unpack the outer one"
 OUTPUT = "the output itself", "write it to another folder"
 NO_PAGE = "an error page of a server", "leave it out"
 
-ZIP = (".zip", ".whl", ".jar", ".egg", ".war")
-TAR = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
+WACZ = ".wacz"  # a zip archive of WARCs and what finds pages in them
+ZIP = (".zip", ".whl", ".jar", ".egg", ".war", ".epub", WACZ)
+ZSTD = (".tar.zst", ".tzst")
+TAR = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", *ZSTD)
 WARC = (".warc", ".warc.gz")
-GZIP = b"\x1f\x8b"
-SINGLE = (".gz", ".bz2", ".xz")  # one compressed file, named without it
+WINDOWS = 0  # the system that packed a zip archive
+SINGLE = (".gz", ".bz2", ".xz", ".zst")  # one compressed file, named without it
 
-OPENERS = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}
+
+def _open_zstd(path: str) -> Any:
+    new = sys.version_info >= (3, 14)
+    return require("compression.zstd" if new else "backports.zstd", "zstd").ZstdFile(path)
+
+
+OPENERS: dict[str, Callable[[str], Any]] = {
+    ".gz": gzip.GzipFile,
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+    ".zst": _open_zstd,
+}
 OUTSIDE = UserError("has no name, or it leads out of the archive", "pack the archive again")
 
 
@@ -356,12 +370,16 @@ def archive_sources(shown: str, path: str, maximum: int) -> Iterator[Found]:
     try:
         if name.endswith(WARC):
             with open(path, "rb") as handle:
-                # warcio needs each record in its own gzip member
-                packed = handle.peek(2)[:2] == GZIP
-                yield from _pages(gzip.GzipFile(fileobj=handle) if packed else handle, maximum)
+                yield from _answers(shown, handle, maximum)
         elif name.endswith(ZIP):
             with zipfile.ZipFile(path) as zipped:
-                yield from _members(shown, _zip_members(zipped), maximum)
+                if name.endswith(WACZ):
+                    yield from _crawls(shown, zipped, maximum)
+                else:
+                    yield from _members(shown, _zip_members(zipped), maximum)
+        elif name.endswith(ZSTD):
+            with _open_zstd(path) as handle, tarfile.open(fileobj=handle) as unpacked:
+                yield from _members(shown, _tar_members(unpacked, name), maximum)
         elif name.endswith(TAR):
             with tarfile.open(path) as unpacked:
                 yield from _members(shown, _tar_members(unpacked, name), maximum)
@@ -387,52 +405,33 @@ def _members(shown: str, members: Iterator[Member], maximum: int) -> Iterator[Fo
         yield member.found(f"{shown}/{readable_path(name)}", maximum)
 
 
-def _pages(handle: IO[bytes] | gzip.GzipFile, maximum: int) -> Iterator[Found]:
-    """Yield the responses of servers, each under its address."""
-    times: dict[str, int] = {}
-    for record in _web_records(handle):
-        address = record.rec_headers.get_header("WARC-Target-URI") or "(no address)"
-        times[address] = number = times.get(address, 0) + 1
-        address = f"{address}~{number}" if number > 1 else address
-        http = record.http_headers
-        if http and http.get_statuscode() != "200":
-            yield LeftOut(address, *NO_PAGE)
-            continue
-        media = (http or record.rec_headers).get_header("Content-Type") or ""
-        yield Source(address, data=_content(record).read(maximum + 1), media=media)
+def _crawls(shown: str, zipped: zipfile.ZipFile, maximum: int) -> Iterator[Found]:
+    """Yield the pages of every WARC in an archive."""
+    for info in zipped.infolist():
+        if info.filename.lower().endswith(WARC):
+            with zipped.open(info) as handle:
+                yield from _answers(f"{shown}/{info.filename}", handle, maximum)
 
 
-def _content(record: Any) -> Any:
-    """Return the decoded content of a record, also of `gzip, identity` (RFC 9110, 8.4)."""
-    reader = require("warcio.bufferedreaders", "warc").BufferedReader
-    headers = record.http_headers
-    coded = (headers and headers.get_header("Content-Encoding") or "").lower().split(",")
-    names = [name.strip().removeprefix("x-") for name in coded]
-    names = [name for name in names if name in reader.get_supported_decompressors()]
-    if headers:
-        headers.replace_header("Content-Encoding", names[-1] if names else "identity")
-    stream = record.content_stream()
-    for name in reversed(names[:-1]):
-        stream = reader(stream, decomp_type=name)
-    return stream
-
-
-def _web_records(handle: IO[bytes] | gzip.GzipFile) -> Iterator[Any]:
-    """Yield the records of a WARC that hold pages."""
-    failed = require("warcio.exceptions", "warc").ArchiveLoadFailed
-    try:
-        for record in require("warcio.archiveiterator", "warc").ArchiveIterator(handle):
-            if record.rec_type in ("response", "resource", "conversion"):
-                yield record
-    except (failed, AttributeError, TypeError):  # for missing headers
-        raise ValueError("a record does not begin like one of a WARC") from None
+def _answers(shown: str, handle: IO[bytes], maximum: int) -> Iterator[Found]:
+    """Yield the pages of a crawl, each under its address."""
+    for each in answers(handle, maximum):
+        if each.problem:
+            yield LeftOut.because(each.address or shown, _damage(each.problem))
+        elif each.is_page:
+            yield Source(each.address, data=each.data, media=each.media)
+        else:
+            yield LeftOut(each.address, *NO_PAGE)
 
 
 def _zip_members(packed: zipfile.ZipFile) -> Iterator[Member]:
     for info in sorted(packed.infolist(), key=lambda info: _sort_key(info.filename)):
-        if not info.filename.endswith("/"):
+        name = info.filename
+        if info.create_system == WINDOWS and "/" not in name:  # as unzip reads it
+            name = name.replace("\\", "/")
+        if not name.endswith("/"):
             is_link = (info.external_attr >> 28) == 0o12
-            yield Member(info.filename, partial(packed.open, info), is_link)
+            yield Member(name, partial(packed.open, info), is_link)
 
 
 def _tar_members(unpacked: tarfile.TarFile, name: str) -> Iterator[Member]:

@@ -218,3 +218,105 @@ def test_a_crawl_may_be_compressed_as_a_whole(tmp_path, here, name):
     parts = [plain[:half], plain[half:]] if name == "twice.warc.gz" else [plain]
     (tmp_path / name).write_bytes(b"".join(map(gzip.compress, parts)))
     assert here("collect", "c.warc.gz").stdout == here("collect", name).stdout != b""
+
+
+def answer(number, media="Content-Type: text/html\r\n", page=b"<p>Page.", length=0, status="200"):
+    """A record of an answer; `length` is added to its Content-Length."""
+    http = f"HTTP/1.1 {status} OK\r\n{media}\r\n".encode() + page
+    head = (
+        f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a/{number}\r\n"
+        f"Content-Length: {len(http) + length}\r\n\r\n"
+    )
+    return head.encode() + http + b"\r\n\r\n"
+
+
+RECORDS = [answer(number) for number in range(9)]
+MEMBERS = [gzip.compress(each, mtime=0) for each in RECORDS]
+LARGE = gzip.compress(answer(9, page=bytes(range(97, 123)) * 99_000), 0)
+FLIPPED = MEMBERS[4][:40] + bytes([MEMBERS[4][40] ^ 255]) + MEMBERS[4][41:]
+PACKED_PAGE = gzip.compress(b"<p>" + bytes(range(32, 127)) * 999)
+CODED = "Content-Type: text/html\r\nContent-Encoding: gzip\r\n"
+# the members or records, and the numbers of the pages that are lost
+SPOILED = {
+    "cut by a byte": ([*MEMBERS[:8], MEMBERS[8][:-1]], "8"),
+    "cut in half": ([*MEMBERS[:8], MEMBERS[8][:60]], "8"),
+    "cut in a header": ([*MEMBERS, b"\x1f\x8b\x08"], ""),
+    "junk behind": ([*MEMBERS, b"junk of 18 bytes.."], ""),
+    "junk between": ([*MEMBERS[:4], b"junk", *MEMBERS[4:]], ""),
+    "broken": ([*MEMBERS[:4], FLIPPED, *MEMBERS[5:]], "4"),
+    "broken sum": ([*MEMBERS[:4], MEMBERS[4][:-8] + bytes(8), *MEMBERS[5:]], "4"),
+    "first broken": ([MEMBERS[0][:50], *MEMBERS[1:]], "0"),
+    "large one broken": ([*MEMBERS[:4], LARGE[:-99], *MEMBERS[4:]], "9"),
+    "broken inside": ([gzip.compress(b"".join(RECORDS[:4])[:-40]), *MEMBERS[4:]], "34"),
+    "shorter": ([*RECORDS[:8], RECORDS[8][:-6]], "8"),
+    "cut in its head": ([*RECORDS, b"WARC/1.0\r\nWARC-Type: resp"], ""),
+    "too long": ([*RECORDS[:4], answer(4, length=30), *RECORDS[5:]], "45"),
+    "too short": ([*RECORDS[:4], answer(4, length=-3), *RECORDS[5:]], "4"),
+    "words between": ([*RECORDS[:4], b"WARC is no record.\r\n", *RECORDS[4:]], ""),
+    "no length": ([*RECORDS[:4], RECORDS[4].replace(b"-L", b"-M"), *RECORDS[5:]], "4"),
+    "content": ([*RECORDS[:8], answer(8, CODED, PACKED_PAGE[:99] + b"!" * 99)], "8"),
+}
+
+
+@pytest.mark.parametrize(("parts", "lost"), SPOILED.values(), ids=SPOILED)
+def test_what_is_whole_in_a_damaged_crawl_is_read(tmp_path, here, parts, lost):
+    (tmp_path / "c.warc.gz").write_bytes(b"".join(parts))
+    done = here("collect", "c.warc.gz")
+    assert [f"http://a/{number}" for number in range(9) if str(number) not in lost] == paths(done)
+    assert 1 == done.stderr.count(b"\n")
+    assert done.stderr.startswith(b"structkit: 1 path left out (1 x cannot be read: ")
+    done = here("collect", "c.warc.gz", "--on-error", "fail")
+    assert (1, 1) == (done.returncode, done.stderr.count(b"\n"))
+
+
+def test_answers_of_a_crawl_that_are_pages(tmp_path, here):
+    page = b"\n<!DOCTYPE html><p>One."
+    records = [
+        answer("203", status="203"),
+        answer("206", status="206"),
+        answer("no media", media="", page=page),
+        answer("unknown.py", media="Content-Type: unknown/unknown\r\n", page=page),
+        answer("a.py", media="", page=b"x = 1"),
+        answer("", page=b"example.org A 1.2.3.4").replace(b"http://a/", b"dns:example.org"),
+        answer("chunked", "Content-Type: text/html\r\nTransfer-Encoding: CHUNKED\r\n", chunked(page)),
+    ]
+    (tmp_path / "c.warc").write_bytes(b"".join(records))
+    done = here("collect", "c.warc", "--unit", "file")
+    assert b"" == done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    names = "203 206 no%20media unknown.py a.py chunked"
+    assert [f"http://a/{name}" for name in names.split()] == [each["path"] for each in found]
+    kinds = ["html", "html", "html", "html", "python", "html"]
+    assert kinds == [each["language"] for each in found]
+
+
+def test_pages_of_wacz_and_files_of_epub_and_zstd(tmp_path, here):
+    files = {"archive/a.warc.gz": b"".join(MEMBERS), "pages/pages.jsonl": b"{}\n"}
+    (tmp_path / "c.wacz").write_bytes(zipped(files))
+    assert [f"http://a/{number}" for number in range(9)] == paths(here("collect", "c.wacz"))
+    (tmp_path / "b.epub").write_bytes(zipped({"OEBPS/1.xhtml": b"<html><p>One.</p></html>"}))
+    assert ["b.epub/OEBPS/1.xhtml"] == paths(here("collect", "b.epub"))
+    zstd = pytest.importorskip("backports.zstd")
+    (tmp_path / "a.tar.zst").write_bytes(zstd.compress(tarred({"b/a.py": b"a = 1\n"}, "w")))
+    (tmp_path / "a.py.zst").write_bytes(zstd.compress(b"a = 1\n"))
+    done = here("collect", "a.tar.zst", "a.py.zst")
+    assert ["a.py.zst/a.py", "a.tar.zst/b/a.py"] == paths(done)
+
+
+# the system that packed it, the names, and those of unzip
+SEPARATORS = [
+    (0, ["dir\\win.py", "dir\\"], ["dir/win.py"]),
+    (0, ["..\\win.py", "dir\\..\\a.py"], ["a.py"]),
+    (0, ["C:\\a\\b.py"], ["C:/a/b.py"]),
+    (3, ["a\\b.py", "c.py"], ["c.py"]),
+]
+
+
+@pytest.mark.parametrize(("system", "names", "expected"), SEPARATORS)
+def test_backslashes_of_windows_are_folders(tmp_path, here, system, names, expected):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
+        for name in names:
+            info = zipfile.ZipInfo(name)
+            info.create_system = system
+            packed.writestr(info, "a = 1\n")
+    assert [f"a.zip/{name}" for name in expected] == paths(here("collect", "a.zip"))

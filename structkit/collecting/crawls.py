@@ -1,0 +1,207 @@
+"""Web archives (WARC): the answers of servers, each checked to the end of its record.
+
+A record, or a member of a gzip file, may be cut or damaged: reading goes on at the next whole one.
+
+Tests: tests/collecting/test_archives.py.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any, NamedTuple
+
+from structkit.extras import require
+
+BLOCK = 1 << 14  # bytes
+KEPT = 1 << 20  # bytes of a damaged member in which the next one is looked for
+GZIP, MEMBER = b"\x1f\x8b", b"\x1f\x8b\x08"
+START = re.compile(rb"WARC/\d+\.\d+\s*\Z")
+ANSWERS = ("response", "resource", "conversion")
+NO_PAGES = ("dns:", "whois:", "ntp:")  # of a crawler's own questions
+WHOLE = ("200", "203", "206")  # status of an answer with the page, or with a part of it
+# without a content type, how HTML begins (MIME Sniffing, 7.1)
+UNKNOWN = ("", "*/*", "unknown/unknown", "application/unknown")
+HTML = re.compile(
+    rb"\s*(?:<\?xml[^>]*>\s*)?<(?:!--|(?:!doctype html|html|head|script|iframe|h1|div|font|table|a"
+    rb"|style|title|b|body|br|p)[ \t\r\n>])",
+    re.I,
+)
+QUIET = logging.NullHandler()  # or warnings of warcio go to stderr
+
+
+class Answer(NamedTuple):
+    """What a server gave at an address; `problem` says why there is no page."""
+
+    address: str
+    data: bytes = b""
+    media: str = ""
+    problem: Exception | None = None
+    is_page: bool = True
+
+
+class Damage(ValueError):
+    """Bytes that are lost; the next read goes on behind them."""
+
+
+def answers(handle: Any, maximum: int) -> Iterator[Answer]:
+    """Yield the answers in an open WARC, in order, with at most `maximum` bytes and one of each.
+
+    What is damaged has a problem instead, and no address if none is known.
+    """
+    logging.getLogger("warcio").addHandler(QUIET)
+    loader = require("warcio.recordloader", "warc").ArcWarcRecordLoader(verify_http=False)
+    packed = handle.peek(2)[:2] == GZIP
+    stream = io.BufferedReader(_Unpacked(_members(handle.read))) if packed else handle
+    times = Counter[str]()
+    line = b""
+    while True:
+        answer = None
+        address = ""
+        try:
+            line = line.strip() and line or _text_line(stream)
+            if not line:
+                return
+            record = loader.parse_record_stream(stream, line)
+            named = record.rec_headers.get_header("WARC-Target-URI")
+            if record.rec_type in ANSWERS and not (named or "").startswith(NO_PAGES):
+                address = named or "(no address)"
+                times[address] += 1
+                address += f"~{times[address]}" if times[address] > 1 else ""
+            if record.length is None:
+                raise ValueError("a record has no Content-Length")
+            if address:
+                answer = _answer(record, address, maximum)
+            line = _line_after(record, stream)
+        except Exception as error:
+            answer = Answer(address, problem=error)
+            line = _next_start(stream)
+        if answer:
+            yield answer
+
+
+def _text_line(stream: Any) -> bytes:
+    """Return the next line that is not blank, or nothing at the end."""
+    return next(filter(bytes.strip, iter(stream.readline, b"")), b"")
+
+
+def _line_after(record: Any, stream: Any) -> bytes:
+    """Return the line after a record. Errors: the record is cut, or of another length."""
+    while record.raw_stream.read(BLOCK):
+        pass
+    if record.raw_stream.limit:
+        raise ValueError("a record is shorter than its Content-Length")
+    line = stream.readline(BLOCK)
+    if record.format == "warc" and line.strip() and not START.match(line):
+        raise ValueError("a record is longer than its Content-Length")
+    return line
+
+
+def _next_start(stream: Any) -> bytes:
+    """Return the first line of the next record, or nothing at the end."""
+    before = b"\n"
+    while True:
+        try:
+            line = stream.readline(BLOCK)
+        except Damage:
+            continue
+        if not line or (before.endswith(b"\n") and START.match(line)):
+            return line
+        before = line
+
+
+def _answer(record: Any, address: str, maximum: int) -> Answer:
+    http = record.http_headers
+    if http and http.get_statuscode() not in WHOLE:
+        return Answer(address, is_page=False)
+    data = bytearray()
+    for block in _content(record):
+        data += block
+        if len(data) > maximum:
+            break
+    media = (http or record.rec_headers).get_header("Content-Type") or ""
+    if media.strip().lower() in UNKNOWN and HTML.match(data):
+        media = "text/html"
+    return Answer(address, bytes(data[: maximum + 1]), media)
+
+
+def _content(record: Any) -> Iterator[bytes]:
+    """Yield the decoded content of a record, also of `gzip, identity` (RFC 9110, 8.4)."""
+    readers = require("warcio.bufferedreaders", "warc")
+    stream, http = record.raw_stream, record.http_headers
+    if http and (http.get_header("Transfer-Encoding") or "").strip().lower() == "chunked":
+        stream = readers.ChunkedDataReader(stream)
+    blocks = iter(lambda: stream.read(BLOCK), b"")
+    coded = (http and http.get_header("Content-Encoding") or "").lower().split(",")
+    for name in reversed([name.strip().removeprefix("x-") for name in coded]):
+        known = readers.BufferedReader.DECOMPRESSORS
+        kinds = [known[each] for each in (name, f"{name}_alt") if each in known]
+        if kinds:
+            blocks = _decoded(blocks, kinds)
+    return blocks
+
+
+def _decoded(blocks: Iterator[bytes], kinds: Iterable[Callable[[], Any]]) -> Iterator[bytes]:
+    """Yield blocks decoded by the first kind that can; a crawler may have decoded them already."""
+    first = next(blocks, b"")
+    for kind in kinds:
+        decoder = kind()
+        try:
+            decoded = chain([decoder.decompress(first)], map(decoder.decompress, blocks))
+        except Exception:  # each library has its own
+            continue
+        for block in decoded:
+            yield from (block[at : at + BLOCK] for at in range(0, len(block), BLOCK))
+        return
+    if first.startswith(GZIP):
+        raise ValueError("the content is damaged")
+    yield from chain([first], blocks)
+
+
+def _members(read: Callable[[int], bytes]) -> Iterator[bytes | Damage]:
+    """Yield the content of a gzip file; the last block of a member after it is checked."""
+    rest = read(BLOCK)
+    while rest := rest.lstrip(b"\0") or read(BLOCK).lstrip(b"\0"):
+        member, seen, held = zlib.decompressobj(31), bytearray(), b""
+        try:
+            while not member.eof:
+                seen += rest
+                if len(seen) > 2 * KEPT:
+                    del seen[:-KEPT]
+                if block := member.decompress(rest):
+                    yield held
+                    held = block
+                rest = member.unused_data if member.eof else read(BLOCK)
+                if not rest and not member.eof:
+                    raise EOFError("it ends in the middle of a record")
+            yield held
+        except (zlib.error, EOFError) as error:
+            yield Damage(str(error))
+            rest = bytes(seen[1:])
+            while (at := rest.find(MEMBER)) < 0 and (more := read(BLOCK)):
+                rest = rest[-2:] + more
+            rest = rest[at:] if at >= 0 else b""
+
+
+class _Unpacked(io.RawIOBase):
+    """Blocks as a file; each damage among them raises once."""
+
+    def __init__(self, blocks: Iterator[bytes | Damage]) -> None:
+        self.blocks, self.left = blocks, memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: Any) -> int:
+        while not self.left and (block := next(self.blocks, None)) is not None:
+            if isinstance(block, Damage):
+                raise block
+            self.left = memoryview(block)
+        size = min(len(into), len(self.left))
+        into[:size], self.left = self.left[:size], self.left[size:]
+        return size
