@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import tree_sitter_c
 
-from structkit.structure.code.grammar import Grammar
+from structkit.structure.code.grammar import Grammar, words
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.outline import DocComments, Outline
-from structkit.structure.code.preprocessor import DIRECTIVES, OPAQUE, preprocess
+from structkit.structure.code.preprocessor import DIRECTIVES, OF_COMPILERS, OPAQUE, preprocess
 
-KEYWORDS = (
-    "alignas alignof auto break case char const constexpr continue default defined do double else "
-    "enum extern false float for goto if inline int long nullptr register restrict return short "
-    "signed sizeof static static_assert struct switch thread_local true typedef typeof "
-    "typeof_unqual union unsigned void volatile while _Alignas _Alignof _Atomic _BitInt _Bool "
-    "_Complex _Decimal128 _Decimal32 _Decimal64 _Generic _Imaginary _Noreturn _Static_assert "
-    "_Thread_local"
-).split()
+KEYWORDS = words(tree_sitter_c.language(), but="asm noreturn offsetof").union(
+    "bool char double false float int static_assert true typeof typeof_unqual void _BitInt _Bool "
+    "_Complex _Decimal128 _Decimal32 _Decimal64 _Imaginary _Static_assert _Thread_local".split(),
+    OF_COMPILERS,
+)
 GRAMMAR = Grammar(
     tree_sitter_c.language(),
     take=("identifier", "field_identifier", "statement_identifier"),
@@ -41,7 +38,7 @@ OUTLINE = Outline(
     ),
     comments=DocComments(r"//|/\*"),
     names={"function_definition": "declarator", "type_definition": "declarator"},
-    keywords=frozenset(KEYWORDS),
+    keywords=KEYWORDS,
     prepare=preprocess,
 )
 

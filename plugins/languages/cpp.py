@@ -11,22 +11,17 @@ import re
 
 import tree_sitter_cpp
 
-from structkit.structure.code.grammar import Grammar
+from structkit.structure.code.grammar import Grammar, words
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.outline import DocComments, Outline
-from structkit.structure.code.preprocessor import DIRECTIVES, OPAQUE, preprocess
+from structkit.structure.code.preprocessor import DIRECTIVES, OF_COMPILERS, OPAQUE, preprocess
 
-KEYWORDS = (
-    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t "
-    "char16_t char32_t class compl "
-    "const const_cast consteval constexpr constinit continue co_await co_return co_yield decltype "
-    "default defined delete do double dynamic_cast else enum explicit export extern false float "
-    "for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator "
-    "or or_eq private protected public register reinterpret_cast requires return short signed "
-    "sizeof static static_assert static_cast struct switch template this thread_local throw true "
-    "try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor "
-    "xor_eq"
-).split()
+KEYWORDS = words(tree_sitter_cpp.language(), but="final noreturn offsetof override restrict").union(
+    "auto bool char char16_t char32_t char8_t const_cast contract_assert decltype double "
+    "dynamic_cast export false float int noexcept reinterpret_cast static_cast this true typeid "
+    "void wchar_t _BitInt".split(),
+    OF_COMPILERS,
+)
 # `class EXPORT Name {`, `class api(1) Name final {`, and a macro on the line before a namespace
 MACROS = re.compile(
     rb"(?:(?<=\bclass )|(?<=\bstruct ))(?:[A-Z][A-Z0-9_]+(?=\s+(?!final\b)\w+\s*[:{])"
@@ -45,6 +40,13 @@ GRAMMAR = Grammar(
     type_names=("type_identifier",),
     types=("destructor_name",),
     never=KEYWORDS,  # static_cast and its like are functions in this grammar
+    # of modules, at the start of a line
+    keywords=tuple(
+        rf"{word}(?:(?<![^\n]{word})|(?<=\bexport {word}))(?=[ \t]*(?:[;\w<\"]|:(?!:)))"
+        for word in ("module", "import")
+    ),
+    # the type of an object parameter
+    type_text=(r"this(?<=\(this)\s+(?!(?:and|or|xor|not_eq|bitand|bitor)\b)(?:const\s+)?[\w:]+",),
     opaque=(*DIRECTIVES, *OPAQUE),
     blank=MACROS,
 )
@@ -57,7 +59,7 @@ OUTLINE = Outline(
     ),
     comments=DocComments(r"//|/\*"),
     names={"function_definition": "declarator", "type_definition": "declarator"},
-    keywords=frozenset(KEYWORDS),
+    keywords=KEYWORDS,
     prepare=preprocess,
     around=frozenset(("template_declaration",)),
 )

@@ -60,6 +60,7 @@ GRAMMAR = Grammar(
     # words of the language that look like a function or a namespace
     never=("var", "_", "nameof", "global", "__arglist", "__makeref", "__reftype", "__refvalue"),
     reserved=KEYWORDS,
+    keywords=(r"[{;}\]]\s*(?:get|set|init|add|remove)\s*(?=[;{]|=>)",),
     opaque=OPAQUE,
     member=r"\s*(?:\[[^\]]*\]\s*)*(?:public|private|protected|internal|override|virtual)\s",
 )

@@ -35,8 +35,8 @@ GRAMMAR = Grammar(
         "annotation>scoped_identifier",
         "record_pattern>identifier",
     ),
-    never=("var",),  # a separate type in this grammar
-    reserved=KEYWORDS,
+    never=(*KEYWORDS, "var", "_"),  # the grammar takes `default` and `_` for names
+    keywords=(r"import\s+module\b(?=\s+\w)",),
     opaque=OPAQUE,
     member=r"(?!)",  # bare methods parse too; only other code is put inside a class
 )

@@ -30,6 +30,7 @@ GRAMMAR = Grammar(
     take=ecmascript.NAMES,
     skip=("string", "template_string", "regex", "comment", "html_comment"),
     never=("constructor",),  # a method that the language names
+    keywords=ecmascript.KEYWORDS,
     reserved=(*KEYWORDS, "undefined"),
     member=MEMBER,
     opaque=ecmascript.OPAQUE,

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import tree_sitter_php
 
 from structkit.structure import Span
-from structkit.structure.code.grammar import BLOCK, DOUBLE, Grammar, nested, spans_outside
+from structkit.structure.code.grammar import BLOCK, DOUBLE, Grammar, nested
 from structkit.structure.code.languages import ReleasedLanguage
 from structkit.structure.code.outline import DocComments, Outline
 
@@ -29,13 +29,13 @@ WORDS = (
     "include_once instanceof insteadof interface isset list match namespace new null or print "
     "private protected public readonly require require_once return self static switch this throw "
     "trait true try unset use var while xor yield parent __halt_compiler __class__ __dir__ "
-    "__file__ __function__ __line__ __method__ __namespace__ __trait__"
+    "__file__ __function__ __line__ __method__ __namespace__ __property__ __trait__"
 ).split()
 # PHP ignores case; other spellings are not used in practice
 KEYWORDS = frozenset(f(word) for word in WORDS for f in (str.lower, str.upper, str.capitalize))
 RELEASED_KEYWORDS = frozenset(
     word.upper() if word.startswith("__") else word for word in WORDS
-).difference("__HALT_COMPILER false fn match readonly yield".split())
+).difference("__HALT_COMPILER __PROPERTY__ false fn match readonly yield".split())
 OPENING = rb"<\?(?:php\b|=)?"
 INNER = nested(rb"\{", rb"\}", rb'(?:[^{}"]|%b)*+' % DOUBLE)
 FORMS = (
@@ -73,6 +73,10 @@ GRAMMAR, FILE = (
             r"(?:public|protected|private|static|abstract|final|var)\s+(?!fn\b)"
         ),
         opaque=forms,
+        # of the hooks of a property
+        keywords=(r"[{;}\]]\s*(?:final\s+)?&?\s*[gs]et(?=\s*(?:=>|[{;]|\([^()]*\)\s*(?:=>|\{)))",),
+        # has no node of its own, and other operators have constants on their right
+        type_text=(r"instanceof\s+[\w\\]+",),
     )
     for pointer, forms in (
         (tree_sitter_php.language_php_only(), FORMS),
@@ -81,8 +85,6 @@ GRAMMAR, FILE = (
 )
 # follows the name of an enum's case, but not a value that a switch compares with
 OF_ENUM = re.compile(r"\s*(?:;|=(?!=))")
-# the grammar has no node for this alone, and other operators have constants on their right
-INSTANCEOF = re.compile(r"instanceof\s+[\w\\]+")
 OUTLINE = Outline(
     FILE,
     functions=("function_definition", "method_declaration body: (_)"),
@@ -111,12 +113,9 @@ class Language(ReleasedLanguage):
 
     def names(self, text: str) -> list[Span]:
         grammar = FILE if _is_file(text) else GRAMMAR
-        spans = grammar.leaves(text, types=self.types)
-        if not self.types and (holes := [match.span() for match in INSTANCEOF.finditer(text)]):
-            spans = spans_outside(spans, holes)
         return [
             (start, end)
-            for start, end in spans
+            for start, end in grammar.leaves(text, types=self.types)
             if text[start:end] not in KEYWORDS or _is_member(text, start, end)
         ]
 

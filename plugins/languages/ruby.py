@@ -12,7 +12,7 @@ import re
 import tree_sitter_ruby
 
 from structkit.structure import Span
-from structkit.structure.code.grammar import DOUBLE, SINGLE, Grammar, nested
+from structkit.structure.code.grammar import DOUBLE, SINGLE, Grammar, nested, spans_outside
 from structkit.structure.code.languages import ReleasedLanguage
 from structkit.structure.code.outline import DocComments, Outline, Prepared
 
@@ -53,6 +53,7 @@ GRAMMAR = Grammar(
         *("string", "string_array", "symbol_array", "simple_symbol", "delimited_symbol", "regex"),
         *("subshell", "heredoc_body", "comment"),
     ),
+    keywords=(r"_[1-9](?<![\w@$]..)\b",),  # the parameters of a block without others
     opaque=OPAQUE,
 )
 # magic comments, of RDoc and YARD to themselves, and linters'
@@ -71,6 +72,9 @@ HIDDEN = (
 START = (
     r"<<(?:(?P<indented>[~-])|(?=[\"'`]?[A-Z]))(?P<quote>[\"'`]?)(?P<label>[A-Za-z_]\w*)(?P=quote)"
 )
+# the parameter of a block without others (Ruby 3.4), unless the text has names like it
+IT = re.compile(r"it(?<![\w.:@$|]it)\b(?![?!:\w]|[ \t]*(?:[\"'({]|=(?![=~])|do\b|:\w))")
+OWN_IT = re.compile(r"\|(?:[^|\n]*\W)?it\b[^|\n]*\|(?!\|)|\bit\s*=(?![=~])|def it\b|->\s*\(?it\b")
 HEREDOC = re.compile(START)
 INSIDE = re.compile(rf"(?P<brace>#?\{{|\}})|{START}")
 PRINTABLE = re.compile(r"[!-~]")
@@ -109,11 +113,14 @@ class Language(ReleasedLanguage):
     share = 0.5
 
     def names(self, text: str) -> list[Span]:
-        return [
+        spans = [
             (start, end)
             for start, end in super().names(plain_heredocs(text))
             if text[start:end] not in KEYWORDS or _is_member(text, start, end)
         ]
+        if " it" not in text or OWN_IT.search(text):
+            return spans
+        return spans_outside(spans, [match.span() for match in IT.finditer(text)])
 
 
 def _is_member(text: str, start: int, end: int) -> bool:

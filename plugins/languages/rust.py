@@ -16,10 +16,15 @@ from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.outline import DocComments, Outline
 
 KEYWORDS = (
-    "Self as async await break const continue crate dyn else enum extern false fn for if impl in "
-    "let loop match mod move mut pub ref return self static struct super trait true type unsafe "
-    "use where while"
+    "_ Self abstract as async await become box break const continue crate do dyn else enum extern "
+    "false final fn for if impl in let loop macro match mod move mut override priv pub ref return "
+    "self static struct super trait true type typeof unsafe unsized use virtual where while yield"
 ).split()
+# words that are keywords in some places only
+SOFT = (
+    *(r"safe\s+(?=(?:fn|static)\b)", r"auto\s+(?=trait\b)", r"gen\s+(?=(?:fn|move)\b|\{)"),
+    r"do\s+yeet\b",
+)
 PRIMITIVES = "bool char f32 f64 i8 i16 i32 i64 i128 isize str u8 u16 u32 u64 u128 usize".split()
 OPAQUE = (
     LINE,
@@ -39,6 +44,7 @@ GRAMMAR = Grammar(
     ),
     type_names=("type_identifier",),
     never=KEYWORDS,  # macros hold any word
+    keywords=SOFT,
     opaque=OPAQUE,
 )
 DOC_ATTRIBUTE = r'#!?\[\s*doc\s*=\s*(?:r(#*)"([^\0]*?)"\1|"((?:\\[^\0]|[^\\"])*)")\s*\]'

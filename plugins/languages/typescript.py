@@ -29,6 +29,7 @@ GRAMMAR, TSX = (
         type_names=("type_identifier",),
         types=("new_expression>identifier", "extends_clause>identifier", "enum_declaration.name"),
         never=("constructor",),  # a method that the language names
+        keywords=ecmascript.KEYWORDS,
         reserved=KEYWORDS,
         opaque=ecmascript.OPAQUE,
         member=(

@@ -85,12 +85,12 @@ def answers(handle: Any, maximum: int) -> Iterator[Answer]:
             yield answer
 
 
-def _text_line(stream: Any) -> bytes:
+def _text_line(stream: io.BufferedReader) -> bytes:
     """Return the next line that is not blank, or nothing at the end."""
     return next(filter(bytes.strip, iter(stream.readline, b"")), b"")
 
 
-def _line_after(record: Any, stream: Any) -> bytes:
+def _line_after(record: Any, stream: io.BufferedReader) -> bytes:
     """Return the line after a record. Errors: the record is cut, or of another length."""
     while record.raw_stream.read(BLOCK):
         pass
@@ -102,7 +102,7 @@ def _line_after(record: Any, stream: Any) -> bytes:
     return line
 
 
-def _next_start(stream: Any) -> bytes:
+def _next_start(stream: io.BufferedReader) -> bytes:
     """Return the first line of the next record, or nothing at the end."""
     before = b"\n"
     while True:

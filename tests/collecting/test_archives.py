@@ -278,7 +278,9 @@ def test_answers_of_a_crawl_that_are_pages(tmp_path, here):
         answer("unknown.py", media="Content-Type: unknown/unknown\r\n", page=page),
         answer("a.py", media="", page=b"x = 1"),
         answer("", page=b"example.org A 1.2.3.4").replace(b"http://a/", b"dns:example.org"),
-        answer("chunked", "Content-Type: text/html\r\nTransfer-Encoding: CHUNKED\r\n", chunked(page)),
+        answer(
+            "chunked", "Content-Type: text/html\r\nTransfer-Encoding: CHUNKED\r\n", chunked(page)
+        ),
     ]
     (tmp_path / "c.warc").write_bytes(b"".join(records))
     done = here("collect", "c.warc", "--unit", "file")

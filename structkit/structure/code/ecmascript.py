@@ -16,6 +16,12 @@ NAMES = (
     "identifier property_identifier private_property_identifier statement_identifier "
     "shorthand_property_identifier shorthand_property_identifier_pattern"
 ).split()
+# words that are keywords in some places only: `accessor x`, `import defer *`, `<in out T>`
+KEYWORDS = (
+    r"accessor(?<![.\w$]accessor)[ \t]+(?!(?:in|of|instanceof|as|satisfies|is)\b)(?=[\w$#\"'])",
+    r"import[ \t]+(?:defer(?=[ \t]*\*)|source(?=[ \t]+[\w$]+[ \t]+from\b))",
+    r"out(?<=[<,\s]out)[ \t]+(?=[A-Za-z_$])(?!(?:in|of|instanceof|as|satisfies|is)\b)",
+)
 TEMPLATE = rb"`(?:\\.|\$%b|[^`\\])*+`?"
 CODE = nested(rb"\{", rb"\}", rb"(?:[^{}`\"']|`(?:\\.|[^`\\])*+`|%b|%b)*+" % (DOUBLE, SINGLE))
 # it ends on its line; after a name or a bracket a slash divides

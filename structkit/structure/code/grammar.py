@@ -74,6 +74,15 @@ def parse(parser: tree_sitter.Parser, data: bytes, limit: float = LIMIT) -> tree
         raise
 
 
+def words(pointer: object, but: str = "") -> frozenset[str]:
+    """Return the words in a grammar's table that are no nodes, its keywords, but some."""
+    language = tree_sitter.Language(pointer)
+    kinds = range(language.node_kind_count)
+    bare = (n for n in kinds if language.node_kind_is_visible(n))
+    names = (language.node_kind_for_id(n) for n in bare if not language.node_kind_is_named(n))
+    return frozenset(name for name in names if name and name.isidentifier()) - {*but.split()}
+
+
 def _too_slow(limit: float) -> UserError:
     return UserError(f"parsing takes longer than {limit:g} s", "leave the record out")
 
@@ -96,7 +105,9 @@ class Grammar:
     literal; a kind that the grammar lacks is a bug. With types, `type_names` are taken too;
     without, `types` are skipped: a kind, a kind under a parent (`annotation>identifier`), a field
     of one (`parameter.type`). `never` are words that the grammar mistakes for names; `reserved`
-    words are skipped in code that does not parse. `member` is a pattern for the start of a class
+    words are skipped in code that does not parse. No name is in text that `keywords` match, the
+    places of words that may be names elsewhere; nor, without types, in what `type_text` match,
+    types that have no node of their own. `member` is a pattern for the start of a class
     member: with one, code that does not parse is read inside a class too. `opaque` are
     patterns of strings, whole with the code in them, and comments: in code that does not parse,
     nothing is taken there, whatever the tree. The first one that matches at a place counts; what
@@ -115,6 +126,8 @@ class Grammar:
         types: Iterable[str] = (),
         never: Iterable[str] = (),
         reserved: Iterable[str] = (),
+        keywords: Iterable[str] = (),
+        type_text: Iterable[str] = (),
         member: str | None = None,
         opaque: Iterable[bytes] = (),
         blank: re.Pattern[bytes] | None = None,
@@ -124,6 +137,11 @@ class Grammar:
         self.parser = tree_sitter.Parser(self.language)
         self.never, self.reserved = frozenset(never), frozenset((*never, *reserved))
         self.member = re.compile(member) if member else None
+        # several patterns that begin with a letter are faster than one with alternatives
+        self._nameless = [
+            [re.compile(pattern) for pattern in patterns]
+            for patterns in ((*keywords, *type_text), keywords)
+        ]
         self.kinds: dict[str, set[int]] = {}  # the numbers of each: an alias has several
         for number in range(self.language.node_kind_count):
             self.kinds.setdefault(self.language.node_kind_for_id(number) or "", set()).add(number)
@@ -176,6 +194,9 @@ class Grammar:
             holes = [match.span() for match in found if match.lastgroup != "code"]
             leaves = spans_outside(leaves, holes)
         spans = from_bytes(text, data, leaves)
+        for pattern in self._nameless[types]:
+            if holes := [match.span() for match in pattern.finditer(text)]:
+                spans = spans_outside(spans, holes)
         if any(map(text.__contains__, barred)):
             return [span for span in spans if text[span[0] : span[1]] not in barred]
         return spans

@@ -49,6 +49,12 @@ PARAMETERS = re.compile(
     rb"[A-Za-z_]\w*+[\s*]++[\w\s*,\[\]()]{0,120}+;){1,30}+)(?=\s*^\{)",
     re.MULTILINE,
 )
+# keywords that GCC, Clang and MSVC add, in all their spellings
+OF_COMPILERS = frozenset(
+    f"__{word}{ending}"
+    for word in "attribute complex const imag real signed typeof typeof_unqual volatile".split()
+    for ending in ("", "__")
+).union("__auto_type __builtin_offsetof __label__ __restrict".split())
 SECTIONS = re.compile(rb"\b(?:slots(?=\s*:(?!:))|signals\s*:(?!:))")  # of Qt
 ACCESS = frozenset(b"public protected private".split())
 FUNCTION = re.compile(rb"(?:T )?f+(?:\(|\Z)")
