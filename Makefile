@@ -17,6 +17,8 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 RUNNABLE := $(VENV)/.runnable
 STRUCTKIT := $(BIN)/structkit
+# where recipes read data, and `make data` puts it
+DATA := data
 # without processor instructions for it, bf16 is slower than fp32
 BF16 := $(if $(shell grep -som1 avx512_bf16 /proc/cpuinfo),--bf16)
 
@@ -96,7 +98,7 @@ soak: COUNT := 5000
 soak: SEED := 0
 soak: JOBS := 2
 
-BENCH = OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks $(if $(DATA),--data '$(DATA)') \
+BENCH = OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks $(if $(filter command%,$(origin DATA)),--data '$(DATA)') \
   $(if $(ONLY),--only $(ONLY))
 bench: $(INSTALLED) ## Speed beside peers, into tests/benchmarks/PROCESSOR.json: make bench [ONLY='start …'] [DATA=…]
 	$(BENCH)
@@ -115,7 +117,8 @@ REPOSITORY = $(shell git config --get remote.origin.url 2> /dev/null \
 docs: $(INSTALLED) ## docs/ and the reference as a site, in build/site; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 REPOSITORY='$(REPOSITORY)' $(BIN)/python -m mkdocs build --config-file .github/mkdocs.yml --strict
 
-man: $(INSTALLED) ## The manual pages in docs/man, which a wheel that is built then holds
+# The manual pages in docs/man, which a wheel that is built then holds
+man: $(INSTALLED)
 	$(BIN)/python -m docs.manual docs/man
 
 dist: man ## The wheel and sdist of HEAD in dist/: contents, sizes, NOTICE and metadata looked at

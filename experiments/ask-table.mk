@@ -10,8 +10,8 @@ MANUALS := httpd|ant|boost-math
 ALIGN_FLAGS := --epochs 2 --batch-size 256 --learning-rate 1e-3 --temperature 0.05 --symmetric \
   --query-length 64 --document-length 256
 
-ask-table: $(INSTALLED) ## Make the table that ships: make -C experiments ask-table DATA=../shared/data
-	@test -f '$(DATA)/codesearch/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+ask-table: $(INSTALLED) ## Make the table that ships
+	$(call needs,codesearch/train.jsonl.gz)
 	@$(MAKE) --no-print-directory $(ASK_TABLE)/small.model
 	mkdir -p $(BUILTIN)
 	install -m 644 $(addprefix $(ASK_TABLE)/small.model/,config.json tokenizer.json model.safetensors) $(BUILTIN)

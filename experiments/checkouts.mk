@@ -5,20 +5,20 @@
 .PHONY: checkouts
 
 CHECKOUTS := runs/checkouts
-LABELLED = $(DATA)/../repositories
+LABELLED = $(DATA)/repositories
 CHECKOUT_SYSTEMS := ask ask-words semble semble-all ripgrep
 CHECKOUT_KINDS := labelled code docs paraphrase tests
-CHECKOUT_LABELS = $(DATA)/questions.jsonl $(LABELLED)/queries.jsonl.gz $(LABELLED)/qrels.jsonl.gz
+CHECKOUT_LABELS = $(DATA)/checkouts/questions.jsonl $(LABELLED)/queries.jsonl.gz $(LABELLED)/qrels.jsonl.gz
 # stated after a first run of others
 CHECKOUTS_HYPOTHESES := $(foreach kind,labelled code paraphrase tests,ask:semble:$(kind)/RR@10) \
   ask:semble-all:docs/RR@10 $(foreach kind,labelled code,ask:semble:$(kind)/tokens) ask:ask-words:labelled/RR@10
 
-checkouts: $(INSTALLED) ## Questions about whole checkouts: make -C experiments checkouts DATA=../shared/data/checkouts
-	@test -f '$(DATA)/questions.jsonl' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+checkouts: $(INSTALLED) ## Questions about whole checkouts
+	$(call needs,checkouts/questions.jsonl)
 	@mkdir -p $(CHECKOUTS)
-	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.checkouts $(CHECKOUT_SYSTEMS) --data $(DATA) --labelled $(LABELLED) \
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.checkouts $(CHECKOUT_SYSTEMS) --data $(DATA)/checkouts --labelled $(LABELLED) \
 	  --folder $(CHECKOUTS) > $(CHECKOUTS)/table.md
 	$(TELL) gather $(CHECKOUT_KINDS:%=$(CHECKOUTS)/values-%.jsonl) --every --title 'Questions about whole checkouts' \
 	  --against $(filter-out ask,$(CHECKOUT_SYSTEMS)) --stated $(CHECKOUTS_HYPOTHESES) --folder $(CHECKOUTS) -o $(CHECKOUTS)/report.json \
-	  --data $(CHECKOUT_LABELS) --command 'make -C experiments checkouts DATA=../shared/data/checkouts'
+	  --data $(CHECKOUT_LABELS) --command 'make -C experiments checkouts'
 	@cat $(CHECKOUTS)/table.md

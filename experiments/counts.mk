@@ -4,8 +4,8 @@
 COUNTED := runs/counts
 COUNT := $(BIN)/python -m experiments.counts
 COUNTED_MODELS := strae self-strae iornn tree-lstm bi-lstm roberta
-counts: $(INSTALLED) ## Parameters, shapes of trees, entities: make -C experiments counts DATA=../shared/data
-	@test -d '$(DATA)/trees' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+counts: $(INSTALLED) ## Parameters, shapes of trees, entities
+	$(call needs,trees)
 	@$(MAKE) --no-print-directory $(COUNTED)/parameters.md $(COUNTED)/shapes.md $(COUNTED)/entities.md
 	@tail -n +1 $(COUNTED)/*.md
 

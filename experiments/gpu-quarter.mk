@@ -1,6 +1,6 @@
 # A quarter of an hour on a GPU: `make gpu-quarter` takes entries of experiments/quarter.py until its time is over. What they
 # read is made here, without a GPU, and carried there in one file.
-#   make gpu-quarter-pack DATA=../shared/data   here: runs/gpu-quarter.tar.xz, with wheels for the Python of WHEELS
+#   make gpu-quarter-pack   here: runs/gpu-quarter.tar.xz, with wheels for the Python of WHEELS
 #   make gpu-quarter OUT=FOLDER                 there, for MINUTES=13; THEN=â€¦ more may follow on the same machine
 # OUT gets results.tar.gz, to be unpacked in the checkout; then `make -C experiments report`. On one machine, pack with WHEELS= and leave OUT
 # out. TINY=1 does it in small, on the CPU.
@@ -17,8 +17,8 @@ gpu-quarter: ## What waits for a GPU, in 13 minutes: make gpu-quarter [MINUTES=â
 	$(or $(wildcard $(BIN)/python),$(PYTHON)) -m experiments.quarter run --folder $(QUARTER) --reports $(REPORTS) \
 	  --minutes $(MINUTES) --then $(THEN) $(if $(OUT),--out '$(OUT)') $(if $(TINY),--tiny)
 
-gpu-quarter-pack: $(INSTALLED) ## What make gpu-quarter reads, as one file: make gpu-quarter-pack DATA=../shared/data
-	@test -d '$(DATA)' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+gpu-quarter-pack: $(INSTALLED) ## What make gpu-quarter reads, as one file
+	$(call needs,codesearch/train.jsonl.gz)
 	@$(MAKE) --no-print-directory $(QUARTER_DECODER) $(QUARTER_CODE)
 	@$(MAKE) --no-print-directory $(QUARTER_STRAE) WIKITEXT='$(WIKITEXT)' $(QUARTER_TREES)
 	$(BIN)/python -m experiments.quarter pack $(QUARTER_CODE) $(QUARTER_TREES) --folder $(QUARTER) \
@@ -39,7 +39,7 @@ $(QUARTER)/strae/rates/scaled/%.rate:
 	echo $(CHOSEN_$*) > $@
 
 # a decoder that can predict: T5-small's shape, larger batches, four masks of each function, four minutes
-QUARTER_DECODER = CODE=$(QUARTER)/code DATA='$(DATA)/codesearch' EACH=$(DECODER_EACH) CODE_PAIRS=5400 BF16='$(QUARTER_BF16)' \
+QUARTER_DECODER = CODE=$(QUARTER)/code EACH=$(DECODER_EACH) CODE_PAIRS=5400 BF16='$(QUARTER_BF16)' \
   LANGUAGES='$(QUARTER_LANGUAGES)' CODE_BM25='$(QUARTER_BM25)' DECODER_SIZE='$(QUARTER_SIZE)' DECODER_MASKS='0 1 2 3' DECODER_BATCH=$(QUARTER_BATCH) $(QUARTER_LENGTH)
 QUARTER_LANGUAGES = $(LANGUAGES)
 QUARTER_BF16 := --bf16
@@ -63,7 +63,7 @@ QUARTER_PASSES := 15
 quarter-strae:
 	@$(MAKE) --no-print-directory $(QUARTER_STRAE) SCALED_METHODS='$(METHOD)' SEEDS='$(SEEDS)' \
 	  SCALED_TITLE="StrAE's family after 15 passes in batches of $(QUARTER_BATCHED): $(METHOD)" \
-	  SCALED_COMMAND='make -C experiments quarter-strae DATA=../shared/data METHOD=$(METHOD) SEEDS="$(SEEDS)"' $(QUARTER)/strae/scaled/report.json
+	  SCALED_COMMAND='make -C experiments quarter-strae METHOD=$(METHOD) SEEDS="$(SEEDS)"' $(QUARTER)/strae/scaled/report.json
 
 # Stated on 2026-11-27, before the first run: DECODER_HYPOTHESES and SCALED_HYPOTHESES, as in the tables of one seed.
 # In tables of other seeds, the row that takes minutes:

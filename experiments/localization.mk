@@ -5,8 +5,8 @@
 LOCALIZATION := runs/localization
 ROWS := bm25 title ask parts held-out
 
-localization: $(INSTALLED) ## The files of a bug report: make -C experiments localization DATA=../shared/data/localization
-	@test -f '$(DATA)/issues.jsonl.xz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
-	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.localization $(ROWS) --data $(DATA) --folder $(LOCALIZATION) \
+localization: $(INSTALLED) ## The files of a bug report
+	$(call needs,localization/issues.jsonl.xz)
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.localization $(ROWS) --data $(DATA)/localization --folder $(LOCALIZATION) \
 	  -o $(LOCALIZATION)/table.md
 	@cat $(LOCALIZATION)/table.md

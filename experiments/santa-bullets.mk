@@ -18,24 +18,24 @@ TUNED_FLAGS = --model $(MODEL) --document-length 96 --query-length 64 --symmetri
 BULLET_MEASURES := RR@100 Success@1 R@10
 BULLET_SYSTEMS := untrained sda hard words-sda $(if $(MODEL),tuned pretrained pretrained-sda)
 
-santa-bullets: $(INSTALLED) ## Products by their descriptions: make -C experiments santa-bullets DATA=../shared/data/products MODEL=minilm
-	@test -f '$(DATA)/matching/products.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+santa-bullets: $(INSTALLED) ## Products by their descriptions: make -C experiments santa-bullets MODEL=minilm
+	$(call needs,products/matching/products.jsonl.gz)
 	@$(MAKE) --no-print-directory $(BULLETS)/table.md $(BULLETS)/sources.md $(BULLETS)/report.json
 	@tail -n +1 $(BULLETS)/*.md
 
 # the text of a product; gift cards without their bullet points
 WORDED := $(STRUCTKIT) pair --query title --positive-template 'title : {title} text : {description}'
-$(BULLETS)/products.jsonl: $(DATA)/matching/products.jsonl.gz $(DATA)/amazon_gift_cards/products.jsonl.gz
+$(BULLETS)/products.jsonl: $(DATA)/products/matching/products.jsonl.gz $(DATA)/products/amazon_gift_cards/products.jsonl.gz
 	@mkdir -p $(BULLETS)
 	{ $(STRUCTKIT) select $< --where source=abt-buy | $(BARE); $(STRUCTKIT) select $(word 2,$^); } \
 	  | $(WORDED) | $(STRUCTKIT) select --fields id,positive,source --rename positive=text -o $@
 
-$(BULLETS)/cards.jsonl: $(DATA)/amazon_gift_cards/products.jsonl.gz
+$(BULLETS)/cards.jsonl: $(DATA)/products/amazon_gift_cards/products.jsonl.gz
 	@mkdir -p $(BULLETS)
 	$(STRUCTKIT) pair $< --query bullets --positive description --on-error skip --dedupe -o $@
 
 # the other shop's description starts with the title, of 15 words at most
-$(BULLETS)/described.jsonl: $(DATA)/matching/query_side_products_train.jsonl.gz
+$(BULLETS)/described.jsonl: $(DATA)/products/matching/query_side_products_train.jsonl.gz
 	@mkdir -p $(BULLETS)
 	$(STRUCTKIT) select $< --where source=abt-buy | $(BARE) \
 	  | $(STRUCTKIT) select --strip 'description=^(\S+\s+){15}' \
@@ -45,7 +45,7 @@ $(BULLETS)/queries.jsonl: $(BULLETS)/described.jsonl $(BULLETS)/cards.jsonl
 	{ $(STRUCTKIT) select $< --fields id,description,source --rename description=query; \
 	  $(STRUCTKIT) select $(word 2,$^) --fields id,query,source; } > $@
 
-$(BULLETS)/qrels.jsonl: $(DATA)/matching/train_qrels.jsonl.gz $(BULLETS)/queries.jsonl $(BULLETS)/cards.jsonl
+$(BULLETS)/qrels.jsonl: $(DATA)/products/matching/train_qrels.jsonl.gz $(BULLETS)/queries.jsonl $(BULLETS)/cards.jsonl
 	$(STRUCTKIT) select $(word 3,$^) --fields id --rename id=doc_id -o $(BULLETS)/own.jsonl
 	{ $(STRUCTKIT) select $< --where label=E --in $(word 2,$^) --on query_id=id --fields query_id,doc_id; \
 	  $(STRUCTKIT) select $(word 3,$^) --fields id --rename id=query_id \
@@ -128,13 +128,13 @@ BULLET_HYPOTHESES := words-sda:words words-sda:bm25 tuned:start tuned:bm25 \
 $(BULLETS)/report.json: $(BULLETS)/values.jsonl
 	$(GATHER) $< --title 'Products by their descriptions' --stated $(BULLET_HYPOTHESES) \
 	  --against $(if $(MODEL),start) bm25 bm25-tuned words $(filter untrained sda pretrained-sda,$(BULLET_SYSTEMS)) \
-	  --command 'make -C experiments santa-bullets DATA=../shared/data/products$(if $(MODEL), MODEL=$(MODEL)) BULLET_SYSTEMS="$(BULLET_SYSTEMS)" BULLET_SEEDS="$(BULLET_SEEDS)"' \
-	  --data $(DATA)/matching/products.jsonl.gz $(DATA)/matching/query_side_products_train.jsonl.gz \
-	  $(DATA)/matching/train_qrels.jsonl.gz $(DATA)/amazon_gift_cards/products.jsonl.gz \
+	  --command 'make -C experiments santa-bullets$(if $(MODEL), MODEL=$(MODEL)) BULLET_SYSTEMS="$(BULLET_SYSTEMS)" BULLET_SEEDS="$(BULLET_SEEDS)"' \
+	  --data $(DATA)/products/matching/products.jsonl.gz $(DATA)/products/matching/query_side_products_train.jsonl.gz \
+	  $(DATA)/products/matching/train_qrels.jsonl.gz $(DATA)/products/amazon_gift_cards/products.jsonl.gz \
 	  --folder $(BULLETS) -o $@
 
 # the rows that take seconds
 report-products:
-	@$(MAKE) --no-print-directory runs/report/bullets/report.json DATA='$(DATA)/products' \
+	@$(MAKE) --no-print-directory runs/report/bullets/report.json \
 	  BULLETS=runs/report/bullets BULLET_SYSTEMS='$(or $(AGAIN),words-sda)' BULLET_SEEDS='$(or $(SEED),0)' MODEL=$(if $(AGAIN),minilm)
 	$(TELL) check experiments/reports/products.json runs/report/bullets/report.json

@@ -12,7 +12,7 @@
 .PHONY: santa-pretrained santa-weights santa-model report-code report-code-masking report-code-unlabelled report-code-weights
 
 CODE = runs/santa-code-$(notdir $(MODEL))
-COSQA = $(DATA)/../cosqa
+COSQA = $(DATA)/cosqa
 CODE_PAIRS := 21500
 CODE_SEEDS := 0 1 2
 LANGUAGES := python java go php javascript ruby
@@ -38,14 +38,14 @@ santa-weights: CODE = runs/$@
 WEIGHTS := 0 0.1 1
 WEIGHED_SETS := $(LANGUAGES) adv $(LANGUAGES:%=renamed-%)
 WEIGHED = $(WEIGHTS:%=masked-%) $(WEIGHTS:%=original-%) spans
-santa-weights: $(INSTALLED) ## What entity prediction adds: make -C experiments santa-weights DATA=../shared/data/codesearch
-	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+santa-weights: $(INSTALLED) ## What entity prediction adds
+	$(call needs,codesearch/train.jsonl.gz)
 	@$(MAKE) --no-print-directory santa-pretrained MODEL=minilm CODE='$(CODE)' CODE_PAIRS=5400 \
 	  CODE_SYSTEMS='$(WEIGHED)' CODE_SEEDS='$(CODE_SEEDS)' SETS='$(WEIGHED_SETS)' \
 	  CODE_TITLE='The two parts of SANTA apart, in code as it is and in renamed code: MiniLM on 5,400 functions, RR@100' \
-	  CODE_COMMAND='make $@ DATA=../shared/data/codesearch WEIGHED="$(WEIGHED)" CODE_SEEDS="$(CODE_SEEDS)"'
+	  CODE_COMMAND='make $@ WEIGHED="$(WEIGHED)" CODE_SEEDS="$(CODE_SEEDS)"'
 
-$(CODE)/pairs.jsonl: $(DATA)/train.jsonl.gz
+$(CODE)/pairs.jsonl: $(DATA)/codesearch/train.jsonl.gz
 	@mkdir -p $(CODE)
 	$(STRUCTKIT) select $< --sample $(CODE_PAIRS) | $(STRUCTKIT) pair --dedupe -o $@
 
@@ -78,7 +78,7 @@ $(CODE)/unlabelled.jsonl: $(CODE)/installed.jsonl
 	  | $(STRUCTKIT) mask-entities $(CODE_MASK) --keep-plain -o $@
 
 # what is searched
-$(CODE)/adv.jsonl: $(DATA)/dev_adv_python.jsonl.gz
+$(CODE)/adv.jsonl: $(DATA)/codesearch/dev_adv_python.jsonl.gz
 	@mkdir -p $(CODE)
 	$(STRUCTKIT) pair $< -o $@
 
@@ -100,7 +100,7 @@ $(CODE)/cosqa-qrels.jsonl: $(COSQA)/retrieval_dev.jsonl.gz
 	@mkdir -p $(CODE)
 	$(STRUCTKIT) select $< --fields id,doc_id --rename id=query_id --set relevance:=1 -o $@
 
-$(LANGUAGES:%=$(CODE)/%.jsonl): $(CODE)/%.jsonl: $(DATA)/dev.jsonl.gz
+$(LANGUAGES:%=$(CODE)/%.jsonl): $(CODE)/%.jsonl: $(DATA)/codesearch/dev.jsonl.gz
 	@mkdir -p $(CODE)
 	$(STRUCTKIT) select $< --where language=$* | $(STRUCTKIT) pair -o $@
 
@@ -135,7 +135,7 @@ $(CODE)/confused@%.jsonl: $(CODE)/masked.jsonl $(CODE)/sda@%.model
 	  --margin $(CODE_MARGIN) --seed $* --on-error skip -o $@
 
 # BM25 is tuned on functions to learn from, of the same language
-$(LANGUAGES:%=$(CODE)/learn-%.jsonl): $(CODE)/learn-%.jsonl: $(DATA)/train.jsonl.gz
+$(LANGUAGES:%=$(CODE)/learn-%.jsonl): $(CODE)/learn-%.jsonl: $(DATA)/codesearch/train.jsonl.gz
 	@mkdir -p $(CODE)
 	$(STRUCTKIT) select $< --where language=$* --sample 1000 | $(STRUCTKIT) pair --dedupe -o $@
 $(foreach each,$(LANGUAGES),$(eval $(call bm25-choice,$$(CODE)/bm25-$(each),$$(CODE)/learn-$(each).jsonl,$$(CODE)/learn-$(each).jsonl,--qrels \
@@ -179,7 +179,7 @@ $(CODE)/values-%.jsonl: $(CODE)/%.md
 	  $(foreach run,$(CODE_RUNS),$(CODE)/$(run)/$*.jsonl) -o $@
 
 CODE_TITLE = SANTA for code, from $(notdir $(MODEL)): RR@100
-CODE_COMMAND = make santa-code DATA=../shared/data/codesearch MODEL=$(MODEL) CODE_PAIRS=$(CODE_PAIRS) \
+CODE_COMMAND = make santa-code MODEL=$(MODEL) CODE_PAIRS=$(CODE_PAIRS) \
   CODE_SYSTEMS="$(CODE_SYSTEMS)" CODE_SEEDS="$(CODE_SEEDS)"
 # alignment lifts the model, above BM25 in each set; entity prediction alone does, adds to alignment, also
 # where names carry nothing, and more than spans; hard negatives and more pretraining add. Of the weights one thing,
@@ -196,8 +196,8 @@ $(CODE)/report.json: $(SETS:%=$(CODE)/values-%.jsonl)
 	$(GATHER) $^ --title '$(CODE_TITLE)' \
 	  --against start $(CODE_BM25) $(filter sda again masked-0 original-0 spans packages-plain $(DECODER_AGAINST) batch-16 batch-16-longer,$(CODE_SYSTEMS)) --stated $(CODE_HYPOTHESES) \
 	  --pool pooled $(LANGUAGES) --pool renamed $(LANGUAGES:%=renamed-%) \
-	  --command '$(CODE_COMMAND)' --folder $(CODE) -o $@ --data $(DATA)/train.jsonl.gz $(DATA)/dev.jsonl.gz \
-	  $(if $(filter adv,$(SETS)),$(DATA)/dev_adv_python.jsonl.gz) $(if $(filter cosqa,$(SETS)),$(COSQA)/corpus.jsonl.gz)
+	  --command '$(CODE_COMMAND)' --folder $(CODE) -o $@ --data $(DATA)/codesearch/train.jsonl.gz $(DATA)/codesearch/dev.jsonl.gz \
+	  $(if $(filter adv,$(SETS)),$(DATA)/codesearch/dev_adv_python.jsonl.gz) $(if $(filter cosqa,$(SETS)),$(COSQA)/corpus.jsonl.gz)
 
 # without a model to train, the same rows are in these tables
 report-code report-code-masking report-code-unlabelled report-code-weights: SLICE_OF_CODE = runs/report/$(if $(AGAIN),$@,code)
@@ -206,13 +206,13 @@ report-code-weights: SETS := $(WEIGHED_SETS)
 report-code-masking: INSTALLED_PAIRS := 5400
 report-code-masking report-code-weights: CODE_PAIRS := 5400
 report-code report-code-masking report-code-unlabelled report-code-weights: report-%:
-	@$(MAKE) --no-print-directory $(SLICE_OF_CODE)/report.json DATA='$(DATA)/codesearch' MODEL=minilm CODE='$(SLICE_OF_CODE)' \
+	@$(MAKE) --no-print-directory $(SLICE_OF_CODE)/report.json MODEL=minilm CODE='$(SLICE_OF_CODE)' \
 	  CODE_PAIRS='$(CODE_PAIRS)' INSTALLED_PAIRS='$(INSTALLED_PAIRS)' SETS='$(SETS)' \
 	  CODE_BM25='$(if $(filter code-weights,$*),$(CODE_BM25),bm25)' CODE_SYSTEMS='$(AGAIN)' CODE_SEEDS='$(AGAIN_SEED)'
 	$(TELL) check experiments/reports/$*.json $(SLICE_OF_CODE)/report.json
 
-santa-model: $(INSTALLED) ## The model that ask and repositories use: make -C experiments santa-model DATA=../shared/data/codesearch MODEL=minilm
-	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+santa-model: $(INSTALLED) ## The model that ask and repositories use: make -C experiments santa-model MODEL=minilm
+	$(call needs,codesearch/train.jsonl.gz)
 	@test -n '$(MODEL)' || { echo 'name the start: make $@ MODEL=minilm'; exit 2; }
 	@test ! -e '$(ASK_MODEL)' || { echo '$(ASK_MODEL) is there already: remove it first'; exit 1; }
 	@$(MAKE) --no-print-directory $(CODE)/$(BEST)@0.model

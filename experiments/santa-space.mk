@@ -4,8 +4,8 @@
 
 SPACED := start sda@0 santa@0
 santa-space: CODE = runs/$@
-santa-space: $(INSTALLED) ## The space of embeddings before and after alignment: make -C experiments santa-space DATA=../shared/data/codesearch
-	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+santa-space: $(INSTALLED) ## The space of embeddings before and after alignment
+	$(call needs,codesearch/train.jsonl.gz)
 	@$(MAKE) --no-print-directory MODEL=minilm CODE='$(CODE)' CODE_PAIRS=5400 $(CODE)/space.md $(CODE)/probabilities.md
 	@tail -n +1 $(CODE)/space.md $(CODE)/probabilities.md
 

@@ -18,12 +18,12 @@ size-of = $(word 2,$(subst -, ,$(1)))
 OF_BATCHES = MODEL=$(CODE)/words.model CODE='$(CODE)' CODE_PAIRS=21500 SETS='python adv' CODE_BM25=bm25
 
 santa-batches santa-batches-tried: CODE = runs/santa-batches
-santa-batches: $(INSTALLED) ## Alignment with batches of 16 to 128: make -C experiments santa-batches DATA=../shared/data/codesearch
-	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+santa-batches: $(INSTALLED) ## Alignment with batches of 16 to 128
+	$(call needs,codesearch/train.jsonl.gz)
 	@$(MAKE) --no-print-directory CODE='$(CODE)' $(CODE)/words.model
 	@$(MAKE) --no-print-directory santa-pretrained $(OF_BATCHES) CODE_SYSTEMS='$(BATCHED)' CODE_SEEDS='$(CODE_SEEDS)' \
 	  CODE_TITLE='Alignment with batches of 16 to 128, $(BATCHED_STEPS) steps: token vectors, RR@100' \
-	  CODE_COMMAND='make $@ DATA=../shared/data/codesearch CODE_SEEDS="$(CODE_SEEDS)"'
+	  CODE_COMMAND='make $@ CODE_SEEDS="$(CODE_SEEDS)"'
 santa-batches-tried: $(INSTALLED)
 	@$(MAKE) --no-print-directory CODE='$(CODE)' $(CODE)/words.model
 	@$(MAKE) --no-print-directory $(OF_BATCHES) $(CODE)/tried.md
@@ -59,5 +59,5 @@ $(CODE)/tried.md:
 BATCHED_HYPOTHESES := $(foreach set,python adv,batch-128:batch-16:$(set) batch-128:batch-16-longer:$(set))
 
 report-code-batches:
-	@$(MAKE) --no-print-directory santa-batches DATA='$(DATA)/codesearch' CODE=runs/report/batches BATCHED='$(AGAIN)' CODE_SEEDS='$(AGAIN_SEED)'
+	@$(MAKE) --no-print-directory santa-batches CODE=runs/report/batches BATCHED='$(AGAIN)' CODE_SEEDS='$(AGAIN_SEED)'
 	$(TELL) check experiments/reports/code-batches.json runs/report/batches/report.json

@@ -24,13 +24,13 @@ DECODER_PAIRS := 9000
 DECODED := $(foreach each,masked original,t5-$(each)-0 t5-$(each)-1)
 DECODER_SYSTEMS := t5 $(DECODED) $(DECODED:%=%-tuned)
 santa-decoder: CODE = runs/$@
-santa-decoder: $(INSTALLED) ## Entity prediction from a decoder that predicts: make -C experiments santa-decoder DATA=../shared/data/codesearch CODE_SEEDS="0 1"
-	@test -f '$(DATA)/dev.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+santa-decoder: $(INSTALLED) ## Entity prediction from a decoder that predicts: make -C experiments santa-decoder CODE_SEEDS="0 1"
+	$(call needs,codesearch/dev.jsonl.gz)
 	@$(MAKE) --no-print-directory CODE='$(CODE)' EACH=$(DECODER_EACH) $(CODE)/unigram.md
 	@$(MAKE) --no-print-directory santa-pretrained MODEL='$(CODE)/t5@$(DECODER_SEED).model' CODE='$(CODE)' EACH=$(DECODER_EACH) CODE_PAIRS=5400 \
 	  CODE_SYSTEMS='$(filter-out t5,$(DECODER_SYSTEMS))' CODE_SEEDS='$(CODE_SEEDS)' SETS='$(WEIGHED_SETS)' PRETRAINED_FLAGS='$(DECODER_FLAGS)' \
 	  CODE_TITLE='Entity prediction from a decoder that predicts: a T5 of code, RR@100' \
-	  CODE_COMMAND='make $@ DATA=../shared/data/codesearch CODE_SEEDS="$(CODE_SEEDS)"'
+	  CODE_COMMAND='make $@ CODE_SEEDS="$(CODE_SEEDS)"'
 
 DECODER_FLAGS := --document-length 160 --query-length 64 --target-length 64 --batch-size 32 --epochs 1 $(BF16)
 ALIGNED_FLAGS := --pooling mean --normalize --temperature 0.05 --symmetric --learning-rate 2e-4
@@ -64,6 +64,6 @@ DECODER_AGAINST := $(foreach each,masked original,t5-$(each)-0 t5-$(each)-0-tune
 
 # the row that is not trained
 report-code-decoder:
-	@$(MAKE) --no-print-directory runs/report/decoder/report.json DATA='$(DATA)/codesearch' CODE=runs/report/decoder \
+	@$(MAKE) --no-print-directory runs/report/decoder/report.json CODE=runs/report/decoder \
 	  KEPT_RUNS=start CODE_BM25=bm25 CODE_SYSTEMS= SETS='$(WEIGHED_SETS)'
 	$(TELL) check experiments/reports/code-decoder.json runs/report/decoder/report.json

@@ -8,12 +8,12 @@
 EACH := 1500
 UNLABELLED := packages packages-plain
 santa-unlabelled: CODE = runs/$@
-santa-unlabelled: $(INSTALLED) ## SANTA without labelled pairs: make -C experiments santa-unlabelled DATA=../shared/data/codesearch
-	@test -f '$(DATA)/dev.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+santa-unlabelled: $(INSTALLED) ## SANTA without labelled pairs
+	$(call needs,codesearch/dev.jsonl.gz)
 	@$(MAKE) --no-print-directory santa-pretrained MODEL=minilm CODE='$(CODE)' CODE_SYSTEMS='$(UNLABELLED)' \
 	  CODE_SEEDS='$(CODE_SEEDS)' \
 	  CODE_TITLE='SANTA without a labelled pair: MiniLM on $(EACH) functions of each of six languages, RR@100' \
-	  CODE_COMMAND='make $@ DATA=../shared/data/codesearch UNLABELLED="$(UNLABELLED)" CODE_SEEDS="$(CODE_SEEDS)"'
+	  CODE_COMMAND='make $@ UNLABELLED="$(UNLABELLED)" CODE_SEEDS="$(CODE_SEEDS)"'
 
 DEBIAN_go := $(patsubst %,golang-%-dev,github-spf13-cobra github-spf13-viper github-spf13-afero github-sirupsen-logrus \
   golang-x-net golang-x-text github-miekg-dns github-gorilla-mux github-hashicorp-memberlist github-hashicorp-raft \

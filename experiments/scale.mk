@@ -15,8 +15,8 @@ PARTS := $(shell seq 0 $(shell expr $(SHARDS) - 1))
 COST = OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.processes $(basename $@).cost $(STRUCTKIT)
 SCALE_SEARCH = -m $(SCALE)/static.model --query-field query --queries $(SCALE)/queries.jsonl
 
-scale: $(INSTALLED) ## Pages through variants, embeddings, codes and search, in shards: make -C experiments scale DATA=../shared/data/structdoc PAGES=100000
-	@test -f '$(DATA)/train_docs-00.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+scale: $(INSTALLED) ## Pages through variants, embeddings, codes and search, in shards: make -C experiments scale PAGES=100000
+	$(call needs,structdoc/train_docs-00.jsonl.gz)
 	@$(MAKE) --no-print-directory $(SCALE)/table.md
 	@cat $(SCALE)/table.md
 
@@ -24,13 +24,13 @@ $(SCALE)/static.model:
 	@mkdir -p $(@D)
 	OMP_NUM_THREADS=1 $(STRUCTKIT) train static --model minilm -o $@ < /dev/null
 
-$(SCALE)/queries.jsonl: $(DATA)/train_queries.jsonl.gz
+$(SCALE)/queries.jsonl: $(DATA)/structdoc/train_queries.jsonl.gz
 	@mkdir -p $(@D)
 	$(STRUCTKIT) select $< --sample $(SCALE_QUERIES) -o $@
 
 $(SCALE)/pages-%.jsonl.gz:
 	@mkdir -p $(@D)
-	$(BIN)/python -m experiments.scale pages $(DATA)/train_docs-0[01].jsonl.gz --pages $(PAGES) \
+	$(BIN)/python -m experiments.scale pages $(DATA)/structdoc/train_docs-0[01].jsonl.gz --pages $(PAGES) \
 	  --shard $*/$(SHARDS) | $(STRUCTKIT) select -o $@
 
 $(SCALE)/variants-%.jsonl.gz: $(SCALE)/pages-%.jsonl.gz

@@ -21,16 +21,16 @@ POWER_VIEWS := untagged tagged rows
 POWER_KINDS := question lead
 POWER_FLAGS = --query-length 32 --temperature 0.02 --batch-size 32 --epochs 1 --learning-rate 2e-5 $(BF16)
 
-seal-power: $(INSTALLED) ## SEAL on sections, 4,000 pairs: make -C experiments seal-power DATA=../shared/data/structdoc POWER_SEEDS=0
-	@test -f '$(DATA)/dev_docs.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+seal-power: $(INSTALLED) ## SEAL on sections, 4,000 pairs: make -C experiments seal-power POWER_SEEDS=0
+	$(call needs,structdoc/dev_docs.jsonl.gz)
 	@$(MAKE) --no-print-directory $(POWER)/report.json
 	$(TELL) show $(POWER)/report.json
 
-$(POWER)/train-pages.jsonl: $(DATA)/train_docs-00.jsonl.gz $(DATA)/train_docs-01.jsonl.gz
+$(POWER)/train-pages.jsonl: $(DATA)/structdoc/train_docs-00.jsonl.gz $(DATA)/structdoc/train_docs-01.jsonl.gz
 	@mkdir -p $(@D)
 	$(STRUCTKIT) select $^ --sample $(POWER_PAGES) -o $@
 
-$(POWER)/train-queries.jsonl: $(DATA)/train_queries.jsonl.gz $(POWER)/train-pages.jsonl
+$(POWER)/train-queries.jsonl: $(DATA)/structdoc/train_queries.jsonl.gz $(POWER)/train-pages.jsonl
 	$(KINDS) | $(STRUCTKIT) select --in $(word 2,$^) --on doc_id=id -o $@
 
 $(POWER)/train.sections.jsonl: $(POWER)/train-pages.jsonl
@@ -129,11 +129,11 @@ POWER_AGAINST = $(foreach view,$(POWER_VIEWS),$(patsubst %,%-$(view),start $(fil
 $(POWER)/report.json: $(POWER_KINDS:%=$(POWER)/values-%.jsonl)
 	$(GATHER) $^ --title 'SEAL on sections, with 4,000 pairs: nDCG@10 of pages' --against $(POWER_AGAINST) \
 	  --stated $(POWER_HYPOTHESES) --folder $(POWER) -o $@ \
-	  --command 'make -C experiments seal-power DATA=../shared/data/structdoc POWER_SYSTEMS="$(POWER_SYSTEMS)" POWER_VIEWS="$(POWER_VIEWS)" POWER_SEEDS="$(POWER_SEEDS)"' \
-	  --data $(patsubst %,$(DATA)/%.jsonl.gz,train_docs-00 train_docs-01 train_queries dev_docs dev_queries)
+	  --command 'make -C experiments seal-power POWER_SYSTEMS="$(POWER_SYSTEMS)" POWER_VIEWS="$(POWER_VIEWS)" POWER_SEEDS="$(POWER_SEEDS)"' \
+	  --data $(patsubst %,$(DATA)/structdoc/%.jsonl.gz,train_docs-00 train_docs-01 train_queries dev_docs dev_queries)
 
 # without a model to train
 report-seal-power:
-	@$(MAKE) --no-print-directory runs/report/seal-power/report.json DATA='$(DATA)/structdoc' PAGED=runs/report/pages \
+	@$(MAKE) --no-print-directory runs/report/seal-power/report.json PAGED=runs/report/pages \
 	  POWER=runs/report/seal-power POWER_SYSTEMS='$(AGAIN)' POWER_SEEDS='$(AGAIN_SEED)' POWER_VIEWS=untagged
 	$(TELL) check experiments/reports/seal-power.json runs/report/seal-power/report.json

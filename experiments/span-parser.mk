@@ -4,8 +4,8 @@
 # plugins/parsers/weights.
 .PHONY: span-parser
 
-span-parser: $(INSTALLED) ## Train the built-in parser and print its F1: make -C experiments span-parser DATA=../shared/data
-	@test -f '$(DATA)/trees/gum_train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+span-parser: $(INSTALLED) ## Train the built-in parser and print its F1
+	$(call needs,trees/gum_train.jsonl.gz)
 	@$(MAKE) --no-print-directory $(PARSER)/table.md
 	@cat $(PARSER)/table.md
 

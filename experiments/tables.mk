@@ -11,12 +11,12 @@ TABULAR_MODELS := start aligned
 TABULAR_PARTS := sections rows passages
 TABULAR_KINDS := question lead title anchor
 
-tables: $(INSTALLED) ## Alignment on tables without labels: make -C experiments tables DATA=../shared/data/structdoc
-	@test -f '$(DATA)/dev_docs.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+tables: $(INSTALLED) ## Alignment on tables without labels
+	$(call needs,structdoc/dev_docs.jsonl.gz)
 	@$(MAKE) --no-print-directory $(TABULAR)/report.json
 	$(TELL) show $(TABULAR)/report.json
 
-$(TABULAR)/rows.jsonl: $(DATA)/train_docs-00.jsonl.gz $(DATA)/train_docs-01.jsonl.gz
+$(TABULAR)/rows.jsonl: $(DATA)/structdoc/train_docs-00.jsonl.gz $(DATA)/structdoc/train_docs-01.jsonl.gz
 	@mkdir -p $(@D)
 	$(STRUCTKIT) select $^ --sample $(TABULAR_PAGES) | $(STRUCTKIT) collect --records - --unit row \
 	  | $(STRUCTKIT) select --where 'text~^[^\n]+\n[^;\n]*: [^;\n]*; ' --fields id,text -o $@
@@ -34,7 +34,7 @@ $(eval $(call tables-pairs,first-cell,0,(?s)^.*\n|;.*,(?<=\n)[^;]*; ))
 $(eval $(call tables-pairs,last-cell,1,(?s)^.*[;\n] *,;[^;]*$$$$))
 $(eval $(call tables-pairs,caption,2,(?s)\n.*,^[^\n]*\n))
 
-$(TABULAR)/link.jsonl: $(DATA)/train_queries.jsonl.gz $(DATA)/train_docs-00.jsonl.gz $(DATA)/train_docs-01.jsonl.gz
+$(TABULAR)/link.jsonl: $(DATA)/structdoc/train_queries.jsonl.gz $(DATA)/structdoc/train_docs-00.jsonl.gz $(DATA)/structdoc/train_docs-01.jsonl.gz
 	@mkdir -p $(@D)
 	$(STRUCTKIT) select $< --where kind=anchor -o $@.links
 	$(STRUCTKIT) select $(wordlist 2,3,$^) --in $@.links --on id=doc_id | $(STRUCTKIT) html-variants \
@@ -87,11 +87,11 @@ TABULAR_HYPOTHESES := sections-aligned:sections-start:question
 $(TABULAR)/report.json: $(TABULAR_KINDS:%=$(TABULAR)/values-%.jsonl)
 	$(TELL) gather $^ --title 'Alignment on tables without labels: nDCG@10' --against $(TABULAR_PARTS:%=%-start) sections+bm25-start bm25 \
 	  --stated $(TABULAR_HYPOTHESES) --folder $(TABULAR) -o $@ \
-	  --command 'make -C experiments tables DATA=../shared/data/structdoc TABULAR_PARTS="$(TABULAR_PARTS)"' \
-	  --data $(patsubst %,$(DATA)/%.jsonl.gz,train_docs-00 train_docs-01 train_queries dev_docs dev_queries)
+	  --command 'make -C experiments tables TABULAR_PARTS="$(TABULAR_PARTS)"' \
+	  --data $(patsubst %,$(DATA)/structdoc/%.jsonl.gz,train_docs-00 train_docs-01 train_queries dev_docs dev_queries)
 
 # without a model to train
 report-table-alignment:
-	@$(MAKE) --no-print-directory runs/report/tables/report.json DATA='$(DATA)/structdoc' PAGED=runs/report/pages \
+	@$(MAKE) --no-print-directory runs/report/tables/report.json PAGED=runs/report/pages \
 	  TABULAR=runs/report/tables TABULAR_MODELS='start $(AGAIN)' TABULAR_PARTS=sections
 	$(TELL) check experiments/reports/table-alignment.json runs/report/tables/report.json

@@ -10,8 +10,8 @@ MODELLED_SENTENCES := 4000
 TREE_MODELS := $(STRAE)/models
 OF_MODELS = SENTENCES=$(MODELLED_SENTENCES) PASSES=2 BATCH=32 WIKITEXT=runs/strae-models/short.jsonl TASKS='$(filter-out mrpc% rte%,$(TASKS))'
 
-strae-models: $(INSTALLED) ## Three models over trees, two objectives, three shapes: make -C experiments strae-models DATA=../shared/data SEEDS=0
-	@test -d '$(DATA)/strae_eval' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+strae-models: $(INSTALLED) ## Three models over trees, two objectives, three shapes: make -C experiments strae-models SEEDS=0
+	$(call needs,strae_eval)
 	@$(MAKE) --no-print-directory STRAE=runs/strae-models $(OF_MODELS) runs/strae-models/models/models.md
 	@tail -n +1 runs/strae-models/models/rate-* runs/strae-models/models/models.md
 
@@ -85,7 +85,7 @@ $(TREE_MODELS)/report.json: $(TREE_MODELS)/scores.jsonl $(TREE_MODELS)/compared.
 	$(TELL) gather $^ --suite --stated $(MODELLED_HYPOTHESES) --folder $(TREE_MODELS) -o $@ \
 	  --data $(DATA)/wikitext/wiki_sentences_train.jsonl.gz $(foreach each,$(TASKS),$(DATA)/strae_eval/$(firstword $(subst =, ,$(each))).jsonl.gz) \
 	  --title 'Models over trees: two objectives, three kinds of trees' \
-	  --command 'make -C experiments strae-models DATA=../shared/data SEEDS="$(SEEDS)" WITH_OBJECTIVE="$(WITH_OBJECTIVE)" OVER_TEXT="$(OVER_TEXT)" SHAPED="$(SHAPED)"'
+	  --command 'make -C experiments strae-models SEEDS="$(SEEDS)" WITH_OBJECTIVE="$(WITH_OBJECTIVE)" OVER_TEXT="$(OVER_TEXT)" SHAPED="$(SHAPED)"'
 $(TREE_MODELS)/models.md: $(TREE_MODELS)/report.json
 	$(TELL) show $< > $@
 

@@ -1,5 +1,5 @@
 # Is "StrAE is below fastText" a matter of scale? StrAE, Self-StrAE, fastText and the means of their words at all sentences
-# of ../shared/data/wikitext and the paper's 15 passes: about 80 minutes of one idle core for each of the first two. A
+# of data/wikitext and the paper's 15 passes: about 80 minutes of one idle core for each of the first two. A
 # training that was stopped goes on with the same command; SEEDS="0 1" adds a second seed.
 # The pilot chooses each rate: one pass over all sentences, one seed, the first half of each task's pairs. A first pilot with
 # 20,000 sentences, 300 steps, chose 0.016 for StrAE, the highest that was tried, and 0.001 for Self-StrAE, whose three
@@ -12,8 +12,8 @@ SCALED_METHODS := strae self-strae fasttext
 SCALED_SENTENCES := 216247
 SCALED_PASSES := 15
 PILOT := runs/strae-scale-pilot
-strae-scale: $(INSTALLED) ## StrAE and fastText at 216,247 sentences × 15 passes: make -C experiments strae-scale DATA=../shared/data SEEDS=0
-	@test -d '$(DATA)/strae_eval' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+strae-scale: $(INSTALLED) ## StrAE and fastText at 216,247 sentences × 15 passes: make -C experiments strae-scale SEEDS=0
+	$(call needs,strae_eval)
 	@$(MAKE) --no-print-directory STRAE=$(PILOT) SENTENCES=$(SCALED_SENTENCES) PASSES=1 SEEDS=0 $(SCALED_METHODS:%=$(PILOT)/scaled/%.rate)
 	@$(MAKE) --no-print-directory STRAE=runs/strae-scale SENTENCES=$(SCALED_SENTENCES) PASSES=$(SCALED_PASSES) runs/strae-scale/scaled/table.md
 	@tail -n +1 $(PILOT)/scaled/*.rate runs/strae-scale/scaled/table.md
@@ -59,7 +59,7 @@ $(foreach each,$(SCALED_METHODS),$(eval $(call scaled-rate,$(each))))
 SCALED_HYPOTHESES := fasttext:strae fasttext:self-strae strae-words:strae self-strae-words:self-strae \
   untrained-words:strae untrained-words:self-strae
 SCALED_TITLE = StrAE and fastText at the paper's number of passes
-SCALED_COMMAND = make -C experiments strae-scale DATA=../shared/data SEEDS="$(SEEDS)"
+SCALED_COMMAND = make -C experiments strae-scale SEEDS="$(SEEDS)"
 SCALED_RUNS = $(foreach seed,$(SEEDS),$(patsubst %,$(SCALED)/second/%@$(seed).jsonl,$(SCALED_METHODS) \
   $(patsubst %,%-words,$(filter-out fasttext,$(SCALED_METHODS)) untrained)))
 $(SCALED)/second/systems: $(SCALED_RUNS)

@@ -4,8 +4,8 @@
 # model is compared, on the same pairs.
 .PHONY: strae-starts strae-starts-train report-strae-starts
 
-strae-starts: $(INSTALLED) ## Word vectors and composition: make -C experiments strae-starts DATA=../shared/data [GLOVE=FILE]
-	@test -d '$(DATA)/strae_eval' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+strae-starts: $(INSTALLED) ## Word vectors and composition: make -C experiments strae-starts [GLOVE=FILE]
+	$(call needs,strae_eval)
 	@$(MAKE) --no-print-directory -j 2 strae-starts-train
 	@$(MAKE) --no-print-directory -j 2 $(STARTS)/table.md
 	@cat $(STARTS)/table.md
@@ -60,7 +60,7 @@ START_HYPOTHESES := $(foreach start,random random-frozen minilm minilm-frozen gl
   method,strae self-strae banyan,$(start)-$(method):$(start)-$(method)-words))
 TELL_STARTS = $(TELL) gather $^ --suite --stated $(START_HYPOTHESES) --title 'Word vectors, and what composition adds to them' \
   --folder $(STARTS) -o $@ --data $(WIKITEXT) \
-  --command 'make -C experiments strae-starts DATA=../shared/data SENTENCES=$(SENTENCES) SEEDS="$(SEEDS)"$(if $(GLOVE), GLOVE=$(notdir $(GLOVE)))'
+  --command 'make -C experiments strae-starts SENTENCES=$(SENTENCES) SEEDS="$(SEEDS)"$(if $(GLOVE), GLOVE=$(notdir $(GLOVE)))'
 $(STARTS)/report.json: $(STARTS)/scores.jsonl
 	$(TELL_STARTS)
 

@@ -11,19 +11,19 @@ STRUCTURE_SEEDS := 0 1 2
 STRUCTURE_MODELS := strae-own strae-right-branching strae-balanced strae-untrained self-strae banyan
 STRUCTURE_MEASURES := RR@100 Success@1 R@10
 
-strae-code: $(INSTALLED) ## Code along its syntax: make -C experiments strae-code DATA=../shared/data/codesearch
-	@test -f '$(DATA)/dev.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+strae-code: $(INSTALLED) ## Code along its syntax
+	$(call needs,codesearch/dev.jsonl.gz)
 	@$(MAKE) --no-print-directory $(STRUCTURE)/code/table.md
 	@cat $(STRUCTURE)/code/table.md
 
-strae-html: $(INSTALLED) ## Pages along their elements: make -C experiments strae-html DATA=../shared/data/structdoc
-	@test -f '$(DATA)/dev_docs.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+strae-html: $(INSTALLED) ## Pages along their elements
+	$(call needs,structdoc/dev_docs.jsonl.gz)
 	@$(MAKE) --no-print-directory $(STRUCTURE)/html/table.md
 	@cat $(STRUCTURE)/html/table.md
 
 $(STRUCTURE)/code/train.jsonl $(STRUCTURE)/code/test.jsonl: $(STRUCTURE)/code/%.jsonl:
 	@mkdir -p $(@D)
-	$(STRUCTKIT) select $(DATA)/$(if $(filter train,$*),train,dev).jsonl.gz --where language=python \
+	$(STRUCTKIT) select $(DATA)/codesearch/$(if $(filter train,$*),train,dev).jsonl.gz --where language=python \
 	  $(if $(filter train,$*),--sample $(SNIPPETS)) -o $@
 
 $(STRUCTURE)/code/%-queries.jsonl: $(STRUCTURE)/code/%.jsonl
@@ -32,11 +32,11 @@ $(STRUCTURE)/code/%-queries.jsonl: $(STRUCTURE)/code/%.jsonl
 # each question or first sentence names its page
 $(STRUCTURE)/html/train.jsonl $(STRUCTURE)/html/test.jsonl: $(STRUCTURE)/html/%.jsonl:
 	@mkdir -p $(@D)
-	$(STRUCTKIT) select $(if $(filter train,$*),$(DATA)/train_docs-0[01].jsonl.gz --sample $(STRUCTURE_PAGES), \
-	  $(DATA)/dev_docs.jsonl.gz) -o $@
+	$(STRUCTKIT) select $(if $(filter train,$*),$(DATA)/structdoc/train_docs-0[01].jsonl.gz --sample $(STRUCTURE_PAGES), \
+	  $(DATA)/structdoc/dev_docs.jsonl.gz) -o $@
 
 $(STRUCTURE)/html/%-queries.jsonl: $(STRUCTURE)/html/%.jsonl
-	$(STRUCTKIT) select $(DATA)/$(if $(filter train,$*),train,dev)_queries.jsonl.gz --in $< --on doc_id=id \
+	$(STRUCTKIT) select $(DATA)/structdoc/$(if $(filter train,$*),train,dev)_queries.jsonl.gz --in $< --on doc_id=id \
 	  --where 'kind~^(lead|question)$$' --fields id,doc_id,query --rename query=text -o $@
 
 $(STRUCTURE)/html/qrels.jsonl: $(STRUCTURE)/html/test-queries.jsonl
@@ -119,13 +119,13 @@ STRUCTURE_HTML := $(patsubst %,structdoc/%.jsonl.gz,train_docs-00 train_docs-01 
 $(STRUCTURE)/report.json: $(STRUCTURE)/values-code.jsonl $(STRUCTURE)/values-html.jsonl
 	$(TELL) gather $^ --title 'Trees of code and pages: RR@100' --folder $(STRUCTURE) -o $@ \
 	  --against $(if $(filter strae-own,$(STRUCTURE_MODELS)),strae-own strae-own-words) \
-  --stated $(STRUCTURE_HYPOTHESES) --data $(addprefix $(dir $(DATA:%/=%)),$(STRUCTURE_CODE) $(STRUCTURE_HTML)) \
-	  --command '$(foreach each,code=codesearch html=structdoc,make strae-$(subst =, DATA=../shared/data/,$(each)) STRUCTURE_SEEDS="$(STRUCTURE_SEEDS)";)'
+  --stated $(STRUCTURE_HYPOTHESES) --data $(addprefix $(DATA)/,$(STRUCTURE_CODE) $(STRUCTURE_HTML)) \
+	  --command '$(foreach each,code html,make -C experiments strae-$(each) STRUCTURE_SEEDS="$(STRUCTURE_SEEDS)";)'
 
 # what is not trained
 SLICE_OF_STRUCTURE = STRUCTURE=runs/report/structure STRUCTURE_SEEDS='$(or $(SEED),0)' STRUCTURE_MODELS='strae-untrained $(AGAIN)'
 report-strae-structure:
-	@$(MAKE) --no-print-directory runs/report/structure/values-code.jsonl DATA='$(DATA)/codesearch' $(SLICE_OF_STRUCTURE)
-	@$(MAKE) --no-print-directory runs/report/structure/values-html.jsonl DATA='$(DATA)/structdoc' $(SLICE_OF_STRUCTURE)
-	@$(MAKE) --no-print-directory runs/report/structure/report.json DATA='$(DATA)/structdoc' $(SLICE_OF_STRUCTURE)
+	@$(MAKE) --no-print-directory runs/report/structure/values-code.jsonl $(SLICE_OF_STRUCTURE)
+	@$(MAKE) --no-print-directory runs/report/structure/values-html.jsonl $(SLICE_OF_STRUCTURE)
+	@$(MAKE) --no-print-directory runs/report/structure/report.json $(SLICE_OF_STRUCTURE)
 	$(TELL) check experiments/reports/strae-structure.json runs/report/structure/report.json

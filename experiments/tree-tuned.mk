@@ -1,10 +1,10 @@
 # The table of StrAE's family, with systems tuned: a setting is chosen on one half of each task's test pairs
 # (the tens digit of their id is even), and scored on the other half. What classifiers learn from is in both.
-# make -C experiments strae-tuned DATA=../shared/data SENTENCES=30000
+# make -C experiments strae-tuned SENTENCES=30000
 .PHONY: strae-tuned report-strae-tuned
 
-strae-tuned: $(INSTALLED) ## StrAE and its rivals, tuned on other pairs: make -C experiments strae-tuned DATA=../shared/data SENTENCES=30000
-	@test -d '$(DATA)/strae_eval' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+strae-tuned: $(INSTALLED) ## StrAE and its rivals, tuned on other pairs: make -C experiments strae-tuned SENTENCES=30000
+	$(call needs,strae_eval)
 	@$(MAKE) --no-print-directory $(TUNED)/grid.md $(TUNED)/table.md
 	@tail -n +1 $(TUNED)/grid.md $(TUNED)/table.md
 
@@ -70,7 +70,7 @@ $(TUNED)/compared.jsonl: $(TUNED)/second/systems $(TUNED_RUNS)
 TELL_TUNED = $(TELL) gather $^ --suite --stated $(TUNED_HYPOTHESES) --folder $(TUNED) -o $@ \
   --data $(WIKITEXT) $(foreach each,$(TASKS),$(DATA)/strae_eval/$(firstword $(subst =, ,$(each))).jsonl.gz) \
   --title "StrAE's family, tuned on one half of the pairs, scored on the other" \
-  --command 'make -C experiments strae-tuned DATA=../shared/data SENTENCES=$(SENTENCES) SEEDS="$(SEEDS)" TUNED_METHODS="$(TUNED_METHODS)"'
+  --command 'make -C experiments strae-tuned SENTENCES=$(SENTENCES) SEEDS="$(SEEDS)" TUNED_METHODS="$(TUNED_METHODS)"'
 $(TUNED)/report.json: $(TUNED)/scores.jsonl $(TUNED)/compared.jsonl
 	$(TELL_TUNED)
 $(TUNED)/table.md: $(TUNED)/report.json

@@ -9,21 +9,21 @@ PAIRED_SNIPPETS := 4500
 PAIRED_PAGES := 1000
 PAIRED_HELD := 400
 PAIRED_SEEDS := 0 1 2
-PAIRED_KINDS := code=codesearch html=structdoc
+PAIRED_KINDS := code html
 PAIRED_SHAPES := own balanced right-branching
 # none in other recipes' tables
 PAIRED_MODELS :=
 PAIRED_NAMES := $(PAIRED_SHAPES:%=pairs-%) pairs-words pairs-untrained pairs-untrained-words
 OF_PAIRED = STRUCTURE=$(PAIRED) STRUCTURE_MODELS= PAIRED_MODELS='$(PAIRED_NAMES)' STRUCTURE_SEEDS='$(PAIRED_SEEDS)' \
   SNIPPETS=$(PAIRED_SNIPPETS) STRUCTURE_PAGES=$(PAIRED_PAGES)
-# a file of each kind, with the data of this kind
+# a file of each kind
 of-each-kind = $(foreach each,$(PAIRED_KINDS),$(MAKE) --no-print-directory $(OF_PAIRED) \
-  DATA='$(DATA)/$(lastword $(subst =, ,$(each)))' $(PAIRED)/$(subst %,$(firstword $(subst =, ,$(each))),$(1)) &&) :
+  $(PAIRED)/$(subst %,$(each),$(1)) &&) :
 
-strae-pairs: $(INSTALLED) ## Trees and pairs of texts: make -C experiments strae-pairs DATA=../shared/data
-	@test -d '$(DATA)/codesearch' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+strae-pairs: $(INSTALLED) ## Trees and pairs of texts
+	$(call needs,codesearch)
 	+@$(call of-each-kind,values-%.jsonl)
-	+@$(MAKE) --no-print-directory $(OF_PAIRED) DATA='$(DATA)' $(PAIRED)/pairs.json
+	+@$(MAKE) --no-print-directory $(OF_PAIRED) $(PAIRED)/pairs.json
 	$(TELL) show $(PAIRED)/pairs.json
 strae-pairs-tried: $(INSTALLED) ## The rates of which strae-pairs uses the best on held-out pairs
 	+@$(call of-each-kind,%/tried.jsonl)
@@ -89,7 +89,7 @@ $(STRUCTURE)/pairs.json: $(PAIRED_SETS:%=$(STRUCTURE)/values-%.jsonl)
 	$(TELL) gather $^ --title 'Trees that learn from pairs of texts: RR@100' --folder $(STRUCTURE) -o $@ \
 	  --against $(filter pairs-words pairs-balanced pairs-untrained,$(PAIRED_MODELS)) --stated $(PAIRED_HYPOTHESES) \
 	  --data $(foreach set,$(PAIRED_SETS),$(PAIRED_DATA_$(set):%=$(DATA)/%.jsonl.gz)) \
-	  --command 'make -C experiments strae-pairs DATA=../shared/data PAIRED_KINDS="$(PAIRED_KINDS)" PAIRED_SEEDS="$(PAIRED_SEEDS)"'
+	  --command 'make -C experiments strae-pairs PAIRED_KINDS="$(PAIRED_KINDS)" PAIRED_SEEDS="$(PAIRED_SEEDS)"'
 
 # what is not trained
 report-strae-pairs:

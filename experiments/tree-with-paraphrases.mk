@@ -4,8 +4,8 @@
 # pairs of MRPC and those of SICK that people scored 4 and more; the tests of these two have sentences of the same kinds.
 .PHONY: strae-paraphrases report-strae-paraphrases
 
-strae-paraphrases: $(INSTALLED) ## Trees and paraphrases: make -C experiments strae-paraphrases DATA=../shared/data
-	@test -d '$(DATA)/strae_eval' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+strae-paraphrases: $(INSTALLED) ## Trees and paraphrases
+	$(call needs,strae_eval)
 	@$(MAKE) --no-print-directory $(PARAPHRASES)/table.md
 	@cat $(PARAPHRASES)/table.md
 
@@ -68,7 +68,7 @@ $(PARAPHRASES)/compared.jsonl: $(PARAPHRASES)/systems
 	$(SUITE) $(LISTED) -o $@ $(addprefix --compare ,$(foreach name,$(PARAPHRASE_AGAINST),$(filter $(PARAPHRASES)/$(name)@%,$^)))
 TELL_PARAPHRASES = $(TELL) gather $^ --suite --stated $(PARAPHRASE_HYPOTHESES) --folder $(PARAPHRASES) -o $@ \
   --title 'Trees that learn from paraphrases: nine tasks' --data $(PARAPHRASE_FILES) \
-  --command 'make -C experiments strae-paraphrases DATA=../shared/data SEEDS="$(SEEDS)"'
+  --command 'make -C experiments strae-paraphrases SEEDS="$(SEEDS)"'
 $(PARAPHRASES)/report.json: $(PARAPHRASES)/scores.jsonl $(PARAPHRASES)/compared.jsonl
 	$(TELL_PARAPHRASES)
 $(PARAPHRASES)/table.md: $(PARAPHRASES)/report.json

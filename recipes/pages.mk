@@ -18,13 +18,13 @@ BEST_rows := 3
 BEST_passages := 3
 PAGE_REPORT := OMP_NUM_THREADS=1 $(BIN)/python -m experiments.pages
 
-pages: $(INSTALLED) ## Search in web pages by pages, sections and rows: make pages DATA=../shared/data/structdoc
-	@test -f '$(DATA)/dev_docs.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+pages: $(INSTALLED) ## Search in web pages by pages, sections and rows
+	$(call needs,structdoc/dev_docs.jsonl.gz)
 	@$(MAKE) --no-print-directory $(PAGED)/table.md
 	@cat $(PAGED)/table.md
 
 # questions that name their page as `this team` are left out, and titles and links that are in it
-$(PAGED)/queries.jsonl: $(DATA)/dev_queries.jsonl.gz $(DATA)/dev_docs.jsonl.gz
+$(PAGED)/queries.jsonl: $(DATA)/structdoc/dev_queries.jsonl.gz $(DATA)/structdoc/dev_docs.jsonl.gz
 	@mkdir -p $(@D)
 	{ $(STRUCTKIT) select $< --where kind=lead --set part=asked; \
 	  $(STRUCTKIT) select $< --where kind=question --where deictic=false --set part=asked; \
@@ -34,7 +34,7 @@ $(PAGED)/queries.jsonl: $(DATA)/dev_queries.jsonl.gz $(DATA)/dev_docs.jsonl.gz
 $(PAGED)/qrels.jsonl: $(PAGED)/queries.jsonl
 	$(STRUCTKIT) select $< --fields id,doc_id --rename id=query_id --set relevance:=1 -o $@
 
-$(PAGED)/pages.jsonl $(PARTED:%=$(PAGED)/%.jsonl): $(PAGED)/%s.jsonl: $(DATA)/dev_docs.jsonl.gz
+$(PAGED)/pages.jsonl $(PARTED:%=$(PAGED)/%.jsonl): $(PAGED)/%s.jsonl: $(DATA)/structdoc/dev_docs.jsonl.gz
 	@mkdir -p $(@D)
 	OMP_NUM_THREADS=1 $(TIMED) $(PAGED)/$*s.seconds $(STRUCTKIT) collect --records $< --unit $* -o $@
 
@@ -69,7 +69,7 @@ $(PAGE_RUNS): $(PAGED)/%.jsonl: $(PAGED)/%.parts.jsonl
 	$(PAGE_REPORT) documents $< --best $(or $(BEST_$(lastword $(subst -, ,$*))),1) -o $@
 
 # ask about a folder of the pages, by words alone or with a model
-$(PAGES_ASKED): $(PAGED)/ask-%.jsonl: $(DATA)/dev_docs.jsonl.gz $(PAGED)/queries.jsonl
+$(PAGES_ASKED): $(PAGED)/ask-%.jsonl: $(DATA)/structdoc/dev_docs.jsonl.gz $(PAGED)/queries.jsonl
 	rm -rf $(PAGED)/ask-$*.index
 	$(PAGE_REPORT) ask $< --queries $(PAGED)/queries.jsonl --model '$(filter-out words,$*)' --folder $(PAGED)/ask-$*.index -o $@
 

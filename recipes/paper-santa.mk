@@ -1,13 +1,11 @@
-# SANTA with the settings of its paper. DATA has codesearchnet/LANGUAGE/final/jsonl/train/*.jsonl.gz and
-# advtest/{train,test}.jsonl; for TASK=product esci/shopping_queries_dataset_{products,examples}.parquet.
+# SANTA with the settings of its paper. `make data SET='codesearchnet advtest'` has its data; for TASK=product SET=esci.
 # Time on one H100, estimated: records × passes × tokens × 6 × 223M parameters / (989 TFLOP/s × 0.4). Code: 3.5 h
 # (1,887,452 × 6 × 325), 0.4 h for each of two fine-tunings (251,820 × 6 × 290), 0.8 h with negatives (530 tokens).
 # Products: 0.6 h (331,590 × 6 × 325), then 3 h for each of three fine-tunings on 100,000 examples (60 × 530).
 # Measured: 0.19 s a step of 16 pairs, so pretraining on code takes 38 h.
 .PHONY: paper-santa
-paper-santa: $(RUNNABLE) ## SANTA as published: make paper-santa DATA=FOLDER [TASK=product] [MODEL=…] [PAPER_FLAGS=--bf16]
-	@test -e '$(if $(filter product,$(TASK)),$(ESCI)examples.parquet,$(firstword $(CODESEARCHNET) none))' \
-	  || { echo 'name the data: make $@ DATA=FOLDER [TASK=product]'; exit 2; }
+paper-santa: $(RUNNABLE) ## SANTA as published: make paper-santa [TASK=product] [MODEL=…] [PAPER_FLAGS=--bf16]
+	$(call needs,$(if $(filter product,$(TASK)),esci/shopping_queries_dataset_examples.parquet,codesearchnet))
 	@$(MAKE) --no-print-directory $(PS)/$(or $(TASK),code)/table.md && cat $(PS)/$(or $(TASK),code)/table.md
 
 # section 4; lengths as in the released code. Hard negatives continue as long as the training before: the paper is silent

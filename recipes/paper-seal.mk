@@ -1,11 +1,11 @@
-# SEAL with the settings of its paper, beside what the paper compares. DATA has StructDocRetrieval's train.json and test.json.
+# SEAL with the settings of its paper, beside what the paper compares. `make data SET=structdocretrieval` has its data.
 # Time on one H100, estimated: records × passes × tokens × 6 × 568M parameters (BGE-M3) / (989 TFLOP/s × 0.4), all pages of
 # 4,096 tokens: 4.2 h each for tuned, mcls, santa and EAL (23,816 × 2 × (32 + 9 × 4,096)), 8.4 h for SAL, which reads
 # two versions. Measured with chunks of 8: 5.7 s a step, so 9.4 h each, and 19 h for SAL.
 # A batch of 8 × 9 pages needs memory: PAPER_FLAGS='--bf16 --chunk-size 8'.
 .PHONY: paper-seal
-paper-seal: $(RUNNABLE) ## SEAL as published: make paper-seal DATA=FOLDER [MODEL=…] [PAPER_FLAGS='--bf16 --chunk-size 8']
-	@test -f '$(DATA)/train.json' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+paper-seal: $(RUNNABLE) ## SEAL as published: make paper-seal [MODEL=…] [PAPER_FLAGS='--bf16 --chunk-size 8']
+	$(call needs,structdocretrieval/train.json)
 	@$(MAKE) --no-print-directory $(PE)/table.md
 	@cat $(PE)/table.md
 
@@ -16,7 +16,7 @@ PE_TRAIN = --learning-rate 1e-5 --epochs 2 --batch-size 8 --query-length 32 --do
   --negatives-per-query 8 --temperature 0.02 --save-every 100 $(if $(wildcard $@.partial),--resume) $(PAPER_FLAGS)
 PE_TEXT := --document-field untagged --normalize
 
-$(PE)/train-pages.jsonl $(PE)/test-pages.jsonl: $(PE)/%-pages.jsonl: $(DATA)/%.json
+$(PE)/train-pages.jsonl $(PE)/test-pages.jsonl: $(PE)/%-pages.jsonl: $(DATA)/structdocretrieval/%.json
 	@mkdir -p $(@D)
 	$(STRUCTKIT) convert --from structdocretrieval $< | $(STRUCTKIT) html-variants --mask-ratio 0.1 --on-error skip -o $@
 

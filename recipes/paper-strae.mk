@@ -3,8 +3,8 @@
 # Time, estimated: a contrastive step has 128 sentences of 20 words, so 5,000 nodes: 5,000² × 100 × 6 = 15 GFLOP. 58,594 steps
 # take five hours of a core at 50 GFLOP/s. On one H100 a step took 0.012 s (measured), which makes 12 minutes.
 .PHONY: paper-strae
-paper-strae: $(RUNNABLE) ## StrAE as published: make paper-strae DATA=FOLDER [PT_PARSER=builtin] [PT_SEEDS=0] [PT_ROWS=…]
-	@test -d '$(DATA)/wikipedia' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+paper-strae: $(RUNNABLE) ## StrAE as published: make paper-strae [PT_PARSER=builtin] [PT_SEEDS=0] [PT_ROWS=…]
+	$(call needs,wikipedia)
 	@$(MAKE) --no-print-directory $(PT)/table.md STRAE=$(PT)/data WIKITEXT=$(PT)/sentences.jsonl \
 	  SENTENCES=$(PT_SENTENCES) CONSTITUENCY=$(PT_PARSER)
 	@cat $(PT)/table.md
@@ -53,5 +53,5 @@ $(call pt-model,roberta,roberta,text,$(PT_SIZE) --epochs 100 --learning-rate 5e-
 $(PT)/scores.jsonl: $(foreach seed,$(PT_SEEDS),$(PT_ROWS:%=$(PT)/%@$(seed).jsonl))
 	$(SUITE) $^ -o $@
 $(PT)/table.md: $(PT)/scores.jsonl
-	$(TELL) gather $< --suite --title 'StrAE as published' --folder $(PT) --command 'make paper-strae DATA=FOLDER' -o $(PT)/report.json
+	$(TELL) gather $< --suite --title 'StrAE as published' --folder $(PT) --command 'make paper-strae' -o $(PT)/report.json
 	$(TELL) show $(PT)/report.json > $@

@@ -15,7 +15,7 @@ endif
 
 AGAIN_SEED = $(if $(AGAIN),$(or $(SEED),0))
 
-# with DATA=../shared/data slices of the tables are built again
+# with DATA=FOLDER, which has all data, slices of the tables are built again
 report: $(INSTALLED)
-	@$(if $(DATA),$(MAKE) --no-print-directory $(patsubst experiments/reports/%.json,report-%,$(wildcard experiments/reports/*.json)))
+	@$(if $(filter command%,$(origin DATA)),$(MAKE) --no-print-directory $(patsubst experiments/reports/%.json,report-%,$(wildcard experiments/reports/*.json)))
 	$(TELL) write

@@ -20,25 +20,25 @@ SYSTEMS := $(ENCODERS) $(foreach search,$(SEARCHES),$(search) $(search)+rankers 
 IN = $(REPOSITORIES)/$*
 REPORT := OMP_NUM_THREADS=1 $(BIN)/python -m experiments.repositories
 
-repositories: $(INSTALLED) ## Search in source code next to published systems: make repositories DATA=../shared/data/repositories MODEL=…
-	@test -f '$(DATA)/files.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+repositories: $(INSTALLED) ## Search in source code next to published systems: make repositories MODEL=…
+	$(call needs,repositories/files.jsonl.gz)
 	@$(MAKE) --no-print-directory $(REPOSITORIES)/table.md MODEL='$(or $(MODEL),$(wildcard $(ASK_MODEL)))'
 	@cat $(REPOSITORIES)/table.md
 
-# What an agent reads until a passage answers: make repositories-tokens DATA=../shared/data/repositories
+# What an agent reads until a passage answers: make repositories-tokens
 repositories-tokens: $(INSTALLED)
-	@test -f '$(DATA)/files.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+	$(call needs,repositories/files.jsonl.gz)
 	@$(MAKE) --no-print-directory $(REPOSITORIES)/tokens.md
 	@cat $(REPOSITORIES)/tokens.md
 
-$(REPOSITORIES)/tokens.md: $(DATA)/files.jsonl.gz $(REPOSITORIES)/static.model
-	$(REPORT) tokens --data $(DATA) --queries $(DATA)/queries.jsonl.gz --model $(REPOSITORIES)/static.model -o $@
+$(REPOSITORIES)/tokens.md: $(DATA)/repositories/files.jsonl.gz $(REPOSITORIES)/static.model
+	$(REPORT) tokens --data $(DATA)/repositories --queries $(DATA)/repositories/queries.jsonl.gz --model $(REPOSITORIES)/static.model -o $@
 
-$(REPOSITORIES)/%/files.jsonl: $(DATA)/files.jsonl.gz
+$(REPOSITORIES)/%/files.jsonl: $(DATA)/repositories/files.jsonl.gz
 	@mkdir -p $(@D)
 	$(STRUCTKIT) select $< --where repository=$* -o $@
 
-$(REPOSITORIES)/%/queries.jsonl: $(DATA)/queries.jsonl.gz
+$(REPOSITORIES)/%/queries.jsonl: $(DATA)/repositories/queries.jsonl.gz
 	@mkdir -p $(@D)
 	$(STRUCTKIT) select $< --where repository=$* -o $@
 
@@ -83,7 +83,7 @@ $(CHOICES:%=$(REPOSITORIES)/%): $(REPOSITORIES)/%: FORCE
 $(REPOSITORIES)/queries.jsonl: $(CODEBASES:%=$(REPOSITORIES)/%/queries.jsonl) $(REPOSITORIES)/codebases
 	cat $(filter %.jsonl,$^) > $@
 
-$(REPOSITORIES)/qrels.jsonl: $(DATA)/qrels.jsonl.gz $(REPOSITORIES)/queries.jsonl
+$(REPOSITORIES)/qrels.jsonl: $(DATA)/repositories/qrels.jsonl.gz $(REPOSITORIES)/queries.jsonl
 	$(STRUCTKIT) select $< --in $(REPOSITORIES)/queries.jsonl --on query_id=id -o $@
 
 # each repository reranked by weights fitted to the others
@@ -108,12 +108,12 @@ $(REPOSITORIES)/scores.jsonl: $(REPOSITORIES)/systems $(REPOSITORIES)/model $(RE
 	  $(JUDGE) --passages $(@D)/chunks.jsonl --mean $(SYSTEMS:%=$(REPOSITORIES)/%.jsonl); } > $@
 
 # a peer, or ask itself, answers with its own chunks
-$(ASKED:%=$(REPOSITORIES)/%.jsonl): $(REPOSITORIES)/%.jsonl: $(DATA)/files.jsonl.gz $(REPOSITORIES)/queries.jsonl $(REPOSITORIES)/static.model
-	$(REPORT) $* --data $(DATA) --queries $(REPOSITORIES)/queries.jsonl --model $(REPOSITORIES)/static.model -o $@
+$(ASKED:%=$(REPOSITORIES)/%.jsonl): $(REPOSITORIES)/%.jsonl: $(DATA)/repositories/files.jsonl.gz $(REPOSITORIES)/queries.jsonl $(REPOSITORIES)/static.model
+	$(REPORT) $* --data $(DATA)/repositories --queries $(REPOSITORIES)/queries.jsonl --model $(REPOSITORIES)/static.model -o $@
 
 $(ASKED:%=$(REPOSITORIES)/%.scores.jsonl): $(REPOSITORIES)/%.scores.jsonl: $(REPOSITORIES)/%.jsonl $(REPOSITORIES)/qrels.jsonl
 	{ $(JUDGE) --passages $(REPOSITORIES)/$*.passages.jsonl $<; \
 	  $(JUDGE) --passages $(REPOSITORIES)/$*.passages.jsonl --mean $<; } > $@
 
 $(REPOSITORIES)/table.md: $(REPOSITORIES)/scores.jsonl $(ASKED:%=$(REPOSITORIES)/%.scores.jsonl)
-	$(REPORT) table --data $(DATA) --folder $(REPOSITORIES) $^ -o $@
+	$(REPORT) table --data $(DATA)/repositories --folder $(REPOSITORIES) $^ -o $@

@@ -3,24 +3,24 @@
 # its training settings.
 .PHONY: santa-code santa-scratch santa-product santa-static santa-table static-table
 
-santa-code: $(RUNNABLE) ## SANTA on real functions: make santa-code DATA=../shared/data/codesearch MODEL=minilm, or from scratch
-	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+santa-code: $(RUNNABLE) ## SANTA on real functions: make santa-code MODEL=minilm, or from scratch
+	$(call needs,codesearch/train.jsonl.gz)
 	@$(MAKE) --no-print-directory -j 2 $(if $(MODEL),santa-pretrained,santa-scratch)
 
 santa-scratch:
 	@$(MAKE) --no-print-directory santa-table RUN='$(RUN)' MASK='--mask-ratio 0.3' \
 	  TRAIN='$(RUN)/python-train.jsonl' TEST='$(RUN)/python-dev.jsonl' FLAGS='$(CODE_FLAGS)'
 
-santa-product: $(RUNNABLE) ## SANTA on products: make santa-product DATA=../shared/data/products
-	@test -f '$(DATA)/matching/products.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+santa-product: $(RUNNABLE) ## SANTA on products
+	$(call needs,products/matching/products.jsonl.gz)
 	@$(MAKE) --no-print-directory -j 2 santa-table RUN='$(RUN)' MASK='$(PRODUCT_MASK)' \
 	  TRAIN='$(RUN)/product-train.jsonl' TEST='$(RUN)/product-test.jsonl' FLAGS='$(PRODUCT_FLAGS)' \
-	  QUERIES='$(DATA)/matching/dev_queries.jsonl.gz' GAINS='esci-documented esci-official' \
-	  SCORE="--qrels '$(DATA)/matching/dev_qrels.jsonl.gz' --gains exact $(PRODUCT_MEASURES)"
+	  QUERIES='$(DATA)/products/matching/dev_queries.jsonl.gz' GAINS='esci-documented esci-official' \
+	  SCORE="--qrels '$(DATA)/products/matching/dev_qrels.jsonl.gz' --gains exact $(PRODUCT_MEASURES)"
 
-# Alignment over a table of token vectors: make santa-static DATA=../shared/data/codesearch
+# Alignment over a table of token vectors: make santa-static
 santa-static: $(RUNNABLE)
-	@test -f '$(DATA)/train.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+	$(call needs,codesearch/train.jsonl.gz)
 	@$(MAKE) --no-print-directory static-table RUN='$(RUN)' \
 	  TRAIN='$(RUN)/python-train.jsonl' TEST='$(RUN)/python-dev.jsonl'
 
@@ -50,7 +50,7 @@ GAINS :=
 santa-table: $(RUN)/table.md $(GAINS:%=$(RUN)/table-%.md)
 	@tail -n +1 $^
 
-$(RUN)/python-%.jsonl: $(DATA)/%.jsonl.gz
+$(RUN)/python-%.jsonl: $(DATA)/codesearch/%.jsonl.gz
 	@mkdir -p $(RUN)
 	$(STRUCTKIT) select $< --where language=python -o $@
 
@@ -59,13 +59,13 @@ BARE := $(STRUCTKIT) select --strip 'description= *COL price VAL$$'
 
 # gift cards: one bullet point, or the title if there is none, and the description; shops: the title.
 # Nothing from the corpus, and from the query side only products that are in no test query.
-$(RUN)/product-train.jsonl: $(DATA)/amazon_gift_cards/products.jsonl.gz \
-    $(DATA)/matching/query_side_products_train.jsonl.gz
+$(RUN)/product-train.jsonl: $(DATA)/products/amazon_gift_cards/products.jsonl.gz \
+    $(DATA)/products/matching/query_side_products_train.jsonl.gz
 	@mkdir -p $(RUN)
 	{ $(STRUCTKIT) pair $< --on-error skip; \
 	  $(BARE) $^ | $(STRUCTKIT) pair --query title --on-error skip; } > $@
 
-$(RUN)/product-test.jsonl: $(DATA)/matching/products.jsonl.gz
+$(RUN)/product-test.jsonl: $(DATA)/products/matching/products.jsonl.gz
 	@mkdir -p $(RUN)
 	$(BARE) $< | $(STRUCTKIT) pair --query title \
 	  --positive-template 'title : {title} text : {description}' -o $@

@@ -40,8 +40,8 @@ LENGTHS := 128 384
 OTHER_SYSTEMS := $(SHARES:%=masked-%) content $(TAG_SETS:%=tags-%)
 SEAL_MEASURES := nDCG@10 RR@10 HitRate@1 HitRate@3 HitRate@5 MRR@5
 
-seal: $(RUNNABLE) ## SEAL and its controls on HTML: make seal DATA=../shared/data/structdoc
-	@test -f '$(DATA)/dev_docs.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+seal: $(RUNNABLE) ## SEAL and its controls on HTML
+	$(call needs,structdoc/dev_docs.jsonl.gz)
 	@$(MAKE) --no-print-directory $(SEAL)/table.md $(SEAL)/kinds.md $(SEAL)/report.json
 	@tail -n +1 $(SEAL)/*.md
 
@@ -49,11 +49,11 @@ seal: $(RUNNABLE) ## SEAL and its controls on HTML: make seal DATA=../shared/dat
 KINDS = { $(STRUCTKIT) select $< --where kind=lead; \
   $(STRUCTKIT) select $< --where kind=question --where deictic=false; }
 
-$(SEAL)/train-queries.jsonl: $(DATA)/train_queries.jsonl.gz
+$(SEAL)/train-queries.jsonl: $(DATA)/structdoc/train_queries.jsonl.gz
 	@mkdir -p $(SEAL)
 	$(KINDS) | $(STRUCTKIT) select --sample $(PAIRS) -o $@
 
-$(SEAL)/dev-queries.jsonl: $(DATA)/dev_queries.jsonl.gz
+$(SEAL)/dev-queries.jsonl: $(DATA)/structdoc/dev_queries.jsonl.gz
 	@mkdir -p $(SEAL)
 	{ $(KINDS); $(STRUCTKIT) select $< --where deictic=true --set kind=deictic; } > $@
 
@@ -61,14 +61,14 @@ $(SEAL)/dev-queries.jsonl: $(DATA)/dev_queries.jsonl.gz
 $(SEAL)/%-qrels.jsonl: $(SEAL)/%-queries.jsonl
 	$(STRUCTKIT) select $< --fields id,doc_id --rename id=query_id --set relevance:=1 -o $@
 
-$(SEAL)/%-titles.jsonl: $(DATA)/%_queries.jsonl.gz
+$(SEAL)/%-titles.jsonl: $(DATA)/structdoc/%_queries.jsonl.gz
 	@mkdir -p $(SEAL)
 	$(STRUCTKIT) select $< --where kind=title --fields doc_id,query --rename query=title -o $@
 
 $(SEAL)/train-bare.jsonl: $(SEAL)/train-qrels.jsonl
-	$(STRUCTKIT) select $(DATA)/train_docs-0[01].jsonl.gz --in $< --on id=doc_id -o $@
+	$(STRUCTKIT) select $(DATA)/structdoc/train_docs-0[01].jsonl.gz --in $< --on id=doc_id -o $@
 
-$(SEAL)/dev-bare.jsonl: $(DATA)/dev_docs.jsonl.gz
+$(SEAL)/dev-bare.jsonl: $(DATA)/structdoc/dev_docs.jsonl.gz
 	@mkdir -p $(SEAL)
 	$(STRUCTKIT) select $< -o $@
 
@@ -195,8 +195,8 @@ SEAL_HYPOTHESES += $(patsubst %,%-untagged:element-structure-untagged,joint join
 SEAL_TITLE = HTML pages: SEAL $(if $(filter $(OTHER_SYSTEMS),$(SEAL_SYSTEMS)),with other masks and tags: $(filter $(OTHER_SYSTEMS),$(SEAL_SYSTEMS)),and its controls)$(if $(TITLES),,; pages without titles)
 $(SEAL)/report.json: $(SEAL)/values.jsonl
 	$(GATHER) $< --title '$(SEAL_TITLE)' --against $(SEAL_CONTROLS) --stated $(SEAL_HYPOTHESES) \
-	  --command 'make seal DATA=../shared/data/structdoc PAIRS=$(PAIRS) LENGTH=$(LENGTH)$(if $(TITLES),, TITLES=) SEAL_SYSTEMS="$(SEAL_SYSTEMS)" SEAL_SEEDS="$(SEAL_SEEDS)"$(if $(SEAL_PARTS),, SEAL_PARTS= VIEWS=$(VIEWS))' \
-	  --data $(foreach name,dev_docs dev_queries train_docs-00 train_docs-01 train_queries,$(DATA)/$(name).jsonl.gz) \
+	  --command 'make seal PAIRS=$(PAIRS) LENGTH=$(LENGTH)$(if $(TITLES),, TITLES=) SEAL_SYSTEMS="$(SEAL_SYSTEMS)" SEAL_SEEDS="$(SEAL_SEEDS)"$(if $(SEAL_PARTS),, SEAL_PARTS= VIEWS=$(VIEWS))' \
+	  --data $(foreach name,dev_docs dev_queries train_docs-00 train_docs-01 train_queries,$(DATA)/structdoc/$(name).jsonl.gz) \
 	  --folder $(SEAL) --corpus $(SEAL)/dev.variants.jsonl -o $@
 
 # Tables 5 to 7 of the paper, and a curve: EAL, then SAL, with other shares of the elements masked (and
@@ -228,9 +228,9 @@ $(SEAL)/dev-tags-%.variants.jsonl: $(SEAL)/dev-pages.jsonl $(SEAL)/dev.variants.
 $(foreach system,$(OTHER_SYSTEMS),$(eval $(call \
   seal-model,$(system),seal,$(system).variants,$(SEAL_TAGGED),$(BASE))))
 
-# SEAL with other masks, tags, titles and lengths: make seal-tables DATA=../shared/data/structdoc
+# SEAL with other masks, tags, titles and lengths: make seal-tables
 seal-tables: $(RUNNABLE)
-	@test -f '$(DATA)/dev_docs.jsonl.gz' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+	$(call needs,structdoc/dev_docs.jsonl.gz)
 	@$(MAKE) --no-print-directory seal SEAL_SYSTEMS='raw element structure element-structure $(OTHER_SYSTEMS)' SEAL_PARTS= VIEWS=untagged
 	@$(MAKE) --no-print-directory seal SEAL=$(SEAL)-untitled TITLES= SEAL_SYSTEMS='$(CURVE)'
 	@$(foreach length,$(LENGTHS),$(MAKE) --no-print-directory seal SEAL=$(SEAL)-$(length) LENGTH=$(length) \
@@ -244,7 +244,7 @@ report-seal report-seal-stages: PAIRS := 512
 report-seal-tables report-seal-parts: SLICE_OF_SEAL := seal-tables
 report-seal-tables report-seal-parts: VIEWS := untagged
 $(SEAL_REPORTS): report-%:
-	@$(MAKE) --no-print-directory runs/report/$(SLICE_OF_SEAL)/report.json DATA='$(DATA)/structdoc' \
+	@$(MAKE) --no-print-directory runs/report/$(SLICE_OF_SEAL)/report.json \
 	  SEAL=runs/report/$(SLICE_OF_SEAL) PAIRS='$(PAIRS)' TITLES='$(TITLES)' VIEWS='$(VIEWS)' SEAL_PARTS= \
 	  SEAL_SYSTEMS='$(AGAIN)' SEAL_SEEDS='$(AGAIN_SEED)'
 	$(TELL) check experiments/reports/$*.json runs/report/$(SLICE_OF_SEAL)/report.json

@@ -3,8 +3,8 @@
 # make strae SENTENCES=216247 PASSES=12 BATCH=128 SEEDS='0 1 2 3 4'
 .PHONY: strae strae-train strae-eval report-strae
 
-strae: $(RUNNABLE) ## StrAE and its baselines, nine tasks: make strae DATA=../shared/data
-	@test -d '$(DATA)/strae_eval' || { echo 'name the data: make $@ DATA=FOLDER'; exit 2; }
+strae: $(RUNNABLE) ## StrAE and its baselines, nine tasks
+	$(call needs,strae_eval)
 	@$(MAKE) --no-print-directory -j 2 strae-train
 	@$(MAKE) --no-print-directory strae-eval
 
@@ -185,7 +185,7 @@ STRAE_HYPOTHESES := strae-c:strae-c-balanced strae-c:strae-c-right-branching str
   strae-ce-balanced:strae-c-balanced strae-ce-right-branching:strae-c-right-branching \
   $(patsubst %,%:self-strae-untrained-words,strae-c self-strae banyan) strae-c-words:strae-c strae-untrained:strae-c
 TELL_STRAE = $(TELL) gather $^ --suite --stated $(STRAE_HYPOTHESES) --title "StrAE's family: nine tasks" --folder $(@D) -o $@ \
-  --command 'make strae DATA=../shared/data SENTENCES=$(SENTENCES)$(if $(GLOVE), GLOVE=$(notdir $(GLOVE)))' \
+  --command 'make strae SENTENCES=$(SENTENCES)$(if $(GLOVE), GLOVE=$(notdir $(GLOVE)))' \
   --data $(WIKITEXT)
 $(STRAE)/report.json: $(STRAE)/scores.jsonl $(STRAE)/compared.jsonl
 	$(TELL_STRAE)

@@ -1,0 +1,1 @@
+"""Public data at pinned revisions, written as the recipes read it: `make data`."""

@@ -1,0 +1,177 @@
+"""`make data`: tiny sets from local repositories, by the code that brings the real ones."""
+
+import gzip
+import hashlib
+import json
+import lzma
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import completed
+
+from experiments.data.__main__ import SETS
+from tests.jsonl import write
+
+BIN = f"BIN={Path(sys.executable).parent}"
+PATCH = """diff --git a/clock.py b/clock.py
+--- a/clock.py
++++ b/clock.py
+@@ -1,2 +1,3 @@ def tick():
+-x
++y
+"""
+FILES = {
+    "src/clock.py": b"\xef\xbb\xbfdef tick():\r\n    return 1\n",
+    "src/empty.py": b" \n",
+    "src/odd.py": b"name = 'caf\xe9'\n",
+    "src/notes.txt": b"no code\n",
+    "tests/test_clock.py": b"tick()\n",
+    "logo.png": b"\x89PNG\0\1",
+    "large.txt": b"a" * 1_000_001,
+}
+QUESTION = {"query": "a tick", "relevant": ["src/clock.py"], "category": "symbol"}
+PART = {"path": "src/odd.py", "start_line": 1, "end_line": 1}
+REPORT = {
+    "instance_id": "attic-1",
+    "meta_data": {
+        "repo": "house/attic", "base_commit": "", "patch": PATCH,
+        "problem_statement": "It ticks\r\nand ticks",
+    },
+}  # fmt: skip
+
+
+def git(folder, *words):
+    """What git prints in a repository."""
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    command = ["git", "-C", str(folder), *who, *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def repository(folder, files):
+    """Commit files; the commit is not the last one."""
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    git(folder, "init", "--quiet")
+    (folder / "link.py").symlink_to("large.txt")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "-m", "one")
+    revision = git(folder, "rev-parse", "HEAD")
+    git(folder, "commit", "--quiet", "--allow-empty", "-m", "two")
+    return {"github": "/".join(folder.parts[-2:]), "revision": revision}
+
+
+@pytest.fixture
+def sets(tmp_path):
+    """A mirror of two repositories, and the declaration of four sets of them."""
+    attic = repository(tmp_path / "mirror/house/attic", FILES)
+    REPORT["meta_data"]["base_commit"] = attic["revision"]
+    asked = [QUESTION, {**QUESTION, "relevant": [], "secondary": [PART]}]
+    row = {"idx": "web-1", "doc": "tick", "retrieval_idx": 0, "label": 1}
+    others = {
+        "labels/attic.json": json.dumps(asked).encode(),
+        "reports.jsonl": json.dumps(REPORT).encode(),
+        "codes.json": json.dumps({"def tick(): ...": 0}).encode(),
+        "asked.json": json.dumps([row]).encode(),
+    }
+    bench = repository(tmp_path / "mirror/house/bench", others)
+    about = {"what": "Tiny", "license": "MIT", "cost": "Nothing", "usual": True}
+    codebases = {"attic": {**attic, "language": "python", "root": "src"}}
+    made = {
+        "repositories": {"annotations": {**bench, "folder": "labels"}, "codebases": codebases},
+        "checkouts": {"codebases": codebases},
+        "localization": {
+            "instances": {**bench, "file": "reports.jsonl"},
+            "projects": ["house/attic"],
+        },
+        "cosqa": {"source": {**bench, "functions": "codes.json", "questions": "asked.json"}},
+    }
+    declared = {name: {**about, "made": name, **each} for name, each in made.items()}
+    (tmp_path / "published.json").write_text("{}")
+    write(tmp_path / "questions.jsonl", {"query": "q"})
+    (tmp_path / "sets.yaml").write_text(yaml.safe_dump(declared))
+    return tmp_path
+
+
+def data(folder, *words):
+    """What `make data` does with the sets of a folder."""
+    given = f"DATA={folder}/data", f"MIRROR={folder}/mirror", f"DECLARED={folder}/sets.yaml"
+    return completed(["make", "-s", "data", BIN, "RUNNABLE=", *given, *words], text=True)
+
+
+def records(file):
+    """The records of a packed file."""
+    opened = lzma.open if file.suffix == ".xz" else gzip.open
+    return [json.loads(line) for line in opened(file)]
+
+
+def test_sets_come_from_git_at_their_revisions(sets):
+    done = data(sets)
+    assert 0 == done.returncode, done.stderr
+    assert "cosqa: Tiny. License: MIT. Nothing." in done.stdout
+    home = sets / "data"
+    files = records(home / "repositories/files.jsonl.gz")
+    assert [each["code"] for each in files] == [
+        "def tick():\n    return 1\n",
+        "name = 'caf\ufffd'\n",
+    ]
+    assert {"id": "attic/src/clock.py", "language": "python"}.items() <= files[0].items()
+    ids = [each["id"] for each in records(home / "repositories/queries.jsonl.gz")]
+    assert ids == ["attic-001", "attic-002"]
+    first, second = records(home / "repositories/qrels.jsonl.gz")
+    assert first == {"query_id": "attic-001", "doc_id": "attic/src/clock.py", "relevance": 2}
+    assert (second["relevance"], second["start_line"]) == (1, 1)
+    with tarfile.open(home / "checkouts/attic.tar.xz") as archive:
+        kept = [name for name in sorted(FILES) if name not in {"logo.png", "large.txt"}]
+        assert archive.getnames() == [f"attic/{name}" for name in kept]
+    assert (home / "checkouts/questions.jsonl").exists()
+    [issue] = records(home / "localization/issues.jsonl.xz")
+    assert issue["title"] == "It ticks" and issue["text"] == "It ticks\nand ticks"
+    assert (issue["files"], issue["hunks"]) == (["clock.py"], [["clock.py", 1, 2]])
+    [tree] = records(home / "localization/trees.jsonl.xz")
+    texts = {each["sha"]: each["text"] for each in records(home / "localization/blobs.jsonl.xz")}
+    assert {*tree["files"].values()} == {*texts} and "tests/test_clock.py" in tree["files"]
+    [question] = records(home / "cosqa/retrieval_dev.jsonl.gz")
+    [function] = records(home / "cosqa/corpus.jsonl.gz")
+    assert question["doc_id"] == function["id"] == "cosqa-code-00000"
+
+
+def test_what_is_here_stays_and_what_is_lacking_is_named(sets):
+    assert 0 == data(sets).returncode
+    (sets / "mirror/house/attic").rename(sets / "mirror/house/gone")
+    again = data(sets)
+    assert 0 == again.returncode and 4 == again.stdout.count("It is here.")
+    for each in ("data/checkouts/attic.tar.xz", "data/cosqa/corpus.jsonl.gz"):
+        (sets / each).unlink()
+    # what was fetched from git is kept, too
+    assert 0 == data(sets).returncode and (sets / "data/checkouts/attic.tar.xz").exists()
+    subprocess.run(["rm", "-r", f"{sets}/data"], check=True)
+    done = data(sets, "SET=checkouts cosqa")
+    assert 2 == done.returncode and "cosqa: written to" in done.stdout
+    [line] = [each for each in done.stderr.splitlines() if each.startswith("checkouts: ")]
+    assert f"{sets}/mirror/house/attic" in line and "run the command again" in line
+
+
+def test_a_source_that_changed_is_refused(sets):
+    declared = yaml.safe_load((sets / "sets.yaml").read_text())
+    declared["cosqa"]["sha256"] = {"corpus.jsonl.gz": "0f"}
+    (sets / "sets.yaml").write_text(yaml.safe_dump(declared))
+    done = data(sets, "SET=cosqa")
+    assert 2 == done.returncode and "corpus.jsonl.gz: its sha256 would be" in done.stderr
+    assert not (sets / "data/cosqa/corpus.jsonl.gz").exists()
+
+
+def test_a_set_that_nobody_knows():
+    done = completed(["make", "-s", "data", BIN, "RUNNABLE=", "SET=repos"], text=True)
+    assert 2 == done.returncode and "unknown set 'repos'; available: c" in done.stderr
+
+
+def test_the_questions_are_the_ones_that_were_measured():
+    """Files of the project that are part of a set have the sums of the reports of their tables."""
+    report = json.loads(Path("experiments/reports/checkouts.json").read_text())
+    questions = SETS.with_name("questions.jsonl").read_bytes()
+    assert hashlib.sha256(questions).hexdigest() in report["data"].values()
