@@ -116,7 +116,7 @@ $(BULLETS)/table.md: $(BULLETS)/test-qrels.jsonl $(BULLET_RUNS)
 	$(BULLET_SCORE) --markdown $(BULLET_RUNS) -o $@
 
 $(BULLETS)/sources.md: $(BULLETS)/test-qrels.jsonl $(BULLET_RUNS)
-	$(BULLET_SCORE) --markdown --by source --by-records $(BULLETS)/queries.jsonl $(BULLET_RUNS) -o $@
+	$(BULLET_SCORE) --markdown --by source --queries $(BULLETS)/queries.jsonl $(BULLET_RUNS) -o $@
 
 $(BULLETS)/values.jsonl: $(BULLETS)/test-qrels.jsonl $(BULLET_RUNS)
 	$(BULLET_SCORE) --per-query $(BULLET_RUNS) -o $@

@@ -79,7 +79,7 @@ $(PAGE_SUMS:%=$(PAGED)/%.jsonl): $(PAGED)/queries.jsonl
 	$(PAGE_REPORT) fit $(filter-out %/queries.jsonl,$^) --queries $(PAGED)/queries.jsonl -o $@
 $(PAGED)/%+documents.jsonl $(PAGED)/%+source.jsonl: $(PAGED)/%.jsonl ;
 
-JUDGED_PAGES = $(STRUCTKIT) score --qrels $(PAGED)/qrels.jsonl --measures nDCG@10 --by-records $(PAGED)/queries.jsonl $(PAGE_HITS)
+JUDGED_PAGES = $(STRUCTKIT) score --qrels $(PAGED)/qrels.jsonl --measures nDCG@10 --queries $(PAGED)/queries.jsonl $(PAGE_HITS)
 $(PAGED)/systems: $(PAGE_HITS)
 $(PAGED)/scores.jsonl: $(PAGED)/systems $(PAGED)/qrels.jsonl $(PAGE_HITS)
 	{ $(JUDGED_PAGES) --by part; $(JUDGED_PAGES) --by kind; } > $@

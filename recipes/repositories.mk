@@ -102,7 +102,7 @@ $(REPOSITORIES)/chunks.jsonl: $(CODEBASES:%=$(REPOSITORIES)/%/chunks.jsonl) $(RE
 	cat $(filter %.jsonl,$^) > $@
 
 JUDGE = $(STRUCTKIT) score --qrels $(REPOSITORIES)/qrels.jsonl --gains binary --measures nDCG@10 \
-  --by repository --by-records $(REPOSITORIES)/queries.jsonl
+  --by repository --queries $(REPOSITORIES)/queries.jsonl
 $(REPOSITORIES)/scores.jsonl: $(REPOSITORIES)/systems $(REPOSITORIES)/model $(REPOSITORIES)/chunks.jsonl $(REPOSITORIES)/qrels.jsonl $(SYSTEMS:%=$(REPOSITORIES)/%.jsonl)
 	{ $(JUDGE) --passages $(@D)/chunks.jsonl $(SYSTEMS:%=$(REPOSITORIES)/%.jsonl); \
 	  $(JUDGE) --passages $(@D)/chunks.jsonl --mean $(SYSTEMS:%=$(REPOSITORIES)/%.jsonl); } > $@

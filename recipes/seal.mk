@@ -170,7 +170,7 @@ $(SEAL)/table.md: $(SEAL)/judged.jsonl $(SEAL_RUNS)
 	$(JUDGED) --markdown $(SEAL_RUNS) -o $@
 
 $(SEAL)/kinds.md: $(SEAL)/dev-qrels.jsonl $(SEAL_RUNS)
-	$(STRUCTKIT) score --qrels $< --measures nDCG@10 --by kind --by-records $(SEAL)/dev-queries.jsonl \
+	$(STRUCTKIT) score --qrels $< --measures nDCG@10 --by kind --queries $(SEAL)/dev-queries.jsonl \
 	  --markdown $(SEAL_RUNS) -o $@
 
 $(SEAL)/values.jsonl: $(SEAL)/judged.jsonl $(SEAL_RUNS)

@@ -70,10 +70,9 @@ def _other_comments(comments: list[str]) -> list[str]:
 def checked(cells: list[str], number: int) -> list[str]:
     """Return the ten cells of a word. Errors: `UserError` with its line in the sentence."""
     if len(cells) != len(COLUMNS):
-        raise UserError(
-            f"a line of the sentence has {len(cells)} columns, not {len(COLUMNS)}",
-            "put tabs between ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC",
-        ).at("", number)
+        problem = f"a line of the sentence has {len(cells)} columns, not {len(COLUMNS)}"
+        remedy = "put tabs between ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC"
+        raise UserError(problem, remedy).at("", number)
     if not ID.fullmatch(cells[0]):
         problem = f'the ID of a word is "{cells[0]}"'
         raise UserError(problem, "write for example 1, 1-2 or 1.1").at("", number)

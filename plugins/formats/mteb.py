@@ -30,9 +30,8 @@ class Results:
     def write(self, record: Fields) -> Row:
         """Return the scores of a run; the field `task` names the task, by default the run."""
         if self.written:
-            raise UserError(
-                "a result file holds one task", "convert the record of each run separately"
-            )
+            problem = "a result file holds one task"
+            raise UserError(problem, "convert the record of each run separately")
         run = record.pop_field("run")
         task = record.pop_field("task", default=run)
         scores = dict(measures(record))

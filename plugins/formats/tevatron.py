@@ -38,9 +38,8 @@ def read_example(row: Fields) -> Record:
             ids = row.pop_texts(f"{side}_document_ids")
             record |= {f"{side}_ids": ids} if ids else {}
     if "positive" not in record and "positive_ids" not in record:
-        raise UserError(
-            'field "positive_passages" is missing or empty', "give at least one positive"
-        )
+        problem = 'field "positive_passages" is missing or empty'
+        raise UserError(problem, "give at least one positive")
     return record | row
 
 

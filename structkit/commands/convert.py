@@ -61,7 +61,6 @@ class Settings:
         inferred="inferred from name or content; all parts of a folder",
     )
     split: str = setting("test", "Split in file names.")
-    strict: bool = setting(False, "Fail on a field that the target cannot hold.")
     output: str = setting(
         "-", "File to write, also .gz, or a folder for parts; - is stdout.", short="-o"
     )
@@ -71,8 +70,8 @@ class Settings:
 def convert(settings: Settings, errors: ErrorOptions | None = None) -> None:
     """Convert files from one format to another; our own records are in the middle.
 
-    Errors: `UserError` for wrong usage, for malformed rows (unless they are rejected), and with
-    `strict` for fields that the target cannot hold.
+    Errors: `UserError` for wrong usage, and for malformed rows, unless they are
+    rejected.
     """
     errors = errors or ErrorOptions()
     conversion = Conversion(settings)
@@ -92,21 +91,15 @@ class Job:
 class LostFields:
     """Counts of the fields that the target cannot hold."""
 
-    def __init__(self, where: str, strict: bool) -> None:
-        self.where, self.strict = where, strict
+    def __init__(self, where: str) -> None:
+        self.where = where
         self.counts: Counter[str] = Counter()
 
     def add(self, left: Record, number: int) -> None:
         """Count the fields not written; an id that the row's number gives back is not lost."""
         for name, value in left.items():
-            if value is None or (name == "id" and value == str(number)):
-                continue
-            if self.strict:
-                raise UserError(
-                    f'{self.where} cannot hold the field "{name}"',
-                    f"take it out of the records, or leave {flag('strict')} out",
-                )
-            self.counts[name] += 1
+            if value is not None and (name != "id" or value != str(number)):
+                self.counts[name] += 1
 
     def tell(self) -> None:
         """Report what was lost, in one line."""
@@ -151,11 +144,9 @@ class Conversion:
         output, several = self.settings.output, len(parts) > 1
         into = output.endswith("/") or os.path.isdir(output)
         if several and not into and (output == "-" or os.path.exists(output)):
-            raise UserError(
-                f"{files[0]} has several parts: {', '.join(parts)}",
-                f"choose one with {flag('part')}, or name a folder with {flag('output')}",
-                status=2,
-            )
+            problem = f"{files[0]} has several parts: {', '.join(parts)}"
+            remedy = f"choose one with {flag('part')}, or name a folder with {flag('output')}"
+            raise UserError(problem, remedy, status=2)
         jobs = []
         for name, each in parts.items():
             standard = self.target.parts[name].files[0]
@@ -169,7 +160,7 @@ class Conversion:
         fits = {name: each for name, each in parts.items() if name in self.common}
         if rest := ", ".join(name for name in parts if name not in fits):
             problem = f"{self.target.name} cannot hold: {rest} of {folder}"
-            if self.settings.strict or not fits:
+            if not fits:
                 raise UserError(problem, f"its parts are: {', '.join(self.target.parts)}")
             say(problem)
         return fits
@@ -193,7 +184,7 @@ class Conversion:
     def _convert(self, job: Job, output: RowOutput, reject: Callable[[Rejected], None]) -> None:
         source, target = self.source.parts[job.part], self.target.parts[job.part]
         rows = job.rows or source.rows(job.files)
-        losses = LostFields(f"{self.target.name} {job.part}", self.settings.strict)
+        losses = LostFields(f"{self.target.name} {job.part}")
 
         def write(row: Row) -> None:
             for record in read_records(source, row):

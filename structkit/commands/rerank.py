@@ -17,11 +17,6 @@ RANKERS, FITTING = "Rankers", "Fitting weights"
 OF_RANKERS = ("embeddings", "query_embeddings", "model", "document_field", "offline")
 
 
-def ten_parts(query: int) -> str:
-    """Return the one of ten parts to which a query belongs."""
-    return f"part {query % 10}"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Settings(RunSettings):
     """Rerank the hits of runs by their scores, scaled to 0 … 1, plus the scores of rankers."""
@@ -121,7 +116,6 @@ def rerank(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]
             order,
             qrels=settings.fit,
             folds=settings.folds,
-            fold=ten_parts,
             held_out=settings.held_out,
             k=settings.k,
         )

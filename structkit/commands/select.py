@@ -128,11 +128,9 @@ class Condition:
         """
         match = WRITTEN.fullmatch(text)
         if not match:
-            raise UserError(
-                f"{flag(name, text)} is not a condition",
-                "write FIELD=VALUE, FIELD!=VALUE, FIELD~REGEX or FIELD!~REGEX",
-                status=2,
-            )
+            problem = f"{flag(name, text)} is not a condition"
+            remedy = "write FIELD=VALUE, FIELD!=VALUE, FIELD~REGEX or FIELD!~REGEX"
+            raise UserError(problem, remedy, status=2)
         field, sign, value = match.groups()
         pattern = pattern_of(value, name) if "~" in sign else re.compile(rf"\A{re.escape(value)}\Z")
         return cls(field, pattern, not sign.startswith("!"))
@@ -149,11 +147,9 @@ def pattern_of(pattern: str, name: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise UserError(
-            f"{flag(name)}: {pattern!r} is not a regular expression ({error})",
-            "put a backslash before a literal special character",
-            status=2,
-        ) from None
+        problem = f"{flag(name)}: {pattern!r} is not a regular expression ({error})"
+        remedy = "put a backslash before a literal special character"
+        raise UserError(problem, remedy, status=2) from None
 
 
 class Changes:
@@ -218,11 +214,8 @@ def _value(name: str, text: str) -> tuple[str, Any]:
     try:
         return name[:-1], orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise UserError(
-            f"{flag('set', f'{name}={text}')} is not JSON ({error})",
-            f"for a text write {name[:-1]}=TEXT",
-            status=2,
-        ) from None
+        problem = f"{flag('set', f'{name}={text}')} is not JSON ({error})"
+        raise UserError(problem, f"for a text write {name[:-1]}=TEXT", status=2) from None
 
 
 @dataclass(frozen=True)

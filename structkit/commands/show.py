@@ -197,9 +197,8 @@ def _masked(record: Record, width: int | None) -> Iterator[Part]:
     for match in SENTINEL.finditer(masked):
         number = int(match[1])
         if number >= len(entities):
-            raise UserError(
-                f'"masked" has {match[0]}, but there is no such entity', "mask it again"
-            )
+            problem = f'"masked" has {match[0]}, but there is no such entity'
+            raise UserError(problem, "mask it again")
         text.append(_visible(masked[last : match.start()]))
         text.append(f"⟦{_visible(str(entities[number]))}⟧", f"bold {COLORS[number % len(COLORS)]}")
         last = match.end()

@@ -157,10 +157,8 @@ def concatenate(parts: Sequence[Embeddings], files: Sequence[str]) -> Embeddings
 def same_model(model: str | None, other: str | None, file: str, other_file: str) -> None:
     """Raise if two files are known to be of different models."""
     if model and other and model != other:
-        raise UserError(
-            f"was encoded with another model than {input_name(other_file)}",
-            "encode both with one model",
-        ).at(file)
+        problem = f"was encoded with another model than {input_name(other_file)}"
+        raise UserError(problem, "encode both with one model").at(file)
 
 
 def read_records(records: Records, *, fields: bool = False) -> Embeddings:

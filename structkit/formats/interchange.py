@@ -299,11 +299,8 @@ class FormatParts:
                 return name
         if len({self.parts[name].files for name in known}) == 1:
             return known[0]
-        raise UserError(
-            f"{input_name(base)} may be any part of {self.name}",
-            f"name it with {flag('part')}: {', '.join(known)}",
-            status=2,
-        )
+        problem = f"{input_name(base)} may be any part of {self.name}"
+        raise UserError(problem, f"name it with {flag('part')}: {', '.join(known)}", status=2)
 
 
 def _all(record: Fields) -> Row:

@@ -8,7 +8,7 @@ Tests: tests/commands/test_rerank.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import chain, product
 
@@ -159,7 +159,6 @@ def fit(
     *,
     qrels: str,
     folds: str | None,
-    fold: Callable[[int], str],
     held_out: str | None,
     k: int,
 ) -> Record:
@@ -167,7 +166,7 @@ def fit(
 
     A hit is judged by its id, or as a passage as `score --passages` does: by its `doc_id`,
     otherwise path, and its lines; all relevant judgements have the same gain. `folds` is a field of
-    the queries, or `fold` gives the one of a query's number: means are over its values, and the
+    the queries, or there are ten by the queries' numbers: means are over its values, and the
     record has nDCG@10 of the queries of each value with weights fitted to the others. The k best
     hits of each query with those weights are written to the file `held_out`.
     """
@@ -181,7 +180,7 @@ def fit(
     if not asked:
         raise UserError("judges no query of the run", "name the run's own judgements").at(qrels)
     parts = [
-        _value(candidates.queries[query.id], folds) if folds else fold(number)
+        _value(candidates.queries[query.id], folds) if folds else f"part {number % 10}"
         for number, (query, _) in enumerate(asked)
     ]
     queries = [

@@ -68,10 +68,8 @@ def too_long() -> UserError:
     >>> print(too_long().problem)
     the record has more than 64,000,000 bytes
     """
-    return UserError(
-        f"the record has more than {maximum_bytes():,} bytes",
-        f"set {VARIABLE} to a larger number, or leave the record out",
-    )
+    problem = f"the record has more than {maximum_bytes():,} bytes"
+    return UserError(problem, f"set {VARIABLE} to a larger number, or leave the record out")
 
 
 def too_deep() -> UserError:
@@ -342,9 +340,8 @@ class Shard:
         index, slash, count = text.partition("/")
         if slash and index.isdecimal() and count.isdecimal() and int(index) < int(count):
             return cls(int(index), int(count))
-        raise UserError(
-            f"{flag('shard', text)} is not I/N with 0 <= I < N", "the first of 4 is 0/4", status=2
-        )
+        problem = f"{flag('shard', text)} is not I/N with 0 <= I < N"
+        raise UserError(problem, "the first of 4 is 0/4", status=2)
 
     def holds(self, name: str) -> bool:
         """Return whether this shard has the file or commit of this name."""
@@ -560,10 +557,8 @@ def not_json(error: orjson.JSONDecodeError, line: bytes) -> UserError:
         line.decode("utf-8")
     except UnicodeDecodeError as invalid:
         return not_utf8(invalid)
-    return UserError(
-        f"the line is not JSON ({error.msg}, column {error.colno})",
-        "write one JSON object per line",
-    )
+    problem = f"the line is not JSON ({error.msg}, column {error.colno})"
+    return UserError(problem, "write one JSON object per line")
 
 
 def not_utf8(error: UnicodeDecodeError) -> UserError:

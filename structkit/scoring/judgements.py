@@ -94,18 +94,18 @@ class Judgements:
     """Judgements of the ranked documents, or of the documents of ranked passages.
 
     `path` is a file, or "self": each query judges the document with its own id; the queries are
-    those of the files `queries` or, without these, the run's. `passages` are files.
+    those with `query_ids` or, without these, the run's. `passages` are files.
     """
 
     def __init__(
-        self, path: str, queries: Sequence[str], gains: str | None, passages: Sequence[str]
+        self, path: str, query_ids: Sequence[str], gains: str | None, passages: Sequence[str]
     ) -> None:
         self.files = passages
         self.passages = read_passages(passages) if passages else {}
         self.binary = gains == BINARY
         self.qrels: Qrels = {}
         self.targets: Targets = {}
-        self.query_ids = [record["id"] for record in Records.read(queries)] if queries else None
+        self.query_ids = query_ids
         if path == "self":
             return
         known = None if gains is None or self.binary else parse_gains(gains)

@@ -90,7 +90,6 @@ class Evaluation:
     values: Values  # (queries, measures)
     lost: frozenset[str]  # judged queries that the run lacks; their values are 0
     unjudged: int  # queries of the run without judgements; they do not count
-    qrels: Qrels
 
     @property
     def missing(self) -> int:
@@ -150,7 +149,7 @@ def evaluate(run: Run, qrels: Qrels, names: Sequence[str]) -> Evaluation:
     for column, name in enumerate(measures):
         values[rows, column] = columns[name]
     lost = frozenset(qrels.keys() - judged.keys())
-    return Evaluation(list(names), query_ids, values, lost, len(run) - len(judged), qrels)
+    return Evaluation(list(names), query_ids, values, lost, len(run) - len(judged))
 
 
 def _columns(

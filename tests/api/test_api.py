@@ -271,7 +271,7 @@ def test_a_data_frame_is_its_rows(frame):
     run = same(structkit.search, texts, queries=[{"id": "q", "query": "tea"}], method="bm25")
     qrels = [{"query_id": "q", "doc_id": "a", "relevance": 1}]
     queries = [{"id": "q", "kind": "drink"}]
-    same(structkit.score, run, qrels=qrels, by="kind", by_records=queries)
+    same(structkit.score, run, qrels=qrels, by="kind", queries=queries)
     same(structkit.score, {"x": frame(run)}, qrels=qrels)
     same(structkit.pair, queries=[{"id": "q", "query": "tea"}], qrels=qrels, corpus=texts)
     same(structkit.select, texts, in_=[{"id": "b"}])

@@ -163,7 +163,7 @@ def test_a_fit_judges_lines_as_score_does(tmp_path):
         measures=["nDCG@10"],
         gains="binary",
         by="half",
-        by_records=ASKED,
+        queries=ASKED,
         mean=True,
         passages=corpus,
     )

@@ -247,7 +247,7 @@ def test_what_goes_in_comes_out(law, data):
         ours, theirs, back = (Path(folder, each) for each in ("a.jsonl", f"b.{ending}", "c.jsonl"))
         write(ours, *records)
         for source, target, here, there in ((None, name, ours, theirs), (name, None, theirs, back)):
-            names = {"from_": source, "to": target, "part": part, "strict": True}
+            names = {"from_": source, "to": target, "part": part}
             convert(Settings(files=(str(here),), output=str(there), **names))
         found = read(back)
     assert records == found

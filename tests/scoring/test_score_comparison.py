@@ -63,7 +63,6 @@ QRELS = [{"query_id": f"q{n}", "doc_id": f"d{n}", "relevance": 1} for n in range
 GOOD = [{"query_id": f"q{n}", "doc_id": f"d{n}", "score": 1.0} for n in range(4)]
 POOR = [{**row, "doc_id": row["doc_id"] if n else "other"} for n, row in enumerate(GOOD)]
 GROUPS = [{"id": f"q{n}", "kind": ["go", "ruby"][n // 3], "words": 9 + n} for n in range(4)]
-DOCUMENTS = [{"id": f"d{n}", "kind": "odd" if n % 2 else "even"} for n in range(3)]
 
 
 def test_compare_gives_one_record_for_each_run_and_measure():
@@ -91,13 +90,12 @@ def test_a_run_is_not_compared_with_itself(tmp_path):
     ("field", "records", "expected"),
     [
         ("kind", GROUPS, [("go", 3, pytest.approx(2 / 3)), ("ruby", 1, 1.0)]),
-        # the documents that answer: d3 has no record
-        ("kind", DOCUMENTS, [("even", 2, 0.5), ("none", 1, 1.0), ("odd", 1, 1.0)]),
+        ("kind", [*GROUPS[1:3], {"id": "q3"}], [("go", 2, 1.0), ("none", 2, 0.5)]),
         ("words", GROUPS, [("9", 1, 0.0), ("10", 1, 1.0), ("11", 1, 1.0), ("12", 1, 1.0)]),
     ],
 )
 def test_by_gives_one_record_for_each_group(field, records, expected):
-    options = {"qrels": QRELS, "measures": ["RR"], "by": field, "by_records": records}
+    options = {"qrels": QRELS, "measures": ["RR"], "by": field, "queries": records}
     found = score(POOR, **options)
     assert expected == [(each[field], each["queries"], each["RR"]) for each in found]
     (mean,) = score(POOR, mean=True, **options)
@@ -109,9 +107,9 @@ def test_by_gives_one_record_for_each_group(field, records, expected):
     ("field", "records", "problem"),
     [
         ("x", GROUPS, 'field "x" is missing; the record has: id, kind'),
-        ("kind", [{"id": "stranger", "kind": "go"}], "has neither the queries nor the documents"),
+        ("kind", [{"id": "stranger", "kind": "go"}], "has none of the judged queries"),
     ],
 )
 def test_bad_groups_are_one_line(field, records, problem):
     with pytest.raises(UserError, match=problem):
-        list(score(GOOD, qrels=QRELS, by=field, by_records=records))
+        list(score(GOOD, qrels=QRELS, by=field, queries=records))

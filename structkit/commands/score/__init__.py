@@ -17,9 +17,9 @@ from structkit.settings import setting, setting_of, settings_of
 # the work of each task, and its settings; without a task, runs are scored
 TASKS: dict[str | None, tuple[Callable[[Any], Iterator[Record]], type[Scored]]] = {
     None: (runs.runs, runs.Settings),
-    "similarity": (pairs.similarity, Scored),
-    "classification": (pairs.classification, Scored),
-    "space": (pairs.space, Scored),
+    "similarity": (partial(pairs.of_each, pairs.similarity), Scored),
+    "classification": (partial(pairs.of_each, pairs.classification), Scored),
+    "space": (partial(pairs.of_each, pairs.space), Scored),
     "suite": (pairs.suite, Compared),
     "trees": (trees.trees, trees.Settings),
 }
@@ -64,10 +64,9 @@ def score(settings: Settings) -> Iterator[Record]:
     `MEASURE_high`. With `per_query`: one record per run and judged query. With `qrels` `self`, the
     judged queries are the run's, or the records in the files `queries`. For measures other than
     nDCG, a document with a gain above 0 is relevant. With `compare`: one record per run, compared
-    run and measure, with paired tests. With `by`: one record per run and value of that field, which
-    the files `by_records` have for queries or for the documents that answer them; with `mean`, one
-    per run. `passages` are records of the ranked parts, if judgements are of the documents that
-    contain them.
+    run and measure, with paired tests. With `by`: one record per run and value of that field of the
+    `queries`; with `mean`, one per run. `passages` are records of the ranked parts, if judgements
+    are of the documents that contain them.
     """
     work, _ = TASKS[settings.task]
     return work(settings)

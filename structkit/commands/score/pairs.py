@@ -5,7 +5,7 @@ Tests: tests/scoring/test_score_tasks.py, tests/scoring/test_suite.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from structkit.commands.score.scored import Compared, Scored, by_name
@@ -13,66 +13,61 @@ from structkit.errors import UserError
 from structkit.records.jsonl import Record, input_name
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from structkit.embeddings.pairs import EmbeddingPairs
 
 HIGH = 4.0  # gold scores above it make a positive pair, as in SimCSE on STS-B (arXiv 2104.08821)
 
 
-def similarity(settings: Scored) -> Iterator[Record]:
-    """Yield one record per file: Spearman x 100 of its pairs' cosines and gold scores.
+def of_each(work: Callable[[EmbeddingPairs, int], Record], settings: Scored) -> Iterator[Record]:
+    """Yield one record per file: the scores that `work` gives to its pairs, with the seed."""
+    from structkit.embeddings.pairs import read_pairs
+
+    for name, path in settings.named_runs.items():
+        try:
+            scores = work(read_pairs([path]), settings.seed)
+        except UserError as error:
+            raise error.at(input_name(path)) from None
+        yield {"run": name, **scores}
+
+
+def similarity(pairs: EmbeddingPairs, seed: int) -> Record:
+    """Return Spearman x 100 of the pairs' cosines and gold scores.
 
     `spearman_low` and `spearman_high` are the ends of the 95 % interval; `zero` counts pairs with
     an embedding of zeros, whose cosine is 0.
     """
-    from structkit.embeddings.pairs import read_pairs
     from structkit.scoring.similarity import correlation, cosines, ends
 
-    for name, path in settings.named_runs.items():
-        pairs = read_pairs([path])
-        gold = pairs.scores()
-        try:
-            value, draws = correlation(cosines(pairs.left, pairs.right), gold, settings.seed)
-        except UserError as error:
-            raise error.at(input_name(path)) from None
-        low, high = ends(draws)
-        zero = ~(pairs.left.any(1) & pairs.right.any(1))
-        counts = {"pairs": len(pairs), "zero": int(zero.sum())}
-        interval = {"spearman_low": 100 * low, "spearman_high": 100 * high}
-        yield {"run": name, **counts, "spearman": 100 * value, **interval}
+    value, draws = correlation(cosines(pairs.left, pairs.right), pairs.scores(), seed)
+    low, high = ends(draws)
+    zero = ~(pairs.left.any(1) & pairs.right.any(1))
+    counts = {"pairs": len(pairs), "zero": int(zero.sum())}
+    interval = {"spearman_low": 100 * low, "spearman_high": 100 * high}
+    return {**counts, "spearman": 100 * value, **interval}
 
 
-def classification(settings: Scored) -> Iterator[Record]:
-    """Yield one record per file: accuracy x 100 of its test pairs, mean and deviation over seeds.
+def classification(pairs: EmbeddingPairs, seed: int) -> Record:
+    """Return the accuracy x 100 of the test pairs, mean and deviation over seeds.
 
     Classifiers learn from the pairs whose `split` is `train`. The standard deviation is over the
     seeds (n - 1), `majority` is the accuracy of always choosing the most frequent label.
     """
-    from structkit.embeddings.pairs import read_pairs
     from structkit.scoring.classification import halves, right_answers
 
-    for name, path in settings.named_runs.items():
-        pairs = read_pairs([path])
-        try:
-            train, test = halves(pairs)
-            right = right_answers(train, test, settings.seed)
-        except UserError as error:
-            raise error.at(input_name(path)) from None
-        accuracies, labels = right.mean(1), test.labels()
-        yield {
-            "run": name,
-            "train": len(train),
-            "test": len(test),
-            "classes": len(set(train.labels())),
-            "majority": 100 * max(map(labels.count, set(labels))) / len(labels),
-            "accuracy": 100 * float(accuracies.mean()),
-            "accuracy_deviation": 100 * float(accuracies.std(ddof=1)),
-        }
+    train, test = halves(pairs)
+    accuracies, labels = right_answers(train, test, seed).mean(1), test.labels()
+    return {
+        "train": len(train),
+        "test": len(test),
+        "classes": len(set(train.labels())),
+        "majority": 100 * max(map(labels.count, set(labels))) / len(labels),
+        "accuracy": 100 * float(accuracies.mean()),
+        "accuracy_deviation": 100 * float(accuracies.std(ddof=1)),
+    }
 
 
-def space(settings: Scored) -> Iterator[Record]:
-    """Yield one record per file: alignment of positive pairs, uniformity of embeddings.
+def space(pairs: EmbeddingPairs, seed: int) -> Record:
+    """Return the alignment of positive pairs and the uniformity of embeddings.
 
     Positive are pairs with label 1 where they have labels, with a score above `HIGH` where they
     have scores, and all of them otherwise. Uniformity is over the distinct embeddings of both
@@ -80,33 +75,24 @@ def space(settings: Scored) -> Iterator[Record]:
     """
     import numpy as np
 
-    from structkit.embeddings.pairs import read_pairs
     from structkit.scoring.similarity import alignment, uniformity
 
-    for name, path in settings.named_runs.items():
-        pairs = read_pairs([path])
-        positive = _positive(pairs)
-        both = np.unique(np.concatenate([pairs.left, pairs.right]), axis=0)
-        if not positive.any() or len(both) < 2:
-            lack = "different embeddings" if positive.any() else "positive pairs"
-            raise UserError(f"there are no {lack}", "give more pairs").at(input_name(path))
-        yield {
-            "run": name,
-            "positives": int(positive.sum()),
-            "embeddings": len(both),
-            "alignment": alignment(pairs.left[positive], pairs.right[positive]),
-            "uniformity": uniformity(both),
-        }
-
-
-def _positive(pairs: EmbeddingPairs) -> np.ndarray:
-    import numpy as np
-
     if "label" in pairs.records[0]:
-        return np.array([label in ("1", "True") for label in pairs.labels()])
-    if "score" in pairs.records[0]:
-        return np.asarray(pairs.scores() > HIGH)
-    return np.ones(len(pairs), bool)
+        positive = np.array([label in ("1", "True") for label in pairs.labels()])
+    elif "score" in pairs.records[0]:
+        positive = pairs.scores() > HIGH
+    else:
+        positive = np.ones(len(pairs), bool)
+    both = np.unique(np.concatenate([pairs.left, pairs.right]), axis=0)
+    if not positive.any() or len(both) < 2:
+        lack = "different embeddings" if positive.any() else "positive pairs"
+        raise UserError(f"there are no {lack}", "give more pairs")
+    return {
+        "positives": int(positive.sum()),
+        "embeddings": len(both),
+        "alignment": alignment(pairs.left[positive], pairs.right[positive]),
+        "uniformity": uniformity(both),
+    }
 
 
 def suite(settings: Compared) -> Iterator[Record]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
 from structkit.commands.score.scored import JUDGED, Compared, by_name
@@ -18,13 +19,10 @@ from structkit.settings import file_setting, setting
 if TYPE_CHECKING:
     from structkit.scoring.judgements import Judgements
     from structkit.scoring.measures import Evaluation
-    from structkit.scoring.qrels import Qrels
 
 DEFAULT = ("nDCG@10", "RR@10", "R@100", "Success@1", "Success@5", "Judged@10")
 BETWEEN = re.compile(r"[\s,]+(?![^()]*\))")  # names, not the parameters of one
 NONE = "none"
-
-FieldValues = dict[str, object]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +44,9 @@ class Settings(Compared):
         metavar="NAMES",
     )
     queries: tuple[str, ...] = file_setting(
-        "File with the queries that count, for {qrels:self}.", (), group=JUDGED
+        "File with the queries that count, for {qrels:self}, or that have the field of {by}.",
+        (),
+        group=JUDGED,
     )
     gains: str | None = setting(
         None,
@@ -65,15 +65,9 @@ class Settings(Compared):
     compare: tuple[str, ...] = file_setting("", (), metavar="RUN", excludes="by")
     by: str | None = setting(
         None,
-        "Write one record per value of this field.",
+        "Write one record per value of this field of the queries.",
         metavar="FIELD",
-        requires="by_records",
-        group=JUDGED,
-    )
-    by_records: tuple[str, ...] = file_setting(
-        "File with the field of {by}, for queries or for documents.",
-        (),
-        requires="by",
+        requires="queries",
         group=JUDGED,
     )
     mean: bool = setting(
@@ -92,9 +86,10 @@ class Settings(Compared):
 
     def check(self) -> None:
         qrels, own = flag("qrels"), flag("qrels", "self")
+        alone = self.queries and not self.by
         problems = {
             f"{flag('gains')} goes with a file of {qrels}": self.qrels == "self" and self.gains,
-            f"{flag('queries')} goes with {own}": self.qrels != "self" and self.queries,
+            f"{flag('queries')} goes with {own} or {flag('by')}": self.qrels != "self" and alone,
         }
         for problem, is_there in problems.items():
             if is_there:
@@ -110,11 +105,9 @@ def runs(settings: Settings) -> Iterator[Record]:
     if settings.compare and len({*settings.runs, *settings.compare}) == 1:
         problem = f"{flag('compare', settings.compare[0])} is the run itself"
         raise UserError(problem, "name another run", status=2)
-    judgements = Judgements(
-        settings.qrels or "", settings.queries, settings.gains, settings.passages
-    )
+    asked = read_values(settings.queries, settings.by)
+    judgements = Judgements(settings.qrels or "", list(asked), settings.gains, settings.passages)
     others = {name: _evaluate(path, judgements, names) for name, path in against.items()}
-    values = read_values(settings.by_records, settings.by) if settings.by else {}
     for run, path in settings.named_runs.items():
         evaluation = _evaluate(path, judgements, names)
         if settings.per_query:
@@ -123,7 +116,7 @@ def runs(settings: Settings) -> Iterator[Record]:
                 named = dict(zip(evaluation.names, row, strict=True))
                 yield {"run": run, "query_id": query_id, **named}
         elif settings.by:
-            yield from _by_group(run, evaluation, settings.by, values, settings)
+            yield from _by_group(run, evaluation, settings.by, asked, settings)
         elif others:
             for name, other in others.items():
                 if path != against[name]:
@@ -174,12 +167,11 @@ def _summary(evaluation: Evaluation, seed: int, parts: Sequence[Evaluation] = ()
 
 
 def _by_group(
-    run: str, evaluation: Evaluation, field: str, values: FieldValues, settings: Settings
+    run: str, evaluation: Evaluation, field: str, values: dict[str, str], settings: Settings
 ) -> Iterator[Record]:
-    groups = groups_of(evaluation.query_ids, evaluation.qrels, values)
+    groups = [values.get(query_id, NONE) for query_id in evaluation.query_ids]
     if set(groups) == {NONE}:
-        problem = f"{flag('by_records')} has neither the queries nor the documents that answer them"
-        raise UserError(problem, "give records with their ids")
+        raise UserError(f"{flag('queries')} has none of the judged queries", "give their records")
     parts = {
         group: evaluation.part([place for place, name in enumerate(groups) if name == group])
         for group in order(groups)
@@ -217,45 +209,23 @@ def _compare(
         }
 
 
-def read_values(files: Sequence[str], field: str) -> FieldValues:
-    """Return the value of a field for each id. Errors: a field that no record has."""
-    values: FieldValues = {}
+def read_values(files: Sequence[str], field: str | None) -> dict[str, str]:
+    """Return the value of a field, if any, for each id. Errors: a field that no record has."""
+    values: dict[str, str] = {}
     known: set[str] = set()
-    for record in Records.read(files):
+    for record in Records.read(files) if files else ():
         known.update(record)
-        if field in record:
-            values[record["id"]] = record[field]
-    if not values:
+        value = None if field is None else record.get(field)
+        values[record["id"]] = NONE if value is None else str(value)
+    if field is not None and field not in known:
         raise missing(field, sorted(known), named=True).at(files[0])
     return values
 
 
-def groups_of(query_ids: Sequence[str], qrels: Qrels, values: FieldValues) -> list[str]:
-    """Return the group of each query: its own value, or its first best document's.
-
-    >>> groups_of(["q", "r"], {"q": {"d": 1, "e": 2}, "r": {"f": 1}}, {"d": "go", "e": "php"})
-    ['php', 'none']
-    """
-    groups = []
-    for query_id in query_ids:
-        judged = qrels[query_id]
-        best = max(judged, key=lambda doc_id: judged[doc_id], default="")
-        value = values.get(query_id, values.get(best))
-        groups.append(NONE if value is None else str(value))
-    return groups
-
-
 def order(groups: Sequence[str]) -> list[str]:
-    """Return the groups in the order of a table: numbers by size, then names.
+    """Return the groups in the order of a table: whole numbers by size, then names.
 
     >>> order(["b", "10", "9", "a", "b"])
     ['9', '10', 'a', 'b']
     """
-
-    def rank(name: str) -> tuple[float, str]:
-        try:
-            return float(name), name
-        except ValueError:
-            return float("inf"), name
-
-    return sorted(set(groups), key=rank)
+    return sorted(set(groups), key=lambda name: (len(name) if name.isdecimal() else inf, name))
