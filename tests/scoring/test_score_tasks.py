@@ -185,7 +185,7 @@ def test_bad_labels_are_named(pairs_file, labels, split, problem):
         ("--task trees --gold x --fail-below f1", "--fail-below f1 is not MEASURE=VALUE"),
         ("--task tree", "unknown --task 'tree'; did you mean"),
         ("--qrels self --gains exact", "--gains goes with a file of --qrels;"),
-        ("--qrels q --queries x", "--queries goes with --qrels self;"),
+        ("--qrels q --queries x", "--queries goes with --qrels self or --by;"),
     ],
 )
 def test_flags_that_do_not_go_together(wrong, told):
