@@ -147,14 +147,18 @@ def test_a_table_is_gathered_with_its_costs_data_and_trainings(gather, tmp_path)
 def test_several_sets_make_one_table(gather):
     content = gather(
         *("values-go.jsonl", "values-ruby.jsonl", "--against", "bm25"),
-        **{"values-go_jsonl": scored(bm25=[0.25] * 3, seal_0=[0.5, 1.0, 0.0])},
-        **{"values-ruby_jsonl": scored(bm25=[0.25] * 2, seal_0=[1.0, 0.5])},
+        *("--pool", "both", "go", "ruby", "php"),
+        **{"values-go_jsonl": scored(bm25=[0.25] * 3, seal_0=[0.5, 1.0, 0.0], seal_1=[0.5] * 3)},
+        **{"values-ruby_jsonl": scored(bm25=[0.25] * 2, seal_0=[1.0, 0.5], seal_1=[0.5] * 2)},
     )
     rows = [(each["system"], each["go"], each["ruby"]) for each in content["rows"]]
-    assert [("bm25", 0.25, 0.25), ("seal", 0.5, 0.75)] == rows
+    assert [("bm25", 0.25, 0.25), ("seal", 0.5, 0.625)] == rows
     assert content["rows"][1]["ruby_low"] >= 0.5
-    compared = [(each["measure"], each["difference"]) for each in content["comparisons"]]
-    assert [("go", 0.25), ("ruby", 0.5)] == compared
+    # the means of both sets are 0.625 and 0.5
+    assert content["rows"][1]["both_deviation"] == pytest.approx(0.125 / 2**0.5)
+    compared = [(each["measure"], round(each["difference"], 3)) for each in content["comparisons"]]
+    assert [("go", 0.25), ("ruby", 0.375), ("both", 0.35)] == compared
+    assert "both_deviation" not in section("seal", content, "")
 
 
 def test_a_table_goes_on_where_another_stopped(gather, tmp_path, monkeypatch, capsys):
