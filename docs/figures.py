@@ -28,13 +28,6 @@ ABOVE, BELOW, OPEN = "#2a9d5c", "#d1495b", "#8a8a8a"
 VERDICTS = {HELD: ABOVE, NOT_HELD: BELOW, CANNOT_TELL: OPEN}
 # a name, a value with the ends of its interval (NaN: none), and the color
 Row = tuple[str, tuple[float, float, float], str]
-PEERS = {
-    "ask": "structkit ask",
-    "published: semble_hybrid": "semble",
-    "published: coderankembed_hybrid": "CodeRankEmbed with BM25",
-    "published: bm25_raw": "BM25",
-    "ripgrep": "ripgrep, whole files",
-}
 SYSTEMS = {
     "ask": "ask",
     "ask-words": "ask, without the table",
@@ -102,31 +95,6 @@ def ask() -> None:
         found.append((SYSTEMS[cells["system"]], (value, low, high), ABOVE))
         seconds.append(cells["index s"])
     costing(found, "nDCG@10", seconds, "CPU seconds of the index")
-
-
-def front() -> None:
-    """Draw nDCG@10 of `ask` and four others as bars: the figure of the front page."""
-    table = (REPORTS / "tables/repositories-peers.md").read_text("utf-8")
-    measured = {cells["system"]: float(cells["mean"].split()[0]) for cells in rows(table)}
-    values = [measured[system] for system in PEERS]
-    _, axis = pyplot.subplots(figsize=(6, 1.9))
-    colors = [ABOVE, *[OPEN] * (len(PEERS) - 1)]
-    bars = axis.barh(range(len(PEERS)), values, color=colors, height=0.7)
-    axis.bar_label(bars, fmt="%.3f", padding=4, fontsize=8)
-    axis.set_yticks(range(len(PEERS)), PEERS.values())
-    axis.invert_yaxis()
-    axis.set_xlim(0, 1)
-    axis.set_xlabel("nDCG@10")
-
-
-def quantized() -> None:
-    """Rows with fewer bits: recall@10, beside the bytes of a vector."""
-    found, sizes = list[Row](), []
-    for cells in rows((REPORTS / "tables/quantized.md").read_text("utf-8")):
-        recall = float(cells["recall@10"])
-        found.append((cells["rows"].replace("`", ""), (recall, recall, recall), ABOVE))
-        sizes.append(cells["bytes per vector"])
-    costing(found, "recall@10", sizes, "bytes per vector")
 
 
 def costing(found: Sequence[Row], value: str, costs: Sequence[str], unit: str) -> None:
@@ -202,9 +170,7 @@ STYLE = {
 }
 FIGURES: dict[str, Callable[[], None]] = {
     **{f"claims-{paper.lower()}": partial(claims, paper) for paper in ("SANTA", "SEAL", "StrAE")},
-    "front": front,
     "ask": ask,
-    "quantized": quantized,
     "tasks": tasks,
     "growth": growth,
     "unlabelled": unlabelled,

@@ -18,12 +18,14 @@ from rich.console import Console
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME
 from rich.text import Text
 
+ASKED = 'structkit ask requests "how is the encoding of a response guessed" -k 2'
 COMMANDS = {
-    "terminal": 'structkit ask requests "how often is a failed connection retried" -k 2',
+    "terminal": ASKED,
+    "terminal-narrow": ASKED,
     "show": "structkit mask-entities fixtures/code/test.jsonl | structkit show",
 }
 PICTURES = {"light": DEFAULT_TERMINAL_THEME, "dark": SVG_EXPORT_THEME}
-WIDTH = 88
+WIDTHS = {"terminal": 76, "terminal-narrow": 46, "show": 88}
 
 
 def session(name: str) -> str:
@@ -45,7 +47,7 @@ def session(name: str) -> str:
             cwd=places,
             stdout=writing,
             stderr=subprocess.DEVNULL,
-            env={**plain, **own, "COLUMNS": str(WIDTH)},
+            env={**plain, **own, "COLUMNS": str(WIDTHS[name])},
         )
         os.close(writing)
         seen = b""
@@ -62,9 +64,9 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
-def picture(text: str, theme: str) -> str:
+def picture(name: str, text: str, theme: str) -> str:
     """The SVG of a session."""
-    console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
+    console = Console(record=True, width=WIDTHS[name], file=io.StringIO(), force_terminal=True)
     console.print(Text.from_ansi(text.rstrip()))
     svg = console.export_svg(title="structkit", theme=PICTURES[theme], unique_id="structkit")
     # a page shows pictures without the fonts of other hosts
@@ -75,4 +77,4 @@ if __name__ == "__main__":
     for name in COMMANDS:
         seen = session(name)
         for theme in PICTURES:
-            Path("docs", f"{name}-{theme}.svg").write_text(picture(seen, theme), "utf-8")
+            Path("docs", f"{name}-{theme}.svg").write_text(picture(name, seen, theme), "utf-8")

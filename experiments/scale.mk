@@ -1,4 +1,4 @@
-# The stages of a search in many pages, in shards: what each costs, as docs/scale.md counts on it. PAGES
+# The stages of a search in many pages, in shards: what each costs, as docs/guide/scale.md counts on it. PAGES
 # pages are made of the real ones (experiments/scale.py says how). Each shard is a file at every
 # stage, and appears when it is whole: a run that was interrupted goes on with those that are missing,
 # `make -j 2` works on two at a time. Pages are read by a table of token vectors; MiniLM, ten times as slow,

@@ -11,7 +11,7 @@ from documents import FENCE, run_page
 
 GUIDE = Path("docs/guide")
 PACK, PLUGINS = GUIDE / "plugins.md", sorted(GUIDE.glob("plugin-*.md"))
-ENGINES = Path("docs/scale-out.md")  # its sections need tools: tests/records/test_scale_out.py
+ENGINES = Path("docs/guide/scale.md")  # its sections need tools: tests/records/test_scale_out.py
 OTHERS = sorted(set(Path("docs").rglob("*.md")) - {PACK, ENGINES, *PLUGINS})
 OFFLINE = {"PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_INDEX": "1"}
 # one page of each kind

@@ -1,4 +1,4 @@
-"""docs/scale-out.md: each engine that is installed here gives the bytes of one process."""
+"""docs/guide/scale.md: each engine that is installed gives the bytes of one process."""
 
 import os
 import re
@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 from documents import run_page
 
-PAGE = Path("docs/scale-out.md")
+PAGE = Path("docs/guide/scale.md")
 START, *REST = re.split(r"^## ", PAGE.read_text("utf-8"), flags=re.MULTILINE)
 SECTIONS = {part.partition("\n")[0]: part for part in REST if "```console" in part}
 INSTALLED = {
     "GNU parallel": bool(shutil.which("parallel")),
     "Slurm": True,  # a loop stands for its array
     "make": bool(shutil.which("make")),
+    "Large corpora": True,
     "Spark": bool(find_spec("pyspark") and shutil.which("java")),
 }
 
