@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +22,10 @@ from structkit.embeddings.reading import (
     read_fields,
     read_ids,
     read_meta,
+    reading,
     unique,
 )
-from structkit.embeddings.vectors import NEARLY, Matrix, Vectors, are_unit, blocks
+from structkit.embeddings.vectors import NEARLY, Matrix, Numbers, Vectors, are_unit, blocks
 from structkit.errors import UserError, flag
 from structkit.paths import refuse_pipe
 from structkit.progress import Position, progress, say
@@ -59,7 +62,7 @@ class OfFaiss(Approximate):
         self.queries += len(hits)
         if short := [number for number, found in enumerate(hits) if len(found) < k]:
             with comparing_all(self.index) as index:
-                every = OfFaiss(index, self.corpus, self.options)
+                every = OfFaiss(index, self.corpus, self.options, self.which)
                 again = Approximate.search(every, queries[short], k)
             for number, found in zip(short, again, strict=True):
                 hits[number] = found
@@ -95,8 +98,9 @@ class Backend(plugin.Backend):
     def open(self, corpus: EmbeddedCorpus, options: SearchOptions) -> Approximate:
         """Open the index of a corpus, or the index in a folder."""
         check_options(options, "approximate", *TAKEN)
+        which = None
         if corpus.index:
-            index, embeddings = read_index(Path(corpus.index), options)
+            index, embeddings, which = read_index(Path(corpus.index), options)
             if METRICS.get(index.metric_type) != options.similarity:
                 check_similarity(options, "approximate", unit=bool(embeddings.meta.get("unit")))
         else:
@@ -105,12 +109,30 @@ class Backend(plugin.Backend):
             embeddings = corpus.read(options)
             unit = options.similarity == "cosine" and are_unit(embeddings.vectors, NEARLY)
             check_similarity(options, "approximate", unit=unit)
-            index = build(embeddings.vectors, options.index)
+            vectors = embeddings.vectors
+            if options.index.lower().startswith("hnsw"):  # equal rows would fill its links
+                rows, which = different(vectors)
+                vectors = vectors.take(rows)
+            index = build(vectors, options.index)
             if options.save_index:
-                save(index, embeddings, options, options.save_index)
+                save(index, embeddings, options, options.save_index, which)
         if options.parameters is not None:
             set_parameters(index, options.parameters)
-        return OfFaiss(index, embeddings, options)
+        return OfFaiss(index, embeddings, options, which)
+
+
+def different(vectors: Matrix) -> tuple[Numbers, Numbers | None]:
+    """Return the rows that equal no earlier one, and which of these each row equals, if others do.
+
+    >>> different(Matrix([np.float32([[1, 2], [3, 4], [1, 2]])]))
+    (array([0, 1]), array([0, 1, 0]))
+    """
+    number = defaultdict[bytes, int](int)
+    number.default_factory = number.__len__
+    rows = (row.tobytes() for _, block in blocks(vectors) for row in block)
+    which = np.array([number[blake2b(row, digest_size=16).digest()] for row in rows])
+    first = np.unique(which, return_index=True)[1]
+    return first, which if len(first) < len(which) else None
 
 
 def build(vectors: Matrix, name: str) -> Any:
@@ -195,8 +217,13 @@ def set_parameters(index: Any, parameters: str) -> None:
         ) from None
 
 
-def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: str) -> None:
-    """Write the folder of an index, whole: `index` and `docid` as in Pyserini, and more."""
+def save(
+    index: Any, corpus: Embeddings, options: SearchOptions, folder: str, which: Numbers | None
+) -> None:
+    """Write the folder of an index, whole: `index` and `docid` as in Pyserini, and more.
+
+    `rows.npy` has the row of the index for each document id, if it lacks equal ones.
+    """
     meta = {
         "count": len(corpus.ids),
         "dim": corpus.dimensions,
@@ -217,13 +244,17 @@ def save(index: Any, corpus: Embeddings, options: SearchOptions, folder: str) ->
             faiss.write_index(index, str(new / "index"))
         except RuntimeError as error:
             raise OSError(message_of(error)) from None
+        if which is not None:
+            np.save(new / "rows.npy", which)
         for name, lines in contents.items():
             with (new / name).open("wb") as handle:
                 handle.writelines(lines)
 
 
-def read_index(folder: Path, options: SearchOptions) -> tuple[Any, Embeddings]:
+def read_index(folder: Path, options: SearchOptions) -> tuple[Any, Embeddings, Numbers | None]:
     """Read a saved index of structkit, or a faiss folder of Pyserini (`index` and `docid`).
+
+    Also return `which` row of the index each row is, if equal rows are there once.
 
     The vectors of its rows are only in the index.
     """
@@ -246,7 +277,14 @@ def read_index(folder: Path, options: SearchOptions) -> tuple[Any, Embeddings]:
         reason = "larger than memory" if isinstance(error, MemoryError) else message_of(error)
         problem = f"is damaged, or not an index (faiss: {reason})"
         raise UserError(problem, again).at(str(path)) from None
-    return index, _rows(folder, index.ntotal, index.d, again)
+    which, rows = None, folder / "rows.npy"
+    if rows.exists():
+        with reading(str(rows), again):
+            which = np.load(rows, allow_pickle=False)
+            if {*which.tolist()} != {*range(index.ntotal)}:
+                raise ValueError("it names other rows than the index has")
+    size = index.ntotal if which is None else len(which)
+    return index, _rows(folder, size, index.d, again), which
 
 
 def _rows(folder: Path, rows: int, dimensions: int, again: str) -> Embeddings:

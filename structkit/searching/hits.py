@@ -20,7 +20,15 @@ from structkit.embeddings.reading import (
     same_model,
     vector,
 )
-from structkit.embeddings.vectors import Matrix, TextEncoding, Vectors, are_unit, blocks, unit
+from structkit.embeddings.vectors import (
+    Matrix,
+    Numbers,
+    TextEncoding,
+    Vectors,
+    are_unit,
+    blocks,
+    unit,
+)
 from structkit.errors import UserError, flag, program
 from structkit.records.fields import items, query_text
 from structkit.records.jsonl import Record, Records, parse_each
@@ -190,8 +198,14 @@ class Approximate(Searcher):
     if it found fewer.
     """
 
-    def __init__(self, index: Any, corpus: Embeddings, options: SearchOptions) -> None:
-        self.index, self.corpus, self.options = index, corpus, options
+    def __init__(
+        self, index: Any, corpus: Embeddings, options: SearchOptions, which: Numbers | None = None
+    ) -> None:
+        """Take an index of all rows, or of different ones: `which` is the one of each row."""
+        self.index, self.corpus, self.options, self.which = index, corpus, options, which
+        if which is not None:
+            self._starts = np.searchsorted(np.sort(which), np.arange(which.max() + 2)).tolist()
+            self._rows = np.argsort(which, kind="stable").tolist()
         self.dimensions, self.model = corpus.dimensions, corpus.model
         self.cut = corpus.meta.get("dimensions")
         self.rows, self.documents = len(corpus.doc_ids), len(set(corpus.doc_ids))
@@ -219,9 +233,19 @@ class Approximate(Searcher):
                 "the index or a query holds NaN or infinity", "build and encode it again"
             )
         return [
-            [self._hit(score, row) for score, row in zip(*found, strict=True) if row >= 0]
+            [
+                self._hit(score, row)
+                for score, n in zip(*found, strict=True)
+                for row in self._equal(n)
+            ]
             for found in zip(scores.tolist(), numbers.tolist(), strict=True)
         ]
+
+    def _equal(self, number: int) -> Sequence[int]:
+        """Return the rows for a number in the index; none for -1."""
+        if self.which is None or number < 0:
+            return [number] * (number >= 0)
+        return self._rows[self._starts[number] : self._starts[number + 1]]
 
     def _hit(self, score: float, row: int) -> Hit:
         shown = row_record(self.corpus, row) if self.options.explain else None

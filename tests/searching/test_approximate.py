@@ -139,7 +139,7 @@ def test_a_saved_index_that_does_not_fit_is_refused(corpus, queries, tmp_path):
 def test_a_saved_index_is_mapped(corpus, queries, tmp_path):
     folder = tmp_path / "index"
     expected = found(corpus, queries, index="int8", save_index=str(folder))
-    index, _ = read_index(folder, SearchOptions())
+    index, _, _ = read_index(folder, SearchOptions())
     assert f"{folder}/index" in Path("/proc/self/maps").read_text()  # not copied into memory
     assert 600 == index.ntotal
     assert expected == found(str(folder), queries)

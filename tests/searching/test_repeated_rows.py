@@ -59,3 +59,18 @@ def test_all_rows_may_be_equal(tmp_path, rows, queries, options):
     corpus = corpus_of(tmp_path, rows[:100], [f"d{n}" for n in range(100)])
     for k in (1, K, 100, 500):
         assert 2 * min(k, 100) == len(found(corpus, queries, k, **options))
+
+
+@pytest.mark.parametrize("index", ["hnsw", "HNSW32"])
+@pytest.mark.parametrize("equal", [1, 20])  # groups of equal rows
+def test_rows_beside_many_equal_ones_are_found_near_others(tmp_path, index, equal):
+    random = np.random.default_rng(1)
+    same, others = (random.normal(size=(n, 64)).astype("f4") for n in (equal, 300))
+    rows = np.concatenate([np.repeat(same, 1000 // equal, 0), others])
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True))[random.permutation(len(rows))]
+    corpus = corpus_of(tmp_path, rows, [f"d{n}" for n in range(len(rows))])
+    asked = others[:40] + 0.3 * random.normal(size=(40, 64)).astype("f4")
+    queries = matrix(tmp_path / "queries.npy", asked, [f"q{n}" for n in range(40)])
+    expected, saved = {*pairs(found(corpus, queries, K))}, str(tmp_path / "saved")
+    for given in (found(corpus, queries, K, index=index, save_index=saved), found(saved, queries, K)):
+        assert len(expected & {*pairs(given)}) >= 0.99 * len(expected)
