@@ -9,6 +9,7 @@ Tests: tests/commands/test_ask.py, tests/asking/test_places.py.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -126,30 +127,53 @@ def answers(
         return sorted(weighed, key=lambda hit: -hit.score)
 
     answering = ((hit, by_id[hit.doc_id]) for hit in deepened(ranked, k) if hit.doc_id in found)
-    return list(islice(without_copies(answering), k))
+    return list(islice(without_copies(answering, weights), k))
 
 
-def without_copies(found: Iterable[tuple[Hit, Record]]) -> Iterator[tuple[Hit, Record]]:
-    """Yield the answers without copies: a better one with the same text is in another file."""
+def without_copies(
+    found: Iterable[tuple[Hit, Record]], weights: Mapping[str, float]
+) -> Iterator[tuple[Hit, Record]]:
+    """Yield the answers without copies in other files, best first.
+
+    Of equal texts in files of kinds with equal `weights` the one with the shortest path answers,
+    where the best of them stands; it is `also_in` the paths of the others. Prose that resembles
+    that of a better answer is left out.
+    """
+
+    def order(each: tuple[Hit, Record]) -> tuple[float, int, int, str]:
+        path = each[1]["path"]
+        return -weights[kind_of(path)], path.count("/"), len(path), path
+
+    equal: dict[tuple[str, int], list[tuple[Hit, Record]]] = {}
+    number: Counter[tuple[str, str]] = Counter()  # of equal texts in a file, which are no copies
+    for each in found:
+        path, text = each[1]["path"], " ".join(text_of(each[1])[1].split())
+        number[path, text] += 1
+        equal.setdefault((text, number[path, text]), []).append(each)
     kept: list[tuple[str, frozenset[tuple[str, ...]]]] = []
-    for hit, record in found:
+    for copies in equal.values():
+        copies.sort(key=order)
+        record, *others = (record for _, record in copies)
         path, runs = record["path"], runs_of(record)
         if not any(path != other and _is_copy(runs, of) for other, of in kept):
             kept.append((path, runs))
-            yield hit, record
+            also = {"also_in": [each["path"] for each in others]} if others else {}
+            best = max(hit.score for hit, _ in copies)
+            yield Hit(record["id"], best), {**record, **also}
 
 
 def runs_of(record: Record) -> frozenset[tuple[str, ...]]:
-    """Return the parts by which texts are compared: runs of words of prose, code without blanks."""
+    """Return the parts by which texts are compared: runs of words of prose, none of code."""
     field, text = text_of(record)
     if field not in PROSE:
-        return frozenset([tuple(text.split())])
+        return frozenset()
     words = [word.lower() for word in tokens(text.replace("_", " "))]
     return frozenset(tuple(words[at : at + RUN]) for at in range(max(1, len(words) - RUN + 1)))
 
 
 def _is_copy(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
-    return len(one & other) >= SAME * min(len(one), len(other))
+    least = min(len(one), len(other))
+    return least > 0 and len(one & other) >= SAME * least
 
 
 def is_report(question: str) -> bool:

@@ -45,6 +45,7 @@ LONG = 90 * 24 * 3600  # seconds after which an unused cache is removed
 FILES, TEXTS, PARTS = "files", "texts", "parts"
 STAMP = "stamp"  # the part that differs after each change
 FOLDER = "folder"  # the part with the target of the cache
+SEVERAL = ", "  # between folders that are one target
 REMEMBERED = 256 << 20  # bytes of caches of which a process keeps in memory what it read last
 READY = 64 << 20  # bytes of records of one cache that a process keeps ready
 SCHEMA = "".join(
@@ -60,37 +61,59 @@ CHANGED = 4  # the large one is made again when more than such a part of it has 
 
 @dataclass(frozen=True)
 class Target:
-    """Target of a question: a folder, a file or an archive, by its given name and its real path."""
+    """Target of a question: folders, files or archives, by their given names and real paths.
 
-    named: str
-    real: str
+    Paths in it lead from its `top`: the only folder, or the one around several.
+    """
+
+    named: tuple[str, ...]
+    real: tuple[str, ...]
 
     @classmethod
-    def of(cls, named: str) -> Target:
-        """Return the target of that name."""
-        real = os.path.realpath(named)
-        return cls(named, real if os.path.exists(real) else os.path.abspath(named))  # of a pipe
+    def of(cls, *named: str) -> Target:
+        """Return the target of these names; one that does not exist may be of a pipe."""
+        roots = {
+            real if os.path.exists(real) else os.path.abspath(name): name
+            for name, real in ((name, os.path.realpath(name)) for name in named)
+        }
+        return cls(tuple(roots.values()), tuple(roots))
+
+    def __str__(self) -> str:
+        return " ".join(self.named)
+
+    @property
+    def top(self) -> str:
+        """The real path from which paths in the target lead."""
+        return os.path.commonpath(self.real)
 
     def within(self, path: str) -> str:
         """Return the path of a file in the target; its name if it is the target itself."""
-        path, real = readable_path(path), readable_path(self.real)
-        if path == real:
+        path, top = readable_path(path), readable_path(self.top)
+        if path == top:
             return os.path.basename(path)
-        return path.removeprefix(real.rstrip("/") + "/")
+        return path.removeprefix(top.rstrip("/") + "/")
 
     def from_here(self, path: str) -> str:
         """Return a path in the target, from the user's current folder."""
-        name = os.path.normpath(self.named)
-        if not os.path.isdir(self.real) and path == os.path.basename(self.real):
-            return name
-        return path if name == "." else os.path.join(name, path)
+        top = readable_path(self.top)
+        whole = os.path.join(top, path)
+        innermost = sorted(zip(self.real, self.named, strict=True), key=lambda each: -len(each[0]))
+        for real, named in innermost:
+            root, name = readable_path(real), os.path.normpath(named)
+            alone = root == top and path == os.path.basename(root) and not os.path.isdir(real)
+            if alone or whole == root:
+                return name
+            if whole.startswith(root.rstrip("/") + "/"):
+                below = whole[len(root) :].lstrip("/")
+                return below if name == "." else os.path.join(name, below)
+        return path
 
 
-def cache_file(folder: Path, target: str, settings: Mapping[str, Any]) -> Path:
+def cache_file(folder: Path, target: Target, settings: Mapping[str, Any]) -> Path:
     """Return the cache of a target for these settings, this version and plugins."""
     found = [each for each in plugins() if each.kind == "language"]
     languages = [(each.pack, each.name, each.path.stat().st_mtime_ns) for each in found]
-    key = [FORMAT, __version__, languages, os.fsdecode(target), settings]
+    key = [FORMAT, __version__, languages, [*map(os.fsdecode, target.real)], settings]
     # file names may not be valid Unicode
     name = hashlib.blake2b(ascii(key).encode(), digest_size=12).hexdigest()
     return folder / f"{name}.sqlite"
@@ -108,7 +131,7 @@ class Damaged(sqlite3.DatabaseError):
 def caches(folder: Path) -> Iterator[Record]:
     """Yield a record of each cache in a folder of caches: `folder`, `exists`, `bytes`, `cache`.
 
-    `folder` is empty where the cache cannot be read; it may also be a file or an archive.
+    `folder` is empty where the cache cannot be read; it may be a file or an archive, or several.
     """
     try:
         places = [folder / name for name in sorted(os.listdir(folder)) if name.endswith(".sqlite")]
@@ -118,12 +141,11 @@ def caches(folder: Path) -> Iterator[Record]:
     except OSError as error:
         raise cannot_read(error).at(str(folder)) from None
     for place in places:
-        target = _target(place)
+        roots = _roots(place)
         size = sum(each.stat().st_size for each in files_of_cache(place) if each.exists())
-        exists = bool(target) and os.path.exists(target)
         yield {
-            "folder": readable_path(target),
-            "exists": exists,
+            "folder": SEVERAL.join(map(readable_path, roots)),
+            "exists": bool(roots) and all(map(os.path.exists, roots)),
             "bytes": size,
             "cache": str(place),
         }
@@ -133,7 +155,7 @@ def clear(folder: Path, target: str) -> Iterator[Record]:
     """Remove the caches of a target, which need not exist; yield the records of those."""
     names = {readable_path(name) for name in (os.path.realpath(target), os.path.abspath(target))}
     for each in list(caches(folder)):
-        if each["folder"] in names:
+        if names.intersection(each["folder"].split(SEVERAL)):
             place = Path(each["cache"])
             try:
                 with hold_lock(place):  # another process may read it
@@ -144,17 +166,18 @@ def clear(folder: Path, target: str) -> Iterator[Record]:
             yield each
 
 
-def _target(place: Path) -> str:
+def _roots(place: Path) -> list[str]:
+    """Return the real paths of the target of a cache; none where it cannot be read."""
     try:
         # no other mode: the changes of a killed process are rolled back
         uri = f"{place.absolute().as_uri()}?mode=rw"
         with closing(sqlite3.connect(uri, uri=True)) as connection:
-            return os.fsdecode(Store(connection).part(FOLDER) or b"")
+            return os.fsdecode(Store(connection).part(FOLDER) or b"").split("\0")
     except (sqlite3.Error, UnicodeDecodeError):
-        return ""
+        return []
 
 
-def with_cache(place: Path | None, target: str, work: Callable[[Store], T]) -> T:
+def with_cache(place: Path | None, target: Target, work: Callable[[Store], T]) -> T:
     """Return the result of `work` with a target's cache, in a file or in memory.
 
     A damaged file is made anew; if the system allows none, nothing is kept. Both are reported.
@@ -183,10 +206,10 @@ def with_cache(place: Path | None, target: str, work: Callable[[Store], T]) -> T
         return work(store)
 
 
-def _with_file(place: Path, target: str, work: Callable[[Store], T]) -> T:
+def _with_file(place: Path, target: Target, work: Callable[[Store], T]) -> T:
     with open_store(place) as store:
         if store.part(FOLDER) is None:
-            store.put_parts({FOLDER: os.fsencode(target)})
+            store.put_parts({FOLDER: os.fsencode("\0".join(target.real))})
         return work(store)
 
 

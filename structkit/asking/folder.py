@@ -12,6 +12,7 @@ import time
 import zlib
 from array import array
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -45,7 +46,7 @@ from structkit.asking.cache import (
 from structkit.collecting.kinds import MARKDOWNS
 from structkit.collecting.walking import Found, Source, Walk
 from structkit.embeddings.vectors import Int8Rows, Numbers
-from structkit.errors import UserError, program
+from structkit.errors import UserError
 from structkit.processes import cores
 from structkit.progress import Position, counted, progress, say
 from structkit.records.fields import document_text
@@ -136,7 +137,7 @@ class FileChanges:
     def of(cls, target: Target, walk: Walk, known: Mapping[str, File]) -> FileChanges:
         """Compare the files of a target with the known ones."""
         changes = cls(gone={*known})
-        for each in walk.sources([target.real]):
+        for each in walk.sources(target.real):
             if isinstance(each, Source):
                 changes.compare(replace(each, path=target.within(each.path)), known)
             elif each.fault:
@@ -337,13 +338,16 @@ def _indexed_of(files: Mapping[str, File]) -> list[IndexedFile]:
     return sorted(_indexed(file) for file in files.values() if file.passages)
 
 
-def estimate(taken: float, done: int, size: int) -> str:
+def estimate(begun: tuple[float, int], now: tuple[float, int], size: int) -> str:
     """Return a message about the time of a first read; empty if it is short.
 
-    >>> estimate(2.0, 1000, 10_000), estimate(2.0, 1000, 5000)
-    ('reading 10,000 bytes the first time takes about 20 s', '')
+    The seconds and the bytes when the first files were read, and now: until then, processes start.
+
+    >>> estimate((1.5, 500), (2.0, 1000), 20_000), estimate((1.5, 500), (2.0, 1000), 5000)
+    ('reading 20,000 bytes the first time takes about 21 s', '')
     """
-    seconds = taken * size / max(1, done)
+    (start, before), (taken, done) = begun, now
+    seconds = taken + (taken - start) * (size - done) / (done - before)
     return f"reading {size:,} bytes the first time takes about {seconds:.0f} s" * (seconds > LONG)
 
 
@@ -359,7 +363,7 @@ def _read(
 
     The `first` time, say how much was read.
     """
-    start, done, told = time.monotonic(), 0, not first
+    start, done, told, begun = time.monotonic(), 0, not first, (0.0, 0)
     sizes = {source.path: source.size for source, _ in changes.pending}
     size, read_bytes = sum(sizes.values()), 0
     files, read = dict(changes.same), list[IndexedFile]()
@@ -372,9 +376,11 @@ def _read(
                 files[file.path] = file
                 done += 1
                 read_bytes += sizes.get(file.path, 0)
-            if not told and (taken := time.monotonic() - start) > ESTIMATED:
+            now = time.monotonic() - start, read_bytes
+            begun = begun if begun[1] else now
+            if not told and now[0] > ESTIMATED and now[1] > begun[1]:
                 told = True
-                if about := estimate(taken, read_bytes, size):
+                if about := estimate(begun, now, size):
                     say(about)
             having = [_indexed(file) for file, _ in some.files if file.passages]
             bags.extend(some.pieces, passages_of(having), some.counts)
@@ -384,8 +390,10 @@ def _read(
     store.drop(path for source, _ in changes.pending if (path := source.path) not in files)
     if first:
         passages = sum(file.passages for file in files.values())
-        seconds, left = time.monotonic() - start, sum(bool(file.problem) for file in files.values())
-        more = f"; skipped {left:,}: run `{program('collect')}` to see why" if left else ""
+        seconds = time.monotonic() - start
+        left = Counter(file.problem for file in files.values() if file.problem)
+        why = "; ".join(f"{count} x {problem}" for problem, count in left.most_common())
+        more = f"; skipped {left.total():,} ({why})" if left else ""
         texts = f"{counted(len(files), 'file')}, {counted(passages, 'passage')}"
         say(f"read {texts}, in {seconds:.1f} s{more}")
     return files, index.update(_indexed_of(files), Segment(read, Postings.of_bags(bags)))

@@ -58,7 +58,7 @@ class Place(NamedTuple):
             first += file.passages
         else:
             remedy = "name the folder that has it, and a file that is read"
-            raise UserError(f"is no file with passages in {target.named}", remedy).at(self.file)
+            raise UserError(f"is no file with passages in {target}", remedy).at(self.file)
         records = folder.records(range(first, first + file.passages))
         having = {
             number: record["lines"][1] - record["lines"][0]

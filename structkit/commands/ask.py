@@ -61,6 +61,13 @@ class Settings(WalkOptions):
         metavar="FOLDER",
         reads=True,
     )
+    also: tuple[str, ...] = setting(
+        (),
+        "More folders, which are searched with FOLDER as one. On the command line they may stand "
+        "before the question, too.",
+        metavar="FOLDER",
+        reads="walks",
+    )
     questions: tuple[str, ...] = setting(
         (),
         "Question, or a whole bug report. Words without quotes form one question; each quoted "
@@ -78,6 +85,12 @@ class Settings(WalkOptions):
         excludes="questions",
     )
     k: int = setting(10, "Answers per question.", short="-k", low=1)
+    tokens: int | None = setting(
+        None,
+        "Tokens of text per question, about four characters each: passages are cut to their best "
+        "lines.",
+        low=1,
+    )
     model: str | None = setting(
         None,
         "Embedding model for semantic search.",
@@ -147,7 +160,7 @@ def ask(settings: Settings) -> Iterator[Record]:
         return
     if not settings.questions and not settings.like:
         raise UserError("there is no question", f"give {flag('questions')}", status=2)
-    target = Target.of(settings.target)
+    target = Target.of(settings.target, *settings.also)
     example = None
     if settings.like:
         from structkit.asking.similar import Place
@@ -155,7 +168,7 @@ def ask(settings: Settings) -> Iterator[Record]:
         example = Place.of(settings.like)
     file_filter(settings.glob)
     read_as = {each.name: getattr(settings, each.name) for each in fields(WalkOptions)}
-    place = None if settings.no_cache else cache_file(cache, target.real, read_as)
+    place = None if settings.no_cache else cache_file(cache, target, read_as)
     # a cache inside the folder is not one of its files
     walk = Walk(settings, frozenset(map(os.path.realpath, files_of_cache(place) if place else ())))
 
@@ -166,11 +179,11 @@ def ask(settings: Settings) -> Iterator[Record]:
             folder = Folder.read(store, target, walk, embed)
             if not len(folder):
                 problem = UserError("holds no searchable text", "name another folder")
-                raise problem.at(settings.target)
+                raise problem.at(str(target))
             meaning = Meaning(folder, encoding) if encoding else None
             return [*_found(settings, folder, target, meaning, example)]
 
-    yield from with_cache(place, target.real, work)
+    yield from with_cache(place, target, work)
 
 
 def _found(
@@ -182,6 +195,7 @@ def _found(
 ) -> Iterator[Record]:
     """Yield the answers to each question, or the passages like the example."""
     from structkit.asking.answers import answers, with_places
+    from structkit.asking.budget import within
     from structkit.ranking.reranking import choose
 
     weights = choose("pages" if folder.is_of_pages else "code")
@@ -201,9 +215,10 @@ def _found(
         answered = [(question, of_question(question)) for question in settings.questions]
     for number, (question, best) in enumerate(answered, 1):
         best = with_places(folder, question, best, meaning)
-        yield from _records(str(number), question, best, target)
+        records = _records(str(number), question, best, target)
+        yield from within(records, settings.tokens) if settings.tokens else records
         if not best:
-            say(str(_nothing(settings, question, meaning is not None).at(settings.target)))
+            say(str(_nothing(settings, question, meaning is not None).at(str(target))))
 
 
 def _records(
@@ -216,6 +231,8 @@ def _records(
         answer = {"query_id": query_id, "query": question, "doc_id": doc_id}
         left_out = ("id", "hash", "symbols", *(["html"] if "text" in record else []))
         fields = {name: value for name, value in record.items() if name not in left_out}
+        if "also_in" in fields:
+            fields["also_in"] = [*map(target.from_here, fields["also_in"])]
         yield {**answer, "score": hit.score, "rank": rank, **fields, "path": path}
 
 
@@ -275,7 +292,7 @@ def _main(settings: Settings, output: ListOutput) -> None:
         write_drawn(ask(settings), output.output, draw_caches)
         return
     settings = with_questions(settings)
-    keep_apart(files_of([output], "writes"), [settings.target])
+    keep_apart(files_of([output], "writes"), [settings.target, *settings.also])
     found = list(ask(settings))
     questions = settings.questions or [each["query"] for each in found[:1]]
     person = output.output == "-" and os.isatty(1)
@@ -297,17 +314,20 @@ def _main(settings: Settings, output: ListOutput) -> None:
 def with_questions(settings: Settings) -> Settings:
     """Return settings completed from the words of the command line and the questions on stdin.
 
-    A question alone is about the current folder. Words without quotes are one question. Without a
-    question, or with `-`, each line of stdin is one.
+    A question alone is about the current folder. Arguments before the last one that exist are
+    folders. Words without quotes are one question. Without a question, or with `-`, each line of
+    stdin is one.
     """
-    target, questions = settings.target, settings.questions
+    target, also, questions = settings.target, settings.also, settings.questions
     alone = not (questions or settings.like)
     if alone and (target == "-" or not os.path.exists(target)):
         target, questions = ".", (unicode(target),)
     if not os.path.exists(target):
         raise UserError("does not exist", "write structkit ask FOLDER QUESTION").at(target)
+    while len(questions) > 1 and os.path.exists(questions[0]):
+        also, questions = (*also, questions[0]), questions[1:]
     if settings.like:
-        return settings
+        return replace(settings, also=also)
     if questions == ("-",) or not (questions or sys.stdin.isatty()):
         from structkit.asking.report import is_one
 
@@ -319,7 +339,7 @@ def with_questions(settings: Settings) -> Settings:
     if not questions:
         remedy = 'write structkit ask FOLDER "QUESTION"'
         raise UserError("there is no question", remedy, status=2)
-    return replace(settings, target=target, questions=questions)
+    return replace(settings, target=target, also=also, questions=questions)
 
 
 COMMAND = Command(
@@ -328,7 +348,7 @@ COMMAND = Command(
     _main,
     also=(ListOutput,),
     writes="`query_id`, `query`, `doc_id`, `score`, `rank`, `line`, `path`, `language`, `lines`; "
-    "if the passage has them: `symbol`, `symbol_lines`, `quote`, `scope`, `names`, "
+    "if the passage has them: `symbol`, `symbol_lines`, `quote`, `also_in`, `scope`, `names`, "
     "`code`, `title`, `headings`, `text`; with {list} and {clear}: `folder`, "
     "`exists`, `bytes`, `cache`",
     examples="""

@@ -10,8 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
-from itertools import chain, zip_longest
-from os.path import realpath
+from os.path import basename, realpath
 from typing import Any
 
 from structkit.command import Command, command_of
@@ -62,50 +61,53 @@ class Tools:
     def ask(
         self,
         question: str,
-        k: int = 5,
+        k: int = 10,
         glob: list[str] | None = None,
         folder: str = "",
         kind: Kind | None = None,
+        tokens: int = 2000,
     ) -> str:
         """Find the passages that answer a question, best first, with path and lines.
 
         A question is a sentence, a few words or the name of a symbol. `glob` chooses files, as
         .gitignore does: ["*.py", "!test_*"]. `kind` leaves only files of that kind. Without
-        `folder`, all folders answer in turn.
+        `folder`, all folders are searched as one. Passages are cut to their best lines, so that
+        they have `tokens` together.
         """
         if len(question) > LONGEST:
             size = f"the question has {len(question):,} characters"
             raise self.error(f"{size}; ask with at most {LONGEST:,}, and leave out logs")
         chosen = [at for at in self.served if not folder or realpath(at) == realpath(folder)]
-        if not chosen:
+        chosen = chosen or [at for at in self.served if basename(realpath(at)) == folder]
+        if not chosen or (folder and len(chosen) > 1):
             raise self.error(str(unknown("folder", str(folder), self.served)))
-        return self._passages(chosen, k, questions=question.strip(), glob=glob or [], kind=kind)
+        asked = {"questions": question.strip(), "glob": glob or [], "kind": kind}
+        return self._passages(chosen, k, tokens, **asked)
 
-    def like(self, place: str, k: int = 5) -> str:
+    def like(self, place: str, k: int = 10, tokens: int = 2000) -> str:
         """Find passages that are similar to the one at a place, which is FILE:LINE."""
-        file = realpath(place.rpartition(":")[0]) + "/"
-        within = [each for each in self.served if file.startswith(os.path.join(realpath(each), ""))]
-        return self._passages(within[:1] or self.served, k, like=place)
+        files = [place, *(os.path.join(each, place) for each in self.served)]
+        existing = (each for each in files if os.path.exists(each.rpartition(":")[0]))
+        return self._passages(self.served, k, tokens, like=next(existing, place))
 
-    def _passages(self, folders: Sequence[str], k: int, **settings: Any) -> str:
-        """Yield answers of the folders in turn: a line with the place of each, then its text."""
-        ask, found, problems = command_of("ask"), [], list[str]()
-        for folder in folders:
-            values = {"target": folder, "k": k, **settings}
-            values |= {"model": self.model, "offline": self.offline}
-            try:
-                with spelled_for(Arguments()):
-                    found.append(list(ask.work(make(ask.settings, values))))
-            except (UserError, ModuleNotFoundError) as error:  # of one: the others may answer
-                problems.append(str(missing(error) or error))
-        in_turn = list(filter(None, chain.from_iterable(zip_longest(*found))))
-        best = [
-            "{path}:{lines[0]}-{lines[1]}\n".format_map(each) + (each.get("code") or each["text"])
-            for each in in_turn[:k]
-        ]
-        if problems and not best:
-            raise self.error("\n".join(dict.fromkeys(problems)))
-        return "\n\n".join(best + problems) or "nothing answers this; ask in other words"
+    def _passages(self, folders: Sequence[str], k: int, tokens: int, **settings: Any) -> str:
+        """Return answers: a line with the place of each, then its text."""
+        ask = command_of("ask")
+        values = {"target": folders[0], "also": folders[1:], "k": k, "tokens": tokens, **settings}
+        values |= {"model": self.model, "offline": self.offline}
+        try:
+            with spelled_for(Arguments()):
+                found = list(ask.work(make(ask.settings, values)))
+        except (UserError, ModuleNotFoundError) as error:
+            raise self.error(str(missing(error) or error)) from None
+        best = (
+            "{path}:{lines[0]}-{lines[1]}".format_map(each)
+            + (f" (also in {', '.join(each['also_in'])})" if "also_in" in each else "")
+            + "\n"
+            + (each.get("code") or each["text"])
+            for each in found
+        )
+        return "\n\n".join(best) or "nothing answers this; ask in other words"
 
 
 def mcp(settings: Settings) -> None:

@@ -72,6 +72,10 @@ def listing(
             best, around = (best_rows(document, question, n, width - RANK - 2) for n in (1, rows))
             for line in (*_head(hit, document, question, best, width), *_body(around, width)):
                 console.print(line, no_wrap=True, overflow="ellipsis")
+            if also := hit.get("also_in"):
+                more = f" and {len(also) - 1} more" if len(also) > 1 else ""
+                line = Text(f"{' ' * RANK}also in {printable(also[0])}{more}", "dim")
+                console.print(line, no_wrap=True, overflow="ellipsis")
             console.print()
     return shown.getvalue().rstrip("\n")
 

@@ -26,3 +26,30 @@ def test_a_copy_takes_no_place_of_its_own(tmp_path, files, places):
         (tmp_path / name).write_text(text)
     answers = structkit.ask(tmp_path, "how to steep tea leaves", no_model=True, no_cache=True)
     assert places == len({answer["path"] for answer in answers})
+
+
+@pytest.mark.parametrize(
+    ("paths", "best", "others"),
+    [
+        (("listings/ch01/steep.py", "src/steep.py"), "src/steep.py", ["listings/ch01/steep.py"]),
+        (("src/steep.py", "src/steep_all.py"), "src/steep.py", ["src/steep_all.py"]),
+        (("vendor/steep.py", "src/tea/steep.py"), "src/tea/steep.py", ["vendor/steep.py"]),
+        (("b/a.py", "a/a.py", "c.py"), "c.py", ["a/a.py", "b/a.py"]),
+        (("z/tea.md", "tea.md"), "tea.md", ["z/tea.md"]),
+    ],
+)
+def test_of_equal_texts_the_shortest_path_answers_and_names_the_others(
+    tmp_path, paths, best, others
+):
+    for path in paths:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(f"# Tea\n\n{PROSE}\n" if path.endswith(".md") else CODE)
+    answers = structkit.ask(tmp_path, "steep tea leaves", no_model=True, no_cache=True)
+    found = [(answer["path"], answer.get("also_in")) for answer in answers]
+    assert [(str(tmp_path / best), [str(tmp_path / other) for other in others])] == found
+
+
+def test_equal_functions_of_one_file_are_no_copies(tmp_path):
+    (tmp_path / "a.py").write_text("\n\n".join(["# " + "steep tea\n# " * 60 + "\n" + CODE] * 3))
+    answers = list(structkit.ask(tmp_path, "steep tea leaves", no_model=True, no_cache=True))
+    assert len(answers) > 1 and not any("also_in" in answer for answer in answers)

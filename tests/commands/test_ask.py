@@ -70,6 +70,30 @@ def test_paths_lead_from_where_one_is(ask, tmp_path):
         assert {(expected,)} == set(ask(whole, "metres", "--glob", "*.md", fields=["path"]))
 
 
+@pytest.mark.parametrize(
+    ("words", "folders", "question"),
+    [
+        (["src", "docs", "circle area"], {"src", "docs"}, "circle area"),
+        (["src", "docs", "circle", "area"], {"src", "docs"}, "circle area"),
+        (["./src/", "docs/circle.md", "circle area"], {"src", "docs"}, "circle area"),
+        (["src", "--also", "docs", "circle area"], {"src", "docs"}, "circle area"),
+        (["src", "src/shapes", "circle area"], {"src"}, "circle area"),
+        (["src", "docs"], {"src"}, "docs"),  # the last one is the question
+        (["src", "docs", "src/shapes", "circle area"], {"src", "docs"}, "circle area"),
+    ],
+)
+def test_several_folders_are_one_corpus(ask, tmp_path, words, folders, question):
+    files = ("src/a.py", "src/shapes/b.py", "docs/circle.md")
+    for path in files:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(f"# docs: the circle area of {path}\n")
+    found = ask(*words, "--no-model", cwd=tmp_path, fields=["path", "query"])
+    paths = [path for path, _ in found]
+    assert {question} == {query for _, query in found}
+    assert set(files) >= set(paths) and len(paths) == len(set(paths))
+    assert folders == {path.split("/")[0] for path in paths}
+
+
 def test_an_archive_is_asked_like_a_folder(ask, tmp_path):
     shutil.make_archive(str(tmp_path / "docs"), "zip", tmp_path / "project/docs")
     inside = ask("docs", "metres", fields=["path", "lines"])

@@ -72,5 +72,8 @@ def test_rows_beside_many_equal_ones_are_found_near_others(tmp_path, index, equa
     asked = others[:40] + 0.3 * random.normal(size=(40, 64)).astype("f4")
     queries = matrix(tmp_path / "queries.npy", asked, [f"q{n}" for n in range(40)])
     expected, saved = {*pairs(found(corpus, queries, K))}, str(tmp_path / "saved")
-    for given in (found(corpus, queries, K, index=index, save_index=saved), found(saved, queries, K)):
+    for given in (
+        found(corpus, queries, K, index=index, save_index=saved),
+        found(saved, queries, K),
+    ):
         assert len(expected & {*pairs(given)}) >= 0.99 * len(expected)
