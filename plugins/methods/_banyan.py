@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from structkit.learning.strae.batches import TreeBatch
@@ -47,7 +46,7 @@ class Entangled:
     right: Tensor  # (I,)
     edges: Tensor  # (2I,) twice a node's place in `left`, plus 1 for the right; by child
     starts: Tensor  # (U,) where the edges to a node begin
-    roots: Tensor  # the nodes without a parent
+    is_root: Tensor  # (U,) which nodes have no parent
     levels: tuple[tuple[int, int, int, int], ...]  # by height: first and last node and edge
     node: Tensor  # (nodes,) which of these a node of the batch is
 
@@ -86,17 +85,10 @@ class Entangled:
             children[:, 1].contiguous(),
             edges,
             starts,
-            (parents == 0).nonzero()[:, 0],
+            parents == 0,
             tuple(_levels(sizes.tolist(), [*starts.tolist(), len(edges)])),
             node,
         )
-
-    def gather_edges(self, level: tuple[int, int, int, int], of_edges: Tensor, mode: str) -> Tensor:
-        """Sum or mean over the edges to each node of a height, of their rows (I, 2, E)."""
-        first, last, start, end = level
-        starts = self.starts[first:last] - start
-        rows = of_edges.flatten(0, 1)
-        return functional.embedding_bag(self.edges[start:end], rows, starts, mode=mode)
 
 
 def _levels(sizes: list[int], starts: list[int]) -> Iterator[tuple[int, int, int, int]]:
@@ -106,44 +98,17 @@ def _levels(sizes: list[int], starts: list[int]) -> Iterator[tuple[int, int, int
         first += size
 
 
-class Upward(torch.autograd.Function):
-    """All nodes (U, E) from the leaves: left · a + right · b + c, times the noise (I, E)."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, leaves: Tensor, a: Tensor, b: Tensor, c: Tensor, noise: Tensor | None, graph: Any
-    ) -> Tensor:
-        count = len(leaves)
-        up = leaves.new_empty(len(graph.keys), leaves.shape[1])
-        up[:count] = leaves
-        for first, last, _, _ in graph.levels[1:]:
-            part = slice(first - count, last - count)
-            made = compose_pairs(up[graph.left[part]], up[graph.right[part]], a, b, c)
-            up[first:last] = made if noise is None else made.mul_(noise[part])
-        ctx.save_for_backward(up, a, b, noise)
-        ctx.graph, ctx.leaves = graph, count
-        return up
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
-        up, a, b, noise = ctx.saved_tensors
-        graph, count = ctx.graph, ctx.leaves
-        gradient = gradient.clone()
-        edges = gradient.new_empty(len(graph.left), 2, gradient.shape[1])
-        for level in reversed(graph.levels):
-            first, last = level[:2]
-            made = gradient[first:last]
-            made += graph.gather_edges(level, edges, "sum")
-            if first >= count:
-                part = slice(first - count, last - count)
-                if noise is not None:
-                    made *= noise[part]
-                torch.mul(made, a, out=edges[part, 0])
-                torch.mul(made, b, out=edges[part, 1])
-        made = gradient[count:]
-        to_a, to_b = ((made * up[side]).sum(0) for side in (graph.left, graph.right))
-        return gradient[:count], to_a, to_b, made.sum(0), None, None
+def upward(
+    graph: Entangled, leaves: Tensor, factors: tuple[Tensor, ...], noise: Tensor | None
+) -> Tensor:
+    """Return all nodes (U, E) from the leaves; compositions are multiplied by `noise` (I, E)."""
+    count, up = len(leaves), leaves
+    for first, last, _, _ in graph.levels[1:]:
+        part = slice(first - count, last - count)
+        children = (functional.embedding(side[part], up) for side in (graph.left, graph.right))
+        made = compose_pairs(*children, *factors)
+        up = torch.cat([up, made if noise is None else made * noise[part]])
+    return up
 
 
 def compose_pairs(left: Tensor, right: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
@@ -155,63 +120,27 @@ def compose_pairs(left: Tensor, right: Tensor, a: Tensor, b: Tensor, c: Tensor) 
     return torch.addcmul(c, left, a).addcmul_(right, b)
 
 
-class Downward(torch.autograd.Function):
-    """All nodes (U, E) from the upward roots: (parent · p + s, parent · q + t), times the noise.
+def downward(
+    graph: Entangled, up: Tensor, factors: Tensor, biases: Tensor, noise: Tensor | None
+) -> Tensor:
+    """Return all nodes (U, E) from the upward roots: the children of a node are node · p + s.
 
-    `noise` is (I, 2, E). A node with several parents is the mean of their contributions.
+    `factors` and `biases` are (2, E), of left and right child; `noise` is (I, 2, E). A node with
+    several parents is the mean of their contributions.
     """
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        up: Tensor,
-        p: Tensor,
-        q: Tensor,
-        s: Tensor,
-        t: Tensor,
-        noise: Tensor | None,
-        graph: Any,
-    ) -> Tensor:
-        count = len(graph.ids)
-        down = torch.zeros_like(up)
-        down[graph.roots] = up[graph.roots]
-        edges = up.new_empty(len(graph.left), 2, up.shape[1])
-        for level in reversed(graph.levels):
-            first, last = level[:2]
-            here = down[first:last]
-            here += graph.gather_edges(level, edges, "mean")  # roots have no edges: 0
-            if first >= count:
-                part = slice(first - count, last - count)
-                torch.addcmul(s, here, p, out=edges[part, 0])
-                torch.addcmul(t, here, q, out=edges[part, 1])
-                if noise is not None:
-                    edges[part] *= noise[part]
-        ctx.save_for_backward(down, p, q, noise)
-        ctx.graph = graph
-        return down
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
-        down, p, q, noise = ctx.saved_tensors
-        graph = ctx.graph
-        count = len(graph.ids)
-        gradient = gradient.clone()
-        ends = torch.cat([graph.starts[1:], graph.starts.new_tensor([len(graph.edges)])])
-        share = 1 / (ends - graph.starts).clamp(min=1).to(gradient)[:, None]  # (U, 1)
-        edges = gradient.new_empty(len(graph.left), 2, gradient.shape[1])
-        for first, last, _, _ in graph.levels[1:]:
-            part = slice(first - count, last - count)
-            for side, children in enumerate((graph.left[part], graph.right[part])):
-                torch.mul(gradient[children], share[children], out=edges[part, side])
-            if noise is not None:
-                edges[part] *= noise[part]
-            gradient[first:last].addcmul_(edges[part, 0], p).addcmul_(edges[part, 1], q)
-        up = torch.zeros_like(gradient)
-        up[graph.roots] = gradient[graph.roots]
-        to_p, to_q = (edges * down[count:, None]).sum(0)
-        to_s, to_t = edges.sum(0)
-        return up, to_p, to_q, to_s, to_t, None, None
+    count = len(graph.ids)
+    downs, edges = list[Tensor](), up[:0]  # from the highest nodes on
+    ups = up.split([last - first for first, last, _, _ in graph.levels])
+    for own, (first, last, start, end) in zip(ups[::-1], graph.levels[::-1], strict=True):
+        places, starts = graph.edges[start:end] - 2 * (last - count), graph.starts[first:last]
+        mean = functional.embedding_bag(places, edges, starts - start, mode="mean")
+        here = torch.where(graph.is_root[first:last, None], own, mean)
+        downs.append(here)
+        if first >= count:
+            made = torch.addcmul(biases, here[:, None], factors)  # (n, 2, E)
+            made = made if noise is None else made * noise[first - count : last - count]
+            edges = torch.cat([made.flatten(0, 1), edges])
+    return torch.cat(downs[::-1])
 
 
 class BanyanTraining(TreeTraining):
@@ -254,10 +183,10 @@ class Banyan(NodeModel):
         left, right = self.compose.sigmoid().repeat(1, self.channels)
         return left, right, self.compose_bias.repeat(self.channels)
 
-    def decomposition(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Return the factors and the biases that make left and right child, (E,) each."""
+    def decomposition(self) -> tuple[Tensor, Tensor]:
+        """Return the factors and the biases that make left and right child, (2, E) each."""
         factors = self.decompose.sigmoid().repeat(1, self.channels)
-        return *factors, *self.decompose_bias.repeat(1, self.channels)
+        return factors, self.decompose_bias.repeat(1, self.channels)
 
     def entangle(
         self, sentences: Sequence[Sentence], *, separate: bool = False
@@ -275,9 +204,9 @@ class Banyan(NodeModel):
         count = len(leaves)
         leaves = _drop(leaves, of_leaves, graph.keys[:count])
         noise = None if noise is None else noise[_rows(graph.keys[count:], noise)]
-        up: Tensor = Upward.apply(leaves, *self.composition(), noise, graph)  # type: ignore[no-untyped-call]
+        up = upward(graph, leaves, self.composition(), noise)
         noise = self.noise((len(graph.left), 2, size), 1)
-        down: Tensor = Downward.apply(up, *self.decomposition(), noise, graph)  # type: ignore[no-untyped-call]
+        down = downward(graph, up, *self.decomposition(), noise)
         return batch, graph, up, down
 
     def both_ways(self, sentences: Sequence[Sentence]) -> BothWays:
