@@ -1,23 +1,19 @@
 """A cross-encoder for `rerank`: it reads query and document as one text and gives one score.
 
-    cross-entropy = - log( exp(s(q, d+)) / sum over d in {d+} and N of exp(s(q, d)) ), mean over q
-    binary        = - log sigmoid(s(q, d+)) and - log(1 - sigmoid(s(q, d))), mean over all pairs
+    loss = - log( exp(s(q, d+)) / sum over d in {d+} and N of exp(s(q, d)) ), mean over q
 
-N are the query's negatives. With cross-entropy, a query without any takes positives of other
-records of its batch. Records: `query`, `positive`, optional `negatives`.
+N are the query's negatives; a query without any takes positives of other records of its batch.
+A score is a sigmoid, 0 … 1. Records: `query`, `positive`, optional `negatives`.
 Source: Nogueira and Cho 2019, "Passage Re-ranking with BERT" (arXiv 1901.04085).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from structkit.errors import UserError, flag
 from structkit.learning.encoders.settings import TransformerSettings
-from structkit.learning.metadata import PAIR_LENGTH
 from structkit.learning.training.data import Spool
-from structkit.learning.training.method import LENGTH
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
 
@@ -39,26 +35,6 @@ class Method(TransformerSettings):
     shared: ClassVar[bool] = True
     usual_negatives: ClassVar[int] = OTHERS
 
-    pair_length: int = setting(
-        None,
-        "maximum tokens of a query and a document together",
-        inferred="as many as the model reads",
-        usual=PAIR_LENGTH,
-        low=8,
-        high=LENGTH,
-        group="texts",
-    )
-    loss: Literal["cross-entropy", "binary"] = setting(
-        "cross-entropy",
-        "compare a positive with its negatives (cross-entropy), or judge each pair (binary)",
-        group="loss",
-    )
-    activation: Literal["sigmoid", "identity"] = setting(
-        "sigmoid",
-        "turn the model's output into a score: sigmoid gives 0 … 1, identity keeps it, as for "
-        "a teacher",
-        group="model",
-    )
     negatives_per_query: int | None = setting(
         None,
         source="sentence-transformers",
@@ -70,13 +46,6 @@ class Method(TransformerSettings):
     batch_size: int = setting(16, "queries per step")
     learning_rate: float = setting(2e-5, source="sentence-transformers")
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.loss == "binary" and self.negatives_per_query == 0:
-            none, other = flag("negatives_per_query", 0), flag("loss", "cross-entropy")
-            problem = f"{flag('loss', 'binary')} needs negatives, but {none} gives none"
-            raise UserError(problem, f"leave it out, or use {other}", status=2)
-
     @property
     def others(self) -> int:
         """How many positives of other records a query without negatives is compared with."""
@@ -85,7 +54,7 @@ class Method(TransformerSettings):
     def build(self, spool: Spool) -> CrossEncoderTraining:
         from ._cross_encoder import build
 
-        return build(self, spool, pairs=self)
+        return build(self, spool, others=self.others)
 
     @classmethod
     def load(cls, folder: Any, metadata: Record) -> Any:

@@ -33,24 +33,21 @@ class LayerSettings(Protocol):
     def lora_rank(self) -> int | None: ...
     @property
     def lora_alpha(self) -> float | None: ...
-    @property
-    def lora_modules(self) -> str | None: ...
 
 
 class Adapter:
     """The adapter of a model, which is changed in place: all of its own weights are frozen.
 
     `whole` names modules that are trained themselves. Errors: `UserError` where the extra is not
-    installed, the model is no transformer, or has no such linear maps.
+    installed, or the model is no transformer.
     """
 
     def __init__(self, model: Any, settings: LayerSettings, whole: Sequence[str] = ()) -> None:
         peft = require("peft", "lora")
-        rank = settings.lora_rank or 0
         config = peft.LoraConfig(
-            r=rank,
+            r=settings.lora_rank,
             lora_alpha=settings.lora_alpha,
-            target_modules=linear_maps(model, settings.lora_modules, whole),
+            target_modules=linear_maps(model, whole),
             modules_to_save=list(whole) or None,
         )
         with warnings.catch_warnings(action="ignore"):  # what matters is checked
@@ -62,27 +59,18 @@ class Adapter:
         deepcopy(self.model).merge_and_unload().save_pretrained(folder)
 
 
-def linear_maps(model: Any, chosen: str | None, outside: Sequence[str] = ()) -> list[str]:
-    """Return the paths of a model's linear maps with one of the chosen last names, or of all.
-
-    Errors: `UserError` where there are none, or a name is of no linear map.
-    """
+def linear_maps(model: Any, outside: Sequence[str] = ()) -> list[str]:
+    """Return the paths of the linear maps in a model's layers. Errors: there are none."""
     outside = (*OUTSIDE, *outside)
     paths = [
         path
         for path, module in model.named_modules()
         if isinstance(module, nn.Linear | Conv1D) and not {*path.split(".")} & {*outside}
     ]
-    names = dict.fromkeys(path.rpartition(".")[2] for path in paths)
-    if not names:
+    if not paths:
         problem = f"{flag('lora_rank')} needs a transformer"
         raise UserError(problem, f"leave {flag('lora_rank')} out")
-    asked = [each.strip() for each in (chosen or ",".join(names)).split(",")]
-    if unknown := [each for each in asked if each not in names]:
-        problem = f"no linear map in the layers of the model is named {unknown[0]!r:.80}"
-        remedy = f"choose some for {flag('lora_modules')}: {','.join(names)}"
-        raise UserError(problem, remedy)
-    return [path for path in paths if path.rpartition(".")[2] in asked]
+    return paths
 
 
 def heads_of(model: Any) -> list[str]:

@@ -28,7 +28,6 @@ from structkit.learning.encoders.adapters import Adapter
 from structkit.learning.encoders.heads import activation_of
 from structkit.learning.encoders.models import (
     add_padding,
-    limit_lengths,
     positions,
 )
 from structkit.learning.encoders.pretrained import (
@@ -128,14 +127,15 @@ class CrossEncoder(nn.Module):
         write_json(folder / ABOUT, about)
 
 
-def start_cross_encoder(folder: Path, *, length: int | None, activation: nn.Module) -> CrossEncoder:
-    """Return the encoder or cross-encoder of a folder, to be trained; a missing head is new."""
+def start_cross_encoder(folder: Path) -> CrossEncoder:
+    """Return the encoder or cross-encoder of a folder, to be trained; a missing head is new.
+
+    Its scores will be sigmoids, 0 … 1.
+    """
     model, tokenizer, metadata = _load(folder, new_head=True)
-    if length is None:
-        natural = min(PAIR_LENGTH, natural_length(tokenizer, model.config))
-        length = metadata.get("lengths", {}).get("document", natural)
-    length = limit_lengths({"pair": length}, positions(model))["pair"]
-    return after_first_pair(CrossEncoder(model, tokenizer, length, activation), folder)
+    natural = min(PAIR_LENGTH, natural_length(tokenizer, model.config))
+    length = metadata.get("lengths", {}).get("document", natural)
+    return after_first_pair(CrossEncoder(model, tokenizer, length, nn.Sigmoid()), folder)
 
 
 def load_cross_encoder(folder: Path) -> CrossEncoder:

@@ -211,13 +211,6 @@ class AdapterSettings(StartSettings):
         requires="lora_rank",
         group="Adapters",
     )
-    lora_modules: str | None = setting(
-        None,
-        "last names of the linear maps that it changes, such as query,value; without it, all in "
-        "the layers",
-        requires="lora_rank",
-        group="Adapters",
-    )
 
     @property
     def start(self) -> str | None:

@@ -3,7 +3,6 @@
 import pytest
 import torch
 from sentence_transformers import CrossEncoder
-from sentence_transformers.cross_encoder.losses import BinaryCrossEntropyLoss
 from tokenizers import processors
 from torch import nn
 
@@ -189,26 +188,6 @@ def test_cross_entropy_is_that_of_each_query_alone(tmp_path, chunk):
         torch.testing.assert_close(own, each, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("chunk", [0, 2])
-def test_binary_is_the_loss_of_sentence_transformers(tmp_path, chunk):
-    module, batch = built(tmp_path, RAGGED, loss="binary", chunk_size=chunk)
-    parts, _ = gradients(module, batch)
-    module.save(tmp_path / "model")
-    peer = CrossEncoder(str(tmp_path / "model"), device="cpu")
-    pairs = [
-        (record["query"], text, label)
-        for record in RAGGED
-        for text, label in (
-            (record["positive"], 1.0),
-            *((each, 0.0) for each in record["negatives"]),
-        )
-    ]
-    queries, documents, labels = map(list, zip(*pairs, strict=True))
-    peer.eval()
-    expected = BinaryCrossEntropyLoss(peer)([queries, documents], torch.tensor(labels))
-    assert expected.item() == pytest.approx(parts["loss"], abs=1e-6)
-
-
 def test_a_query_without_negatives_takes_other_positives(tmp_path):
     records = [
         {"id": "1", "query": "red", "positive": "a"},
@@ -231,20 +210,8 @@ def test_a_query_without_negatives_takes_other_positives(tmp_path):
 @pytest.mark.parametrize(
     ("records", "values", "message"),
     [
-        (
-            [{"query": "a", "positive": "b"}] * 3,
-            {"loss": "binary"},
-            "no record has negatives, which",
-        ),
-        (
-            RAGGED,
-            {"loss": "binary", "negatives_per_query": 0},
-            "needs negatives, but --negatives-per",
-        ),
         (RAGGED, {"negatives_per_query": 5}, "no record has more than 3 negatives"),
         ([{"query": "a", "positive": "b"}], {}, "1 records in batches of 16 give no negatives"),
-        (RAGGED, {"loss": "hinge"}, "unknown --loss .hinge.; available: binary, cross-entropy"),
-        (RAGGED, {"pair_length": 2}, "--pair-length 2 is not in"),
         (RAGGED, {"model": "builtin"}, "is a table of token vectors, which reads no pairs"),
     ],
 )
@@ -260,7 +227,7 @@ def test_sentence_transformers_loads_what_is_trained_from_any_start(tmp_path, ki
     records = write_pairs(tmp_path / "records.jsonl")
     start, values = tmp_path / "start", {"max_steps": 2, "batch_size": 4}
     if kind == "scratch":
-        values |= {**SCRATCH, "activation": "identity", "pair_length": 16}
+        values |= SCRATCH
     elif kind in ("ours", "t5"):
         architecture = "bert" if kind == "ours" else "t5"
         train_on(records, "contrastive", start, **SCRATCH, architecture=architecture, max_steps=0)

@@ -216,7 +216,7 @@ def cases(folder):
         for values in (ENCODER, ENCODER | {"chunk_size": 2}):
             found.append((name, values))
     pairs = {name: value for name, value in ENCODER.items() if name != "temperature"}
-    for values in (pairs, pairs | {"chunk_size": 2}, pairs | {"loss": "binary"}):
+    for values in (pairs, pairs | {"chunk_size": 2}):
         found.append(("cross-encoder", values))
     adapter = {"model": str(folder / "bert"), "batch_size": 5, "epochs": 1, "lora_rank": 4}
     found += [(name, adapter) for name in ("contrastive", "cross-encoder")]
