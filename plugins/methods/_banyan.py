@@ -130,7 +130,7 @@ def downward(
     """
     count = len(graph.ids)
     downs, edges = list[Tensor](), up[:0]  # from the highest nodes on
-    ups = up.split([last - first for first, last, _, _ in graph.levels])
+    ups = torch.split(up, [last - first for first, last, _, _ in graph.levels])
     for own, (first, last, start, end) in zip(ups[::-1], graph.levels[::-1], strict=True):
         places, starts = graph.edges[start:end] - 2 * (last - count), graph.starts[first:last]
         mean = functional.embedding_bag(places, edges, starts - start, mode="mean")
