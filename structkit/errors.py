@@ -41,10 +41,6 @@ class Surface:
         ]
         return " ".join([f"structkit {name}", *words, *map(shlex.quote, arguments)])
 
-    def leave_out(self, what: str) -> str:
-        """Return the remedy that skips a record with an error."""
-        return f"leave {what} out with {self.setting('on_error', 'skip')}"
-
 
 class Python(Surface):
     """Spelling of messages in Python: `mask_ratio=2`, `structkit.mask_entities(mask_ratio=2)`."""
@@ -64,9 +60,6 @@ class Python(Surface):
         words = [*map(repr, arguments), *map(self.setting, settings, settings.values())]
         call = f"({', '.join(words)})" if words else ""
         return f"structkit.{name.replace('-', '_')}{call}"
-
-    def leave_out(self, what: str) -> str:
-        return f"leave {what} out"
 
 
 _surface: ContextVar[Surface] = ContextVar("surface", default=Surface())  # noqa: B039 it is frozen
@@ -123,7 +116,7 @@ def leave_out(what: str = "the record") -> str:
     >>> leave_out()
     'leave the record out with --on-error skip'
     """
-    return _surface.get().leave_out(what)
+    return f"leave {what} out with {flag('on_error', 'skip')}"
 
 
 class UserError(Exception):

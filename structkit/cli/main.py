@@ -31,21 +31,6 @@ from structkit.progress import complain, guard_stderr, hush
 from structkit.settings import GROUPS, Setting, files_of, make, parse, settings_of, shown
 from structkit.version import __version__
 
-Completions = list[tuple[str, str]]  # names, each with a description
-
-
-def plugin_names(kind: str) -> Callable[[str], Completions]:
-    """Return the completion of a kind's plugin names, which imports no plugin."""
-
-    def complete(incomplete: str) -> Completions:
-        return [
-            (plugin.name, brief(plugin.summary()))
-            for plugin in registry.plugins()
-            if plugin.kind == kind and plugin.name.startswith(incomplete)
-        ]
-
-    return complete
-
 
 def brief(text: str) -> str:
     """Return the beginning of a description on one line, because a shell completes line by line.
@@ -204,7 +189,8 @@ def _parameter(each: Setting) -> inspect.Parameter:
         if either and (each.hint is not bool or each.default):
             names = [f"{names[0]}/{flag(each.name, False)}"]
         names += [each.short] if each.short else []
-        metavar = each.metavar or ("" if either else _metavar(each))
+        kind = "|".join(each.choices) or each.types_of_one[0].__name__
+        metavar = each.metavar or ("" if either else f"<{kind}>")
         more["rich_help_panel"] = GROUPS.get(each.group, spelled(each.group))
         info = typer.Option(*names, metavar=metavar or None, **more)
     text: Any = bool if either else list[str] if each.several else str
@@ -214,13 +200,6 @@ def _parameter(each: Setting) -> inspect.Parameter:
         default=None,
         annotation=Annotated[text | None, info],
     )
-
-
-def _metavar(each: Setting) -> str:
-    """Return the placeholder of a value: `<int>`, or its choices."""
-    if each.choices:
-        return f"<{'|'.join(each.choices)}>"
-    return f"<{each.types_of_one[0].__name__}>"
 
 
 def _default(each: Setting) -> str:
@@ -236,10 +215,16 @@ def _default(each: Setting) -> str:
 
 
 def _completion(each: Setting) -> Callable[[str], Any] | None:
-    """Return the completion of a setting: its choices, or names of plugins."""
+    """Return the completion of a setting: its choices, or names of plugins, with descriptions."""
+
+    def complete(incomplete: str) -> list[tuple[str, str]]:
+        some = (plugin for plugin in registry.plugins() if plugin.kind == each.complete)
+        found = {plugin.name: plugin for plugin in some if plugin.name.startswith(incomplete)}
+        return [(name, brief(plugin.summary())) for name, plugin in found.items()]
+
     if each.choices:
         return lambda incomplete: [name for name in each.choices if name.startswith(incomplete)]
-    return plugin_names(each.complete) if each.complete else None
+    return complete if each.complete else None
 
 
 class Commands(HelpPage, TyperGroup):

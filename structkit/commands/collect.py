@@ -6,7 +6,6 @@ import os
 from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import orjson
@@ -36,7 +35,6 @@ from structkit.records.stream import (
 from structkit.settings import setting
 
 if TYPE_CHECKING:
-    from structkit.collecting.history import CommitCollector
     from structkit.collecting.units import Collected, Units
 
 Unit = Literal[
@@ -154,7 +152,8 @@ def bytes_of(batch: Iterable[Found]) -> int:
 def commit_parts(settings: Settings, units: Units) -> Generator[Collected]:
     """Yield the records of each repository, commit by commit."""
     # imports parsers
-    from structkit.collecting.history import tasks
+    from structkit.collecting.history import CommitCollector, tasks
+    from structkit.collecting.units import Collector
 
     part, takes = settings.part(), file_filter(settings.glob)
 
@@ -162,22 +161,18 @@ def commit_parts(settings: Settings, units: Units) -> Generator[Collected]:
         return part is None or part.holds(commit)
 
     for path in named_paths(settings.paths):
-        root = "" if path == "." else path
+
+        def collector(root: str = "" if path == "." else path) -> CommitCollector:
+            return CommitCollector(Collector(units), root)
+
         every = tasks(path, takes, mine, settings.max_file_bytes)
         with closing(every):
             yield from in_order(
-                partial(_commit_collector, units, root),
+                collector,
                 every,
                 settings.workers,
                 lambda task: sum(len(old) + len(new) for _, old, new in task.files),
             )
-
-
-def _commit_collector(units: Units, root: str) -> CommitCollector:
-    from structkit.collecting.history import CommitCollector
-    from structkit.collecting.units import Collector
-
-    return CommitCollector(Collector(units), root)
 
 
 def write(settings: Settings, options: CollectOptions) -> None:

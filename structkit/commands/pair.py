@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 from structkit.command import Command
@@ -185,7 +185,11 @@ def pair(settings: Settings, *, whole: bool = True) -> Stage:
     plain = partial(plain, judged=judged)
     each = partial(plain, hard=hard, teacher=teacher)
     first = partial(_note, hard, plain) if hard else None
-    return Stage(each, partial(_chain, then) if then else None, first=first)
+
+    def after(records: Iterable[Record]) -> Iterator[Record]:
+        return reduce(lambda made, part: part(made), then, iter(records))
+
+    return Stage(each, after if then else None, first=first)
 
 
 def _note(
@@ -296,14 +300,6 @@ def _value(record: Record, name: str) -> str:
         return " ".join(value)
     remedy = f"change {flag('positive_template')}, which names it"
     return text_field(record, name, remedy, named=True)
-
-
-def _chain(
-    parts: list[Callable[[Iterable[Record]], Iterator[Record]]], records: Iterable[Record]
-) -> Iterator[Record]:
-    for part in parts:
-        records = part(records)
-    yield from records
 
 
 # the queries are the input, and what was judged is read by one process of this machine; what

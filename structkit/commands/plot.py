@@ -35,8 +35,6 @@ MARKERS, LINES = "o^sDvP*X", ("-", "--", ":", "-.")
 # of different lightness
 COLORS = ("#08306b", "#e8873a", "#7b3294", "#3f9e6d", "#f2b134")
 BARS = 20  # of a histogram
-LABELED = 30  # dots that are labeled; more would cover each other
-LONGEST = 40  # characters of a label
 LETTER, LEVEL = 0.085, 0.45  # inches of a letter, and of a level of a tree
 
 
@@ -81,10 +79,7 @@ def names(files: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingsSettings(PictureSettings):
-    """Draw the embeddings of files (queries, documents) in two dimensions, by t-SNE.
-
-    Up to 30 dots are labeled by their ids.
-    """
+    """Draw the embeddings of files (queries, documents) in two dimensions, by t-SNE."""
 
     files: tuple[str, ...] = file_setting(
         "Embeddings: JSONL or .npy, one color per file.", ..., metavar="FILES", argument=True
@@ -96,13 +91,12 @@ class EmbeddingsSettings(PictureSettings):
 def embeddings(settings: EmbeddingsSettings) -> None:
     """Draw the embeddings of files (queries, documents, …) in two dimensions with t-SNE.
 
-    At most `sample` rows of each file are drawn, by seed; few are labeled by their ids.
-    Source: van der Maaten, Hinton, 2008; SANTA, fig. 4; SEAL, fig. 3.
+    At most `sample` rows of each file are drawn, by seed. Source: van der Maaten, Hinton, 2008;
+    SANTA, fig. 4; SEAL, fig. 3.
     """
     named = names(settings.files)
     drawn = [sample(*each, settings) for each in zip(settings.files, named, strict=True)]
-    points = project([rows for rows, _ in drawn], settings.seed)
-    labeled = sum(map(len, points)) <= LABELED
+    points = project(drawn, settings.seed)
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
@@ -110,17 +104,14 @@ def embeddings(settings: EmbeddingsSettings) -> None:
         for name, part, (marker, color) in rows:
             look = {"s": 14, "marker": marker, "color": color, "alpha": 0.7, "label": name}
             axes.scatter(part[:, 0], part[:, 1], **look)
-        for (_, labels), part in zip(drawn, points, strict=True):
-            for text, place in zip(labels, part.tolist(), strict=True) if labeled else ():
-                axes.annotate(text, place, (3, 3), textcoords="offset points", fontsize=6)
         axes.set(xticks=[], yticks=[])
         axes.legend()
 
     save(draw, settings.output, (5, 5))
 
 
-def sample(file: str, name: str, settings: EmbeddingsSettings) -> tuple[Floats, list[str]]:
-    """Return the rows of a file to draw, (rows, dimensions), and their ids as labels."""
+def sample(file: str, name: str, settings: EmbeddingsSettings) -> Floats:
+    """Return the rows of a file to draw, (rows, dimensions)."""
     import numpy as np
 
     from structkit.embeddings.reading import read_embeddings
@@ -130,8 +121,7 @@ def sample(file: str, name: str, settings: EmbeddingsSettings) -> tuple[Floats, 
     if len(rows) > settings.sample:
         generator = np.random.default_rng(key(settings.seed, name))
         rows = np.sort(generator.choice(rows, settings.sample, replace=False))
-    shown = [printable(" ".join(found.ids[row].split()))[:LONGEST] for row in rows]
-    return np.asarray(found.vectors[rows], np.float64), shown
+    return np.asarray(found.vectors[rows], np.float64)
 
 
 def project(parts: Sequence[Floats], seed: int) -> list[Floats]:

@@ -129,7 +129,7 @@ def search(settings: Settings) -> Iterator[Record]:
     question in `query` has its number as id, from 1. Equal scores are ordered by descending
     document id. Errors: repeated ids.
     """
-    from structkit.searching.hits import run_records
+    from structkit.searching.hits import by_words, run_records
 
     method = settings.method or method_of(settings.corpus)
     check_method(settings.corpus, method)
@@ -140,7 +140,10 @@ def search(settings: Settings) -> Iterator[Record]:
     encodes = bool(model) and method != "bm25" and holds_texts(settings.corpus)
     _check(settings, method, encodes=encodes)
     if method == "bm25":
-        rankings = _by_words(settings, queries)
+        from structkit.searching.lexical import lexical_index
+
+        index = lexical_index(settings.corpus, settings, save_index=settings.save_index)
+        rankings = by_words(index, queries, settings.query_field, settings.k or 100)
     else:
         rankings = _by_embeddings(settings, queries, model, encodes, hybrid=method == "hybrid")
     query_id = None
@@ -148,15 +151,6 @@ def search(settings: Settings) -> Iterator[Record]:
         yield from run_records(query_id, hits)
     if query_id is None:
         say(f"{queries.lines.file} holds no queries; the run is empty")
-
-
-def _by_words(settings: Settings, queries: Records) -> Iterator[Ranked]:
-    """Yield the rankings of queries by BM25."""
-    from structkit.searching.hits import by_words
-    from structkit.searching.lexical import lexical_index
-
-    index = lexical_index(settings.corpus, settings, save_index=settings.save_index)
-    return by_words(index, queries, settings.query_field, settings.k or 100)
 
 
 def _by_embeddings(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -79,16 +79,9 @@ class Settings:
     seed: int = seed_setting()
 
     def __post_init__(self) -> None:
-        self.conditions()
-        self.changes()
-
-    def conditions(self) -> list[Condition]:
-        """Return the conditions that fields must meet."""
-        return [Condition.parse(text) for text in self.where]
-
-    def changes(self) -> Changes:
-        """Return the changes of fields."""
-        return Changes(self.strip, self.fields, self.rename, self.set)
+        for text in self.where:
+            Condition.parse(text)
+        Changes(self)
 
 
 def select(settings: Settings) -> Stage:
@@ -156,27 +149,22 @@ class Changes:
     """Changes to a record's fields, made in this order; fields that it lacks are skipped.
 
     `strip` (FIELD=REGEX) cuts matches out of texts, `fields` (FIELD,…) are the only ones to keep,
-    `rename` is OLD=NEW, `values` (FIELD=TEXT or FIELD:=JSON) are the same for all records.
+    `rename` is OLD=NEW, what `set` gives (FIELD=TEXT or FIELD:=JSON) is the same for all records.
 
-    >>> Changes(["a=[.]$"], "a,b", ["b=c"], ["n:=1"]).made({"a": "x.", "b": 2, "d": 3})
+    >>> settings = Settings(strip=("a=[.]$",), fields="a,b", rename=("b=c",), set=("n:=1",))
+    >>> Changes(settings).made({"a": "x.", "b": 2, "d": 3})
     {'a': 'x', 'c': 2, 'n': 1}
     """
 
-    def __init__(
-        self,
-        strip: Sequence[str] = (),
-        fields: str | None = None,
-        rename: Sequence[str] = (),
-        values: Sequence[str] = (),
-    ) -> None:
-        self.fields = fields.split(",") if fields is not None else []
-        self.rename = dict(_sides(text, "rename", "OLD=NEW") for text in rename)
+    def __init__(self, settings: Settings) -> None:
+        self.fields = settings.fields.split(",") if settings.fields is not None else []
+        self.rename = dict(_sides(text, "rename", "OLD=NEW") for text in settings.rename)
         new = [*self.rename.values()]
         for twice in {name for name in new if new.count(name) > 1}:
             raise UserError(f"{flag('rename')} names {twice} twice", "leave one out", status=2)
-        cuts = [_sides(text, "strip", "FIELD=REGEX") for text in strip]
+        cuts = [_sides(text, "strip", "FIELD=REGEX") for text in settings.strip]
         self.strip = [(name, pattern_of(pattern, "strip")) for name, pattern in cuts]
-        sides = [_sides(text, "set", "FIELD=TEXT or FIELD:=JSON") for text in values]
+        sides = [_sides(text, "set", "FIELD=TEXT or FIELD:=JSON") for text in settings.set]
         self.values = dict(_value(*each) for each in sides)
         # the fields that records are expected to have
         self.names = [*(name for name, _ in self.strip), *self.fields, *self.rename]
@@ -277,9 +265,9 @@ class Selection:
     """Selection and change of records; reports at the end what was odd."""
 
     def __init__(self, settings: Settings) -> None:
-        self.settings, self.changes = settings, settings.changes()
+        self.settings, self.changes = settings, Changes(settings)
         self.joins = [Partners.read(path, settings.on) for path in settings.join]
-        self.conditions: list[Condition | Partners] = [*settings.conditions()]
+        self.conditions: list[Condition | Partners] = [*map(Condition.parse, settings.where)]
         for paths, expected in ((settings.in_, True), (settings.not_in, False)):
             self.conditions += [
                 Partners.read(path, settings.on, whole=False, expected=expected) for path in paths

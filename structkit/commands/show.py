@@ -127,12 +127,9 @@ def _fields(left: Record, most: int) -> Iterator[Text]:
     """Yield fields by name, each with at most `most` lines, and each long text once."""
     known: dict[str, str] = {}
     for name, value in left.items():
-        base, _, end = name.rpartition("_")
-        if end in ("low", "high") and _interval(left, base):
-            continue
         if isinstance(value, list) and len(value) == 1:
             [value] = value
-        lines = _interval(left, name) or _lines(value)
+        lines = _lines(value)
         if isinstance(value, str) and len(value) > NAMED:
             before = known.setdefault(value, name)
             lines = lines if before == name else [f"as {before}"]
@@ -144,13 +141,6 @@ def _fields(left: Record, most: int) -> Iterator[Text]:
         yield Text.assemble(
             (f"{printable(name)}:", "dim"), *(f"\n  {line}".rstrip(" ") for line in lines)
         )
-
-
-def _interval(record: Record, name: str) -> list[str]:
-    """Return a measure with the ends of its interval, if it has one."""
-    found = (record.get(f"{name}{end}") for end in ("", "_low", "_high"))
-    known = [f"{each:.3f}" for each in found if isinstance(each, float)]
-    return [f"{known[0]} [{known[1]}, {known[2]}]"] if len(known) == 3 else []
 
 
 def _lines(value: object) -> list[str]:

@@ -201,7 +201,11 @@ def fit(
     fitted, validated = mean(queries, best), float(np.mean(list(of_folds.values())))
     say(f"nDCG@10 {before:.4f} becomes {fitted:.4f}, cross-validated {validated:.4f}")
     if held_out is not None:
-        orders = {fold: order.weighing(each[1:].tolist()) for fold, each in others.items()}
+        named = [ranker for ranker, _ in order.rankers]
+        orders = {
+            fold: replace(order, rankers=tuple(zip(named, each[1:].tolist(), strict=True)))
+            for fold, each in others.items()
+        }
         found = (
             run_records(query.id, rerank(query, hits, records, orders[part], k))
             for (query, hits), part in zip(asked, parts, strict=True)

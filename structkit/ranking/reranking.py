@@ -140,13 +140,6 @@ class Ranking:
         value = ABSENT if self.group is None else lookup(record, self.group)
         return f"id {doc_id}" if value is ABSENT else f"value {plain(value)}"
 
-    def weighing(self, weights: Sequence[float]) -> Ranking:
-        """Return the same rankers with other weights."""
-        rankers = (
-            (ranker, weight) for (ranker, _), weight in zip(self.rankers, weights, strict=True)
-        )
-        return replace(self, rankers=tuple(rankers))
-
 
 def candidates_of(hits: Sequence[Hit], records: Mapping[str, Record]) -> list[Candidate]:
     """Return the hits of a query, best first, with their scores scaled to 0 … 1."""

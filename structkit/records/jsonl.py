@@ -81,11 +81,6 @@ def too_deep() -> UserError:
     return UserError(f"the record is nested more than {LEVELS} levels deep", MEND)
 
 
-def may_be_deep(line: bytes) -> bool:
-    """Return whether a line has enough brackets for a record that is too deep."""
-    return line.count(b"[") + line.count(b"{") > LEVELS
-
-
 def is_deep(value: object) -> bool:
     """Return whether JSON that orjson has read is too deep for it to write.
 
@@ -477,7 +472,7 @@ class Records:
 
     def _exact(self, record: Record, line: bytes) -> Record:
         """Return a record with all digits of its numbers. Errors: it is too deep to be written."""
-        if may_be_deep(line) and is_deep(record):
+        if line.count(b"[") + line.count(b"{") > LEVELS and is_deep(record):
             raise self.place(too_deep())
         return json.loads(line) if may_be_rounded(line) else record
 

@@ -18,8 +18,9 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from io import BufferedRandom, FileIO, StringIO
+from io import BufferedRandom, FileIO
 from pathlib import Path
+from textwrap import wrap
 from typing import IO, Any, Self, cast
 
 import orjson
@@ -31,6 +32,7 @@ from structkit.records.jsonl import BUFFER, Record
 
 LONGEST = 255  # bytes of a name, if the system gives no limit
 OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+NARROWEST, WIDEST = 20, 10_000  # characters of a line of a table
 NEW, OLD = "new", "old"  # the two folders where a folder is made
 
 
@@ -457,20 +459,15 @@ def table(records: Iterable[Record], names: Sequence[str], width: int | None = N
     kind      name
     language  go
     """
-    from rich.console import Console  # 50 ms that only a terminal pays
-    from rich.table import Table  # as above
-
-    shown = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="")
-    for name in names:
-        shown.add_column(name, no_wrap=name != names[-1], overflow="fold")
-    for each in records:
-        shown.add_row(*(str(each[name]) for name in names))
-    console = Console(
-        file=StringIO(), width=width or 10_000, color_system=None, markup=False, emoji=False
-    )
-    with console.capture() as drawn:
-        console.print(shown, crop=False)
-    return "\n".join(map(str.rstrip, drawn.get().splitlines()))
+    rows = [names, *([str(each[name]) for name in names] for each in records)]
+    *widths, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
+    lines = []
+    for *cells, last in rows:
+        start = "".join(f"{cell:<{size + 2}}" for cell, size in zip(cells, widths, strict=True))
+        for part in wrap(last, max(NARROWEST, (width or WIDEST) - len(start))) or [""]:
+            lines.append((start + part).rstrip())
+            start = " " * len(start)
+    return "\n".join(lines)
 
 
 def write_summary(record: Record) -> None:

@@ -21,18 +21,12 @@ from structkit.records.output import Output
 from structkit.settings import files_of, quiet_setting, setting
 
 MOST_WORKERS = 256
-AUTO = "auto"
 # bytes of input from which several processes are worth starting; of files that are collected, and
 # of a stage that works on batches, which compute more for each byte
 LARGE, HEAVY = 2 << 20, 1 << 19
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-def number_of_workers(text: str) -> str:
-    """Return a number of processes; 0 for `auto`."""
-    return "0" if text == AUTO else text
 
 
 def most_workers(given: int = 0) -> int:
@@ -50,7 +44,7 @@ def workers_setting() -> Any:
         high=MOST_WORKERS,
         inferred="auto",
         metavar="N|auto",
-        parse=number_of_workers,
+        parse=lambda text: "0" if text == "auto" else text,
         group="run",
     )
 

@@ -82,7 +82,7 @@ LINES = [
     "rerank run.jsonl --corpus texts.jsonl --queries queries.jsonl --ranker maxsim"
     " --embeddings vectors.jsonl --query-embeddings asked.jsonl",
     "score --qrels qrels.jsonl run.jsonl other.jsonl --compare run.trec",
-    "score --qrels qrels.jsonl run.jsonl --by query --by-records queries.jsonl",
+    "score --qrels qrels.jsonl run.jsonl --by query --queries queries.jsonl",
     "score --qrels places.jsonl run.jsonl --passages passages.jsonl",
     "score --task similarity sides.jsonl sides2.jsonl",
     "score --task classification sides.jsonl sides2.jsonl",

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit import select
-from structkit.commands.select import Changes, Condition, Partners
+from structkit.commands.select import Changes, Condition, Partners, Settings
 from structkit.errors import UserError
 from tests.cli.complaints import complaint
 from tests.jsonl import lines, read, write
@@ -229,9 +229,9 @@ CHANGES = {
     "rename-onto": ({"rename": ["a=b"]}, {"b": "1 x 2 x"}),
     "rename-swaps": ({"rename": ["a=b", "b=a"]}, {"b": "1 x 2 x", "a": " x"}),
     "rename-none": ({"rename": ["c=a"]}, {"a": "1 x 2 x", "b": " x"}),
-    "set": ({"values": ["a=", "n:=1", "m=x=y"]}, {"a": "", "b": " x", "n": 1, "m": "x=y"}),
+    "set": ({"set": ["a=", "n:=1", "m=x=y"]}, {"a": "", "b": " x", "n": 1, "m": "x=y"}),
     "in-order": (
-        {"strip": ["a=\\D"], "fields": "a", "rename": ["a=b"], "values": ["c:=[2]"]},
+        {"strip": ["a=\\D"], "fields": "a", "rename": ["a=b"], "set": ["c:=[2]"]},
         {"b": "12", "c": [2]},
     ),
 }
@@ -240,10 +240,10 @@ CHANGES = {
 @pytest.mark.parametrize(("flags", "expected"), CHANGES.values(), ids=CHANGES)
 def test_changes(flags, expected):
     record = {"a": "1 x 2 x", "b": " x"}
-    made = Changes(**flags).made(record)
+    made = Changes(Settings(**flags)).made(record)
     assert list(expected.items()) == list(made.items())
     assert {"a": "1 x 2 x", "b": " x"} == record
 
 
 def test_an_object_is_taken_apart():
-    assert {"meta.year": 2024} == Changes(fields="meta.year,none").made(RECORDS[0])
+    assert {"meta.year": 2024} == Changes(Settings(fields="meta.year,none")).made(RECORDS[0])
