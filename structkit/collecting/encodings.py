@@ -11,7 +11,7 @@ from functools import cache
 import webencodings
 
 from structkit.registry import plugins
-from structkit.structure.html.markup import MARKUP, tags
+from structkit.structure.html.markup import MARKUP, attributes, tags
 
 WIDE = {  # how a text of two or four bytes a character begins; UTF-32's mark has UTF-16's in it
     codecs.BOM_UTF32_LE: "utf-32",
@@ -27,11 +27,7 @@ CODECS = {"gbk": "gb18030", "x-user-defined": "cp1252"}  # as the standard decod
 PLAIN = rb"\u0041 ~[\n..]"
 CONTENT_TYPE = re.compile(r";\s*charset\s*=\s*[\"']?([^\s;,\"']+)", re.I)
 
-# of HTML: an attribute, the charset of a content type
-ATTRIBUTE = re.compile(
-    r"([^ \t\n\f\r/>][^ \t\n\f\r/>=]*)(?:[ \t\n\f\r]*=[ \t\n\f\r]*"
-    r"(?:\"([^\"]*)\"|'([^']*)'|([^ \t\n\f\r>]*)))?"
-)
+# of HTML: the charset of a content type
 CHARSET = re.compile(r"charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|[\"']|([^\s;\"'][^\s;]*))", re.I)
 XML = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*(?:\"([^\"\s]*)\"|'([^'\s]*)')[^>]*>")
 
@@ -122,7 +118,7 @@ def _of_page(data: bytes) -> str | None:
 def _of_metas(tags: Iterable[tuple[str, str]]) -> str | None:
     """Return the encoding of the first `<meta>` tag that declares one (HTML, section 13.2.3.2)."""
     for name, tag in tags:
-        if name.lower() == "meta" and tag.endswith(">") and (codec := _of_meta(tag[5:-1])):
+        if name.lower() == "meta" and tag.endswith(">") and (codec := _of_meta(tag)):
             return "utf-8" if codec.startswith("utf-16") else codec
     return None
 
@@ -155,14 +151,12 @@ def _programs_codec(label: str) -> str | None:
 
 def _of_meta(tag: str) -> str | None:
     """Return the encoding that a `<meta>` tag declares; `charset` counts before a content type."""
-    attributes: dict[str, str] = {}
-    for name, *values in ATTRIBUTE.findall(tag):
-        attributes.setdefault(name.lower(), "".join(values))
-    if "charset" in attributes:
-        return _codec(attributes["charset"])
-    if attributes.get("http-equiv", "").lower() != "content-type":
+    found = attributes(tag)
+    if "charset" in found:
+        return _codec(found["charset"])
+    if found.get("http-equiv", "").lower() != "content-type":
         return None
-    match = CHARSET.search(attributes.get("content", ""))
+    match = CHARSET.search(found.get("content", ""))
     return _codec(match[match.lastindex]) if match and match.lastindex else None
 
 

@@ -5,13 +5,12 @@ Tests: tests/collecting/test_sections.py.
 
 from __future__ import annotations
 
-import html as entities
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate, chain, islice, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 from markdown_it.token import Token
@@ -19,15 +18,14 @@ from markdown_it.token import Token
 from structkit.records.jsonl import Record
 from structkit.structure import Span, lines_of
 from structkit.structure.html.markdown import FrontMatter, tokens
-from structkit.structure.html.markup import HEADING, Tag, content, tags
-from structkit.structure.html.reader import Reader
+from structkit.structure.html.markup import Tag, attributes, content
+from structkit.structure.html.page_text import PageText
 from structkit.structure.html.tables import HtmlTable, Row, TableCell, tables
-from structkit.structure.html.tags import SEPARATORS
+from structkit.structure.html.tags import HEADINGS, SEPARATORS
 from structkit.structure.html.xpaths import Excerpt, ParserTarget, parts, walk
 from structkit.structure.sentences import sentences
 
-ANCHOR = re.compile(r"\s(id|name)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.I)
-SHUT = re.compile(r"<(?:script|style|iframe|title|textarea)\b[^>]*/>", re.I)  # of XHTML
+HEADING_TAGS = HEADINGS | {f"/{name}" for name in HEADINGS}
 SLUG = re.compile(r"[^\w\- ]")
 PERMALINK = " ¶#🔗\uf0c1"  # the link at the end of a heading that leads to it
 TOP = "top"  # the section before the first heading
@@ -108,7 +106,7 @@ def definitions(tags: Sequence[Tag], length: int) -> list[GlossaryEntry]:
             lists.append(None)
         elif tag.name == "/dl" and lists:
             _end(lists.pop(), tag.end)
-        elif HEADING.fullmatch(tag.name):
+        elif tag.name in HEADINGS:
             for each in lists:
                 _end(each, tag.start)
             lists.clear()
@@ -164,7 +162,8 @@ class Page:
 
     def __init__(self, text: str, *, xpaths: bool = True) -> None:
         self.html, self.xpaths = text, xpaths
-        self._reader = Reader()
+        self._text = PageText(text)
+        self._tags, self._between = self._text.tags, self._text.between
 
     def page(self) -> Record:
         """Return the whole document; its title is in its head, or its first heading."""
@@ -205,7 +204,8 @@ class Page:
         waiting = [section]
         while waiting:
             part = waiting.pop()
-            size = sum(self._size(each.start, each.end) for each in part.inner)
+            cuts = ((each.start, each.explained, each.end) for each in part.inner)
+            size = sum(len(self._between(*place)) for each in cuts for place in pairwise(each))
             if size <= LISTED:
                 yield part
                 continue
@@ -220,28 +220,25 @@ class Page:
             waiting += reversed(parts)
 
     def _term_anchor(self, definition: GlossaryEntry) -> str:
-        for tag in islice(self._tags, definition.number, None):
-            if tag.start >= definition.explained:
-                break
-            if anchor := self._anchor(tag):
-                return anchor
-        return ""
+        last = bisect_left(self._tags, definition.explained, key=lambda tag: tag.start)
+        return next(filter(None, map(self._anchor, self._tags[definition.number : last])), "")
 
     def rows(self) -> Iterator[tuple[str, Record]]:
         """Yield the rows of tables, without header rows."""
-        elements = self._walked.starts("tr") if self.xpaths and self._tables else {}
-        for table in self._tables:
+        found = tables(self.html, self._tags)
+        elements = self._walked.starts("tr") if self.xpaths and found else {}
+        for table in found:
             for cell in table.cells:
                 cell.text = " ".join(filter(None, (self._between(*each) for each in cell.places)))
             for row in table.rows:
                 if row.start in elements:
                     row.xpath = self._walked.xpath(elements[row.start])
-        return rows_of(self._tables, self)
+        return rows_of(found, self)
 
     def sentences(self) -> Iterator[Record]:
         """Yield the sentences of each paragraph, list item, cell …"""
         for part in self._parts:
-            text = self._text(self.html[part.start : part.end])
+            text = self._between(part.start, part.end)
             lines = self.lines_of(part.start, part.end)
             for start, end in sentences(text):
                 yield {"lines": lines, "xpath": part.xpath, "text": text[start:end]}
@@ -249,70 +246,27 @@ class Page:
     @cached_property
     def title(self) -> str:
         """The title of the document, or its first heading; empty if it has neither."""
-        span = content(self.html, "title")
-        title = self._text(self.html[span[0] : span[1]]) if span else ""
-        return title or next((each.text for each in self.headings), "")
+        span = content(self._tags, "title")
+        return (span and self._between(*span)) or next((each.text for each in self.headings), "")
 
     @cached_property
     def headings(self) -> list[Heading]:
         """The headings with a text, in order."""
-        numbers = [n for n, tag in enumerate(self._tags) if HEADING.fullmatch(tag.name)]
-        return [heading for heading in map(self._heading, numbers) if heading.text]
+        numbers = [n for n, tag in enumerate(self._tags) if tag.name in HEADING_TAGS]
+        found = (
+            self._heading(number, end)
+            for number, end in pairwise([*numbers, len(self._tags)])
+            if self._tags[number].name in HEADINGS and number not in self._text.unseen
+        )
+        return [heading for heading in found if heading.text]
 
-    @cached_property
-    def _cuts(self) -> list[int]:
-        """Where parts of the document may start: its body, headings and definitions."""
-        cuts = {self._body[0]}
-        for tag in self._tags:
-            if HEADING.fullmatch(tag.name.removeprefix("/")) or tag.name in ("dd", "dt"):
-                cuts.add(tag.start)
-            elif tag.name == "/dl":
-                cuts.add(tag.end)
-        for table in self._tables:
-            for cell in table.cells:
-                cuts.update(chain.from_iterable(cell.places))
-        return sorted(cuts)
-
-    @cached_property
-    def _tables(self) -> list[HtmlTable]:
-        xml = SHUT.search(self.html)
-        return tables(self.html, list(tags(self.html, closing=True)) if xml else self._tags)
-
-    @cached_property
-    def _parts_read(self) -> list[str]:
-        """The text of each part of the document: before the first cut, and from each."""
-        return self._reader.texts(self.html, self._cuts)
-
-    @cached_property
-    def _sizes(self) -> list[int]:
-        """How many characters are before each part."""
-        return list(accumulate(map(len, self._parts_read), initial=0))
-
-    def _span(self, start: int, end: int) -> Span:
-        """Return the numbers of the parts between two cuts, or the ends of the document."""
-        first = bisect_left(self._cuts, start) + 1 if start else 0
-        return first, max(first, bisect_left(self._cuts, end) + 1)
-
-    def _between(self, start: int, end: int) -> str:
-        """Return the text between two cuts, or the ends of the document."""
-        first, last = self._span(start, end)
-        return " ".join(filter(None, self._parts_read[first:last]))
-
-    def _size(self, start: int, end: int) -> int:
-        first, last = self._span(start, end)
-        return self._sizes[last] - self._sizes[first]
-
-    def _heading(self, number: int) -> Heading:
+    def _heading(self, number: int, end: int) -> Heading:
+        """Return the heading between two tags, by their numbers."""
         tag = self._tags[number]
-        end = len(self.html)
-        inside = ""
-        for other in islice(self._tags, number + 1, None):
-            if HEADING.fullmatch(other.name.lstrip("/")):
-                end = other.start
-                break
-            inside = inside or self._anchor(other)
-        text = self._between(tag.start, end).rstrip(PERMALINK)
-        anchor = self._anchor(tag) or inside or self._anchor_before(number)
+        last = self._tags[end].start if end < len(self._tags) else len(self.html)
+        text = self._between(tag.start, last).rstrip(PERMALINK)
+        inside = map(self._anchor, self._tags[number:end])
+        anchor = next(filter(None, inside), "") or self._anchor_before(number)
         return Heading(int(tag.name[1]), text, tag.start, anchor)
 
     def _anchor_before(self, number: int) -> str:
@@ -329,10 +283,8 @@ class Page:
     def _anchor(self, tag: Tag) -> str:
         if not tag.name or tag.name.startswith("/"):
             return ""
-        for match in ANCHOR.finditer(self.html, tag.start, tag.end):
-            if match[1].lower() == "id" or tag.name == "a":
-                return entities.unescape(match[2] or match[3] or match[4] or "").strip()
-        return ""
+        found = attributes(self.html[tag.start : tag.end])
+        return (found.get("id") or (tag.name == "a" and found.get("name")) or "").strip()
 
     @cached_property
     def _body(self) -> Span:
@@ -340,16 +292,12 @@ class Page:
         return next(((tag.start, tag.end) for tag in self._tags if tag.name == "body"), (0, 0))
 
     @cached_property
-    def _tags(self) -> list[Tag]:
-        return list(tags(self.html))
-
-    @cached_property
     def _parts(self) -> list[Excerpt]:
         return parts(self._walked)
 
     @cached_property
     def _walked(self) -> ParserTarget:
-        return walk(self.html)
+        return walk(self._text)
 
     @cached_property
     def lines_of(self) -> Callable[[int, int], list[int]]:
@@ -370,9 +318,6 @@ class Page:
             record["xpath"] = self._parts[min(at, len(self._parts) - 1)].xpath
         record |= {"html": piece.lstrip(), "text": text}
         return record | ({"anchor": part.anchor} if part.anchor else {})
-
-    def _text(self, piece: str) -> str:
-        return self._reader.read(piece).text
 
 
 class Note:

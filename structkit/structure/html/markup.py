@@ -7,16 +7,22 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
 from structkit.structure import Span
-from structkit.structure.html.tags import SEPARATORS
+from structkit.structure.html.tags import HEADINGS, SEPARATORS
 
 SILENT = frozenset(("script", "style", "iframe", "noembed", "noframes", "noscript", "xmp"))
-PLAIN = frozenset(("title", "textarea"))  # their content is text, a `<` in it included
+PLAIN = frozenset(("title", "textarea", "plaintext"))  # their content is text, a `<` in it included
 RAW = SILENT | PLAIN
+FOREIGN = frozenset(("svg", "math"))  # in which CDATA sections are text
+# elements whose start tag opens them in HTML, and which the parser takes as closed after `/>`
+OPENED = RAW | {"audio", "canvas", "datalist", "template", "video"}
+# tags that change how the rest is read, a comment included
+TURNS = RAW | OPENED | FOREIGN | {"/template", "/svg", "/math", ""}
 SPACES = " \t\n\f\r"
 # a tag, up to the `>` that is in no quoted value; a comment, also `<!-->`; a declaration
 MARKUP = re.compile(
@@ -28,14 +34,22 @@ MARKUP = re.compile(
     | (?:[!?]|/(?=.))[^>]*(?:>|\Z))""",
     re.X | re.S,
 )
+# the name of a tag, or an attribute (HTML standard, sections 13.2.5.8 and 13.2.5.32)
+ATTRIBUTE = re.compile(
+    r"([^ \t\n\f\r/>][^ \t\n\f\r/>=]*)(?:[ \t\n\f\r]*=[ \t\n\f\r]*"
+    r"(?:\"([^\"]*)\"|'([^']*)'|([^ \t\n\f\r>]*)))?"
+)
+XML = re.compile(r"\ufeff?\s*<\?xml\s")  # how XHTML begins
+SHADOW = re.compile(r"\sshadowrootmode\s*=\s*[\"']?(?:open|closed)\b", re.I)
 REFERENCE = re.compile(r"&#?\w+;?", re.ASCII)
 BOM = "\ufeff"
 CDATA = "<![CDATA["
 CUT = "\x02"  # of our comments; to the parser it is a character like any other
 JOINT = "\u2028"  # white space where a tag separates words; in a text it is rare
 INERT = ("template", "noscript")  # the parser takes their content for part of the document
+# tags under another name, which the parser reads as it should
+REPLACED = {"/br": "<br>", "shadow-root": "<shadow-root>", "/shadow-root": "</shadow-root>"}
 ONCE = frozenset(("html", "head", "body"))  # start tags that the parser drops
-HEADING = re.compile("h[1-6]")
 # an end tag, perhaps of a block, that neither a space nor a block's tag follows
 _GLUED = rf"""</(?:[dfhlmnoptuvx] | a[rsdu] | b[lrou] | c[ae] | col | em | i[fmns] | s[euv])[^>]*+>
     (?=[^\s<] | <(?!!--{CUT} | /?(?:{"|".join(sorted(SEPARATORS))})[\s/>]))"""
@@ -43,13 +57,15 @@ NAMED = re.compile(r"[^\s/<>]+")
 # markup that libxml2 does not read as the standard says, except end tags that it drops: a heading
 # that another one's end tag ends, `</br>`, templates, scripts' substitutes unless each of their
 # elements is closed, and two things that hide such an end tag, or drop a start tag after text
-_RARE = r"""<(?:h(?:([1-6])[\s>](?:[^<]++ | <(?!/?h[1-6]))*+</h(?!\1)
+_RARE = rf"""<(?:h(?:([1-6])[\s>](?:[^<]++ | <(?!/?h[1-6]))*+</h(?!\1)
       | (?:tml | ead)[\s>](?<=[^\s>]<.....))
     | /br[\s/>]
     | t(?:emplate[\s/>] | (itle | extarea)\b[^>]*>[^<]*+<(?!/t\2))
     | noscript\b[^>]*>
       (?!(?:[^<] | <(?:img | link | meta)\b[^>]*> | <(\w+)\b[^>]*>[^<]*</\3>)*+</noscript)
     | xmp\b
+    | !\[CDATA
+    | (?:{"|".join(sorted(OPENED))})\b[^>]*/>
     | body[\s>](?<=[^\s>]<.....))"""
 # for small letters, and for any: the first are faster, and capitals are rare
 GLUED, RARE = ((re.compile(each, re.X), re.compile(each, re.X | re.I)) for each in (_GLUED, _RARE))
@@ -58,11 +74,15 @@ escape = partial(html.escape, quote=False)  # quotes are no markup in a text
 
 
 class Tag(NamedTuple):
-    """Tag, comment or script content; `name` is `p`, `/p`, or empty if it is no tag."""
+    """Tag, comment or script content; `name` is `p`, `/p`, or empty if it is no tag.
+
+    `opened` is whether it opens its element although it ends with `/>`.
+    """
 
     name: str
     start: int
     end: int
+    opened: bool = False
 
 
 def visible_text(text: str) -> str:
@@ -94,44 +114,81 @@ def _blank(match: re.Match[str]) -> str:
     return ("_" if any(map(str.isalnum, decoded)) else " ") * len(match[0])
 
 
-def content(text: str, name: str) -> Span | None:
-    """Return the span of the content of the first element of that name.
+def attributes(tag: str) -> dict[str, str]:
+    """Return the attributes of a start tag, decoded; of several with one name the first counts.
 
-    >>> content("<p>a <b>c</b></p>", "b")
+    >>> attributes('<a ID="x&amp;y" title="hidden id=z" download>')
+    {'id': 'x&y', 'title': 'hidden id=z', 'download': ''}
+    """
+    found: dict[str, str] = {}
+    for name, *values in ATTRIBUTE.findall(tag)[1:]:  # behind the name
+        found.setdefault(name.lower(), html.unescape("".join(values)))
+    return found
+
+
+def content(tags: Iterable[Tag], name: str) -> Span | None:
+    """Return the span of the content of the first element of that name that is in no drawing.
+
+    >>> content(tags("<p>a <b>c</b></p>"), "b")
     (8, 9)
     """
     start = None
-    for tag in tags(text):
-        if start is None and tag.name == name:
+    drawings = 0
+    for tag in tags:
+        drawings += (tag.name == "svg") - (tag.name == "/svg" and drawings > 0)
+        if start is None and tag.name == name and not drawings:
             start = tag.end
         elif start is not None and tag.name == f"/{name}":
             return start, tag.start
-    return None if start is None else (start, len(text))
+    return None if start is None else (start, sys.maxsize)
 
 
-def tags(text: str, *, closing: bool = False) -> Iterator[Tag]:
+def tags(text: str) -> Iterator[Tag]:
     """Yield every tag, comment and declaration, as a browser's tokenizer reads them.
 
     Source: the HTML standard, section 13.2.5. A tag that never ends takes the rest of the text. The
     content of `<template>`, which is no part of the document, is one nameless tag, like the content
-    of `<script>`. With `closing`, `<script/>` has no content, as libxml2 and XHTML read it.
+    of `<script>`; a shadow root is a part of it. A section of CDATA has its start for a name. In
+    XHTML, which begins as XML, and in drawings an empty end tag follows `<script/>`.
 
     >>> [tag.name for tag in tags("1 < 2 <b title='>'>x</b><!-- <i> --><script>'<p>'</script>")]
     ['b', '/b', '', 'script', '', '/script']
     """
-    at = inert = templates = 0
+    xml = XML.match(text) is not None
+    at = inert = templates = shadows = foreign = 0
     while match := MARKUP.search(text, at):
-        at, name = match.end(), (match[1] or "").lower()
-        if name == "/template" and templates:
-            templates -= 1
-            if not templates and match.start() > inert:
-                yield Tag("", inert, match.start())
+        start, at, name = match.start(), match.end(), (match[1] or "").lower()
+        empty = text[at - 2] == "/" and (xml or foreign or name in FOREIGN)
+        opened = False
+        if name in TURNS:
+            if name == "/template" and templates:
+                templates -= 1
+                if not templates and start > inert:
+                    yield Tag("", inert, start)
+            elif name == "/template" and shadows:
+                shadows -= 1
+                name = "/shadow-root"
+            elif name == "template" and not templates and SHADOW.search(text, start, at):
+                shadows += 1
+                name = "shadow-root"
+            elif (xml or foreign) and text.startswith(CDATA, start):
+                end = text.find("]]>", start)
+                name, at, empty = CDATA, end + 3 if end >= 0 else len(text), False
+            elif name in FOREIGN:
+                foreign += not empty
+            elif name[1:] in FOREIGN:
+                foreign -= foreign > 0
+            opened = name in OPENED and not empty and text[at - 2] == "/"
         if not templates:
-            yield Tag(name, match.start(), at)
+            yield Tag(name, start, at, opened)
             inert = at
+            if empty and name:
+                yield Tag(f"/{name}", at, at)
+        if empty:
+            continue
         if name == "template":
             templates += 1
-        elif name in RAW and not (closing and text[at - 2] == "/"):
+        elif name in RAW:
             end_tag = re.compile(f"</{name}[ \\t\\n\\f\\r/>]", re.A | re.I).search(text, at)
             end = end_tag.start() if end_tag else len(text)
             if name in SILENT and end > at and not templates:
@@ -145,15 +202,13 @@ def repair(html: str) -> str:
     """Change the text so that libxml2 reads it as the HTML standard says.
 
     Line ends become one character, null characters go. The tag of a block separates words also
-    where libxml2 drops it. CDATA sections in SVG and MathML become text.
+    where libxml2 drops it. CDATA sections of SVG, MathML and XHTML become text.
     """
     html = html.lstrip(BOM)
     if "\0" in html:
         html = html.replace("\0", "")
     if "\r" in html:
         html = html.replace("\r\n", "\n").replace("\r", "\n")
-    if CDATA in html:
-        html = _without_sections(html)
     capitals = CAPITAL.search(html) is not None
     if RARE[capitals].search(html):
         return "".join(_repaired(html))
@@ -175,35 +230,23 @@ def _repaired(html: str) -> Iterator[str]:
         if not name and before in INERT:
             yield html[at : tag.start]
             at = tag.end
-        elif name == "/br":
-            yield f"{html[at : tag.start]}<br>"
+        elif name in REPLACED:
+            yield html[at : tag.start] + REPLACED[name]
             at = tag.end
-        elif HEADING.fullmatch(name):
+        elif name == CDATA:
+            section = html[tag.start + len(CDATA) : tag.end]
+            yield html[at : tag.start] + escape(section.removesuffix("]]>"))
+            at = tag.end
+        elif name in HEADINGS:
             heading = name
-        elif heading and HEADING.fullmatch(name[1:]):
+        elif heading and name[1:] in HEADINGS:
             yield f"{html[at : tag.start]}</{heading}>{JOINT}"
             heading, at = "", tag.end
         elif block and (name[0] == "/" or name in ONCE):
             yield html[at : tag.end] + JOINT
             at = tag.end
+        elif tag.opened:
+            yield html[at : tag.end - 2]
+            at = tag.end - 1
         before = name
     yield html[at:]
-
-
-def _without_sections(html: str) -> str:
-    """Return the text with its CDATA sections in SVG and MathML as text."""
-    parts = []
-    at = depth = 0
-    for tag in tags(html):
-        if tag.start < at:
-            continue
-        if tag.name in ("svg", "math"):
-            depth += html[tag.end - 2] != "/"
-        elif tag.name in ("/svg", "/math"):
-            depth -= depth > 0
-        elif depth and html.startswith(CDATA, tag.start):
-            end = html.find("]]>", tag.start)
-            end = len(html) if end < 0 else end
-            parts += [html[at : tag.start], escape(html[tag.start + len(CDATA) : end])]
-            at = end + 3
-    return "".join([*parts, html[at:]])

@@ -7,17 +7,16 @@ libxml2's are at most 2,048 deep and lose deeper nodes.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 from lxml import etree
 
 from structkit.structure.html import elements
 from structkit.structure.html.elements import BLOCKS, Element
-from structkit.structure.html.markup import CUT, JOINT, escape, repair
+from structkit.structure.html.markup import JOINT, escape, repair
 from structkit.structure.html.tags import ENDS, SEPARATORS, SILENT, STRUCTURE
 
 SPECIAL = ("pre", "title")
@@ -56,8 +55,8 @@ class TagKind:
 
 # effect of a tag: start or end a kept element, separate words, break a line, start or end an
 # element that shows nothing, or a drawing; end what the parser leaves open, and start an element or
-# separate words; or it is a mark between two parts of the text
-OPEN, CLOSE, SEPARATE, BREAK, HIDE, SHOW, DRAW, DRAWN, END_OPEN, END_SEPARATE, PART = range(11)
+# separate words
+OPEN, CLOSE, SEPARATE, BREAK, HIDE, SHOW, DRAW, DRAWN, END_OPEN, END_SEPARATE = range(10)
 NONE = TagKind()
 # a tag as the builder takes it; a text is a `str`, or several
 Event = tuple[int, TagKind, str]
@@ -79,33 +78,11 @@ class Reader:
 
     def read(self, html: str) -> Document:
         """Read the document in a text, whatever encoding it declares."""
-        builder = self._build(html)
-        return Document(builder.tokens, builder.elements, "".join(builder.texts)[1:])
-
-    def texts(self, html: str, cuts: Sequence[int]) -> list[str]:
-        """Return the text of a document in parts, cut before or after tags of blocks.
-
-        `cuts` are in order. A part is empty if its tag is no tag to the parser, or is not shown.
-
-        >>> Reader().texts("<div><h1>a</h1>b</div>c<p>d", [5, 10, 23])
-        ['', 'a', 'b c', 'd']
-        """
-        marked = [html[: cuts[0]] if cuts else html]
-        for number, (start, end) in enumerate(pairwise([*cuts, len(html)]), 1):
-            marked += [f"<!--{CUT}{number}-->", html[start:end]]
-        builder = self._build("".join(marked))
-        texts = [""] * (len(cuts) + 1)
-        parts = [(0, 0), *builder.parts, (0, len(builder.texts))]
-        for (number, start), (_, end) in pairwise(parts):
-            texts[number] = "".join(builder.texts[start:end]).strip()
-        return texts
-
-    def _build(self, html: str) -> Builder:
         self._events.clear()
         parse(html, self._parser)
         builder = Builder()
         builder.build(self._events)
-        return builder
+        return Document(builder.tokens, builder.elements, "".join(builder.texts)[1:])
 
 
 class _Target:
@@ -125,11 +102,7 @@ class _Target:
             if (event := end_of(name)) is not None:
                 add(event)
 
-        def comment(text: str) -> None:
-            if text.startswith(CUT) and text[1:].isdecimal():
-                add((PART, NONE, text[1:]))
-
-        self.start, self.end, self.data, self.comment = start, end, add, comment
+        self.start, self.end, self.data = start, end, add
 
     def close(self) -> None:
         """Do nothing at the end."""
@@ -215,7 +188,6 @@ class Builder:
         self.tokens: list[str] = []
         self.elements: list[Element] = []
         self.texts: list[str] = []
-        self.parts: list[tuple[int, int]] = []  # the number of each part, and its first text
         # start tags that are written when text follows: elements without any leave nothing
         self.pending: list[Event] = []
         # elements whose start tag is written: which, where, and whether they have text of their own
@@ -413,9 +385,6 @@ class Builder:
     def _other(self, stream: Iterator[Any], event: Event) -> None:
         """Take a tag that is not kept."""
         code, kind, separator = event
-        if code is PART:
-            self.parts.append((int(separator), len(self.texts)))
-            return
         if code is BREAK and self.pre:
             self.space += "\n"
             return

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, takewhile
 
 from structkit.structure import Span
-from structkit.structure.html.markup import Tag
+from structkit.structure.html.markup import Tag, attributes
 
 CELLS = ("td", "th")
 PARTS = frozenset(
     "td th tr /tr caption /caption thead tbody tfoot /thead /tbody /tfoot colgroup /table".split()
 )
-SPAN = re.compile(r"\s(col|row)span\s*=\s*[\"']?\s*(\d{1,5})", re.I)
+SPAN = re.compile(r"\s*(\d{1,5})")
 # A cell of many rows, or the label of a column, is repeated in each of their texts: these bounds,
 # far above those of readable tables; keeps a large one from being repeated without end.
 COLUMNS = 100  # that have labels
@@ -35,13 +36,14 @@ class TableCell:
 
 @dataclass
 class Row:
-    """A row: where it is, its cells, whether it is in the head of its table."""
+    """A row: where it is, its cells, whether it is in the head of its table, its group of rows."""
 
     xpath: str
     start: int
     end: int
     cells: list[TableCell]
     head: bool = False
+    group: int = 0
 
 
 @dataclass
@@ -102,9 +104,15 @@ def _label(labels: dict[int, str], cells: list[tuple[int, TableCell]]) -> None:
 
 
 def _grid(rows: Sequence[Row]) -> Iterator[list[tuple[int, TableCell]]]:
-    """Yield the cells of each row, with the columns that they begin in, also from rows above."""
+    """Yield the cells of each row, with the columns that they begin in, also from rows above.
+
+    No cell reaches below its group of rows (HTML standard, section 4.9.12.1).
+    """
     hanging: dict[int, TableCell] = {}
+    group = 0
     for row in rows:
+        if row.group != group:
+            group, hanging = row.group, {}
         placed = dict(hanging)
         spans = ((column, column + cell.columns) for column, cell in hanging.items())
         taken = {at for span in spans for at in range(*span)}
@@ -166,6 +174,7 @@ class _OpenTable:
         self.row: Row | None = None
         self.cell: TableCell | None = None
         self.head = False
+        self.group = 0
         self.at = 0  # where the text of the cell goes on
 
     def see(self, html: str, tag: Tag) -> None:
@@ -178,12 +187,13 @@ class _OpenTable:
         elif name not in CELLS:
             self.end_row(tag.end if name == "/tr" else tag.start)
         if name == "tr":
-            self.row = Row("", tag.start, tag.end, [], self.head)
+            self.row = Row("", tag.start, tag.end, [], self.head, self.group)
             self.table.rows.append(self.row)
         elif name == "caption":
             self.cell, self.at = self.table.caption, tag.start
         elif "head" in name or "body" in name or "foot" in name:
             self.head = name == "thead"
+            self.group += 1
 
     def pause(self, at: int) -> None:
         """End a part of the cell's text."""
@@ -203,6 +213,10 @@ class _OpenTable:
 
 
 def _spans(html: str, tag: Tag) -> tuple[int, int]:
-    """Return a cell's columns and rows; HTML's 0, all rows below, is 1 here."""
-    spans = {kind.lower(): int(number) for kind, number in SPAN.findall(html, tag.start, tag.end)}
-    return min(max(spans.get("col", 1), 1), COLUMNS), max(spans.get("row", 1), 1)
+    """Return a cell's columns and rows; 0 rows are all rows of the group."""
+    if html.find("=", tag.start, tag.end) < 0:
+        return 1, 1
+    found = attributes(html[tag.start : tag.end])
+    columns, rows = (SPAN.match(found.get(name, "")) for name in ("colspan", "rowspan"))
+    across = min(max(int(columns[1]), 1), COLUMNS) if columns else 1
+    return across, (int(rows[1]) or sys.maxsize) if rows else 1

@@ -41,22 +41,21 @@ _PARTS = (
     "address article aside blockquote center details dialog dir div dl fieldset figcaption figure "
     "footer header hgroup main menu nav ol p search section summary ul"
 )
-_HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
+HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 ENDS = {
     **dict.fromkeys(_PARTS.split(), frozenset(("p",))),
-    **dict.fromkeys(_HEADINGS, _HEADINGS | {"p"}),
+    **dict.fromkeys(HEADINGS, HEADINGS | {"p"}),
     **{name: frozenset((name,)) for name in ("button", "dd", "dt")},
 }
 
 # their content is no markup, or every document has them anyway
 NEVER = SILENT | VOID | frozenset("body frameset head html plaintext svg xmp".split())
 
-HEADINGS = "h1 h2 h3 h4 h5 h6"
 TABLES = "caption table tbody td tfoot th thead tr"
 LISTS = "dd dl dt li ol ul"
 SECTIONS = "article aside footer header hgroup main nav section"
 GROUPS = "address blockquote details div figcaption figure p pre summary title"
-STRUCTURE = tuple(sorted(f"{HEADINGS} {TABLES} {LISTS} {SECTIONS} {GROUPS}".split()))
+STRUCTURE = tuple(sorted([*HEADINGS, *f"{TABLES} {LISTS} {SECTIONS} {GROUPS}".split()]))
 # tags that a tokenizer may keep whole
 TAG_TOKENS = tuple(tag for name in STRUCTURE for tag in (f"<{name}>", f"</{name}>"))
 

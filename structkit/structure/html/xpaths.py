@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
-from structkit.structure.html.markup import CUT, INERT, RAW, Tag, tags
-from structkit.structure.html.tags import SILENT as HIDDEN
+from structkit.structure.html.markup import CUT, INERT, RAW, Tag
+from structkit.structure.html.page_text import PageText
 from structkit.structure.html.tags import STRUCTURE
 
 BLOCKS = frozenset(STRUCTURE) | frozenset(
@@ -39,7 +39,7 @@ def parts(walked: ParserTarget) -> list[Excerpt]:
     between blocks, as a part of the element that holds it. XPaths are as in lxml's tree.
 
     >>> html = "<h1>Tea</h1><ul><li><p>green</p><p>hot</p></ul>so <b>much</b><p>for tea"
-    >>> for part in parts(walk(html)):
+    >>> for part in parts(walk(PageText(html))):
     ...     print(part.xpath, html[part.start : part.end])
     /html/body/h1 <h1>Tea</h1>
     /html/body/ul/li <li><p>green</p><p>hot</p>
@@ -54,7 +54,11 @@ def parts(walked: ParserTarget) -> list[Excerpt]:
             parts.append(Excerpt(walked.xpath(walked.blocks[owner].element), *part))
             continue
         block = walked.blocks[part]
-        small = part > 0 and walked.elements[block.element].name in ITEMS and block.size <= LARGE
+        small = (
+            part > 0
+            and walked.elements[block.element].name in ITEMS
+            and walked.text.size(block.start, block.end) <= LARGE
+        )
         if small or not any(isinstance(each, int) for each in block.parts):
             if block.parts:
                 parts.append(Excerpt(walked.xpath(block.element), block.start, block.end))
@@ -63,10 +67,9 @@ def parts(walked: ParserTarget) -> list[Excerpt]:
     return parts
 
 
-def walk(html: str) -> ParserTarget:
+def walk(text: PageText) -> ParserTarget:
     """Return the elements of a document, and the places of its blocks, both in its order."""
-    html = html.replace("\0", " ")  # it would end the text
-    in_order = list(tags(html, closing=True))
+    html, in_order = text.html.replace("\0", " "), [*text.tags]  # it would end the text
     pieces, at = [], 0
     for number, tag in enumerate(in_order):
         if not tag.name and number and in_order[number - 1].name in INERT:
@@ -75,9 +78,12 @@ def walk(html: str) -> ParserTarget:
         elif tag.name and tag.name[1:] not in RAW:
             pieces += [html[at : tag.start], f"<!--{CUT}{number}-->"]
             at = tag.start
+        if tag.opened:
+            pieces.append(html[at : tag.end - 2])
+            at = tag.end - 1
     pieces += [html[at:], f"<!--{CUT}{len(in_order)}-->"]
     in_order.append(Tag("", len(html), len(html)))
-    target = ParserTarget(html, in_order)
+    target = ParserTarget(text, in_order)
     parser = etree.HTMLParser(target=target, huge_tree=True, encoding="utf-8")
     # UTF-8 cannot hold half of a surrogate pair
     walked: ParserTarget = etree.fromstring("".join(pieces).encode("utf-8", "replace"), parser)
@@ -95,34 +101,33 @@ class _Element(NamedTuple):
 
 
 class _Block:
-    """A block: its element, where it is, its parts (other blocks, or runs of text), its size."""
+    """A block: its element, where it is, its parts (other blocks, or runs of text)."""
 
-    def __init__(self, element: int, start: int, size: int) -> None:
-        self.element, self.start, self.end, self.size = element, start, start, size
+    def __init__(self, element: int, start: int, run: int) -> None:
+        self.element, self.start, self.end = element, start, start
         self.parts: list[int | tuple[int, int]] = []
-        self.run, self.text = start, False  # start of the present run, and whether it has text
+        self.run = run  # start of the present run
 
-    def cut(self, at: int) -> None:
+    def cut(self, text: PageText, at: int) -> None:
         """End the present run."""
-        if self.text:
+        if text.size(self.run, at):
             self.parts.append((self.run, at))
-        self.run, self.text = at, False
+        self.run = at
 
 
 class ParserTarget:
     """Target of lxml's parser: `elements`, each after its parent, and `blocks`."""
 
-    def __init__(self, html: str, tags: list[Tag]) -> None:
-        self.html = html
+    def __init__(self, text: PageText, tags: list[Tag]) -> None:
+        self.text, self.html = text, text.html
         self.tags, self.tag, self.number = tags, Tag("", 0, 0), -1
         self.fresh = False  # the tag has done nothing yet
-        self.at = self.size = 0  # characters of the document, and of text
+        self.at = 0  # characters of the document
         # the document itself is the first element and the first block
         self.elements = [_Element("", 0, 0, 0, {})]
         self.blocks = [_Block(0, 0, 0)]
         self.open = [0]  # elements
         self.outer = [0]  # blocks
-        self.silent = self.drawings = 0
 
     def comment(self, text: str) -> None:
         if text.startswith(CUT) and text[1:].isdecimal():
@@ -134,14 +139,10 @@ class ParserTarget:
         if number > self.number:
             self.tag, self.number, self.fresh = self.tags[number], number, True
             if self.tag.name in ("/body", "/html"):  # they end only the text before them
-                self.blocks[self.outer[-1]].cut(self.tag.start)
+                self.blocks[self.outer[-1]].cut(self.text, self.tag.start)
 
     def data(self, text: str) -> None:
         self.fresh = False
-        text = text.partition(f"<!--{CUT}")[0].strip()  # where our comment is text
-        if text and not self.silent:
-            self.size += len(text)
-            self.blocks[self.outer[-1]].text = True
 
     def _move(self, own: bool) -> int:
         """Update the parser's place: a tag's start, or after it if it has taken effect."""
@@ -156,22 +157,18 @@ class ParserTarget:
         counts[name], counts[""] = place, among
         self.open.append(len(self.elements))
         self.elements.append(_Element(name, parent, place, among, {}))
-        self.silent += self._hidden(name)
-        self.drawings += name == "svg"
         at = self._move(own=False)
         if self.tag.name == name:
             self.fresh = False
         if name in BLOCKS:
-            self.blocks[self.outer[-1]].cut(at)
+            self.blocks[self.outer[-1]].cut(self.text, at)
             self.outer.append(len(self.blocks))
-            self.blocks.append(_Block(self.open[-1], at, self.size))
-            self.blocks[-1].run = at if self.fresh else max(at, self.tag.end)
+            run = at if self.fresh else max(at, self.tag.end)
+            self.blocks.append(_Block(self.open[-1], at, run))
 
     def end(self, name: str) -> None:
         self.open.pop()
-        self.drawings -= name == "svg"
-        self.silent -= self._hidden(name)
-        if name in RAW and self.tag.name == name and self.html[self.tag.end - 2] != "/":
+        if name in RAW and self.tag.name == name:
             # after its content, which is a tag without a name, comes its end tag, or nothing
             self._see(self.number + 1 + (not self.tags[self.number + 1].name))
         own = self.tag.name == f"/{name}"
@@ -181,19 +178,15 @@ class ParserTarget:
         if name in BLOCKS:
             number = self.outer.pop()
             block = self.blocks[number]
-            block.cut(max(block.run, self.tag.start) if own else at)
-            block.end, block.size = at, self.size - block.size
+            block.cut(self.text, max(block.run, self.tag.start) if own else at)
+            block.end = at
             outer = self.blocks[self.outer[-1]]
             outer.run = at
             if block.parts:
                 outer.parts.append(number)
 
-    def _hidden(self, name: str) -> bool:
-        # the title of a drawing is not shown
-        return name in HIDDEN or (name == "title" and self.drawings > 0)
-
     def close(self) -> ParserTarget:
-        self.blocks[0].cut(len(self.html))
+        self.blocks[0].cut(self.text, len(self.html))
         return self
 
     def starts(self, name: str) -> dict[int, int]:

@@ -35,6 +35,16 @@ def texts(html):
             f'{HEADED}<th>Age<tr><td ROWSPAN="2">1<td colspan=2>Ann<tr><td>Bo<td>7',
             ["Year: 1; Winner: Ann", "Year: 1; Winner: Bo; Age: 7"],
         ),
+        # 0 rows are all of the group, and no cell is in two groups
+        (
+            f"{HEADED}<tr><td rowspan=0>1<td>Ann<tr><td>Bo<tbody><tr><td>2<td>Cy",
+            ["Year: 1; Winner: Ann", "Year: 1; Winner: Bo", "Year: 2; Winner: Cy"],
+        ),
+        (
+            f"<thead>{HEADED}</thead><tr><td title=' rowspan=3' rowspan=9>1<td>Ann</tr>"
+            "<tfoot><tr><td>2<td>Bo",
+            ["Year: 1; Winner: Ann", "Year: 2; Winner: Bo"],
+        ),
         (f"{HEADED}<tr><td><td>Ann<tr><td> <td>", ["Winner: Ann"]),
         ("<tr><th>Year<th>1999", ["Year; 1999"]),
         ("<form><tr><td><b>a</b>b<p>c</form>", ["ab c"]),

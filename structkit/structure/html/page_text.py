@@ -1,0 +1,106 @@
+"""The visible text of a page, by place: the one walk over its tags that all units share.
+
+Tests: tests/collecting/test_sections.py.
+"""
+
+from __future__ import annotations
+
+import html as entities
+import re
+from bisect import bisect_left
+from collections import Counter
+from itertools import accumulate
+
+from structkit.structure.html.markup import CDATA, RAW, attributes, tags
+from structkit.structure.html.tags import SEPARATORS, SILENT, VOID
+
+SEPARATING = SEPARATORS | {f"/{name}" for name in SEPARATORS}
+HIDING = SILENT - RAW - {"template"}  # whose content is read as markup
+UNSEEN = re.compile(r"<dialog|[\s\"'/]hidden[\s=/>]", re.I)
+# elements that may end without an end tag, or hold the whole page until a script has run
+UNBOUNDED = frozenset("body dd dt html li optgroup option p td th tr".split())
+
+
+class PageText:
+    """Visible text of a document, by place; its tags.
+
+    `unseen` are the numbers of tags in closed dialogs and `[hidden]`: their text belongs to the
+    document, but their headings begin no section.
+
+    >>> text = PageText("<h1>a</h1>b<i>c</i><video>d</video>e &amp; f<p hidden><b hidden>g</b>")
+    >>> text.between(0, 99), text.between(10, 17), text.unseen
+    ('a bc e & f g', 'bc', {7})
+    """
+
+    def __init__(self, html: str) -> None:
+        self.html, self.tags = html, list(tags(html))
+        self.unseen: set[int] = set()
+        self._places: list[int] = []  # of the pieces
+        self._pieces: list[str] = []  # each after a space, if one separates it
+        self._space = ""
+        self._read()
+        sizes = (len(piece.strip()) for piece in self._pieces)
+        self._sizes = list(accumulate(sizes, initial=0))
+
+    def between(self, start: int, end: int) -> str:
+        """Return the text between two places; any white space is one space."""
+        first, last = bisect_left(self._places, start), bisect_left(self._places, end)
+        return " ".join("".join(self._pieces[first:last]).split())
+
+    def size(self, start: int, end: int) -> int:
+        """Return the number of characters between two places, without white space at tags."""
+        first, last = bisect_left(self._places, start), bisect_left(self._places, end)
+        return self._sizes[last] - self._sizes[first]
+
+    def _read(self) -> None:
+        html, opened, counts = self.html, list[str](), Counter[str]()
+        some_unseen = UNSEEN.search(html) is not None
+        # how many elements are open, at least, in one that hides its text, or its headings; or 0
+        hiding = unseen = at = 0
+        before = ""
+        for number, (name, start, end, _) in enumerate(self.tags):
+            if not hiding:
+                self._add(at, entities.unescape(html[at:start]))
+                if name == CDATA:
+                    self._add(start, html[start + len(CDATA) : end].removesuffix("]]>"))
+                elif not name and before == "xmp":
+                    self._add(start, html[start:end])
+            at, before = end, name
+            if name in SEPARATING:
+                self._space = " "
+            if name[:1] == "/":
+                while counts[name[1:]]:
+                    counts[opened[-1]] -= 1
+                    if opened.pop() == name[1:]:
+                        break
+                hiding *= len(opened) >= hiding
+                unseen *= len(opened) >= unseen
+            elif name not in VOID:
+                opened.append(name)
+                counts[name] += 1
+                if name in HIDING or (name == "title" and counts["svg"]):
+                    hiding = hiding or len(opened)
+                elif some_unseen and not unseen and _is_unseen(name, html[start:end]):
+                    unseen = len(opened)
+            if unseen:
+                self.unseen.add(number)
+        if not hiding:
+            self._add(at, entities.unescape(html[at:]))
+
+    def _add(self, place: int, text: str) -> None:
+        """Add a piece of text, which begins at a place."""
+        if text.isspace():
+            self._space = " "
+        elif text:
+            self._places.append(place)
+            self._pieces.append(self._space + text.replace("\0", ""))
+            self._space = ""
+
+
+def _is_unseen(name: str, tag: str) -> bool:
+    """Return whether an element is not shown until a script or the user opens it."""
+    if not name or name in UNBOUNDED:
+        return False
+    found = attributes(tag)
+    hidden = found.get("hidden", "until-found").lower() != "until-found"
+    return hidden or (name == "dialog" and "open" not in found)
