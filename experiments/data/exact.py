@@ -105,8 +105,9 @@ def checkouts(order: Order) -> Iterator[tuple[str, bytes]]:
                     member = tarfile.TarInfo(f"{name}/{each.path}")
                     member.size = len(content)
                     archive.addfile(member, io.BytesIO(content))
-        yield f"{name}.tar.xz", packed.getvalue()
-    yield "questions.jsonl", order.own("questions.jsonl")
+        yield f"{name}{order.set.get('ending', '.tar.xz')}", packed.getvalue()
+    for name in order.set.get("own", []):
+        yield name, order.own(name)
 
 
 def localization(order: Order) -> Iterator[tuple[str, bytes]]:

@@ -83,7 +83,7 @@ def sets(tmp_path):
     codebases = {"attic": {**attic, "language": "python", "root": "src"}}
     made = {
         "repositories": {"annotations": {**bench, "folder": "labels"}, "codebases": codebases},
-        "checkouts": {"codebases": codebases},
+        "checkouts": {"codebases": codebases, "own": ["questions.jsonl"]},
         "localization": {
             "instances": {**bench, "file": "reports.jsonl"},
             "projects": ["house/attic"],
