@@ -22,7 +22,6 @@ CODE_SYSTEMS := mep sda santa spans hard again unlabelled unlabelled-sda
 PACKAGES = $(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 INSTALLED_PAIRS := 50000
 BEST := sda
-ASK_MODEL = $(shell $(BIN)/python -c 'from structkit.paths import data_folder; print(data_folder("ask-model"))')
 PRETRAINED_FLAGS := --document-length 160 --query-length 64 --batch-size 64 --learning-rate 2e-5 \
   --temperature 0.05 --symmetric --epochs 1 $(BF16)
 # entity prediction starts at ten times the loss of the alignment

@@ -7,6 +7,7 @@
 REPOSITORIES := runs/repositories
 CODEBASES := flask click express gin chi gson guzzle rack axum zod libuv nlohmann-json dapper
 MODEL :=
+ASK_MODEL = $(shell $(BIN)/python -c 'from structkit.paths import data_folder; print(data_folder("ask-model"))')
 SLOW := minilm
 PEERS := ripgrep semble
 # without the words that share a stem, without the rankers of code

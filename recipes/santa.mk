@@ -5,7 +5,7 @@
 
 santa-code: $(RUNNABLE) ## SANTA on real functions: make santa-code MODEL=minilm, or from scratch
 	$(call needs,codesearch/train.jsonl.gz)
-	@$(MAKE) --no-print-directory -j 2 $(if $(MODEL),santa-pretrained,santa-scratch)
+	@$(MAKE) --no-print-directory -j 2 $(if $(MODEL),-C experiments santa-pretrained,santa-scratch)
 
 santa-scratch:
 	@$(MAKE) --no-print-directory santa-table RUN='$(RUN)' MASK='--mask-ratio 0.3' \

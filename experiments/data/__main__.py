@@ -20,7 +20,7 @@ from pathlib import Path
 
 import yaml
 
-from experiments.data import exact
+from experiments.data import downloads, exact
 from experiments.data.exact import Order, Record
 from experiments.data.git import Missing
 from structkit.progress import waiting
@@ -28,12 +28,16 @@ from structkit.records.output import whole_file
 
 SETS = Path(__file__).with_name("sets.yaml")
 MARK = ".fetched"  # the digest of what was pinned, and the names of the files
-Made = Callable[[Order], Iterator[tuple[str, bytes]]]
+# the names of files, with their content, if it is not written yet
+Made = Callable[[Order], Iterator[tuple[str, bytes]] | Iterator[tuple[str, None]]]
 MADE: dict[str, Made] = {
     "repositories": exact.repositories,
     "checkouts": exact.checkouts,
     "localization": exact.localization,
     "cosqa": exact.cosqa,
+    "downloads": downloads.downloads,
+    "advtest": downloads.advtest,
+    "similarity": downloads.similarity,
 }
 
 
@@ -66,9 +70,14 @@ def complete(order: Order) -> bool:
 
 def fetch(order: Order) -> None:
     """Write the files of a set, each whole, and compare them with their sums."""
+    if "by hand" in order.set:
+        raise Missing(order.set["by hand"])
     order.folder.mkdir(parents=True, exist_ok=True)
     sums, names = order.set.get("sha256", {}), []
     for name, content in MADE[order.set["made"]](order):
+        names.append(name)
+        if content is None:
+            continue
         found = hashlib.sha256(content).hexdigest()
         if sums.get(name, found) != found:
             raise Missing(
@@ -77,7 +86,6 @@ def fetch(order: Order) -> None:
             )
         with whole_file(order.folder / name) as file:
             file.write(packed(name, content))
-        names.append(name)
     (order.folder / MARK).write_text("\n".join([pinned(order), *names]) + "\n", "utf-8")
 
 

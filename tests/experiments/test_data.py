@@ -2,11 +2,16 @@
 
 import gzip
 import hashlib
+import io
 import json
 import lzma
+import re
 import subprocess
 import sys
 import tarfile
+import threading
+import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -167,7 +172,7 @@ def test_a_source_that_changed_is_refused(sets):
 
 def test_a_set_that_nobody_knows():
     done = completed(["make", "-s", "data", BIN, "RUNNABLE=", "SET=repos"], text=True)
-    assert 2 == done.returncode and "unknown set 'repos'; available: c" in done.stderr
+    assert 2 == done.returncode and "unknown set 'repos'; available: advtest, c" in done.stderr
 
 
 def test_the_questions_are_the_ones_that_were_measured():
@@ -175,3 +180,120 @@ def test_the_questions_are_the_ones_that_were_measured():
     report = json.loads(Path("experiments/reports/checkouts.json").read_text())
     questions = SETS.with_name("questions.jsonl").read_bytes()
     assert hashlib.sha256(questions).hexdigest() in report["data"].values()
+
+
+@pytest.fixture
+def served():
+    """The address of a server, and its files; it ends each answer after 700 bytes."""
+    files = {}
+
+    class Server(BaseHTTPRequestHandler):
+        def do_GET(self):
+            content = files.get(self.path)
+            self.send_response(404 if content is None else 206)
+            self.end_headers()
+            first = int(re.search(r"bytes=(\d+)-", self.headers["Range"])[1])
+            self.wfile.write((content or b"")[first : first + 700])
+
+        def log_message(self, *given):
+            """Stay silent."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", files
+    server.shutdown()
+    server.server_close()
+
+
+def zipped(members):
+    """An archive."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def declared(folder, **sets):
+    """Declare some sets."""
+    about = {"what": "Tiny", "license": "MIT", "cost": "Nothing"}
+    made = {name: {**about, **each} for name, each in sets.items()}
+    (folder / "sets.yaml").write_text(yaml.safe_dump(made))
+
+
+FUNCTIONS = [{"url": f"https://example.org/{name}", "code": name} for name in "abc"]
+
+
+@pytest.fixture
+def published(tmp_path, served):
+    """CodeSearchNet and AdvTest, as they are published."""
+    address, files = served
+    rows = "".join(f"{json.dumps(each)}\n" for each in FUNCTIONS).encode()
+    below = "python/final/jsonl/train/"
+    archive = zipped(
+        {f"{below}python_train_0.jsonl.gz": gzip.compress(rows), "python.pkl": "0" * 900}
+    )
+    files["/python.zip"] = archive
+    source = {"name": "python.zip", "address": f"{address}/python.zip", "bytes": len(archive)}
+    source |= {"sha256": hashlib.sha256(archive).hexdigest(), "below": below}
+    renamed = {**FUNCTIONS[2], "function": "Func"}
+    lists = {"train": "https://example.org/b\nhttps://example.org/a\n", "valid": ""}
+    members = {f"dataset/{name}.txt": text for name, text in lists.items()}
+    members["dataset/test.txt"] = f"{renamed['url']}\n"
+    members["dataset/test_code.jsonl"] = f"{json.dumps(renamed)}\n"
+    bench = repository(tmp_path / "mirror/house/bench", {"dataset.zip": zipped(members)})
+    declared(
+        tmp_path,
+        codesearchnet={"made": "downloads", "files": [source]},
+        advtest={"made": "advtest", "source": {**bench, "file": "dataset.zip"}},
+        wikipedia={"by hand": "take it from a shelf"},
+    )
+    return tmp_path
+
+
+def test_downloads_go_on_where_they_stopped(published):
+    early = data(published, "SET=codesearchnet advtest wikipedia")
+    assert 2 == early.returncode and "the connection ended early" in early.stderr
+    assert "run make data SET=codesearchnet first" in early.stderr
+    assert "wikipedia: take it from a shelf\n" in early.stderr
+    done = data(published, "SET=codesearchnet advtest")
+    assert 0 == done.returncode, done.stderr
+    home = published / "data"
+    assert ["final"] == [each.name for each in (home / "codesearchnet/python").iterdir()]
+    assert not (home / "codesearchnet/python.zip").exists()
+    train = [json.loads(line) for line in (home / "advtest/train.jsonl").read_text().splitlines()]
+    assert train == [{**FUNCTIONS[1], "idx": 0}, {**FUNCTIONS[0], "idx": 1}]
+    test = json.loads((home / "advtest/test.jsonl").read_text())
+    assert test == {**FUNCTIONS[2], "function": "Func", "idx": 2}
+    assert 0 == data(published, "SET=codesearchnet").returncode
+
+
+def test_a_file_that_is_not_the_pinned_one_is_deleted(published):
+    text = (published / "sets.yaml").read_text()
+    (published / "sets.yaml").write_text(re.sub("sha256: \\w+", "sha256: '0'", text))
+    data(published, "SET=codesearchnet")
+    done = data(published, "SET=codesearchnet")
+    assert 2 == done.returncode and "another file than was pinned" in done.stderr
+    assert not [*(published / "data/codesearchnet").iterdir()]
+
+
+def test_pairs_are_read_from_tables(tmp_path):
+    tables = {"words.tsv": b"old\tnew\t1.5\n", "rte.tsv": b'i\ta\tb\tl\n0\tx\t"y\tentailment\n'}
+    tables["pairs.csv"] = b'sent1,sent2,score\n"a ""b"", c",d,0\n'
+    bench = repository(tmp_path / "mirror/house/bench", tables)
+    kinds = (
+        ("words", "words.tsv", "score", [0, 1, 2], 0),
+        ("rte", "rte.tsv", "label", [1, 2, 3], 1),
+        ("pairs", "pairs.csv", "label", [0, 1, 2], 1),
+    )
+    sources = [
+        {**bench, "columns": columns, "header": header, "value": value, "tables": {name: file}}
+        for name, file, value, columns, header in kinds
+    ]
+    declared(tmp_path, strae_eval={"made": "similarity", "sources": sources})
+    done = data(tmp_path, "SET=strae_eval")
+    assert 0 == done.returncode, done.stderr
+    found = {name: records(tmp_path / f"data/strae_eval/{name}.jsonl.gz")[0] for name, *_ in kinds}
+    assert found["words"]["score"] == 1.5
+    assert found["rte"] == {"id": "rte-00000", "text_a": "x", "text_b": '"y', "label": 1}
+    assert (found["pairs"]["text_a"], found["pairs"]["label"]) == ('a "b", c', 0)
