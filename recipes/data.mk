@@ -16,12 +16,12 @@ data: $(RUNNABLE) ## Public data into data/: make data [SET='repositories cosqa'
 # repositories than `train`. In `dev_adv_python` each name is replaced by a number, as AdvTest's names are by words.
 CODESEARCH = $(DATA)/codesearch
 CODE_SETS := train dev dev_adv_python
-PARAGRAPH := (?s)\n\s*\n.*
+LATER_PARAGRAPHS := (?s)\n\s*\n.*
 $(CODESEARCH)/train.jsonl.gz $(CODESEARCH)/dev.jsonl.gz: $(CODESEARCH)/%.jsonl.gz:
 	$(STRUCTKIT) collect $(wildcard $(CODESEARCH)/$*-*.tar.gz) --unit function $(NO_TESTS) \
 	  | $(STRUCTKIT) select --where 'language~^(python|java|go|php|javascript|ruby)$$' --where 'code~\n.*\n' \
 	    --where 'name~^(?!__|test|Test|constructor$$|initialize$$|toString$$)' \
-	    --strip 'id=^.*codesearch/' --strip 'docstring=$(PARAGRAPH)' \
+	    --strip 'id=^.*codesearch/' --strip 'docstring=$(LATER_PARAGRAPHS)' \
 	  | $(STRUCTKIT) select --where 'docstring~^[^@{<]*\w+\W+\w+\W+\w' --fields id,language,name,docstring,code \
 	    --rename name=func_name -o $@
 $(CODESEARCH)/dev_adv_python.jsonl.gz: $(CODESEARCH)/dev.jsonl.gz

@@ -6,7 +6,8 @@
 .PHONY: paper-santa
 paper-santa: $(RUNNABLE) ## SANTA as published: make paper-santa [TASK=product] [MODEL=…] [PAPER_FLAGS=--bf16]
 	$(call needs,$(if $(filter product,$(TASK)),esci/shopping_queries_dataset_examples.parquet,codesearchnet))
-	@$(MAKE) --no-print-directory $(PS)/$(or $(TASK),code)/table.md && cat $(PS)/$(or $(TASK),code)/table.md
+	@$(MAKE) --no-print-directory $(PS)/$(or $(TASK),code)/table.md
+	@cat $(PS)/$(or $(TASK),code)/table.md
 
 # section 4; lengths as in the released code. Hard negatives continue as long as the training before: the paper is silent
 PS_TRAIN = --batch-size 16 --warmup 0.1 --query-length 50 --document-length 240 $(PS_$(1)_$*) \

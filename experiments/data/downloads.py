@@ -130,10 +130,11 @@ def similarity(order: Order) -> Iterator[tuple[str, bytes]]:
         repository = order.repository(source)
         for name, path in source["tables"].items():
             text = repository.read(source["revision"], path).decode()
-            quoted = path.endswith(".csv")  # the others have tabs, and quotes that mean themselves
-            file, mark = io.StringIO(text), "," if quoted else "\t"
-            quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-            rows = csv.reader(file, delimiter=mark, quoting=quoting)
+            file = io.StringIO(text)
+            if path.endswith(".csv"):
+                rows = csv.reader(file)
+            else:
+                rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
             table = list(rows)[source["header"] :]
             pairs = (pair(f"{name}-{place:05}", row, source) for place, row in enumerate(table))
             yield f"{name}.jsonl.gz", lines(pairs)

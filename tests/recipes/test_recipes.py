@@ -35,6 +35,7 @@ DATA = (
     "products/matching/query_side_products_train",
     *(f"products/matching/{name}" for name in ("train_qrels", "dev_queries", "dev_qrels")),
     *(f"repositories/{name}" for name in ("files", "queries", "qrels")),
+    "checkouts/questions",
     *("trees/gum_train", "trees/gum_dev", "wikitext2_parsed"),
     *("wikitext/wiki_sentences_train", "wikitext/extra_sentences_train"),
     *(f"strae_eval/{name}" for name in (*TASKS, "sick_r_train")),
@@ -251,3 +252,20 @@ def test_no_variable_is_of_two_recipes():
     ]
     shared = {"STRAE_ROWS", "STRAE_TRAINED"}  # a recipe adds rows to its own table in the same way
     assert shared == {name for name in named if named.count(name) > 1}
+
+
+README = Path("README.md").read_text("utf-8")
+LINES = {each for each in re.findall(r"make (?!data|demo|test|docs|own)[a-z-][^`\n#&]*", README)}
+
+
+@pytest.mark.parametrize("line", sorted(line.strip() for line in LINES))
+def test_each_line_of_make_in_the_readme_has_its_recipe(line, data):
+    folder = data.parent / "published"
+    if "paper-" in line:
+        touched(folder, "codesearchnet/python/final/jsonl/train/python_train_0")
+        for part in ("train", "test"):
+            (folder / "advtest").mkdir(exist_ok=True)
+            (folder / f"advtest/{part}.jsonl").touch()
+    words = [*shlex.split(line), "-n", f"DATA={folder if 'paper-' in line else data}"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert 0 == done.returncode, done.stderr
