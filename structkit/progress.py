@@ -51,12 +51,13 @@ def colored(stream: int = 1) -> bool:
 
 @dataclass(frozen=True)
 class Position:
-    """Progress of a command: records done, and the share of the input, if its size is known."""
+    """Progress of a command: things done, and the share of the input, if its size is known."""
 
-    records: int
+    count: int
     done: float = 0.0
     total: float | None = None
     note: str = ""
+    noun: str = "records"
 
 
 @contextmanager
@@ -90,7 +91,7 @@ def describe(label: str, now: Position, seconds: float) -> str:
     >>> describe("encode", Position(1200, 30, 120, "loss 0.1"), 60)
     'encode: 1,200 records, 20/s, 0:01:00 elapsed, 25 %, 0:03:00 left, loss 0.1'
     """
-    parts = [f"{label}: {now.records:,} records", f"{now.records / seconds:,.0f}/s"]
+    parts = [f"{label}: {now.count:,} {now.noun}", f"{now.count / seconds:,.0f}/s"]
     parts.append(f"{timedelta(seconds=int(seconds))} elapsed")
     if now.total and now.done:
         left = max(0, int(seconds * (now.total / now.done - 1)))
@@ -178,12 +179,6 @@ def say(message: str) -> None:
     """Print one line on stderr, unless the user asked for quiet."""
     if not _hushed:
         complain(message)
-
-
-def announce(message: str) -> None:
-    """Log a message when no progress bar is shown: stderr is not a terminal."""
-    if surface().progress and not _watched():
-        say(message)
 
 
 def _shown() -> bool:

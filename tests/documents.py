@@ -14,7 +14,6 @@ from pathlib import Path
 from conftest import WARM, environment
 
 FENCE = re.compile(r"^( *)```(\w+) *([^\n]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
-GOES_ON = re.compile(r"^structkit: (step [\d,]+ of|encoding ).*\n", re.MULTILINE)
 TITLE = re.compile(r'title="([^"]+)"')
 PROGRAM = (
     f'structkit() {{ "$PYTHON" {shlex.join(WARM[1:])} "$@"; }}\n'
@@ -50,9 +49,7 @@ def run_session(block: str, folder: Path, **variables: str) -> None:
             stderr=subprocess.STDOUT,
             text=True,
         )
-        # a reader at a terminal sees a progress bar
-        seen = done.stdout if GOES_ON.search(expected) else GOES_ON.sub("", done.stdout)
-        assert matches(expected, seen), f"$ {command}\n{seen}"
+        assert matches(expected, done.stdout), f"$ {command}\n{done.stdout}"
 
 
 def run_page(path: Path, folder: Path, **variables: str) -> None:

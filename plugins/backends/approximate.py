@@ -165,7 +165,7 @@ def build(vectors: Matrix, name: str) -> Any:
     try:
         if not index.is_trained:
             index.train(sample(vectors, SAMPLE * max(clusters, 4096)))
-        with progress(f"build {name}", lambda: Position(done, done, rows)):
+        with progress(f"build {name}", lambda: Position(done, done, rows, noun="rows")):
             for first, block in blocks(vectors, STEP):
                 index.add(np.ascontiguousarray(block))
                 done = first + len(block)

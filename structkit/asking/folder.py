@@ -369,7 +369,7 @@ def _read(
     files, read = dict(changes.same), list[IndexedFile]()
     bags = Bags()
     store.drop(changes.gone)
-    with progress("read", lambda: Position(done, done, len(changes.pending))):
+    with progress("read", lambda: Position(done, done, len(changes.pending), noun="files")):
         for some in parts:
             for file, records in some.files:
                 store.put(file, records)

@@ -38,7 +38,7 @@ from structkit.embeddings.vectors import (
     unit,
 )
 from structkit.processes import cores
-from structkit.progress import Position, announce, progress
+from structkit.progress import Position, progress
 from structkit.records.fields import document_text
 from structkit.reproducibility import random_for
 from structkit.searching.words import tokens
@@ -247,8 +247,6 @@ def _embed(store: Store, files: Sequence[IndexedFile], documents: TextEncoding) 
     """Return the rows of the files' passages; those of files that were just read are there."""
     made, new = dict(store.fresh), [each for each in files if each not in store.fresh]
     done, total = 0, passages_of(new)
-    if total > MANY:
-        announce(f"encoding {total:,} passages with {documents.meta()['model']}")
 
     def work(some: list[bytes]) -> Int8Rows:
         records = [orjson.loads(line) for each in some for line in lines_in(each)]
@@ -265,7 +263,7 @@ def _embed(store: Store, files: Sequence[IndexedFile], documents: TextEncoding) 
     groups = [*_some_files(new)]
     tasks = ([store.compressed(each) for each in some] for some in groups)
     results = Pool(workers, work).results(tasks) if workers > 1 else map(work, tasks)
-    with progress("encode", lambda: Position(done, done, total)):
+    with progress("encode", lambda: Position(done, done, total, noun="passages")):
         for some, rows in zip(groups, results, strict=True):
             made |= of_files(some, rows)
             done += len(rows)

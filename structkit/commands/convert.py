@@ -190,7 +190,7 @@ class Conversion:
             for record in read_records(source, row):
                 output.add(row_of(target, [record], losses, rows.count))
 
-        with progress(f"convert {job.part}", lambda: Position(rows.count)):
+        with progress(f"convert {job.part}", lambda: Position(rows.count, noun="rows")):
             if target.group:
                 records = accepted(partial(read_records, source), rows, reject)
                 for _, group in groupby(records, lambda record: record.get(target.group)):

@@ -13,7 +13,7 @@ from structkit.command import Command
 from structkit.embeddings import files_beside
 from structkit.errors import UserError, flag
 from structkit.learning.encoding.settings import EncodingSettings, Opened
-from structkit.progress import announce, say
+from structkit.progress import say
 from structkit.records.jsonl import Record, Stage, accepted, input_name
 from structkit.records.stream import Options, Stream
 from structkit.settings import setting
@@ -115,14 +115,12 @@ def write(encoding: Encoding, stream: Stream, *, resume: bool = False) -> None:
 
     `resume` goes on where a killed run of the same command stopped (`NAME.npy` only).
     """
-    model, files = encoding.settings.model, stream.files or ["-"]
-    announce(f"encoding {', '.join(map(input_name, files))} with {model}")
     if not stream.output.endswith((".npy", ".parquet")):
         stream.run(Stage(encoding.read, encoding.embeddings), label="encode")
     else:
         with stream.reading("encode") as (records, reject):
             texts = accepted(encoding.read, records, reject)
-            source = input_name(files[0])
+            source = input_name((stream.files or ["-"])[0])
             encode_to_file(texts, stream.output, encoding, resume=resume, source=source)
     encoding.report()
 

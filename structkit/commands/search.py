@@ -13,7 +13,7 @@ from structkit.errors import UserError, flag, program
 from structkit.extras import BUILTIN
 from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
 from structkit.paths import is_pipe, keep_apart
-from structkit.progress import announce, say
+from structkit.progress import say
 from structkit.records.fields import FIRST_OF_QUERY
 from structkit.records.jsonl import Record, Records, input_name, parse_each
 from structkit.searching.options import (
@@ -204,7 +204,6 @@ def _encoded(settings: Settings, model: str) -> tuple[Encoding, Embeddings]:
     from structkit.embeddings.vectors import Matrix, largest_norm
 
     documents = _encoding(settings, model, "document")
-    announce(f"encoding {', '.join(map(input_name, settings.corpus))} with {model}")
     records = parse_each(Records.read(settings.corpus), documents.read)
     embedded = [*documents.windows(text for _, text in records)]
     documents.report()

@@ -27,7 +27,7 @@ from structkit.learning.metadata import METADATA, read_metadata
 from structkit.learning.training.data import Step
 from structkit.learning.training.devices import rank
 from structkit.learning.training.method import RunOptions
-from structkit.progress import announce, say
+from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.records.output import (
     beside,
@@ -199,9 +199,9 @@ class Log:
     are JSON, or text if it is not a terminal.
     """
 
-    def __init__(self, options: RunOptions, steps: int, *, silent: bool) -> None:
-        self.every, self.steps, self.silent = options.log_every, steps, silent
-        self.json = options.log_format == "json"
+    def __init__(self, options: RunOptions, *, silent: bool) -> None:
+        self.every = options.log_every
+        self.json = options.log_format == "json" and not silent
         self.lines: list[dict[str, Any]] = []
         self._clear()
 
@@ -237,15 +237,9 @@ class Log:
     def line(self, line: dict[str, Any], **passing: float) -> None:
         """Keep a line, and write it with the numbers of this run alone."""
         self.lines.append(line)
-        if self.silent:
-            return
         if self.json:
             shown = orjson.dumps(line | passing).decode()
             print(shown, file=sys.stderr, flush=True)  # noqa: T201 the log
-            return
-        name = next(name for name in ("loss", "held_out_loss") if name in line)
-        said = f"{name.replace('_', ' ')} {line[name]:.4f}"
-        announce(f"step {line['step']:,} of {self.steps:,}, {said}")
 
     def write(self, folder: Path) -> None:
         """Write the kept lines into a model folder."""

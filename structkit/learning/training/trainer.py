@@ -191,7 +191,7 @@ class Trainer:
         self.before = 0.0  # seconds of the runs that this one continues
         self.seconds = 0.0  # of a step
         self.unread: Callable[[], None] | None = None  # reads the loss of a step, and logs it
-        self.log = Log(options, plan.steps, silent=rank() > 0)
+        self.log = Log(options, silent=rank() > 0)
         self.saved: Future[None] = Future()  # the last checkpoint that a thread wrote
         self.saved.set_result(None)
 
