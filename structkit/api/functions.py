@@ -38,6 +38,12 @@ from structkit.settings import Setting, make, settings_of
 Rows: TypeAlias = "Iterable[Mapping[str, Any]]"  # a DataFrame too
 Names: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 SEVERAL = 256  # dicts in a block for a parser
+# what to do instead of what other libraries have
+INSTEAD = {
+    "batch_size": "leave it out: a batch has as many texts as fit",
+    "normalize_embeddings": "use normalize",
+    "show_progress_bar": "leave it out: functions show none",
+}
 
 
 def rows(given: Any) -> Any:
@@ -49,12 +55,10 @@ def rows(given: Any) -> Any:
     return given
 
 
-def texts_as(field: str, given: Any, parameter: str) -> Iterator[Any]:
-    """Return dicts unchanged, and strings as dicts with that field. Errors: one string."""
-    if isinstance(given, str):
-        problem = f"{parameter} is {given!r}, not a list"
-        raise UserError(problem, f"give [{given!r}]", status=2)
-    return ({field: each} if isinstance(each, str) else each for each in rows(given))
+def texts_as(field: str, given: Any) -> Iterator[Any]:
+    """Return dicts unchanged, and strings, or one string, as dicts with that field."""
+    several = [given] if isinstance(given, str) else rows(given)
+    return ({field: each} if isinstance(each, str) else each for each in several)
 
 
 class DictLines(Lines):
@@ -214,9 +218,14 @@ def bind(
     except TypeError as error:
         known = [each.name for each in declared]
         for each in values:
+            if each not in known and each in INSTEAD:
+                problem = f"unknown parameter of {name} {each!r}"
+                raise UserError(problem, INSTEAD[each], status=2) from None
             if each not in known:
                 raise unknown(f"parameter of {name}", each, known) from None
         remedy = f"see help(structkit.{name})"
+        if str(error).endswith("'model'"):
+            remedy = "give model='builtin', a folder or a name of the Hub"
         raise UserError(f"{name}: {error}", remedy, status=2) from None
 
 
@@ -353,7 +362,7 @@ def _lines(command: Command, settings: Any, records: Any) -> Lines:
     if file is not None:
         return Lines([file])
     if command.texts:
-        records = texts_as(command.texts(settings), records, "records")
+        records = texts_as(command.texts(settings), records)
     return DictLines(records)
 
 
