@@ -33,9 +33,6 @@ class LoadedModel:
         field: list[str] | tuple[str, ...] = (),
         length: int | None = None,
     ) -> NDArray[np.float32]: ...
-    def similarity(
-        self, queries: NDArray[np.float32], documents: NDArray[np.float32]
-    ) -> NDArray[np.float32]: ...
 
 def load(
     model: Path | LoadedModel,
@@ -171,6 +168,7 @@ def mcp(
     *,
     model: Path | None = None,
     offline: bool = False,
+    install: Literal['claude', 'codex', 'cursor', 'gemini', 'vscode'] | None = None,
 ) -> None: ...
 
 def pair(

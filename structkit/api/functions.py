@@ -38,12 +38,7 @@ from structkit.settings import Setting, make, settings_of
 Rows: TypeAlias = "Iterable[Mapping[str, Any]]"  # a DataFrame too
 Names: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 SEVERAL = 256  # dicts in a block for a parser
-# what to do instead of what other libraries have
-INSTEAD = {
-    "batch_size": "leave it out: a batch has as many texts as fit",
-    "normalize_embeddings": "use normalize",
-    "show_progress_bar": "leave it out: functions show none",
-}
+BATCHES = "leave it out: a batch has as many texts as fit"
 
 
 def rows(given: Any) -> Any:
@@ -218,11 +213,10 @@ def bind(
     except TypeError as error:
         known = [each.name for each in declared]
         for each in values:
-            if each not in known and each in INSTEAD:
-                problem = f"unknown parameter of {name} {each!r}"
-                raise UserError(problem, INSTEAD[each], status=2) from None
             if each not in known:
-                raise unknown(f"parameter of {name}", each, known) from None
+                wrong = unknown(f"parameter of {name}", each, known)
+                wrong.remedy = BATCHES if each == "batch_size" else wrong.remedy
+                raise wrong from None
         remedy = f"see help(structkit.{name})"
         if str(error).endswith("'model'"):
             remedy = "give model='builtin', a folder or a name of the Hub"

@@ -28,7 +28,6 @@ from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.engines import open_engine
 from structkit.learning.encoding.settings import OPENING, EncodingSettings, Opened
 from structkit.records.jsonl import Records, accepted, raise_error
-from structkit.searching.index import DISTANCES
 from structkit.settings import make
 
 # settings of `encode` that choose the model, and how it reads texts
@@ -80,20 +79,6 @@ class LoadedModel:
             with self._turn:  # the source of the records, read before, may use this model too
                 found = self._encoded(settings, several)
             return found[0] if isinstance(records, str) else found
-
-    def similarity(self, queries: Vectors, documents: Vectors) -> Vectors:
-        """Return the similarity of all queries to all documents, (queries, documents).
-
-        It is the model's own: cosine, dot product, or a negative distance.
-        """
-        kind = self._opened[1].get("similarity") or "dot"
-        queries, documents = np.atleast_2d(queries), np.atleast_2d(documents)
-        if kind == "dot":
-            return queries @ documents.T
-        from scipy.spatial.distance import cdist  # it takes 0.2 s
-
-        distances: Vectors = cdist(queries, documents, DISTANCES.get(kind, kind))
-        return ((kind == "cosine") - distances).astype(np.float32)
 
     def _encoded(self, settings: EncodingSettings, records: Any) -> Vectors:
         encoding = Encoding(settings, opened=self._opened)

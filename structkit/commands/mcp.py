@@ -5,24 +5,36 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import sys
 import threading
+import tomllib
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from os.path import basename, realpath
+from pathlib import Path
 from typing import Any
 
 from structkit.command import Command, command_of
 from structkit.errors import Surface, UserError, spelled_for, unknown
 from structkit.extras import missing, require
 from structkit.processes import MOMENT, end_now
+from structkit.records.output import whole_file
 from structkit.searching import Kind
 from structkit.settings import make, offline_setting, setting
 from structkit.version import __version__
 
 LONGEST = 100_000  # characters of a question
 GRACE = 0.5  # seconds for answers under way when stdin ends, and for the end of the server
+# where agents look for servers, and the key of all servers there, as of November 2026
+PLACES = {
+    "claude": (".mcp.json", "mcpServers"),
+    "codex": ("~/.codex/config.toml", "mcp_servers"),
+    "cursor": (".cursor/mcp.json", "mcpServers"),
+    "gemini": (".gemini/settings.json", "mcpServers"),
+    "vscode": (".vscode/mcp.json", "servers"),
+}
 ABOUT = "Find code and documentation by what it does. Ask before reading whole files. Folders: "
 
 
@@ -39,6 +51,7 @@ class Settings:
     )
     model: str | None = setting(None, "Embedding model, as in `ask`.", short="-m", reads=True)
     offline: bool = offline_setting()
+    install: str | None = setting(None, "Agent to add the server to.", choices=tuple(PLACES))
 
 
 class Arguments(Surface):
@@ -115,6 +128,8 @@ def mcp(settings: Settings) -> None:
     for folder in settings.folders:
         if not os.path.exists(folder):
             raise UserError("does not exist", "name a folder that does").at(folder)
+    if settings.install:
+        return _install(settings, settings.install)
     library = require("mcp.server.mcpserver", "mcp")
     about = ABOUT + ", ".join(settings.folders)
     server = library.MCPServer("structkit", version=__version__, instructions=about)
@@ -142,6 +157,34 @@ def mcp(settings: Settings) -> None:
     with redirect_stdout(sys.__stdout__):  # the server speaks there
         server.run()
     ended.set()
+
+
+def _install(settings: Settings, agent: str) -> None:
+    """Show the lines for an agent's configuration and add them; a person is asked first."""
+    # editors start a server elsewhere; none of them sees a virtual environment
+    here = "${workspaceFolder}" if agent in ("cursor", "vscode") else "."
+    program = shutil.which("structkit", path=os.path.dirname(sys.executable)) or "structkit"
+    words = ["--offline"] * settings.offline + (["-m", settings.model] if settings.model else [])
+    words = ["mcp", *(here if each == "." else each for each in settings.folders), *words]
+    entry, (place, key) = {"command": program, "args": words}, PLACES[agent]
+    path, is_toml = Path(place).expanduser(), place.endswith(".toml")
+    lines = f"[{key}.structkit]\ncommand = {json.dumps(program)}\nargs = {json.dumps(words)}"
+    lines = lines if is_toml else json.dumps({key: {"structkit": entry}}, indent=2)
+    try:
+        text = path.read_text("utf-8") if path.exists() else ""
+        known: Any = tomllib.loads(text) if is_toml else json.loads(text or "{}")
+        if known.setdefault(key, {}).setdefault("structkit", entry) is not entry:
+            raise UserError("has a server structkit", "remove it first").at(str(path))
+        whole = f"{text}\n{lines}" if is_toml else json.dumps(known, indent=2, ensure_ascii=False)
+        known = tomllib.loads(whole) if is_toml else known  # another form of table refuses it
+    except (ValueError, AttributeError):
+        raise UserError(f"is not as {agent} reads it", f"add {lines}").at(str(path)) from None
+    question = "\nAdd these lines? [y/N]" if sys.stdin.isatty() else ""
+    print(f"{path}:\n{lines}{question}")  # noqa: T201 what it adds
+    if not question or sys.stdin.readline().lower().startswith("y"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as file:
+            file.write(f"{whole}\n".lstrip().encode())
 
 
 def _mend(

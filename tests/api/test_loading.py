@@ -40,21 +40,6 @@ def test_an_array_is_what_the_command_writes(method, run, tmp_path, capsys):
     assert (0, expected.shape[1]) == model.encode([]).shape
 
 
-@pytest.mark.parametrize("kind", ["dot", "cosine", "euclidean", "manhattan"])
-def test_similarity_is_that_of_search(kind, monkeypatch):
-    model = structkit.load("builtin")
-    monkeypatch.setitem(model._opened[1], "similarity", kind)
-    (one,), rows = model.encode(["hot tea"]), model.encode(["ice", "tea is hot", "a boat"])
-    np.testing.assert_array_equal(one, model.encode("hot tea"))
-    corpus = [{"id": str(n), "embedding": row.tolist()} for n, row in enumerate(rows)]
-    queries = [{"id": "q", "embedding": one.tolist()}]
-    found = {hit["doc_id"]: hit["score"] for hit in
-             structkit.search(corpus, queries=queries, similarity=kind)}  # fmt: skip
-    scores = model.similarity(one, rows)
-    assert (1, 3) == scores.shape
-    np.testing.assert_allclose(scores[0], [found[n] for n in "012"], atol=1e-5)
-
-
 def test_a_length_is_that_of_one_call(capsys):
     model = structkit.load("builtin", normalize=True)
     whole, cut = (model.encode(["hot tea and ice"], length=length) for length in (None, 2))
@@ -64,6 +49,7 @@ def test_a_length_is_that_of_one_call(capsys):
     nested = model.encode(str(len(model.encode([text]))) for text in ["hot", "tea"])  # no deadlock
     np.testing.assert_array_equal(nested, model.encode(["1", "1"]))
     np.testing.assert_array_equal(whole, model.encode(["hot tea and ice"]))
+    np.testing.assert_array_equal(whole[0], model.encode("hot tea and ice"))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such timers")

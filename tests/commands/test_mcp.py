@@ -7,10 +7,13 @@ import shutil
 import signal
 import subprocess
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
 from conftest import PROGRAM, WARM, environment, python
+
+from structkit.commands.mcp import PLACES
 
 FOLDER = Path("fixtures/collect/src").absolute()
 
@@ -50,6 +53,44 @@ def called(home, folders, calls):
 def places(text):
     """The files of the answers, in their order."""
     return re.findall(r"^(\S+):\d+-\d+(?: \(|$)", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("agent", "file", "before"),
+    [
+        ("claude", ".mcp.json", '{"mcpServers": {"tea": {"command": "té"}}, "x": 1}'),
+        ("cursor", ".cursor/mcp.json", ""),
+        ("gemini", ".gemini/settings.json", '{"theme": "dark"}'),
+        ("vscode", ".vscode/mcp.json", "{}"),
+        ("codex", ".codex/config.toml", '# mine\nmodel = "o"\n[mcp_servers.tea]\ncommand = "t"'),
+    ],
+)
+def test_it_adds_itself_to_an_agent_and_keeps_what_is_there(agent, file, before, run, tmp_path):
+    path = tmp_path / file
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(before) if before else None
+    words = ("mcp", "--install", agent, "--offline")
+    done = run(*words, env={"HOME": str(tmp_path)})
+    assert (0, b"") == (done.returncode, done.stdout)
+    read = tomllib.loads if agent == "codex" else json.loads
+    now, old = read(path.read_text("utf-8")), read(before or "{}")
+    key = PLACES[agent][1]
+    own = now[key].pop("structkit")
+    assert (old.get(key, {}), {**old, key: 0}) == (now[key], {**now, key: 0})
+    assert "structkit" in own["command"] and ["mcp", "--offline"] == own["args"][::2]
+    assert all(line in path.read_text("utf-8") for line in done.stderr.decode().splitlines()[-1:])
+    after = path.read_bytes()
+    again = run(*words, env={"HOME": str(tmp_path)})
+    assert 1 == again.returncode and b"has a server structkit; remove it first" in again.stderr
+    assert after == path.read_bytes()
+
+
+@pytest.mark.parametrize("before", ['{"a": 1, // no', "[1]", '{"mcpServers": 3}', "\x00"])
+def test_it_leaves_a_configuration_that_it_cannot_read(before, run, tmp_path):
+    (tmp_path / ".mcp.json").write_text(before)
+    done = run("mcp", "--install", "claude")
+    assert 1 == done.returncode and b".mcp.json: is not as claude reads it; add {" in done.stderr
+    assert before == (tmp_path / ".mcp.json").read_text()
 
 
 def test_an_agent_asks_about_several_folders(home):
