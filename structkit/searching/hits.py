@@ -205,7 +205,7 @@ class Approximate(Searcher):
         self.index, self.corpus, self.options, self.which = index, corpus, options, which
         if which is not None:
             self._starts = np.searchsorted(np.sort(which), np.arange(which.max() + 2)).tolist()
-            self._rows = np.argsort(which, kind="stable").tolist()
+            self._rows: list[int] = np.argsort(which, kind="stable").tolist()
         self.dimensions, self.model = corpus.dimensions, corpus.model
         self.cut = corpus.meta.get("dimensions")
         self.rows, self.documents = len(corpus.doc_ids), len(set(corpus.doc_ids))
