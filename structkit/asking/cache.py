@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-FORMAT = 17  # of the cache: with another number it is another cache
+FORMAT = 18  # of the cache: with another number it is another cache
 LONG = 90 * 24 * 3600  # seconds after which an unused cache is removed
 FILES, TEXTS, PARTS = "files", "texts", "parts"
 STAMP = "stamp"  # the part that differs after each change

@@ -13,7 +13,8 @@ from structkit.registry import Signs, canonical, plugins
 CODE, HTML, MARKDOWN, TEXT = "code", "html", "markdown", "text"
 # the unit in which files of a kind are collected
 USUAL_UNITS = {CODE: "chunk", HTML: "page", MARKDOWN: "page", TEXT: "sentence"}
-NOTEBOOK = "notebook"  # a language whose files are read as Markdown
+# languages whose files are read as those of Markdown
+NOTEBOOK, RESTRUCTURED = "notebook", "restructuredtext"
 
 # languages without a plugin: their files are cut at blank lines. The tables of libraries give an
 # ending several languages, other names for them (shell for bash), and prose (.rst, .tex) among code
@@ -57,6 +58,7 @@ OTHERS = {
     "powershell": "ps1 psm1",
     "protobuf": "proto",
     "r": "r R",
+    "restructuredtext": "rst rest",
     "scala": "scala sc sbt",
     "solidity": "sol",
     "terraform": "tf tfvars hcl",
@@ -152,7 +154,7 @@ def kind_of(path: str, text: str, media: str = "", given: str = "") -> Kind:
     language = _media_language(media) or language
     if language is None:
         return Kind(TEXT, "text")
-    if language == NOTEBOOK:
+    if language in (NOTEBOOK, RESTRUCTURED):
         return Kind(MARKDOWN, language)
     return Kind(language if language in (HTML, MARKDOWN) else CODE, language)
 

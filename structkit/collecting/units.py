@@ -22,6 +22,7 @@ from structkit.collecting.kinds import (
     HTML,
     MARKDOWN,
     NOTEBOOK,
+    RESTRUCTURED,
     TEXT,
     USUAL_UNITS,
     Kind,
@@ -31,6 +32,7 @@ from structkit.collecting.kinds import (
 )
 from structkit.collecting.notebooks import Notebook
 from structkit.collecting.pages import Note, Page
+from structkit.collecting.restructured import Restructured
 from structkit.collecting.walking import Found, LeftOut, Source
 from structkit.errors import UserError, flag, program
 from structkit.processes import Child
@@ -184,14 +186,16 @@ def _passages(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
 
 
 def _sentences(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
-    plain = kind.name == TEXT
+    plain = kind.name == TEXT or kind.language == RESTRUCTURED
     found = _plain_sentences(text) if plain else _document(text, kind, units).sentences()
     for number, unit in enumerate(found, 1):
         yield f"s{number}", unit
 
 
 def _document(text: str, kind: Kind, units: Units) -> Page | Note:
-    return Page(text, xpaths=units.xpaths) if kind.name == HTML else Note(text)
+    if kind.name == HTML:
+        return Page(text, xpaths=units.xpaths)
+    return (Restructured if kind.language == RESTRUCTURED else Note)(text)
 
 
 def _plain_sentences(text: str) -> Iterator[Record]:
