@@ -252,14 +252,10 @@ def parameters(command: Command) -> list[inspect.Parameter]:
     if reads_records(command):
         default: Any = inspect.Parameter.empty if is_stage(command) else ()
         default = None if command.instead else default
-        listed.append(
-            inspect.Parameter(
-                "records",
-                inspect.Parameter.POSITIONAL_ONLY,
-                default=default,
-                annotation=type_of_records(command, default),
-            )
-        )
+        shown = "Rows" if is_stage(command) else "Files"
+        shown += " | Iterable[str]" * bool(command.texts) + " | None" * (default is None)
+        first = inspect.Parameter.POSITIONAL_ONLY
+        listed.append(inspect.Parameter("records", first, default=default, annotation=Shown(shown)))
     every = [each for kind in kinds(command) for each in _keywords(command, kind)]
     for each in sorted(every, key=lambda each: not each.argument):
         either, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
@@ -280,6 +276,8 @@ class Shown(str):
 PLACES = {"cache", "init_embeddings", "model", "output", "reuse", "validate"}
 # settings that are runs or judgements
 SCORED = {"qrels", "negatives_from", "teacher", "compare", "fit"}
+# commands whose model, which may be loaded, turns texts into embeddings
+ENCODING = ("ask", "encode", "search")
 # meanings of the names of types
 TYPES = (
     "Path is a str or os.PathLike; Rows are dicts, or a DataFrame of pandas or polars; Files are a "
@@ -288,17 +286,10 @@ TYPES = (
 )
 
 
-def type_of_records(command: Command, default: object) -> Shown:
-    """Return the type of a command's records."""
-    kind = "Rows" if is_stage(command) else "Files"
-    several = " | Iterable[str]" if command.texts else ""
-    return Shown(f"{kind}{several}{' | None' * (default is None)}")
-
-
 def type_of(command: Command, each: Setting) -> Shown:
     """Return the type that a function takes for a setting of its command."""
     if each.name in PLACES or each.writes:
-        shown = "Path | LoadedModel" if each.name == "model" and encodes(command) else "Path"
+        shown = "Path" + " | LoadedModel" * (each.name == "model" and command.name in ENCODING)
     elif each.reads:
         shown = "Files" if each.several else "Path | Rows" + " | Scores" * (each.name in SCORED)
     elif each.choices and not each.several:
@@ -311,11 +302,6 @@ def type_of(command: Command, each: Setting) -> Shown:
     if (type(None) in get_args(each.hint) or each.default is None) and "None" not in shown:
         shown += " | None"
     return Shown(shown)
-
-
-def encodes(command: Command) -> bool:
-    """Return whether a command's model, which may be loaded, turns texts into embeddings."""
-    return command.name in ("ask", "encode", "search")
 
 
 def _keywords(command: Command, kind: type) -> list[Setting]:

@@ -12,15 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from structkit.api.functions import (
-    DictLines,
-    as_in_python,
-    bind,
-    named,
-    parameters,
-    rows,
-    texts_as,
-)
+from structkit.api.functions import DictLines, as_in_python, bind, named, parameters, rows, texts_as
 from structkit.command import command_of
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
@@ -52,14 +44,10 @@ class LoadedModel:
         self.as_setting.opened, self.as_setting.settings = self._opened, settings
 
     def __repr__(self) -> str:
-        """Return the call that loads it, and its state."""
-        own = ((name, getattr(self._settings, name)) for name in OPENING)
-        usual = EncodingSettings.__dataclass_fields__
-        given = [f"{name}={value!r}" for name, value in own if value != usual[name].default]
+        """Return its name and its state."""
         engine, metadata = self._opened
-        words = ", ".join([repr(str(self._settings.model)), *given])
         kind = metadata["method"] or type(engine.model).__name__
-        return f"<load({words}): {kind}, {engine.name} {engine.dtype}>"
+        return f"<load({str(self._settings.model)!r}): {kind}, {engine.name} {engine.dtype}>"
 
     def encode(self, *given: Any, **values: Any) -> Vectors:
         """Return the embeddings of texts, or of records, in their order: float32, (texts,

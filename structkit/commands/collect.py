@@ -25,13 +25,7 @@ from structkit.errors import UserError, flag
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Rejected, Shard
 from structkit.records.output import Output
-from structkit.records.stream import (
-    ErrorOptions,
-    OutputOptions,
-    Rejects,
-    in_order,
-    workers_setting,
-)
+from structkit.records.stream import ErrorOptions, OutputOptions, Rejects, in_order, workers_setting
 from structkit.settings import setting
 
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
+from pathlib import Path
 
 from structkit.command import Command
 from structkit.errors import UserError, flag, unknown
@@ -42,18 +43,10 @@ class Settings:
         metavar="FILE",
     )
     from_: str = setting(
-        None,
-        "Format of the input.",
-        usual=our_format,
-        metavar="FORMAT",
-        complete="format",
+        None, "Format of the input.", usual=our_format, metavar="FORMAT", complete="format"
     )
     to: str = setting(
-        None,
-        "Format of the output.",
-        usual=our_format,
-        metavar="FORMAT",
-        complete="format",
+        None, "Format of the output.", usual=our_format, metavar="FORMAT", complete="format"
     )
     part: str | None = setting(
         None,
@@ -219,25 +212,21 @@ def row_of(target: Part, records: list[Record], losses: LostFields, number: int)
     return row
 
 
-def _folders(path: str) -> list[str]:
+def _folders(path: str) -> list[Path]:
     """Make the folders that a file needs, and return the new ones, innermost first."""
-    new = []
-    folder = os.path.dirname(path)
-    while folder and not os.path.isdir(folder):
-        new.append(folder)
-        folder = os.path.dirname(folder)
-    try:
-        for folder in reversed(new):
-            os.mkdir(folder)
-    except OSError as error:
-        raise cannot_write(error).at(folder) from None
+    new = [folder for folder in Path(path).parents if not folder.is_dir()]
+    for folder in reversed(new):
+        try:
+            folder.mkdir()
+        except OSError as error:
+            raise cannot_write(error).at(str(folder)) from None
     return new
 
 
-def _remove_empty(folders: Sequence[str]) -> None:
+def _remove_empty(folders: Sequence[Path]) -> None:
     for folder in folders:
-        if not os.listdir(folder):
-            os.rmdir(folder)
+        with suppress(OSError):  # it holds files
+            folder.rmdir()
 
 
 COMMAND = Command(

@@ -49,9 +49,7 @@ class Settings:
         None, "Field with the query.", inferred="query, docstring or bullets, by record"
     )
     positive: str | None = setting(
-        None,
-        "Field with the document.",
-        inferred="positive, code, description, html or content",
+        None, "Field with the document.", inferred="positive, code, description, html or content"
     )
     positive_template: str | None = setting(
         None,
@@ -304,11 +302,7 @@ def _value(record: Record, name: str) -> str:
 
 # the queries are the input, and what was judged is read by one process of this machine; what
 # remembers records needs all of them
-REFUSED = {
-    "queries": ("files", "workers"),
-    "dedupe": ("shard",),
-    "split": ("shard",),
-}
+REFUSED = {"queries": ("files", "workers"), "dedupe": ("shard",), "split": ("shard",)}
 
 
 def _main(settings: Settings, options: WorkerOptions) -> None:

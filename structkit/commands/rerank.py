@@ -42,11 +42,7 @@ class Settings(RunSettings):
         "Embeddings of the queries, for maxsim.", group=RANKERS
     )
     model: str | None = setting(
-        None,
-        "Model folder or Hub name, for cross-encoder.",
-        short="-m",
-        reads=True,
-        group=RANKERS,
+        None, "Model folder or Hub name, for cross-encoder.", short="-m", reads=True, group=RANKERS
     )
     document_field: str | None = setting(
         None, "Field with a document's text, for cross-encoder.", group=RANKERS

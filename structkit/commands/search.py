@@ -95,9 +95,7 @@ class Settings(WordOptions, SearchOptions):
     engine: Engine = engine_setting()
     offline: bool = offline_setting()
     query_field: str | None = setting(
-        None,
-        "Field with a query's text.",
-        inferred=FIRST_OF_QUERY + "; with {model} the model's",
+        None, "Field with a query's text.", inferred=FIRST_OF_QUERY + "; with {model} the model's"
     )
     backend: str = setting(
         None,

@@ -80,11 +80,7 @@ class Candidates:
 
     @classmethod
     def read(
-        cls,
-        run: Run,
-        corpus: Sequence[str],
-        queries: Sequence[str],
-        query_field: str | None = None,
+        cls, run: Run, corpus: Sequence[str], queries: Sequence[str], query_field: str | None = None
     ) -> Candidates:
         """Read the records of the hits and the queries of a run. Errors: a missing one."""
         documents = {doc_id for hits in run.values() for doc_id in hits}

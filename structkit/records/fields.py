@@ -94,35 +94,23 @@ def is_tree(name: str) -> bool:
     return name == "tree" or name.endswith("_tree")
 
 
-def query_field(record: Record) -> str:
-    """Return the field with a query."""
-    return text_name(record, QUERY, f"name one with {flag('query_field')}")
-
-
-def document_field(record: Record) -> str:
-    """Return the field with a document."""
-    return text_name(record, DOCUMENT, f"name one with {flag('document_field')}")
-
-
 def document_text(record: Record, field: str | None = None, *, paths: bool | None = None) -> str:
     """Return a document's text after its title, and after its place in a file (`placed`).
 
     >>> document_text({"id": "1", "title": "Tea", "text": "It is green."})
     'Tea It is green.'
     """
-    if field is not None:
-        text = text_field(record, field)
-    else:
-        field = document_field(record)
-        text = text_field(record, field)
-        if field in ("text", "description") and isinstance(record.get("title"), str):
-            text = f"{record['title']} {text}"
-    return add_place(text, record, field, paths)
+    name = field or text_name(record, DOCUMENT, f"name one with {flag('document_field')}")
+    text = text_field(record, name)
+    if field is None and name in ("text", "description") and isinstance(record.get("title"), str):
+        text = f"{record['title']} {text}"
+    return add_place(text, record, name, paths)
 
 
 def query_text(record: Record, field: str | None = None) -> str:
     """Return a query's text."""
-    return text_field(record, field or query_field(record))
+    name = field or text_name(record, QUERY, f"name one with {flag('query_field')}")
+    return text_field(record, name)
 
 
 def add_place(text: str, record: Record, field: str, paths: bool | None = None) -> str:

@@ -590,12 +590,7 @@ class Rejected:
                 content = self.raw.decode().rstrip("\n")
         except orjson.JSONDecodeError:
             content = self.raw.decode("utf-8", "replace").rstrip("\n")
-        return {
-            "file": error.file,
-            "line": error.line,
-            "reason": error.reason,
-            "record": content,
-        }
+        return {"file": error.file, "line": error.line, "reason": error.reason, "record": content}
 
 
 class RowReader(Protocol):

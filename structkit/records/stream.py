@@ -50,10 +50,7 @@ def workers_setting() -> Any:
 
 
 def in_order(
-    make: Callable[[], Callable[[T], R]],
-    tasks: Iterable[T],
-    workers: int,
-    size: Callable[[T], int],
+    make: Callable[[], Callable[[T], R]], tasks: Iterable[T], workers: int, size: Callable[[T], int]
 ) -> Generator[R]:
     """Yield what work makes of each task, in order; processes of its own do it if it is much.
 

@@ -57,10 +57,7 @@ class Settings(Compared):
         group=JUDGED,
     )
     per_query: bool = setting(
-        False,
-        "Write one record per run and query.",
-        excludes=("by", "compare"),
-        group=JUDGED,
+        False, "Write one record per run and query.", excludes=("by", "compare"), group=JUDGED
     )
     compare: tuple[str, ...] = file_setting("", (), metavar="RUN", excludes="by")
     by: str | None = setting(
@@ -71,10 +68,7 @@ class Settings(Compared):
         group=JUDGED,
     )
     mean: bool = setting(
-        False,
-        "Average over the values of {by}, equally weighted.",
-        requires="by",
-        group=JUDGED,
+        False, "Average over the values of {by}, equally weighted.", requires="by", group=JUDGED
     )
     passages: tuple[str, ...] = file_setting(
         "File of the parts that the runs rank, with `doc_id` or `path`, and `lines`. A judged "
