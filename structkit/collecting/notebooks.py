@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from structkit.errors import UserError
+from structkit.structure.html.markdown import FrontMatter
 
 SAVE = "open it in Jupyter and save it again, or rename it to .json"
 MAGIC = re.compile(r"\s*(?:%|!|\?|[\w.]+\?{1,2}\s*$)")
@@ -75,17 +76,22 @@ class Notebook:
         return cls(cells, str(given or "python").lower())
 
     def markdown(self) -> Text:
-        """Return all cells: Markdown unchanged, code between fences with its language."""
+        """Return all cells: Markdown unchanged, code between fences with its language.
+
+        A raw cell is between fences, too, unless it is the front matter of the notebook.
+        """
         text = Text()
         for cell in self.cells:
             if text.lines:
                 text.add([""], text.rows[-1:])
-            if cell.kind != "code":
+            plain = "" if cell.kind == "code" else "\n".join([*cell.lines, ""])
+            if cell.kind == "markdown" or (not text.lines and FrontMatter.of(plain)):
                 text.add(cell.lines, cell.rows)
                 continue
             runs = FENCE.findall("\n".join(cell.lines))
             fence = "`" * (1 + max(map(len, runs), default=2))
-            text.add([fence + (_cell_magic(cell) or self.language)], cell.rows[:1])
+            language = _cell_magic(cell) or self.language if cell.kind == "code" else ""
+            text.add([fence + language], cell.rows[:1])
             text.add(cell.lines, cell.rows)
             text.add([fence], cell.rows[-1:])
         return text

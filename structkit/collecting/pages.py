@@ -8,16 +8,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from markdown_it.token import Token
 
 from structkit.records.jsonl import Record
 from structkit.structure import Span, lines_of
-from structkit.structure.html.markdown import FrontMatter, tokens
+from structkit.structure.html.markdown import FrontMatter, render, tokens
 from structkit.structure.html.markup import Tag, attributes, content
 from structkit.structure.html.page_text import PageText
 from structkit.structure.html.tables import HtmlTable, Row, TableCell, tables
@@ -32,6 +32,7 @@ TOP = "top"  # the section before the first heading
 DEEPEST = 2  # lists in lists: methods of a class, but not their parameters
 LISTED = 1_500  # characters of definitions; if a section has more, each becomes a record
 LARGE = 500  # characters of the headings, or of a caption, that each row of a table repeats
+HEADING_TAG = re.compile("</?h[1-6]", re.I)
 # of Markdown: the tokens whose content is seen, and the tag in one
 SEEN = ("text", "code_inline", "image")
 TAG = re.compile(r"</?([a-z][^\s/>]*)", re.I)
@@ -419,12 +420,30 @@ class Note:
     @cached_property
     def headings(self) -> list[Heading]:
         """The headings that are not in quotes or lists; each starts at a line, from 0."""
-        headings = []
-        for token, inner in pairwise(self._tokens):
-            if token.type == "heading_open" and token.level == 0 and token.map:
-                text = " ".join(_visible(inner).split())
-                headings.append(Heading(int(token.tag[1]), text, token.map[0], slug(text)))
+        headings: list[Heading] = []
+        for number, token in enumerate(self._tokens):
+            if token.level or not token.map:
+                continue
+            if token.type == "heading_open":
+                text = " ".join(_visible(self._tokens[number + 1]).split())
+                anchor = str(token.attrGet("id") or slug(text))
+                headings.append(Heading(int(token.tag[1]), text, token.map[0], anchor))
+            elif token.type == "html_block":
+                html = self._html_from(number)
+                for each in Page(html).headings:
+                    row = token.map[0] + html.count("\n", 0, each.start)
+                    anchor = each.anchor or slug(each.text)
+                    headings.append(replace(each, start=row, anchor=anchor))
         return headings
+
+    def _html_from(self, number: int) -> str:
+        """Return a block of HTML; if a heading is open at its end, with the text of that."""
+        html = self._tokens[number].content
+        if (found := HEADING_TAG.findall(html)) and found[-1][1] != "/":
+            behind = map(self._tokens.__getitem__, range(number + 1, len(self._tokens)))
+            text = takewhile(lambda each: each.type not in ("html_block", "heading_open"), behind)
+            html += render(list(text))
+        return html
 
     @cached_property
     def _tokens(self) -> list[Token]:

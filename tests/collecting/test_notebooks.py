@@ -24,6 +24,7 @@ def notebook():
     cells = [
         v4.new_raw_cell("---\ntitle: Guide\n---"),
         v4.new_markdown_cell("# Tea\n\nGreen **tea** is hot.\n"),
+        v4.new_raw_cell("---\ntitle: No\n---\n# No"),
         code,
         v4.new_markdown_cell("## Cups\n\n| a | b |\n|---|---|\n| 1 | 2 |"),
         *(other, timed, fenced, v4.new_code_cell(""), v4.new_markdown_cell("Last words.")),
@@ -48,6 +49,7 @@ def test_a_page_is_all_cells_without_outputs(text):
     assert "```python\n%matplotlib inline\ndef brew(tea):" in page["text"]
     assert "```bash\n%%bash\n" in page["text"]
     assert '````python\ntext = """\n```\n"""\n````' in page["text"]
+    assert "```\n---\ntitle: No\n---\n# No\n```" in page["text"]
     assert "output" not in page["text"]
     assert "notebook" == page["language"]
 

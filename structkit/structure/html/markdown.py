@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from structkit.errors import UserError
@@ -26,6 +26,9 @@ TOML = re.compile(r"\+\+\+[ \t]*\r?\n(.*?)^\+\+\+[ \t]*(?:\r?\n|\Z)", re.S | re.
 KEY = re.compile(r"[\w-]+[ \t]*:")
 TITLE = re.compile(r"^title[ \t]*:[ \t]*[\"']?(.*?)[\"']?[ \t]*\r?$", re.M)
 NULLS = ("~", "null")
+# at the end of a heading, as Pandoc, Hugo and kramdown have them: `{#id .class key=value}`
+_ATTRIBUTE = r"(?:[#.][\w:.-]+|[\w-]+=[^\s{}]+|-)"
+ATTRIBUTES = re.compile(rf"\{{:?\s*({_ATTRIBUTE}(?:\s+{_ATTRIBUTE})*)\s*\}}\Z")
 LARGE = 20_000  # characters: deeply nested YAML takes quadratic time
 
 
@@ -103,17 +106,34 @@ def _parser() -> MarkdownIt:
 
     parser.core.ruler.before("block", "any_depth", set_limit(sys.maxsize))
     parser.core.ruler.before("inline", "some_depth", set_limit(inline_limit))
+    parser.core.ruler.after("inline", "attributes", _take_attributes)
     return parser
+
+
+def _take_attributes(state: StateCore) -> None:
+    """Take the attributes of headings out of their text; an id becomes theirs."""
+    for opening, inline in pairwise(state.tokens):
+        last = inline.children[-1] if opening.type == "heading_open" and inline.children else None
+        if last and last.type == "text" and (found := ATTRIBUTES.search(last.content)):
+            last.content = last.content[: found.start()].rstrip()
+            for each in found[1].split():
+                if each.startswith("#"):
+                    opening.attrSet("id", each[1:])
 
 
 def from_markdown(text: str) -> str:
     r"""Return the HTML of a text in Markdown; HTML in it stays.
 
-    >>> from_markdown("# Tea & *milk*")
-    '<h1>Tea &amp; <em>milk</em></h1>\n'
+    >>> from_markdown("# Tea & *milk* {#tea}")
+    '<h1 id="tea">Tea &amp; <em>milk</em></h1>\n'
     """
+    return render(tokens(text))
+
+
+def render(tokens: Sequence[Token]) -> str:
+    """Return the HTML of blocks of Markdown."""
     parser = _parser()
-    return str(parser.renderer.render(tokens(text), parser.options, {}))
+    return str(parser.renderer.render(tokens, parser.options, {}))
 
 
 def tokens(text: str) -> list[Token]:

@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from lxml import etree
@@ -73,7 +74,7 @@ class Reader:
     def __init__(self, keep: tuple[str, ...] = STRUCTURE) -> None:
         starts, ends = events_of(keep)
         self._events: list[Any] = []
-        self._target = _Target(self._events.append, starts.get, ends.get)
+        self._target = _target(self._events.append, starts.get, ends.get)
         self._parser = etree.HTMLParser(target=self._target, huge_tree=True, encoding="utf-8")
 
     def read(self, html: str) -> Document:
@@ -85,27 +86,22 @@ class Reader:
         return Document(builder.tokens, builder.elements, "".join(builder.texts)[1:])
 
 
-class _Target:
-    """Target of lxml's parser; functions in a closure are its fastest way to Python."""
+def _target(
+    add: Callable[[Any], None],
+    start_of: Callable[[str], Event | None],
+    end_of: Callable[[str], Event | None],
+) -> SimpleNamespace:
+    """Return a target of lxml's parser; functions in a closure are its fastest way to Python."""
 
-    def __init__(
-        self,
-        add: Callable[[Any], None],
-        start_of: Callable[[str], Event | None],
-        end_of: Callable[[str], Event | None],
-    ) -> None:
-        def start(name: str, _attributes: Mapping[str, str]) -> None:
-            if (event := start_of(name)) is not None:
-                add(event)
+    def start(name: str, _attributes: Mapping[str, str]) -> None:
+        if (event := start_of(name)) is not None:
+            add(event)
 
-        def end(name: str) -> None:
-            if (event := end_of(name)) is not None:
-                add(event)
+    def end(name: str) -> None:
+        if (event := end_of(name)) is not None:
+            add(event)
 
-        self.start, self.end, self.data = start, end, add
-
-    def close(self) -> None:
-        """Do nothing at the end."""
+    return SimpleNamespace(start=start, end=end, data=add, close=lambda: None)
 
 
 def parse(html: str, parser: Any) -> Any:

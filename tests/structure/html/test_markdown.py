@@ -76,6 +76,27 @@ def test_text_between_lines_is_no_front_matter(text):
     assert [] != list(Note(text).sentences())
 
 
+@pytest.mark.parametrize(
+    ("text", "headings"),
+    [
+        ('<h1 align="center">A</h1>\n\na\n\n## B', [(1, "A", 0, "a"), (2, "B", 4, "b")]),
+        ("<div>\n<h1>A</h1>\n\n<H2 ID=x>B</H2>\n</div>", [(1, "A", 1, "a"), (2, "B", 3, "x")]),
+        ("<h1>\n\n**A** b\n\n</h1>\n<h2>B</h2>", [(1, "A b", 0, "a-b"), (2, "B", 5, "b")]),
+        ("a\n<hr>\n\n# B", [(1, "B", 3, "b")]),
+        ("<!-- <h1>no</h1> -->\n\n```\n<h1>no</h1>\n```\n\n- <h1>no</h1>", []),
+        ("# A {#x-1}", [(1, "A", 0, "x-1")]),
+        ("# A *b* {: .c #x k=v } #", [(1, "A b", 0, "x")]),
+        ("A {#x}\n--", [(2, "A", 0, "x")]),
+        ("# A {.c}\n# B {-}", [(1, "A", 0, "a"), (1, "B", 1, "b")]),
+        ("# A `{#x}`\n# {x}", [(1, "A {#x}", 0, "a-x"), (1, "{x}", 1, "x")]),
+    ],
+)
+def test_headings_with_their_anchors_in_html_and_in_attributes(text, headings):
+    found = Note(text).headings
+    assert headings == [(each.level, each.text, each.start, each.anchor) for each in found]
+    assert "{" not in from_markdown(text) or "{" in str(headings)
+
+
 @pytest.mark.parametrize("tag", ["<br>", "<br/>", "<BR />", "<br\nclear=all>", "</p>", "<hr>"])
 def test_breaks_separate_words(tag):
     note = Note(f"# Green{tag.replace(chr(10), ' ')}tea\n\n- hot{tag}water\n")
