@@ -78,10 +78,7 @@ def answers(
     chance; the others only affect the scaling of scores. A question as long as a bug report has
     its own search.
     """
-    weights, chosen = kind_weights(question, kind), chosen_passages(folder, globs)
-    if kind:
-        of_kind = np.array([weights[kind_of(each.path)] > 0 for each in folder.files])
-        chosen = chosen * of_kind[folder.numbers]
+    weights, chosen = kind_weights(question, kind), chosen_passages(folder, globs, kind)
     if is_report(question) and not folder.is_of_pages:
         from structkit.asking.report import localize  # short questions do not need it
 
@@ -226,14 +223,17 @@ def best(scores: Floats, maximum: int) -> dict[int, float]:
     return {int(number): float(scores[number]) for number in order}
 
 
-def chosen_passages(folder: Folder, globs: Sequence[str]) -> Floats:
-    """Return the mask of passages whose files match the globs, (passages,)."""
+def chosen_passages(folder: Folder, globs: Sequence[str], kind: Kind | None = None) -> Floats:
+    """Return the mask of passages whose files match the globs, and are of a kind, (passages,)."""
     files = np.ones(len(folder.files))
     if globs:
         takes = file_filter(globs)
         files = np.array([float(takes(each.path)) for each in folder.files])
         if not files.any():
             say(f"none of {len(files):,} files matches {flag('glob', ' '.join(globs))}")
+    if kind:
+        weights = kind_weights("", kind)
+        files *= np.array([weights[kind_of(each.path)] > 0 for each in folder.files])
     return files[folder.numbers]
 
 

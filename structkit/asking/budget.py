@@ -12,6 +12,7 @@ from structkit.searching.lines import first_line, text_of
 
 CHARACTERS = 4  # of a token, about
 ANSWERS = 10  # among which tokens are shared evenly; what one leaves over is for later ones
+LEAST = 200  # characters of an answer, about five lines
 
 
 def within(found: Iterable[Record], tokens: int) -> Iterator[Record]:
@@ -20,7 +21,7 @@ def within(found: Iterable[Record], tokens: int) -> Iterator[Record]:
     `lines` are those that remain of a passage, around its `line` and in its `symbol`.
     """
     left = tokens * CHARACTERS
-    share = left // ANSWERS
+    share = max(LEAST, left // ANSWERS)
     for answer in found:
         part = cut(answer, min(share, left))
         size = len(text_of(part)[1])

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from structkit.embeddings.vectors import TextEncoding
     from structkit.searching.hits import Hit
 
-INSTEAD = ("questions", "like", "no_cache")  # settings that do not concern caches
+INSTEAD = ("questions", "like", "uses", "no_cache")  # settings that do not concern caches
 
 
 def usual_cache(settings: Settings) -> str:
@@ -83,6 +83,13 @@ class Settings(WalkOptions):
         "question.",
         metavar="FILE:LINE",
         excludes="questions",
+    )
+    uses: str | None = setting(
+        None,
+        "Find the definitions of a symbol, and each line of code that uses its name, instead of a "
+        "question.",
+        metavar="NAME",
+        excludes=("questions", "like"),
     )
     k: int = setting(10, "Answers per question.", short="-k", low=1)
     tokens: int | None = setting(
@@ -158,7 +165,7 @@ def ask(settings: Settings) -> Iterator[Record]:
     if settings.list or settings.clear:
         yield from caches(cache) if settings.list else clear(cache, settings.target)
         return
-    if not settings.questions and not settings.like:
+    if not (settings.questions or settings.like or settings.uses):
         raise UserError("there is no question", f"give {flag('questions')}", status=2)
     target = Target.of(settings.target, *settings.also)
     example = None
@@ -194,7 +201,7 @@ def _found(
     example: Place | None,
 ) -> Iterator[Record]:
     """Yield the answers to each question, or the passages like the example."""
-    from structkit.asking.answers import answers, with_places
+    from structkit.asking.answers import answers, chosen_passages, with_places
     from structkit.asking.budget import within
     from structkit.ranking.reranking import choose
 
@@ -204,7 +211,12 @@ def _found(
     rankers = {name: each for name, each in weights.rankers.items() if name not in searched}
     weights = replace(weights, rankers=rankers)
     ranking, k, globs = weights.ranking(), settings.k, settings.glob
-    if example:
+    if settings.uses:
+        from structkit.asking.uses import uses
+
+        found = uses(folder, settings.uses, chosen_passages(folder, globs, settings.kind))
+        answered = [(settings.uses, found)]
+    elif example:
         from structkit.asking.similar import similar
 
         answered = [similar(folder, example.passage(folder, target), k, globs, meaning)]
@@ -214,7 +226,8 @@ def _found(
         )
         answered = [(question, of_question(question)) for question in settings.questions]
     for number, (question, best) in enumerate(answered, 1):
-        best = with_places(folder, question, best, meaning)
+        if not settings.uses:
+            best = with_places(folder, question, best, meaning)
         records = _records(str(number), question, best, target)
         yield from within(records, settings.tokens) if settings.tokens else records
         if not best:
@@ -238,6 +251,8 @@ def _records(
 
 def _nothing(settings: Settings, question: str, by_meaning: bool) -> UserError:
     """Return the error for a question without answers."""
+    if settings.uses:
+        return UserError(f"no code has the name {question}", "write it as in the code")
     if settings.like:
         return UserError(f"nothing is similar to {settings.like}", "name a longer passage")
     why = "none of its words occurs"
@@ -319,14 +334,14 @@ def with_questions(settings: Settings) -> Settings:
     stdin is one.
     """
     target, also, questions = settings.target, settings.also, settings.questions
-    alone = not (questions or settings.like)
+    alone = not (questions or settings.like or settings.uses)
     if alone and (target == "-" or not os.path.exists(target)):
         target, questions = ".", (unicode(target),)
     if not os.path.exists(target):
         raise UserError("does not exist", "write structkit ask FOLDER QUESTION").at(target)
     while len(questions) > 1 and os.path.exists(questions[0]):
         also, questions = (*also, questions[0]), questions[1:]
-    if settings.like:
+    if settings.like or settings.uses:
         return replace(settings, also=also)
     if questions == ("-",) or not (questions or sys.stdin.isatty()):
         from structkit.asking.report import is_one
@@ -355,5 +370,6 @@ COMMAND = Command(
 structkit ask src "how is the area of a circle computed"
 structkit ask "where is a radius read" --glob '*.py' -k 3
 structkit ask --like src/shapes.py:4
+structkit ask src --uses Circle
 """,
 )

@@ -42,8 +42,9 @@ ABOUT = "Find code and documentation by what it does. Ask before reading whole f
 class Settings:
     """Serve `ask` to a coding agent over the Model Context Protocol, on stdin and stdout.
 
-    The agent starts the server and calls two tools: `ask` answers a question with passages, `like`
-    finds passages similar to one. Paths are relative to the folder in which the server starts.
+    The agent starts the server and calls its tools: `ask` answers a question with passages, `like`
+    finds passages similar to one, `uses` finds lines that use a symbol. Paths are relative to the
+    folder in which the server starts.
     """
 
     folders: tuple[str, ...] = setting(
@@ -58,7 +59,7 @@ class Arguments(Surface):
     """Names of the settings of `ask` in messages, as an agent gives them to the tools."""
 
     def setting(self, name: str, value: object, argument: str = "") -> str:
-        name = {"questions": "question", "like": "place"}.get(name, name)
+        name = {"questions": "question", "like": "place", "uses": "name"}.get(name, name)
         return name if value is None else f"{name}={value!r}"
 
 
@@ -103,6 +104,10 @@ class Tools:
         existing = (each for each in files if os.path.exists(each.rpartition(":")[0]))
         return self._passages(self.served, k, tokens, like=next(existing, place))
 
+    def uses(self, name: str, tokens: int = 2000) -> str:
+        """Find the definitions of a symbol, and the lines of code that use its name."""
+        return self._passages(self.served, 1, tokens, uses=name)
+
     def _passages(self, folders: Sequence[str], k: int, tokens: int, **settings: Any) -> str:
         """Return answers: a line with the place of each, then its text."""
         ask = command_of("ask")
@@ -135,7 +140,7 @@ def mcp(settings: Settings) -> None:
     server = library.MCPServer("structkit", version=__version__, instructions=about)
     error = library.exceptions.ToolError
     tools = Tools(settings.folders, settings.model, error, settings.offline)
-    for each in (tools.ask, tools.like):
+    for each in (tools.ask, tools.like, tools.uses):
         server.add_tool(each, structured_output=False)
     call, invalid = server.call_tool, require("pydantic", "mcp").ValidationError
 

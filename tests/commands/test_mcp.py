@@ -109,12 +109,13 @@ def test_an_agent_asks_about_several_folders(home):
         ("ask", {"question": question, "folder": "parts"}),
         ("like", {"place": "shapes.py:9", "k": 1}),
         ("ask", {"question": question, "k": 4, "tokens": 100}),
+        ("uses", {"name": "unit_circle"}),
     ]
     shutil.copytree(FOLDER, home / "of/parts")
     about, tools, told = called(home, ["src", "docs", "of/parts"], calls)
     assert about.endswith("Folders: src, docs, of/parts")
-    assert ["ask", "like"] == tools
-    every, docs, absolute, near, outside, go, none, like, same, wrong, last, bare, few = told
+    assert ["ask", "like", "uses"] == tools
+    every, docs, absolute, near, outside, go, none, like, same, wrong, last, bare, few, uses = told
     assert {"src", "docs"} == {path.split("/")[0] for path in places(every[1])}
     assert (False, ["docs/circle.md"]) == (docs[0], places(docs[1])) and docs == absolute
     assert (
@@ -128,6 +129,7 @@ def test_an_agent_asks_about_several_folders(home):
     assert wrong[0] and "src/none.py: is no file with passages in src docs of/parts" in wrong[1]
     assert all(path.startswith("of/parts/") for path in places(last[1])) and not last[0]
     assert bare == like and len(few[1]) < 800
+    assert not uses[0] and "def unit_circle()" in uses[1]
 
 
 @pytest.mark.long

@@ -1,0 +1,82 @@
+"""`ask --uses`: definitions of a symbol, and lines that use it."""
+
+import pytest
+
+import structkit
+
+FILES = {
+    "pool.py": """\
+import pool  # wait for a pool
+
+# waits
+@retry
+def wait(pool):
+    \"\"\"Never wait in vain.\"\"\"
+    return pool.wait("wait") or f"wait {wait}"
+
+
+class Pool:
+    def close(self):
+        later = wait(self); wait(later)
+        # wait(self)
+        self.waiting = await_all
+""",
+    "tests/test_pool.py": "from pool import wait\n\n\ndef test_wait():\n    assert wait(1)\n",
+    "pool.js": "// wait\nfunction wait() {}\nconst s = 'wait', t = `wait ${wait()}`;\n",
+    "pool.go": "package pool\n\nfunc (p *Pool) wait() { p.wait() }\n",
+    "pool.rb": "def wait\n  puts :wait, wait\nend\n",
+    "pool.rs": 'fn main() {\r\n    wait(); // wait\r\n    println!("wait");\r\n}\r\n',
+    "pool.md": "# wait\n\nCall `wait()`.\n",
+    "pool.css": ".wait { color: red }\n",
+}
+
+
+@pytest.fixture
+def uses(tmp_path):
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, newline="")
+
+    def uses(name, **options):
+        found = structkit.ask(tmp_path, uses=name, no_cache=True, no_model=True, **options)
+        return [
+            (each["path"].removeprefix(f"{tmp_path}/"), each["line"], each.get("symbol"))
+            for each in found
+        ]
+
+    return uses
+
+
+def test_definitions_come_first_then_uses_outside_comments_and_strings(uses):
+    found = uses("wait")
+    definitions = [("pool.go", 3, "Pool.wait"), ("pool.js", 2, "wait"), ("pool.py", 5, "wait")]
+    assert [*definitions, ("pool.rb", 1, "wait")] == sorted(found[:4])
+    assert [
+        ("pool.js", 3, None),
+        ("pool.py", 7, "wait"),
+        ("pool.py", 12, "Pool.close"),
+        ("pool.rb", 2, "wait"),
+        ("pool.rs", 2, "main"),
+    ] == sorted(found[4:9])
+    assert [("tests/test_pool.py", 1, None), ("tests/test_pool.py", 5, "test_wait")] == found[9:]
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("Pool.close", ("pool.py", 11, "Pool.close")),
+        ("Pool::close", ("pool.py", 11, "Pool.close")),
+        ("Pool", ("pool.py", 10, "Pool")),
+        ("close", ("pool.py", 11, "Pool.close")),
+        ("waiting", ("pool.py", 14, "Pool.close")),
+    ],
+)
+def test_a_symbol_may_have_its_containers(uses, name, first):
+    assert first == uses(name)[0]
+
+
+def test_files_and_tokens_bound_the_uses(uses):
+    assert {"pool.js"} == {path for path, *_ in uses("wait", glob=("*.js",))}
+    assert {"tests/test_pool.py"} == {path for path, *_ in uses("wait", kind="tests")}
+    assert 0 < len(uses("wait", tokens=20)) < 8
+    assert [] == uses("nowhere") == uses("color")
