@@ -53,6 +53,7 @@ def ask(
     no_ignore: bool = False,
     also: Files = (),
     like: str | None = None,
+    uses: str | None = None,
     k: int = 10,
     tokens: int | None = None,
     model: Path | LoadedModel | None = None,

@@ -66,7 +66,7 @@ def _of_file(records: list[Record], symbol: str, name: str) -> Iterator[tuple[fl
     program = outline.parse(text, data)
     every = program.definitions
 
-    def record(top: int, row: int, end: int, around: Definition | None) -> Record:
+    def found(top: int, row: int, end: int, around: Definition | None) -> Record:
         inside = {"symbol": around.path} if around else {}
         return {
             "id": f"{path}#L{row + 1}",
@@ -81,13 +81,13 @@ def _of_file(records: list[Record], symbol: str, name: str) -> Iterator[tuple[fl
     asked = [part for part in SEPARATOR.split(symbol) if part]
     own = [each for each in every if SEPARATOR.split(each.path)[-len(asked) :] == asked]
     for each in own:
-        yield DEFINES, record(each.top, each.signature, each.end_row, each)
+        yield DEFINES, found(each.top, each.signature, each.end_row, each)
     signatures = {each.signature for each in every if each.name == name}
     for row in dict.fromkeys(_rows(program.tree.root_node, data, name)):
         if row in signatures:
             continue
         around = [each for each in every if each.top <= row <= each.end_row]
-        yield USES, record(row, row, row, around[-1] if around else None)
+        yield USES, found(row, row, row, around[-1] if around else None)
 
 
 def _rows(root: tree_sitter.Node, data: bytes, name: str) -> Iterator[int]:
