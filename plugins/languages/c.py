@@ -10,8 +10,14 @@ import tree_sitter_c
 
 from structkit.structure.code.grammar import Grammar, words
 from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import DocComments, Outline
-from structkit.structure.code.preprocessor import DIRECTIVES, OF_COMPILERS, OPAQUE, preprocess
+from structkit.structure.code.outline import Outline
+from structkit.structure.code.preprocessor import (
+    DIRECTIVES,
+    DOCUMENTATION,
+    OF_COMPILERS,
+    OPAQUE,
+    preprocess,
+)
 
 KEYWORDS = words(tree_sitter_c.language(), but="asm noreturn offsetof").union(
     "bool char double false float int static_assert true typeof typeof_unqual void _BitInt _Bool "
@@ -36,7 +42,7 @@ OUTLINE = Outline(
         *(f"{kind}_specifier body: (_)" for kind in ("struct", "union", "enum")),
         "type_definition",
     ),
-    comments=DocComments(r"//|/\*"),
+    comments=DOCUMENTATION,
     names={"function_definition": "declarator", "type_definition": "declarator"},
     keywords=KEYWORDS,
     prepare=preprocess,

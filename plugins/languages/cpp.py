@@ -13,8 +13,14 @@ import tree_sitter_cpp
 
 from structkit.structure.code.grammar import Grammar, words
 from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import DocComments, Outline
-from structkit.structure.code.preprocessor import DIRECTIVES, OF_COMPILERS, OPAQUE, preprocess
+from structkit.structure.code.outline import Outline
+from structkit.structure.code.preprocessor import (
+    DIRECTIVES,
+    DOCUMENTATION,
+    OF_COMPILERS,
+    OPAQUE,
+    preprocess,
+)
 
 KEYWORDS = words(tree_sitter_cpp.language(), but="final noreturn offsetof override restrict").union(
     "auto bool char char16_t char32_t char8_t const_cast contract_assert decltype double "
@@ -52,12 +58,12 @@ GRAMMAR = Grammar(
 )
 OUTLINE = Outline(
     GRAMMAR,
-    functions=("function_definition body: (_)",),
+    functions=("function_definition body: (_)", "function_definition (try_statement)"),
     scopes=(
         *(f"{kind}_specifier body: (_)" for kind in ("class", "struct", "union", "enum")),
         *("namespace_definition", "type_definition"),
     ),
-    comments=DocComments(r"//|/\*"),
+    comments=DOCUMENTATION,
     names={"function_definition": "declarator", "type_definition": "declarator"},
     keywords=KEYWORDS,
     prepare=preprocess,
@@ -74,7 +80,12 @@ class Language(CodeLanguage):
     """
 
     aliases = ("c++", "cxx", "cc")
-    extensions = ("cpp", "cc", "cxx", "c++", "hpp", "hh", "hxx", "h++", "ipp", "inl")
+    # fmt: off
+    extensions = (
+        "cpp", "cc", "cxx", "c++", "C", "hpp", "hh", "hxx", "h++", "H",
+        "cppm", "ixx", "ipp", "inl", "tpp", "tcc", "txx", "ino",
+    )
+    # fmt: on
     claims = (
         "h",
         r"(?m)^[ \t]*(?:template\s*<|(?:public|private|protected)[ \t]*:|class\s+[^;{}()=]*[;{]"

@@ -7,11 +7,13 @@ in imports, `Foo` is a name like any other. Bare methods are read as they would 
 
 from __future__ import annotations
 
+import re
+
 import tree_sitter_c_sharp
 
-from structkit.structure.code.grammar import BLOCK, DOUBLE, LINE, SINGLE, Grammar, nested
+from structkit.structure.code.grammar import BLOCK, DOUBLE, LINE, SINGLE, Grammar, blank_out, nested
 from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.code.outline import DocComments, Outline, Prepared
 
 # not here: words that are keywords in some places only (async, get, record, value, where …)
 KEYWORDS = (
@@ -66,12 +68,44 @@ GRAMMAR = Grammar(
 )
 # #pragma and #region may come between a comment and its method
 DIRECTIVES = frozenset(kind for kind in GRAMMAR.kinds if kind.startswith("preproc_"))
+# the head of a block of extensions, which the grammar lacks
+EXTENSION = re.compile(
+    rb"extension(?<![\w>\]?][ \t]extension)(?<=\bextension)\s*+(?:<[^<>]*+>\s*+)?%b"
+    rb"(?:\s*+where\b[^{;]*+)?+(?=\s*+\{)" % nested(rb"\(", rb"\)", rb"[^()]*+")
+)
+# the `?` of `x?.y = z`, which it lacks too
+CONDITION = re.compile(
+    rb"(?<=[\w)\]!])\?(?=(?:\.[A-Za-z_@]|\[)[^;{}\n\"]*?[^=!<>](?:<<|>>)?=[^=>])"
+)
+
+
+def _prepare(data: bytes) -> Prepared:
+    """Return code in which blocks of extensions (C# 14) are structures without a name."""
+    places = [match.start() for match in EXTENSION.finditer(data)]
+    seen = bytearray(blank_out(EXTENSION, data) if places else data)
+    for place in places:
+        seen[place : place + 9] = b"struct e "
+    return Prepared(bytes(seen), {place + 7: ("", "") for place in places})
+
+
 OUTLINE = Outline(
     GRAMMAR,
     functions=(
         *("method_declaration body: (_)", "constructor_declaration", "local_function_statement"),
-        *("property_declaration accessors: (_ (accessor_declaration body: (_)))",),
+        *(f"{kind}operator_declaration body: (_)" for kind in ("", "conversion_")),
+        *("destructor_declaration body: (_)", "indexer_declaration value: (_)"),
+        *(
+            f"{kind}_declaration accessors: (_ (accessor_declaration body: (_)))"
+            for kind in ("property", "indexer", "event")
+        ),
     ),
+    names={
+        **{"operator_declaration": "operator", "conversion_operator_declaration": "type"},
+        "indexer_declaration": "this",
+    },
+    members=frozenset(("indexer_declaration",)),
+    prepare=_prepare,
+    repair=lambda data: blank_out(CONDITION, data),
     scopes=tuple(
         f"{kind}_declaration"
         for kind in ("class", "struct", "interface", "enum", "record", "namespace")

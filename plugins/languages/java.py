@@ -50,7 +50,7 @@ OUTLINE = Outline(
         f"{kind}_declaration"
         for kind in ("class", "interface", "enum", "record", "annotation_type")
     ),
-    comments=DocComments(begin=r"/\*\*(?!/)", gap="any"),
+    comments=DocComments(begin=r"/\*\*(?!/)|///", gap="run"),
     keywords=frozenset(KEYWORDS),
 )
 

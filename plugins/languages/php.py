@@ -87,9 +87,14 @@ GRAMMAR, FILE = (
 OF_ENUM = re.compile(r"\s*(?:;|=(?!=))")
 OUTLINE = Outline(
     FILE,
-    functions=("function_definition", "method_declaration body: (_)"),
-    scopes=tuple(f"{kind}_declaration" for kind in ("class", "interface", "trait", "enum")),
-    comments=DocComments(begin=r"/\*\*\s", gap="any"),
+    functions=("function_definition", "method_declaration body: (_)", "property_hook body: (_)"),
+    scopes=(
+        *(f"{kind}_declaration" for kind in ("class", "interface", "trait", "enum")),
+        *("property_declaration (property_hook_list)",),
+        *("property_promotion_parameter (property_hook_list)",),
+    ),
+    comments=DocComments(begin=r"/\*\*\s", gap="any", mixed=True),
+    names={"property_declaration": "property_element", "property_hook": "name"},
     keywords=frozenset(KEYWORDS),
     members=frozenset(("method_declaration",)),
 )

@@ -12,7 +12,7 @@ import tree_sitter
 import tree_sitter_python
 
 from structkit.structure import Span
-from structkit.structure.code.grammar import Grammar, from_bytes, nested, parse
+from structkit.structure.code.grammar import FLAGS, Grammar, from_bytes, nested, parse
 from structkit.structure.code.languages import ReleasedLanguage
 from structkit.structure.code.outline import DocComments, Outline
 
@@ -75,6 +75,37 @@ def _documentation(definition: tree_sitter.Node) -> str:
     return inspect.cleandoc(found[1]).strip() if found else ""
 
 
+PIECES = re.compile(b"|".join((*OPAQUE, rb"[()\[\]{}]|\n[ \t]*(?=[^\s#])")), FLAGS)
+
+
+def _with_indents(data: bytes) -> bytes:
+    """Return code without what is in brackets with a line that is indented less than the statement.
+
+    After an operator, the grammar takes such a line for the end of the block.
+    """
+    seen = bytearray(data)
+    indent, start, depth, less = 0, 0, 0, False
+    for piece in PIECES.finditer(data):
+        match piece[0][:1]:
+            case b"\n" if depth:
+                less |= len(piece[0]) <= indent
+            case b"\n":
+                indent = len(piece[0]) - 1
+            case b"(" | b"[" | b"{":
+                start, depth = start if depth else piece.end(), depth + 1
+            case b")" | b"]" | b"}" if depth:
+                depth -= 1
+                head = data[data.rfind(b"\n", 0, start) + 1 : start + 1].strip()
+                if less and not depth and head not in (b'("', b"('"):  # no docstring
+                    inside = re.sub(rb"[^\n]", b" ", data[start : piece.start()])
+                    if inside.startswith(b"\n"):  # no room for a name, but a call may be empty
+                        seen[start - 1 : piece.end()] = b"(%b)" % inside
+                    else:
+                        seen[start : piece.start()] = b"_" + inside[1:]
+                less &= depth > 0
+    return bytes(seen)
+
+
 OUTLINE = Outline(
     GRAMMAR,
     functions=("function_definition",),
@@ -82,6 +113,7 @@ OUTLINE = Outline(
     comments=DocComments(inside=_documentation),
     around=frozenset(("decorated_definition",)),
     keywords=frozenset(keyword.kwlist),
+    repair=_with_indents,
 )
 
 

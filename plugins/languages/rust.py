@@ -8,12 +8,14 @@ a name. Lifetimes and attributes are neither names nor types.
 
 from __future__ import annotations
 
+import re
+
 import tree_sitter_rust
 
 from structkit.structure import Span
-from structkit.structure.code.grammar import LINE, Grammar, nested
+from structkit.structure.code.grammar import FLAGS, LINE, Grammar, from_bytes, nested, parse
 from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.code.outline import DocComments, Outline, Prepared
 
 KEYWORDS = (
     "_ Self abstract as async await become box break const continue crate do dyn else enum extern "
@@ -48,9 +50,43 @@ GRAMMAR = Grammar(
     opaque=OPAQUE,
 )
 DOC_ATTRIBUTE = r'#!?\[\s*doc\s*=\s*(?:r(#*)"([^\0]*?)"\1|"((?:\\[^\0]|[^\\"])*)")\s*\]'
+INNER = re.compile(r"//!|/\*!")
+# a macro that begins with an item, as `cfg_if!` and `proptest!`
+ITEMS = re.compile(
+    rb"^[ \t]*+((?:\w++::)*+\w++!\s*+\{)(?=(?:\s|//[^\n]*+|#!?\[[^\]]*+\])*+(?:if\s+#\["
+    rb"|(?:pub\b\s*+(?:\([^)]*+\)\s*+)?)?(?:(?:const|async|unsafe|extern)\s+(?:\"\w*+\"\s*+)?)*+"
+    rb"(?:fn|impl|mod|trait|struct|enum|use)\b))",
+    re.MULTILINE,
+)
+BRACES = re.compile(
+    b"|".join((*OPAQUE, rb"(?P<branch>(?:else\s+)?if\s+#\[[^\]]*+\]\s*+\{|else\s*+\{)", rb"[{}]")),
+    FLAGS,
+)
+
+
+def _with_items(data: bytes) -> Prepared:
+    """Return code without the heads and ends of macros that hold items."""
+    heads = {match.end(): match.start(1) for match in ITEMS.finditer(data)}
+    seen, open_ = bytearray(data), list[bool]()
+    for brace in BRACES.finditer(data) if heads else ():
+        start, end = brace.span()
+        if brace[0] == b"}":
+            blank = bool(open_) and open_.pop()
+        elif brace[0].endswith(b"{") and (brace["branch"] or brace[0] == b"{"):
+            start = heads.get(end, start)
+            blank = end in heads or bool(brace["branch"] and open_ and open_[-1])
+            open_.append(blank)
+        else:
+            continue
+        if blank:
+            seen[start:end] = re.sub(rb"[^\n]", b" ", data[start:end])
+    return Prepared(bytes(seen))
+
+
 OUTLINE = Outline(
     GRAMMAR,
     functions=("function_item",),
+    prepare=_with_items,
     scopes=(
         *(f"{kind}_item" for kind in ("struct", "enum", "union", "trait", "impl", "mod", "type")),
         "macro_definition",
@@ -60,6 +96,7 @@ OUTLINE = Outline(
         gap="any",
         every=True,
         attribute=DOC_ATTRIBUTE,
+        inner=INNER.pattern,
     ),
     names={"impl_item": "type"},
     keywords=frozenset(KEYWORDS),
@@ -79,6 +116,17 @@ class Language(CodeLanguage):
     interpreters = ("rust-script",)
     grammar = GRAMMAR
     outline = OUTLINE
+
+    def docstring(self, text: str) -> Span | None:
+        """Return the span of the documentation at the start of the first function's body."""
+        if not INNER.search(text):
+            return None
+        data = text.encode("utf-8")
+        items = parse(GRAMMAR.parser, data).root_node.named_children
+        function = next((item for item in items if item.type == "function_item"), None)
+        inside = OUTLINE.comments.inside_body(function) if function else []
+        span = [(inside[0].start_byte, inside[-1].end_byte)] if inside else []
+        return next(iter(from_bytes(text, data, span)), None)
 
     def names(self, text: str) -> list[Span]:
         """Return every name; a primitive type at the start of a path is none."""

@@ -20,29 +20,26 @@ from structkit.extras import require
 
 BLOCK = 1 << 14  # bytes
 KEPT = 1 << 20  # bytes of a damaged member in which the next one is looked for
-GZIP, MEMBER = b"\x1f\x8b", b"\x1f\x8b\x08"
+GZIP = b"\x1f\x8b"
 START = re.compile(rb"WARC/\d+\.\d+\s*\Z")
 ANSWERS = ("response", "resource", "conversion")
 NO_PAGES = ("dns:", "whois:", "ntp:")  # of a crawler's own questions
 WHOLE = ("200", "203", "206")  # status of an answer with the page, or with a part of it
-# without a content type, how HTML begins (MIME Sniffing, 7.1)
 UNKNOWN = ("", "*/*", "unknown/unknown", "application/unknown")
+# how HTML begins (MIME Sniffing, 7.1)
 HTML = re.compile(
-    rb"\s*(?:<\?xml[^>]*>\s*)?<(?:!--|(?:!doctype html|html|head|script|iframe|h1|div|font|table|a"
-    rb"|style|title|b|body|br|p)[ \t\r\n>])",
-    re.I,
+    rb"\s*(<\?xml[^>]*>\s*)?<(!--|(!doctype html|html|head|body|title|h1|div|table|p|a)[\s>])", re.I
 )
 QUIET = logging.NullHandler()  # or warnings of warcio go to stderr
 
 
 class Answer(NamedTuple):
-    """What a server gave at an address; `problem` says why there is no page."""
+    """What a server gave at an address: None for an error page; or why it cannot be read."""
 
     address: str
-    data: bytes = b""
+    data: bytes | None = None
     media: str = ""
     problem: Exception | None = None
-    is_page: bool = True
 
 
 class Damage(ValueError):
@@ -118,7 +115,7 @@ def _next_start(stream: io.BufferedReader) -> bytes:
 def _answer(record: Any, address: str, maximum: int) -> Answer:
     http = record.http_headers
     if http and http.get_statuscode() not in WHOLE:
-        return Answer(address, is_page=False)
+        return Answer(address)
     data = bytearray()
     for block in _content(record):
         data += block
@@ -149,18 +146,17 @@ def _content(record: Any) -> Iterator[bytes]:
 def _decoded(blocks: Iterator[bytes], kinds: Iterable[Callable[[], Any]]) -> Iterator[bytes]:
     """Yield blocks decoded by the first kind that can; a crawler may have decoded them already."""
     first = next(blocks, b"")
-    for kind in kinds:
-        decoder = kind()
+    for decoder in (kind() for kind in kinds):
         try:
-            decoded = chain([decoder.decompress(first)], map(decoder.decompress, blocks))
-        except Exception:  # each library has its own
+            first = decoder.decompress(first)
+        except Exception as error:  # each library has its own
+            if first.startswith(GZIP):
+                raise ValueError("the content is damaged") from error
             continue
-        for block in decoded:
-            yield from (block[at : at + BLOCK] for at in range(0, len(block), BLOCK))
-        return
-    if first.startswith(GZIP):
-        raise ValueError("the content is damaged")
-    yield from chain([first], blocks)
+        blocks = map(decoder.decompress, blocks)
+        break
+    for block in chain([first], blocks):
+        yield from (block[at : at + BLOCK] for at in range(0, len(block), BLOCK))
 
 
 def _members(read: Callable[[int], bytes]) -> Iterator[bytes | Damage]:
@@ -183,9 +179,9 @@ def _members(read: Callable[[int], bytes]) -> Iterator[bytes | Damage]:
         except (zlib.error, EOFError) as error:
             yield Damage(str(error))
             rest = bytes(seen[1:])
-            while (at := rest.find(MEMBER)) < 0 and (more := read(BLOCK)):
-                rest = rest[-2:] + more
-            rest = rest[at:] if at >= 0 else b""
+            while GZIP not in rest and (more := read(BLOCK)):
+                rest = rest[-1:] + more
+            rest = rest[rest.find(GZIP) :] if GZIP in rest else b""
 
 
 class _Unpacked(io.RawIOBase):

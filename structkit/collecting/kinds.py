@@ -141,9 +141,10 @@ def kind_of(path: str, text: str, media: str = "", given: str = "") -> Kind:
     """
     name = file_name(path)
     dotted = "." in name
-    ending = name.rpartition(".")[2].lower() if dotted else ""
+    ending = name.rpartition(".")[2] if dotted else ""
     language = _endings().get(name) if dotted or name in _names() else None
-    language = language or _endings().get(ending)
+    # `.C` is C++, `.R` is R
+    language = language or _endings().get(ending) or _endings().get(ending := ending.lower())
     language = next((each for each, sign in _claims(ending) if sign.search(text)), language)
     # a name without an ending is weaker than the interpreter: `go` may be a script
     if (language is None or not dotted) and (match := SHEBANG.match(text)):

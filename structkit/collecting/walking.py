@@ -418,10 +418,10 @@ def _answers(shown: str, handle: IO[bytes], maximum: int) -> Iterator[Found]:
     for each in answers(handle, maximum):
         if each.problem:
             yield LeftOut.because(each.address or shown, _damage(each.problem))
-        elif each.is_page:
-            yield Source(each.address, data=each.data, media=each.media)
-        else:
+        elif each.data is None:
             yield LeftOut(each.address, *NO_PAGE)
+        else:
+            yield Source(each.address, data=each.data, media=each.media)
 
 
 def _zip_members(packed: zipfile.ZipFile) -> Iterator[Member]:

@@ -39,6 +39,10 @@ WRAPPER = re.compile(
     r"|asyncHandler|expressAsyncHandler|asyncWrap(per)?|wrapAsync|catchAsync(Errors)?)"
 )
 CLOSURES = ("arrow_function", "function_expression", "generator_function")
+VALUED = (
+    *("variable_declarator", "assignment_expression", "pair", "field_definition"),
+    *("public_field_definition", "export_statement"),
+)
 WRAPPED = ("call_expression", "parenthesized_expression", "as_expression", "satisfies_expression")
 
 CLASSES = (
@@ -61,6 +65,7 @@ def functions(grammar: Grammar, field: str) -> tuple[str, ...]:
     kinds = " ".join(f"({kind})" for kind in (*CLOSURES, *WRAPPED) if kind in grammar.kinds)
     return (
         *("function_declaration", "generator_function_declaration", "method_definition"),
+        *("function_expression name: (_)", "generator_function name: (_)"),
         *(f"variable_declarator value: [{kinds}]", f"assignment_expression right: [{kinds}]"),
         *(f"pair value: [{kinds}]", f"{field} value: [{kinds}]"),
         f'export_statement "default" value: [{kinds}]',
@@ -68,7 +73,15 @@ def functions(grammar: Grammar, field: str) -> tuple[str, ...]:
 
 
 def is_function(node: tree_sitter.Node) -> bool:
-    """Return whether a node's value is a function, as in `memo(forwardRef(() => …))`."""
+    """Return whether a node's value is a function, as in `memo(forwardRef(() => …))`.
+
+    A function expression has its own name, unless it is such a value.
+    """
+    if node.type in CLOSURES:
+        around = node.parent
+        while around and around.type in (*WRAPPED, "arguments"):
+            around = around.parent
+        return not (around and around.type in VALUED and is_function(around))
     value = node.child_by_field_name("value") or node.child_by_field_name("right")
     while value and value.type in WRAPPED:
         if value.type == "call_expression":
@@ -84,7 +97,7 @@ def is_function(node: tree_sitter.Node) -> bool:
 # of linters, or of a type alone
 SKIP = (
     r"/\*\*\s*(?:@ts-|@(?:jsx|preserve|__)|eslint|tslint|js[hl]int|istanbul|[cv]8 ignore|prettier)"
-    r"|(?:[^\0]*\n)?[ \t/*]*@(?:typedef|callback|import)\b"
+    r"|(?:[^\0]*\n)?[ \t/*]*@(?:typedef|callback|import|module|namespace)\b"
 )
 JSDOC = DocComments(
     begin=r"/\*\*(?!/)",

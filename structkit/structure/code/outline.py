@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from typing import Literal
 
 import tree_sitter
@@ -14,7 +16,10 @@ import tree_sitter
 from structkit.structure.code.grammar import Grammar, line_feeds
 
 # name of a scope: the first word of its kind that is one of these
-KINDS = "class interface struct trait enum impl module namespace record union type annotation macro"
+KINDS = (
+    "class interface struct trait enum impl module namespace record union type annotation macro "
+    "property"
+)
 WORDS = {"mod": "module", **{word: word for word in KINDS.split()}}
 RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
 # a key that is a string or computed, alone or after an object
@@ -37,8 +42,11 @@ HEADER = re.compile(
 )
 TOP = ("php_tag", "hash_bang_line")  # may precede the first comment of a file
 # comment markers: at the start of the comment and of each line, and at the end
-MARKS = re.compile(r"^[ \t]*(?:/\*[*!]*(?!/)|\*+(?!/)|//[/!]*|#+|=(?:begin|end)\b.*)[ \t]?", re.M)
+MARKS = r"/\*[*!]*(?!/)|\*+(?!/)|//[/!]*|#+|=(?:begin|end)\b.*"
 END = re.compile(r"\*+/[ \t]*$", re.M)
+WORD = re.compile(r"~?\w+")
+RULER = re.compile(r"^[ \t]*[-=*#~_/+]{3,}[ \t]*$\n?", re.M)
+CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.S)
 XML_NAME = re.compile(r"<[^<>]*\b(?:cref|name|langword)=\"(?:\w:)?([^\"]*)\"[^<>]*/>")
 XML_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 
@@ -114,18 +122,24 @@ class DocComments:
     """Documentation of functions in a language, by the rule of the language's own tool.
 
     Comments precede the function and its attributes, or `inside` finds a string in it. `gap` is
-    what may come between: nothing; `blank` lines; or `any`thing that is no code. Of block comments
-    the last one counts, of lines the last run; with `every`, all of them.
+    what may come between: nothing; `blank` lines; or `any`thing that is no code, as with `run`, but
+    not between the lines of one. Of block comments
+    the last one counts, of lines the last run; with `every`, all of them. `marks` is how a comment
+    and each of its lines begin, which is no text.
     """
 
     begin: str = ""  # a pattern: how such a comment begins
-    gap: Literal["", "blank", "any"] = ""
+    gap: Literal["", "blank", "run", "any"] = ""
     every: bool = False
+    marks: str = MARKS
     xml: bool = False  # tags are markup
     skip: str = r"(?!)"  # comments that document nothing: directives, linters' comments
     between: frozenset[str] = frozenset()  # kinds that may come between, in addition to LEADS
     attribute: str = r"(?!)"  # an attribute that is documentation: its text is the last group
     hidden: str = ""  # parts of a comment that are no documentation
+    elsewhere: str = r"(?!)(?P<signature>)"  # that the comment is about something else
+    mixed: bool = False  # comments between and after attributes, which are in the definition
+    inner: str = ""  # a pattern: how comments inside the body begin that document the function
     overloads: frozenset[str] = frozenset()  # kinds of signatures that may have the comment
     inside: Callable[[tree_sitter.Node], str] | None = None
 
@@ -134,8 +148,10 @@ class DocComments:
         if self.inside:
             return self.inside(definition.node)
         (trivia, end), row = definition.leading, definition.whole.start_point.row
+        if self.mixed:
+            trivia = [*_attributed(definition.node)][::-1] + trivia
         leads = [number for number, each in enumerate(trivia, 1) if each.type in LEADS]
-        if leads and not self.every:  # a comment before the attributes
+        if leads and not self.every and not self.mixed:  # a comment before the attributes
             trivia, row = trivia[leads[-1] :], definition.row
         comments = list(self._chosen(trivia, row))[::-1]
         while not comments and (overload := self._overload(end, definition.node)):
@@ -143,8 +159,20 @@ class DocComments:
             comments = list(self._chosen(trivia, overload.start_point.row))[::-1]
         if comments and (end is None or end.type in TOP) and self._is_header(trivia, comments):
             return ""
+        if self.inner:
+            comments += map(_text, self.inside_body(definition.node))
         text = "\n".join(comments)
-        return comment_text(re.sub(self.hidden, "", text) if self.hidden else text, xml=self.xml)
+        about = re.search(self.elsewhere, text)
+        if about and definition.name not in WORD.findall(about["signature"] or ""):
+            return ""
+        text = re.sub(self.hidden, "", text) if self.hidden else text
+        return comment_text(text, self.marks, xml=self.xml)
+
+    def inside_body(self, node: tree_sitter.Node) -> list[tree_sitter.Node]:
+        """Return the comments at the start of a function's body that document it."""
+        body = node.child_by_field_name("body")
+        comments = takewhile(_is_comment, body.named_children if body else ())
+        return [each for each in comments if re.match(self.inner, _text(each))]
 
     def leading(self, node: tree_sitter.Node) -> Leading:
         """Return the comments and attributes before a node."""
@@ -164,6 +192,10 @@ class DocComments:
 
         If attributes and documentation mix, attributes after the documentation are part of it.
         """
+        for each in _attributed(node) if self.mixed else ():
+            if re.match(self.begin, _text(each)):
+                node = each.next_sibling or (each.parent and each.parent.next_sibling) or node
+                leading = []
         for each in leading:
             begin = self.begin if _is_comment(each) else self.attribute
             if self.every and re.match(begin, _text(each)):
@@ -175,20 +207,27 @@ class DocComments:
         """Yield the texts of comments that document what begins on a row, nearest first."""
         found = False
         for other in trivia:
-            if last_row(other) + 1 < row and (not self.gap or found and self.gap == "blank"):
+            if last_row(other) + 1 < row and (not self.gap or found and self.gap != "any"):
                 return
             row, text = other.start_point.row, _text(other)
             if not _is_comment(other):
                 if match := re.match(self.attribute, text):
                     yield re.sub("^", "///", match[match.lastindex or 0], flags=re.M)
-                elif found and not self.every:
+                elif found and not self.every and not self.mixed:
                     return
             elif re.match(self.begin, text) and not re.match(self.skip, text):
+                if found and text.startswith("/*") and not self.every:
+                    return
                 found = True
                 yield text
                 if text.startswith("/*") and not self.every:
                     return
-            elif self.gap != "any" and not re.match(self.skip, text) or found and not self.every:
+            elif (
+                self.gap in ("", "blank")
+                and not re.match(self.skip, text)
+                or found
+                and not self.every
+            ):
                 return
 
     @staticmethod
@@ -240,6 +279,7 @@ class Outline:
     receiver: str = ""  # the field with the type of a method defined outside it
     other: tuple[str, Grammar] | None = None  # for texts in which a pattern occurs
     prepare: Callable[[bytes], Prepared] | None = None  # blanks code that the grammar cannot read
+    repair: Callable[[bytes], bytes] | None = None  # does so where the tree has errors
     keywords: frozenset[str] = frozenset()  # names that no function has, except these kinds
     members: frozenset[str] = frozenset()
 
@@ -250,6 +290,8 @@ class Outline:
         plain = line_feeds(data)
         seen = self.prepare(plain) if self.prepare else Prepared(plain)
         tree = grammar.parser.parse(seen.data)
+        if self.repair and tree.root_node.has_error:
+            tree = grammar.parser.parse(self.repair(seen.data))
         return ParsedText(self, data, tree, self._queries[second], seen.names)
 
     @cached_property
@@ -310,6 +352,9 @@ class ParsedText:
         if defined := self.names.get(named.start_byte):
             return defined
         start, end = named.byte_range
+        sign = named.prev_sibling
+        while sign and sign.type in ("operator", "checked", "~"):
+            start, sign = sign.start_byte, sign.prev_sibling
         if field == "declarator":  # of C++
             kind, end = node.child_by_field_name("type"), _end_of_name(named)
             if kind and kind.text and kind.text.endswith(b"operator"):
@@ -451,6 +496,17 @@ def _begins(node: tree_sitter.Node, parent: tree_sitter.Node) -> bool:
     return word or parent.type == "preproc_if" and parent.start_point.row == node.start_point.row
 
 
+def _attributed(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    """Yield the comments among and after the attributes that a definition begins with."""
+    for child in node.children:
+        if child.type == "attribute_list":
+            yield from filter(_is_comment, child.children)
+        elif _is_comment(child):
+            yield child
+        elif not child.type.endswith("_modifier") and child.is_named:
+            return
+
+
 def _is_comment(node: tree_sitter.Node) -> bool:
     return "comment" in node.type
 
@@ -461,16 +517,17 @@ def _text(node: tree_sitter.Node) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
 
 
-def comment_text(comment: str, *, xml: bool = False) -> str:
+def comment_text(comment: str, marks: str = MARKS, *, xml: bool = False) -> str:
     r"""Return the text of a comment without its markers.
 
     >>> comment_text("/**\n * Adds.\n * @param x one\n */")
     'Adds.\n@param x one'
-    >>> comment_text('/// <summary>As <see cref="T:Foo"/>.</summary>', xml=True)
-    'As Foo.'
+    >>> comment_text('/// <summary>As <see cref="T:Foo"/> &amp; so.</summary>', xml=True)
+    'As Foo & so.'
     """
-    text = END.sub("", MARKS.sub("", comment))
+    text = RULER.sub("", END.sub("", re.sub(rf"^[ \t]*(?:{marks})[ \t]?", "", comment, flags=re.M)))
     if xml:
-        text = XML_TAG.sub("", XML_NAME.sub(r"\1", text))
+        text = CDATA.sub(lambda match: html.escape(match[1]), text)
+        text = html.unescape(XML_TAG.sub("", XML_NAME.sub(r"\1", text)))
     lines = [line.rstrip() for line in inspect.cleandoc(text).split("\n")]
     return "\n".join(lines).strip()

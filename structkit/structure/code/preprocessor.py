@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from structkit.structure.code.grammar import BLOCK, DOUBLE, FLAGS, nested
-from structkit.structure.code.outline import Prepared
+from structkit.structure.code.outline import DocComments, Prepared
 
 # no group is read twice, so that time is linear: `*+` never gives back what it took
 OPAQUE = (  # comments and strings; an open one extends to the end
@@ -55,6 +55,24 @@ OF_COMPILERS = frozenset(
     for word in "attribute complex const imag real signed typeof typeof_unqual volatile".split()
     for ending in ("", "__")
 ).union("__auto_type __builtin_offsetof __label__ __restrict".split())
+# patterns that begin with a letter are fast: attributes, and macros with arguments like them
+NOTE = re.compile(
+    rb"__(?!typeof|asm|alignof)[a-z]\w*+%b\s*+|\[\[[^\[\]]*+\]\]\s*+" % ARGUMENTS.pattern
+)
+NOTED = re.compile(
+    rb"(?!(?:const|noexcept|override|final|asm|try)\b|__\w++\s*+\()[A-Za-z_*]"
+)  # follows `__printf(1, 2)` before a type
+QUALIFIERS = frozenset(b"* & const volatile restrict __restrict".split())
+BIT_INT = re.compile(rb"_BitInt\s*+\([^()]*+\)")
+# the line of a module or of its import, and `export`
+MODULES = tuple(
+    re.compile(
+        rb"%b(?:(?<![^\n]%b)|(?<=\bexport %b))\s*+(?:|\w[^;{}()=]*+|[<\":](?!:)[^;{}()=]*+);"
+        % (word, word, word)
+    )
+    for word in (b"module", b"import")
+)
+EXPORT = re.compile(rb"export(?<!\wexport)\b(?=\s*+[\w:{\[])")
 SECTIONS = re.compile(rb"\b(?:slots(?=\s*:(?!:))|signals\s*:(?!:))")  # of Qt
 ACCESS = frozenset(b"public protected private".split())
 FUNCTION = re.compile(rb"(?:T )?f+(?:\(|\Z)")
@@ -89,6 +107,14 @@ PART = re.compile(
     re.DOTALL,
 )
 
+# … of Doxygen: comments about the code before them, the ends of groups, and what belongs elsewhere
+TRAILING = r"/[*/][*!/]<|/\*[*!]\s*[@\\][{}]\s*\*/|//[/!]\s*[@\\][{}]"
+ELSEWHERE = (
+    r"(?m)^[ \t*/!]*[@\\](?:addtogroup|category|class|concept|def|defgroup|dir|enum|example|file"
+    r"|headerfile|interface|mainpage|module|name|namespace|package|page|property|protocol|struct"
+    r"|typedef|union|var|weakgroup|fn(?P<signature>.*))\b"
+)
+DOCUMENTATION = DocComments(r"//|/\*", skip=TRAILING, elsewhere=ELSEWHERE)
 Edit = tuple[int, int, bytes]  # from, to, and the replacement at the start: the rest is blank
 
 
@@ -100,7 +126,8 @@ def preprocess(data: bytes) -> Prepared:
     >>> preprocess(b'TEST(Suite, Name) {}')
     Prepared(data=b'T ff(           ) {}', names={2: ('Suite', 'Name')})
     """
-    if not any(pattern.search(data) for pattern in (CONDITION, MACRO, HEADS, PARAMETERS, SECTIONS)):
+    first = (CONDITION, MACRO, HEADS, PARAMETERS, SECTIONS, NOTE, BIT_INT, EXPORT, *MODULES)
+    if not any(pattern.search(data) for pattern in first):
         return Prepared(data)
     plain = NO_CODE.sub(_fill, data)
     directives = list(DIRECTIVE.finditer(plain))
@@ -118,7 +145,10 @@ def preprocess(data: bytes) -> Prepared:
             names[start + text.find(b"f")] = defined_name(name.strip(), arguments)
     for pattern in (HEADS, PARAMETERS):
         edits += [(*match.span(1), b"") for match in pattern.finditer(code)]
-    edits += [(*match.span(), b"") for match in SECTIONS.finditer(code)]
+    for pattern in (SECTIONS, EXPORT, *MODULES):
+        edits += [(*match.span(), b"") for match in pattern.finditer(code)]
+    edits += [(*match.span(), b"int") for match in BIT_INT.finditer(code)]
+    edits += [(*span, b"") for span in _notes(code)]
     for edit in edits:
         _put(seen, edit)
     edits += [(*span, b"") for span in _dropped(bytes(seen), directives)]
@@ -151,6 +181,21 @@ def _before(code: bytes, at: int) -> bytes:
         length *= 8
     match = LAST.search(some, max(0, len(some) - 64))
     return match[0] if match else b""
+
+
+def _notes(code: bytes) -> Iterator[tuple[int, int]]:
+    """Yield attributes after a pointer, and macros that stand for attributes before a type."""
+    last = -1  # the end of one before
+    for match in NOTE.finditer(code):
+        start, end = match.span()
+        before = _before(code, start)
+        found = start == last or before in QUALIFIERS
+        if not code.startswith((b"__attribute", b"__declspec", b"[["), start):
+            begins = before in b";{}" or before in SPECIFIERS
+            found = found or begins and NOTED.match(code, end) is not None
+        if found:
+            last = end
+            yield start, end
 
 
 def _macros(code: bytes) -> Iterator[Edit]:

@@ -4,8 +4,9 @@
 with the same name and line, and of ours those that it lacks. Looked at, they are faults of ctags:
 it takes a macro that is called outside functions for one (`RB_GENERATE(a, b)`), and loses the next
 function for it; it reads one branch of `#if`; `#if 0` and templates' `<` confuse it; it lacks
-methods of anonymous classes (Java), operators of conversion to a qualified type, functions with
-a generic type or an expression for a body (C#), and closures that are arguments (TypeScript).
+methods of anonymous classes (Java), operators of conversion to a qualified type, functions with a
+generic type or an expression for a body, operators and indexers (C#), and closures that are
+arguments (TypeScript).
 Left out are its functions without a body: of interfaces, and abstract ones.
 """
 
@@ -35,7 +36,7 @@ KINDS = {
     "typescript": ("TypeScript", "fmG"),
 }
 MISSED = {"cpp": 0.006, "java": 0.006, "typescript": 0.02}
-ADDED = {"c": 0.002, "cpp": 0.06, "csharp": 0.14, "java": 0.11, "typescript": 0.66}
+ADDED = {"c": 0.002, "cpp": 0.06, "csharp": 0.15, "java": 0.11, "typescript": 0.66}
 PROTOTYPED = ("csharp", "java", "php", "rust", "typescript")
 MACRO = re.compile("[A-Z_][A-Z0-9_]*")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from structkit.registry import load
+from structkit.structure.code.languages import without_docstring
 
 
 def program(language, text):
@@ -44,6 +45,7 @@ JSDOC = {
     "before a statement": ("/** Of x. */\nx();\nfunction f() {}", ""),
     "license": ("/**\n * @license MIT\n */\n\nfunction f() {}", ""),
     "copyright": ("#!/usr/bin/env node\n/** Copyright 2020 A. */\n\nfunction f() {}", ""),
+    "module": ("x();\n/** @module a */\nfunction f() {}", ""),
     "license and its own": ("/** @license MIT */\n\n/** Adds. */\nfunction f() {}", "Adds."),
     "variable": ("/** Adds. */\n\nexport const f = async () => {};", "Adds."),
     "first of two": ("/** Adds. */\nconst f = () => {}, x = 1;", "Adds."),
@@ -116,6 +118,14 @@ JAVA = {
     "of a field": ("int x; /** Of x. */\nvoid f() {}", ""),
     "of a field before": ("/** Of x. */\nint x;\nvoid f() {}", ""),
     "constructor": ("/** Adds. */\n\n@A f() {}", "Adds."),
+    "Markdown": (
+        "/// Adds **two**.\n///\n/// @param x one\n@A\nvoid f() {}",
+        "Adds **two**.\n\n@param x one",
+    ),
+    "Markdown after a block": ("/** Old. */\n/// Adds.\nvoid f() {}", "Adds."),
+    "Markdown before a block": ("/// Old.\n/** Adds. */\nvoid f() {}", "Adds."),
+    "the last run": ("/// Old.\n\n/// Adds.\n// x\nvoid f() {}", "Adds."),
+    "rulers": ("/////////////\n/// Adds.\n/// ---------\n/////////////\nvoid f() {}", "Adds."),
     "CRLF": ("/**\r\n * Adds.\r\n * More.\r\n */\r\n\r\nvoid f() {}", "Adds.\nMore."),
 }
 
@@ -171,6 +181,9 @@ RUST = {
     "no documentation": ("//// Adds.\n/*** Adds. */\n/**/\n// Adds.\nfn f() {}", ""),
     "of the module": ("//! Of a.\n\nfn f() {}", ""),
     "trailing": ("const X: u8 = 1; // Of X.\nfn f() {}", ""),
+    "inside": ("fn f() {\n    //! Adds.\n    /*! More. */\n    // x\n    x();\n}", "Adds.\nMore."),
+    "before and inside": ("/// Adds.\nfn f() {\n    // x\n    //! More.\n}", "Adds.\nMore."),
+    "not inside": ("fn f() {\n    x();\n    /// Of x.\n}", ""),
     "heading": ("/// Adds.\n///\n/// # Panics\nfn f() {}", "Adds.\n\n# Panics"),
 }
 
@@ -204,6 +217,9 @@ PHP = {
         "Adds.",
     ),
     "the last one": ("/** Old. */\n/** Adds. */\nfunction f() {}", "Adds."),
+    "after an attribute": ("#[A('x')]\n/** Adds. */\nfunction f() {}", "Adds."),
+    "between attributes": ("/** Old. */\n#[A]\n/** Adds. */\n#[B]\nfunction f() {}", "Adds."),
+    "after a modifier": ("class A {\n#[B]\nfinal /** Adds. */ static function f() {}\n}", "Adds."),
     "no space": ("/**Adds.*/\nfunction f() {}", ""),
     "of a statement": ("/** Of x. */\n$x = 1;\nfunction f() {}", ""),
     "trailing": ("$x = 1; /** Of x. */\nfunction f() {}", ""),
@@ -230,6 +246,29 @@ CSHARP = {
     "in a choice": ("#if X\n/// Adds.\nvoid F() {}\n#endif", "Adds."),
     "no documentation": ("//// Adds.\n/*** Adds. */\n// Adds.\nvoid F() {}", ""),
     "of a field": ("/// Of x.\nint x;\nvoid F() {}", ""),
+    "entities": (
+        '/// Is &lt; <see cref="B"/> &amp;amp; &quot;c&quot;.\nvoid F() {}',
+        'Is < B &amp; "c".',
+    ),
+    "CDATA": ("/// <![CDATA[a < b && <c/>]]> &gt; <d>e</d>\nvoid F() {}", "a < b && <c/> > e"),
+}
+
+
+# what Doxygen attaches
+C = {
+    "block": ("/** Adds. */", "Adds."),
+    "file": ("/** @file a.c\n *  @brief All. */", ""),
+    "group": ("/// @defgroup a A\n/// Everything.", ""),
+    "page": ("/*! \\mainpage Welcome\n * Hello. */", ""),
+    "structure": ("/**\n * Text.\n * @struct A\n */", ""),
+    "members": ("/** @name Filling\n * @{ */", ""),
+    "another function": ("/** @fn int other(void)\n * Adds. */", ""),
+    "this function": ("/** @fn int f(void)\n * Adds. */", "@fn int f(void)\nAdds."),
+    "end of a group": ("/** @} */", ""),
+    "before a group": ("/** Adds. */\n/** @{ */", "Adds."),
+    "of what is before": ("int x;\n/**< Of x. */", ""),
+    "in a group": ("/** @ingroup a\n * Adds in C:\\file. */", "@ingroup a\nAdds in C:\\file."),
+    "rulers": ("/*===========\n * Adds.\n * ------\n ==========*/", "Adds."),
 }
 
 
@@ -254,6 +293,8 @@ RUBY = {
 
 # of each language the cases, and the file around one
 DOCUMENTED = {
+    "c": (C, "CASE\nint f(void) { return 1; }\n"),
+    "cpp": (C, "CASE\nint f() { return 1; }\n"),
     "csharp": (CSHARP, "class A {\nCASE\n}\n"),
     "go": (GO, "package a\n\nCASE\nfunc F() {\n}\n"),
     "java": (JAVA, "/** Of A. */\nclass A {\nCASE\n}"),
@@ -314,7 +355,7 @@ def test_names_of_javascript():
     names = "[Symbol.iterator] x.y a\xa0b [b.c] #d e e f g.h"
     paths = [f"A.{name}".replace("\xa0", " ") for name in names.split(" ")]
     paths += "i.j [Symbol.species] k l B.m.n B.[Symbol.match] C D onF exports.g".split()
-    paths += "module.exports h default I.j K.l".split()
+    paths += "module.exports h default iife callback I.j K.l".split()
     for language in ("javascript", "typescript"):
         found = [each for each in program(language, NAMES).definitions if each.kind == "function"]
         assert paths == [each.path for each in found]
@@ -386,5 +427,22 @@ def test_the_documentation_of_a_function_is_not_in_its_code(language):
             words = parsed.doc_comment(each)
             documented += bool(words)
             code = parsed.data[each.start : each.whole.end_byte].decode()
+            code = without_docstring(code, {"language": language})
             assert not [line for line in filter(None, words.split("\n")) if line in code]
     assert documented
+
+
+FUNCTIONS = sorted(Path("fixtures/functions").glob("*/*.txt"))
+
+
+@pytest.mark.parametrize("path", FUNCTIONS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_functions_that_grammars_lose(path, golden):
+    """The name of each function with its containers, its lines and its documentation."""
+    text = path.read_bytes().decode().split("---input---\n")[1].split("\n---functions---\n")[0]
+    parsed = program(path.parent.name, text)
+    lines = [
+        f"{each.row + 1}-{each.end_row + 1} {each.path}: {json.dumps(parsed.doc_comment(each))}\n"
+        for each in parsed.definitions
+        if each.kind == "function"
+    ]
+    golden(path, f"---input---\n{text}\n---functions---\n{''.join(lines)}")
