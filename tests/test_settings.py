@@ -46,7 +46,7 @@ def test_a_default_is_a_value_that_may_be_given():
 def test_what_the_help_shows_is_what_is_resolved():
     decided = 0
     for kind, each in EVERY:
-        if each.usual is ... or each.name == "lora_alpha":  # of no rank
+        if each.usual is ...:
             continue
         needed = {one.name: "x.svg" for one in settings_of(kind) if one.required}
         needed |= {one.name: ("x",) for one in settings_of(kind) if one.required and one.several}

@@ -19,9 +19,8 @@ from torch.nn import functional
 
 from structkit.learning.strae.batches import TreeBatch
 from structkit.learning.strae.model import merge
-from structkit.learning.strae.nodes import TreeEncoder
 from structkit.learning.strae.sentences import Sentence
-from structkit.learning.strae.training import BothWays, NodeModel, TreeTraining
+from structkit.learning.strae.training import BothWays, NodeModel, TreeEncoder, TreeTraining
 from structkit.learning.training.autograd import vocabulary_loss
 
 # odd, and without a pattern: the golden ratio, pi and e in 64 bits; START keeps two small numbers,

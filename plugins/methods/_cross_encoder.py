@@ -29,7 +29,6 @@ from structkit.learning.training.devices import share, total
 from structkit.learning.training.trainer import (
     Numbers,
     TrainingModule,
-    adamw,
     seed_parameters,
 )
 from structkit.progress import say
@@ -72,7 +71,12 @@ class CrossEncoderTraining(TrainingModule):
     ) -> None:
         super().__init__(settings)
         self.rounds = self.ahead = True
-        encoder.adapter = prepare_layers(encoder.model, settings, heads_of(encoder.model))
+        encoder.adapter = prepare_layers(
+            encoder.model,
+            settings.lora_rank,
+            heads_of(encoder.model),
+            checkpointing=settings.checkpointing,
+        )
         self.encoder, self.negatives, self.others = encoder, negatives, others
         self.truncation = encoder.truncation
 
@@ -115,9 +119,6 @@ class CrossEncoderTraining(TrainingModule):
         )  # (queries, most pairs)
         first = torch.zeros(len(rows), dtype=torch.int64, device=rows.device)
         return functional.cross_entropy(rows, first, reduction="sum")
-
-    def optimizer(self) -> torch.optim.Optimizer:
-        return adamw(self, self.settings.learning_rate)
 
     def save(self, folder: Path) -> None:
         self.encoder.save(folder)

@@ -6,7 +6,6 @@ SEAL's baseline SANTA, section 4.1), and CLS replaces the decoder's first token.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -71,32 +70,13 @@ class HeadOutput(NamedTuple):
     labels: Tensor  # (tokens,)
 
 
-class EntityHead(nn.Module):
-    """Head that predicts the entities of masked documents."""
-
-    @abstractmethod
-    def batch(
-        self, records: list[Record], tokenize: Tokenize, *, predict: bool
-    ) -> tuple[LocalTexts, Tokens | None]:
-        """Return the masked documents of a batch, and their labels if `predict` is set."""
-
-    @abstractmethod
-    def output(
-        self, encoder: Encoder, hidden_states: Tensor, tokens: Tokens, labels: Tokens
-    ) -> HeadOutput:
-        """Return the embeddings and predictions of hidden states (rows, length, dim)."""
-
-    @abstractmethod
-    def loss(self, encoder: Encoder, hidden_states: Tensor, labels: Tensor) -> Tensor:
-        """Return the summed cross-entropy of labels (tokens,) at states (tokens, dim)."""
-
-
-class DecoderHead(EntityHead):
+class DecoderHead(nn.Module):
     """A decoder writes the target: `<extra_id_0> first <extra_id_1> second …` (SANTA, eq. 6-7)."""
 
     def batch(
         self, records: list[Record], tokenize: Tokenize, *, predict: bool
     ) -> tuple[LocalTexts, Tokens | None]:
+        """Return the masked documents of a batch, and their labels if `predict` is set."""
         texts = tokenize(records, "masked", "document")
         targets = tokenize(records, "target", "target").tokens if predict else None
         if targets is not None:  # (batch, target length)
@@ -108,6 +88,7 @@ class DecoderHead(EntityHead):
     def output(
         self, encoder: Encoder, hidden_states: Tensor, tokens: Tokens, labels: Tokens
     ) -> HeadOutput:
+        """Return the embeddings and predictions of hidden states (rows, length, dim)."""
         model = encoder.model
         shifted = labels.ids.roll(1, dims=1).clamp(min=0)  # (rows, target length)
         shifted[:, 0] = model.config.decoder_start_token_id
@@ -122,6 +103,7 @@ class DecoderHead(EntityHead):
         return HeadOutput(embeddings, decoded[real], labels.ids[real])
 
     def loss(self, encoder: Encoder, hidden_states: Tensor, labels: Tensor) -> Tensor:
+        """Return the summed cross-entropy of labels (tokens,) at states (tokens, dim)."""
         model = encoder.model
         if getattr(model.config, "scale_decoder_outputs", model.config.tie_word_embeddings):
             hidden_states = hidden_states * model.config.d_model**-0.5
@@ -134,7 +116,7 @@ def _real(labels: Tokens) -> Tensor:
     return labels.mask.bool() & (labels.ids != IGNORED)
 
 
-class MaskedLanguageHead(EntityHead):
+class MaskedLanguageHead(nn.Module):
     """Without a decoder: the tokens of masked entities are predicted in place (SEAL)."""
 
     def __init__(self, encoder: Encoder, head: PredictionHead) -> None:
@@ -267,7 +249,7 @@ class Santa(DualEncoder):
         losses: LossSettings,
         encoder: Encoder,
         negatives: int,
-        predictor: EntityHead,
+        predictor: DecoderHead | MaskedLanguageHead,
     ) -> None:
         super().__init__(settings, encoder, negatives)
         self.losses, self.predictor = losses, predictor
@@ -359,7 +341,7 @@ def build(settings: EncoderSettings, spool: Spool, *, losses: LossSettings) -> S
     encoder = build_encoder(settings, spool, head=not in_place, lengths=lengths)
     if reads_masked(losses):
         check_tokens(encoder.tokenizer, in_place)
-    predictor: EntityHead = (
+    predictor = (
         MaskedLanguageHead(encoder, prediction_head(settings.model, losses, encoder.model))
         if in_place
         else DecoderHead()

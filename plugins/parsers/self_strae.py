@@ -15,8 +15,8 @@ import torch
 from structkit import plugin, registry
 from structkit.errors import UserError, flag, program
 from structkit.learning.metadata import has_metadata, read_metadata
-from structkit.learning.strae.nodes import TreeEncoder
 from structkit.learning.strae.settings import TreeSettings
+from structkit.learning.strae.training import TreeEncoder
 from structkit.learning.training.devices import chosen_device
 from structkit.plugin import setting
 from structkit.structure.trees.tree import Tree, no_words

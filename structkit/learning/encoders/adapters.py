@@ -1,6 +1,6 @@
 """Adapters (LoRA): two small matrices beside each frozen linear map of a model, by peft.
 
-    W + alpha / rank * B @ A
+    W + 2 * B @ A
 
 A and B are trained, (rank, in) and (out, rank); B begins with zeros. Source: Hu et al. 2021 (arXiv
 2106.09685). Tests: tests/learning/encoders/test_adapters.py.
@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from torch import nn
 from transformers.pytorch_utils import Conv1D
@@ -24,17 +24,6 @@ from structkit.extras import require
 OUTSIDE = ("pooler", "lm_head")
 
 
-class LayerSettings(Protocol):
-    """How the layers of a model are trained; source: `ChunkSettings`."""
-
-    @property
-    def checkpointing(self) -> bool: ...
-    @property
-    def lora_rank(self) -> int | None: ...
-    @property
-    def lora_alpha(self) -> float | None: ...
-
-
 class Adapter:
     """The adapter of a model, which is changed in place: all of its own weights are frozen.
 
@@ -42,11 +31,11 @@ class Adapter:
     installed, or the model is no transformer.
     """
 
-    def __init__(self, model: Any, settings: LayerSettings, whole: Sequence[str] = ()) -> None:
+    def __init__(self, model: Any, rank: int, whole: Sequence[str] = ()) -> None:
         peft = require("peft", "lora")
         config = peft.LoraConfig(
-            r=settings.lora_rank,
-            lora_alpha=settings.lora_alpha,
+            r=rank,
+            lora_alpha=2 * rank,
             target_modules=linear_maps(model, whole),
             modules_to_save=list(whole) or None,
         )

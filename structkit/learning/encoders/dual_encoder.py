@@ -43,7 +43,7 @@ from structkit.learning.training.devices import (
     total,
 )
 from structkit.learning.training.method import GradientSettings
-from structkit.learning.training.trainer import Numbers, TrainingModule, adamw, seed_parameters
+from structkit.learning.training.trainer import Numbers, TrainingModule, seed_parameters
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.reproducibility import random_for
@@ -134,7 +134,9 @@ class DualEncoder(TrainingModule):
     def __init__(self, settings: EncoderSettings, encoder: Encoder, negatives: int) -> None:
         super().__init__(settings)
         self.encoder = encoder
-        encoder.adapter = prepare_layers(encoder.model, settings)
+        encoder.adapter = prepare_layers(
+            encoder.model, settings.lora_rank, checkpointing=settings.checkpointing
+        )
         self.negatives = negatives
         self.truncation = encoder.tokenizing.truncation
         self.document_fields = settings.document_fields
@@ -352,9 +354,6 @@ class DualEncoder(TrainingModule):
             return {"loss": whole, **{name: part.item() for name, part in parts.items()}, **single}
 
         return read
-
-    def optimizer(self) -> torch.optim.Optimizer:
-        return adamw(self, self.settings.learning_rate)
 
     def save(self, folder: Path) -> None:
         save_encoder(self.encoder, folder)

@@ -47,7 +47,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPI
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
-from structkit.learning.encoders.adapters import Adapter, LayerSettings
+from structkit.learning.encoders.adapters import Adapter
 from structkit.learning.encoders.pretrained import (
     PLAIN,
     SAFE,
@@ -422,11 +422,11 @@ def load_bag(folder: Path) -> tuple[Bag, PreTrainedTokenizerFast]:
 
 
 def prepare_layers(
-    model: Any, settings: LayerSettings, whole: Sequence[str] = ()
+    model: Any, rank: int | None, whole: Sequence[str] = (), *, checkpointing: bool
 ) -> Adapter | None:
-    """Have a model's layers trained as the settings say: with an adapter, or computed twice."""
-    adapter = Adapter(model, settings, whole) if settings.lora_rank else None
-    if settings.checkpointing:
+    """Have a model's layers trained with an adapter of this rank, or computed twice."""
+    adapter = Adapter(model, rank, whole) if rank else None
+    if checkpointing:
         recompute_layers(model)
     return adapter
 

@@ -46,6 +46,15 @@ class StartSettings:
         "train from scratch",
         group="common",
     )
+    lora_rank: int | None = setting(
+        None,
+        "train an adapter of this rank instead of the start model's weights (an extra)",
+        "arXiv 2106.09685",
+        low=1,
+        high=65_536,
+        requires="model",
+        group="speed",
+    )
     size: str = setting(
         "mini",
         "size of a model from scratch",
@@ -67,6 +76,14 @@ class StartSettings:
         high=10_000,
         group="loss",
     )
+
+    @property
+    def start(self) -> str | None:
+        return self.model
+
+    @property
+    def frozen_start(self) -> str | None:
+        return self.model if self.lora_rank else None
 
 
 @dataclass(frozen=True)
@@ -184,51 +201,14 @@ class ChunkSettings(GradientSettings):
     )
 
 
-def twice_the_rank(settings: AdapterSettings) -> float | None:
-    """Twice the rank"""
-    return 2 * settings.lora_rank if settings.lora_rank else None
-
-
 @dataclass(frozen=True)
-class AdapterSettings(StartSettings):
-    """Settings of small matrices that are trained instead of a model's own weights."""
-
-    lora_rank: int | None = setting(
-        None,
-        "train an adapter of this rank instead of the start model's weights (an extra)",
-        "arXiv 2106.09685",
-        low=1,
-        high=65_536,
-        requires="model",
-        group="Adapters",
-    )
-    lora_alpha: float | None = setting(
-        None,
-        "factor of the adapter, times its rank",
-        usual=twice_the_rank,
-        low=1e-6,
-        high=1e6,
-        requires="lora_rank",
-        group="Adapters",
-    )
-
-    @property
-    def start(self) -> str | None:
-        return self.model
-
-    @property
-    def frozen_start(self) -> str | None:
-        return self.model if self.lora_rank else None
-
-
-@dataclass(frozen=True)
-class TransformerSettings(AdapterSettings, ChunkSettings):
+class TransformerSettings(StartSettings, ChunkSettings):
     """Settings of a transformer that gives no embeddings."""
 
 
 @dataclass(frozen=True)
-class EncoderSettings(AdapterSettings, ChunkSettings, ModelSettings):
-    """Settings of all encoders; in the help, the model's come first."""
+class EncoderSettings(ModelSettings, ChunkSettings):
+    """Settings of all encoders."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

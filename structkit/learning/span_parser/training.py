@@ -22,7 +22,7 @@ from structkit.learning.span_parser.features import UNKNOWN, Features, Sizes
 from structkit.learning.span_parser.parser import SpanParser, Weights, pieces
 from structkit.learning.training.data import Step
 from structkit.learning.training.method import GradientSettings
-from structkit.learning.training.trainer import TrainingModule, adamw
+from structkit.learning.training.trainer import TrainingModule
 from structkit.records.jsonl import Record
 
 Inputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
@@ -185,9 +185,6 @@ class SpanTraining(TrainingModule):
         logits = self.scorer.logits(places.index_select(0, left), places.index_select(0, right))
         total = functional.binary_cross_entropy_with_logits(logits, gold, weight, reduction="sum")
         return total / (lengths - 2).sum(), {}
-
-    def optimizer(self) -> torch.optim.Optimizer:
-        return adamw(self, self.settings.learning_rate)
 
     def save(self, folder: Path) -> None:
         SpanParser(self.scorer.weights(), self.features).save(folder)

@@ -13,10 +13,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from structkit.learning.strae.batches import TreeBatch, downward, upward
-from structkit.learning.strae.nodes import TreeEncoder
 from structkit.learning.strae.sentences import Sentence
 from structkit.learning.strae.settings import NodeSettings
-from structkit.learning.strae.training import RANGE, BothWays, NodeModel, strae_training
+from structkit.learning.strae.training import (
+    RANGE,
+    BothWays,
+    NodeModel,
+    TreeEncoder,
+    strae_training,
+)
 
 
 class TreeBaseline(NodeModel):

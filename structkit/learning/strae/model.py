@@ -22,9 +22,8 @@ from torch import Tensor, nn
 
 from structkit.learning.strae.batches import TreeBatch, downward, upward
 from structkit.learning.strae.losses import unit
-from structkit.learning.strae.nodes import TreeEncoder
 from structkit.learning.strae.sentences import Sentence
-from structkit.learning.strae.training import BothWays, NodeModel, strae_training
+from structkit.learning.strae.training import BothWays, NodeModel, TreeEncoder, strae_training
 from structkit.structure.trees.tree import Ints
 
 TIE = 1e-6  # similarities closer than this are equal, and the leftmost pair wins

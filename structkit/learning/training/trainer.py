@@ -60,6 +60,7 @@ class TrainingModule(nn.Module):
     rounds = False  # whether products on a GPU may round float32 to TF32, which is far faster
     ahead = False  # whether its batches are of the CPU, so that they can be made before their step
     seen = 0  # records that it learned from before the first step, each as often as it was read
+    settings: Any  # a `Method`; of one that trains by steps, `GradientSettings`
 
     def __init__(self, settings: Method) -> None:
         super().__init__()
@@ -104,8 +105,10 @@ class TrainingModule(nn.Module):
             loss.backward()  # type: ignore[no-untyped-call]
 
     def optimizer(self) -> torch.optim.Optimizer:
-        """Return the optimizer."""
-        raise NotImplementedError
+        """Return the optimizer: AdamW without weight decay, unless a method has another."""
+        weights = [weight for weight in self.parameters() if weight.requires_grad]
+        rate = self.settings.learning_rate
+        return torch.optim.AdamW(weights, lr=rate, weight_decay=0.0, fused=True)
 
 
 class Batches:
@@ -150,12 +153,6 @@ class Batches:
         """Wait until no batch is being made: the module's tokenizer and its counts are free."""
         if self.next:
             wait([self.next[1]])
-
-
-def adamw(module: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
-    """Return AdamW for a module, without weight decay."""
-    weights = [weight for weight in module.parameters() if weight.requires_grad]
-    return torch.optim.AdamW(weights, lr=learning_rate, weight_decay=0.0, fused=True)
 
 
 def seed_parameters(seed: int) -> None:

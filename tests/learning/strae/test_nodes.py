@@ -8,7 +8,7 @@ import torch
 from structkit import registry
 from structkit.commands.encode import write
 from structkit.errors import UserError
-from structkit.learning.strae.nodes import TreeEncoder
+from structkit.learning.strae.training import TreeEncoder
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.records.stream import Stream
 from tests.learning.strae import reference_strae as reference
