@@ -32,7 +32,6 @@ from structkit.searching.hits import Hit
 from structkit.searching.kinds import ENOUGH, TOO_FEW, kind_of, kind_weights
 from structkit.searching.lines import PROSE, begins, first_line, text_of
 from structkit.searching.words import (
-    joined_words,
     query_parts,
     question_words,
     same_stem,
@@ -88,9 +87,7 @@ def answers(
         counts = words.counts_of(asked)
         by_word, among = page_scores(counts, words.lengths, folder.numbers)
     else:
-        joined = [word for word in joined_words(question) if word not in asked]
-        related = words.related(asked) + words.scores(joined)
-        by_word = RELATED * related + words.scores(asked)
+        by_word = RELATED * words.related(asked) + words.scores(asked)
         among = by_word > 0
     scores, beyond = meaning.scores(question) if meaning else (0 * by_word, by_word < 0)
     lost = 0.0  # how far words fail, 0 … 1

@@ -14,7 +14,6 @@ from structkit.structure import Span
 
 WORD = re.compile(r"\w+")
 PART = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-HYPHENATED = re.compile(r"\b\w++(?:-\w++)+")  # in time that grows with the text alone
 # the 33 of Lucene's EnglishAnalyzer
 STOPWORDS = frozenset(
     "a an and are as at be but by for if in into is it no not of on or such that the their then "
@@ -151,24 +150,6 @@ def question_words(question: str) -> list[str]:
     """
     every = dict.fromkeys(words(question))
     return [word for word in every if word not in QUESTION] or list(every)
-
-
-def joined_words(question: str) -> list[str]:
-    """Return words of a question as one: those at a hyphen, and two or three in a row.
-
-    >>> joined_words("does the time condition meet a plug-in")
-    ['plugin', 'timecondition', 'conditionmeet', 'timeconditionmeet']
-    """
-    every = [fold(word) for word in tokens(question)]
-    content = [
-        len(word) >= SHORTEST and word not in STOPWORDS and word not in QUESTION for word in every
-    ]
-    joined = [fold(word.replace("-", "")) for word in HYPHENATED.findall(normalize(question))]
-    for size in (2, 3):
-        for at in range(len(every) - size + 1):
-            if all(content[at : at + size]):
-                joined.append("".join(every[at : at + size]))
-    return list(dict.fromkeys(joined))
 
 
 def same_stem(one: str, other: str) -> bool:
