@@ -1,5 +1,6 @@
-"""Languages of code, and texts of each: the inputs of its fixtures."""
+"""Languages of code, and texts of each: the inputs of its fixtures, and files of cases."""
 
+import re
 from pathlib import Path
 
 CODE = (
@@ -13,3 +14,9 @@ FIXTURES = {
     ]
     for language in CODE
 }
+CASE = re.compile(r"^=== ([^\n]*)\n(.*?)\n--- ?(.*?)\n*(?=^===|\Z)", re.MULTILINE | re.DOTALL)
+
+
+def cases(name):
+    """The name, the text and what is expected of each case in a file of `cases/`."""
+    return CASE.findall((Path(__file__).parent / "cases" / f"{name}.txt").read_text("utf-8"))

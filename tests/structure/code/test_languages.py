@@ -9,7 +9,7 @@ from structkit import mask_entities
 from structkit.registry import load
 from structkit.structure.code.grammar import words
 from structkit.structure.sentinels import unmask
-from tests.structure.code.sources import CODE
+from tests.structure.code.sources import CODE, cases
 
 FOLDER = Path("fixtures/languages")
 CASES = sorted(FOLDER.glob("*/*.txt"))  # one text
@@ -43,74 +43,7 @@ def test_golden_record(path, golden):
     golden(path, json.dumps(expected, ensure_ascii=False, indent=2) + "\n")
 
 
-# texts with keywords that are names elsewhere, or that the grammar takes for names; their names
-KEYWORDS = [
-    ("c", "int *__attribute__((pure)) f(int a) { __typeof__(a) b = a; return 0; }", "f a b a"),
-    ("c", "const int __signed__ q; volatile __const int r; __try { } __finally { }", "q r"),
-    ("c", "__label__ d; __auto_type c = b; __real__ x; _BitInt(3) y; asm_ = 1;", "d c b x y asm_"),
-    ("cpp", "export module a.b;\nimport c;\nint f() { return 1; }", "a b c f"),
-    ("cpp", "module;\nexport import d;\nimport :e;\nmodule :private;", "d e"),
-    ("cpp", "int import = 1; int module = 2; f(import, module);", "import module f import module"),
-    ("cpp", "struct A { int f(this Self self); int h(this auto&& me); };", "f self h me"),
-    ("cpp", "__typeof__(a) b; int __restrict p; contract_assert(x); _BitInt(3) y;", "a b p x y"),
-    ("csharp", "partial int this[int i] { get; set; } ~A() {} x = get + set;", "i A x get set"),
-    (
-        "java",
-        "int f(A o) { return switch (o) { case B b -> 1; case null, default -> 0; }; }",
-        "f o o b",
-    ),
-    (
-        "java",
-        "class A { void f() { xs.forEach(_ -> run()); ys.merge((_, b) -> b); } }",
-        "f xs forEach run ys merge b b",
-    ),
-    (
-        "java",
-        "import module java.base; class A { int module = 1, record; }",
-        "java base module record",
-    ),
-    (
-        "javascript",
-        "class A { static accessor x = 1; } accessor in y; accessor.z;",
-        "A x accessor y accessor z",
-    ),
-    (
-        "javascript",
-        'import defer * as c from "d"; import source e from "f"; defer(source);',
-        "c e defer source",
-    ),
-    ("php", "<?php class P { public string $n { get => $this->n; final set { f(); } } }", "n n f"),
-    ("php", "<?php interface I { public $y { &get; #[B] set(int $v) { } } }", "y v"),
-    (
-        "php",
-        "<?php $x->get(); function get() { get(); set($a); } A::set();",
-        "x get get get set a A set",
-    ),
-    ("ruby", "xs.map { it || 1 }; ys.each { _1 + _2 }; -> { it.a if it }", "xs map ys each a"),
-    ("ruby", 'it "works" do x end; it { y }; it("z") { }', "it x it y it"),
-    ("ruby", "xs.each { |it| it }; it = 1", "xs each it it it"),
-    ("rust", "use std::io::Write as _; fn f() { w.flush(); }", "std io Write f w flush"),
-    (
-        "rust",
-        'unsafe extern "C" { pub safe fn sqrt(x: f64); safe static Y: u8; } let safe = 1;',
-        "sqrt x Y safe",
-    ),
-    ("rust", "gen fn f() {} auto trait A {} become g(); let auto = do yeet raw;", "f g auto raw"),
-    ("typescript", "class S { static accessor a = 0; override accessor b = 1; }", "a b"),
-    (
-        "typescript",
-        "interface Box<in out T> { get(): T } class C<in T, out U> { p(t: T) {} }",
-        "T get T U p t",
-    ),
-    (
-        "typescript",
-        "let out = 1; f(in_, out); a < out; x.accessor = y;",
-        "out f in_ out a out x accessor y",
-    ),
-]
-
-
-@pytest.mark.parametrize(("language", "text", "names"), KEYWORDS)
+@pytest.mark.parametrize(("language", "text", "names"), cases("keywords"))
 def test_a_keyword_is_no_name(language, text, names):
     spans = load("language", language)().names(text)
     assert names == " ".join(text[start:end] for start, end in spans)
