@@ -237,8 +237,9 @@ def _with_others(measure: ir_measures.Measure, qrels: Qrels, run: Run) -> Values
         return documents.setdefault(doc_id, f"d{len(documents)}")
 
     judged = {rows[each]: {number(doc): of for doc, of in qrels[each].items()} for each in rows}
+    # above 0, which Compat takes for documents that were not found
     ranked = {
-        rows[each]: {number(doc): -float(rank) for rank, doc in enumerate(ranking(run[each]))}
+        rows[each]: {number(doc): float(n) for n, doc in enumerate(ranking(run[each])[::-1], 1)}
         for each in rows
     }
     other = next(each for each in PROVIDERS if each.supports(measure) and each.is_available())

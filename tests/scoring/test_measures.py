@@ -11,12 +11,14 @@ from structkit import score
 from structkit.errors import UserError
 from structkit.scoring.measures import evaluate, measure
 
-IDS = st.sampled_from([f"d{number}" for number in range(8)])
-QUERIES = st.sampled_from(["q1", "q2", "q3"])
-ORDERS = st.lists(IDS, min_size=1, unique=True)
-RUNS = st.dictionaries(QUERIES, ORDERS, min_size=1)
+IDS = st.sampled_from([*(f"d{number}" for number in range(8)), "D", "é", "ﬀ", "𝔡", "d 1"])
+QUERIES = st.sampled_from(["q1", "q2", "q3", "q4"])
+# few values, some different only in float64: many ties
+SCORES = st.sampled_from([0.0, 1.0, 0.5, -0.0, -2.0, 0.1, 0.1 + 1e-12, 16777216.0, 16777217.0])
+RUNS = st.dictionaries(QUERIES, st.dictionaries(IDS, SCORES, min_size=1), min_size=1)
 QRELS = st.dictionaries(QUERIES, st.dictionaries(IDS, st.integers(0, 3), min_size=1), min_size=1)
 NAMES = [
+    *("AP", "RR", "RR@2", "R@5", "P@2", "Success@1"),
     "AP(rel=2)",
     "AP(rel=2)@3",
     "P(rel=2)@4",
@@ -48,17 +50,23 @@ NAMES = [
 ]
 
 
+def by_rank(documents):
+    """Scores that differ in trec_eval's float32, in the same order."""
+    ordered = sorted((score, doc_id) for doc_id, score in documents.items())
+    return {doc_id: float(place) for place, (_, doc_id) in enumerate(ordered, 1)}
+
+
 @given(run=RUNS, qrels=QRELS)
 def test_values_are_those_of_ir_measures(run, qrels):
-    scores = {
-        query_id: {doc_id: -float(rank) for rank, doc_id in enumerate(order)}
-        for query_id, order in run.items()
-        if query_id in qrels
-    }
+    scores = {query_id: by_rank(run[query_id]) for query_id in run if query_id in qrels}
     if not scores:
+        with pytest.raises(UserError, match="no query of the run is judged"):
+            evaluate(run, qrels, NAMES)
         return
-    result = evaluate(scores, qrels, NAMES)
+    result = evaluate(run, qrels, NAMES)
+    assert (len(qrels) - len(scores), len(run) - len(scores)) == (result.missing, result.unjudged)
     rows = dict(zip(result.query_ids, result.values, strict=True))
+    assert [*qrels] == [*rows] and not any(rows[each].any() for each in qrels if each not in run)
     for column, name in enumerate(NAMES):  # one at a time: together, it may mix their parameters
         for each in ir_measures.iter_calc([ir_measures.parse_measure(name)], qrels, scores):
             if each.query_id in scores:
