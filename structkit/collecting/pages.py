@@ -22,10 +22,9 @@ from structkit.structure.html.markup import Tag, attributes, content
 from structkit.structure.html.page_text import PageText
 from structkit.structure.html.tables import HtmlTable, Row, TableCell, tables
 from structkit.structure.html.tags import HEADINGS, SEPARATORS
-from structkit.structure.html.xpaths import Excerpt, ParserTarget, parts, walk
+from structkit.structure.html.xpaths import ParserTarget, walk
 from structkit.structure.sentences import sentences
 
-HEADING_TAGS = HEADINGS | {f"/{name}" for name in HEADINGS}
 SLUG = re.compile(r"[^\w\- ]")
 PERMALINK = " ¶#🔗\uf0c1"  # the link at the end of a heading that leads to it
 TOP = "top"  # the section before the first heading
@@ -159,7 +158,7 @@ class SectionPart(NamedTuple):
 
 
 class Page:
-    """HTML document; `xpaths` gives the elements of its sections, in half the time."""
+    """HTML document; `xpaths` gives the elements of its sections, which takes most of the time."""
 
     def __init__(self, text: str, *, xpaths: bool = True) -> None:
         self.html, self.xpaths = text, xpaths
@@ -238,7 +237,7 @@ class Page:
 
     def sentences(self) -> Iterator[Record]:
         """Yield the sentences of each paragraph, list item, cell …"""
-        for part in self._parts:
+        for part in self._walked.parts:
             text = self._between(part.start, part.end)
             lines = self.lines_of(part.start, part.end)
             for start, end in sentences(text):
@@ -253,7 +252,7 @@ class Page:
     @cached_property
     def headings(self) -> list[Heading]:
         """The headings with a text, in order."""
-        numbers = [n for n, tag in enumerate(self._tags) if tag.name in HEADING_TAGS]
+        numbers = [n for n, tag in enumerate(self._tags) if tag.name.removeprefix("/") in HEADINGS]
         found = (
             self._heading(number, end)
             for number, end in pairwise([*numbers, len(self._tags)])
@@ -293,10 +292,6 @@ class Page:
         return next(((tag.start, tag.end) for tag in self._tags if tag.name == "body"), (0, 0))
 
     @cached_property
-    def _parts(self) -> list[Excerpt]:
-        return parts(self._walked)
-
-    @cached_property
     def _walked(self) -> ParserTarget:
         return walk(self._text)
 
@@ -314,9 +309,9 @@ class Page:
             "headings": part.path,
         }
         start += len(piece) - len(piece.lstrip())
-        if self.xpaths and self._parts:
-            at = bisect_right(self._parts, start, key=lambda part: part.end)
-            record["xpath"] = self._parts[min(at, len(self._parts) - 1)].xpath
+        if self.xpaths and (parts := self._walked.parts):
+            at = bisect_right(parts, start, key=lambda part: part.end)
+            record["xpath"] = parts[min(at, len(parts) - 1)].xpath
         record |= {"html": piece.lstrip(), "text": text}
         return record | ({"anchor": part.anchor} if part.anchor else {})
 

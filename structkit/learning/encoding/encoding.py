@@ -32,7 +32,7 @@ from structkit.structure import lines_of
 from structkit.structure.bags import Bags
 from structkit.structure.html.page_text import PageText
 from structkit.structure.html.reader import Reader
-from structkit.structure.html.xpaths import parts, walk
+from structkit.structure.html.xpaths import walk
 from structkit.structure.trees.brackets import unlabeled
 
 WINDOW = 2048  # records, or elements, held at a time …
@@ -77,7 +77,7 @@ def elements_of(html: str, *, tagged: bool) -> tuple[list[str], list[Record]]:
     `tagged` keeps the tags inside. Errors: a document without text.
     """
     texts, places, reader = [], [], Reader()
-    for part in parts(walk(PageText(html))):
+    for part in walk(PageText(html)).parts:
         document = reader.read(html[part.start : part.end])
         if document.text:
             texts.append(document.tagged if tagged else document.text)

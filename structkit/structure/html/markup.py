@@ -98,13 +98,9 @@ def visible_text(text: str) -> str:
         return text
     parts, at = [], 0
     for tag in tags(text):
-        parts += [_without_references(text[at : tag.start]), " " * (tag.end - tag.start)]
+        parts += [REFERENCE.sub(_blank, text[at : tag.start]), " " * (tag.end - tag.start)]
         at = tag.end
-    return "".join([*parts, _without_references(text[at:])])
-
-
-def _without_references(text: str) -> str:
-    return REFERENCE.sub(_blank, text) if "&" in text else text
+    return "".join([*parts, REFERENCE.sub(_blank, text[at:])])
 
 
 def _blank(match: re.Match[str]) -> str:

@@ -75,12 +75,12 @@ class PageText:
                         break
                 hiding *= len(opened) >= hiding
                 unseen *= len(opened) >= unseen
-            elif name not in VOID:
+            elif name and name not in VOID:
                 opened.append(name)
                 counts[name] += 1
                 if name in HIDING or (name == "title" and counts["svg"]):
                     hiding = hiding or len(opened)
-                elif some_unseen and not unseen and _is_unseen(name, html[start:end]):
+                elif some_unseen and not unseen and _is_unseen(name, html[start:end].lower()):
                     unseen = len(opened)
             if unseen:
                 self.unseen.add(number)
@@ -99,8 +99,7 @@ class PageText:
 
 def _is_unseen(name: str, tag: str) -> bool:
     """Return whether an element is not shown until a script or the user opens it."""
-    if not name or name in UNBOUNDED:
-        return False
-    found = attributes(tag)
-    hidden = found.get("hidden", "until-found").lower() != "until-found"
-    return hidden or (name == "dialog" and "open" not in found)
+    if name == "dialog":
+        return "open" not in attributes(tag)
+    named = "hidden" in tag and name not in UNBOUNDED
+    return named and attributes(tag).get("hidden", "until-found") != "until-found"

@@ -7,7 +7,7 @@ libxml2's are at most 2,048 deep and lose deeper nodes.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import SimpleNamespace
@@ -124,7 +124,7 @@ def events_of(keep: tuple[str, ...]) -> tuple[dict[str, Event], dict[str, Event]
         starts[name] = END_SEPARATE, TagKind(ends=left), " "
     starts["br"] = BREAK, NONE, " "
     starts["svg"], ends["svg"] = (DRAW, NONE, " "), (DRAWN, NONE, " ")
-    for name, closes in closed_by(keep).items():
+    for name, closes in closed_by(keep, keep).items():
         left = left_open().get(name, frozenset())
         kind = TagKind(name, f"</{name}>", name in SEPARATORS, closes | left, left)
         starts[name] = END_OPEN if left else OPEN, kind, f"<{name}>"
@@ -133,18 +133,23 @@ def events_of(keep: tuple[str, ...]) -> tuple[dict[str, Event], dict[str, Event]
 
 
 @cache
-def closed_by(names: tuple[str, ...]) -> dict[str, frozenset[str]]:
-    """Return for each tag the others that its start tag ends.
+def closed_by(names: tuple[str, ...], outer: tuple[str, ...]) -> dict[str, frozenset[str]]:
+    """Return for each tag the outer ones that its start tag ends.
 
     Written text obeys these rules, so it is read as it was written. The parser itself is
     asked, because its versions differ.
 
-    >>> sorted(closed_by(("b", "div", "p"))["div"])
+    >>> sorted(closed_by(("div",), ("b", "div", "p"))["div"])
     ['p']
     """
     closed: dict[str, set[str]] = {name: set() for name in names}
-    for outer, inner in _closed((outer, inner) for outer in names for inner in names):
-        closed[inner].add(outer)
+    text = "".join(f"<{a}><{b}>{a} {b}</{b}></{a}>" for a in outer for b in names)
+    parser = etree.HTMLParser(huge_tree=True, encoding="utf-8")
+    for element in parse(text, parser).iter():
+        around, _, inside = (element.text or "").partition(" ")
+        known = around in outer and inside in closed
+        if known and (around, inside) != (element.getparent().tag, element.tag):
+            closed[inside].add(around)
     return {name: frozenset(each) for name, each in closed.items()}
 
 
@@ -155,22 +160,8 @@ def left_open() -> dict[str, frozenset[str]]:
     >>> left_open()["section"]
     frozenset({'p'})
     """
-    closed = set(_closed((outer, name) for name, ends in ENDS.items() for outer in ends))
-    left = {
-        name: {each for each in ends if (each, name) not in closed} for name, ends in ENDS.items()
-    }
-    return {name: frozenset(each) for name, each in left.items() if each}
-
-
-def _closed(of: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of tags of which the second ends the first."""
-    pairs = dict.fromkeys(of)
-    text = "".join(f"<{a}><{b}>{a} {b}</{b}></{a}>" for a, b in pairs)
-    parser = etree.HTMLParser(huge_tree=True, encoding="utf-8")
-    for element in parse(text, parser).iter():
-        outer, _, inner = (element.text or "").partition(" ")
-        if (outer, inner) in pairs and (outer, inner) != (element.getparent().tag, element.tag):
-            yield outer, inner
+    closed = closed_by(tuple(ENDS), tuple(sorted(frozenset.union(*ENDS.values()))))
+    return {name: left for name, ends in ENDS.items() if (left := ends - closed[name])}
 
 
 class Builder:

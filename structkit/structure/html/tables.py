@@ -160,7 +160,7 @@ def tables(html: str, tags: Sequence[Tag]) -> list[HtmlTable]:
             if name == "/table":
                 around.pop()
                 if around:
-                    around[-1].resume(tag.end)
+                    around[-1].at = tag.end  # where the text of the cell goes on
     for each in around:
         each.end_row(len(html))
     return found
@@ -199,10 +199,6 @@ class _OpenTable:
         """End a part of the cell's text."""
         if self.cell:
             self.cell.places.append((self.at, at))
-
-    def resume(self, at: int) -> None:
-        """Go on with the cell's text behind a table in it."""
-        self.at = at
 
     def end_row(self, at: int) -> None:
         """End the row, if one is open, and its cell or the caption."""

@@ -7,6 +7,7 @@ and changes nothing else.
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from lxml import etree
@@ -29,42 +30,6 @@ class Excerpt(NamedTuple):
     xpath: str
     start: int
     end: int
-
-
-def parts(walked: ParserTarget) -> list[Excerpt]:
-    """Return the parts of a document in its order; each visible word is in one of them.
-
-    A part is a block (paragraph, heading, cell …) with all tags inside it, if no other block is
-    among these; a list item, table row, figure or definition of at most 1,000 characters; and text
-    between blocks, as a part of the element that holds it. XPaths are as in lxml's tree.
-
-    >>> html = "<h1>Tea</h1><ul><li><p>green</p><p>hot</p></ul>so <b>much</b><p>for tea"
-    >>> for part in parts(walk(PageText(html))):
-    ...     print(part.xpath, html[part.start : part.end])
-    /html/body/h1 <h1>Tea</h1>
-    /html/body/ul/li <li><p>green</p><p>hot</p>
-    /html/body so <b>much</b>
-    /html/body/p <p>for tea
-    """
-    parts: list[Excerpt] = []
-    waiting: list[tuple[int, int | tuple[int, int]]] = [(0, 0)]
-    while waiting:
-        owner, part = waiting.pop()
-        if not isinstance(part, int):
-            parts.append(Excerpt(walked.xpath(walked.blocks[owner].element), *part))
-            continue
-        block = walked.blocks[part]
-        small = (
-            part > 0
-            and walked.elements[block.element].name in ITEMS
-            and walked.text.size(block.start, block.end) <= LARGE
-        )
-        if small or not any(isinstance(each, int) for each in block.parts):
-            if block.parts:
-                parts.append(Excerpt(walked.xpath(block.element), block.start, block.end))
-        else:
-            waiting.extend((part, each) for each in reversed(block.parts))
-    return parts
 
 
 def walk(text: PageText) -> ParserTarget:
@@ -188,6 +153,38 @@ class ParserTarget:
     def close(self) -> ParserTarget:
         self.blocks[0].cut(self.text, len(self.html))
         return self
+
+    @cached_property
+    def parts(self) -> list[Excerpt]:
+        """The parts of the document in its order; each visible word is in one of them.
+
+        A part is a block (paragraph, heading, cell …) with all tags inside it, if no other block is
+        among these; a list item, table row, figure or definition of at most 1,000 characters; and
+        text between blocks, as a part of the element that holds it. XPaths are as in lxml's tree.
+
+        >>> html = "<h1>Tea</h1><ul><li><p>green</p><p>hot</p></ul>so <b>much</b><p>for tea"
+        >>> for part in walk(PageText(html)).parts:
+        ...     print(part.xpath, html[part.start : part.end])
+        /html/body/h1 <h1>Tea</h1>
+        /html/body/ul/li <li><p>green</p><p>hot</p>
+        /html/body so <b>much</b>
+        /html/body/p <p>for tea
+        """
+        found: list[Excerpt] = []
+        waiting: list[tuple[int, int | tuple[int, int]]] = [(0, 0)]
+        while waiting:
+            owner, part = waiting.pop()
+            if not isinstance(part, int):
+                found.append(Excerpt(self.xpath(self.blocks[owner].element), *part))
+                continue
+            block = self.blocks[part]
+            small = self.text.size(block.start, block.end) <= LARGE
+            item = part > 0 and small and self.elements[block.element].name in ITEMS
+            if not item and any(isinstance(each, int) for each in block.parts):
+                waiting.extend((part, each) for each in reversed(block.parts))
+            elif block.parts:
+                found.append(Excerpt(self.xpath(block.element), block.start, block.end))
+        return found
 
     def starts(self, name: str) -> dict[int, int]:
         """Return the elements of a block's name, by the place where each begins."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from structkit.structure.html.page_text import PageText
 from structkit.structure.html.reader import Builder, Document, Reader
 from structkit.structure.html.tags import ENDS, SEPARATORS, SILENT, STRUCTURE, tag_names
-from structkit.structure.html.xpaths import parts, walk
+from structkit.structure.html.xpaths import walk
 from tests.structure.html.laws import check, reader, words_of_the_standard
 
 SUITE = Path("../shared/data/conformance/html5lib.tar.xz")
@@ -117,7 +117,7 @@ def test_a_template_shows_nothing_and_hides_nothing(before, inside, after):
     expected = reader().read(f"{before}{after}")
     assert expected.text == text(html)
     assert expected.tagged == reader().read(html).tagged
-    inside = [text(html[part.start : part.end]) for part in parts(walk(PageText(html)))]
+    inside = [text(html[part.start : part.end]) for part in walk(PageText(html)).parts]
     assert expected.text.split() == " ".join(inside).split()
 
 

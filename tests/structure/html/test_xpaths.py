@@ -9,7 +9,7 @@ from lxml import html as trees
 
 from structkit.structure.html import markup
 from structkit.structure.html.page_text import PageText
-from structkit.structure.html.xpaths import LARGE, parts, walk
+from structkit.structure.html.xpaths import LARGE, walk
 from tests.structure.html.laws import EVERY, FRAGMENTS, documents, reader
 
 PAGE = """<!doctype html>
@@ -40,7 +40,7 @@ def tree_of(html):
 
 def check(html):
     """The parts of a document, of which everything holds that must."""
-    found = parts(walk(PageText(html)))
+    found = walk(PageText(html)).parts
     places = [place for part in found for place in part[1:]]
     assert sorted(places) == places and (not places or 0 <= places[0] and places[-1] <= len(html))
     inside = [word for part in found for word in words(html[part.start : part.end])]
@@ -91,10 +91,10 @@ def test_a_large_item_is_what_is_in_it():
 
 def test_depth_and_documents_without_text():
     deep = "<div>" * 1500 + "x"
-    (part,) = parts(walk(PageText(deep)))
+    (part,) = walk(PageText(deep)).parts
     assert "/html/body" + "/div" * 1500 == part.xpath
     for empty in ("", "<p> <!-- x --></p></p>", "<script>x</script>"):
-        assert [] == parts(walk(PageText(empty)))
+        assert [] == walk(PageText(empty)).parts
 
 
 @pytest.mark.parametrize(
