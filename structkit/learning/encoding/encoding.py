@@ -30,6 +30,7 @@ from structkit.records.fields import HTML, add_place, is_tree, text_name
 from structkit.records.jsonl import Record, text_field
 from structkit.structure import lines_of
 from structkit.structure.bags import Bags
+from structkit.structure.html.markup import XML
 from structkit.structure.html.page_text import PageText
 from structkit.structure.html.reader import Reader
 from structkit.structure.html.xpaths import walk
@@ -77,8 +78,9 @@ def elements_of(html: str, *, tagged: bool) -> tuple[list[str], list[Record]]:
     `tagged` keeps the tags inside. Errors: a document without text.
     """
     texts, places, reader = [], [], Reader()
+    xml = "<?xml ?>" if XML.match(html) else ""  # without it a part of XHTML is read as HTML
     for part in walk(PageText(html)).parts:
-        document = reader.read(html[part.start : part.end])
+        document = reader.read(xml + html[part.start : part.end])
         if document.text:
             texts.append(document.tagged if tagged else document.text)
             places.append(part._asdict() | {"text": excerpt(document.text)})

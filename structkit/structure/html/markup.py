@@ -178,7 +178,7 @@ def tags(text: str) -> Iterator[Tag]:
         if not templates:
             yield Tag(name, start, at, opened)
             inert = at
-            if empty and name:
+            if empty and name and name[0] != "/":
                 yield Tag(f"/{name}", at, at)
         if empty:
             continue

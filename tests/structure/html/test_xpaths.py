@@ -7,6 +7,7 @@ from hypothesis import given
 from lxml import etree
 from lxml import html as trees
 
+from structkit.learning.encoding.encoding import elements_of
 from structkit.structure.html import markup
 from structkit.structure.html.page_text import PageText
 from structkit.structure.html.xpaths import LARGE, walk
@@ -95,6 +96,12 @@ def test_depth_and_documents_without_text():
     assert "/html/body" + "/div" * 1500 == part.xpath
     for empty in ("", "<p> <!-- x --></p></p>", "<script>x</script>"):
         assert [] == walk(PageText(empty)).parts
+
+
+def test_elements_are_read_as_their_page_is():
+    page = "<ul><li>a<script/>b<li>c<iframe/><![CDATA[<d>]]></ul>"
+    assert ["a"] == elements_of(page, tagged=False)[0]
+    assert ["ab", "c <d>"] == elements_of(f"<?xml version='1.0'?>{page}", tagged=False)[0]
 
 
 @pytest.mark.parametrize(
