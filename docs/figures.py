@@ -23,6 +23,7 @@ from experiments.claims import claims as papers
 from tests.benchmarks import table
 
 FOLDER, REPORTS = Path("docs/figures"), Path("experiments/reports")
+WIDTH = 3.9  # inches: words of 8 points can be read on a phone
 INK = {"light": "#333333", "dark": "#dddddd"}
 ABOVE, BELOW, OPEN = "#2a9d5c", "#d1495b", "#8a8a8a"
 VERDICTS = {HELD: ABOVE, NOT_HELD: BELOW, CANNOT_TELL: OPEN}
@@ -70,7 +71,7 @@ def claims(paper: str) -> None:
         for claim, verdict, _, difference in found
         if difference and not claim.claim.startswith("…")
     ]
-    _, axis = pyplot.subplots(figsize=(5, 0.24 * (len(panel) + 2)))
+    _, axis = pyplot.subplots(figsize=(WIDTH, 0.32 * (len(panel) + 1)))
     intervals(axis, panel)
     axis.axvline(0, color=OPEN, linewidth=0.7)
     points = any(difference and difference.matters > 1 for *_, difference in found)
@@ -78,39 +79,29 @@ def claims(paper: str) -> None:
 
 
 def intervals(axis: Any, found: Sequence[Row]) -> None:
-    """Values with their intervals, one below the other, each with its name."""
-    for place, (_, (value, low, high), color) in enumerate(found):
+    """Values with their intervals, one below the other, each under its name."""
+    for place, (name, (value, low, high), color) in enumerate(found):
         axis.plot([low, high], [place, place], color=color, linewidth=1.6)
         axis.plot([value], [place], "o", color=color, markersize=3.5)
-    axis.set_yticks(range(len(found)), [name for name, *_ in found])
-    axis.set_ylim(len(found) - 0.3, -0.7)
+        of_left = axis.get_yaxis_transform()
+        axis.text(0, place - 0.4, name, fontsize=8, va="center", transform=of_left)
+    axis.set_yticks([])
+    axis.spines["left"].set_visible(False)
+    axis.set_ylim(len(found) - 0.4, -0.8)
 
 
 def ask() -> None:
     """`ask`, its parts and its rivals: nDCG@10, beside the CPU seconds that the index takes."""
-    found, seconds = list[Row](), []
+    found = list[Row]()
     for cells in rows((REPORTS / "tables/repositories-peers.md").read_text("utf-8")):
         value, *ends = map(float, re.findall(r"[\d.]+", cells["mean"]))
         low, high = ends or (value, value)
-        found.append((SYSTEMS[cells["system"]], (value, low, high), ABOVE))
-        seconds.append(cells["index s"])
-    costing(found, "nDCG@10", seconds, "CPU seconds of the index")
-
-
-def costing(found: Sequence[Row], value: str, costs: Sequence[str], unit: str) -> None:
-    """Values with their intervals, and beside each what it costs, where that is known."""
-    size = (7, 0.22 * len(found) + 0.6)
-    _, (left, right) = pyplot.subplots(1, 2, sharey=True, figsize=size, width_ratios=(3, 2))
-    intervals(left, found)
-    left.set_xlabel(value)
-    for place, cost in enumerate(costs):
-        if number := float(cost.replace(",", "") or 0):
-            right.plot([number], [place], "o", color=BELOW, markersize=3.5)
-            right.annotate(cost, (number, place), (4, -2), textcoords="offset points", fontsize=7)
-    right.set_xscale("log")
-    right.margins(x=0.2)
-    right.tick_params(left=False)
-    right.set_xlabel(unit)
+        cost = float(cells["index s"] or 0)
+        name = SYSTEMS[cells["system"]] + (f": {cost:.0f} CPU seconds" if cost else "")
+        found.append((name, (value, low, high), ABOVE if "ask" in name else OPEN))
+    _, axis = pyplot.subplots(figsize=(WIDTH, 0.32 * (len(found) + 1)))
+    intervals(axis, found)
+    axis.set_xlabel("nDCG@10, and the CPU seconds of the index")
 
 
 def tasks() -> None:
@@ -129,17 +120,17 @@ def marked(name: str, told: dict[str, str]) -> None:
     found = {row["system"]: row for row in report["rows"]}
     some = found[next(iter(told))]
     names = [name for name in some if name != "Score" and f"{name}_low" in some]
-    _, axis = pyplot.subplots(figsize=(6, 3.4))
+    _, axis = pyplot.subplots(figsize=(WIDTH, 3))
     for mark, (system, label) in zip("osD^vx", told.items(), strict=False):
         values = [found[system][name] for name in names]
         axis.plot(range(len(names)), values, mark, label=label, markersize=5, linestyle="none")
     axis.set_xticks(range(len(names)), names, rotation=30, ha="right")
-    axis.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+    axis.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
 
 
 def growth() -> None:
     """CPU seconds of commands at sizes ten times each other, of the file of a processor."""
-    _, axis = pyplot.subplots(figsize=(5, 3))
+    _, axis = pyplot.subplots(figsize=(WIDTH, 3))
     files = {file.stem: table.read(file)[1] for file in sorted(table.FOLDER.glob("*.json"))}
     name = next(name for name, measured in files.items() if "growth" in measured)
     found: dict[str, dict[int, float]] = {}
@@ -150,7 +141,7 @@ def growth() -> None:
         axis.loglog([*seconds], [*seconds.values()], f"{mark}-", label=work, markersize=4)
     axis.set_xlabel("records, pages, sentences, vectors, functions")
     axis.set_ylabel(f"CPU seconds ({name})")
-    axis.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+    axis.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
 
 
 def rows(text: str) -> Iterator[dict[str, str]]:
@@ -165,7 +156,7 @@ def rows(text: str) -> Iterator[dict[str, str]]:
 STYLE = {
     **{"svg.hashsalt": "structkit", "svg.fonttype": "none"},  # the same bytes, and text as text
     **{f"axes.spines.{side}": False for side in ("top", "right")},
-    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 7),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 8),
     "axes.labelsize": 8,
 }
 FIGURES: dict[str, Callable[[], None]] = {

@@ -9,7 +9,6 @@ import html
 import inspect
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
 from importlib.metadata import version
 from itertools import groupby
 from operator import attrgetter
@@ -24,12 +23,12 @@ from docs.manual import commands, examples
 from structkit.cli.main import sections
 from structkit.command import COMMANDS, Program
 from structkit.registry import Plugin, plugins
-from tests.benchmarks import table
 
 WRONG = """A file that is not there, or a field that a record lacks, ends the command with one line:
 the file and its line, the problem and the remedy. No output is left half written."""
 FLAG = re.compile(r"`[^`]*`|(?<!\w)(--[a-z][a-z-]*)")  # outside of code
 Row = tuple[str, str]
+PICTURES = {"ask": ("terminal", "terminal-narrow"), "show": ("show",)}  # of a command
 
 
 def on_config(config: Any) -> Any:
@@ -75,8 +74,9 @@ def command(
     seen: dict[str, tuple[str, str]],
     refused: dict[str, str],
 ) -> str:
-    """What a command is for, its records, examples, errors, costs and flags."""
-    shown = [_example(line, *seen.get(line, ("", ""))) for line in examples(made)]
+    """What a command is for, its records, examples, errors and flags."""
+    folded = title == "structkit ask"  # a person sees the list of its picture
+    shown = [_example(line, *seen.get(line, ("", "")), folded) for line in examples(made)]
     records = "\n".join(f"- **{verb}** {names}" for verb, names in made.records.items())
     pictures = "\n".join(_pictures(title.removeprefix("structkit ")))
     about = [_with_code(made.help or ""), pictures, _with_code(records)]
@@ -84,38 +84,21 @@ def command(
     for line in filter(refused.get, examples(made)):
         told = f"```console\n$ {line}\n{refused[line]}\n```"
         parts += ["## When something is wrong", WRONG, told]
-    if rows := costs(title.split()[-1]):
-        measured = "\n".join(["| measured, beside what | |", "|---|---:|", *rows])
-        parts += ["## What it costs", "[Results](../results.md#speed) say how.", measured]
     return _page(f"`{title}`", *parts, _flags("## Flags", made, context))
-
-
-@cache
-def _measured() -> dict[str, table.Row]:
-    """The rows of all benchmarks by name; of several processors the first one's."""
-    files = sorted(table.FOLDER.glob("*.json"), reverse=True)
-    return {
-        row.name: row for file in files for rows in table.read(file)[1].values() for row in rows
-    }
-
-
-def costs(name: str) -> list[str]:
-    """The rows of the benchmarks that name a command or method."""
-    word = re.compile(rf"(?<![\w-]){name}(?![\w-])", re.IGNORECASE)
-    return [f"| {row.name} | {row.cell} |" for row in _measured().values() if word.search(row.name)]
 
 
 def _pictures(name: str) -> Iterator[str]:
     """What a terminal shows of a command, where docs/terminal.py draws it."""
-    for picture, line in terminal.COMMANDS.items():
-        for theme in terminal.PICTURES if picture == name else ():
-            yield f"![{line}](../{name}-{theme}.svg#gh-{theme}-mode-only)"
+    for picture in PICTURES.get(name, ()):
+        for theme in terminal.PICTURES:
+            line = terminal.COMMANDS[picture]
+            yield f"![{line}](../{picture}-{theme}.svg#gh-{theme}-mode-only)"
 
 
-def _example(line: str, read: str, written: str) -> str:
+def _example(line: str, read: str, written: str, folded: bool) -> str:
     """A command line, with the first records that it reads and writes side by side."""
     parts = [f"```sh\n{line}\n```"]
-    shown = {"The first record read": read, "The first one written": written}
+    shown = {"First input record": read, "First output record": written}
     boxes = [
         f"{title}:\n\n```{'json' if text[0] == '{' else 'text'}\n{text}\n```"
         for title, text in shown.items()
@@ -123,7 +106,10 @@ def _example(line: str, read: str, written: str) -> str:
     ]
     if boxes:
         held = "\n\n".join(f"<div markdown>\n\n{box}\n\n</div>" for box in boxes)
-        parts.append(f'<div class="grid" markdown>\n\n{held}\n\n</div>')
+        grid = f'<div class="grid" markdown>\n\n{held}\n\n</div>'
+        if folded:
+            grid = f"<details markdown>\n<summary>In a pipe</summary>\n\n{grid}\n\n</details>"
+        parts.append(grid)
     return "\n\n".join(parts)
 
 

@@ -79,7 +79,7 @@ $(OWN)/worse.jsonl: $(OWN)/table.md
 	  --where 'p_randomization~^(0\.0[0-4]|0$$|.*e-)' -o $@
 
 own-table: $(OWN)/table.md $(OWN)/compared.md $(OWN)/worse.jsonl
-	@printf '%s\n' 'own: trained on $(FOLDER); start: $(START), from which it was trained; table: what ships with structkit.' \
+	@printf '%s\n' 'own: trained on $(FOLDER); start: $(START), from which it was trained; table: the bundled token vectors.' \
 	  $(if $(OWN_COMMITS),'commits: trained on commit messages and changed functions as well.') ''
 	@cat $<; echo; cat $(OWN)/compared.md; echo
 	@if [ $$(wc -l < $(OWN)/worse.jsonl) = $(words $(filter-out bm25 commits,$(OWN_OTHERS))) ]; \

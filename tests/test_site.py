@@ -78,7 +78,7 @@ def test_each_recipe_has_a_section(page):
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
 # of pip, make, Claude Code, gh, hf and Docker
 OTHERS = {"--editable", "--dry-run", "--extra-index-url", "--scope", "--json"}
-OTHERS |= {"--local-dir", "--repo-type", "--revision", "--build-arg", "--rm"}
+OTHERS |= {"--build-arg", "--rm"}
 FOREIGN = Path("docs/guide/scale.md")  # most of its flags are those of parallel, Slurm and split
 PAGES = {Path("README.md"), EXPERIMENTS, *map(Path, RESULTS), *Path("docs").rglob("*.md")}
 PAGES -= {FOREIGN}

@@ -1,4 +1,4 @@
-"""A constituency parser that ships with structkit: no download, no Java; or your own.
+"""A bundled constituency parser: no download, no Java; or your own.
 
 `structkit train span-parser` made its weights, and makes a folder for `--model`.
 """
@@ -23,7 +23,7 @@ SHIPPED = Path(__file__).parent / "weights"
 
 @dataclass(frozen=True)
 class Parser(plugin.Parser):
-    """Constituents by a span parser: the one that ships, or the one in `model`."""
+    """Constituents by a span parser: the bundled one, or the one in `model`."""
 
     model: str | None = None
     tokenized: bool = False

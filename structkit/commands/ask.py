@@ -102,7 +102,7 @@ class Settings(WalkOptions):
         None,
         "Embedding model for semantic search.",
         inferred="structkit/ask-model in $XDG_DATA_HOME or ~/.local/share if it exists, otherwise "
-        "builtin, a table that ships",
+        "builtin, the bundled token vectors",
         short="-m",
         reads=True,
     )

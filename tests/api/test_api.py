@@ -74,7 +74,7 @@ def test_records_are_asked_for_as_they_are_needed():
         (lambda: structkit.train("santa", [], epochs=0), "epochs=0 is not in 1 … 1,000,000;"),
         (lambda: structkit.train("santa", [], epoch=1), "did you mean 'epochs'?"),
         (lambda: structkit.train("santta"), "unknown method 'santta'; did you mean 'santa'?"),
-        (lambda: structkit.score([]), "score needs one of qrels and task; give"),
+        (lambda: structkit.score([]), "score needs either qrels or task; give"),
         (
             lambda: structkit.encode([], model="x", keep="id"),
             "keep is 'id', not a list; give ['id']",

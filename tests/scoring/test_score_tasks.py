@@ -172,8 +172,8 @@ def test_bad_labels_are_named(pairs_file, labels, split, problem):
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ("", "score needs one of --qrels and --task; give --qrels self or a file"),
-        ("--task space --qrels self", "score needs one of --qrels and --task; give"),
+        ("", "score needs either --qrels or --task; give --qrels self or a file"),
+        ("--task space --qrels self", "score needs either --qrels or --task; give"),
         ("--task similarity --gold x", "--gold goes with --task trees; give both"),
         ("--task space --compare x", "--compare goes with --qrels or --task suite; give"),
         ("--task trees --gold x --compare y", "--compare goes with --qrels or --task suite; give"),

@@ -45,8 +45,8 @@ class Settings(runs.Settings, trees.Settings):
     def __post_init__(self) -> None:
         if (self.task is None) == (self.qrels is None):
             qrels, task = setting_of(Settings, "qrels"), flag("task")
-            problem = f"score needs one of {qrels.spelled()} and {task}"
-            raise UserError(problem, f"{qrels.remedy()}, or a {task}, not both", status=2)
+            problem = f"score needs either {qrels.spelled()} or {task}"
+            raise UserError(problem, f"{qrels.remedy()}, or name a {task}", status=2)
         for each in settings_of(Settings):
             homes = [task for task, (_, kind) in TASKS.items() if hasattr(kind, each.name)]
             if homes and self.task not in homes and each.is_given(each.given(self)):

@@ -59,7 +59,7 @@ class EncodingSettings:
 
     model: str = setting(
         ...,
-        "Model folder, Hub name, builtin (a small table that ships), or minilm (an extra).",
+        "Model folder, Hub name, builtin (bundled token vectors), or minilm (an extra).",
         short="-m",
         reads=True,
     )
