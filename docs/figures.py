@@ -67,13 +67,19 @@ def claims(paper: str) -> None:
     found = [(claim, *judged(claim)) for claim in dict(papers())[paper]]
     # a claim that goes on with the one before it has no name of its own
     panel: list[Row] = [
-        (claim.claim, (difference.value, difference.low, difference.high), VERDICTS[verdict])
+        (
+            claim.claim.replace("`", ""),
+            (difference.value, difference.low, difference.high),
+            VERDICTS[verdict],
+        )
         for claim, verdict, _, difference in found
         if difference and not claim.claim.startswith("…")
     ]
     _, axis = pyplot.subplots(figsize=(WIDTH, 0.32 * (len(panel) + 1)))
     intervals(axis, panel)
-    axis.axvline(0, color=OPEN, linewidth=0.7)
+    for place in range(len(panel)):  # not through the names
+        axis.plot([0, 0], [place - 0.2, place + 0.2], color=OPEN, linewidth=0.7)
+    axis.locator_params(axis="x", nbins=6)
     points = any(difference and difference.matters > 1 for *_, difference in found)
     axis.set_xlabel(f"difference, {'points of Score' if points else 'RR@100 or nDCG@10'}")
 

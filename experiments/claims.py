@@ -219,7 +219,7 @@ def line(claim: Claim) -> str:
     result, why, found = judged(claim)
     if found is None:
         return f"{MARKS[result]} {claim.claim}: {why}"
-    star = "*" if claim.test[0] in content()["written_after"] else ""
+    star = "\\*" if claim.test[0] in content()["written_after"] else ""
     told = f"{MARKS[result]} {claim.claim}{star}: {found} (`{Path(claim.test[0]).name}`)"
     return f"{told}; {why}" if why else told
 

@@ -25,23 +25,25 @@ HARNESS = """<!doctype html><title>…</title><body><script>
 const linear = part => (part /= 255) <= .04045 ? part / 12.92 : ((part + .055) / 1.055) ** 2.4
 const light = ([r, g, b]) => .2126 * linear(r) + .7152 * linear(g) + .0722 * linear(b)
 const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true})
-function rgba(color) {
-  canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1)
+function rgba(...colors) {
+  canvas.clearRect(0, 0, 1, 1)
+  for (canvas.fillStyle of colors) canvas.fillRect(0, 0, 1, 1)
   return canvas.getImageData(0, 0, 1, 1).data
 }
 function ground(node) {
   for (; node; node = node.parentElement) {
-    const color = rgba(getComputedStyle(node).backgroundColor)
-    if (color[3] > 250) return color
+    const color = getComputedStyle(node).backgroundColor
+    if (rgba(color)[3] > 250) return color
   }
-  return [255, 255, 255]
+  return "white"
 }
 function wrong(page) {
   const found = [], root = page.documentElement
   if (root.scrollWidth > root.clientWidth + 1) found.push(`${root.scrollWidth} pixels wide`)
   for (const node of page.querySelectorAll(".md-content :is(p, li, td, th, a, h1, h2, summary)")) {
     if (!node.innerText?.trim() || !node.checkVisibility() || node.matches(".headerlink")) continue
-    const [a, b] = [light(rgba(getComputedStyle(node).color)), light(ground(node))]
+    const behind = ground(node)
+    const [a, b] = [light(rgba(behind, getComputedStyle(node).color)), light(rgba(behind))]
     const contrast = (Math.max(a, b) + .05) / (Math.min(a, b) + .05)
     if (contrast < 4.5) found.push(`${contrast.toFixed(1)}: ${node.innerText.slice(0, 40)}`)
   }
