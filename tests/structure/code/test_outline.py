@@ -72,50 +72,6 @@ def test_a_function_has_the_documentation_of_its_own_tool(language, text, expect
     assert [(name, expected)] == found
 
 
-ANGULAR = """
-@Component({ selector: "a" })
-export class A {
-  /** Handles. */
-  @HostListener("resize", ["$event"])
-  // eslint-disable-next-line
-  @Other()
-  f(event: Event) {}
-
-  /** Guarded. */
-  @UseGuards(B)
-
-  @Get(":id")
-  protected async g(@Param("id") id: string): Promise<void> {}
-
-  @Get()
-  /** After a decorator, which is too late. */
-  h() {}
-
-  /** Sets. */
-  @Input() set i(value: string) {}
-
-  /** Adds strings. */
-  add(a: string): string;
-  add(a: number): number;
-  add(a: any) { return a; }
-
-  k(a: string): string;
-  /** Of l. */
-  l(): void {}
-}
-"""
-
-
-def test_methods_of_typescript_keep_decorators_and_documentation():
-    expected = [("f", "Handles."), ("g", "Guarded."), ("h", ""), ("i", "Sets.")]
-    assert [*expected, ("add", "Adds strings."), ("l", "Of l.")] == documentation(
-        "typescript", ANGULAR
-    )
-    parsed = program("typescript", ANGULAR)
-    starts = [parsed.data[each.start :].split()[0] for each in parsed.definitions[1:4]]
-    assert [b'@HostListener("resize",', b"@UseGuards(B)", b"@Get()"] == starts
-
-
 @pytest.mark.long
 @pytest.mark.skipif(not shutil.which("javac"), reason="needs javac")
 def test_javadoc_is_that_of_javac(tmp_path):
@@ -160,53 +116,6 @@ def test_documentation_is_that_of_rustdoc(tmp_path):
         assert " ".join((words or "").split()) == " ".join(found[name].split())
 
 
-NAMES = r"""
-class A {
-  *[Symbol.iterator]() {}
-  'x.y'() {}
-  ["a b"]() {}
-  [b.c]() {}
-  #d() {}
-  get e() {}
-  set e(x) {}
-  static async *f() {}
-  'g.h' = () => {};
-}
-const o = { 'i.j': function () {}, [Symbol.species]: () => {}, k() {}, "l": async () => {} };
-B['m.n'] = function () {};
-B.prototype[Symbol.match] = function () {};
-const C = forwardRef((props, ref) => null);
-const D = React.memo(React.forwardRef(function E() {}), (a, b) => a === b);
-const onF = useCallback(async () => {}, []);
-exports.g = asyncHandler(async (request) => {});
-module.exports = function () {};
-const h = (function () {});
-export default memo(() => null);
-const not = items.map((x) => x), nor = z.lazy(() => 1);
-const neither = (function () { return 1; })();
-(function iife() {})();
-items.forEach(function callback() {});
-const I = class { j() {} };
-module.exports = class K { l() {} };
-"""
-
-
-def test_names_of_javascript():
-    names = "[Symbol.iterator] x.y a\xa0b [b.c] #d e e f g.h"
-    paths = [f"A.{name}".replace("\xa0", " ") for name in names.split(" ")]
-    paths += "i.j [Symbol.species] k l B.m.n B.[Symbol.match] C D onF exports.g".split()
-    paths += "module.exports h default iife callback I.j K.l".split()
-    for language in ("javascript", "typescript"):
-        found = [each for each in program(language, NAMES).definitions if each.kind == "function"]
-        assert paths == [each.path for each in found]
-        assert ("", "x.y") == (found[1].owner, found[1].name)
-
-
-def test_casts_of_typescript_hide_no_function():
-    text = "const F = memo(forwardRef<A>((p) => 1)) as any as C; const g = (<T>(x: T) => x) as D;"
-    assert [("F", ""), ("g", "")] == documentation("typescript", text)
-
-
 def test_exports_without_a_name_are_the_default():
     for text in ("export default function () {}", "export default () => {};"):
         assert [("default", "")] == documentation("typescript", text)
@@ -214,71 +123,38 @@ def test_exports_without_a_name_are_the_default():
     assert ("class", "default.m") == (scope.kind, method.path)
 
 
-HEREDOCS = """
-def a
-  f(<<~X, <<-'Y', <<Z)
-    one #{g(<<~IN)}
-      def inner
-      IN
-    def fake
-  X
-    two #{x}
-    Y
-zed
-Z
-end
-
-def b
-  <<~"SQL".strip
-    select #{<<~SQL.lines.map { |l| "#{l}" }.join}
-      def no
-    SQL
-    #{h do
-      <<~T
-        def neither
-      T
-    end}
-  SQL
-end
-
-def c(x = <<~D) = x
-  # def nor this: <<~NEVER #{1}
-D
-
-def d; [1 << 2, 3 <<C]; end
-"""
+def test_a_name_in_quotes_has_no_owner():
+    [_, method] = program("javascript", "class A { 'x.y'() {} }").definitions
+    assert ("", "x.y") == (method.owner, method.name)
 
 
-def test_heredocs_inside_heredocs_swallow_no_method():
-    parsed = program("ruby", HEREDOCS)
-    assert ["a", "b", "c", "d"] == [each.path for each in parsed.definitions]
-    [first, *_] = parsed.definitions
-    assert HEREDOCS.encode() == parsed.data
-    assert [2, 13] == [first.row + 1, first.end_row + 1]
+FUNCTIONS = sorted(Path("fixtures/functions").glob("*/*.txt"))
+
+
+def code(path):
+    """The input of a fixture."""
+    return path.read_bytes().decode().split("---input---\n")[1].split("\n---functions---\n")[0]
 
 
 @pytest.mark.parametrize("language", AROUND)
 def test_the_documentation_of_a_function_is_not_in_its_code(language):
     documented = 0
     texts = [text for of, text, _ in CASES.values() if of == language]
-    for text in [*texts, *([ANGULAR] if language == "typescript" else [])]:
+    for text in [*texts, *(code(path) for path in FUNCTIONS if path.parent.name == language)]:
         parsed = program(language, text)
         for each in parsed.definitions:
             words = parsed.doc_comment(each)
             documented += bool(words)
-            code = parsed.data[each.start : each.whole.end_byte].decode()
-            code = without_docstring(code, {"language": language})
-            assert not [line for line in filter(None, words.split("\n")) if line in code]
+            own = parsed.data[each.start : each.whole.end_byte].decode()
+            own = without_docstring(own, {"language": language})
+            assert not [line for line in words.split("\n") if line[2:] and line in own]
     assert documented
 
 
-FUNCTIONS = sorted(Path("fixtures/functions").glob("*/*.txt"))
-
-
 @pytest.mark.parametrize("path", FUNCTIONS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_functions_that_grammars_lose(path, golden):
+def test_functions_of_fixtures(path, golden):
     """The name of each function with its containers, its lines and its documentation."""
-    text = path.read_bytes().decode().split("---input---\n")[1].split("\n---functions---\n")[0]
+    text = code(path)
     parsed = program(path.parent.name, text)
     lines = [
         f"{each.row + 1}-{each.end_row + 1} {each.path}: {json.dumps(parsed.doc_comment(each))}\n"
