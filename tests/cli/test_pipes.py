@@ -6,6 +6,7 @@ import signal
 import subprocess
 import zipfile
 from contextlib import chdir
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -59,53 +60,7 @@ FILES = {
 COLUMNS = "".join(f"{hit['query_id']} Q0 {hit['doc_id']} 1 {hit['score']} x\n" for hit in RUN)
 RANKED = "--corpus texts.jsonl --queries queries.jsonl --ranker path-words --ranker definitions"
 # every input of every line is a pipe once
-LINES = [
-    "mask-entities code.jsonl",
-    "html-variants pages.jsonl",
-    "parse-trees texts.jsonl --parser balanced",
-    "pair pages.jsonl --negatives-from run.jsonl --corpus texts.jsonl --query query --positive text"
-    " --qrels qrels.jsonl",
-    "pair --qrels qrels.jsonl --queries queries.jsonl --corpus texts.jsonl",
-    "pair --qrels qrels.jsonl --queries queries.jsonl --corpus texts.jsonl"
-    " --negatives-from run.jsonl",
-    "train static texts.jsonl -o out --vocabulary-size 400 --dimensions 4 -q",
-    "encode texts.jsonl -m model -o out.npy",
-    "search texts.jsonl --method bm25 --queries queries.jsonl",
-    "search texts.jsonl code.jsonl --method bm25 --save-index out --query tea",
-    "search vectors.jsonl --queries asked.jsonl",
-    "search encoded.jsonl -m model --queries queries.jsonl",
-    "search encoded.jsonl -m model --method hybrid --texts texts.jsonl --queries queries.jsonl",
-    "fuse run.jsonl run.trec other.jsonl",
-    f"rerank run.jsonl run.trec {RANKED}",
-    f"rerank run.jsonl {RANKED} --fit qrels.jsonl -o out.json",
-    "rerank run.jsonl --corpus texts.jsonl --queries queries.jsonl --weights weights.json",
-    "rerank run.jsonl --corpus texts.jsonl --queries queries.jsonl --ranker maxsim"
-    " --embeddings vectors.jsonl --query-embeddings asked.jsonl",
-    "score --qrels qrels.jsonl run.jsonl other.jsonl --compare run.trec",
-    "score --qrels qrels.jsonl run.jsonl --by query --queries queries.jsonl",
-    "score --qrels places.jsonl run.jsonl --passages passages.jsonl",
-    "score --task similarity sides.jsonl sides2.jsonl",
-    "score --task classification sides.jsonl sides2.jsonl",
-    "score --task suite sides.jsonl sides2.jsonl",
-    "score --task trees trees.jsonl --gold gold.jsonl",
-    "show code.jsonl",
-    "plot embeddings vectors.jsonl asked.jsonl -o out.svg",
-    "plot ranks run.jsonl other.jsonl --qrels qrels.jsonl -o out.svg",
-    "plot trees trees.jsonl -o out.svg",
-    "select texts.jsonl --in run.jsonl --on id=doc_id",
-    "select qrels.jsonl --join queries.jsonl --on query_id=id",
-    "collect notes.txt",
-    "collect --records texts.jsonl --unit file",
-    "ask notes.txt tea --no-cache --no-model -q",
-    "convert --to beir texts.jsonl",
-    "convert --to codesearchnet code.jsonl",
-    "convert --to ptb trees.jsonl",
-    "convert --to trec run.jsonl",
-    "convert --to wands products.jsonl",
-    "convert --from trec --part run run.trec",
-    "convert --from ptb trees.ptb",
-    "convert --from beir --part qrels rows.tsv",
-]
+LINES = Path(__file__).with_name("pipes.txt").read_text("utf-8").splitlines()
 
 
 def program(line, folder):
