@@ -64,8 +64,7 @@ class Distilled(TrainingModule):
         self.bag, self.tokenizer = Bag(table.floats, saturating=table.saturating), table.tokenizer
 
     def save(self, folder: Path) -> None:
-        rows = self.bag.embedding.weight.detach().cpu().numpy()
-        table = Table(rows, self.tokenizer, self.bag.saturating)
+        table = self.bag.table(self.tokenizer)
         table.write(folder, normalize=True, quantize=self.quantize)
 
     def metadata(self) -> Record:

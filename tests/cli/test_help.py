@@ -9,7 +9,7 @@ from soak.sessions import commands, found
 
 from structkit.registry import names
 
-FLAGS = 183  # distinct ones, of all commands together
+FLAGS = 182  # distinct ones, of all commands together
 PAGES = [["structkit"], ["plot"], ["train"], *commands()]
 
 

@@ -243,7 +243,7 @@ class DualEncoder(TrainingModule):
         loss = info_nce(queries, documents, temperature, inputs.exclude, settings.symmetric)
         if settings.distill is None or inputs.teacher is None:
             return loss
-        taught = distill(
+        return loss + distill(
             settings.distill,
             queries,
             documents,
@@ -251,7 +251,6 @@ class DualEncoder(TrainingModule):
             temperature=temperature,
             teacher_temperature=settings.teacher_temperature,
         )
-        return loss + settings.distill_weight * taught
 
     def embedded(self, inputs: Any, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """Return embeddings of some texts, (rows, width), and these texts' own losses.
@@ -504,17 +503,11 @@ def check_loss(settings: EncoderSettings, negatives: int, width: int) -> None:
 
 
 def check_contrast(spool: Spool, settings: GradientSettings, negatives: int) -> None:
-    """Raise if no query can have a negative: the loss would always be 0. Warn of one such batch."""
+    """Raise if no query can have a negative: the loss would always be 0."""
     if not negatives and min(len(spool), settings.batch_size) < 2 and settings.max_steps != 0:
         raise UserError(
             f"{len(spool)} records in batches of {settings.batch_size} give no negatives",
             f"use at least two records and {flag('batch_size', 2)}",
-        )
-    full, rest = divmod(len(spool), settings.batch_size)
-    if not negatives and rest == 1 and (settings.max_steps is None or settings.max_steps > full):
-        say(
-            "the last batch of an epoch has one record and no negatives, so that its loss is 0: "
-            f"change {flag('batch_size')}, or leave one record out"
         )
 
 

@@ -258,7 +258,7 @@ def check_cls(tokenizer: Any, pooling: str) -> None:
 def save_encoder(encoder: Encoder, folder: Path) -> None:
     """Write the model, its tokenizer, and what sentence-transformers needs to load both."""
     if isinstance(encoder.model, Bag):
-        table = encoder.model.table(encoder.tokenizer)
+        table = encoder.model.table(encoder.tokenizer.backend_tokenizer)
         table.write(folder, normalize=encoder.normalize)
         write_about(folder, encoder.metadata())
         return

@@ -389,10 +389,10 @@ class Bag(nn.Module):
         added = old.new_zeros(count - len(old), old.shape[1])
         self.embedding = _embedding(torch.cat([old, added]))
 
-    def table(self, tokenizer: PreTrainedTokenizerFast) -> Table:
+    def table(self, tokenizer: Tokenizer) -> Table:
         """Return the table as it is now."""
         rows = self.embedding.weight.detach().float().cpu().numpy()
-        return Table(rows, tokenizer.backend_tokenizer, self.saturating)
+        return Table(rows, tokenizer, self.saturating)
 
 
 def _embedding(rows: Tensor) -> nn.Embedding:

@@ -140,14 +140,6 @@ class ModelSettings(StartSettings):
     distill: Literal["kl", "margin-mse"] | None = setting(
         None, "also learn a teacher's `scores` of positive and negatives", group="loss"
     )
-    distill_weight: float = setting(
-        1.0,
-        "weight of the distillation loss",
-        low=0.0,
-        high=1e6,
-        requires="distill",
-        group="loss",
-    )
     teacher_temperature: float = setting(
         1.0,
         "temperature that divides the teacher's scores, for kl",

@@ -161,7 +161,7 @@ def plain_loss(module, records, step, kind):
             if kind:
                 each = zip(parts[0], parts[1:], teachers, strict=True)
                 taught = [far for one in each for far in plain_distances(kind, *one)]
-                losses[field] += 0.7 * torch.stack(taught).mean().item()
+                losses[field] += torch.stack(taught).mean().item()
     if step.stage == "joint":
         return losses["masked"] + (losses["tagged"] + losses["untagged"]) / 2
     return sum(losses.values()) / len(losses)
@@ -192,7 +192,7 @@ def plain_loss(module, records, step, kind):
 def test_the_loss_is_the_sum_over_prefixes_of_contrast_and_teacher(
     tmp_path, name, changes, counts, kind
 ):
-    taught = {"distill": kind, "distill_weight": 0.7, "teacher_temperature": 0.3} if kind else {}
+    taught = {"distill": kind, "teacher_temperature": 0.3} if kind else {}
     module, batch, records, step = built(tmp_path, name, counts, **changes, **taught)
     with torch.no_grad():
         expected = plain_loss(module, records, step, kind)
@@ -259,7 +259,6 @@ def test_scores_that_cannot_be_learned_say_so(name, scores, message):
         ({"matryoshka": "65,16"}, "names 65, but an embedding has 64 numbers; name at most 64"),
         ({"negatives_per_query": 4}, "no record has more than 3 negatives, but each query n"),
         ({"distill": "kl", "negatives_per_query": 0}, "no query has negatives, which --distill"),
-        ({"distill_weight": 2.0}, "--distill-weight needs --distill"),
         ({"teacher_temperature": 2.0}, "--teacher-temperature needs --distill"),
         ({"distill": "mse"}, "unknown --distill 'mse'; available: kl, margin-mse"),
     ],
