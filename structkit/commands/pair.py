@@ -21,7 +21,6 @@ from structkit.structure.code.languages import without_docstring
 
 if TYPE_CHECKING:
     from structkit.pairs.negatives import HardNegatives, Judged, Teacher
-    from structkit.scoring.qrels import Qrels
 
 JUDGED = "With {qrels} and {negatives_from}"
 # query and document of every kind of record that holds both
@@ -29,12 +28,6 @@ KINDS = [(QUERY_OF[name], name) for name in DOCUMENT if name in QUERY_OF]
 FIELD = re.compile(r"\{(\w+)\}")  # in a template
 Part = Callable[[Iterable[Record]], Iterator[Record]]
 LISTS = ("bullets", "product_bullet_point")  # a string is a list too, one item per line (ESCI)
-
-
-def has_lower_grades(qrels: Qrels) -> bool:
-    """Return whether a query has documents of the highest grade and of a lower one."""
-    top = max((max(grades.values()) for grades in qrels.values()), default=0)
-    return any({top} < {*grades.values()} for grades in qrels.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +158,9 @@ def pair(settings: Settings, *, whole: bool = True) -> Stage:
         count = 1 if settings.per_query is None else settings.per_query
         if path is not None and settings.queries is not None:
             judges = not settings.negatives_from  # it gives the negatives, too
-            lacks = judges and settings.per_query is None and not has_lower_grades(qrels)
+            top = max((max(grades.values()) for grades in qrels.values()), default=0)
+            lower = any({top} < {*grades.values()} for grades in qrels.values())
+            lacks = judges and settings.per_query is None and not lower
             text = partial(query_text, settings=settings)
             judged = Judged(path, qrels, corpus, text, count * (judges and not lacks), seed)
             if lacks:

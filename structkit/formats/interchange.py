@@ -272,9 +272,8 @@ class FormatParts:
                     say(str(_missing(Path(folder), name, part)))
         if not files_of:
             standard = ", ".join(dict.fromkeys(part.files[0] for part in self.parts.values()))
-            raise UserError(f"holds none of {standard}", f"name files and {flag('part')}").at(
-                folder
-            )
+            problem = UserError(f"holds none of {standard}", f"name files and {flag('part')}")
+            raise problem.at(folder)
         return files_of
 
     def open(self, files: Sequence[str], known: Sequence[str]) -> tuple[str, RowReader]:

@@ -1,8 +1,6 @@
 """Reading records: JSONL from files or stdin, with the place of each line and record.
 
 Gzip and Parquet are unpacked; a line that is too long for memory is refused.
-
-Tests: tests/records/test_jsonl.py.
 """
 
 from __future__ import annotations
@@ -448,12 +446,9 @@ class Records:
                 record = self._parse(line)
             self.count += 1
             if type(record) is not dict:
-                raise self.place(
-                    UserError(
-                        f"the line holds {json_kind(record)}, not an object",
-                        "write one JSON object per line (jq -c '.[]' unrolls an array)",
-                    )
-                )
+                problem = f"the line holds {json_kind(record)}, not an object"
+                remedy = "write one JSON object per line (jq -c '.[]' unrolls an array)"
+                raise self.place(UserError(problem, remedy))
             for value in record.values():
                 # the usual record has texts only
                 if type(value) is not str and type(value) in _ROUNDED:
@@ -480,19 +475,13 @@ class Records:
         number = self._block.number + self._at + 1
         id_ = record.get("id", record.get("_id", number))
         if isinstance(id_, bool) or not isinstance(id_, str | int):
-            raise self.place(
-                UserError(f'field "id" is {json_kind(id_)}', "an id is a string or an integer")
-            )
+            problem = f'field "id" is {json_kind(id_)}'
+            raise self.place(UserError(problem, "an id is a string or an integer"))
         return {**record, "id": str(id_)}
-
-    @property
-    def here(self) -> tuple[str, int]:
-        """File and line of the last record."""
-        return self._block.file, self._block.line + self._at + 1
 
     def place(self, error: UserError) -> UserError:
         """Return the error with the place of the last record."""
-        return error.at(*self.here)
+        return error.at(self._block.file, self._block.line + self._at + 1)
 
 
 def add_new(identifier: str, seen: set[str]) -> None:
