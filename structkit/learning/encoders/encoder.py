@@ -173,7 +173,7 @@ class Encoder(TokenModel, TorchModel):
 
     @cached_property
     def _packed(self) -> Packed | None:
-        """The same, if the model is of a kind for which this was checked."""
+        """The model without padding, if it is of a kind for which `Packed` is checked."""
         return pack(self.model) if type(self.model).__name__ in MODELS else None
 
     def in_pieces(self, tokens: Tokens, compute: Callable[[Tensor, Tokens], Tensor]) -> Tensor:

@@ -29,8 +29,6 @@ Inputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 GROUP = 16  # texts that are padded to one length
 # a word that occurs c times is hidden W / (W + c) of the time, to learn unknown words
 WORD_DROPOUT = 0.8
-# share of the spans without constituents that a step draws, weighted to count for all
-NEGATIVE_SHARE = 0.25
 
 
 class SpanScorer(nn.Module):
@@ -117,15 +115,12 @@ class SpanTraining(TrainingModule):
 
     settings: GradientSettings
 
-    def __init__(
-        self,
-        settings: GradientSettings,
-        scorer: SpanScorer,
-        features: Features,
-        negative_share: float = NEGATIVE_SHARE,
-    ) -> None:
+    # share of the spans without constituents that a step draws, weighted to count for all
+    negative_share = 0.25
+
+    def __init__(self, settings: GradientSettings, scorer: SpanScorer, features: Features) -> None:
         super().__init__(settings)
-        self.scorer, self.features, self.negative_share = scorer, features, negative_share
+        self.scorer, self.features = scorer, features
         rarity = torch.from_numpy(features.rarity(WORD_DROPOUT))
         self.register_buffer("rarity", rarity, persistent=False)
 

@@ -145,7 +145,8 @@ def test_loss_by_hand():
     scorer = scorer_of()
     torch.nn.init.zeros_(scorer.score.weight)
     torch.nn.init.constant_(scorer.score.bias, 1.0)  # every logit is 1
-    training = SpanTraining(Method(), scorer, FEATURES, 1.0).eval()
+    training = SpanTraining(Method(), scorer, FEATURES).eval()
+    training.negative_share = 1.0
     record = {"id": "", "words": ["the", "cat", "sat"], "spans": [[0, 2]]}
     loss, _ = training.loss(training.batch([record], Step(0, "train", 0, [0])))
     # spans (0, 2), gold: log(1 + 1/e); and (1, 3): log(1 + e); three words
