@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import tree_sitter_go
 
-from structkit.structure.code.grammar import BLOCK, DOUBLE, LINE, SINGLE, Grammar
+from structkit.structure.code.grammar import BLOCK, DOUBLE, LINE, SINGLE, Grammar, words
 from structkit.structure.code.languages import ReleasedLanguage
 from structkit.structure.code.outline import DocComments, Outline
 
-KEYWORDS = (
-    "break case chan const continue default defer else fallthrough for func go goto if import "
-    "interface map package range return select struct switch type var"
-).split()
+KEYWORDS = words(tree_sitter_go.language())
 OPAQUE = (LINE, BLOCK, rb"`[^`]*`?", DOUBLE, SINGLE)
 GRAMMAR = Grammar(
     tree_sitter_go.language(),
@@ -37,7 +34,7 @@ OUTLINE = Outline(
     scopes=("type_spec", "type_alias"),
     comments=DocComments(begin=r"//|/\*", every=True, skip=DIRECTIVE),
     receiver="receiver",
-    keywords=frozenset(KEYWORDS),
+    keywords=KEYWORDS,
 )
 
 

@@ -10,16 +10,14 @@ from __future__ import annotations
 import tree_sitter_javascript
 
 from structkit.structure.code import ecmascript
-from structkit.structure.code.grammar import Grammar
+from structkit.structure.code.grammar import Grammar, words
 from structkit.structure.code.languages import ReleasedLanguage
 from structkit.structure.code.outline import Outline
 
 # not here: words that are keywords in some places only (async, get, of, static …)
-KEYWORDS = (
-    "await break case catch class const continue debugger default delete do else enum export "
-    "extends false finally for function if import in instanceof let new null return super switch "
-    "this throw true try typeof var void while with yield"
-).split()
+KEYWORDS = words(
+    tree_sitter_javascript.language(), but="as async from get meta of set static target using"
+).union("enum false null super this true".split())
 # `name(` at the start that is not a call: the parser checks the rest
 MEMBER = (
     r"\s*(?!(?:if|for|while|switch|catch|with|function|return|async\s+function)\b)"
@@ -43,7 +41,7 @@ OUTLINE = Outline(
     comments=ecmascript.JSDOC,
     names={**ecmascript.FIELDS, "field_definition": "property"},
     around=ecmascript.AROUND,
-    keywords=frozenset(KEYWORDS),
+    keywords=KEYWORDS,
     members=ecmascript.MEMBERS,
 )
 

@@ -12,14 +12,12 @@ import re
 import tree_sitter_ruby
 
 from structkit.structure import Span
-from structkit.structure.code.grammar import DOUBLE, SINGLE, Grammar, nested, spans_outside
+from structkit.structure.code.grammar import DOUBLE, SINGLE, Grammar, nested, spans_outside, words
 from structkit.structure.code.languages import ReleasedLanguage
 from structkit.structure.code.outline import DocComments, Outline, Prepared
 
-KEYWORDS = frozenset(
-    "__ENCODING__ __FILE__ __LINE__ BEGIN END alias and begin break case class def defined? do "
-    "else elsif end ensure false for if in module next nil not or redo rescue retry return self "
-    "super then true undef unless until when while yield".split()
+KEYWORDS = words(tree_sitter_ruby.language(), but="i r ri").union(
+    "__ENCODING__ __FILE__ __LINE__ defined? false nil self super true".split()
 )
 CODE = nested(rb"\{", rb"\}", rb"(?:[^{}\"']|%b|%b)*+" % (DOUBLE, SINGLE))
 # after a sign of an expression; elsewhere % is the remainder
@@ -91,7 +89,7 @@ OUTLINE = Outline(
     around=frozenset(("argument_list", "call")),  # `private def …`
     prepare=_without_heredocs,
     comments=DocComments(begin=r"#(?!!)|=begin", gap="blank", skip=MAGIC, hidden=HIDDEN),
-    keywords=frozenset(KEYWORDS),
+    keywords=KEYWORDS,
     members=frozenset(("method", "singleton_method")),
 )
 

@@ -61,7 +61,8 @@ def answers(handle: Any, maximum: int) -> Iterator[Answer]:
         answer = None
         address = ""
         try:
-            line = line.strip() and line or _text_line(stream)
+            lines = chain([line], iter(stream.readline, b""))
+            line = next((each for each in lines if each.strip()), b"")
             if not line:
                 return
             record = loader.parse_record_stream(stream, line)
@@ -80,11 +81,6 @@ def answers(handle: Any, maximum: int) -> Iterator[Answer]:
             line = _next_start(stream)
         if answer:
             yield answer
-
-
-def _text_line(stream: io.BufferedReader) -> bytes:
-    """Return the next line that is not blank, or nothing at the end."""
-    return next(filter(bytes.strip, iter(stream.readline, b"")), b"")
 
 
 def _line_after(record: Any, stream: io.BufferedReader) -> bytes:

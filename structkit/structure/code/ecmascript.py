@@ -39,10 +39,6 @@ WRAPPER = re.compile(
     r"|asyncHandler|expressAsyncHandler|asyncWrap(per)?|wrapAsync|catchAsync(Errors)?)"
 )
 CLOSURES = ("arrow_function", "function_expression", "generator_function")
-VALUED = (
-    *("variable_declarator", "assignment_expression", "pair", "field_definition"),
-    *("public_field_definition", "export_statement"),
-)
 WRAPPED = ("call_expression", "parenthesized_expression", "as_expression", "satisfies_expression")
 
 CLASSES = (
@@ -54,6 +50,7 @@ FIELDS = {"assignment_expression": "left", "pair": "key", "export_statement": "d
 MEMBERS = frozenset(
     "method_definition pair field_definition public_field_definition export_statement".split()
 )
+NAMED = MEMBERS | {"variable_declarator", "assignment_expression"}  # give a value their name
 AROUND = frozenset(
     "assignment_expression export_statement lexical_declaration variable_declaration "
     "expression_statement".split()
@@ -81,7 +78,7 @@ def is_function(node: tree_sitter.Node) -> bool:
         around = node.parent
         while around and around.type in (*WRAPPED, "arguments"):
             around = around.parent
-        return not (around and around.type in VALUED and is_function(around))
+        return not (around and around.type in NAMED and is_function(around))
     value = node.child_by_field_name("value") or node.child_by_field_name("right")
     while value and value.type in WRAPPED:
         if value.type == "call_expression":

@@ -522,6 +522,8 @@ def comment_text(comment: str, marks: str = MARKS, *, xml: bool = False) -> str:
 
     >>> comment_text("/**\n * Adds.\n * @param x one\n */")
     'Adds.\n@param x one'
+    >>> comment_text("--- Adds.\n-- More.", "-+")
+    'Adds.\nMore.'
     >>> comment_text('/// <summary>As <see cref="T:Foo"/> &amp; so.</summary>', xml=True)
     'As Foo & so.'
     """

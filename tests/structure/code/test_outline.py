@@ -5,12 +5,14 @@ import os
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from structkit.registry import load
 from structkit.structure.code.languages import without_docstring
+from structkit.structure.code.outline import DocComments
 from tests.structure.code.sources import cases
 
 
@@ -162,3 +164,12 @@ def test_functions_of_fixtures(path, golden):
         if each.kind == "function"
     ]
     golden(path, f"---input---\n{text}\n---functions---\n{''.join(lines)}")
+
+
+def test_a_language_says_how_its_comments_begin():
+    """As a plugin's file does, for Lua or SQL."""
+    comments = DocComments(begin="#", marks="# --|#")
+    text = "x = 1\n# -- Adds.\n# -- -- More.\ndef f; end\n"
+    outline = replace(load("language", "ruby").outline, comments=comments)
+    parsed = outline.parse(text, text.encode())
+    assert ["Adds.\n-- More."] == [parsed.doc_comment(each) for each in parsed.definitions]
