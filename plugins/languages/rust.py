@@ -53,11 +53,11 @@ DOC_ATTRIBUTE = r'#!?\[\s*doc\s*=\s*(?:r(#*)"([^\0]*?)"\1|"((?:\\[^\0]|[^\\"])*)
 INNER = re.compile(r"//!|/\*!")
 # a macro that begins with an item, as `cfg_if!` and `proptest!`
 ITEMS = re.compile(
-    rb"^[ \t]*+((?:\w++::)*+\w++!\s*+\{)(?=(?:\s|//[^\n]*+|#!?\[[^\]]*+\])*+(?:if\s+#\["
-    rb"|(?:pub\b\s*+(?:\([^)]*+\)\s*+)?)?(?:(?:const|async|unsafe|extern)\s+(?:\"\w*+\"\s*+)?)*+"
-    rb"(?:fn|impl|mod|trait|struct|enum|use)\b))",
-    re.MULTILINE,
+    rb"!(?<=\w!)\s*+\{(?=(?:\s|//[^\n]*+|#!?\[[^\]]*+\])*+(?:if\s+#\[|(?:pub\b\s*+(?:\([^)]*+\)\s*+)?)?"
+    rb"(?:(?:const|async|unsafe|extern)\s+(?:\"\w*+\"\s*+)?)*+"
+    rb"(?:fn|impl|mod|trait|struct|enum|use)\b))"
 )
+HEAD = re.compile(rb"^[ \t]*+((?:\w++::)*+\w++)\Z", re.MULTILINE)
 BRACES = re.compile(
     b"|".join((*OPAQUE, rb"(?P<branch>(?:else\s+)?if\s+#\[[^\]]*+\]\s*+\{|else\s*+\{)", rb"[{}]")),
     FLAGS,
@@ -66,7 +66,13 @@ BRACES = re.compile(
 
 def _with_items(data: bytes) -> Prepared:
     """Return code without the heads and ends of macros that hold items."""
-    heads = {match.end(): match.start(1) for match in ITEMS.finditer(data)}
+    macros = list(ITEMS.finditer(data))
+    starts = [data.rfind(b"\n", 0, match.start()) + 1 for match in macros]
+    heads = {
+        match.end(): head.start(1)
+        for match, start in zip(macros, starts, strict=True)
+        if (head := HEAD.match(data, start, match.start()))
+    }
     seen, open_ = bytearray(data), list[bool]()
     for brace in BRACES.finditer(data) if heads else ():
         start, end = brace.span()

@@ -44,6 +44,10 @@ TOP = ("php_tag", "hash_bang_line")  # may precede the first comment of a file
 # comment markers: at the start of the comment and of each line, and at the end
 MARKS = r"/\*[*!]*(?!/)|\*+(?!/)|//[/!]*|#+|=(?:begin|end)\b.*"
 END = re.compile(r"\*+/[ \t]*$", re.M)
+# of C#: signs before the name belong to it
+SIGNED = frozenset(
+    "operator_declaration conversion_operator_declaration destructor_declaration".split()
+)
 WORD = re.compile(r"~?\w+")
 RULER = re.compile(r"^[ \t]*[-=*#~_/+]{3,}[ \t]*$\n?", re.M)
 CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.S)
@@ -291,7 +295,8 @@ class Outline:
         seen = self.prepare(plain) if self.prepare else Prepared(plain)
         tree = grammar.parser.parse(seen.data)
         if self.repair and tree.root_node.has_error:
-            tree = grammar.parser.parse(self.repair(seen.data))
+            if (repaired := self.repair(seen.data)) != seen.data:
+                tree = grammar.parser.parse(repaired)
         return ParsedText(self, data, tree, self._queries[second], seen.names)
 
     @cached_property
@@ -352,7 +357,7 @@ class ParsedText:
         if defined := self.names.get(named.start_byte):
             return defined
         start, end = named.byte_range
-        sign = named.prev_sibling
+        sign = named.prev_sibling if node.type in SIGNED else None
         while sign and sign.type in ("operator", "checked", "~"):
             start, sign = sign.start_byte, sign.prev_sibling
         if field == "declarator":  # of C++

@@ -67,7 +67,7 @@ BIT_INT = re.compile(rb"_BitInt\s*+\([^()]*+\)")
 # the line of a module or of its import, and `export`
 MODULES = tuple(
     re.compile(
-        rb"%b(?:(?<![^\n]%b)|(?<=\bexport %b))\s*+(?:|\w[^;{}()=]*+|[<\":](?!:)[^;{}()=]*+);"
+        rb"%b(?:(?<![^\n]%b)|(?<=\bexport %b))\s*+(?:|\w[^;{}()=\n]*+|[<\":](?!:)[^;{}()=\n]*+);"
         % (word, word, word)
     )
     for word in (b"module", b"import")
