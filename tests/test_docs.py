@@ -26,6 +26,11 @@ def quick_first(pages):
         yield pytest.param(page, marks=pytest.mark.long if long else ())
 
 
+def test_the_pages_stay_short():
+    pages = [Path("README.md"), *Path("docs").rglob("*.md")]
+    assert sum(len(page.read_text("utf-8").split()) for page in pages) <= 20_000
+
+
 @pytest.mark.parametrize("page", list(quick_first(OTHERS)), ids=str)
 def test_a_page_can_be_followed(page, tmp_path):
     shutil.copytree("fixtures", tmp_path / "fixtures")
