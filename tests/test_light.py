@@ -10,27 +10,7 @@ from conftest import environment
 
 pytestmark = pytest.mark.long
 LEFT_OUT = re.compile(r"(torch|transformers|sentence_transformers)\b|(?!__editable__).*\.pth$")
-WORKS = [
-    "ask {fixtures}/collect/src circle -k 1 --no-cache",
-    "collect {fixtures}/collect/src -o corpus.jsonl",
-    "select corpus.jsonl --head 1",
-    "show corpus.jsonl",
-    "pair {fixtures}/code/test.jsonl -o test.jsonl",
-    "mask-entities test.jsonl",
-    "html-variants {fixtures}/pages/test.jsonl",
-    "parse-trees --field text_a {fixtures}/sentences/pairs.jsonl -o trees.jsonl",
-    "score --task trees --gold trees.jsonl trees.jsonl",
-    "convert --from beir {fixtures}/formats/beir -o beir",
-    "search test.jsonl --method bm25 --queries test.jsonl -o run.jsonl",
-    "fuse run.jsonl run.jsonl",
-    "rerank run.jsonl --corpus test.jsonl --queries test.jsonl --for code",
-    "score run.jsonl --qrels self",
-    "encode -m builtin test.jsonl --as document -o vectors.npy",
-    "search vectors.npy -m builtin --query circle --index hnsw",
-    "search vectors.npy -m builtin --query circle --method hybrid --texts test.jsonl",
-    "plugins",
-    "train santa --help",
-]
+WORKS = Path(__file__).with_name("light.txt").read_text("utf-8").splitlines()
 NEEDS = [
     "train santa test.jsonl -o model",
     "train fasttext test.jsonl -o model",

@@ -1,5 +1,7 @@
 """What a message advises, done, helps: a bad command, the remedy in its message, the good one."""
 
+from pathlib import Path
+
 import pytest
 from conftest import status_of
 
@@ -33,44 +35,11 @@ FILES = {
     "twice.jsonl": lines(*([{"id": "q1", "embedding": [1, 2]}] * 2)),
 }  # fmt: skip
 JUDGED = "pair --queries queries.jsonl --corpus corpus.jsonl --qrels"
-HARD = "pair examples.jsonl --corpus corpus.jsonl --negatives-from"
 # command, what its message says, what is done about it
 REMEDIES = [
-    (f"{JUDGED} beir.tsv --per-query 2", "give --per-query 0", f"{JUDGED} beir.tsv --per-query 0"),
-    ("pair --queries more.jsonl --corpus corpus.jsonl --qrels graded.tsv",
-     "give judged queries only, or leave others out", f"{JUDGED} graded.tsv"),
-    ("pair --queries more.jsonl --corpus corpus.jsonl --qrels graded.tsv",
-     "leave others out with --on-error skip",
-     "pair --queries more.jsonl --corpus corpus.jsonl --qrels graded.tsv --on-error skip"),
-    (f"{HARD} run.jsonl --depth 2 --margin 1", "raise --depth",
-     f"{HARD} run.jsonl --depth 5 --margin 1"),
-    (f"{HARD} run.jsonl --margin 100", "lower --margin", f"{HARD} run.jsonl --margin 1"),
-    (f"{HARD} short.jsonl", "search deeper", f"{HARD} run.jsonl"),
-    (f"{HARD} short.jsonl --margin 1 --depth 1", "leave the record out with --on-error skip",
-     f"{HARD} short.jsonl --on-error skip"),
-    ("pair --split a:0.5 pairs.jsonl", "for example train:0.9,dev:0.1",
-     "pair --split train:0.9,dev:0.1 pairs.jsonl"),
-    ("convert --to trec --part run hit.jsonl", "fix the record",
-     "convert --to trec --part run mended.jsonl"),
-    ("convert --from mteb --part qrels scores.jsonl", "mteb can only be written; name it with --to",
-     "convert --to mteb scores.jsonl"),
-    ("collect", "missing PATH; name a folder, a file or an archive", "collect corpus.jsonl"),
-    ("convert --to trec pairs.jsonl", "available: qrels, run",
-     "convert --to trec run.jsonl --part run"),
-    ("search vectors.jsonl --queries vectors.jsonl --index hnsw --parameters nprobe=3",
-     "efSearch=256 for hnsw", "search vectors.jsonl --queries vectors.jsonl --index hnsw "
-     "--parameters efSearch=256"),
-    ("search corpus.jsonl --queries queries.jsonl", "search texts with --method bm25",
-     "search corpus.jsonl --queries queries.jsonl --method bm25"),
-    ("search vectors.jsonl --queries large.jsonl", "encode queries and documents with one model",
-     "search large.jsonl --queries large.jsonl"),
-    ("fuse run.jsonl run2.jsonl --method weighted --weight 1e308 --weight 1e308", "lower --weight",
-     "fuse run.jsonl run2.jsonl --method weighted --weight 1e3 --weight 1"),
-    ("pair --queries queries.jsonl", "--queries needs --corpus; add it",
-     f"{JUDGED} graded.tsv"),
-    ("pair --corpus corpus.jsonl examples.jsonl", "--corpus needs --qrels or --negatives-from",
-     f"{HARD} run.jsonl"),
-]  # fmt: skip
+    each.splitlines()
+    for each in Path(__file__).with_name("remedies.txt").read_text("utf-8").split("\n\n")
+]
 
 
 @pytest.mark.parametrize(("bad", "remedy", "good"), REMEDIES, ids=[each[0] for each in REMEDIES])

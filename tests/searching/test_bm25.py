@@ -10,7 +10,6 @@ from bm25s.stopwords import STOPWORDS_EN
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structkit import search
 from structkit.errors import UserError
 from structkit.searching.lexical import LexicalIndex
 from structkit.searching.options import WordOptions
@@ -147,14 +146,6 @@ def test_what_is_opened_finds_what_was_saved(tmp_path_factory, texts, queries):
     assert {"k1": 1.5, "b": 0.4, "document_field": "body"} == opened.built
 
 
-def test_a_saved_index_finds_what_a_fresh_one_does(files):
-    fresh = found(files, "c.jsonl", "words", method="bm25")
-    assert fresh == found(files, "c.jsonl", method="bm25")
-    assert fresh == found(files, "words", method="bm25") == found(files, "words") != []
-    meta = json.loads((files / "words/meta.json").read_text())
-    assert {"k1": 1.5, "b": 0.75} == meta["built"]
-
-
 def test_an_older_index_is_replaced_and_nothing_else(files):
     found(files, "c.jsonl", "words", method="bm25", document_field="id")
     found(files, "c.jsonl", "words", method="bm25")
@@ -166,6 +157,10 @@ def test_an_older_index_is_replaced_and_nothing_else(files):
         with pytest.raises(UserError, match=f"{name} exists; name a new folder with --save-index"):
             found(files, "c.jsonl", name, method="bm25")
     assert ["mine"] == os.listdir(files / "other")
+    (files / "words/mine.txt").write_text("kept")
+    with pytest.raises(UserError, match="words exists; name a new folder with --save-index"):
+        found(files, "c.jsonl", "words", method="bm25")
+    assert "kept" == (files / "words/mine.txt").read_text()
 
 
 def test_what_cannot_be_written_leaves_the_older_index(files):
@@ -187,9 +182,9 @@ def test_what_cannot_be_written_leaves_the_older_index(files):
     ],
 )
 def test_other_settings_than_those_of_the_index_are_refused(files, given, expected):
-    found(files, "c.jsonl", "words", method="bm25", document_field="code")
+    fresh = found(files, "c.jsonl", "words", method="bm25", document_field="code")
     same = found(files, "words", method="bm25", document_field="code")
-    assert same == found(files, "words")
+    assert fresh == same == found(files, "words") == found(files, "c.jsonl", method="bm25") != []
     with pytest.raises(UserError, match=expected):
         found(files, "words", **given)
 
@@ -234,15 +229,3 @@ def test_a_damaged_index_is_refused(files):
             found(files, "words", method="bm25")
         (folder / "away").rename(path)
     assert found(files, "words")
-
-
-def test_a_folder_with_other_files_is_not_replaced(tmp_path):
-    corpus = tmp_path / "corpus.jsonl"
-    corpus.write_text('{"id": "1", "text": "hot tea"}\n')
-    options = {"method": "bm25", "query": "tea", "save_index": str(tmp_path / "index")}
-    for _ in range(2):  # an index alone is replaced
-        assert 1 == len(list(search(corpus, **options)))
-    (tmp_path / "index/mine.txt").write_text("kept")
-    with pytest.raises(UserError, match="index exists; name a new folder with save_index"):
-        list(search(corpus, **options))
-    assert "kept" == (tmp_path / "index/mine.txt").read_text()

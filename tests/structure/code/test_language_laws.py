@@ -23,7 +23,7 @@ from structkit.collecting.units import Units
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from structkit.structure.sentinels import SENTINEL, mask, unmask
-from tests.structure.code.sources import CODE, FIXTURES
+from tests.structure.code.sources import CODE, FIXTURES, cases
 
 DATA = Path("../shared/data/codesearch")
 REAL = ("go", "java", "javascript", "php", "python", "ruby")
@@ -158,24 +158,8 @@ def test_no_entity_stands_in_a_string_or_a_comment(language):
         assert [code[start:end] for start, end in spans if start in inside] == [], id
 
 
-TYPES = {
-    "java": ("@Inject Foo<T> f(var x) { return new Bar(x); }", "Inject Foo T Bar"),
-    "go": ("func (s *Foo) f(x []int) { var y pkg.T = nil; _ = y }", "Foo int T"),
-    "php": ("function f(?Foo $x): static { return $x instanceof A ? new C : D::e; }", "Foo A C"),
-    "typescript": ("class A extends B { x: C<string> = new D(e.f); }", "A B C D"),
-    "rust": ("impl<'a, T> Foo<'a, T> { fn f(&self) -> Self { Foo::new() } }", "T Foo T"),
-    "c": ("static Foo *f(const struct bar *x) { return (Baz *)x; }", "Foo bar Baz"),
-    "cpp": ("std::vector<Foo> Bar::f(int x) { return new T(x); }", "vector Foo T"),
-    "csharp": ("public Foo F<T>(List<Bar> x) { var y = (Baz)x; }", "Foo T List Bar Baz"),
-    "python": ("def f(x: Foo) -> Bar: return Baz(x)", ""),
-    "javascript": ("class A extends B { f() { return new C(); } }", ""),
-    "ruby": ("class A < B; def f = C.new; end", ""),
-}
-
-
-@pytest.mark.parametrize("language", TYPES)
-def test_types_come_only_when_asked_for(language):
-    text, types = TYPES[language]
+@pytest.mark.parametrize(("language", "text", "types"), cases("types"))
+def test_types_come_only_when_asked_for(language, text, types):
     plain, every = (load("language", language)(types=each).names(text) for each in (False, True))
     assert types.split() == [text[start:end] for start, end in every if (start, end) not in plain]
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.registry import load
+from tests.structure.code.sources import cases
 
 C = ['"inside"', '"in\\"side inside"', "// inside's\n", '/* inside " */', "'\"'"]
 WITHIN = {
@@ -41,25 +42,8 @@ def test_no_name_is_taken_in_a_string_or_a_comment_of_broken_code(language):
     law()
 
 
-BROKEN = {
-    "int f() { x = y; /* unfinished business of z": ("java", "f x y"),
-    '#if A\nint f(int x) {\n#else\nint f(\n#endif\n  g("sorry x", \'"\'); }': ("c", "A f x f g"),
-    'int f( { a = 1\'000; b = R"x(c " d)x"; // e\n g(b); }': ("cpp", "f a b g b"),
-    'int F( { a = $"x {b + "c"} d" + @"e ""f""" + g; }': ("csharp", "F a g"),
-    "func f( { a := `b \" c`; d(a) // it's e\n": ("go", "f a d a"),
-    'f( { a = `b ${c + `d`} e`; g = /h"/.test(i) / j; // k\n': ("javascript", "f a g test i j"),
-    "function f( { $a = \"b {$c['d']} e\"; g($a); // it's ?> h": ("php", "f a g a"),
-    "<p>don't</p><?php f( { $x ?> it's <?= $y": ("php", "f x y"),
-    'def f(:\n  x = "a b\n  y = f"{x["k"]} c" # it\'s d\n': ("python", "f x y"),
-    "def f(\n a = <<~SQL + b\n c\n SQL\n d \"e #{f['g']} h\" # i\n": ("ruby", "f a d"),
-    'fn f<\'a>(x: &\'a str { y = r#"b " c"#; /* d /* e */ f */ g(y);': ("rust", "f x y g y"),
-    "f( { a = `b ${c} d`; // it's e\n g(a)": ("typescript", "f a g a"),
-}
-
-
-@pytest.mark.parametrize("text", BROKEN)
-def test_names_of_broken_code(text):
-    language, names = BROKEN[text]
+@pytest.mark.parametrize(("language", "text", "names"), cases("broken"))
+def test_names_of_broken_code(language, text, names):
     plugin = load("language", language)()
     assert plugin.grammar.parser.parse(text.encode()).root_node.has_error
     assert [text[start:end] for start, end in plugin.names(text)] == names.split()
