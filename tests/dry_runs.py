@@ -17,9 +17,9 @@ PAGES = {
 }
 
 
-def dry(target, *variables, always="--always-make"):
+def dry(target, *variables):
     """The commands that would make a target: their flags are known, their folders are there."""
-    options = ["--dry-run", always, "--no-print-directory", "EXPERIMENTS=experiments/*.mk"]
+    options = ["--dry-run", "--always-make", "--no-print-directory", "EXPERIMENTS=experiments/*.mk"]
     command = ["make", *options, target, *variables]
     done = completed(command, text=True, check=True)
     lines = done.stdout.replace("\\\n", " ").splitlines()

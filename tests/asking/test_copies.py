@@ -3,6 +3,7 @@
 import pytest
 
 import structkit
+from tests.jsonl import write_files
 
 PROSE = "Warm the pot before you steep the tea. Three minutes are enough for leaves that are small."
 CODE = "def steep(tea, leaves):\n    return pour(tea, leaves)\n"
@@ -22,8 +23,7 @@ CODE = "def steep(tea, leaves):\n    return pour(tea, leaves)\n"
     ],
 )
 def test_a_copy_takes_no_place_of_its_own(tmp_path, files, places):
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
+    write_files(tmp_path, files)
     answers = structkit.ask(tmp_path, "how to steep tea leaves", no_model=True, no_cache=True)
     assert places == len({answer["path"] for answer in answers})
 
@@ -41,9 +41,8 @@ def test_a_copy_takes_no_place_of_its_own(tmp_path, files, places):
 def test_of_equal_texts_the_shortest_path_answers_and_names_the_others(
     tmp_path, paths, best, others
 ):
-    for path in paths:
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(f"# Tea\n\n{PROSE}\n" if path.endswith(".md") else CODE)
+    page = f"# Tea\n\n{PROSE}\n"
+    write_files(tmp_path, {path: page if path.endswith(".md") else CODE for path in paths})
     answers = structkit.ask(tmp_path, "steep tea leaves", no_model=True, no_cache=True)
     found = [(answer["path"], answer.get("also_in")) for answer in answers]
     assert [(str(tmp_path / best), [str(tmp_path / other) for other in others])] == found

@@ -4,6 +4,7 @@ import pytest
 
 import structkit
 from structkit.searching.kinds import KINDS, MEANT, kind_weights
+from tests.jsonl import write_files
 
 TEXT = "The pool closes idle sockets after a timeout."
 FILES = {
@@ -27,9 +28,7 @@ FILES = {
     ],
 )
 def test_the_first_answer_is_of_the_kind_that_is_asked_for(tmp_path, question, kind, first):
-    for name, text in FILES.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
+    write_files(tmp_path, FILES)
     found = list(structkit.ask(tmp_path, question, kind=kind, no_cache=True))
     assert str(tmp_path / first) == found[0]["path"]
     named = {"code": {"src"}, "docs": {"docs", "CHANGELOG.md"}, "tests": {"tests"}}.get(kind)

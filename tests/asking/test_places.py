@@ -10,6 +10,7 @@ from terminals import plain, seen
 import structkit
 from structkit.asking.answers import LONGEST, places
 from structkit.searching.lines import best_rows
+from tests.jsonl import write_files
 
 RETRY = '''\
 class Retry:
@@ -51,8 +52,7 @@ def ask(tmp_path):
     """The answers to a question about files, by words alone."""
 
     def ask(question, files, **options):
-        for name, text in files.items():
-            (tmp_path / name).write_text(text)
+        write_files(tmp_path, files)
         return list(structkit.ask(tmp_path, question, no_cache=True, no_model=True, **options))
 
     return ask

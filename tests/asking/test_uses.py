@@ -3,6 +3,7 @@
 import pytest
 
 import structkit
+from tests.jsonl import write_files
 
 FILES = {
     "pool.py": """\
@@ -33,9 +34,7 @@ class Pool:
 
 @pytest.fixture
 def uses(tmp_path):
-    for name, text in FILES.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text, newline="")
+    write_files(tmp_path, FILES)
 
     def uses(name, **options):
         found = structkit.ask(tmp_path, uses=name, no_cache=True, no_model=True, **options)

@@ -69,28 +69,6 @@ def test_a_seed_is_trained_again_as_its_table_says(data, table):
     assert bare[0] == bare[1]
 
 
-TABLES = {
-    "seal": ("SEAL", "SEAL_SEEDS", ("values.jsonl", "table.md", "kinds.md")),
-    "santa-bullets": ("BULLETS", "BULLET_SEEDS", ("values.jsonl", "table.md")),
-    "santa-pretrained": ("CODE", "CODE_SEEDS", ("python.md",)),
-    "strae": ("STRAE", "SEEDS", ("scores.jsonl", "trees.md", "starts/scores.jsonl")),
-    "tree-structure": ("STRUCTURE", "STRUCTURE_SEEDS", ("code/table.md",)),
-}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("recipe", TABLES)
-def test_a_table_that_exists_is_made_again_with_the_models_of_a_new_seed(tmp_path, data, recipe):
-    folder, seeds, tables = TABLES[recipe]
-    for table in (tmp_path / "runs" / each for each in tables):
-        table.parent.mkdir(parents=True, exist_ok=True)
-        table.touch()
-        given = f"DATA={data}", f"{folder}={tmp_path}/runs", f"{seeds}=3", "MODEL=minilm"
-        commands = dry(f"{table}", *given, always="--silent")
-        assert any(name.endswith("@3") for name in trained(commands))
-        assert any(" score " in command and f"{table}" in command for command in commands)
-
-
 @pytest.mark.long
 def test_what_another_machine_has_trained_is_not_trained_again(tmp_path, data):
     runs = ("hard@0", "hard@1", "tuned@0", "bm25")

@@ -8,6 +8,7 @@ import pytest
 
 from structkit.registry import load
 from structkit.structure.code.languages import without_docstring
+from tests.structure.code.sources import cases
 
 OUTLINE = load("language", "python").outline
 
@@ -36,57 +37,26 @@ def docstring(node):
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-DOCSTRINGS = {
-    "plain": '"""Adds.\n\n    More.\n    """',
-    "escapes": r'"""Adds \x41 \u00e9 \N{BULLET} \101\tb\\n."""',
-    "continued line": '"""Adds \\\n    more."""',
-    "escape that does not exist": r'"""Adds \d."""',
-    "raw": r'r"""Adds \n \x41."""',
-    "unicode": 'u"Adds."',
-    "concatenated": '"Adds " "more" \'.\'',
-    "concatenated, of two kinds": r'"Adds \n" r"\n"',
-    "parenthesized": '("Adds.")',
-    "twice": '(("Adds."))',
-    "parenthesized lines": '(\n    "Adds "  # why\n    "more."\n    )',
-    "half a surrogate pair": r'"Adds \ud800."',
-    "empty": '""',
-    "quotes inside": '"""Adds "x" \'y\'."""',
-    "before a semicolon": '"Adds."; x = 1',
-    "commented": '# why\n    "Adds."',
-    "CRLF": '"""Adds.\r\n\r\n    More.\r\n    """',
-    "CR": '"""Adds.\r\r    More.\r    """',
-}
-OTHERS = {
-    "f-string": 'f"""Adds."""',
-    "raw f-string": 'Rf"Adds {x}."',
-    "bytes": 'b"""Adds."""',
-    "raw bytes": 'rB"Adds."',
-    "concatenated with an f-string": '"Adds " f"more."',
-    "tuple": '("Adds.",)',
-    "sum": '"Adds " + "more."',
-    "formatted": '"Adds %s." % x',
-    "method": '"Adds.".strip()',
-    "assigned": 'x = "Adds."',
-    "second statement": 'pass\n    "Adds."',
-    "walrus": '(x := "Adds.")',
-}
+STRINGS = {name: (text, kind == "a docstring") for name, text, kind in cases("docstrings")}
+STRINGS["CRLF"] = '"""Adds.\r\n\r\n    More.\r\n    """', True
+STRINGS["CR"] = '"""Adds.\r\r    More.\r    """', True
 
 
-@pytest.mark.parametrize("string", (DOCSTRINGS | OTHERS).values(), ids=DOCSTRINGS | OTHERS)
+@pytest.mark.parametrize(("string", "documents"), STRINGS.values(), ids=STRINGS)
 @pytest.mark.filterwarnings("ignore:invalid escape")
-def test_docstrings_are_those_of_ast(string):
+def test_docstrings_are_those_of_ast(string, documents):
     text = f"def f(x):\n    {string}\n    return x\n"
     assert expected(text) == documented(text)
-    assert [("f", 1, "")] == documented(text) or string in DOCSTRINGS.values()
+    assert [("f", 1, "")] == documented(text) or documents
     assert "\r" not in documented(text)[0][2]
 
 
-@pytest.mark.parametrize("string", (DOCSTRINGS | OTHERS).values(), ids=DOCSTRINGS | OTHERS)
+@pytest.mark.parametrize(("string", "documents"), STRINGS.values(), ids=STRINGS)
 @pytest.mark.parametrize("head", ["def f(x):", "@a\nasync def f(x):", "class A:"])
-def test_pair_cuts_what_is_a_docstring_and_nothing_else(head, string):
+def test_pair_cuts_what_is_a_docstring_and_nothing_else(head, string, documents):
     text = f"{head}\n    {string}\n    return x\n"
     left = without_docstring(text, {"language": "python"})
-    if string in DOCSTRINGS.values():
+    if documents:
         assert "Adds" not in left and "return x" in left
     else:
         assert text == left

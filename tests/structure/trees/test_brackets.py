@@ -15,7 +15,9 @@ from structkit.errors import UserError
 from structkit.structure.trees.brackets import binarize, read, unescaped, write
 from structkit.structure.trees.tree import from_spans
 from structkit.structure.trees.words import same
+from tests.structure.code.sources import CODE as LANGUAGES
 from tests.structure.code.sources import FIXTURES as INPUTS
+from tests.structure.code.sources import cases
 from tests.structure.trees.parsed import check_arrays, parsed_texts
 
 PLAIN = ("right-branching", "left-branching", "balanced", "random", "builtin")
@@ -66,24 +68,11 @@ def test_any_markup(parts):
     check(tree, "balanced")
 
 
-CODE = {
-    "python": ["if a is not b and c not in d: pass", "x = '-LRB-' + \"-LRB(\" + f'{y:>{z}}'"],
-    "php": ["function f() { yield from g(); $a ??= $b <=> $c; }"],
-    "typescript": ["declare const x: unique symbol; let y: asserts z is A;"],
-    "ruby": ['a = %w[b (c] + {d: "e #{f}"} if not defined? g'],
-    "c": ["#if defined(A)\nunsigned long long x = (y)[0] ? {1} : '(';\n#endif\n"],
-    "cpp": ["auto f = [&](auto... x) { return operator new(1), x()...; };"],
-    "csharp": ['var x = y is not null and not z ? a!.b[^1] : $"{c}";'],
-    "go": ["for i := range []T{{1}, {2}} { ch <- i; <-ch }"],
-    "java": ["class A { int[] x = {1}; non-sealed interface B {} }"],
-    "javascript": ["x = `a ${b(c)[d]}`; y = z?.[0] ?? /[(]/;"],
-    "rust": ["fn f() -> impl Fn(&str) -> Vec<u8> { |x| vec![x as u8; 3] }"],
-}
-SNIPPETS = [(language, text) for language, texts in CODE.items() for text in texts]
+SNIPPETS = [(language, text) for language, text, _ in cases("snippets")]
 FIXTURES = [(language, text) for language in INPUTS for text in INPUTS[language]]
 
 
-@pytest.mark.parametrize("language", CODE)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_code(language):
     texts = [text for name, text in SNIPPETS + FIXTURES if name == language]
     found = trees_of("ast", texts, languages=[language] * len(texts))
