@@ -50,27 +50,7 @@ def test_a_keyword_is_no_name(language, text, names):
 
 
 # the words of each grammar's table that are names in other places, or of no code
-SOFT = {
-    "c": "asm noreturn offsetof",
-    "cpp": "final noreturn offsetof override restrict",
-    "csharp": "Cdecl Fastcall Stdcall Thiscall add alias and annotations ascending assembly async "
-    "await by checksum descending disable enable equals field file from get group hidden init into "
-    "join let managed method module not notnull on or orderby param partial property record remove "
-    "required restore scoped select set type typevar unmanaged warning warnings when where with "
-    "yield",
-    "java": "exports module open opens permits provides record requires sealed to transitive uses "
-    "when with yield",
-    "javascript": "as async from get meta of set static target using",
-    "php": "bool encoding enum float int object strict_types string ticks",
-    "python": "_ __future__ case exec match print type",
-    "ruby": "i r ri",
-    "rust": "block default expr expr_2021 gen ident item lifetime literal meta pat pat_param path "
-    "raw stmt try tt ty union vis",
-    "typescript": "abstract accessor any as assert asserts async boolean declare from get global "
-    "implements infer interface is keyof meta module namespace never number object of override "
-    "private protected public readonly require satisfies set static string symbol target type "
-    "unknown using",
-}
+SOFT = {language: words for language, words, _ in cases("soft-keywords")}
 
 
 @pytest.mark.parametrize("language", CODE)
