@@ -10,7 +10,7 @@ paper-seal: $(RUNNABLE) ## SEAL as published: make paper-seal [MODEL=…] [PAPER
 	@cat $(PE)/table.md
 
 PE := runs/paper-seal
-PE_MODEL = $(or $(MODEL),BAAI/bge-m3)
+PE_MODEL = $(call start-model,BAAI/bge-m3)
 # section 4.1; the temperature is FlagEmbedding's for BGE
 PE_TRAIN = --learning-rate 1e-5 --epochs 2 --batch-size 8 --query-length 32 --document-length 4096 \
   --negatives-per-query 8 --temperature 0.02 --save-every 100 $(if $(wildcard $@.partial),--resume) $(PAPER_FLAGS)

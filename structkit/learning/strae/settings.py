@@ -195,6 +195,14 @@ class TreeSettings(VocabularySettings):
         group="model",
         excludes="subwords",
     )
+    init_range: float = setting(
+        0.1,
+        "largest number of a random start embedding (r)",
+        PAPER,
+        low=1e-6,
+        high=10,
+        group="model",
+    )
     freeze_embeddings: bool = setting(
         False, "train only composition, not the embeddings", group="model"
     )

@@ -128,6 +128,10 @@ class NodeModel(VocabularyModel):
     dropouts: tuple[float, float] = (0.2, 0.1)
     head: nn.Linear | None  # scores words, unless their embeddings do
 
+    def __init__(self, words: int, settings: TreeSettings) -> None:
+        super().__init__(words, settings)
+        self.embedding.data *= settings.init_range / RANGE
+
     def both_ways(self, sentences: Sequence[Sentence]) -> BothWays:
         """Return trees, and all upward and downward embeddings, (nodes, E) each.
 

@@ -96,6 +96,15 @@ def test_words_that_are_not_frozen_learn(matrix, tmp_path):
     assert 0 < np.abs(found - VECTORS["cat"]).max() < 0.2
 
 
+def test_random_embeddings_start_within_the_range(tmp_path):
+    first, narrow = (
+        trained("banyan", tmp_path / f"{r}", init_range=r, learning_rate=1e-9).model.embedding
+        for r in (0.1, 1e-4)
+    )
+    assert 1e-5 < narrow.abs().max() <= 1.001e-4
+    np.testing.assert_allclose(first.detach() / 1000, narrow.detach(), rtol=0.02, atol=1e-7)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

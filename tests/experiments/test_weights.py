@@ -1,0 +1,66 @@
+"""A model with pickled weights, converted: structkit reads it, and the pickle runs nothing."""
+
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import WARM, completed
+from safetensors.torch import load_file
+
+from tests.jsonl import write
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A tiny T5 as older models on the Hub are: pickled, two tensors sharing their memory."""
+    one = {"query": "read a file", "positive": "def read(): pass", "masked": "a", "target": "b"}
+    some = [one, {**one, "query": "write a file", "positive": "def write(): pass"}]
+    records = write(tmp_path / "some.jsonl", *some)
+    command = [*WARM, "train", "santa", records, "--max-steps", "0", "-q", "--size", "tiny"]
+    completed([*command, "--vocabulary-size", "600", "-o", f"{tmp_path}/t5"], check=True)
+    folder = tmp_path / "t5"
+    weights = load_file(folder / "model.safetensors")
+    weights["encoder.embed_tokens.weight"] = weights["shared.weight"]
+    torch.save(weights, folder / "pytorch_model.bin")
+    for name in ("model.safetensors", "structkit.json", "modules.json"):
+        (folder / name).unlink(missing_ok=True)
+    return folder
+
+
+def converted(model, folder):
+    """What `make paper-weights` prints."""
+    command = ["make", "-s", "paper-weights", f"MODEL={model}", f"WEIGHTS={folder}", "RUNNABLE="]
+    return completed([*command, f"BIN={Path(sys.executable).parent}"], text=True)
+
+
+def test_a_converted_model_is_read(model, tmp_path):
+    records = f"{tmp_path}/some.jsonl"
+    refused = completed(
+        [*WARM, "train", "santa", records, "--model", f"{model}", "-o", "x"], text=True
+    )
+    assert "as a pickle (pytorch_model.bin)" in refused.stderr
+    done = converted(model, tmp_path / "safe")
+    assert 0 == done.returncode, done.stderr
+    command = [*WARM, "train", "santa", records, "--model", f"{tmp_path}/safe", "--max-steps", "0"]
+    trained = completed([*command, "-o", f"{tmp_path}/trained"], text=True)
+    assert 0 == trained.returncode, trained.stderr
+    assert json.loads(trained.stdout)["folder"] == f"{tmp_path}/trained"
+
+
+class Harm:
+    """Runs a program when it is unpickled."""
+
+    def __reduce__(self):
+        return subprocess.call, (["touch", "harm"],)
+
+
+def test_a_pickle_that_runs_code_is_refused(model, tmp_path, monkeypatch):
+    with (model / "pytorch_model.bin").open("wb") as file:
+        pickle.dump(Harm(), file)
+    done = converted(model, tmp_path / "safe")
+    assert 2 == done.returncode and "holds more than tensors" in done.stderr
+    assert not Path("harm").exists() and not (tmp_path / "safe").exists()
