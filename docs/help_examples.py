@@ -33,7 +33,8 @@ def results(lines: Iterable[str]) -> dict[str, tuple[str, str]]:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         prepare(folder)
-        for line in lines:
+        for number, line in enumerate(lines := [*lines], 1):
+            _say(f"example {number} of {len(lines)} of --help: {line}")
             read = next((folder / word for word in shlex.split(line) if word in FIXTURES), None)
             before = shown(read) if read else ""
             printed = shell(line, folder)
@@ -42,6 +43,15 @@ def results(lines: Iterable[str]) -> dict[str, tuple[str, str]]:
             printed = "" if "--help" in words else printed
             found[line] = (before, shown(written) if written else short(printed))
     return found
+
+
+def _say(line: str) -> None:
+    """Show what is done: on a terminal over the line before, else now and then."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[K{line:.78}")
+        sys.stderr.flush()
+    elif line.split()[1].endswith("0"):
+        sys.stderr.write(f"{line}\n")
 
 
 def refusals(lines: Iterable[str]) -> dict[str, str]:

@@ -15,7 +15,7 @@ PT_ARTICLES := 100000
 PT_SEEDS := 0 1 2 3 4
 # the paper's; a server that you start. builtin needs none
 PT_PARSER := corenlp
-# appendix A; rarer words, dropout and the range of the first numbers are defaults
+# appendix A; rarer words, dropout and the range of the first numbers (--init-range) are defaults
 PT_SIZE := --batch-size 128 --embedding-size 100 --save-every 1000
 PT_TRAIN := --epochs 15 $(PT_SIZE)
 PT_C := $(PT_TRAIN) --objective contrastive --learning-rate 1e-4 --temperature 0.2
