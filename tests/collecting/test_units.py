@@ -12,6 +12,7 @@ from structkit.collecting.kinds import OTHERS, kind_of
 from structkit.collecting.units import NAMES, Units
 from structkit.registry import load, plugins
 from structkit.structure.sentences import sentences
+from tests.structure.code.sources import cases
 
 FOLDER = Path("fixtures/collect")
 FILES = sorted(path for part in ("src", "docs") for path in (FOLDER / part).iterdir())
@@ -109,34 +110,7 @@ def test_a_function_keeps_its_id_when_others_move():
     assert before.items() < after.items()
 
 
-@pytest.mark.parametrize(
-    ("path", "text", "language"),
-    [
-        ("a/b.PY", "", "python"),
-        ("Makefile", "", "make"),
-        ("Rakefile", "", "ruby"),
-        ("run", "#!/usr/bin/env -S node --x", "javascript"),
-        ("run", "#! /bin/sh", "bash"),
-        ("README", "words", "text"),
-        ("go", "#!/bin/sh\n", "bash"),
-        ("bin/c", "#!/usr/bin/env python3\n", "python"),
-        ("r", "#!/usr/bin/env Rscript\n", "r"),
-        ("sql", "#!/usr/bin/env -S node --x\n", "javascript"),
-        ("go", "#!/usr/bin/env -S go run\n", "go"),
-        ("c", "words", "text"),
-        ("a.go", "#!/bin/sh\n", "go"),
-        ("Makefile", "#!/usr/bin/make -f\n", "make"),
-        ("makefile", "", "make"),
-        ("Gemfile", "", "ruby"),
-        ("deploy", "#!/usr/bin/awk -f\n", "awk"),
-        ("a.tsx", "", "typescript"),
-        ("a.h", "#include <stdio.h>\n/* a class of its own */\nint f(void);\n", "c"),
-        ("a.h", "#include <vector>\n", "cpp"),
-        ("a.h", "struct S {\n public:\n", "cpp"),
-        ("a.h", "class A;\n", "cpp"),
-        ("a.c", "int class_A(int std) { return std; } // std::vector\n", "c"),
-    ],
-)
+@pytest.mark.parametrize(("path", "text", "language"), cases("kinds"))
 def test_languages_by_extension_name_and_text(path, text, language):
     assert language == kind_of(path, text).language
 

@@ -31,23 +31,11 @@ EVERY = int(os.environ.get("LAWS_EVERY", "60"))
 # small functions of our own; with the data beside structkit, thousands more
 FUNCTIONS = Path("fixtures/code/functions.jsonl")
 
-# words that are never names of anything
-STRICT = {
-    "c": "if else for while return switch case break sizeof struct typedef static const void",
-    "cpp": "if else for while return switch case class template typename static_cast const this",
-    "csharp": "if else for while return switch case class namespace using new this base const var",
-    "go": "if else for return switch case func type struct interface range go defer map nil true",
-    "java": "if else for while return switch case class new this super static final void null",
-    "rust": "if else for while return match fn let mut impl struct enum self Self true false",
-}
-# words that are names of members and keys only: x.if, {if: 1}
-LOOSE = {
-    "javascript": "if else for while return switch case function class new this super typeof null",
-    "typescript": "if else for while return switch case function class new this super typeof null",
-    "php": "if else for while return switch case function class new echo isset empty fn foreach",
-    "python": "if else for while return def class lambda None True False in is not import from",
-    "ruby": "if else while return case def class module do end begin rescue self nil true yield",
-}
+# words that are never names of anything, and those that are names of members and keys only
+STRICT, LOOSE = (
+    {language: words for language, words, _ in cases(name)}
+    for name in ("never-names", "member-names")
+)
 
 
 @cache

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from structkit.registry import load
+from tests.structure.code.sources import cases
 
 
 def released(language):
@@ -32,17 +33,7 @@ def test_official_php_draws_until_half_is_covered():
     assert released("php").draw(["a"], random.Random(0)) == set()
 
 
-CODE = {
-    "java": ('int f(Foo x) { s = "x"; return x.y; }', ["f", "x", "s", "x", "y"]),
-    "go": ("func f(x Foo) int { return x.y }", ["f", "x", "x"]),
-    "ruby": ("def f(x)\n  @y = x\nend", ["f", "x", "x"]),
-    "javascript": ("function f(x) { return x.y }", ["f", "x", "x"]),
-    "php": ("function f($x) { return $x->y; }", ["f", "x", "x", "y"]),
-}
-
-
-@pytest.mark.parametrize("language", CODE)
-def test_official_takes_exact_identifiers(language):
-    code, expected = CODE[language]
+@pytest.mark.parametrize(("language", "code", "expected"), cases("official-names"))
+def test_official_takes_exact_identifiers(language, code, expected):
     spans = released(language).entities(code, {})
-    assert [code[start:end] for start, end in spans] == expected
+    assert [code[start:end] for start, end in spans] == expected.split()
