@@ -28,7 +28,7 @@ WRONG = """A file that is not there, or a field that a record lacks, ends the co
 the file and its line, the problem and the remedy. No output is left half written."""
 FLAG = re.compile(r"`[^`]*`|(?<!\w)(--[a-z][a-z-]*)")  # outside of code
 Row = tuple[str, str]
-PICTURES = {"ask": ("terminal", "terminal-narrow"), "show": ("show",)}  # of a command
+PICTURES = {"ask": ("terminal", "terminal-narrow")}  # of a command
 
 
 def on_config(config: Any) -> Any:

@@ -22,10 +22,9 @@ ASKED = 'structkit ask requests "how is the encoding of a response guessed" -k 2
 COMMANDS = {
     "terminal": ASKED,
     "terminal-narrow": ASKED,
-    "show": "structkit mask-entities fixtures/code/test.jsonl | structkit show",
 }
 PICTURES = {"light": DEFAULT_TERMINAL_THEME, "dark": SVG_EXPORT_THEME}
-WIDTHS = {"terminal": 76, "terminal-narrow": 46, "show": 88}
+WIDTHS = {"terminal": 76, "terminal-narrow": 46}
 
 
 def session(name: str) -> str:

@@ -21,7 +21,7 @@ Scores: TypeAlias = Mapping[str, Mapping[str, float]]  # as in pytrec_eval
 Files: TypeAlias = Path | Sequence[Path] | Rows | Scores | Mapping[str, Path | Rows | Scores]
 
 __version__: str
-__all__ = ['LoadedModel', 'UserError', 'ask', 'collect', 'convert', 'encode', 'fuse', 'html_variants', 'load', 'mask_entities', 'mcp', 'pair', 'parse_trees', 'plot', 'plugins', 'rerank', 'score', 'search', 'select', 'show', 'train']
+__all__ = ['LoadedModel', 'UserError', 'ask', 'collect', 'convert', 'encode', 'fuse', 'html_variants', 'load', 'mask_entities', 'mcp', 'pair', 'parse_trees', 'plot', 'plugins', 'rerank', 'score', 'search', 'select', 'train']
 
 class LoadedModel:
     def encode(
@@ -347,8 +347,6 @@ def select(
     rejects: Path | None = None,
     shard: str | None = None,
 ) -> Iterator[Record]: ...
-
-def show() -> str: ...
 
 @overload
 def train(

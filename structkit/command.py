@@ -18,7 +18,7 @@ from structkit.errors import spelled, unknown
 # in the order of a pipeline, as `structkit --help` lists them
 COMMANDS = (
     *("ask", "collect", "mask-entities", "html-variants", "parse-trees", "pair", "train", "encode"),
-    *("search", "fuse", "rerank", "score", "show", "plot", "convert", "select"),
+    *("search", "fuse", "rerank", "score", "plot", "convert", "select"),
     *("mcp", "plugins"),
 )
 

@@ -1,4 +1,4 @@
-"""Progress as a person sees it; test_show.py has colors."""
+"""Progress as a person sees it."""
 
 import io
 import re

@@ -286,8 +286,6 @@ def trees_of(record: Record, fields: Sequence[str]) -> dict[str, Tree]:
 
 def draw_tree(axes: Any, title: str, tree: Tree, x: Floats, y: Floats) -> None:
     """Draw a tree whose words stand in one row, each node above the middle of its children."""
-    from structkit.structure.trees.drawing import name
-
     axes.set_title(title, fontsize="medium")
     axes.axis("off")
     for node in range(len(tree.first)):
@@ -296,7 +294,8 @@ def draw_tree(axes: Any, title: str, tree: Tree, x: Floats, y: Floats) -> None:
     box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
     for node in range(len(tree.first)):
         leaf = tree.word[node] >= 0
-        label = name(tree, node).replace(" ", "\n") if leaf else tree.labels[node]
+        words = [tree.labels[node], *([tree.words[tree.word[node]]] if leaf else [])]
+        label = "\n".join(filter(None, words))
         if label:
             style: dict[str, Any] = {"va": "top"}
             if not leaf:

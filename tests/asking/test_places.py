@@ -1,6 +1,5 @@
 """The place of an answer: its line, its sentence, the symbol around it, and what a list shows."""
 
-import json
 import shutil
 
 import numpy as np
@@ -10,6 +9,7 @@ from terminals import plain, seen
 import structkit
 from structkit.asking.answers import LONGEST, places
 from structkit.searching.lines import best_rows
+from structkit.searching.listing import listing
 from tests.jsonl import write_files
 
 RETRY = '''\
@@ -150,12 +150,11 @@ def test_a_list_begins_with_the_signature_and_has_the_whole_name(tmp_path):
     shutil.rmtree(folder)
 
 
-def test_a_name_that_is_too_long_lacks_its_beginning(run, tmp_path):
+def test_a_name_that_is_too_long_lacks_its_beginning():
     hit = {"query_id": "1", "query": "tea", "doc_id": "a", "score": 1.0, "rank": 1}
     hit |= {"path": "a.py", "line": 1, "lines": [1, 1], "code": "tea = 1"}
     hit["symbol"] = f"{'outer.' * 20}the_name"
-    (tmp_path / "hit.jsonl").write_text(json.dumps(hit))
-    shown = plain(seen(tmp_path, "show", "hit.jsonl", columns=60)).splitlines()
+    shown = plain(listing([hit], {"1": "tea"}, {}, 60)).splitlines()
     line = next(line for line in shown if "the_name" in line)
     assert line.strip().startswith("…") and line.rstrip().endswith("outer.the_name")
 

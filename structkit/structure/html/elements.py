@@ -9,9 +9,7 @@ Tests: tests/structure/html/test_html_laws.py.
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from structkit.structure.html.markup import SPACES
 from structkit.structure.html.tags import SEPARATORS
@@ -122,51 +120,3 @@ def _without_content(tokens: Sequence[str], drawn: Sequence[Element]) -> str:
             parts.append(" ")
         at = end + 1
     return "".join([*parts, *tokens[at:]]).strip(SPACES)
-
-
-class Entry(NamedTuple):
-    """An element or a text, at its depth in the document."""
-
-    depth: int
-    text: str
-    is_tag: bool = False
-    masked: bool = False
-
-
-def outline(tagged: str, masked: str = "") -> list[Entry]:
-    """Return the elements and texts of a document in order, without closing tags.
-
-    An element is masked if its two tags are missing in `masked`, which has the same text.
-
-    >>> [each[::3] + (each.text,) for each in outline("<ul><li>a</li></ul>", "<ul>a</ul>")]
-    [(0, False, '<ul>'), (1, True, '<li>'), (2, False, 'a')]
-    """
-    tokens = tokens_of(tagged)
-    starts = _starts(tokens)
-    left = Counter(starts.values())
-    if masked and untag(masked) == untag(tagged):  # otherwise the content is masked too
-        left = Counter(_starts(tokens_of(masked)).values())
-    entries: list[Entry] = []
-    depth = 0
-    for number, token in enumerate(tokens):
-        if token.startswith("</"):
-            depth -= 1
-        elif token.startswith("<"):
-            left[starts[number]] -= 1  # of equal ones the inner one was masked: it holds the text
-            entries.append(Entry(depth, token, True, left[starts[number]] < 0))
-            depth += not token.endswith("/>")
-        elif text := " ".join(token.split()):
-            entries.append(Entry(depth, text))
-    return entries
-
-
-def _starts(tokens: Sequence[str]) -> dict[int, tuple[str, int]]:
-    """Return the start tags by number: each tag, and the length of text before it."""
-    starts: dict[int, tuple[str, int]] = {}
-    characters = 0
-    for number, token in enumerate(tokens):
-        if token[0] != "<":
-            characters += len("".join(token.split()))
-        elif token[1] != "/":
-            starts[number] = token, characters
-    return starts
