@@ -44,32 +44,17 @@ def test_every_language_with_trees_has_a_golden():
 
 
 BODY = "".join(f"    x({number});\n" for number in range(9))
-LED = {  # a definition that is too long for a chunk, with what is said about it above
-    "cpp": ("/* Adds. */\n[[nodiscard]]", "int f() {\n", "}"),
-    "csharp": ("class A {\n// Adds.\n[Obsolete]", "int f() {\n", "}\n}"),
-    "go": ("package a\n\n// F adds.\n// Twice.", "func F() {\n", "}"),
-    "java": ("class A {\n/** Adds. */\n@Override", "public int f() {\n", "}\n}"),
-    "javascript": ("/**\n * Adds.\n */\n", "function f() {\n", "}"),
-    "php": ("<?php\n/** Adds. */\n#[Pure]", "function f() {\n", "}"),
-    "python": ("# Adds.\n@one\n@two", "def f():\n", ""),
-    "ruby": ("# Adds.", "def f\n", "end"),
-    "rust": ("/// Adds.\n#[inline]\n#[must_use]", "fn f() {\n", "}"),
-    "typescript": ("/** Adds. */\n@decorated()", "export class A {\n", "}"),
-}
 
 
-@pytest.mark.parametrize(("language", "led"), LED.items(), ids=LED)
-def test_what_is_said_about_a_definition_stays_with_its_first_line(language, led):
-    above, first, end = led
-    text = f"{above}\n{first}{BODY}{end}\n"
+@pytest.mark.parametrize(("language", "text", "said"), cases("led"))
+def test_what_is_said_about_a_definition_stays_with_its_first_line(language, text, said):
+    row = text.partition("BODY")[0].count("\n") - 1
+    text = text.replace("BODY\n", BODY) + "\n"
     root = load("language", language).outline.parse(text, text.encode()).tree.root_node
     pieces = cut(text.split("\n"), root, 50)
-    lines = above.split("\n")
-    said = len(lines) - sum(line.startswith(("class", "package", "<?php")) for line in lines)
-    row = len(lines)
     assert len(pieces) > 1
     [piece] = [piece for piece in pieces if piece[0] <= row < piece[1]]
-    assert piece[0] <= row - said + 1
+    assert piece[0] <= row - int(said) + 1
 
 
 @given(st.text(st.sampled_from("ab .!?\n-1\"'A"), max_size=200))

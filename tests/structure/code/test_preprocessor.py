@@ -46,18 +46,9 @@ def test_heads_that_differ_have_one_function_with_the_lines_of_the_first():
     assert ("f", 1, 6) == (found.name, found.row, found.end_row)
 
 
-KEYWORDS = {
-    "c": "int f(void) {\n} else if (x) {\n}\n",
-    "cpp": "class A {\n  odd public:\n  int f() { }\n};\nswitch (x) { }\n",
-    "java": "class A { void f() { } if (x) { } while (y) { } }",
-    "javascript": "function f() { }\nfunction if () { }\n",
-    "php": "<?php function f() { } function if() { }",
-}
-
-
-@pytest.mark.parametrize("language", KEYWORDS)
-def test_a_keyword_is_no_name_of_a_function(language):
-    assert {"f", "A.f"} >= set(paths(language, KEYWORDS[language]))
+@pytest.mark.parametrize(("language", "text", "_"), cases("keyword-functions"))
+def test_a_keyword_is_no_name_of_a_function(language, text, _):
+    assert {"f", "A.f"} >= set(paths(language, text))
 
 
 def test_members_may_have_a_keyword_for_a_name():
