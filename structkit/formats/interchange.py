@@ -18,7 +18,6 @@ from structkit.formats.rows import (
     ColumnRows,
     DelimitedRows,
     JsonRows,
-    ParagraphRows,
     ParquetOutput,
     RowOutput,
     column_output,
@@ -141,8 +140,8 @@ class Part:
     `files` are its standard names in a folder; the first is written. `read` turns a row into a
     record (or several, or none). `write` turns a record into a row and removes the fields that the
     row holds; the remaining ones are lost. A part without `read` or `write` cannot be read or
-    written. `form` is `table` (JSON lines; .csv, .tsv, .parquet by name), `tab`, `columns`,
-    `brackets` or `paragraphs`; `names` are its columns, with the types that Parquet needs. With
+    written. `form` is `table` (JSON lines; .csv, .tsv, .parquet by name), `tab`, `columns` or
+    `brackets`; `names` are its columns, with the types that Parquet needs. With
     `group`, `write` gets all adjacent records that have the same value there.
     """
 
@@ -167,8 +166,6 @@ class Part:
                 return ColumnRows(files, tuple(self.names))
             case "brackets":
                 return BracketRows(files)
-            case "paragraphs":
-                return ParagraphRows(files)
             case "tab" | "tsv" | "csv":
                 return DelimitedRows(files, DELIMITERS[form], self.ordered)
         return JsonRows(files)  # Parquet too: it is read as lines
@@ -180,8 +177,6 @@ class Part:
                 return column_output(path, tuple(self.names))
             case "brackets":
                 return RowOutput(path, lambda row: row["tree"].encode() + b"\n")
-            case "paragraphs":
-                return RowOutput(path, lambda row: "\n".join((*row["lines"], "", "")).encode())
             case "tab" | "tsv" | "csv":
                 return delimited_output(path, DELIMITERS[form], tuple(self.names))
             case "parquet":

@@ -218,28 +218,6 @@ class BracketRows(_LineRows):
         return {"tree": " ".join(text.split())}
 
 
-class ParagraphRows(_LineRows):
-    """Groups of lines, separated by blank lines."""
-
-    def units(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
-        first, group = 0, bytearray()
-        for line in chain(lines, (b"",)):
-            if line.strip():
-                first = first or lines.line
-                group += line
-                self.check_length(group)
-            elif first:
-                yield first, bytes(group)
-                first, group = 0, bytearray()
-
-    def parse(self, text: str) -> Row:
-        return {"lines": text.rstrip("\r\n").split("\n")}
-
-    def place(self, error: UserError) -> UserError:
-        """Return the error with its place; one without a file may have its line in the group."""
-        return error.at(self.lines.file, self._line + max(error.line - 1, 0))
-
-
 class RowOutput(Output):
     """A file of rows; `encode` turns each one into bytes."""
 

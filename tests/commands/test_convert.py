@@ -10,7 +10,7 @@ import pytrec_eval
 from structkit.commands import convert as command
 from structkit.commands.convert import Conversion, Settings
 from structkit.errors import UserError
-from tests.jsonl import lines, read, write
+from tests.jsonl import read, write
 
 FIXTURES = Path("fixtures/formats")
 FOLDERS = [path for path in sorted(FIXTURES.iterdir()) if path.name != "mteb"]
@@ -132,9 +132,6 @@ BAD = [
      ), ":1: unknown label 'X'; available: C, E, I, S"),
     ("ptb", "a.mrg", "(S (A a))\n(S (A a)\n",
      ":2: 1 bracket is not closed; fix the brackets"),
-    ("conllu", "a.conllu", "# text = a\n1\ta\n\n",
-     ":2: a line of the sentence has 2 columns, not 10; put tabs between ID FORM LEMMA "
-     "UPOS XPOS FEATS HEAD DEPREL DEPS MISC"),
 ]  # fmt: skip
 
 
@@ -209,46 +206,7 @@ def test_wrong_usage_is_refused(tmp_path, arguments, message):
     assert 2 == error.value.status
 
 
-WORD = "1\tA" + "\t_" * 8 + "\n"
-
-
-def test_comments_of_sentences_keep_their_order(tmp_path, here):
-    comments = [
-        "# sent_id = 1\n# text = A\n# note\n",
-        "# newdoc id = d\n# sent_id = 2\n# text = A\n",
-        "# text = A\n# sent_id = 3\n",
-        "# sent_id = 4\n# sent_id = 5\n# text = A\n# text_en = A\n",
-        "# a\n# text = A\n# b\n",
-        "# a\n",
-    ]
-    text = "".join(f"{each}{WORD}\n" for each in comments)
-    (tmp_path / "a.conllu").write_text(text)
-    ours = here("convert", "a.conllu", "--from", "conllu").stdout
-    assert ["1", "2", "3", "4", None, None] == [each.get("id") for each in read(ours)]
-    assert text == here("convert", "--to", "conllu", input=ours).stdout.decode()
-    renamed = [{**each, "id": "new"} for each in read(ours)]
-    written = here("convert", "--to", "conllu", input=lines(*renamed)).stdout.decode()
-    assert "# newdoc id = d\n# sent_id = new\n# text = A\n1\t" in written
-    assert "# text = A\n# sent_id = new\n1\t" in written
-
-
-@pytest.mark.parametrize(
-    ("bad", "line", "told"),
-    [
-        ("2\tA\n", 6, "a line of the sentence has 2 columns, not 10"),
-        (WORD.replace("1", "x"), 6, 'the ID of a word is "x"; write'),
-        ("", 0, ""),
-    ],
-)
-def test_the_bad_line_of_a_sentence_is_named(bad, line, told, tmp_path, here):
-    (tmp_path / "a.conllu").write_text(f"{WORD}\n\n# text = A\n{WORD}{bad}{WORD}")
-    done = here("convert", "a.conllu", "--from", "conllu")
-    expected = f"structkit: a.conllu:{line}: {told}" if line else ""
-    assert done.stderr.decode().startswith(expected)
-    assert bool(line) == done.returncode
-
-
-@pytest.mark.parametrize("flags", [["--from", "conllu"], ["--to", "conllu"], ["--to", "ptb"]])
+@pytest.mark.parametrize("flags", [["--from", "ptb"], ["--to", "ptb"]])
 def test_an_empty_file_gives_an_empty_file(flags, tmp_path, here):
     (tmp_path / "empty").write_text("")
     done = here("convert", "empty", *flags, "-o", "out")

@@ -22,7 +22,6 @@ SIGNS = st.characters(
 )
 WORD = st.text(SIGNS, min_size=1, max_size=8)
 LINE = FULL.map(lambda text: " ".join(text.split())).filter(bool)
-CELL = FULL.map(lambda text: "".join(set(text) - set("\t\n\r"))).filter(bool)
 WHOLE = st.integers(0, 2**40)
 FLOAT = st.floats(allow_nan=False, allow_infinity=False)
 TEXTS = st.lists(TEXT, min_size=1, max_size=3)
@@ -72,11 +71,6 @@ def ranked(queries):
         for query, answers in queries.items()
         for rank, idx in enumerate(answers, 1)
     ]
-
-
-def sentence(columns):
-    words, used = columns
-    return {"words": words, **{name: words[::-1] for name in sorted(used)}}
 
 
 def same_columns(columns):
@@ -215,13 +209,6 @@ LAWS = {
             }
         )
     ),
-    ("conllu", "sentences", "conllu"): some(
-        st.tuples(
-            st.lists(CELL.filter(lambda cell: cell != "_"), min_size=1, max_size=4),
-            st.sets(st.sampled_from(["lemmas", "upos", "heads", "deps", "misc"])),
-        ).map(sentence)
-    )
-    | some(record({"words": st.just(["tea"]), "id": LINE, "text": LINE})),
 }
 # what cannot be read is written alone: its own tests
 WRITTEN_ONLY = {("mteb", "scores")}

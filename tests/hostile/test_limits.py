@@ -24,7 +24,7 @@ from structkit.collecting.units import Collector, Units
 from structkit.collecting.walking import LeftOut, Walk, WalkOptions
 from structkit.embeddings.reading import read_embeddings, read_parquet
 from structkit.errors import UserError
-from structkit.formats.rows import BracketRows, ColumnRows, DelimitedRows, ParagraphRows
+from structkit.formats.rows import BracketRows, ColumnRows, DelimitedRows
 from structkit.records.jsonl import MAXIMUM, VARIABLE, Lines, Records, accepted
 
 
@@ -94,7 +94,6 @@ ROWS = {
     "columns": (lambda path: ColumnRows([path], ("a", "b")), b"1 2\n3 4\n"),
     "cells": (lambda path: DelimitedRows([path], ","), b'a,b\n1,2\n"3\n""x",4\n'),
     "brackets": (lambda path: BracketRows([path]), b"(S (A a)\n (B b))\n(S (C c))\n"),
-    "paragraphs": (lambda path: ParagraphRows([path]), b"1\n2\n\n\n3\n"),
 }
 
 

@@ -35,7 +35,6 @@ FORMATS = Path("fixtures/formats")
 PARTS = {
     "beir corpus": "beir/corpus.jsonl",
     "codesearchnet corpus": "codesearchnet/test.jsonl",
-    "conllu sentences": "conllu/test.conllu",
     "esci qrels": "esci/examples.jsonl",
     "flagembedding examples": "flagembedding/train.jsonl",
     "ptb trees": "ptb/test.mrg",

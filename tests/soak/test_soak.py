@@ -14,7 +14,7 @@ from soak.verdicts import state, verdicts
 COUNT, SEED = int(os.environ.get("SOAK", "0")), os.environ.get("SEED", "0")
 QUICK = {
     *("mask code", "mask products", "html pages", "pair code", "pair judged", "search bm25"),
-    *("score qrels", "fuse rrf", "from beir", "from trec", "from wands", "from conllu"),
+    *("score qrels", "fuse rrf", "from beir", "from trec", "from wands"),
 }
 LIMIT = 120  # seconds that a spoiled command may take on a busy machine
 
