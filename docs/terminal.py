@@ -1,4 +1,4 @@
-"""Pictures of a terminal in README.md and the pages of `show`: python docs/terminal.py."""
+"""Pictures of a terminal in README.md: python docs/terminal.py."""
 
 from __future__ import annotations
 
