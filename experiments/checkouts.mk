@@ -6,12 +6,12 @@
 
 CHECKOUTS := runs/checkouts
 LABELLED = $(DATA)/repositories
-CHECKOUT_SYSTEMS := ask ask-words semble semble-all ripgrep
+CHECKOUT_SYSTEMS := ask ask-words ask-2000 semble semble-all ripgrep
 CHECKOUT_KINDS := labelled code docs paraphrase tests
 CHECKOUT_LABELS = $(DATA)/checkouts/questions.jsonl $(LABELLED)/queries.jsonl.gz $(LABELLED)/qrels.jsonl.gz
 # stated after a first run of others
 CHECKOUTS_HYPOTHESES := $(foreach kind,labelled code paraphrase tests,ask:semble:$(kind)/RR@10) \
-  ask:semble-all:docs/RR@10 $(foreach kind,labelled code,ask:semble:$(kind)/tokens) ask:ask-words:labelled/RR@10
+  ask:semble-all:docs/RR@10 $(foreach kind,labelled code,ask:semble:$(kind)/tokens ask-2000:semble:$(kind)/tokens) ask:ask-words:labelled/RR@10
 
 checkouts: $(INSTALLED) ## Questions about whole checkouts
 	$(call needs,checkouts/questions.jsonl)

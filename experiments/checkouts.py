@@ -39,6 +39,7 @@ from structkit.scoring.measures import interval
 SYSTEMS: dict[str, Peer] = {
     "ask": ours(),
     "ask-words": ours(no_model=True),
+    "ask-2000": ours(tokens=2_000),
     "ask-minilm": ours(model="minilm"),
     "semble": semble,
     "semble-all": partial(semble, content=("code", "docs", "config")),
