@@ -127,9 +127,8 @@ class DocComments:
 
     Comments precede the function and its attributes, or `inside` finds a string in it. `gap` is
     what may come between: nothing; `blank` lines; or `any`thing that is no code, as with `run`, but
-    not between the lines of one. Of block comments
-    the last one counts, of lines the last run; with `every`, all of them. `marks` is how a comment
-    and each of its lines begin, which is no text.
+    not between the lines of one. Of block comments the last one counts, of lines the last run; with
+    `every`, all of them. `marks` is how a comment and each of its lines begin, which is no text.
     """
 
     begin: str = ""  # a pattern: how such a comment begins
