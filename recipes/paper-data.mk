@@ -47,7 +47,7 @@ $(PS)/product/%-corpus.jsonl: $(ESCI)products.parquet $(PS)/product/%-qrels.json
 # Models whose weights are pickles, which structkit refuses, with safe weights: `make paper-weights MODEL=Salesforce/codet5-base`
 # writes models/codet5-base, from which `paper-santa` then starts; `paper-seal` starts from models/bge-m3
 .PHONY: paper-weights
-WEIGHTS = models/$(notdir $(MODEL))
+CONVERTED = models/$(notdir $(MODEL))
 paper-weights: $(RUNNABLE)
-	$(BIN)/python -m experiments.weights '$(MODEL)' -o '$(WEIGHTS)'
+	$(BIN)/python -m experiments.weights '$(MODEL)' -o '$(CONVERTED)'
 start-model = $(or $(MODEL),$(wildcard models/$(notdir $(1))),$(1))

@@ -169,7 +169,9 @@ def _install(settings: Settings, agent: str) -> None:
     # editors start a server elsewhere; none of them sees a virtual environment
     here = "${workspaceFolder}" if agent in ("cursor", "vscode") else "."
     program = shutil.which("structkit", path=os.path.dirname(sys.executable)) or "structkit"
-    words = ["--offline"] * settings.offline + (["-m", settings.model] if settings.model else [])
+    words = [Surface().setting("offline", None)] * settings.offline + (
+        ["-m", settings.model] if settings.model else []
+    )
     words = ["mcp", *(here if each == "." else each for each in settings.folders), *words]
     entry, (place, key) = {"command": program, "args": words}, PLACES[agent]
     path, is_toml = Path(place).expanduser(), place.endswith(".toml")

@@ -154,8 +154,7 @@ HOSTILE = "tea\x1b[31m\x9b31m\x7f\u202e\x07\u200f"
 @pytest.mark.parametrize(
     "words",
     [
-        "show run.jsonl",
-        "show records.jsonl",
+        "select run.jsonl",
         "select records.jsonl",
         "score --qrels qrels.jsonl run.jsonl --per-query",
     ],
