@@ -33,7 +33,7 @@ def model(tmp_path):
 
 def converted(model, folder):
     """What `make paper-weights` prints."""
-    command = ["make", "-s", "paper-weights", f"MODEL={model}", f"WEIGHTS={folder}", "RUNNABLE="]
+    command = ["make", "-s", "paper-weights", f"MODEL={model}", f"CONVERTED={folder}", "RUNNABLE="]
     return completed([*command, f"BIN={Path(sys.executable).parent}"], text=True)
 
 
