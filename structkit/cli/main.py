@@ -140,9 +140,8 @@ def command(declared: Command) -> Any:
         given: list[Any] = [make(kind, values) for kind, values in read.items()]
         if not any(isinstance(each, Options) for each in given):  # a `Stream` checks its own
             keep_apart(files_of(given, "writes"), [path for _, path in files_of(given, "reads")])
-        with redirect_stdout(
-            sys.stderr
-        ):  # data goes to descriptor 1; what a plugin prints does not
+        # data goes to descriptor 1; what a plugin prints does not
+        with redirect_stdout(sys.stderr):
             (declared.main or partial(run_stage, declared))(*given)
 
     body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

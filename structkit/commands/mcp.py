@@ -114,7 +114,7 @@ class Tools:
         values = {"target": folders[0], "also": folders[1:], "k": k, "tokens": tokens, **settings}
         values |= {"model": self.model, "offline": self.offline}
         try:
-            with spelled_for(Arguments()):
+            with spelled_for(Arguments()), redirect_stdout(sys.stderr):  # as a hook may print
                 found = list(ask.work(make(ask.settings, values)))
         except (UserError, ModuleNotFoundError) as error:
             raise self.error(str(missing(error) or error)) from None
