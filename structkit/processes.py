@@ -256,11 +256,11 @@ def without_script() -> Iterator[None]:
         sys.modules["__main__"] = script
 
 
-def in_child(work: Callable[[], T], seconds: float) -> T | None:
-    """Return the result of `work`; None if it is killed, or takes more CPU `seconds`."""
+def in_child(work: Callable[[], T], seconds: float, memory: int = 0) -> T | None:
+    """Return the result of `work`; None if it is killed, or takes more CPU time or memory."""
     child: Child[None, T] = Child(lambda _: work())
     with closing(child):
-        return child.result(None, seconds)
+        return child.result(None, seconds, memory)
 
 
 class Child(Generic[Task, T]):

@@ -42,6 +42,7 @@ from structkit.records.output import dump
 from structkit.registry import canonical, fault_of, load
 from structkit.registry import names as plugin_names
 from structkit.structure import lines_of
+from structkit.structure.code.grammar import MEMORY, TIMES
 from structkit.structure.code.outline import Definition, Outline, ParsedText
 from structkit.structure.sentences import sentences
 
@@ -53,8 +54,7 @@ EMPTY = "without text", "write some, or leave it out"
 BY_LINES = "L"  # the name of a unit that is named after its lines
 TEXTS = ("code", *fields.HTML, "text")  # the fields of a record that may hold a file
 BATCH_FILES, BATCH_BYTES = 256, 1 << 20
-# of CPU time and memory for a file; a megabyte takes 0.5 s, and code 200 times its size
-SECONDS, MEMORY, TIMES, USUAL = 5.0, 1 << 30, 200, 2_000_000
+SECONDS, USUAL = 5.0, 2_000_000  # of CPU time for a file; a megabyte takes 0.5 s
 # the name of a unit in its file, empty for the whole file, and the fields of the unit
 Unit = tuple[str, Record]
 

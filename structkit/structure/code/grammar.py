@@ -16,6 +16,7 @@ from structkit.processes import in_child
 from structkit.structure import Span
 
 LIMIT = 5.0  # seconds of CPU time: a function takes 0.0001, a megabyte 0.2
+MEMORY, TIMES = 1 << 30, 200  # bytes; code takes 200 times its size
 LONG = 8_000  # bytes
 SHORT = 1_000  # bytes: the worst known text of this size takes 0.2 s
 SKIP, TAKE, ENTER, HIDE = range(4)
@@ -54,8 +55,10 @@ def parse(parser: tree_sitter.Parser, data: bytes, limit: float = LIMIT) -> tree
         return parser.parse(data)
     # at the end of a text, one step may take time and memory quadratic in what is open: first a
     # separate process, which can be stopped at any point, tries a long one
-    if len(data) > LONG and in_child(lambda: bool(parser.parse(data)), limit) is None:
-        raise _too_slow(limit)
+    if len(data) > LONG:
+        memory = MEMORY + TIMES * len(data)
+        if in_child(lambda: bool(parser.parse(data)), limit, memory) is None:
+            raise _too_slow(limit, ", or too much memory")
     end, soonest = thread_time() + limit, monotonic() + limit
 
     # only a parse that reads by a function can be stopped: all at once, so that it reads once
@@ -83,8 +86,8 @@ def words(pointer: object, but: str = "") -> frozenset[str]:
     return frozenset(name for name in names if name and name.isidentifier()) - {*but.split()}
 
 
-def _too_slow(limit: float) -> UserError:
-    return UserError(f"parsing takes longer than {limit:g} s", "leave the record out")
+def _too_slow(limit: float, or_more: str = "") -> UserError:
+    return UserError(f"parsing takes longer than {limit:g} s{or_more}", "leave the record out")
 
 
 def blank_out(pattern: re.Pattern[bytes] | None, data: bytes) -> bytes:
