@@ -23,7 +23,7 @@ def test_a_text_that_takes_too_long_is_rejected_and_the_next_one_is_read() -> No
     start = thread_time()
     with pytest.raises(UserError) as error:
         parse(parser, SLOW.encode(), 0.2)
-    assert str(error.value) == "parsing takes longer than 0.2 s, or too much memory; leave the record out"
+    assert str(error.value).startswith("parsing takes longer than 0.2 s, or too much memory; ")
     assert thread_time() - start < 2
     assert not parse(parser, b"x = y;").root_node.has_error
     assert load("language", "csharp")().names("x = y;") == [(0, 1), (4, 5)]
