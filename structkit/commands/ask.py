@@ -82,14 +82,13 @@ class Settings(WalkOptions):
         "Find passages similar to the one with this line, by meaning and words, instead of a "
         "question.",
         metavar="FILE:LINE",
-        excludes="questions",
     )
     uses: str | None = setting(
         None,
         "Find the definitions of a symbol, and each line of code that uses its name, instead of a "
         "question.",
         metavar="NAME",
-        excludes=("questions", "like"),
+        excludes="like",
     )
     k: int = setting(10, "Answers per question.", short="-k", low=1)
     tokens: int | None = setting(
@@ -161,6 +160,10 @@ def ask(settings: Settings) -> Iterator[Record]:
     from structkit.asking.folder import Folder
     from structkit.asking.meaning import Meaning, embedding_of
 
+    if settings.questions and (other := settings.like and "like" or settings.uses and "uses"):
+        asked = flag("questions", argument="QUESTION")
+        problem = f"{flag(other)} and {asked} exclude each other"
+        raise UserError(problem, "leave one out", status=2)
     cache = Path(settings.cache)
     if settings.list or settings.clear:
         yield from caches(cache) if settings.list else clear(cache, settings.target)
@@ -334,15 +337,15 @@ def with_questions(settings: Settings) -> Settings:
     stdin is one.
     """
     target, also, questions = settings.target, settings.also, settings.questions
-    alone = not (questions or settings.like or settings.uses)
-    if alone and (target == "-" or not os.path.exists(target)):
+    instead = bool(settings.like or settings.uses)
+    if not (questions or instead) and (target == "-" or not os.path.exists(target)):
         target, questions = ".", (unicode(target),)
     if not os.path.exists(target):
         raise UserError("does not exist", "write structkit ask FOLDER QUESTION").at(target)
-    while len(questions) > 1 and os.path.exists(questions[0]):
+    while questions[not instead :] and os.path.exists(questions[0]):
         also, questions = (*also, questions[0]), questions[1:]
-    if settings.like or settings.uses:
-        return replace(settings, also=also)
+    if instead:
+        return replace(settings, also=also, questions=questions)
     if questions == ("-",) or not (questions or sys.stdin.isatty()):
         from structkit.asking.report import is_one
 
