@@ -473,42 +473,6 @@ def train(
 
 @overload
 def train(
-    command: Literal["cross-encoder"],
-    records: Files = (),
-    /,
-    *,
-    seed: int = 0,
-    epochs: int = 1,
-    learning_rate: float = 2e-05,
-    batch_size: int = 16,
-    warmup: float = 0.1,
-    schedule: Literal['linear', 'constant'] = 'linear',
-    max_grad_norm: float = 1.0,
-    max_steps: int | None = None,
-    validate: Path | None = None,
-    bf16: bool = False,
-    chunk_size: int = 0,
-    checkpointing: bool = False,
-    model: Path | None = None,
-    lora_rank: int | None = None,
-    size: Literal['tiny', 'mini', 'wide', 'small'] = 'mini',
-    vocabulary_size: int = 8000,
-    negatives_per_query: int | None = None,
-    on_error: Literal['fail', 'skip'] = 'fail',
-    rejects: Path | None = None,
-    output: Path | None = None,
-    overwrite: bool = False,
-    resume: bool = False,
-    save_every: int = 0,
-    log_every: int = 10,
-    log_format: Literal['text', 'json'] = 'text',
-    nproc: int = 1,
-    offline: bool = False,
-    quiet: bool = False,
-) -> Record: ...
-
-@overload
-def train(
     command: Literal["fasttext"],
     records: Files = (),
     /,

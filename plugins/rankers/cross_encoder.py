@@ -5,58 +5,84 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from structkit import plugin
 from structkit.embeddings.vectors import Floats
-from structkit.errors import program
-from structkit.learning.encoders.cross_encoder import (
-    CrossEncoder,
-    load_cross_encoder,
-    spoiled_scores,
-)
-from structkit.learning.encoding.encoding import batches_of
-from structkit.learning.encoding.torch_engine import CPU_BATCH_TOKENS, GPU_BATCH_TOKENS
-from structkit.learning.folders import model_folder
+from structkit.errors import UserError
+from structkit.extras import SENTENCE, require
+from structkit.learning.encoders.pretrained import check_model_folder, damage_explained
+from structkit.learning.folders import model_folder, weight_names
+from structkit.learning.tokens import Truncation
 from structkit.learning.training.devices import chosen_device
 from structkit.plugin import setting
 from structkit.progress import say
 from structkit.ranking.reranking import Candidate, Query
 from structkit.records.fields import document_text
 
+SOME = "name a folder or Hub name, such as cross-encoder/ms-marco-MiniLM-L6-v2"
+
 
 @dataclass(frozen=True)
 class Ranker(plugin.Ranker):
     """The model's own score, after its activation: 0 … 1 where that is a sigmoid.
 
-    Source: Nogueira and Cho 2019, "Passage Re-ranking with BERT" (arXiv 1901.04085).
+    The package sentence-transformers, an extra, computes it. Source: Nogueira and Cho 2019,
+    "Passage Re-ranking with BERT" (arXiv 1901.04085).
     """
 
-    model: str = setting(..., remedy=lambda: f"name a folder of {program('train')} cross-encoder")
+    model: str = setting(..., remedy=lambda: SOME)
     document_field: str | None = None
     offline: bool = False
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
-        """Return the score of each hit; hits of similar lengths are computed together."""
-        encoder, cut_before = self.encoder, self.encoder.truncation.truncated["pair"]
+        """Return the score of each hit; the first query with hits that are cut is reported."""
         texts = [document_text(hit.record, self.document_field) for hit in hits]
-        inputs = encoder.inputs([(query.text, text) for text in texts])
-        if not cut_before and (cut := encoder.truncation.truncated["pair"]):
-            longer = f"longer than {encoder.length} tokens, and cut"
-            say(f"query {query.id} and {cut:,} of its hits are {longer}; others may be, too")
-        order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]), reverse=True)
-        budget = CPU_BATCH_TOKENS if encoder.device.type == "cpu" else GPU_BATCH_TOKENS
-        scores = np.empty(len(inputs), np.float32)
-        for batch in batches_of([len(inputs[place]) for place in order], budget):
-            chosen = [order[rank] for rank in batch]
-            scores[chosen] = encoder.scores([inputs[place] for place in chosen])
+        if not self.truncation.truncated["pair"]:
+            self.report_cut(query, texts)
+        pairs = [(query.text, text) for text in texts]
+        scores = self.encoder.predict(pairs, show_progress_bar=False)
         if not np.isfinite(scores).all():
-            raise spoiled_scores(self.model)
-        return scores.astype(np.float64)
+            problem = f"the scores of the cross-encoder {self.model} are not finite"
+            raise UserError(problem, "use another model")
+        return np.asarray(scores, np.float64)
+
+    def report_cut(self, query: Query, texts: Sequence[str]) -> None:
+        """Count the texts that are longer, with the query, than the model reads, and say so."""
+        read = self.encoder.tokenizer([query.text] * len(texts), texts, verbose=False)["input_ids"]
+        most = self.encoder.max_seq_length or float("inf")
+        cut = sum(len(ids) > most for ids in read)
+        self.truncation.count("pair", len(texts), cut)
+        if cut:
+            longer = f"longer than {most} tokens, and cut"
+            say(f"query {query.id} and {cut:,} of its hits are {longer}; others may be, too")
 
     @cached_property
-    def encoder(self) -> CrossEncoder:
-        """The model, on the fastest device."""
+    def truncation(self) -> Truncation:
+        """The pairs that were cut, until the first ones."""
+        return Truncation()
+
+    @cached_property
+    def encoder(self) -> Any:
+        """The model, on the fastest device. Errors: it is damaged, or gives not one score."""
+        library = require("sentence_transformers", SENTENCE)
         folder = model_folder(self.model, offline=self.offline)
-        return load_cross_encoder(folder).to(chosen_device())
+        check_model_folder(folder)
+        with damage_explained(folder):
+            encoder = library.CrossEncoder(
+                str(folder),
+                device=str(chosen_device()),
+                local_files_only=True,
+                model_kwargs={"use_safetensors": True},
+            )
+        model = encoder.transformers_model
+        inner = f"{model.base_model_prefix}."
+        heads = {name for name, _ in model.named_parameters() if not name.startswith(inner)}
+        # the library makes a new head, of random numbers, for a folder without one
+        lost = heads.difference(*map(weight_names, folder.rglob("*.safetensors")))
+        if encoder.num_labels != 1 or lost:
+            why = f"lacks {min(lost)}" if lost else f"has {encoder.num_labels} labels"
+            raise UserError(f"the model {folder} {why}: it is no cross-encoder", SOME)
+        return encoder

@@ -11,12 +11,12 @@ Tests: tests/learning/test_sentence_folders.py.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from structkit.errors import UserError, program
+from structkit.errors import UserError
 from structkit.extras import EXTRAS, SENTENCE, install
 from structkit.learning.folders import AGAIN, damaged, json_of
 from structkit.records.fields import DOCUMENT, QUERY
@@ -35,7 +35,6 @@ ABOUT = "config_sentence_transformers.json"
 # our names of poolings, and theirs
 POOLING_NAMES = {"cls": "cls", "mean": "mean", "last-token": "lasttoken"}
 POOLINGS = (*POOLING_NAMES, "first-decoder-token", "mcls")
-PAIR_LENGTH = 512  # tokens of a pair, where the model can read more
 MCLS_EVERY = 256  # tokens after each CLS token, unless a model sets it
 # how older folders name them
 LEGACY = {
@@ -53,8 +52,6 @@ HARMLESS |= {"use_cache", "device_map", "low_cpu_mem_usage"}
 TEXT = {"method": "forward", "method_output_name": "last_hidden_state"}
 # required settings of a Transformer, where present
 PLAIN = {"transformer_task": "feature-extraction", "module_output_name": "token_embeddings"}
-LOGITS = {"method_output_name": "logits"}
-SCORES = {"transformer_task": "sequence-classification", "module_output_name": "scores"}
 ODD = ("do_lower_case", "query_expansion", "processing_kwargs")
 KEYWORDS = (
     *("model_args", "tokenizer_args", "config_args"),
@@ -151,7 +148,7 @@ def sentence_metadata(folder: Path) -> Record:
             metadata["head"] = after
         if pooled:
             metadata["pooling"] = _pooling(folder, json_of(named[1][1] / "config.json"))
-            metadata |= _reading(folder, place, PLAIN, TEXT)
+            metadata |= _reading(folder, place)
         return metadata | _about(folder)
 
 
@@ -219,46 +216,16 @@ def _pooling(folder: Path, said: Any) -> str:
     return ours[modes[0]]
 
 
-def cross_encoder_metadata(folder: Path, *, encoder: bool = False) -> Record:
-    """Return the metadata in the folder of a cross-encoder, or of an encoder that becomes one.
-
-    `transformer` is the folder of the model itself, `activation` the name of the function that
-    makes a score of its output, `lengths` how much of a text it reads. Errors: `UserError` for
-    settings that cannot be reproduced.
-    """
-    with malformed(f"a JSON file of the cross-encoder {folder}"):
-        modules = json_of(folder / "modules.json") or [{"type": f"{OLD}Transformer", "path": ""}]
-        named = _modules(folder, modules)
-        kinds = [kind for kind, _ in named]
-        if kinds[: 1 if encoder else None] != ["Transformer"]:
-            raise UserError(
-                f"the model {folder} is not a Transformer alone, so that it is no cross-encoder "
-                "that structkit can compute",
-                f"name a folder of {program('train')} cross-encoder, or of a CrossEncoder",
-            )
-        place = named[0][1]
-        config, about = json_of(place / "config.json") or {}, json_of(folder / ABOUT) or {}
-        prompt = (about.get("prompts") or {}).get(about.get("default_prompt_name"))
-        if prompt and not encoder:
-            problem = f"the cross-encoder {folder} has the prompt {prompt!r:.80}"
-            raise UserError(problem, "use a cross-encoder without a default prompt")
-        before = config.get("sbert_ce_default_activation_function")
-        own = (config.get("sentence_transformers") or {}).get("activation_fn", before)
-        usual = (PLAIN, TEXT) if encoder and len(kinds) > 1 else (SCORES, TEXT | LOGITS)
-        lengths = _reading(folder, place, *usual)
-        return {"transformer": place, "activation": about.get("activation_fn") or own, **lengths}
-
-
-def _reading(folder: Path, place: Path, usual: Mapping[str, str], text: Record) -> Record:
+def _reading(folder: Path, place: Path) -> Record:
     """Return the lengths of texts for a Transformer, if it states some. Errors: `OddModel`."""
     said = json_of(place / SETTINGS) or {}
     if not isinstance(said, dict):
         raise TypeError(f"the settings {said!r:.80}")
     odd = [file.name for file in place.glob("sentence_*_config.json") if file.name != SETTINGS]
-    odd += [f"{key} {said[key]}" for key in usual if said.get(key, usual[key]) != usual[key]]
+    odd += [f"{key} {said[key]}" for key in PLAIN if said.get(key, PLAIN[key]) != PLAIN[key]]
     odd += [key for key in ODD if said.get(key)]
-    inputs = said.get("modality_config") or {"text": text}
-    if "message" in inputs or inputs.get("text") != text:
+    inputs = said.get("modality_config") or {"text": TEXT}
+    if "message" in inputs or inputs.get("text") != TEXT:
         odd.append(f"modality_config {', '.join(inputs)}")  # texts go through a chat template
     for name in KEYWORDS:
         odd += [f"{name} {key}" for key in sorted(set(said.get(name) or ()) - HARMLESS)]

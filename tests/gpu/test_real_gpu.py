@@ -47,7 +47,6 @@ CASES = {
     "santa in place": ("santa", {**BERT, "pooling": "cls", "chunk_size": 3}),
     "held-out records": ("contrastive", {**BERT, "validate": "records.jsonl"}),
     "a start in bfloat16": ("contrastive", {"model": "half", "batch_size": 4}),
-    "cross-encoder": ("cross-encoder", {**ENCODER, "chunk_size": 4}),
     "seal": ("seal", ENCODER),
     "seal with mcls": ("seal", {**BERT, "pooling": "mcls", "mcls_every": 4}),
     "strae": ("strae", WORD_MODEL),

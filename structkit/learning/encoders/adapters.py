@@ -9,7 +9,6 @@ A and B are trained, (rank, in) and (out, rank); B begins with zeros. Source: Hu
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -21,24 +20,18 @@ from structkit.errors import UserError, flag
 from structkit.extras import require
 
 # what reads no text, or writes no embedding: outside the layers of an encoder
-OUTSIDE = ("pooler", "lm_head")
+OUTSIDE = {"pooler", "lm_head"}
 
 
 class Adapter:
     """The adapter of a model, which is changed in place: all of its own weights are frozen.
 
-    `whole` names modules that are trained themselves. Errors: `UserError` where the extra is not
-    installed, or the model is no transformer.
+    Errors: `UserError` where the extra is not installed, or the model is no transformer.
     """
 
-    def __init__(self, model: Any, rank: int, whole: Sequence[str] = ()) -> None:
+    def __init__(self, model: Any, rank: int) -> None:
         peft = require("peft", "lora")
-        config = peft.LoraConfig(
-            r=rank,
-            lora_alpha=2 * rank,
-            target_modules=linear_maps(model, whole),
-            modules_to_save=list(whole) or None,
-        )
+        config = peft.LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=linear_maps(model))
         with warnings.catch_warnings(action="ignore"):  # what matters is checked
             self.model = peft.get_peft_model(model, config)
 
@@ -48,26 +41,14 @@ class Adapter:
         deepcopy(self.model).merge_and_unload().save_pretrained(folder)
 
 
-def linear_maps(model: Any, outside: Sequence[str] = ()) -> list[str]:
+def linear_maps(model: Any) -> list[str]:
     """Return the paths of the linear maps in a model's layers. Errors: there are none."""
-    outside = (*OUTSIDE, *outside)
     paths = [
         path
         for path, module in model.named_modules()
-        if isinstance(module, nn.Linear | Conv1D) and not {*path.split(".")} & {*outside}
+        if isinstance(module, nn.Linear | Conv1D) and not {*path.split(".")} & OUTSIDE
     ]
     if not paths:
         problem = f"{flag('lora_rank')} needs a transformer"
         raise UserError(problem, f"leave {flag('lora_rank')} out")
     return paths
-
-
-def heads_of(model: Any) -> list[str]:
-    """Return the modules of a classifier that are no layers: they may be new, and are trained."""
-    return [
-        path
-        for path, module in model.named_modules()
-        if path and any(True for _ in module.parameters())
-        if path.rpartition(".")[2] == "pooler"
-        or ("." not in path and path != model.base_model_prefix)
-    ]

@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from structkit.errors import UserError, flag, program
+from structkit.learning.encoders.adapters import Adapter
 from structkit.learning.encoders.encoder import (
     Encoder,
     after_first_text,
@@ -27,11 +28,11 @@ from structkit.learning.encoders.models import (
     add_tokens,
     load_pretrained,
     new_model,
-    prepare_layers,
+    recompute_layers,
     train_tokenizer,
 )
 from structkit.learning.encoders.poolings import Tokens, by_tokens
-from structkit.learning.encoders.settings import EncoderSettings, StartSettings
+from structkit.learning.encoders.settings import EncoderSettings
 from structkit.learning.folders import model_folder
 from structkit.learning.metadata import own_metadata
 from structkit.learning.training.data import Spool, Step
@@ -134,9 +135,10 @@ class DualEncoder(TrainingModule):
     def __init__(self, settings: EncoderSettings, encoder: Encoder, negatives: int) -> None:
         super().__init__(settings)
         self.encoder = encoder
-        encoder.adapter = prepare_layers(
-            encoder.model, settings.lora_rank, checkpointing=settings.checkpointing
-        )
+        if settings.lora_rank:
+            encoder.adapter = Adapter(encoder.model, settings.lora_rank)
+        if settings.checkpointing:
+            recompute_layers(encoder.model)
         self.negatives = negatives
         self.truncation = encoder.tokenizing.truncation
         self.document_fields = settings.document_fields
@@ -467,7 +469,7 @@ def duplicates(queries: Sequence[Hashable], documents: Sequence[Hashable]) -> Te
     return excluded
 
 
-def negatives_of(settings: StartSettings, spool: Spool) -> int:
+def negatives_of(settings: EncoderSettings, spool: Spool) -> int:
     """Return the negatives per query.
 
     A record with fewer uses what it has. Errors: `UserError` if no record has so many.

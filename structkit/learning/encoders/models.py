@@ -47,7 +47,6 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPI
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
-from structkit.learning.encoders.adapters import Adapter
 from structkit.learning.encoders.pretrained import (
     PLAIN,
     SAFE,
@@ -198,7 +197,7 @@ def train_tokenizer(
     first = f"{CLS} " if cls else ""
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{first}$A {EOS}",
-        pair=f"{first}$A {EOS} $B:1 {EOS}:1",  # types of tokens, for a cross-encoder
+        pair=f"{first}$A {EOS} $B:1 {EOS}:1",  # types of tokens
         special_tokens=[(EOS, 1), (CLS, 3)],
     )
     return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
@@ -294,7 +293,7 @@ def new_model(
 ) -> Any:
     """Return an untrained model whose parameters depend only on torch's seed."""
     if architecture == "bert":
-        return BertModel(bert_config(size, tokenizer), add_pooling_layer=False)
+        return BertModel(_bert_config(size, tokenizer), add_pooling_layer=False)
     width, inner, heads, layers, decoder_layers = SIZES[size]
     config = T5Config(  # type: ignore[call-arg]
         initializer_factor=FACTOR,
@@ -317,8 +316,7 @@ def new_model(
     return model
 
 
-def bert_config(size: str, tokenizer: PreTrainedTokenizerFast, **more: Any) -> BertConfig:
-    """Return the configuration of a BERT from scratch."""
+def _bert_config(size: str, tokenizer: PreTrainedTokenizerFast) -> BertConfig:
     width, inner, heads, layers, _ = SIZES[size]
     return BertConfig(
         vocab_size=len(tokenizer),
@@ -328,7 +326,6 @@ def bert_config(size: str, tokenizer: PreTrainedTokenizerFast, **more: Any) -> B
         num_hidden_layers=layers,
         pad_token_id=tokenizer.pad_token_id,
         max_position_embeddings=1024,
-        **more,
     )
 
 
@@ -419,16 +416,6 @@ def load_bag(folder: Path) -> tuple[Bag, PreTrainedTokenizerFast]:
     tokenizer.post_processor = None
     wrapped = PreTrainedTokenizerFast(tokenizer_object=tokenizer)  # type: ignore[no-untyped-call]
     return Bag(table.floats, saturating=table.saturating), wrapped
-
-
-def prepare_layers(
-    model: Any, rank: int | None, whole: Sequence[str] = (), *, checkpointing: bool
-) -> Adapter | None:
-    """Have a model's layers trained with an adapter of this rank, or computed twice."""
-    adapter = Adapter(model, rank, whole) if rank else None
-    if checkpointing:
-        recompute_layers(model)
-    return adapter
 
 
 def recompute_layers(model: Any) -> None:

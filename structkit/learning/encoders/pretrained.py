@@ -29,6 +29,7 @@ from structkit.learning.folders import (
     pickled,
     weight_names,
 )
+from structkit.learning.metadata import ABOUT
 from structkit.learning.training.method import LENGTH
 
 # errors that damaged folders have raised
@@ -56,6 +57,14 @@ def damage_explained(folder: Path) -> Iterator[None]:
         raise explain(folder, error) from None
 
 
+def check_model_folder(folder: Path) -> None:
+    """Check the models in a folder and in those below it, which sentence-transformers will load."""
+    for place in [folder, *(each for each in folder.rglob("*") if each.is_dir())]:
+        check_regular(place)
+        if (place / "config.json").exists():
+            check_model(place)
+
+
 def check_model(folder: Path) -> None:
     """Raise for a folder whose files transformers would wait for, or build without an end."""
     check_regular(folder)
@@ -70,13 +79,16 @@ def check_model(folder: Path) -> None:
             f"the folder {folder} holds no config.json", "name a folder that holds a model"
         )
     tensors = sum(len(weight_names(file)) for file in folder.glob("*.safetensors"))
-    waiting = [("", config)]  # nested settings
+    waiting = [("", config), ("", json_of(folder / ABOUT))]  # nested settings
     while waiting:
         name, value = waiting.pop()
         if isinstance(value, dict):
             waiting += value.items()
         elif isinstance(value, list):
             waiting += [(name, each) for each in value]
+        elif "activation" in name and re.match(r"torch\.(?!nn\.)", str(value)):
+            problem = f"the model {folder} has the {name} {value:.80}, which structkit never runs"
+            raise UserError(problem, "use a model with an activation of torch.nn")
         elif type(value) is int and value > (
             max(REPEATED, tensors) if PARTS.search(name) else BITS
         ):
@@ -84,8 +96,8 @@ def check_model(folder: Path) -> None:
             raise damaged(problem, folder / "config.json")
 
 
-def check_tokenizer(folder: Path, tokenizer: Any, model: Any, *, typed: bool = False) -> None:
-    """Raise for a tokenizer whose tokens the model cannot read, or whose types, unless `typed`."""
+def check_tokenizer(folder: Path, tokenizer: Any, model: Any) -> None:
+    """Raise for a tokenizer whose tokens, or types of tokens, the model cannot read."""
     if not tokenizer.is_fast:
         problem = "the model's tokenizer has no tokenizer.json"
         raise UserError(problem, "convert it with transformers")
@@ -100,7 +112,7 @@ def check_tokenizer(folder: Path, tokenizer: Any, model: Any, *, typed: bool = F
             "resize the table (resize_token_embeddings of transformers), train it, and save it",
         )
     types = tokenizer("a").get("token_type_ids") if callable(tokenizer) else None
-    if not typed and any(types or ()) and "token_type_ids" in signature(model.forward).parameters:
+    if any(types or ()) and "token_type_ids" in signature(model.forward).parameters:
         problem = f"the model {folder} reads types of tokens, which structkit does not give it"
         raise UserError(problem, "use another model")
 

@@ -35,8 +35,8 @@ def usual_temperature(settings: ModelSettings) -> float:
 
 
 @dataclass(frozen=True)
-class StartSettings:
-    """Settings of the start of a transformer, and of the number of negatives per query."""
+class ModelSettings:
+    """Settings of an encoder: start, architecture, reading of texts, similarity of embeddings."""
 
     usual_negatives: ClassVar[int] = 1  # per query, or fewer if records have fewer
 
@@ -76,19 +76,6 @@ class StartSettings:
         high=10_000,
         group="loss",
     )
-
-    @property
-    def start(self) -> str | None:
-        return self.model
-
-    @property
-    def frozen_start(self) -> str | None:
-        return self.model if self.lora_rank else None
-
-
-@dataclass(frozen=True)
-class ModelSettings(StartSettings):
-    """Settings of an encoder: architecture, reading of texts, similarity of embeddings."""
 
     architecture: str = setting(
         "t5", "architecture of a model from scratch", choices=("t5", "bert"), group="model"
@@ -150,6 +137,14 @@ class ModelSettings(StartSettings):
     )
 
     @property
+    def start(self) -> str | None:
+        return self.model
+
+    @property
+    def frozen_start(self) -> str | None:
+        return self.model if self.lora_rank else None
+
+    @property
     def prefixes(self) -> tuple[int, ...]:
         """Numbers of `matryoshka`. Errors: one that is repeated, 0, or no number."""
         if self.matryoshka is None:
@@ -191,11 +186,6 @@ class ChunkSettings(GradientSettings):
         "arXiv 1604.06174",
         group="speed",
     )
-
-
-@dataclass(frozen=True)
-class TransformerSettings(StartSettings, ChunkSettings):
-    """Settings of a transformer that gives no embeddings."""
 
 
 @dataclass(frozen=True)

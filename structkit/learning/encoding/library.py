@@ -14,9 +14,8 @@ from sentence_transformers.sentence_transformer.modules import Normalize
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
-from structkit.learning.encoders.pretrained import DAMAGE, check_model, explain
+from structkit.learning.encoders.pretrained import check_model_folder, damage_explained
 from structkit.learning.encoding.settings import EncodingSettings
-from structkit.learning.folders import check_regular
 from structkit.learning.metadata import OddModel, plain_metadata
 from structkit.learning.model import Model
 from structkit.learning.tokens import Truncation
@@ -76,11 +75,8 @@ def open_library(
         if given:
             raise UserError(odd.problem, f"leave {flag(name)} out", status=2)
     say(f"{odd.problem}: sentence-transformers does, in float32, and counts no texts that it cuts")
-    for place in [folder, *(each for each in folder.rglob("*") if each.is_dir())]:
-        check_regular(place)
-        if (place / "config.json").exists():
-            check_model(place)
-    try:
+    check_model_folder(folder)
+    with damage_explained(folder):
         library = SentenceTransformer(
             str(folder),
             device=device,
@@ -89,8 +85,6 @@ def open_library(
         )
         engine = LibraryEngine(library)
         engine.embeddings(engine.model.inputs(["a"], "query"))
-    except DAMAGE as error:
-        raise explain(folder, error) from None
     return engine, plain_metadata("") | {
         "normalize": isinstance(library[-1], Normalize),
         "similarity": library.similarity_fn_name,

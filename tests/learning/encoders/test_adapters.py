@@ -8,10 +8,9 @@ import peft
 import pytest
 import torch
 from safetensors.torch import load_file
-from sentence_transformers import CrossEncoder, SentenceTransformer
+from sentence_transformers import SentenceTransformer
 
 from structkit.errors import UserError
-from structkit.learning.encoders.cross_encoder import load_cross_encoder
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train
@@ -30,14 +29,12 @@ from tests.learning.training.materials import (
 
 NEAR = {"atol": 1e-5, "rtol": 0}
 TEXTS = ["red green blue", "a b C", "", "white house tree car " * 9]
-PAIRS = [("red", text) for text in TEXTS]
 # a method, and the model that it starts from
 CASES = {
     "contrastive": {"architecture": "bert", "pooling": "mean"},
     "santa": {},
     "santa-bert": {"architecture": "bert", "pooling": "cls"},
     "seal": {},
-    "cross-encoder": {},
 }
 
 
@@ -88,25 +85,18 @@ def built(records, start):
 
 
 def outputs(model):
-    """The embeddings of an encoder, or the scores of a cross-encoder."""
     with torch.no_grad():
-        if hasattr(model, "scores"):
-            return model.scores(model.inputs(PAIRS))
         return model.embed(model.tokens(TEXTS, "document")).numpy()
 
 
-@pytest.mark.parametrize("case", ["contrastive", "seal", "contrastive-qwen3", "cross-encoder"])
+@pytest.mark.parametrize("case", ["contrastive", "seal", "contrastive-qwen3"])
 def test_the_merged_model_is_the_base_with_its_adapter(tmp_path, case, built, start):
     module, _ = built(case, lora_rank=4)
     spread_adapter(module, 0.3)
     expected = outputs(module.encoder)
     module.save(tmp_path)
-    if case == "cross-encoder":
-        before, after = map(load_cross_encoder, (start(case), tmp_path))
-        theirs = CrossEncoder(str(tmp_path), device="cpu").predict(PAIRS)
-    else:
-        before, after = (open_model(str(each))[0] for each in (start(case), tmp_path))
-        theirs = SentenceTransformer(str(tmp_path), device="cpu").encode(TEXTS)
+    before, after = (open_model(str(each))[0] for each in (start(case), tmp_path))
+    theirs = SentenceTransformer(str(tmp_path), device="cpu").encode(TEXTS)
     assert np.abs(outputs(before) - expected).max() > 1e-3
     np.testing.assert_allclose(outputs(after), expected, **NEAR)
     np.testing.assert_allclose(theirs, expected, **NEAR)

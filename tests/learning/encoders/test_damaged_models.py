@@ -15,8 +15,7 @@ from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run_folder import RunFolder
 from tests.learning.training.materials import smallest, train_on, write_pairs
 
-# a cross-encoder is no encoder: test_cross_encoder.py spoils its folders
-METHODS = [name for name in registry.names("method") if name != "cross-encoder"]
+METHODS = registry.names("method")
 ENCODERS = ["contrastive", "santa", "seal"]
 VOCABULARY = {"static": "tokenizer.json"}
 AGAIN = "; copy the model folder again"

@@ -15,7 +15,6 @@ METHODS = {
     "contrastive": {"architecture": "bert", "document_length": 4},
     "santa": {"document_length": 4},
     "seal": {"epochs": 1},
-    "cross-encoder": {},
 }
 TINY = {"size": "tiny", "vocabulary_size": 400, "batch_size": 4}
 

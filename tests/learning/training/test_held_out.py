@@ -22,7 +22,6 @@ METHODS = {
     "banyan": {"embedding_size": 8, "channels": 4, "minimum_count": 1},
     "bi-lstm": {"embedding_size": 8, "minimum_count": 1},
     "contrastive": {**SCRATCH, "document_length": 16, "learning_rate": 0.01},
-    "cross-encoder": {**SCRATCH, "learning_rate": 0.01},
 }
 # at such a rate the last model is not the best one
 RISING = {"batch_size": 4, "epochs": 2, "learning_rate": 1.0, "warmup": 0.0, "schedule": "constant"}
@@ -62,7 +61,7 @@ def test_the_model_with_the_lowest_loss_is_kept(name, files, tmp_path, capsys):
     assert open_model(str(tmp_path / "model"))[1]["data"]["held_out"]
 
 
-@pytest.mark.parametrize("name", ["banyan", "cross-encoder"])
+@pytest.mark.parametrize("name", ["banyan", "contrastive"])
 def test_a_stopped_run_goes_on_with_the_best_model_and_its_log(name, files, tmp_path):
     values = {"batch_size": 4, "epochs": 2, "learning_rate": 0.5, **METHODS[name]}
     method = load("method", name)(**values, validate=files[1])

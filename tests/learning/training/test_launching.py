@@ -215,11 +215,8 @@ def cases(folder):
     for name in ("contrastive", "santa", "seal"):
         for values in (ENCODER, ENCODER | {"chunk_size": 2}):
             found.append((name, values))
-    pairs = {name: value for name, value in ENCODER.items() if name != "temperature"}
-    for values in (pairs, pairs | {"chunk_size": 2}):
-        found.append(("cross-encoder", values))
     adapter = {"model": str(folder / "bert"), "batch_size": 5, "epochs": 1, "lora_rank": 4}
-    found += [(name, adapter) for name in ("contrastive", "cross-encoder")]
+    found.append(("contrastive", adapter))
     ragged = ENCODER | {"negatives_per_query": 2}
     files = ["train.jsonl"] * len(found) + ["ragged.jsonl"] * 3
     found += [("contrastive", ragged), ("seal", ragged | {"stages": "joint"}), ("santa", ragged)]
