@@ -9,7 +9,8 @@ warning, a message, and a check, function or handler that holds nothing else; an
 files and folders of `PLUMBING`: command line, interface of Python, registry, errors.
 
 Judged by hand, ir_measures was 80 % core, sentence-transformers 68 %, and this project, when it had
-40,801 lines, 58 %. This rule says 76 %, 67 % and 61 %.
+40,801 lines, 58 %. This rule says 76 %, 67 % and 61 %. On 2026-11-28 the same rule says
+70 %: the product has more core, and less plumbing.
 """
 
 from __future__ import annotations
