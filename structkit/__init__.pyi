@@ -186,7 +186,6 @@ def pair(
     depth: int | None = None,
     per_query: int | None = None,
     margin: float | None = None,
-    relative_margin: float | None = None,
     teacher: Path | Rows | Scores | None = None,
     dedupe: bool = False,
     split: str | None = None,

@@ -90,17 +90,8 @@ class Settings:
         requires="negatives_from",
         group=JUDGED,
     )
-    relative_margin: float | None = setting(
-        None,
-        "Minimum difference as a share of the positive's score; with 0.05, negatives score "
-        "below 95 % of it (NV-Retriever).",
-        low=0.0,
-        high=1.0,
-        requires="negatives_from",
-        group=JUDGED,
-    )
     teacher: str | None = file_setting(
-        "Add `scores` of this reranked run, for {distill} of `train`; margins use them, too.",
+        "Add `scores` of this reranked run, for {distill} of `train`; the margin is of them.",
         metavar="RUN",
         group=JUDGED,
     )
@@ -167,8 +158,8 @@ def pair(settings: Settings, *, whole: bool = True) -> Stage:
                 say("the judgements hold no lower grades; the examples get no negatives")
             then += [judged.all_known] * whole  # of a shard, some queries are elsewhere
         if run := settings.negatives_from:
-            margins = settings.margin, seed, settings.relative_margin
-            hard = HardNegatives(run, corpus, qrels, settings.depth, count, *margins, teacher)
+            depth, margin = settings.depth, settings.margin
+            hard = HardNegatives(run, corpus, qrels, depth, count, margin, seed, teacher)
         corpus.read(*([partial(_note, hard, partial(plain, judged=None))] if hard else []))
     if settings.dedupe:
         then.append(drop_repeated)

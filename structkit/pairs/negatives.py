@@ -143,10 +143,9 @@ class HardNegatives:
     without the documents of all examples with an equal query (`doc_id`, otherwise the id),
     documents judged above 0 for it, and documents with the text of a positive or an empty one.
     `note` gets all examples first, also those in the corpus. Queries are equal whatever their case
-    and white space. With a `margin`, negatives must score lower than the positive by more than it,
-    with a `relative_margin` of 0.05 lower than 0.95 times the positive's score (NV-Retriever, arXiv
-    2407.15831), below zero than 1.05 times. The scores are the `teacher`'s, if there is one,
-    otherwise the run's. Source: SANTA, section 4 (one of the top 100).
+    and white space. With a `margin`, negatives must score lower than the positive by more than it.
+    The scores are the `teacher`'s, if there is one, otherwise the run's. Source: SANTA, section 4
+    (one of the top 100).
     """
 
     run_path: str
@@ -156,7 +155,6 @@ class HardNegatives:
     per_query: int = 1
     margin: float | None = None
     seed: int = 0
-    relative_margin: float | None = None
     teacher: Teacher | None = None
 
     def __post_init__(self) -> None:
@@ -181,8 +179,7 @@ class HardNegatives:
         ranks = self._candidates(example, query_id)
         if not ranks:
             problem = f"no negative is left among the first {self.depth} documents"
-            lower = flag("margin" if self.relative_margin is None else "relative_margin")
-            more = f"search deeper, raise {flag('depth')}, lower {lower}"
+            more = f"search deeper, raise {flag('depth')}, lower {flag('margin')}"
             raise UserError(problem, f"{more}, or {leave_out()}")
         drawn = random_for(self.seed, example["id"], "negatives")
         ranks = sorted(drawn.sample(ranks, min(self.per_query, len(ranks))))
@@ -196,21 +193,16 @@ class HardNegatives:
 
     def _candidates(self, example: Record, query_id: str) -> list[int]:
         """Return the ranks, from 1, of the documents that may be negatives."""
-        limit = self._limit(query_id, str(example.get("doc_id", example["id"])))
+        own, limit = str(example.get("doc_id", example["id"])), float("inf")
+        if self.margin is not None:
+            limit = self._score(query_id, own) - self.margin
         answers = self.answers[_question(example)]
         return [
             rank
             for rank, doc_id in enumerate(self.top[query_id], 1)
             if not self.corpus.is_one_of(doc_id, answers)
-            and (limit is None or self._score(query_id, doc_id) < limit)
+            and (self.margin is None or self._score(query_id, doc_id) < limit)
         ]
-
-    def _limit(self, query_id: str, own: str) -> float | None:
-        """Return the score that negatives must stay below, if there is one."""
-        if self.margin is None and self.relative_margin is None:
-            return None
-        score = self._score(query_id, own)
-        return min(score - (self.margin or 0.0), score - (self.relative_margin or 0.0) * abs(score))
 
     def _score(self, query_id: str, doc_id: str) -> float:
         """Return the score of a document for a query, by the teacher or in the run."""
@@ -218,8 +210,7 @@ class HardNegatives:
             return self.teacher.score(query_id, doc_id)
         if doc_id not in self.run[query_id]:
             problem = f'{input_name(self.run_path)} has no score for the positive "{doc_id}"'
-            name = "margin" if self.relative_margin is None else "relative_margin"
-            raise UserError(problem, f"search deeper, or leave {flag(name)} out")
+            raise UserError(problem, f"search deeper, or leave {flag('margin')} out")
         return self.run[query_id][doc_id]
 
 
