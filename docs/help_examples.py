@@ -16,28 +16,28 @@ from typing import Any
 
 import numpy as np
 
+from tests.warm.starting import PROGRAM
+
 FIXTURES = {
     "functions.jsonl": "code/test.jsonl",
     "pages.jsonl": "pages/test.jsonl",
     "sentences.jsonl": "sentences/pairs.jsonl",
     "products.jsonl": "products/products.jsonl",
 }
-# another program that does the same, sooner, may be named
-STRUCTKIT = shlex.split(os.environ.get("STRUCTKIT", "")) or (sys.executable, "-m", "structkit")
 LONGEST, FEW = 60, 3  # of a value that is shown: characters, items
 
 
-def results(lines: Iterable[str]) -> dict[str, tuple[str, str]]:
+def results(lines: Iterable[str], **how: Any) -> dict[str, tuple[str, str]]:
     """The first record that each command line reads, and the first that it writes, made short."""
     found = {}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        prepare(folder)
+        prepare(folder, **how)
         for number, line in enumerate(lines := [*lines], 1):
             _say(f"example {number} of {len(lines)} of --help: {line}")
             read = next((folder / word for word in shlex.split(line) if word in FIXTURES), None)
             before = shown(read) if read else ""
-            printed = shell(line, folder)
+            printed = shell(line, folder, **how)
             words = shlex.split(line.split("|")[-1])
             written = folder / words[words.index("-o") + 1] if "-o" in words else None
             printed = "" if "--help" in words else printed
@@ -54,7 +54,7 @@ def _say(line: str) -> None:
         sys.stderr.write(f"{line}\n")
 
 
-def refusals(lines: Iterable[str]) -> dict[str, str]:
+def refusals(lines: Iterable[str], **how: Any) -> dict[str, str]:
     """What lines say whose files have a second record that is only an id, or are not there."""
     found = {}
     with tempfile.TemporaryDirectory() as place:
@@ -62,7 +62,7 @@ def refusals(lines: Iterable[str]) -> dict[str, str]:
             [first] = Path("fixtures", path).read_text("utf-8").splitlines()[:1]
             Path(place, name).write_text(f'{first}\n{{"id": "tea"}}\n', "utf-8")
         for line in lines:
-            done = bash(line, Path(place))
+            done = bash(line, Path(place), **how)
             told = [each for each in done.stderr.splitlines() if each.startswith("structkit: ")]
             if done.returncode and told:
                 found[line] = f"{told[0]}\n(exit status {done.returncode})"
@@ -89,11 +89,10 @@ def prepare(folder: Path, **how: Any) -> None:
 def shell(
     line: str,
     folder: Path,
-    program: Iterable[str] = STRUCTKIT,
     variables: Mapping[str, str] = os.environ,
 ) -> str:
     """What a command line prints; it does what it is for, or the error says why not."""
-    done = bash(line, folder, program, variables)
+    done = bash(line, folder, variables)
     if done.returncode or not (done.stdout or {"-o", ">"} & {*line.split()}):
         raise RuntimeError(f"$ {line}\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -102,11 +101,10 @@ def shell(
 def bash(
     line: str,
     folder: Path,
-    program: Iterable[str] = STRUCTKIT,
     variables: Mapping[str, str] = os.environ,
 ) -> subprocess.CompletedProcess[str]:
     """A command line, after it ran in a folder."""
-    made = f'set -eo pipefail; structkit() {{ {shlex.join(program)} "$@"; }}\n{line}'
+    made = f'set -eo pipefail; structkit() {{ {shlex.join(PROGRAM)} "$@"; }}\n{line}'
     return subprocess.run(
         ["bash", "-c", made], cwd=folder, env=variables, capture_output=True, text=True
     )

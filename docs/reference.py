@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import inspect
+import os
 import re
 from collections.abc import Iterable, Iterator
 from importlib.metadata import version
@@ -23,6 +24,7 @@ from docs.manual import commands, examples
 from structkit.cli.main import sections
 from structkit.command import COMMANDS, Program
 from structkit.registry import Plugin, plugins
+from tests.warm.starting import warm_process
 
 WRONG = """A file that is not there, or a field that a record lacks, ends the command with one line:
 the file and its line, the problem and the remedy. No output is left half written."""
@@ -52,8 +54,11 @@ def on_files(files: Files, config: Any) -> Files:
     pages = {name: page() for name, page in PAGES.items()}
     made = {name.removeprefix("structkit-"): rest for name, *rest in commands()}
     lines = [line for name in COMMANDS for line in examples(made[name][0])]
-    seen = results(lines)
-    refused = refusals(examples(made[name][0])[0] for name in COMMANDS)
+    variables = {**os.environ, "OMP_NUM_THREADS": "1"}
+    with warm_process(variables) as address:  # commands share one import of torch
+        variables |= {"STRUCTKIT_WARM": address}
+        seen = results(lines, variables=variables)
+        refused = refusals((examples(made[name][0])[0] for name in COMMANDS), variables=variables)
     for name in COMMANDS:
         parts = [each for each in made if each.startswith(f"{name}-") and name != "train"]
         pages[name] = "\n\n".join(

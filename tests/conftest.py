@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,8 @@ from structkit.cli.main import main
 from structkit.processes import make_repeatable
 from structkit.progress import hush
 from tests.cli.alone import alone
+from tests.warm.starting import PROGRAM as WARM
+from tests.warm.starting import warm_process
 
 make_repeatable()  # as the command line does, before torch is imported
 alone()  # before tests are made of lists of plugins
@@ -35,8 +36,6 @@ Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 Golden = Callable[[Path, str], None]
 
 PROGRAM = (sys.executable, "-m", "structkit")
-# the same by a process that has imported already what commands import, and forks
-WARM = (sys.executable, "-S", "-E", str(Path(__file__).with_name("warm") / "program.py"))
 WARM_OPTIONS = {"cwd", "stdin", "stdout", "stderr"}
 
 
@@ -59,27 +58,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """One warm process for all workers; it imports nothing before its first run."""
     if hasattr(config, "workerinput"):
         return
-    folder = tempfile.TemporaryDirectory(prefix="warm", dir="/tmp")  # a socket's name is short
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(place := f"{folder.name}/socket")
-    listener.listen(64)
-    number = listener.fileno()
-    server = subprocess.Popen(
-        [sys.executable, Path(__file__).with_name("warm") / "server.py", str(number)],
-        stdin=subprocess.PIPE,
-        env=environment(),
-        pass_fds=[number],
-    )
-    listener.close()
-    os.environ["STRUCTKIT_WARM"] = place
-
-    def end() -> None:
-        assert server.stdin
-        server.stdin.close()
-        server.wait()
-        folder.cleanup()
-
-    config.add_cleanup(end)
+    started = ExitStack()
+    os.environ["STRUCTKIT_WARM"] = started.enter_context(warm_process(environment()))
+    config.add_cleanup(started.close)
 
 
 def pytest_terminal_summary(

@@ -13,7 +13,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from conftest import python, warm_program
+from conftest import python
 
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
@@ -35,8 +35,7 @@ class Quiet(SimpleHTTPRequestHandler):
 @pytest.mark.skipif(not BROWSER, reason="no Chromium is installed")
 def test_pages_fit_and_can_be_read(tmp_path):
     words = ("-m", "mkdocs", "build", "-f", ".github/mkdocs.yml", "--strict")
-    variables = {"NO_MKDOCS_2_WARNING": "1", "STRUCTKIT": str(warm_program(tmp_path))}
-    done = python(*words, "-d", tmp_path / "site", **variables)
+    done = python(*words, "-d", tmp_path / "site", NO_MKDOCS_2_WARNING="1")
     assert 0 == done.returncode, done.stdout + done.stderr
     assert {} == wrong_on(tmp_path / "site", tmp_path)
 

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from conftest import python, warm_program
+from conftest import python
 
 from tests.benchmarks import table
 
@@ -33,7 +33,6 @@ SECTIONS = {
 def test_the_site_builds_with_its_reference_and_no_broken_link(tmp_path):
     words = ("-m", "mkdocs", "build", "-f", ".github/mkdocs.yml", "--strict")
     variables = {"NO_MKDOCS_2_WARNING": "1", "REPOSITORY": "https://example.org/tea"}
-    variables["STRUCTKIT"] = str(warm_program(tmp_path))
     done = python(*words, "-d", tmp_path / "site", **variables)
     assert 0 == done.returncode, done.stdout + done.stderr
     assert 'href="https://example.org/tea"' in (tmp_path / "site/index.html").read_text("utf-8")

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from conftest import WARM, environment
+from conftest import environment
 
 from docs.help_examples import prepare, shell
 from docs.manual import commands, examples
@@ -21,7 +21,7 @@ EXAMPLES = [
     if not name.startswith(METHOD)
     for line in examples(command)
 ]
-RUN = {"program": WARM, "variables": environment(OMP_NUM_THREADS="1")}
+RUN = {"variables": environment(OMP_NUM_THREADS="1")}
 
 
 # in the order of the pipeline: later examples read what earlier ones wrote
