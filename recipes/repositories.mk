@@ -89,8 +89,8 @@ $(REPOSITORIES)/qrels.jsonl: $(DATA)/repositories/qrels.jsonl.gz $(REPOSITORIES)
 
 # each repository reranked by weights fitted to the others
 $(REPOSITORIES)/%+held-out.jsonl: $(REPOSITORIES)/%.jsonl $(REPOSITORIES)/chunks.jsonl $(REPOSITORIES)/qrels.jsonl
-	$(STRUCTKIT) rerank $< --corpus $(@D)/chunks.jsonl --queries $(@D)/queries.jsonl --for code \
-	  --fit $(@D)/qrels.jsonl --folds repository --held-out $@ -o $(REPOSITORIES)/$*.weights.json
+	$(BIN)/python -m experiments.fitting $< --corpus $(@D)/chunks.jsonl --queries $(@D)/queries.jsonl --for code \
+	  --qrels $(@D)/qrels.jsonl --folds repository --held-out $@ -o $(REPOSITORIES)/$*.weights.json
 
 # the queries of all repositories, each searched in its own repository
 define repositories-system

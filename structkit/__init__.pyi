@@ -271,16 +271,12 @@ def rerank(
     query_field: str | None = None,
     ranker: list[str] | tuple[str, ...] = (),
     for_: Literal['code', 'pages'] | None = None,
-    weights: Path | Rows | None = None,
     embeddings: Path | Rows | None = None,
     query_embeddings: Path | Rows | None = None,
     model: Path | None = None,
     document_field: str | None = None,
     search_weight: float = 1.0,
     offline: bool = False,
-    fit: Path | Rows | Scores | None = None,
-    folds: str | None = None,
-    held_out: Path | None = None,
 ) -> Iterator[Record]: ...
 
 def score(

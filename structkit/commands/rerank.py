@@ -1,4 +1,4 @@
-"""Rerank the hits of runs, or fit the weights of rankers."""
+"""Rerank the hits of runs by the scores of rankers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from structkit.records.jsonl import Record
 from structkit.searching.options import RunOutput, RunSettings
 from structkit.settings import file_setting, offline_setting, setting
 
-RANKERS, FITTING = "Rankers", "Fitting weights"
+RANKERS = "Rankers"
 # settings that are a ranker's
 OF_RANKERS = ("embeddings", "query_embeddings", "model", "document_field", "offline")
 
@@ -32,9 +32,8 @@ class Settings(RunSettings):
         group=RANKERS,
     )
     for_: Literal["code", "pages"] | None = setting(
-        None, "Preset of rankers and weights.", excludes="weights", group=RANKERS
+        None, "Preset of rankers and weights.", group=RANKERS
     )
-    weights: str | None = file_setting("File of weights that rerank {fit} wrote.", group=RANKERS)
     embeddings: str | None = file_setting(
         "Embeddings of the documents, .npy or JSONL, for maxsim.", group=RANKERS
     )
@@ -52,31 +51,9 @@ class Settings(RunSettings):
         "Weight of the run's own scores; 0 uses only the rankers.",
         low=0.0,
         high=1e6,
-        excludes="fit",
         group=RANKERS,
     )
     offline: bool = offline_setting()
-    fit: str | None = file_setting(
-        "Fit the weights of these rankers to judged queries and write them, instead of a run.",
-        metavar="QRELS",
-        group=FITTING,
-    )
-    folds: str | None = setting(
-        None,
-        "Field of the queries over whose values {fit} cross-validates.",
-        inferred="ten parts",
-        metavar="FIELD",
-        requires="fit",
-        group=FITTING,
-    )
-    held_out: str | None = setting(
-        None,
-        "File for the runs of {fit}, in which each fold has weights fitted to the others.",
-        metavar="FILE",
-        requires="fit",
-        writes=True,
-        group=FITTING,
-    )
 
 
 def rerank(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]:
@@ -84,18 +61,16 @@ def rerank(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]
 
     Each query's scores are scaled to 0 … 1 (several runs: their mean), and every ranker adds its
     weight times its score of the hit. Queries come in the order of the runs. A hit that is not in
-    the corpus raises, and so does a query that is not among the queries. With `fit`, one record:
-    the weights of these rankers with the best nDCG@10 on judged queries. `for_columns` refuses ids
+    the corpus raises, and so does a query that is not among the queries. `for_columns` refuses ids
     with blanks.
     """
-    from structkit.ranking.fitting import fit
     from structkit.ranking.reranking import Candidates, choose
     from structkit.ranking.reranking import rerank as reranked
     from structkit.scoring.runs import read_run
     from structkit.searching.fusion import by_query, min_max, weighted_sum
     from structkit.searching.hits import run_records
 
-    weights = choose(settings.for_, settings.weights, settings.ranker)
+    weights = choose(settings.for_, settings.ranker)
     given = {name: getattr(settings, name) for name in OF_RANKERS}
     order = weights.ranking({name: value for name, value in given.items() if value})
     order = replace(order, search=settings.search_weight)
@@ -105,17 +80,6 @@ def rerank(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]
         each = by_query(runs, [1 / len(runs)] * len(runs))
         run = {query_id: weighted_sum(found, shares, min_max) for query_id, found, shares in each}
     candidates = Candidates.read(run, settings.corpus, settings.queries, settings.query_field)
-    if settings.fit is not None:
-        yield fit(
-            candidates,
-            weights,
-            order,
-            qrels=settings.fit,
-            folds=settings.folds,
-            held_out=settings.held_out,
-            k=settings.k,
-        )
-        return
     for query, hits in candidates:
         best = reranked(query, hits, candidates.records, order, settings.k)
         yield from run_records(query.id, best)
@@ -124,8 +88,8 @@ def rerank(settings: Settings, *, for_columns: bool = False) -> Iterator[Record]
 def _main(settings: Settings, options: RunOutput) -> None:
     from structkit.searching.hits import write_run
 
-    format = None if settings.fit else options.format
-    write_run(rerank(settings, for_columns=format == "trec"), options.output, format)
+    for_columns = options.format == "trec"
+    write_run(rerank(settings, for_columns=for_columns), options.output, options.format)
 
 
 COMMAND = Command(
@@ -134,7 +98,7 @@ COMMAND = Command(
     _main,
     also=(RunOutput,),
     reads="`query_id`, `doc_id`, `score`; of documents and queries: `id` and their text",
-    writes="`query_id`, `doc_id`, `score`, `rank`; with {fit}: `rankers`, `group`, `repeats`",
+    writes="`query_id`, `doc_id`, `score`, `rank`",
     examples="""
 structkit rerank run.jsonl --corpus functions.jsonl --queries functions.jsonl --for code -k 10
 structkit rerank run.jsonl --corpus functions.jsonl --queries functions.jsonl --ranker path-words=1

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import orjson
 
 from structkit import registry
 from structkit.embeddings.vectors import Floats
-from structkit.errors import UserError, flag, program
+from structkit.errors import UserError, flag
 from structkit.records.fields import ABSENT, lookup, plain, query_text
-from structkit.records.jsonl import Record, Records, cannot_read, parse_each
+from structkit.records.jsonl import Record, Records, parse_each
 from structkit.registry import Contract
 from structkit.scoring.runs import Run
 from structkit.scoring.runs import ranking as by_score
@@ -210,16 +209,12 @@ class Weights:
                 raise UserError(f"no ranker takes {flag(name)}", remedy, status=2)
         return Ranking(tuple(rankers), self.group, self.repeats)
 
-    def record(self) -> Record:
-        """Return the weights as `rerank --fit` writes them."""
-        return {"rankers": dict(self.rankers), "group": self.group, "repeats": self.repeats}
 
-
-# fitted by `rerank --fit` on 13 repositories of the published comparison, with BM25 and a table of
-# static embeddings; leaving out each repository in turn, all 13 fits find these weights, so that
-# the table's nDCG@10 of `make repositories`, 0.88, is the one held out, too (BM25 alone 0.86); it
-# showed that older versions and headers were missing, so their effect there is not held out; nor is
-# the weight of definitions, 2 and a quarter of each in a sentence, chosen later than the fit
+# fitted by `python -m experiments.fitting` on 13 repositories of the published comparison, with
+# BM25 and a table of static embeddings; leaving out each repository in turn, all 13 fits find these
+# weights, so that the table's nDCG@10 of `make repositories`, 0.88, is the one held out, too (BM25
+# alone 0.86); it showed that older versions and headers were missing, so their effect there is not
+# held out; nor is the weight of definitions, 2 and a quarter of each in a sentence, chosen later
 PRESETS = {
     "code": Weights(
         {
@@ -238,32 +233,10 @@ PRESETS = {
 }
 
 
-def choose(
-    preset: str | None = None, file: str | None = None, rankers: Sequence[str] = ()
-) -> Weights:
-    """Return the weights of a preset or a file, changed by `NAME=WEIGHT`."""
+def choose(preset: str | None = None, rankers: Sequence[str] = ()) -> Weights:
+    """Return the weights of a preset, if any, changed by `NAME=WEIGHT`."""
     base = Weights() if preset is None else PRESETS[preset]
-    base = base if file is None else read_weights(file)
     return replace(base, rankers={**base.rankers, **dict(map(weight_of, rankers))})
-
-
-def read_weights(file: str) -> Weights:
-    """Read the weights that `rerank --fit` wrote to a file."""
-    try:
-        with open(file, "rb") as lines:
-            record = orjson.loads(lines.read())
-        rankers = {str(name): float(weight) for name, weight in record["rankers"].items()}
-        group, repeats = record.get("group"), float(record.get("repeats", 0))
-        fits = all(map(math.isfinite, rankers.values())) and 0 <= repeats <= 1
-    except OSError as error:
-        raise cannot_read(error).at(file) from None
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError):
-        fits = False
-    if not fits or not isinstance(group, str | None):
-        problem = 'holds no weights {"rankers": {NAME: WEIGHT}, "group": FIELD, "repeats": 0 … 1}'
-        remedy = f"write the file with {program('rerank')} {flag('fit')}"
-        raise UserError(problem, remedy).at(file)
-    return Weights(rankers, group, repeats)
 
 
 def weight_of(text: str) -> tuple[str, float | None]:

@@ -81,7 +81,6 @@ def store(tmp_path_factory):
     (folder / "notes.txt").write_text("Green tea is hot.\n")
     assert 0 == program("train static texts.jsonl -o model --dimensions 4 -q", folder)
     assert 0 == program("encode texts.jsonl -m model -o encoded.jsonl -q", folder)
-    assert 0 == program(f"rerank run.jsonl {RANKED} --fit qrels.jsonl -o weights.json", folder)
     with zipfile.ZipFile(folder / "notes.zip", "w") as packed:
         packed.write(folder / "notes.txt", "notes.txt")
     np.save(folder / "rows.npy", np.eye(2, dtype=np.float32))
@@ -123,7 +122,7 @@ def made(line, store, folder, capfdbinary, pipe=""):
 def inputs(line):
     words = line.split()
     known = {*FILES, "run.trec", "trees.ptb", "rows.tsv", "notes.txt", "encoded.jsonl"}
-    return [word for word in words if word in {*known, "weights.json"}]
+    return [word for word in words if word in known]
 
 
 CASES = [(line, each) for line in LINES for each in inputs(line)]
