@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from structkit import plugin
-from structkit.formats.interchange import Fields, Part, Parts, Row
+from structkit.formats.interchange import Fields, Part, Parts, Row, plain_line
 from structkit.records.jsonl import Record
 
 TAG = "structkit"
 RUN = dict.fromkeys(("query_id", "Q0", "doc_id", "rank", "score", "tag"), "string")
 QRELS = dict.fromkeys(("query_id", "iteration", "doc_id", "relevance"), "string")
+PAIR = {"query_id": str, "doc_id": str}
+HIT = plain_line(f"%s Q0 %s %s %r {TAG}\n", {**PAIR, "rank": int, "score": float})
+GAIN = plain_line("%s 0 %s %s\n", {**PAIR, "relevance": int})
 
 
 class Format(plugin.Format):
@@ -17,8 +20,8 @@ class Format(plugin.Format):
     def parts(self, split: str) -> Parts:
         runs, qrels = ("run.trec", "*.trec", "*.run"), ("qrels.txt", "qrels*", "*.qrels")
         return {
-            "run": Part(runs, read_hit, write_hit, "columns", RUN),
-            "qrels": Part(qrels, read_judgement, write_judgement, "columns", QRELS),
+            "run": Part(runs, read_hit, write_hit, "columns", RUN, usual=HIT),
+            "qrels": Part(qrels, read_judgement, write_judgement, "columns", QRELS, usual=GAIN),
         }
 
 

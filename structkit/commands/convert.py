@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 
 from structkit.command import Command
@@ -178,14 +178,19 @@ class Conversion:
         source, target = self.source.parts[job.part], self.target.parts[job.part]
         rows = job.rows or source.rows(job.files)
         losses = LostFields(f"{self.target.name} {job.part}")
+        usual, put, add = target.usual, output.write, output.add
 
         def write(row: Row) -> None:
             for record in read_records(source, row):
-                output.add(row_of(target, [record], losses, rows.count))
+                if line := usual(record):
+                    put(line)
+                else:
+                    add(row_of(target, [record], losses, rows.count))
 
         with progress(f"convert {job.part}", lambda: Position(rows.count, noun="rows")):
             if target.group:
-                records = accepted(partial(read_records, source), rows, reject)
+                every = accepted(partial(read_records, source), rows, reject)
+                records = chain.from_iterable(every)
                 for _, group in groupby(records, lambda record: record.get(target.group)):
                     try:
                         output.add(row_of(target, list(group), losses, 0))
@@ -203,8 +208,10 @@ class Conversion:
 def row_of(target: Part, records: list[Record], losses: LostFields, number: int) -> Row:
     """Return the row of one or several records, and count fields that it cannot hold."""
     assert target.write
+    if target.as_is:
+        return records[0]
     left = [Fields(record) for record in records]
-    for record in () if target.as_is else left:
+    for record in left:
         record.setdefault("id", str(number))
     row = target.write(*left)
     for record in left:

@@ -132,6 +132,8 @@ class Condition:
         value = lookup(record, self.field)
         if value is ABSENT:
             return False
+        if type(value) is str:
+            return bool(self.pattern.search(value)) == self.expected
         return any(map(self.pattern.search, items(value))) == self.expected
 
 
@@ -280,8 +282,10 @@ class Selection:
     def choose(self, record: Record) -> Iterator[Record]:
         """Yield the record, if it passes all conditions."""
         self._note(record)
-        if all(condition.passes(record) for condition in self.conditions):
-            yield record
+        for condition in self.conditions:
+            if not condition.passes(record):
+                return
+        yield record
 
     def change(self, records: Iterable[Record]) -> Iterator[Record]:
         """Yield the sampled or first records, joined and changed, then report what was odd."""
@@ -300,9 +304,10 @@ class Selection:
 
     def _note(self, record: Record) -> None:
         """Mark the record's fields as seen."""
-        self._first = self._first or record
-        for name in [name for name in self._unseen if lookup(record, name) is not ABSENT]:
-            del self._unseen[name]
+        if self._unseen:
+            self._first = self._first or record
+            for name in [name for name in self._unseen if lookup(record, name) is not ABSENT]:
+                del self._unseen[name]
 
     def _limit(self, records: Iterable[Record]) -> Iterable[Record]:
         if self.settings.head:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -63,6 +64,10 @@ class Fields(dict[str, Any]):
         >>> record.pop_field("text", "code"), record
         ('x = 1', {'id': '1'})
         """
+        value = self.get(names[0])
+        if type(value) is kind:  # as in most records
+            del self[names[0]]
+            return value
         name = self._first(names)
         if name is None:
             for each in names:
@@ -112,6 +117,8 @@ class Fields(dict[str, Any]):
         """Take a whole number; text is read as one."""
         value = self.pop_text(name)
         try:
+            if value.isdecimal():
+                return int(value)
             if "_" not in value and int(float(value)) == float(value):
                 return int(float(value)) if "." in value or "e" in value.lower() else int(value)
         except (ValueError, OverflowError):
@@ -133,6 +140,31 @@ class Fields(dict[str, Any]):
         return {new: self.pop(old) for old, new in names.items() if self.get(old) is not None}
 
 
+def plain_line(form: str, kinds: Mapping[str, type]) -> Callable[[Record], bytes]:
+    r"""Return a function that makes the line of a record with just these fields of these types.
+
+    It returns nothing for other records, and for a text that columns cannot hold.
+
+    >>> line = plain_line("%s 0 %s %s\n", {"query_id": str, "doc_id": str, "relevance": int})
+    >>> line({"query_id": "q", "doc_id": "d", "relevance": 1}), line({"query_id": "q"})
+    (b'q 0 d 1\n', b'')
+    """
+    names, types = itemgetter(*kinds), tuple(kinds.values())
+    texts = itemgetter(*(place for place, kind in enumerate(types) if kind is str))
+
+    def line(record: Record) -> bytes:
+        try:
+            values = names(record)
+        except KeyError:
+            return b""
+        if len(record) != len(values) or tuple(map(type, values)) != types:
+            return b""
+        cells = texts(values)
+        return (form % values).encode() if " ".join(cells).split() == [*cells] else b""
+
+    return line
+
+
 @dataclass(frozen=True)
 class Part:
     """One kind of content of a format.
@@ -152,7 +184,8 @@ class Part:
     names: Mapping[str, str] = field(default_factory=dict)
     group: str = ""
     ordered: bool = False  # the order of columns counts, also of the empty ones in a row
-    as_is: bool = False  # nulls of rows stay, and a record without an id does not get its number
+    as_is: bool = False  # rows are records: nulls stay, and one without an id gets no number
+    usual: Callable[[Record], bytes] = lambda record: b""  # the line of a record, if it is plain
 
     def form_of(self, path: str) -> str:
         """Return the form of a file: the part's or, for a table, the one of its name."""
@@ -197,16 +230,15 @@ class Format(registry.Contract):
         """Return its parts by name, the main one first, with their files of a split."""
 
 
-def read_records(part: Part, row: Row) -> Iterator[Record]:
-    """Yield the records in a row of a part."""
+def read_records(part: Part, row: Row) -> list[Record]:
+    """Return the records in a row of a part."""
     assert part.read
-    if None in row.values() and not (part.as_is or part.ordered):
+    if part.as_is:
+        return [row]
+    if None in row.values() and not part.ordered:
         row = {name: value for name, value in row.items() if value is not None}
     given = part.read(Fields(row))
-    if isinstance(given, list):
-        yield from given
-    else:
-        yield given
+    return given if isinstance(given, list) else [given]
 
 
 @dataclass(frozen=True)
@@ -249,7 +281,7 @@ class FormatParts:
     def load(cls, name: str, split: str) -> FormatParts:
         """Load the format of a plugin, or our own, which holds everything."""
         if name == OURS:
-            parts = {kind: Part((f"{kind}.jsonl",), dict, _all, as_is=True) for kind in OUR_PARTS}
+            parts = {kind: Part((f"{kind}.jsonl",), dict, dict, as_is=True) for kind in OUR_PARTS}
             return cls(OURS, parts)
         kind: type[Format] = registry.load("format", name)
         return cls(name, kind().parts(split))
@@ -295,12 +327,6 @@ class FormatParts:
             return known[0]
         problem = f"{input_name(base)} may be any part of {self.name}"
         raise UserError(problem, f"name it with {flag('part')}: {', '.join(known)}", status=2)
-
-
-def _all(record: Fields) -> Row:
-    row = dict(record)
-    record.clear()
-    return row
 
 
 def _base(files: Sequence[str]) -> str:

@@ -239,11 +239,12 @@ def column_output(path: str, names: Sequence[str]) -> RowOutput:
 
     def encode(row: Row) -> bytes:
         cells = [str(row[name]) for name in names]
-        for name, cell in zip(names, cells, strict=True):
-            if len(cell.split()) != 1:
-                problem = f'{name} "{cell}" is empty or holds a space, which columns cannot'
-                raise UserError(problem, "write JSONL, or another id")
-        return (" ".join(cells) + "\n").encode()
+        line = " ".join(cells)
+        if line.split() != cells:
+            name = next(name for name in names if len(str(row[name]).split()) != 1)
+            problem = f'{name} "{row[name]}" is empty or holds a space, which columns cannot'
+            raise UserError(problem, "write JSONL, or another id")
+        return line.encode() + b"\n"
 
     return RowOutput(path, encode)
 

@@ -450,8 +450,10 @@ class Records:
                 remedy = "write one JSON object per line (jq -c '.[]' unrolls an array)"
                 raise self.place(UserError(problem, remedy))
             for value in record.values():
-                # the usual record has texts only
-                if type(value) is not str and type(value) in _ROUNDED:
+                kind = type(value)  # the usual record has texts and small numbers only
+                if kind is not str and (
+                    kind in _NESTED or (kind is float and not -_LARGE < value < _LARGE)
+                ):
                     record = self._exact(record, line)
                     break
             if numbered and type(record.get("id")) is not str:
@@ -526,7 +528,8 @@ def json_kind(value: object) -> str:
     return f"a JSON {JSON_NAMES.get(kind, kind)}"
 
 
-_ROUNDED = frozenset((float, list, dict))
+_NESTED = frozenset((list, dict))
+_LARGE = 2.0**63  # smaller integers have 64 bits, which orjson reads as they are
 _DIGITS = bytes(ord("0") if byte in b"0123456789" else ord(" ") for byte in range(256))
 
 

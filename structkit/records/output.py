@@ -375,8 +375,10 @@ class Output:
         return self.whole.handle
 
     def write(self, data: bytes) -> None:
-        with self._writing():
+        try:
             self.handle.write(for_terminal(data) if self.person else data)
+        except OSError as error:
+            raise self._reported(error) from None
 
     def write_records(self, records: Iterable[Record] | Iterable[bytes]) -> None:
         """Write records, one per line; or lines of records as they are."""

@@ -22,6 +22,7 @@ BENCHMARKS = {
     "languages": commands.languages,
     "collect": commands.collect,
     "workers": commands.workers,
+    "rows": commands.rows,
     "score": commands.score,
     "start": commands.start,
     "search": search.exact,

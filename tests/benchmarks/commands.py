@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import find_spec
 from itertools import cycle, islice
 from pathlib import Path
+from textwrap import indent
 
 import orjson
 
@@ -76,6 +77,15 @@ names = {"ndcg_cut_10", "recip_rank", "recall_100", "success_1", "success_5"}
 found = pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run)
 for name in sorted(names):
     print(name, sum(values[name] for values in found.values()) / len(qrels))
+"""
+# lines of a run that becomes TREC's, and of one of its ranks
+TREC = """
+hit = orjson.loads(line)
+write(f"{hit['query_id']} Q0 {hit['doc_id']} {hit['rank']} {hit['score']!r} structkit\\n".encode())
+"""
+CHOSEN = """
+if orjson.loads(line)["rank"] == 3:
+    write(line)
 """
 ENCODE = """
 import sys
@@ -210,6 +220,31 @@ def collect(given: Given, folder: Path) -> None:
     race.row("collect / git grep -c .", "chunks", "count", 80)
     race = Race(given, {"2": [*chunks, "--workers", "2"], "1": chunks}, clock=True)
     race.row("collect --workers 2 / 1, by the clock", "2", "1", 0.62)
+
+
+def rows(given: Given, folder: Path) -> None:
+    """300,000 lines of a run: to TREC, and those of one rank, over scripts that do only that."""
+    source, draw = folder / "run.jsonl", random.Random(0)
+    with source.open("wb") as output:
+        for query in range(3_000):
+            ranked = sorted((draw.random() for _ in range(100)), reverse=True)
+            for rank, score in enumerate(ranked, 1):
+                document = f"document-{draw.randrange(100_000):06}"
+                hit = {"query_id": f"query-{query:06}", "doc_id": document}
+                output.writelines(lines([{**hit, "score": score, "rank": rank}]))
+    start, _, _ = LOOP.partition("for line in read:")
+    bare = {
+        name: script(start.format(setup=""), "for line in read:", indent(work, "    "))
+        for name, work in (("trec", TREC), ("chosen", CHOSEN))
+    }
+    race = Race(given, {
+        "convert": ([*STRUCTKIT, "convert", "-q", "--to", "trec"], source),
+        "trec": (bare["trec"], source),
+        "select": ([*STRUCTKIT, "select", "-q", "--where", "rank=3"], source),
+        "chosen": (bare["chosen"], source),
+    })  # fmt: skip
+    race.row("convert --to trec, 300,000 lines / a bare script", "convert", "trec", 2.5, "trec")
+    race.row("select --where rank=3, 300,000 lines / a bare script", "select", "chosen", None)
 
 
 def score(given: Given, folder: Path) -> None:

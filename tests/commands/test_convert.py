@@ -10,6 +10,8 @@ import pytrec_eval
 from structkit.commands import convert as command
 from structkit.commands.convert import Conversion, Settings
 from structkit.errors import UserError
+from structkit.formats.interchange import Fields, FormatParts
+from structkit.formats.rows import column_output
 from tests.jsonl import read, write
 
 FIXTURES = Path("fixtures/formats")
@@ -163,6 +165,32 @@ def test_records_that_a_format_cannot_hold(tmp_path, name, record, message):
         convert([file], tmp_path / "out.txt", target=name)
     assert str(error.value).removeprefix(f"{file}:1: ") == message
     assert not (tmp_path / "out.txt").exists()
+
+
+HIT = {"query_id": "q", "doc_id": "d", "score": 0.1, "rank": 1}
+
+
+@pytest.mark.parametrize(("part", "record", "usual"), [
+    ("run", HIT, True),
+    ("run", HIT | {"score": -1e-7, "query_id": "é%s"}, True),
+    ("run", HIT | {"score": 1e22, "rank": 10**20}, True),
+    ("run", HIT | {"score": 1}, False),
+    ("run", HIT | {"rank": "1"}, False),
+    ("run", HIT | {"doc_id": 7}, False),
+    ("run", HIT | {"tag": "bm25"}, False),
+    ("run", HIT | {"tag": None}, False),
+    ("qrels", {"query_id": "q", "doc_id": "d", "relevance": -1}, True),
+    ("qrels", {"query_id": "q", "doc_id": "d", "relevance": 1.0}, False),
+    ("qrels", {"query_id": "q", "doc_id": "d", "relevance": 1, "iteration": "1"}, False),
+])  # fmt: skip
+def test_usual_records_make_the_line_of_all_others(tmp_path, part, record, usual):
+    of_trec = FormatParts.load("trec", "test").parts[part]
+    with column_output(str(tmp_path / "a"), tuple(of_trec.names)) as output:
+        output.add(of_trec.write(Fields(record)))
+    line = (tmp_path / "a").read_bytes()
+    assert (line if usual else b"") == of_trec.usual(record)
+    for space in ("", " ", "a b", "a\u00a0", "\t"):
+        assert b"" == of_trec.usual(record | {"doc_id": space})
 
 
 def test_all_parts_appear_or_none(tmp_path):

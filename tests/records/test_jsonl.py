@@ -6,6 +6,7 @@ import gzip
 import json
 import tempfile
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -60,10 +61,19 @@ UNCHANGED = (
 )
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_unknown_fields_pass_through_unchanged(here: Run, workers: str) -> None:
-    done = here("mask-entities", "--workers", workers, input=UNCHANGED.encode())
-    assert UNCHANGED[:-1] == done.stdout.decode().partition(',"masked":')[0]
+OUTSIDE = '"a":-9223372036854775808,"b":0.1,"c":%s'  # of 64 bits: orjson reads a float
+OUTSIDE = [
+    f'{{"id":"1","language":"python","code":"x",{OUTSIDE % number}}}'
+    for number in ("-9223372036854775809", "18446744073709551616", "9" * 30)
+]
+
+
+@pytest.mark.parametrize(("workers", "record"), [
+    *product(["1", "2"], [UNCHANGED]), *product(["1"], OUTSIDE),
+])  # fmt: skip
+def test_unknown_fields_pass_through_unchanged(here: Run, workers: str, record: str) -> None:
+    done = here("mask-entities", "--workers", workers, input=record.encode())
+    assert record[:-1] == done.stdout.decode().partition(',"masked":')[0]
 
 
 def test_a_byte_order_mark_is_no_part_of_any_file(here: Run, tmp_path: Path) -> None:
