@@ -143,7 +143,7 @@ $(foreach view,$(VIEWS),$(eval $(call seal-search,start-$(view),minilm,--field $
 $(eval $(call seal-search,chunk@%,$(BASE),--field untagged --chunk $(CHUNK) --length $(TAGGED_LENGTH),dev))
 $(eval $(call seal-search,chunk-page@%,$(BASE),--field untagged --chunk $(CHUNK),dev))
 # a page is found by its best element; of what raw finds, maxsim brings up those with such an element
-$(eval $(call seal-search,elements@%,$(BASE),--elements --field html,dev))
+$(eval $(call seal-search,elements@%,$(BASE),--rows elements --field html,dev))
 $(SEAL)/maxsim@%.run.jsonl: $(SEAL)/raw-untagged@%.run.jsonl $(SEAL)/elements@%.run.jsonl $(SEAL)/raw@%.model
 	OMP_NUM_THREADS=1 $(STRUCTKIT) encode --as query -m $(word 3,$^) $(SEAL)/dev-queries.jsonl \
 	  -o $(SEAL)/queries@$*.npy

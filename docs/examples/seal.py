@@ -27,7 +27,7 @@ def main(train_file: str, test_file: str, steps: str = "100") -> None:
     done = train("seal", variants, output="models/seal", max_steps=int(steps), **SETTINGS)
     print(f"{done['folder']}: {done['steps']} steps, {done['parameters']:,} parameters")
     pages = records(test_file)
-    elements = list(encode(pages, model="models/seal", elements=True))
+    elements = list(encode(pages, model="models/seal", rows="elements"))
     queries = list(encode(pages, model="models/seal", as_="query"))
     for hit in search(elements, queries=queries, k=1, explain=True):
         print(hit["query_id"], hit["doc_id"], hit["best"]["xpath"], f"{hit['score']:.3f}")

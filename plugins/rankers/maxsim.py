@@ -26,7 +26,7 @@ def encoded(what: str, **settings: str) -> str:
 class Ranker(plugin.Ranker):
     """The mean over the query's rows of the largest cosine with a row of the document.
 
-    Rows are of `encode --chunk`, `--elements` or `--nodes`, or one per text; their `doc_id` is
+    Rows are of `encode --chunk` or `--rows`, or one per text; their `doc_id` is
     the id of their query or document. Source: Khattab and Zaharia 2020, ColBERT.
     """
 

@@ -58,7 +58,7 @@ class Model(ABC):
     ) -> Iterator[list[Record]]:
         """Yield the nodes of each prepared text, with their embeddings, for models with `nodes`.
 
-        A node is `{node, span, text, embedding}`; `which` is words, phrases or all; `finish` is
+        A node is `{node, span, text, embedding}`; `which` is words, phrases or nodes; `finish` is
         applied to embeddings (nodes, dim) last.
         """
         raise NotImplementedError

@@ -115,11 +115,11 @@ def test_numpy_files(model, tmp_path):
         ({"as_": "query", "length": 8, "chunk": 9}, "--chunk 9 is more than --length 8"),
         ({"as_": "query", "chunk": 9, "field": ["a", "b"]}, "--chunk takes one --field"),
         ({"as_": "query", "pooling": "most"}, "--pooling most is not cls or mean or"),
-        ({"chunk": 9, "elements": True}, "--chunk and --elements exclude each other; leave one"),
-        ({"elements": True, "field": ["a", "b"]}, "--elements takes one --field; encode each"),
-        ({"elements": True, "keep": ["text"]}, "--keep text: a field of that name is written"),
+        ({"chunk": 9, "rows": "elements"}, "--chunk and --rows exclude each other; leave one"),
+        ({"rows": "elements", "field": ["a", "b"]}, "--rows takes one --field; encode each"),
+        ({"rows": "elements", "keep": ["text"]}, "--keep text: a field of that name is written"),
         ({"chunk": 9, "keep": ["lines"]}, "--keep lines: a field of that name is written"),
-        ({"nodes": "all"}, "--nodes needs a model of trees; leave it out, or name"),
+        ({"rows": "nodes"}, "--rows nodes needs a model of trees; leave it out, or name"),
     ],
 )
 def test_wrong_usage(model, options, message):

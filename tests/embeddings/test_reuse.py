@@ -84,7 +84,7 @@ def test_elements_stand_where_they_stand_now(model, tmp_path):
     new = [dict(record) for record in old]
     new[2]["html"] = new[2]["html"].replace("<h1>", "<h1 class='x'>")  # moved, not changed
     new[4]["html"] = new[4]["html"].replace("Some", "Another")
-    options = {"elements": True, "field": ["html"]}
+    options = {"rows": "elements", "field": ["html"]}
     before, after = fresh_and_reused(model, tmp_path, old, new, **options)
     assert before.shape == after.shape
     where = [tmp_path / name / "v.fields.jsonl" for name in ("old", "reused")]
@@ -177,14 +177,14 @@ def test_an_unfinished_run_goes_on(model, tmp_path):
     assert 2 == caught.value.status
 
 
-@pytest.mark.parametrize("nodes", ["all", "phrases"])
-def test_nodes_of_trees(tmp_path, nodes):
+@pytest.mark.parametrize("rows", ["nodes", "phrases"])
+def test_nodes_of_trees(tmp_path, rows):
     """A text of one word has no phrases, and is encoded again."""
     strae = tmp_path / "strae" / "model"
     trained("strae", strae, TREES, "tree", max_steps=0, minimum_count=1)
     old = read(tmp_path / "strae" / "texts.jsonl")
     new = [*old[1:], {"id": "again", "tree": old[0]["tree"]}, {**old[1], "id": "twice"}]
-    before, after = fresh_and_reused(str(strae), tmp_path, old, new, nodes=nodes)
+    before, after = fresh_and_reused(str(strae), tmp_path, old, new, rows=rows)
     assert before[0].tobytes() in {row.tobytes() for row in after}
 
 

@@ -49,7 +49,7 @@ def best(corpus, vector, tmp_path, **options):
 
 @pytest.mark.parametrize(("name", "index"), [("v.npy", "hnsw"), ("v.jsonl", "flat")])
 def test_a_hit_names_its_element(model, tmp_path, name, index):
-    corpus = written(pages(tmp_path), tmp_path / name, model, elements=True, keep=["site"])
+    corpus = written(pages(tmp_path), tmp_path / name, model, rows="elements", keep=["site"])
     asked = {"id": "q", "text": "Steep it for three minutes."}
     (query,) = encode([asked], model=model, as_="document")
     expected = {
@@ -68,7 +68,7 @@ def test_a_hit_names_its_element(model, tmp_path, name, index):
 
 def test_elements_in_parquet(model, tmp_path):
     source = pages(tmp_path)
-    table = parquet.read_table(written(source, tmp_path / "v.parquet", model, elements=True))
+    table = parquet.read_table(written(source, tmp_path / "v.parquet", model, rows="elements"))
     names = ["id", "embedding", "doc_id", "xpath", "start", "end", "text"]
     assert names == table.column_names
     last = table.slice(table.num_rows - 1).to_pylist()[0]
@@ -76,7 +76,7 @@ def test_elements_in_parquet(model, tmp_path):
         last[name] for name in ("id", "doc_id", "xpath", "text")
     )
     assert "<li>Press <p>slowly</p>" == PAGES[1][last["start"] : last["end"]]
-    written(source, tmp_path / "v.npy", model, elements=True)
+    written(source, tmp_path / "v.npy", model, rows="elements")
     vectors = np.stack(table["embedding"].to_numpy(zero_copy_only=False))
     np.testing.assert_array_equal(np.load(tmp_path / "v.npy"), vectors)
 
@@ -85,7 +85,7 @@ def test_a_model_of_tagged_texts_reads_elements_with_their_tags(model, tmp_path)
     copy = Path(shutil.copytree(model, tmp_path / "model"))
     edit(copy / "structkit.json", document_fields=["tagged"])
     read = [
-        encoding_of(str(each), "document", elements=True).read({"id": "d", "html": PAGES[1]})
+        encoding_of(str(each), "document", rows="elements").read({"id": "d", "html": PAGES[1]})
         for each in (model, copy)
     ]
     assert ["Press slowly", "<li>Press<p>slowly</p></li>"] == [each.texts[-1] for each in read]
@@ -117,7 +117,7 @@ def test_a_hit_in_a_tree_names_its_phrase(tmp_path):
     folder = str(tmp_path / "model")
     trained("strae", tmp_path / "model", TREES, "tree", max_steps=0, minimum_count=1)
     corpus = written(
-        str(tmp_path / "texts.jsonl"), tmp_path / "v.npy", folder, nodes="all", normalize=True
+        str(tmp_path / "texts.jsonl"), tmp_path / "v.npy", folder, rows="nodes", normalize=True
     )
     (query,) = encode([{"id": "q", "tree": "(X (X black) (X cat))"}], model=folder, as_="query")
     hit = best(corpus, query["embedding"], tmp_path)
@@ -128,7 +128,7 @@ def test_documents_without_elements_are_named(model, tmp_path):
     rows = [{"id": "1", "html": "<p>a"}, {"id": "2", "html": "<p> "}, {"id": "3", "html": 3}]
     source = write_lines(tmp_path / "in.jsonl", [*rows, {"id": "4", "text": "a"}])
     target, rejects = tmp_path / "out.jsonl", tmp_path / "rejects.jsonl"
-    encoding = encoding_of(model, "document", elements=True)
+    encoding = encoding_of(model, "document", rows="elements")
     with pytest.raises(UserError) as caught:
         write(encoding, Stream([source], str(target)))
     expected = f"{source}:2: the document holds no text; leave the record out"
@@ -136,7 +136,7 @@ def test_documents_without_elements_are_named(model, tmp_path):
     assert not target.exists()
     write(encoding, Stream([source], str(target), "skip", str(rejects)))
     assert "1#0" == orjson.loads(target.read_bytes())["id"]
-    hint = "--elements takes HTML: name its field with --field"
+    hint = "--rows elements takes HTML: name its field with --field"
     expected = f'field "html" is a JSON number, not a string; {hint}'
     reasons = rejects.read_text().splitlines()
     assert expected == json.loads(reasons[1])["reason"]

@@ -20,7 +20,7 @@ from structkit.embeddings.reading import differing, read_hashes, read_matrix
 from structkit.embeddings.vectors import EmbeddingRow, Numbers, Vectors
 from structkit.errors import UserError, flag, missing, program
 from structkit.learning.encoding.engines import Engine, open_engine
-from structkit.learning.encoding.settings import FIELDS, OPENING, EncodingSettings, Opened
+from structkit.learning.encoding.settings import FIELDS, NODES, OPENING, EncodingSettings, Opened
 from structkit.learning.folders import content_hash, model_folder, spoiled
 from structkit.learning.model import Model
 from structkit.learning.static import StaticEncoder, normalized
@@ -136,7 +136,7 @@ class TextReader:
         """Return a record's texts: of the named fields, or of the model's first."""
         hint = f"name the text's field with {flag('field')}"
         if self.elements:
-            hint = f"{flag('elements')} takes HTML: name its field with {flag('field')}"
+            hint = f"{flag('rows', 'elements')} takes HTML: name its field with {flag('field')}"
         known, names = HTML if self.elements else self.known, self.asked
         if not names:
             maker = remedy_for(known[0]) if len(known) == 1 and known[0] in MAKERS else None
@@ -199,7 +199,7 @@ class Encoding:
         self.engine, self.metadata = opened or _opened(settings) or open_engine(settings, device)
         self.encoder = encoder = self.engine.model
         self.folder: Path = self.metadata["folder"]
-        self.dimensions, self.held = settings.dimensions, TREES if self.part == "nodes" else WINDOW
+        self.dimensions, self.held = settings.dimensions, TREES if self.part in NODES else WINDOW
         _check_parts(encoder, settings)
         encoder.read_at_most(settings.as_, settings.length)
         known: Sequence[str] = self.metadata[f"{settings.as_}_fields"]
@@ -207,12 +207,12 @@ class Encoding:
         whole = settings.as_ == "document" and not self.part and "chunk" in encoder.parts
         paths = None if whole else False
         self.reader = TextReader(
-            encoder, settings.field, known, settings.keep, settings.elements, paths
+            encoder, settings.field, known, settings.keep, self.part == "elements", paths
         )
         self.read = self.reader.read  # a record, or raise where it has no text
         self.truncation = self.engine.truncation
         self.forks = isinstance(encoder, StaticEncoder) and encoder.reads_bags
-        encoder.read_field(known[0] if settings.elements else self.first_field)
+        encoder.read_field(known[0] if self.part == "elements" else self.first_field)
         self.earlier: EarlierEmbeddings | None = None
         if settings.reuse:
             self.earlier = EarlierEmbeddings(settings.reuse, self.run(), self.part)
@@ -280,8 +280,7 @@ class Encoding:
             "": self._whole,
             "chunk": self._chunks,
             "elements": self._elements,
-            "nodes": self._nodes,
-        }[self.part]
+        }.get(self.part, self._nodes)
         return self.earlier.complete(window, embed) if self.earlier else embed(window)
 
     def _whole(self, window: Sequence[ReadRecord]) -> Embedded:
@@ -321,7 +320,7 @@ class Encoding:
     def _nodes(self, window: Sequence[ReadRecord]) -> Embedded:
         nodes_of_records = self.encoder.nodes(
             [record.prepared[0] for record in window],
-            str(self.settings.nodes),
+            self.part,
             self.engine.batch_tokens,
             finish=self.finish,
         )
@@ -393,7 +392,8 @@ class Encoding:
             "similarity": self.metadata.get("similarity") or "dot",
             **({"length": settings.length} if settings.length else {}),
             **({"dimensions": self.dimensions} if self.dimensions else {}),
-            **({self.part: getattr(settings, self.part)} if self.part else {}),
+            **({"chunk": settings.chunk} if settings.chunk else {}),
+            **({"rows": settings.rows} if settings.rows else {}),
             **({"quantize": settings.quantize} if settings.quantize else {}),
         }
 
@@ -455,8 +455,8 @@ def _check_parts(model: Model, settings: EncodingSettings) -> None:
         if getattr(settings, name) and "chunk" not in model.parts:
             problem = f"{flag(name)} is for models that read tokens"
             raise UserError(problem, "leave it out", status=2)
-    if settings.nodes and "nodes" not in model.parts:
-        problem = f"{flag('nodes')} needs a model of trees"
+    if settings.rows in NODES and "nodes" not in model.parts:
+        problem = f"{flag('rows', settings.rows)} needs a model of trees"
         raise UserError(problem, "leave it out, or name such a model", status=2)
 
 

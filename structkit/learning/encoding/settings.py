@@ -15,11 +15,12 @@ from structkit.records.jsonl import Record
 from structkit.settings import offline_setting, setting
 
 PARTS, EMBEDDINGS = "Parts of a text", "Embeddings"
+NODES = ("words", "phrases", "nodes")  # rows of trees
 # the fields of a part
 FIELDS = {
     "chunk": ("start", "end", "lines"),
     "elements": ("xpath", "start", "end", "text"),
-    "nodes": ("node", "span", "text"),
+    **dict.fromkeys(NODES, ("node", "span", "text")),
 }
 OPENING = ("pooling", "normalize", "dimensions", "dtype", "engine")  # how a model is opened
 OWN_MODEL = "ask-model"  # in the folder of the user's data
@@ -78,14 +79,13 @@ class EncodingSettings:
         "Write an embedding for each N tokens of a text.",
         low=1,
         metavar="N",
-        excludes=("elements", "nodes"),
+        excludes="rows",
         group=PARTS,
     )
-    elements: bool = setting(
-        False, "Write an embedding for each element of HTML.", excludes="nodes", group=PARTS
-    )
-    nodes: Literal["words", "phrases", "all"] | None = setting(
-        None, "Write an embedding for each such node (tree models).", group=PARTS
+    rows: Literal["elements", "words", "phrases", "nodes"] | None = setting(
+        None,
+        "Write an embedding for each element of HTML, or for each word, phrase or node of a tree.",
+        group=PARTS,
     )
     pooling: str | None = setting(
         None, "Pooling to use instead of the one in training.", group=EMBEDDINGS
@@ -119,8 +119,8 @@ class EncodingSettings:
 
     @property
     def part(self) -> str:
-        """Part that gets an embedding: `chunk`, `elements`, `nodes`, or empty: the whole."""
-        return next((name for name in FIELDS if getattr(self, name)), "")
+        """Part that gets an embedding: `chunk`, a kind of `rows`, or empty: the whole."""
+        return "chunk" if self.chunk else self.rows or ""
 
     @property
     def changes(self) -> dict[str, Any]:
@@ -134,7 +134,7 @@ class EncodingSettings:
             problem = f"{flag('keep', min(own))}: a field of that name is written for every text"
             raise UserError(problem, "rename the field", status=2)
         if several and (part or self.reuse):
-            other = flag(part or "reuse")
+            other = flag("rows" if self.rows else part or "reuse")
             raise UserError(f"{other} takes one {flag('field')}", "encode each by itself", status=2)
         if self.chunk and self.length and self.chunk > self.length:
             problem = f"{flag('chunk', self.chunk)} is more than {flag('length', self.length)}"

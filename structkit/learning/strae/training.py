@@ -249,7 +249,7 @@ class TreeEncoder(VocabularyEncoder):
                     for number, (row, (first, last, text, kind)) in enumerate(
                         zip(rows, nodes, strict=True)
                     )
-                    if which in ("all", kind)
+                    if which in ("nodes", kind)
                 ]
                 self.vocabulary.coverage.without[which] += not chosen
                 yield chosen

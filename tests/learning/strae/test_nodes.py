@@ -32,7 +32,7 @@ def prepared(model, texts):
 
 def test_nodes_are_numbered_from_the_root_and_have_upward_embeddings():
     model = encoder("strae", Vocabulary(["<unk>", *WORDS]))
-    found = list(model.nodes(prepared(model, TREES), "all", 3))
+    found = list(model.nodes(prepared(model, TREES), "nodes", 3))
     expected = "The black cat sleeps; The black cat; sleeps; The; black cat; black; cat"
     assert expected.split("; ") == [record["text"] for record in found[0]]
     spans = [[0, 4], [0, 3], [3, 4], [0, 1], [1, 3], [1, 2], [2, 3]]
@@ -70,7 +70,7 @@ def composed(model, left, right):
 def test_nodes_of_trees_that_the_model_makes(name):
     texts = ["The black cat sleeps", "cat"]
     model = encoder(name, Vocabulary(["<unk>", *WORDS]))
-    nodes, single = model.nodes(prepared(model, texts), "all", 3)
+    nodes, single = model.nodes(prepared(model, texts), "nodes", 3)
     up = {tuple(node["span"]): torch.tensor(node["embedding"]) for node in nodes}
     assert 7 == len(nodes) and {(0, 4), (0, 1), (1, 2), (2, 3), (3, 4)} <= set(up)
     table = model.model.embedding.detach()
@@ -93,7 +93,7 @@ def test_pieces_of_words_are_neither_words_nor_phrases(name):
     model = encoder(name, vocabulary)
     text = TREES[0] if name == "strae" else "The black cat sleeps"
     records = prepared(model, [text])
-    (found,) = model.nodes(records, "all", 100)
+    (found,) = model.nodes(records, "nodes", 100)
     leaves = sum(map(len, vocabulary.ids(WORDS)))
     assert leaves > 4  # some words have pieces
     assert 2 * leaves - 1 == len(found)
@@ -116,7 +116,7 @@ def trained(tmp_path):
 
 def test_nodes_are_records_with_the_ids_of_their_texts(trained, tmp_path, capsys):
     (texts, model), target = trained, tmp_path / "nodes.jsonl"
-    encoding = encoding_of(model, "document", keep=["tree"], nodes="phrases")
+    encoding = encoding_of(model, "document", keep=["tree"], rows="phrases")
     capsys.readouterr()
     write(encoding, Stream([texts], str(target)))
     told = "structkit: texts without phrases, and so without a row: 1\n"
