@@ -11,12 +11,13 @@ Tests: tests/learning/test_sentence_folders.py.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from structkit.errors import UserError
+from structkit.errors import UserError, flag
 from structkit.extras import EXTRAS, SENTENCE, install
 from structkit.learning.folders import AGAIN, damaged, json_of
 from structkit.records.fields import DOCUMENT, QUERY
@@ -27,7 +28,10 @@ METADATA = "structkit.json"
 WRITTEN = {"format", "method", "settings", "pooling", "normalize", "data", "steps", "losses"}
 WRITTEN |= {"query_fields", "document_fields"}  # the fields that each folder of ours has
 # metadata of a folder of ours that a training from it keeps
-KNOWN = ("pooling", "normalize", "prompts", "mcls_every", "lengths", "temperature", "similarity")
+KNOWN = (
+    *("pooling", "normalize", "prompts", "mcls_every", "lengths", "temperature", "similarity"),
+    *("part", "skipped", "expand", "attend"),
+)
 TABLE = "StaticEmbedding"  # the module of token vectors and their mean
 LIBRARY = "sentence_transformers."
 OLD = f"{LIBRARY}models."  # where all versions find the modules
@@ -43,9 +47,17 @@ LEGACY = {
     "pooling_mode_lasttoken": "lasttoken",
 }
 SETTINGS = "sentence_bert_config.json"  # of a Transformer
+WHOLE, TOKENS = "sentence_embedding", "token_embeddings"  # inputs and outputs of modules
 # names of prompts for a side; the first one present counts, also if empty
 PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
+# models that give a row per token: types of sentence-transformers 6 and of PyLate 1, the first kind
+MULTI_VECTOR, PYLATE, STANFORD = "MultiVectorEncoder", "ColBERT", "HF_ColBERT"
+PROJECTION = "pylate.models.Dense.Dense"  # computed as the library's Dense
+PYLATE_KEYS = (
+    *("query_prefix", "document_prefix", "query_length", "document_length"),
+    *("skiplist_words", "do_query_expansion", "attend_to_expansion_tokens"),
+)
 # settings of transformers that change how a model is computed, not its result
 HARMLESS = {"trust_remote_code", "torch_dtype", "dtype", "attn_implementation", "padding_side"}
 HARMLESS |= {"use_cache", "device_map", "low_cpu_mem_usage"}
@@ -129,6 +141,9 @@ def sentence_metadata(folder: Path) -> Record:
     `OddModel`, and a `UserError` for code of other libraries.
     """
     modules = json_of(folder / "modules.json")
+    if is_multi_vector(folder):
+        with malformed(f"a JSON file of the model {folder}"):
+            return _multi_vector(folder, modules or [], json_of(folder / ABOUT) or {})
     if not modules:
         return {}
     with malformed(f"modules.json of {folder}, or a file that it names,"):
@@ -149,7 +164,99 @@ def sentence_metadata(folder: Path) -> Record:
         if pooled:
             metadata["pooling"] = _pooling(folder, json_of(named[1][1] / "config.json"))
             metadata |= _reading(folder, place)
-        return metadata | _about(folder)
+        return metadata | _about(folder, json_of(folder / ABOUT) or {})
+
+
+def is_multi_vector(folder: Path) -> bool:
+    """Return whether a model of another library gives a row per token."""
+    with malformed(f"a JSON file of the model {folder}"):
+        about, config = (json_of(folder / name) or {} for name in (ABOUT, "config.json"))
+        kind, architectures = about.get("model_type"), config.get("architectures") or ()
+        # PyLate keeps the type of the model that it began with
+        return kind == MULTI_VECTOR or of_pylate(about) or STANFORD in architectures
+
+
+def of_pylate(about: Record) -> bool:
+    """Return whether PyLate wrote a model's `config_sentence_transformers.json`."""
+    kind = about.get("model_type")
+    return kind == PYLATE or kind != MULTI_VECTOR and PYLATE_KEYS[0] in about
+
+
+def no_whole() -> UserError:
+    """Return the error for a model that is asked for the embedding of a text, and has only rows."""
+    problem = "the model gives an embedding per token, and none of a whole text"
+    return UserError(problem, f"encode with {flag('rows', 'tokens')}, or use another model")
+
+
+def _multi_vector(folder: Path, modules: Any, about: Record) -> Record:
+    """Return the metadata of a model that gives a row per token. Errors: `OddModel`.
+
+    Its `skipped` words have no row in documents. With `expand` a mask token fills queries up to
+    their length, which the other tokens read with `attend`. `markers` are single tokens of prompts.
+    """
+    if about.get("similarity_fn_name") == "meanmaxsim":
+        problem = f"the model {folder} scores by meanmaxsim, the mean over a query's rows"
+        raise UserError(problem, "use a model that scores by maxsim, their sum")
+    named = _modules(folder, modules)
+    kinds = [kind for kind, _ in named]
+    last = [] if of_pylate(about) else ["MultiVectorMask", "Normalize"]
+    dense = named[1 : len(named) - len(last)]
+    if kinds[:1] != ["Transformer"] or {kind for kind, _ in dense} - {"Dense"}:
+        raise OddModel(folder, f"begins with {' and '.join(kinds[:2]) or 'a layer of ColBERT'}")
+    if sorted(kinds[1 + len(dense) :]) != last:
+        raise OddModel(folder, f"ends with {' and '.join(kinds[-2:])}")
+    place = named[0][1]
+    said = json_of(place / SETTINGS) or {}
+    if last:
+        read = _of_masks(folder, said.get("query_expansion"), about, dict(named[-2:]))
+    else:
+        read = _of_pylate(folder, about)
+    metadata: Record = {"transformer": place, "part": "tokens", "pooling": "mean"}
+    metadata |= {"normalize": True, **({"head": dense} if dense else {})}
+    metadata |= _reading(folder, place, {"query_expansion": None, **read.pop("said")})
+    about = about | {"model_type": None, "prompts": read.pop("prompts")}
+    return metadata | _about(folder, about) | read | {"similarity": "maxsim"}
+
+
+def _of_masks(folder: Path, expansion: Any, about: Record, places: Mapping[str, Path]) -> Record:
+    """Return how MultiVectorEncoder reads queries and documents."""
+    mask, scale = (json_of(places[kind] / "config.json") or {} for kind in sorted(places))
+    odd = [key for key in ("keep_only_token_ids",) if mask.get(key)]
+    odd += [key for key in PYLATE_KEYS if about.get(key)]
+    odd += ["skiplist_tasks"] * (mask.get("skiplist_tasks") not in (None, ["document"]))
+    ends = {scale.get("module_input_name"), scale.get("module_output_name", TOKENS)}
+    odd += ["module_input_name"] * (ends != {TOKENS})
+    if expansion and (expansion["strategy"] != "fixed" or expansion.get("token")):
+        odd.append(f"query_expansion {expansion['strategy']}")
+    if odd:
+        raise OddModel(folder, f"sets {odd[0]}")
+    return {
+        "skipped": mask.get("skiplist_words") or [],
+        "expand": bool(expansion),
+        "attend": bool(expansion and expansion.get("attend")),
+        "said": {"query_length": expansion["length"]} if expansion else {},
+        "prompts": about.get("prompts") or {},
+    }
+
+
+def _of_pylate(folder: Path, about: Record) -> Record:
+    """Return how PyLate reads queries and documents."""
+    if absent := [key for key in PYLATE_KEYS if about.get(key) is None]:
+        raise OddModel(folder, f"does not say its {absent[0]}")
+    before = {side: about[f"{side}_prefix"] for side in ("query", "document")}
+    after = about.get("prompts") or {}
+    prompts = {  # a marker and then a prompt, which may begin with it
+        side: marker + (after.get(side) or "").removeprefix(marker)
+        for side, marker in before.items()
+    }
+    return {
+        "skipped": about["skiplist_words"],
+        "expand": about["do_query_expansion"],
+        "attend": about["do_query_expansion"] and about["attend_to_expansion_tokens"],
+        "said": {key: about[key] for key in ("query_length", "document_length")},
+        "prompts": prompts,
+        "markers": [*before.values()],
+    }
 
 
 @contextmanager
@@ -183,7 +290,7 @@ def _modules(folder: Path, modules: Any) -> list[tuple[str, Path]]:
 def _kind(folder: Path, type_: str) -> str:
     """Return the name of a module. Errors: one of another library."""
     home, _, kind = type_.rpartition(".")
-    if not type_.startswith(LIBRARY):
+    if not type_.startswith(LIBRARY) and type_ != PROJECTION:
         problem = (
             f"the model {folder} has a module {kind:.80} of {home:.80}, which structkit never runs"
         )
@@ -216,11 +323,14 @@ def _pooling(folder: Path, said: Any) -> str:
     return ours[modes[0]]
 
 
-def _reading(folder: Path, place: Path) -> Record:
+def _reading(
+    folder: Path, place: Path, changes: Mapping[str, Any] = MappingProxyType({})
+) -> Record:
     """Return the lengths of texts for a Transformer, if it states some. Errors: `OddModel`."""
     said = json_of(place / SETTINGS) or {}
     if not isinstance(said, dict):
         raise TypeError(f"the settings {said!r:.80}")
+    said |= changes
     odd = [file.name for file in place.glob("sentence_*_config.json") if file.name != SETTINGS]
     odd += [f"{key} {said[key]}" for key in PLAIN if said.get(key, PLAIN[key]) != PLAIN[key]]
     odd += [key for key in ODD if said.get(key)]
@@ -239,9 +349,8 @@ def _reading(folder: Path, place: Path) -> Record:
     return {"lengths": lengths} if lengths else {}
 
 
-def _about(folder: Path) -> Record:
-    """Return prompts, similarity and dimensions of `config_sentence_transformers.json`."""
-    about = json_of(folder / ABOUT) or {}
+def _about(folder: Path, about: Record) -> Record:
+    """Return prompts and similarity of `config_sentence_transformers.json`."""
     if (kind := about.get("model_type") or "SentenceTransformer") != "SentenceTransformer":
         raise UserError(
             f"the model {folder} is a {kind}, which gives no embeddings of texts",

@@ -23,7 +23,7 @@ class Model(ABC):
     """
 
     parts: ClassVar[tuple[str, ...]] = ()
-    """Parts of a text that also have embeddings: `chunk`, `nodes`."""
+    """Parts of a text that also have embeddings: `chunk`, `tokens`, `nodes`."""
 
     truncation: Truncation
     """Counts of the texts read, and of those cut or with unknown words."""
@@ -67,7 +67,7 @@ class Model(ABC):
 class TokenModel(Model):
     """A model that reads texts as `tokenizing` does."""
 
-    parts = ("chunk",)
+    parts: ClassVar[tuple[str, ...]] = ("chunk",)
     tokenizing: Tokenizing
 
     def inputs(self, texts: Sequence[str], side: str) -> list[Sequence[int]]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 import transformers
@@ -51,6 +51,7 @@ from structkit.learning.encoders.pretrained import (
     explain,
     natural_length,
 )
+from structkit.learning.encoders.rows import RowTokens, keep_whole
 from structkit.learning.folders import damaged, json_of, model_folder
 from structkit.learning.metadata import (
     ABOUT,
@@ -59,9 +60,13 @@ from structkit.learning.metadata import (
     OLD,
     POOLING_NAMES,
     POOLINGS,
+    PYLATE,
     SETTINGS,
+    TOKENS,
+    WHOLE,
     has_metadata,
     head_modules,
+    no_whole,
     own_metadata,
     plain_metadata,
     read_metadata,
@@ -97,15 +102,19 @@ class Encoder(TokenModel, TorchModel):
 
     `lengths` holds the maximum tokens of each kind of text: query, document, and a method's own;
     `prompts` the text before a query or a document. `head` are the kinds and folders of the modules
-    after the pooling. Errors: `UserError` where they do not fit together.
+    after the pooling. With the `part` tokens, texts have no embedding, but one row per token.
+    Errors: `UserError` where they do not fit together.
     """
+
+    parts: ClassVar[tuple[str, ...]] = ("chunk", "tokens")
 
     def __init__(
         self, model: Any, tokenizer: Any, metadata: Record, head: Sequence[tuple[str, Path]] = ()
     ) -> None:
         super().__init__()
         self.model, self.tokenizer = model, tokenizer
-        self.head = read_head(head) if head else None
+        self.part: str = metadata.get("part", "")
+        self.head = read_head(head, TOKENS if self.part else WHOLE) if head else None
         self.adapter: Adapter | None = None  # while one is trained
         self.similarity = metadata.get("similarity")
         backend = tokenizer.backend_tokenizer
@@ -126,6 +135,7 @@ class Encoder(TokenModel, TorchModel):
             from_end=tokenizer.truncation_side == "left",
         )
         self.truncation = self.tokenizing.truncation
+        self.row_tokens = RowTokens(tokenizer, metadata)
 
     @property
     def width(self) -> int:
@@ -151,6 +161,8 @@ class Encoder(TokenModel, TorchModel):
 
     def embed(self, tokens: Tokens) -> Tensor:
         """Return one embedding per text, (batch, dim); a CPU computes no padding."""
+        if self.part:
+            raise no_whole()
         first = self.pooling == "cls"
 
         def embedded(rows: Tensor, piece: Tokens) -> Tensor:
@@ -159,6 +171,24 @@ class Encoder(TokenModel, TorchModel):
         if self.packed and not self.model.training and not torch.is_grad_enabled():
             return embedded(tokens.mask, tokens)
         return self.in_pieces(tokens, embedded)
+
+    def rows(self, tokens: Tokens, side: str) -> tuple[Tensor, Tensor]:
+        """Return a row of length 1 per token of texts of a side, (batch, length, dim).
+
+        It is 0 for tokens without one; the second tensor, (batch, length), says which have one.
+        """
+        tokens, there = self.row_tokens.expanded(tokens, side, self.tokenizing.lengths[side])
+        width = there.shape[1]
+
+        def finished(hidden_states: Tensor) -> Tensor:
+            rows = functional.normalize(self.finish(hidden_states), dim=-1)
+            return functional.pad(rows, (0, 0, 0, width - rows.shape[1]))
+
+        if (there > tokens.mask).any():  # what reads the text, and is not read, is no padding
+            rows = finished(hidden_states_of(self.model, tokens))
+        else:
+            rows = self.in_pieces(tokens, lambda _, piece: finished(self.hidden_states(piece)))
+        return rows * there.unsqueeze(-1), there
 
     def hidden_states(self, tokens: Tokens, *, first: bool = False) -> Tensor:
         """Return the last states, (batch, length, dim); `first`: the first tokens'."""
@@ -223,6 +253,7 @@ class Encoder(TokenModel, TorchModel):
             "prompts": self.tokenizing.prompts,
             "lengths": self.tokenizing.lengths,
             **({"similarity": self.similarity} if self.similarity else {}),
+            **(self.row_tokens.metadata(self.part) if self.part else {}),
         }
 
 
@@ -230,7 +261,8 @@ def after_first_text(encoder: Encoder, folder: Path) -> Encoder:
     """Return a folder's encoder after a first text, so that damaged files raise here."""
     try:
         with torch.inference_mode():
-            encoder.embed(encoder.tokens(["a"], "query"))
+            first = encoder.tokens(["a"], "query")
+            encoder.rows(first, "query") if encoder.part else encoder.embed(first)
     except DAMAGE as error:
         raise explain(folder, error) from None
     encoder.tokenizing.truncation.drain()
@@ -275,10 +307,12 @@ def write_modules(folder: Path, encoder: Encoder) -> None:
     the folder: without a list of modules it would silently take the mean.
     """
     metadata, pooling = encoder.metadata(), encoder.pooling
-    ours = pooling not in POOLING_NAMES
+    ours, rows = pooling not in POOLING_NAMES, bool(encoder.part)
     first = f"structkit.only_structkit_encodes_with.pooling_{pooling.replace('-', '_')}"
-    modules = [(first, "")] if ours else [(f"{OLD}Transformer", ""), (f"{OLD}Pooling", "1_Pooling")]
-    later = [*(encoder.head or ()), *([Normalize()] if encoder.normalize else ())]
+    modules = [(first, "") if ours else (f"{OLD}Transformer", "")]
+    modules += [] if ours or rows else [(f"{OLD}Pooling", "1_Pooling")]
+    # PyLate's models imply that rows are scaled
+    later = [*(encoder.head or ()), *([Normalize()] if encoder.normalize and not rows else ())]
     for place, module in enumerate(later, 2):
         kind = type(module).__name__
         modules.append((f"{OLD}{kind}", f"{place}_{kind}"))
@@ -292,10 +326,11 @@ def write_modules(folder: Path, encoder: Encoder) -> None:
     write_json(folder / "modules.json", content)
     if ours:
         return
-    (folder / "1_Pooling").mkdir()
-    said: Record = {"word_embedding_dimension": int(encoder.model.config.hidden_size)}
-    said |= {key: name == POOLING_NAMES[pooling] for key, name in LEGACY.items()}
-    write_json(folder / "1_Pooling" / "config.json", said)
+    if not rows:
+        (folder / "1_Pooling").mkdir()
+        said: Record = {"word_embedding_dimension": int(encoder.model.config.hidden_size)}
+        said |= {key: name == POOLING_NAMES[pooling] for key, name in LEGACY.items()}
+        write_json(folder / "1_Pooling" / "config.json", said)
     write_json(folder / SETTINGS, {"max_seq_length": metadata["lengths"]["document"]})
     write_about(folder, metadata)
 
@@ -308,6 +343,12 @@ def write_about(folder: Path, metadata: Record) -> None:
         "similarity_fn_name": metadata.get("similarity", "dot"),
         "prompts": {side: prompts.get(side, "") for side in ("query", "document")},
     }
+    if metadata.get("part"):  # as PyLate, which sentence-transformers reads too
+        about |= {"model_type": PYLATE, "similarity_fn_name": "MaxSim"}
+        about |= {f"{side}_prefix": "" for side in about["prompts"]}
+        about |= {f"{side}_length": length for side, length in metadata["lengths"].items()}
+        about |= {"skiplist_words": metadata["skipped"], "do_query_expansion": metadata["expand"]}
+        about["attend_to_expansion_tokens"] = metadata["attend"]
     write_json(folder / ABOUT, about)
 
 
@@ -344,6 +385,9 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
             model = load_encoder(folder, metadata)
     else:
         model, metadata = _of_others(folder, changes)
+    if metadata.get("part") and changes:
+        problem = f"{flag(min(changes))} is for models with an embedding of a whole text"
+        raise UserError(problem, "leave it out", status=2)
     if isinstance(model, nn.Module):  # a parser is not one
         model.eval()
     return model, metadata | {"folder": folder}
@@ -355,6 +399,7 @@ def _of_others(folder: Path, changes: Record) -> tuple[Encoder, Record]:
     place, head = own.pop("transformer", folder), own.pop("head", ())
     decoder = changes.get("pooling") == "first-decoder-token"
     model, tokenizer = load_pretrained(place, decoder=decoder)
+    keep_whole(tokenizer, own.pop("markers", ()))
     length = natural_length(tokenizer, model.config)
     metadata = plain_metadata(fitting_pooling(model, tokenizer)) | own | changes
     lengths = {"query": length, "document": length} | own.get("lengths", {})

@@ -24,13 +24,13 @@ from structkit.learning.folders import (
     pickled,
     write_weights,
 )
-from structkit.learning.metadata import OddModel
+from structkit.learning.metadata import WHOLE, OddModel
 from structkit.records.output import write_json
 
 CONFIG = "config.json"
 ACTIVATIONS = ("Tanh", "Identity", "ReLU", "GELU", "SiLU", "Sigmoid")  # in torch.nn
 HOMES = ("torch.nn", "torch.nn.modules.activation", "torch.nn.modules.linear")
-EMBEDDING = "sentence_embedding"  # required input and output of a module, where it names them
+KEYS = ("in_features", "out_features", "bias", "activation_function")  # of a Dense
 
 
 class Normalize(nn.Module):
@@ -45,7 +45,8 @@ class Dense(nn.Module):
 
     def __init__(self, config: dict[str, Any], activation: nn.Module) -> None:
         super().__init__()
-        self.config, self.activation = config, activation
+        self.config = {key: config[key] for key in KEYS if key in config}
+        self.activation = activation
         given, made = config["in_features"], config["out_features"]
         self.linear = nn.Linear(given, made, bias=config.get("bias", True))
 
@@ -54,14 +55,17 @@ class Dense(nn.Module):
         return made
 
     @classmethod
-    def read(cls, folder: Path) -> Dense:
-        """Read the module in a folder. Errors: a damaged file, or `OddModel`."""
+    def read(cls, folder: Path, end: str) -> Dense:
+        """Read the module in a folder, whose input and output is `end`, where it names them.
+
+        Errors: a damaged file, or `OddModel`.
+        """
         check_regular(folder)
         config = json_of(folder / CONFIG)
         try:
             activation = activation_of(config.get("activation_function"), folder)
             ends = (config.get(f"module_{end}_name") for end in ("input", "output"))
-            if config.get("use_residual") or {*ends} - {None, EMBEDDING}:
+            if config.get("use_residual") or {*ends} - {None, end}:
                 raise OddModel(folder, "adds its input, or reads another one")
             with torch.device("meta"):  # it takes no memory before its weights are known to fit
                 dense = cls(config, activation)
@@ -103,12 +107,12 @@ def activation_of(path: str | None, folder: Path) -> nn.Module:
     return made
 
 
-def read_head(modules: Sequence[tuple[str, Path]]) -> nn.Sequential:
-    """Return the modules after a pooling, from their kinds and folders.
+def read_head(modules: Sequence[tuple[str, Path]], end: str = WHOLE) -> nn.Sequential:
+    """Return the modules after a pooling, or after the states of tokens, from kinds and folders.
 
     Errors: `UserError` where they do not fit together.
     """
-    made = [Dense.read(place) if kind == "Dense" else Normalize() for kind, place in modules]
+    made = [Dense.read(place, end) if kind == "Dense" else Normalize() for kind, place in modules]
     dense = [each for each in made if isinstance(each, Dense)]
     for before, after in zip(dense, dense[1:], strict=False):
         if before.linear.out_features != after.linear.in_features:

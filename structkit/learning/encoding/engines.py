@@ -25,7 +25,7 @@ from structkit.learning.encoding.exported import (
 )
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.learning.folders import model_folder
-from structkit.learning.metadata import OddModel
+from structkit.learning.metadata import OddModel, own_metadata
 from structkit.learning.model import Model
 from structkit.learning.static import StaticEncoder, open_table
 from structkit.learning.tokens import Truncation
@@ -53,6 +53,10 @@ class Engine(Protocol):
         """The model that it computes."""
         ...
 
+    def token_rows(self, inputs: Sequence[Any], side: str) -> list[NDArray[np.float32]]:
+        """Return an embedding per token, (rows, dim), of each input, for models with `tokens`."""
+        ...
+
     def embeddings(self, inputs: Sequence[Any]) -> NDArray[np.float32]:
         """Return the embeddings of some inputs, computed together, (inputs, dim)."""
         ...
@@ -68,6 +72,9 @@ class TableEngine:
 
     def __init__(self, model: StaticEncoder) -> None:
         self.model, self.truncation, self.embeddings = model, model.truncation, model.embed
+
+    def token_rows(self, inputs: Sequence[Any], side: str) -> list[NDArray[np.float32]]:
+        raise NotImplementedError
 
 
 def open_engine(
@@ -93,6 +100,11 @@ def _open_own(
 ) -> tuple[Engine, Record]:
     """Open the engine of a model that structkit computes itself. Errors: `OddModel`."""
     runtime, changes = choose_runtime(settings, device, runtimes), settings.changes
+    if runtime and (settings.part == "tokens" or own_metadata(folder).get("part")):
+        if settings.engine != "auto":
+            problem = f"{flag('engine', settings.engine)} computes no embeddings of tokens"
+            raise UserError(problem, f"use {flag('engine', 'torch')}", status=2)
+        runtime = None
     given = {name: value for name, value in changes.items() if value is not None}
     if table := open_table(folder, given):
         return TableEngine(table[0]), table[1]

@@ -192,6 +192,9 @@ class ExportedEncoder(TokenModel):
         padded[mask] = np.concatenate([np.array(row, np.int64) for row in inputs])
         return self.compute({"ids": padded, "mask": mask.astype(np.int64)})
 
+    def token_rows(self, inputs: Sequence[Any], side: str) -> list[NDArray[np.float32]]:
+        raise NotImplementedError
+
     def agreement(self) -> float:
         """Return the lowest cosine between its embeddings of sample texts and torch's."""
         embeddings = self.embeddings(self.inputs(SAMPLE, "document"))

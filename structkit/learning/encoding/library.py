@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from sentence_transformers import SentenceTransformer
+import numpy as np
+from sentence_transformers import MultiVectorEncoder, SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
 from structkit.learning.encoders.pretrained import check_model_folder, damage_explained
 from structkit.learning.encoding.settings import EncodingSettings
-from structkit.learning.metadata import OddModel, plain_metadata
+from structkit.learning.metadata import OddModel, is_multi_vector, no_whole, plain_metadata
 from structkit.learning.model import Model
 from structkit.learning.tokens import Truncation
 from structkit.progress import say
@@ -37,8 +39,8 @@ class LibraryText:
 class LibraryModel(Model):
     """A model whose texts the library tokenizes; it does not say which it cuts."""
 
-    def __init__(self) -> None:
-        self.truncation = Truncation()
+    def __init__(self, parts: tuple[str, ...]) -> None:
+        self.truncation, self.parts = Truncation(), parts  # type: ignore[misc]
 
     def inputs(self, texts: Sequence[str], side: str) -> list[LibraryText]:
         return [LibraryText(text, side) for text in texts]
@@ -52,16 +54,28 @@ class LibraryEngine:
     precision: str | None = "highest"
     batch_tokens = 1 << 30  # the library makes batches of its own
 
-    def __init__(self, library: SentenceTransformer) -> None:
-        self.library, self.model = library, LibraryModel()
+    def __init__(self, library: SentenceTransformer | MultiVectorEncoder) -> None:
+        self.rows = isinstance(library, MultiVectorEncoder)
+        self.library, self.model = library, LibraryModel(("tokens",) if self.rows else ())
         self.truncation = self.model.truncation
 
     def embeddings(self, inputs: Sequence[LibraryText]) -> Vectors:
         """Return the embeddings of texts of one side, (inputs, dim)."""
-        of_queries = inputs[0].side == "query"
-        encode = self.library.encode_query if of_queries else self.library.encode_document
-        embedded: Vectors = encode([each.text for each in inputs], show_progress_bar=False)
+        if self.rows:
+            raise no_whole()
+        embedded: Vectors = self._encoded(inputs)
         return embedded
+
+    def token_rows(self, inputs: Sequence[LibraryText], side: str) -> list[Vectors]:
+        """Return the rows of the tokens of each text, (rows, dim) each; one of 0 for none."""
+        encoded = self._encoded(inputs)
+        return [each if len(each) else np.zeros((1, each.shape[1]), np.float32) for each in encoded]
+
+    def _encoded(self, inputs: Sequence[LibraryText]) -> Any:
+        of_queries = inputs[0].side == "query"
+        encode: Any = self.library.encode_query if of_queries else self.library.encode_document
+        texts = [each.text for each in inputs]
+        return encode(texts, show_progress_bar=False, convert_to_numpy=True)
 
 
 def open_library(
@@ -76,16 +90,18 @@ def open_library(
             raise UserError(odd.problem, f"leave {flag(name)} out", status=2)
     say(f"{odd.problem}: sentence-transformers does, in float32, and counts no texts that it cuts")
     check_model_folder(folder)
+    kind: Any = MultiVectorEncoder if is_multi_vector(folder) else SentenceTransformer
     with damage_explained(folder):
-        library = SentenceTransformer(
+        library = kind(
             str(folder),
             device=device,
             local_files_only=True,
             model_kwargs={"use_safetensors": True},
         )
         engine = LibraryEngine(library)
-        engine.embeddings(engine.model.inputs(["a"], "query"))
+        engine.token_rows(engine.model.inputs(["a"], "query"), "query")
     return engine, plain_metadata("") | {
+        **({"part": "tokens"} if engine.rows else {}),
         "normalize": isinstance(library[-1], Normalize),
         "similarity": library.similarity_fn_name,
         "folder": folder,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -39,6 +39,7 @@ from structkit.learning.training.devices import (
 from structkit.progress import say, waiting
 from structkit.records.jsonl import Record
 
+T = TypeVar("T")
 # padded tokens in a batch: few enough for a CPU's cache, enough to keep a GPU busy
 CPU_BATCH_TOKENS = 1024
 GPU_BATCH_TOKENS = 32768
@@ -78,26 +79,43 @@ class TorchEngine:
         return cls(model, device, dtype), metadata
 
     def embeddings(self, inputs: Sequence[Any]) -> Vectors:
-        """Return the embeddings of some inputs, computed together, (inputs, dim).
+        """Return the embeddings of some inputs, computed together, (inputs, dim)."""
+        return np.concatenate(self._computed(inputs, self._embed))
+
+    def token_rows(self, inputs: Sequence[Any], side: str) -> list[Vectors]:
+        """Return the rows of the tokens of each input of a side, (rows, dim) each."""
+        model = self.model
+        assert isinstance(model, Encoder)
+
+        def rows(part: Sequence[Any]) -> list[Vectors]:
+            made, there = self._infer(lambda: model.rows(model.batch(part), side))
+            pairs = zip(made.float(), there, strict=True)
+            return [each[kept].cpu().numpy() for each, kept in pairs]
+
+        return [each for part in self._computed(inputs, rows) for each in part]
+
+    def _computed(self, inputs: Sequence[Any], compute: Callable[[Sequence[Any]], T]) -> list[T]:
+        """Return `compute(part)` of the inputs: all together, or in parts.
 
         If memory is too small, half of them are computed at a time. Errors: one is too large.
         """
         longest = max(1, *map(len, inputs))
         size = min(len(inputs), max(1, self.room // longest))
-        while (embedded := self._in_parts(inputs, size)) is None:
+        while (computed := self._in_parts(inputs, size, compute)) is None:
             if size == 1:
                 problem = f"there is not enough memory for a text of {longest:,} tokens"
                 raise UserError(problem, f"lower {flag('length')}, or use a smaller model")
             size = -(-size // 2)
             self.room = size * longest
             say(f"there is not enough memory: {self.room:,} tokens are computed at a time")
-        return embedded
+        return computed
 
-    def _in_parts(self, inputs: Sequence[Any], size: int) -> Vectors | None:
-        """Return the embeddings, of `size` inputs at a time; None if memory is too small."""
+    def _in_parts(
+        self, inputs: Sequence[Any], size: int, compute: Callable[[Sequence[Any]], T]
+    ) -> list[T] | None:
+        """Return the results for `size` inputs at a time; None if memory is too small."""
         try:
-            parts = [inputs[at : at + size] for at in range(0, len(inputs), size)]
-            return np.concatenate([self._embed(part) for part in parts])
+            return [compute(inputs[at : at + size]) for at in range(0, len(inputs), size)]
         except (MemoryError, RuntimeError) as error:
             if not lacks_memory(error):
                 raise
@@ -106,6 +124,12 @@ class TorchEngine:
         return None
 
     def _embed(self, inputs: Sequence[Any]) -> Vectors:
+        embedded = self._infer(lambda: self.model.embed(self.model.batch(inputs)))
+        numbers: Vectors = embedded.float().cpu().numpy()
+        return numbers
+
+    def _infer(self, compute: Callable[[], T]) -> T:
+        """Return what the model computes, without gradients, in its precision."""
         model, bf16 = self.model, self.dtype == "bf16" and not self.native
         if self.precision is None:  # the fastest here, found once
             rounds = "high" if isinstance(model, Encoder) else "highest"
@@ -120,8 +144,7 @@ class TorchEngine:
             torch.inference_mode(),
             torch.autocast(model.device.type, torch.bfloat16, enabled=bf16),
         ):
-            embedded: Vectors = model.embed(model.batch(inputs)).float().cpu().numpy()
-        return embedded
+            return compute()
 
 
 def export(

@@ -1,0 +1,69 @@
+"""The rows of a text: which of its tokens have one, and which tokens are added to a query.
+
+Sources: ColBERT (arXiv 2004.12832), section 3.2; sentence-transformers 6.2,
+`multi_vector_encoder/modules`. Tests: tests/learning/encoders/test_rows.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from tokenizers import AddedToken
+from torch import Tensor
+from torch.nn import functional
+
+from structkit.learning.encoders.poolings import Tokens
+from structkit.records.jsonl import Record
+
+
+def keep_whole(tokenizer: Any, markers: Sequence[str]) -> None:
+    """Make a tokenizer read the markers among its tokens as one token each, as PyLate puts them."""
+    for marker in markers:
+        for name in (marker, *marker.split()[:1]):
+            if name.strip() and name in tokenizer.get_vocab():
+                if tokenizer.tokenize(name) != [name]:
+                    token = AddedToken(name, normalized=False, special=True)
+                    tokenizer.add_tokens([token], special_tokens=True)
+                break
+
+
+class RowTokens:
+    """The tokens of a text that have a row.
+
+    A document's `skipped` words have none. With `expand`, a query shorter than its length is filled
+    up with the mask token, which reads the query, but which the query reads only with `attend`.
+    """
+
+    def __init__(self, tokenizer: Any, metadata: Record) -> None:
+        self.skipped: list[str] = metadata.get("skipped") or []
+        self.expand, self.attend = bool(metadata.get("expand")), bool(metadata.get("attend"))
+        numbers = map(tokenizer.convert_tokens_to_ids, self.skipped)
+        unknown = (None, tokenizer.unk_token_id)
+        self.numbers = torch.tensor([each for each in numbers if each not in unknown])
+        masks = (tokenizer.mask_token_id, tokenizer.eos_token_id)  # a decoder has the latter only
+        self.mask = next((each for each in masks if each is not None), 0)
+
+    def metadata(self, part: str) -> Record:
+        """Return what makes the same of a tokenizer again."""
+        names = ("skipped", "expand", "attend")
+        return {"part": part} | {name: getattr(self, name) for name in names}
+
+    def expanded(self, tokens: Tokens, side: str, length: int) -> tuple[Tokens, Tensor]:
+        """Return a batch with its queries filled up to `length`, and which tokens have a row.
+
+        The latter is (batch, length). A text without any such token has its first one's.
+        """
+        ids, real = tokens.ids, tokens.mask.bool()
+        if side == "query" and self.expand:
+            missing = max(0, length - ids.shape[1])
+            ids, real = (functional.pad(each, (0, missing)) for each in (ids, real))
+            places = torch.arange(ids.shape[1], device=ids.device)
+            added = ~real & (places < length)
+            seen = real | added if self.attend else real
+            return Tokens(ids.masked_fill(added, self.mask), seen.long()), real | added
+        if side != "query":
+            real = real & ~torch.isin(ids, self.numbers.to(ids.device))
+        real[:, 0] |= ~real.any(1)
+        return tokens, real
