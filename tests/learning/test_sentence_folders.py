@@ -17,6 +17,7 @@ from tests.learning.encoders.zoo import (
     ARCHITECTURES,
     TEXTS,
     edit,
+    first_of,
     old_layout,
     sentence_folder,
     theirs,
@@ -29,13 +30,6 @@ from tests.tolerances import rounding
 ABOUT, SETTINGS = "config_sentence_transformers.json", "sentence_bert_config.json"
 POOLING = "1_Pooling/config.json"
 NEAR = rounding(300)
-
-
-def first_of(*cases):
-    """The cases of a test; all except the first are long ones."""
-    first, *others = cases
-    marked = (each if isinstance(each, tuple) else (each,) for each in others)
-    return [first, *(pytest.param(*each, marks=pytest.mark.long) for each in marked)]
 
 
 def check(folder, texts=TEXTS, *, engine="torch", near=NEAR):

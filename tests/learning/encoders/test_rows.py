@@ -13,8 +13,7 @@ from torch import nn
 
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
-from tests.learning.encoders.zoo import TEXTS, edit, model, sentence_folder, tokenizer
-from tests.learning.test_sentence_folders import first_of
+from tests.learning.encoders.zoo import TEXTS, edit, first_of, model, sentence_folder, tokenizer
 from tests.model_encodings import encoding_of
 
 ABOUT, SETTINGS = "config_sentence_transformers.json", "sentence_bert_config.json"

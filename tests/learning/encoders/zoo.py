@@ -7,6 +7,7 @@ import json
 import shutil
 import string
 
+import pytest
 import torch
 import transformers
 from sentence_transformers import SentenceTransformer
@@ -47,6 +48,13 @@ ARCHITECTURES = {
 DECODERS = ("GPT2", "Llama", "Qwen3", "Gemma3Text")
 # short, empty, cased, and longer than every limit
 TEXTS = ["a b", "", "A b C d E", "x", "c d E f " * 20]
+
+
+def first_of(*cases):
+    """The cases of a test; all except the first are long ones."""
+    first, *others = cases
+    marked = (each if isinstance(each, tuple) else (each,) for each in others)
+    return [first, *(pytest.param(*each, marks=pytest.mark.long) for each in marked)]
 
 
 def tokenizer(*, specials=True, **more):
