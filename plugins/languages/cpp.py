@@ -8,10 +8,11 @@ body of a macro is raw text: nothing in it is an entity.
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import tree_sitter_cpp
 
-from structkit.structure.code.grammar import Grammar, words
+from structkit.structure.code.grammar import Grammar, blank_out, words
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.outline import Outline
 from structkit.structure.code.preprocessor import (
@@ -54,7 +55,7 @@ GRAMMAR = Grammar(
     # the type of an object parameter
     type_text=(r"this(?<=\(this)\s+(?!(?:and|or|xor|not_eq|bitand|bitor)\b)(?:const\s+)?[\w:]+",),
     opaque=(*DIRECTIVES, *OPAQUE),
-    blank=MACROS,
+    repair=partial(blank_out, MACROS),
 )
 OUTLINE = Outline(
     GRAMMAR,

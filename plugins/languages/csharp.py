@@ -8,6 +8,7 @@ in imports, `Foo` is a name like any other. Bare methods are read as they would 
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import tree_sitter_c_sharp
 
@@ -105,7 +106,7 @@ OUTLINE = Outline(
     },
     members=frozenset(("indexer_declaration",)),
     prepare=_prepare,
-    repair=lambda data: blank_out(CONDITION, data),
+    repair=partial(blank_out, CONDITION),
     scopes=tuple(
         f"{kind}_declaration"
         for kind in ("class", "struct", "interface", "enum", "record", "namespace")

@@ -19,6 +19,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -113,7 +114,9 @@ def cache_file(folder: Path, target: Target, settings: Mapping[str, Any]) -> Pat
     """Return the cache of a target for these settings, this version and plugins."""
     found = [each for each in plugins() if each.kind == "language"]
     languages = [(each.pack, each.name, each.path.stat().st_mtime_ns) for each in found]
-    key = [FORMAT, __version__, languages, [*map(os.fsdecode, target.real)], settings]
+    # without its grammar, a language of an extra has other passages
+    lacking = [each.name for each in found if not PathFinder.find_spec(f"tree_sitter_{each.name}")]
+    key = [FORMAT, __version__, languages, lacking, [*map(os.fsdecode, target.real)], settings]
     # file names may not be valid Unicode
     name = hashlib.blake2b(ascii(key).encode(), digest_size=12).hexdigest()
     return folder / f"{name}.sqlite"

@@ -16,11 +16,11 @@ from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError
 from structkit.progress import say
 from structkit.records.jsonl import Record
-from structkit.registry import load, names
 from structkit.searching.hits import Hit
 from structkit.searching.kinds import kind_of, kind_weights
 from structkit.searching.words import SEPARATOR, words
-from structkit.structure.code.outline import Definition, Outline
+from structkit.structure.code.languages import outline_of
+from structkit.structure.code.outline import Definition
 
 # leaves of syntax trees that are no names, though they may be one word
 TEXTS = re.compile(r"comment|string|content|fragment|text|heredoc|regex|char")
@@ -52,9 +52,7 @@ def uses(folder: Folder, symbol: str, chosen: Floats) -> list[tuple[Hit, Record]
 def _of_file(records: list[Record], symbol: str, name: str) -> Iterator[tuple[float, Record]]:
     """Yield the definitions and the uses in a file, whose passages are given, with their scores."""
     path, language = records[0]["path"], records[0]["language"]
-    outline: Outline | None = None
-    if language in names("language"):
-        outline = load("language", language).outline
+    outline = outline_of(language)
     if outline is None:
         return
     rows = [""] * max(record["lines"][1] for record in records)

@@ -20,9 +20,8 @@ NOTEBOOK, RESTRUCTURED = "notebook", "restructuredtext"
 # ending several languages, other names for them (shell for bash), and prose (.rst, .tex) among code
 OTHERS = {
     # files end with their names
-    **{name: name for name in "dart elm lua nim nix sql svelte swift tcl toml vue zig".split()},
+    **{name: name for name in "dart elm fish nim nix sql svelte tcl toml vue zig".split()},
     "awk": "awk gawk mawk",
-    "bash": "sh bash zsh ksh fish .bashrc PKGBUILD",
     "batch": "bat cmd",
     "bazel": "bzl bazel BUILD WORKSPACE",
     "clojure": "clj cljs cljc edn",
@@ -33,7 +32,6 @@ OTHERS = {
     "cuda": "cu cuh",
     "cython": "pyx pxd pxi",
     "dockerfile": "dockerfile Dockerfile Containerfile",
-    "elixir": "ex exs",
     "erlang": "erl hrl",
     "fortran": "f f77 f90 f95 f03",
     "fsharp": "fs fsi fsx",
@@ -46,7 +44,6 @@ OTHERS = {
     "jinja": "jinja jinja2 j2",
     "json": "json jsonc json5 jsonl ndjson geojson",
     "julia": "jl",
-    "kotlin": "kt kts",
     "lisp": "lisp lsp el scm rkt",
     "make": "mk mak Makefile makefile GNUmakefile",
     "meson": "meson.build meson_options.txt",
@@ -59,7 +56,6 @@ OTHERS = {
     "protobuf": "proto",
     "r": "r R",
     "restructuredtext": "rst rest",
-    "scala": "scala sc sbt",
     "solidity": "sol",
     "terraform": "tf tfvars hcl",
     "vim": "vim vimrc",
@@ -73,14 +69,13 @@ PROGRAMS = {  # that run the files of languages without a plugin
     each: language
     for language, names in {
         "awk": "awk gawk mawk",
-        "bash": "sh bash zsh dash ksh fish",
         "erlang": "escript",
         "haskell": "runghc runhaskell",
         "make": "make gmake",
         "powershell": "pwsh",
         "r": "Rscript r",
         "tcl": "tclsh wish",
-        **{name: name for name in "elixir groovy julia lua ocaml perl scala swift".split()},
+        **{name: name for name in "fish groovy julia ocaml perl".split()},
     }.items()
     for each in names.split()
 }

@@ -10,8 +10,9 @@ import hashlib
 import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from operator import itemgetter
 
 from structkit.collecting.chunks import cut
@@ -35,15 +36,16 @@ from structkit.collecting.pages import Note, Page
 from structkit.collecting.restructured import Restructured
 from structkit.collecting.walking import Found, LeftOut, Source
 from structkit.errors import UserError, flag, program
+from structkit.extras import MissingPackage
 from structkit.processes import Child
 from structkit.records import fields
 from structkit.records.jsonl import Record, Records, cannot_read, text_field
 from structkit.records.output import dump
-from structkit.registry import canonical, fault_of, load
-from structkit.registry import names as plugin_names
+from structkit.registry import canonical, fault_of
 from structkit.structure import lines_of
 from structkit.structure.code.grammar import MEMORY, TIMES
-from structkit.structure.code.outline import Definition, Outline, ParsedText
+from structkit.structure.code.languages import outline_of
+from structkit.structure.code.outline import Definition, ParsedText
 from structkit.structure.sentences import sentences
 
 FIELDS = {CODE: "code", HTML: "html", MARKDOWN: "text", TEXT: "text"}
@@ -137,7 +139,9 @@ def _functions(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
 
 
 def _chunks(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
-    program = _program(text, kind)
+    program = None
+    with suppress(MissingPackage):  # it is cut as a file of another language
+        program = _program(text, kind)
     lines = io.StringIO(text, newline="").readlines()  # a carriage return ends one, too
     root = program.tree.root_node if program else None
     definitions = program.definitions if program else []
@@ -206,14 +210,8 @@ def _plain_sentences(text: str) -> Iterator[Record]:
 
 def _program(text: str, kind: Kind) -> ParsedText | None:
     """Return the parsed text, if its language has trees."""
-    outline = _outline(kind.language) if kind.name == CODE else None
+    outline = outline_of(kind.language) if kind.name == CODE else None
     return outline.parse(text, text.encode("utf-8", "replace")) if outline else None
-
-
-@cache
-def _outline(language: str) -> Outline | None:
-    known = language in plugin_names("language")
-    return load("language", language).outline if known else None
 
 
 UNITS: dict[tuple[str, str], Callable[[str, Kind, Units], Iterator[Unit]]] = {
@@ -316,6 +314,8 @@ def _lines(source: Source, units: Units) -> list[bytes] | LeftOut:
         if kind.name == CODE and not units.generated and is_generated(path, text):
             return LeftOut(path, "generated or minified", f"include it with {flag('generated')}")
         lines = [dump(_with_fields(each, source)) for each in units.records(path, text, kind)]
+    except MissingPackage as error:
+        return LeftOut(path, error.problem, error.remedy)
     except UserError as error:
         return LeftOut.because(path, error)
     except OSError as error:

@@ -6,8 +6,9 @@ A few kilobytes of odd code can keep a grammar busy for hours: parsing gives up 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from time import monotonic, thread_time
+from types import MappingProxyType
 
 import tree_sitter
 
@@ -90,33 +91,31 @@ def _too_slow(limit: float, or_more: str = "") -> UserError:
     return UserError(f"parsing takes longer than {limit:g} s{or_more}", "leave the record out")
 
 
-def blank_out(pattern: re.Pattern[bytes] | None, data: bytes) -> bytes:
+def blank_out(pattern: re.Pattern[bytes], data: bytes) -> bytes:
     """Replace matches of a pattern by spaces, so that places and line ends stay.
 
     >>> blank_out(re.compile(rb"(?<=class )API"), b"class API A {")
     b'class     A {'
     """
-    if pattern is None:
-        return data
     return pattern.sub(lambda match: re.sub(rb"[^\n]", b" ", match[0]), data)
 
 
 class Grammar:
     """Grammar of a language, as the `language()` of a grammar package gives it: where names are.
 
-    `take` are the kinds of leaves that are names, `skip` kinds of nodes without names, named or
-    literal; a kind that the grammar lacks is a bug. With types, `type_names` are taken too;
-    without, `types` are skipped: a kind, a kind under a parent (`annotation>identifier`), a field
-    of one (`parameter.type`). `never` are words that the grammar mistakes for names; `reserved`
-    words are skipped in code that does not parse. No name is in text that `keywords` match, the
-    places of words that may be names elsewhere; nor, without types, in what `type_text` match,
-    types that have no node of their own. `member` is a pattern for the start of a class
-    member: with one, code that does not parse is read inside a class too. `opaque` are
-    patterns of strings, whole with the code in them, and comments: in code that does not parse,
-    nothing is taken there, whatever the tree. The first one that matches at a place counts; what
-    its group `code` matches only looks like the start of a string. `blank` is
-    text that the grammar does not understand, such as macros: code that does not parse is read
-    without it.
+    `take` are the kinds of leaves that are names, alone or under a parent (`command_name>word`),
+    `skip` kinds of nodes without names, named or literal; a kind that the grammar lacks is a bug.
+    With types, `type_names` are taken too; without, `types` are skipped: a kind, a kind under a
+    parent (`annotation>identifier`), a field of one (`parameter.type`). `never` are words that the
+    grammar mistakes for names; `reserved` words are skipped in code that does not parse. No name is
+    in text that `keywords` match, the places of words that may be names elsewhere, nor in what a
+    pattern of `within` matches inside nodes of its kind (`parent>kind`: with such a child); nor,
+    without types, in what `type_text` match, types that have no node of their own. `member` is a
+    pattern for the start of a class member: with one, code that does not parse is read inside a
+    class too. `opaque` are patterns of strings, whole with the code in them, and comments: in code
+    that does not parse, nothing is taken there, whatever the tree. The first one that matches at a
+    place counts; what its group `code` matches only looks like the start of a string. `repair`
+    returns code that does not parse as the grammar understands it, each character in its place.
     """
 
     def __init__(
@@ -130,12 +129,13 @@ class Grammar:
         never: Iterable[str] = (),
         reserved: Iterable[str] = (),
         keywords: Iterable[str] = (),
+        within: Mapping[str, bytes] = MappingProxyType({}),
         type_text: Iterable[str] = (),
         member: str | None = None,
         opaque: Iterable[bytes] = (),
-        blank: re.Pattern[bytes] | None = None,
+        repair: Callable[[bytes], bytes] | None = None,
     ) -> None:
-        self.pointer, self.opaque, self.blank = pointer, tuple(opaque), blank
+        self.pointer, self.opaque, self.repair = pointer, tuple(opaque), repair
         self.language = tree_sitter.Language(pointer)
         self.parser = tree_sitter.Parser(self.language)
         self.never, self.reserved = frozenset(never), frozenset((*never, *reserved))
@@ -148,22 +148,24 @@ class Grammar:
         self.kinds: dict[str, set[int]] = {}  # the numbers of each: an alias has several
         for number in range(self.language.node_kind_count):
             self.kinds.setdefault(self.language.node_kind_for_id(number) or "", set()).add(number)
-        names, nameless = (self._numbers(each) for each in (take, skip))
-        self._with_types = self._actions(nameless, {}, names | self._numbers(type_names))
-        # kinds and names of fields to skip under a kind of parent
-        self._under: dict[int, set[int | str]] = {}
-        for rule in types:
-            parent, sign, child = re.split("([>.]|$)", rule, maxsplit=1)
-            for kind in self.kinds[parent]:
-                if sign:
-                    hidden = self.kinds[child] if sign == ">" else {child}
-                    self._under.setdefault(kind, set()).update(hidden)
-                else:
-                    nameless.add(kind)
-        self._without_types = self._actions(nameless, self._under, names)
+        (names, self._named), (nameless, _) = self._rules(take), self._rules(skip)
+        self._within = [(*self._rules([kind]), re.compile(rule)) for kind, rule in within.items()]
+        parents = {*self._named}.union(*((*kinds, *under) for kinds, under, _ in self._within))
+        every = names | self._rules(type_names)[0]
+        hidden, self._under = self._rules(types)
+        self._with_types = self._actions(nameless, parents, every)
+        self._without_types = self._actions(nameless | hidden, parents.union(self._under), names)
 
-    def _numbers(self, names: Iterable[str]) -> set[int]:
-        return set[int]().union(*(self.kinds[name] for name in names))
+    def _rules(self, names: Iterable[str]) -> tuple[set[int], dict[int, set[int | str]]]:
+        """Return some kinds, and of those under a kind of parent the kinds or fields by parent."""
+        alone, under = set[int](), dict[int, set[int | str]]()
+        for name in names:
+            parent, sign, child = re.split("([>.]|$)", name, maxsplit=1)
+            if not sign:
+                alone |= self.kinds[parent]
+            for kind in self.kinds[parent] if sign else ():
+                under.setdefault(kind, set()).update(self.kinds[child] if sign == ">" else {child})
+        return alone, under
 
     def _actions(self, skip: Iterable[int], under: Iterable[int], take: Iterable[int]) -> list[int]:
         """Return the action at a node of each kind, by the kind's number."""
@@ -183,7 +185,7 @@ class Grammar:
         """
         data = text.encode("utf-8")
         tree, shift = self._parse(text, data)
-        leaves = self._walk(tree, self._with_types if types else self._without_types)
+        leaves = self._walk(tree, CLASS[0][:shift] + data, types)
         if shift:
             end = shift + len(data)
             leaves = [(a - shift, b - shift) for a, b in leaves if shift <= a and b <= end]
@@ -213,7 +215,7 @@ class Grammar:
         """
         if self.member is None:
             tree = parse(self.parser, data)
-            if tree.root_node.has_error and (seen := blank_out(self.blank, data)) != data:
+            if self.repair and tree.root_node.has_error and (seen := self.repair(data)) != data:
                 tree = parse(self.parser, seen)
             return tree, 0
         trees: list[tuple[tree_sitter.Tree, int]] = []
@@ -224,7 +226,8 @@ class Grammar:
                 return trees[-1]
         return trees[0]
 
-    def _walk(self, tree: tree_sitter.Tree, actions: list[int]) -> list[Span]:
+    def _walk(self, tree: tree_sitter.Tree, data: bytes, types: bool) -> list[Span]:
+        actions = self._with_types if types else self._without_types
         cursor = tree.walk()
         into, along, out = cursor.goto_first_child, cursor.goto_next_sibling, cursor.goto_parent
         leaves: list[Span] = []
@@ -239,20 +242,30 @@ class Grammar:
                 take(node.byte_range)  # type: ignore[union-attr]
             elif action:  # half of the nodes are to skip
                 if action == HIDE:
-                    hidden += self._hidden(node)  # type: ignore[arg-type]
+                    leaves += self._taken(node)  # type: ignore[arg-type]
+                    hidden += self._hidden(node, data, types)  # type: ignore[arg-type]
                 if into():
                     continue
             while not along():
                 if not out():
                     return spans_outside(leaves, sorted(hidden)) if hidden else leaves
 
-    def _hidden(self, node: tree_sitter.Node) -> Iterator[Span]:
-        """Return the children of a node that are types."""
-        rules = self._under[node.kind_id]
-        for index, child in enumerate(node.children):
+    def _taken(self, node: tree_sitter.Node) -> Iterator[Span]:
+        """Return the children of a node that are names under it."""
+        kinds = self._named.get(node.kind_id, ())
+        return (child.byte_range for child in node.children if child.kind_id in kinds)
+
+    def _hidden(self, node: tree_sitter.Node, data: bytes, types: bool) -> Iterator[Span]:
+        """Return the children of a node that are types, and the keywords within it."""
+        rules = set[int | str]() if types else self._under.get(node.kind_id, set())
+        for index, child in enumerate(node.children if rules else ()):
             name = node.field_name_for_child(index)
             if child.kind_id in rules or name in rules:
                 yield child.byte_range
+        for kinds, under, pattern in self._within:
+            signs = under.get(node.kind_id, set())
+            if node.kind_id in kinds or any(child.kind_id in signs for child in node.children):
+                yield from (match.span() for match in pattern.finditer(data, *node.byte_range))
 
 
 def from_bytes(text: str, data: bytes, spans: list[Span]) -> list[Span]:

@@ -10,11 +10,14 @@ from random import Random
 from typing import Any, ClassVar
 
 from structkit.errors import UserError
+from structkit.extras import require
 from structkit.records.jsonl import Record
-from structkit.registry import Contract, canonical, configure, implied, load
+from structkit.registry import Contract, canonical, configure, implied, load, names
 from structkit.structure import Span
-from structkit.structure.code.grammar import Grammar
+from structkit.structure.code.grammar import BLOCK, DOUBLE, LINE, SINGLE, Grammar, words
 from structkit.structure.code.outline import Outline
+
+OPAQUE = (LINE, BLOCK, rb'"{3}.*?(?:"{3}|\Z)', DOUBLE, SINGLE)
 
 
 def usual_tagger(settings: Any) -> str:
@@ -65,6 +68,12 @@ class CodeLanguage(Language):
     def names(self, text: str) -> list[Span]:
         """Return every name; `types` adds the names of types."""
         return self.grammar.leaves(text, types=self.types)
+
+
+def grammar_of(package: str, **parts: Any) -> Grammar:
+    """Return the grammar of a package of the extra `languages`, with what most languages have."""
+    pointer = require(package, "languages").language()
+    return Grammar(pointer, **{"reserved": words(pointer), "opaque": OPAQUE, **parts})
 
 
 @dataclass(frozen=True)
@@ -130,6 +139,12 @@ def language_named(
     name = canonical("language", name)
     kind: type[Language] = load("language", name, status=status)
     return configure(kind, name, flags, status=status)
+
+
+@cache
+def outline_of(language: str) -> Outline | None:
+    """Return the outline of a language; None: it has none. Errors: it lacks its grammar."""
+    return load("language", language).outline if language in names("language") else None
 
 
 def language_of(record: Record, given: str | None = None) -> Any:

@@ -18,9 +18,12 @@ from structkit.structure.code.grammar import Grammar, line_feeds
 # name of a scope: the first word of its kind that is one of these
 KINDS = (
     "class interface struct trait enum impl module namespace record union type annotation macro "
-    "property"
+    "property object protocol extension actor given"
 )
-WORDS = {"mod": "module", **{word: word for word in KINDS.split()}}
+WORDS = {
+    **{"mod": "module", "defmodule": "module", "defprotocol": "protocol", "defimpl": "impl"},
+    **{word: word for word in KINDS.split()},
+}
 RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
 # a key that is a string or computed, alone or after an object
 KEY = re.compile(
@@ -33,7 +36,7 @@ LONGEST = 200  # characters of a name
 # kinds of attributes, which lead to a definition and belong to it
 LEADS = frozenset(
     "attribute_item inner_attribute_item attribute_list attribute_declaration attribute_specifier "
-    "decorator annotation marker_annotation".split()
+    "decorator annotation marker_annotation annotated_expression".split()
 )
 HEADER = re.compile(
     r"@(?:file|fileoverview|overview|licen[sc]e|packagedocumentation|module)\b"
@@ -216,6 +219,8 @@ class DocComments:
             if not _is_comment(other):
                 if match := re.match(self.attribute, text):
                     yield re.sub("^", "///", match[match.lastindex or 0], flags=re.M)
+                    if not self.every:
+                        return
                 elif found and not self.every and not self.mixed:
                     return
             elif re.match(self.begin, text) and not re.match(self.skip, text):
@@ -271,12 +276,13 @@ class Outline:
 
     grammar: Grammar
     functions: tuple[str, ...]
-    scopes: tuple[str, ...]
     comments: DocComments
+    scopes: tuple[str, ...] = ()
     # a filter of functions that a pattern cannot express
     is_function: Callable[[tree_sitter.Node], bool] | None = None
     # the field with the name, or the kind of the child, where it is not `name`
     names: Mapping[str, str] = field(default_factory=dict)
+    heads: frozenset[str] = frozenset()  # kinds of nodes whose first child has the name
     # nodes around a definition that belong to it: decorators, `export`
     around: frozenset[str] = frozenset()
     receiver: str = ""  # the field with the type of a method defined outside it
@@ -293,8 +299,9 @@ class Outline:
         plain = line_feeds(data)
         seen = self.prepare(plain) if self.prepare else Prepared(plain)
         tree = grammar.parser.parse(seen.data)
-        if self.repair and tree.root_node.has_error:
-            if (repaired := self.repair(seen.data)) != seen.data:
+        repair = self.repair or grammar.repair
+        if repair and tree.root_node.has_error:
+            if (repaired := repair(seen.data)) != seen.data:
                 tree = grammar.parser.parse(repaired)
         return ParsedText(self, data, tree, self._queries[second], seen.names)
 
@@ -338,7 +345,11 @@ class ParsedText:
 
     def _nodes(self) -> list[tuple[tree_sitter.Node, bool]]:
         captured = tree_sitter.QueryCursor(self.query).captures(self.tree.root_node)
-        nodes = [(node, name == "function") for name in captured for node in captured[name]]
+        nodes = [
+            (node, name == "function")
+            for name in ("function", "scope")  # other captures are those of predicates
+            for node in captured.get(name, ())
+        ]
         if check := self.outline.is_function:
             nodes = [pair for pair in nodes if not pair[1] or check(pair[0])]
         return sorted(nodes, key=lambda pair: (pair[0].start_byte, -pair[0].end_byte, pair[1]))
@@ -348,13 +359,21 @@ class ParsedText:
         field = self.outline.names.get(node.type, "name")
         children = (child for child in node.children if child.type == field)
         named = node.child_by_field_name(field) or next(children, None)
-        while named is not None and named.type.endswith("_declarator"):
+        while named is not None and (
+            named.type.endswith("_declarator") or named.type in self.outline.heads
+        ):
+            sign = named.child_by_field_name("operator")
+            if sign and sign.type != "when":  # Elixir: `def a + b`
+                named = sign
+                break
             inner = named.child_by_field_name("declarator")
             named = inner or (named.named_children[0] if named.named_children else None)
         if named is None:
             return "", ""
         if defined := self.names.get(named.start_byte):
             return defined
+        if named.type == "word":  # of a shell, where other signs are letters
+            return "", self._text(*named.byte_range)
         start, end = named.byte_range
         sign = named.prev_sibling if node.type in SIGNED else None
         while sign and sign.type in ("operator", "checked", "~"):
@@ -421,7 +440,10 @@ class ParsedText:
                 owner = match[1]
         kinds = ["function"]
         if not is_function:
-            types = (node.type, *(child.type for child in node.named_children))
+            words = [*map(_text, node.children_by_field_name("target"))]  # `defmodule`
+            if node.type == "class_declaration":  # `struct` in Swift, `interface` in Kotlin
+                words = [child.type for child in node.children if not child.is_named]
+            types = [*words, node.type, *(child.type for child in node.named_children)]
             kinds = [WORDS.get(word, "") for each in types for word in each.split("_")]
         return Definition(
             node=node,
@@ -464,7 +486,7 @@ def owner_and_name(text: str) -> tuple[str, str]:
         return owner.removesuffix(".prototype"), literal or computed
     conversion = CONVERSION.search(text)
     at = conversion.start() if conversion else len(text)
-    for sign in ("::", "."):
+    for sign in ("::", ":", "."):
         owner, separator, name = text[:at].rpartition(sign)
         if separator and name + text[at:]:
             return owner.removesuffix(".prototype"), name + text[at:]

@@ -1,11 +1,18 @@
 """Languages of code, and texts of each: the inputs of its fixtures, and files of cases."""
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 CODE = (
     *("c", "cpp", "csharp", "go", "java", "javascript", "php", "python", "ruby", "rust"),
     "typescript",
+    # of the extra `languages`
+    *(
+        each
+        for each in "bash elixir kotlin lua scala swift".split()
+        if find_spec(f"tree_sitter_{each}")
+    ),
 )
 FIXTURES = {
     language: [

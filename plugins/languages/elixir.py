@@ -1,0 +1,39 @@
+"""Elixir: names of variables, functions and modules; keys and atoms are literals."""
+
+from structkit.structure.code.languages import CodeLanguage, grammar_of
+from structkit.structure.code.outline import DocComments, Outline
+
+OF, DEF = "call target: (identifier) @_word", '(#match? @_word "^def(macro)?p?$")'
+# the text of the last `@doc`, unless a callback has it
+DOC = (
+    r'@doc\s+(?:~[sS])?(?:"{3}[^\S\n]*\n([^\0]*)"{3}|"((?:\\[^\0]|[^\\"])*)")|@(?:macro)?callback()'
+)
+
+
+class Language(CodeLanguage):
+    """Every name; types have none of their own."""
+
+    extensions = ("ex", "exs")
+    interpreters = ("elixir",)
+    grammar = grammar_of(
+        "tree_sitter_elixir",
+        take=("identifier", "alias"),
+        skip="string charlist sigil quoted_atom quoted_keyword comment".split(),
+        # with the macros that define, and those that look like statements
+        never=(
+            "_ __CALLER__ __DIR__ __ENV__ __MODULE__ __STACKTRACE__ alias case cond def "
+            "defdelegate defexception defguard defguardp defimpl defmacro defmacrop defmodule "
+            "defoverridable defp defprotocol defstruct for if import quote raise receive require "
+            "reraise super throw try unless unquote unquote_splicing use with".split()
+        ),
+        keywords=(r"@(?:behaviour|derive|impl|opaque|spec|typep?|(?:macro)?callback|\w*doc)\b",),
+        opaque=(rb'"{3}.*?(?:"{3}|\Z)', rb'"(?:\\.|[^"\\])*+"?', rb"#[^\n]*"),
+    )
+    outline = Outline(
+        grammar,
+        functions=(f"{OF} (do_block) {DEF}", f"{OF} (arguments (keywords)) {DEF}"),
+        scopes=(f'{OF} (do_block) (#any-of? @_word "defmodule" "defprotocol" "defimpl")',),
+        comments=DocComments("(?!)", "any", between=frozenset(("unary_operator",)), attribute=DOC),
+        names={"call": "arguments"},
+        heads=frozenset(("arguments", "call", "binary_operator")),
+    )

@@ -1,0 +1,39 @@
+"""Kotlin: names of variables, functions, properties and packages; types if asked for."""
+
+import re
+from functools import partial
+
+from structkit.structure.code.languages import CodeLanguage, grammar_of
+from structkit.structure.code.outline import DocComments, Outline
+
+HEAD, FIELD = "variable_declaration", rb"(?<![.\w])field\b"
+
+
+class Language(CodeLanguage):
+    """Every name; `types` adds the names of types."""
+
+    aliases = ("kt",)
+    extensions = ("kt", "kts")
+    interpreters = ("kotlin", "kscript")
+    grammar = grammar_of(
+        "tree_sitter_kotlin",
+        take=("identifier",),
+        skip="string_literal character_literal line_comment block_comment file_annotation".split(),
+        types=("user_type", "type_parameter", "class_declaration.name", "type_alias>identifier"),
+        never="_ as class false if in is it null object super this true".split(),
+        keywords=(r"\b(?:break|continue|return|super|this)@\w+",),  # labels are one with their @
+        within={"getter": FIELD, "setter": FIELD},
+        # the last declaration of a body on its line lacks the end that the grammar needs
+        repair=partial(re.compile(rb"(?<=[^\s{;,(]) (?=\})").sub, b";"),
+    )
+    outline = Outline(
+        grammar,
+        functions=(
+            *("function_declaration (function_body)", "secondary_constructor (block)"),
+            "property_declaration (getter (function_body))",
+        ),
+        scopes=("class_declaration", "object_declaration", "companion_object name: (_)"),
+        comments=DocComments(begin=r"/\*\*(?![*/])", gap="any"),
+        names={"secondary_constructor": "constructor", "property_declaration": HEAD},
+        heads=frozenset((HEAD,)),
+    )

@@ -1,0 +1,35 @@
+"""Swift: names of variables, functions, properties and modules; types if asked for."""
+
+from structkit.structure.code.languages import CodeLanguage, grammar_of
+from structkit.structure.code.outline import DocComments, Outline
+
+NAMELESS = {f"{kind}_declaration": kind for kind in ("init", "deinit", "subscript")}
+
+
+class Language(CodeLanguage):
+    """Every name; `types` adds the names of types."""
+
+    extensions = ("swift",)
+    interpreters = ("swift",)
+    grammar = grammar_of(
+        "tree_sitter_swift",
+        take=("simple_identifier",),
+        skip=(
+            "line_string_literal multi_line_string_literal raw_string_literal regex_literal "
+            "comment multiline_comment attribute precedence_group_attributes".split()
+        ),
+        type_names=("type_identifier",),
+        types=("type_constraint",),
+        never="_ self Self init deinit subscript super".split(),
+        keywords=(r"\$\d+\b", r"\b(?:break|continue)[ \t]+\w+"),  # labels are one with their colon
+    )
+    outline = Outline(
+        grammar,
+        functions=(
+            *("function_declaration body: (_)", "property_declaration computed_value: (_)"),
+            *NAMELESS,
+        ),
+        scopes=("class_declaration", "protocol_declaration"),
+        comments=DocComments(begin=r"///|/\*\*(?![*/])", gap="blank"),
+        names=NAMELESS,
+    )
