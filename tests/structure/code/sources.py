@@ -4,15 +4,12 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
+EXTRA = "bash elixir kotlin lua scala swift".split()  # of the extra `languages`
+ABSENT = {each for each in EXTRA if not find_spec(f"tree_sitter_{each}")}
 CODE = (
     *("c", "cpp", "csharp", "go", "java", "javascript", "php", "python", "ruby", "rust"),
     "typescript",
-    # of the extra `languages`
-    *(
-        each
-        for each in "bash elixir kotlin lua scala swift".split()
-        if find_spec(f"tree_sitter_{each}")
-    ),
+    *(each for each in EXTRA if each not in ABSENT),
 )
 FIXTURES = {
     language: [
@@ -22,6 +19,11 @@ FIXTURES = {
     for language in CODE
 }
 CASE = re.compile(r"^=== ([^\n]*)\n(.*?)\n--- ?(.*?)\n*(?=^===|\Z)", re.MULTILINE | re.DOTALL)
+
+
+def files(pattern):
+    """The files of a pattern below a language's folder, but for languages without a grammar."""
+    return sorted(path for path in Path("fixtures").glob(pattern) if path.parent.name not in ABSENT)
 
 
 def cases(name):

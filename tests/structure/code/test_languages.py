@@ -1,7 +1,6 @@
 """Golden cases of every language: the folder of a case names the plugin that reads it."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -9,11 +8,10 @@ from structkit import mask_entities
 from structkit.registry import load
 from structkit.structure.code.grammar import words
 from structkit.structure.sentinels import unmask
-from tests.structure.code.sources import CODE, cases
+from tests.structure.code.sources import CODE, cases, files
 
-FOLDER = Path("fixtures/languages")
-CASES = sorted(FOLDER.glob("*/*.txt"))  # one text
-RECORDS = sorted(FOLDER.glob("*/*.json"))  # a record with all that its language reads
+CASES = files("languages/*/*.txt")  # one text
+RECORDS = files("languages/*/*.json")  # a record with all that its language reads
 
 
 def name(path):

@@ -13,7 +13,7 @@ import pytest
 from structkit.registry import load
 from structkit.structure.code.languages import without_docstring
 from structkit.structure.code.outline import DocComments
-from tests.structure.code.sources import cases
+from tests.structure.code.sources import cases, files
 
 
 def program(language, text):
@@ -130,7 +130,7 @@ def test_a_name_in_quotes_has_no_owner():
     assert ("", "x.y") == (method.owner, method.name)
 
 
-FUNCTIONS = sorted(Path("fixtures/functions").glob("*/*.txt"))
+FUNCTIONS = files("functions/*/*.txt")
 
 
 def code(path):
