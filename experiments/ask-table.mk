@@ -15,7 +15,7 @@ ask-table: $(INSTALLED) ## Make the table that ships
 	@$(MAKE) --no-print-directory $(ASK_TABLE)/small.model
 	mkdir -p $(BUILTIN)
 	install -m 644 $(addprefix $(ASK_TABLE)/small.model/,config.json tokenizer.json model.safetensors) $(BUILTIN)
-	sed "s/small.model/builtin/g" $(ASK_TABLE)/small.model/README.md | cat - experiments/ask-table.md > $(BUILTIN)/README.md
+	sed "s/aligned.model/builtin/g" $(ASK_TABLE)/aligned.model/README.md | cat - experiments/ask-table.md > $(BUILTIN)/README.md
 	du -sb $(BUILTIN)
 
 $(ASK_TABLE)/functions.jsonl:
@@ -42,4 +42,4 @@ $(ASK_TABLE)/aligned.model: $(ASK_TABLE)/functions.jsonl $(ASK_TABLE)/sections.j
 $(ASK_TABLE)/small.model: $(ASK_TABLE)/aligned.model $(ASK_TABLE)/functions.jsonl $(ASK_TABLE)/texts.jsonl
 	{ $(STRUCTKIT) select $(ASK_TABLE)/functions.jsonl --fields id,positive --rename positive=text; \
 	  $(STRUCTKIT) select $(ASK_TABLE)/texts.jsonl --fields id,text; } \
-	  | OMP_NUM_THREADS=1 $(STRUCTKIT) train static --model $< --quantize int8 -o $@
+	  | OMP_NUM_THREADS=1 $(BIN)/python -m experiments.ask_table $< -o $@

@@ -793,7 +793,6 @@ def train(
     model: Path | None = None,
     dimensions: int | None = None,
     saturating: bool = False,
-    quantize: Literal['int8'] | None = None,
     vocabulary_size: int = 8000,
     on_error: Literal['fail', 'skip'] = 'fail',
     rejects: Path | None = None,

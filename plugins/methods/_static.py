@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +23,12 @@ from structkit.learning.encoders.encoder import Encoder, open_model
 from structkit.learning.encoders.models import Bag, train_tokenizer
 from structkit.learning.encoding.encoding import embed_in_batches
 from structkit.learning.encoding.torch_engine import TorchEngine
-from structkit.learning.static import StaticEncoder, Table
+from structkit.learning.static import Table
 from structkit.learning.training.data import Spool
 from structkit.learning.training.method import ANY_LENGTH, Method
 from structkit.learning.training.trainer import TrainingModule
 from structkit.records.jsonl import Record
 from structkit.reproducibility import key
-from structkit.settings import setting_of
 
 MAXIMUM_WORDS = 10_000  # that are added from the records …
 MINIMUM_COUNT = 5  # … where they occur this often
@@ -58,24 +57,21 @@ class TableSettings(Protocol):
 class Distilled(TrainingModule):
     """A table that is already made; `contrastive` can train it further."""
 
-    def __init__(self, settings: Method, table: Table, quantize: Literal["int8"] | None) -> None:
+    def __init__(self, settings: Method, table: Table) -> None:
         super().__init__(settings)
-        self.quantize = quantize
         self.bag, self.tokenizer = Bag(table.floats, saturating=table.saturating), table.tokenizer
 
     def save(self, folder: Path) -> None:
         table = self.bag.table(self.tokenizer)
-        table.write(folder, normalize=True, quantize=self.quantize)
+        table.write(folder, normalize=True)
 
     def metadata(self) -> Record:
         return {"pooling": "mean", "normalize": True, "prompts": {}, "lengths": ANY_LENGTH}
 
 
 def distill(settings: TableSettings, spool: Spool) -> Table:
-    """Return an encoder's embedding of each token as a text; of a table, its own."""
+    """Return an encoder's embedding of each token as a text."""
     encoder, _ = open_model(str(settings.model), offline=True, normalize=False)
-    if isinstance(encoder, StaticEncoder):
-        return smaller(settings, spool, encoder.table)
     if not isinstance(encoder, Encoder):
         raise UserError(
             f"{settings.model} is not a transformers encoder",
@@ -101,52 +97,6 @@ def distill(settings: TableSettings, spool: Spool) -> Table:
     rows = np.zeros((vocabulary, vectors.shape[1]), np.float32)
     rows[kept] = vectors * zipf_weights(len(kept))[:, None]
     return Table(rows, tokenizer, settings.saturating)
-
-
-def smaller(settings: TableSettings, spool: Spool, table: Table) -> Table:
-    """Return the table without tokens that the records, if there are any, do not have.
-
-    Single characters stay: any word is made of them.
-    """
-    width = table.rows.shape[1]
-    given = setting_of(type(settings), "dimensions").given(settings)
-    if given not in (None, width) or settings.saturating > table.saturating:
-        problem = f"a table keeps its {width} dimensions and its way of counting tokens"
-        remedy = f"leave out {flag('dimensions')} and {flag('saturating')}"
-        raise UserError(problem, remedy, status=2)
-    used: set[int] = set()
-    for text in settings.texts(spool):
-        used.update(table.tokenizer.encode(text, add_special_tokens=False).ids)
-    if not used:
-        return Table(table.rows, table.tokenizer, table.saturating)
-    kept, tokenizer = with_tokens(table.tokenizer, used)
-    return Table(table.floats[kept], tokenizer, table.saturating)
-
-
-def with_tokens(tokenizer: Tokenizer, used: set[int]) -> tuple[list[int], Tokenizer]:
-    """Return the numbers and the tokenizer of these tokens, characters and the unknown one."""
-    content = json.loads(tokenizer.to_str())
-    model = content["model"]
-    if model["type"] not in ("WordPiece", "WordLevel"):
-        problem = (
-            f"tokens of a {model['type']} tokenizer are made of each other; none can be removed"
-        )
-        raise UserError(problem, "leave the records out: < /dev/null")
-    prefix = model.get("continuing_subword_prefix", "")
-    kept = sorted(
-        number
-        for name, number in model["vocab"].items()
-        if number in used or len(name.removeprefix(prefix)) == 1 or name == model["unk_token"]
-    )
-    names = {number: name for name, number in model["vocab"].items()}
-    model["vocab"] = {names[number]: new for new, number in enumerate(kept)}
-    places = {number: new for new, number in enumerate(kept)}
-    content["added_tokens"] = [
-        each | {"id": places[each["id"]]}
-        for each in content["added_tokens"]
-        if each["id"] in places
-    ]
-    return kept, Tokenizer.from_str(json.dumps(content))
 
 
 def pieces(tokenizer: Tokenizer, word: str) -> list[int]:

@@ -1,8 +1,7 @@
 """Static embeddings: a table of token vectors, distilled from any encoder; needs no torch.
 
 Records, if any: texts, as `encode` reads them; their words are added to the vocabulary. Without
---model the vectors are random, to be trained by contrastive. With --model TABLE the table is made
-smaller: tokens that the records do not have go. Source: model2vec
+--model the vectors are random, to be trained by contrastive. Source: model2vec
 (https://github.com/MinishLab/model2vec).
 """
 
@@ -11,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 from structkit import plugin
 from structkit.errors import UserError, flag, program
@@ -43,8 +42,8 @@ class Method(plugin.Method):
 
     model: str | None = setting(
         None,
-        "distill this encoder, or shrink this table: a local folder, a Hub name, or minilm "
-        "(an extra); without it, vectors start at random",
+        "distill this encoder: a local folder, a Hub name, or minilm (an extra); without it, "
+        "vectors start at random",
         group="common",
     )
     dimensions: int = setting(
@@ -56,12 +55,6 @@ class Method(plugin.Method):
         group="model",
     )
     saturating: bool = setting(False, "count a token that occurs n times √n times", group="model")
-    quantize: Literal["int8"] | None = setting(
-        None,
-        "store 8-bit rows with a scale each, in half the bytes; sentence-transformers cannot "
-        "load them",
-        group="model",
-    )
     vocabulary_size: int = setting(
         8_000,
         "vocabulary size of the tokenizer trained on the records (from scratch only)",
@@ -89,7 +82,7 @@ class Method(plugin.Method):
             problem = "without records there are no frequencies of words"
             raise UserError(problem, f"give a file of texts, or {flag('model')}").at(spool.source)
         table = distill(self, spool) if self.model else from_scratch(self, spool)
-        return Distilled(self, table, self.quantize)
+        return Distilled(self, table)
 
     def texts(self, spool: Spool) -> Iterator[str]:
         """Yield all texts of the records."""

@@ -23,7 +23,6 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from structkit.embeddings.vectors import Int8Rows, Numbers, Vectors
-from structkit.embeddings.vectors import quantize as quantized
 from structkit.errors import UserError, flag
 from structkit.learning.folders import (
     WEIGHTS,
@@ -118,10 +117,10 @@ class Table:
         vectors = self.rows[known]
         return lambda ids: vectors.take(np.searchsorted(known, ids), axis=0)
 
-    def write(self, folder: Path, *, normalize: bool, quantize: str | None = None) -> None:
+    def write(self, folder: Path, *, normalize: bool) -> None:
         """Write files for model2vec, and for sentence-transformers if the mean is a plain one.
 
-        Numbers have 16 bits, as in model2vec; quantized to `int8`, each row has a scale.
+        Numbers have 16 bits, as in model2vec.
         """
         # as in model2vec's `StaticModelConfig`, except for the last field, which is ours
         config = {
@@ -133,10 +132,8 @@ class Table:
             "saturating": self.saturating,
         }
         kind = f"sentence_transformers.models.{TABLE}"
-        # it would compute another mean, so it must refuse
-        for name, is_so in (("saturating", self.saturating), ("quantized_rows", quantize)):
-            if is_so:
-                kind = f"structkit.only_structkit_encodes_with.{name}"
+        if self.saturating:  # it would compute another mean, so it must refuse
+            kind = "structkit.only_structkit_encodes_with.saturating"
         modules = [{"idx": 0, "name": "0", "path": "", "type": kind}]
         if normalize:
             (folder / "1_Normalize").mkdir()
@@ -144,12 +141,7 @@ class Table:
             modules.append({"idx": 1, "name": "1", "path": "1_Normalize", "type": type_})
         write_json(folder / "modules.json", modules)
         write_json(folder / CONFIG, config)
-        if quantize:
-            codes, scales = quantized(self.floats, quantize)
-            assert scales is not None  # only signs have none
-            write_weights(folder, {"embeddings": codes, "weights": scales})
-        else:
-            write_weights(folder, {"embeddings": self.floats.astype(np.float16)})
+        write_weights(folder, {"embeddings": self.floats.astype(np.float16)})
         self.tokenizer.save(str(folder / TOKENIZER))
 
     @classmethod

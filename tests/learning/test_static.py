@@ -263,43 +263,6 @@ def test_without_records_a_model_is_needed(tmp_path):
         made(tmp_path / "model", tmp_path / "empty")
 
 
-@pytest.mark.parametrize("kind", [models.WordPiece, models.WordLevel])
-def test_a_table_loses_the_tokens_that_the_records_do_not_have(kind, records, tmp_path):
-    words = ["[UNK]", "a", "b", "##b", "ab", "river", "sea", "mountain"]
-    numbers = {word: number for number, word in enumerate(words)}
-    tokenizer = Tokenizer(kind(numbers, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    rows = np.random.default_rng(0).standard_normal((len(words), 4), np.float32)
-    large = tmp_path / "large"
-    large.mkdir()
-    Table(rows, tokenizer).write(large, normalize=True)
-    small = Table.read(made(tmp_path / "small", records, model=str(large)))
-    # characters stay, for words that are new; no record has ab or mountain
-    kept = [word for word in words if word not in ("ab", "mountain")]
-    if kind is models.WordLevel:
-        kept.remove("##b")
-    assert {word: number for number, word in enumerate(kept)} == small.tokenizer.get_vocab()
-    expected = rows[[numbers[word] for word in kept]].astype(np.float16)
-    np.testing.assert_array_equal(expected, small.rows.astype(np.float16))
-    with pytest.raises(UserError, match="a table keeps its 4 dimensions"):
-        made(tmp_path / "thin", records, model=str(large), dimensions=2)
-
-
-def test_tokens_that_are_made_of_each_other_are_all_kept(scratch, records, tmp_path):
-    (tmp_path / "empty").touch()
-    if "BPE" == type(Table.read(scratch).tokenizer.model).__name__:
-        with pytest.raises(UserError, match="tokens of a BPE tokenizer are made of each other"):
-            made(tmp_path / "small", records, model=str(scratch))
-    folder = made(tmp_path / "codes", tmp_path / "empty", model=str(scratch), quantize="int8")
-    exact, codes = Table.read(scratch), Table.read(folder)
-    assert exact.tokenizer.get_vocab() == codes.tokenizer.get_vocab()
-    # half a step of 127 between zero and the largest of a row
-    half = np.abs(exact.rows).max(axis=1, keepdims=True) / 254
-    assert (np.abs(exact.rows - codes.rows) <= half * (1 + 1e-5)).all()
-    with pytest.raises(Exception, match="only_structkit_encodes_with"):
-        SentenceTransformer(str(folder), device="cpu")
-
-
 def test_the_builtin_table_is_below_nine_megabytes_and_says_what_it_is_made_of():
     table = open_table(BUILTIN_FOLDER, {})[0].table
     assert 256 == table.rows.shape[1]
