@@ -12,14 +12,17 @@ from functools import partial
 
 import tree_sitter_cpp
 
-from structkit.structure.code.grammar import Grammar, blank_out, words
+from structkit.structure import Span
+from structkit.structure.code.grammar import Grammar, blank_out, spans_outside, words
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.outline import Outline
 from structkit.structure.code.preprocessor import (
+    CONTRACTS,
     DIRECTIVES,
     DOCUMENTATION,
     OF_COMPILERS,
     OPAQUE,
+    may_contract,
     preprocess,
 )
 
@@ -36,6 +39,7 @@ MACROS = re.compile(
     rb"|^[A-Z][A-Z0-9_]+[ \t]*$(?=\s*(?:inline\s+)?namespace\b)",
     re.M,
 )
+CONTRACT = re.compile(CONTRACTS)
 GRAMMAR = Grammar(
     tree_sitter_cpp.language(),
     take=("identifier", "field_identifier", "namespace_identifier", "statement_identifier"),
@@ -95,3 +99,8 @@ class Language(CodeLanguage):
     )
     grammar = GRAMMAR
     outline = OUTLINE
+
+    def names(self, text: str) -> list[Span]:
+        """Return every name; `pre` and `post` of contracts are none."""
+        holes = [match.span(1) for match in CONTRACT.finditer(text)] if may_contract(text) else []
+        return spans_outside(super().names(text), holes)

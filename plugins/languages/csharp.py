@@ -45,6 +45,8 @@ OPAQUE = (
     rb'\$"(?:\\.|\{\{|%b|[^"\\\n])*+"?' % CODE,
     *(DOUBLE, SINGLE),
 )
+# the backing field, and what is assigned
+FIELD, OWN = rb"(?<![.\w@])field\b(?!\s*=>)", rb"(?<![.\w@])(?:field|value)\b"
 GRAMMAR = Grammar(
     tree_sitter_c_sharp.language(),
     take=("identifier", "implicit_parameter"),
@@ -63,7 +65,12 @@ GRAMMAR = Grammar(
     # words of the language that look like a function or a namespace
     never=("var", "_", "nameof", "global", "__arglist", "__makeref", "__reftype", "__refvalue"),
     reserved=KEYWORDS,
-    keywords=(r"[{;}\]]\s*(?:get|set|init|add|remove)\s*(?=[;{]|=>)",),
+    keywords=(r"[{;}\]]\s*(?:get|set|init|add|remove)\s*(?=[;{]|=>)", r"\ballows(?=\s+ref\b)"),
+    within={
+        "property_declaration>arrow_expression_clause": FIELD,
+        "accessor_declaration>get": FIELD,
+        **{f"accessor_declaration>{kind}": OWN for kind in ("set", "init", "add", "remove")},
+    },
     opaque=OPAQUE,
     member=r"\s*(?:\[[^\]]*\]\s*)*(?:public|private|protected|internal|override|virtual)\s",
 )

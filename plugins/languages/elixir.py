@@ -35,5 +35,4 @@ class Language(CodeLanguage):
         scopes=(f'{OF} (do_block) (#any-of? @_word "defmodule" "defprotocol" "defimpl")',),
         comments=DocComments("(?!)", "any", between=frozenset(("unary_operator",)), attribute=DOC),
         names={"call": "arguments"},
-        heads=frozenset(("arguments", "call", "binary_operator")),
     )

@@ -6,23 +6,23 @@ from functools import partial
 from structkit.structure.code.languages import CodeLanguage, grammar_of
 from structkit.structure.code.outline import DocComments, Outline
 
-HEAD, FIELD = "variable_declaration", rb"(?<![.\w])field\b"
-
 
 class Language(CodeLanguage):
     """Every name; `types` adds the names of types."""
 
-    aliases = ("kt",)
     extensions = ("kt", "kts")
     interpreters = ("kotlin", "kscript")
     grammar = grammar_of(
         "tree_sitter_kotlin",
-        take=("identifier",),
         skip="string_literal character_literal line_comment block_comment file_annotation".split(),
         types=("user_type", "type_parameter", "class_declaration.name", "type_alias>identifier"),
-        never="_ as class false if in is it null object super this true".split(),
+        never=(
+            "_ as break class continue do else false for fun if in interface is it null object "
+            "package return super this throw true try typealias typeof val var when while".split()
+        ),
+        reserved=(),
         keywords=(r"\b(?:break|continue|return|super|this)@\w+",),  # labels are one with their @
-        within={"getter": FIELD, "setter": FIELD},
+        within=dict.fromkeys(("getter", "setter"), rb"(?<![.\w])field\b"),
         # the last declaration of a body on its line lacks the end that the grammar needs
         repair=partial(re.compile(rb"(?<=[^\s{;,(]) (?=\})").sub, b";"),
     )
@@ -34,6 +34,7 @@ class Language(CodeLanguage):
         ),
         scopes=("class_declaration", "object_declaration", "companion_object name: (_)"),
         comments=DocComments(begin=r"/\*\*(?![*/])", gap="any"),
-        names={"secondary_constructor": "constructor", "property_declaration": HEAD},
-        heads=frozenset((HEAD,)),
+        names=dict(
+            secondary_constructor="constructor", property_declaration="variable_declaration"
+        ),
     )

@@ -15,7 +15,6 @@ class Language(CodeLanguage):
     interpreters = ("lua", "luajit", "texlua")
     grammar = grammar_of(
         "tree_sitter_lua",
-        take=("identifier",),
         skip=("string", "comment", "attribute"),
         opaque=(b"--" + LONG % (b"a", b"a"), rb"--[^\n]*", LONG % (b"b", b"b"), DOUBLE, SINGLE),
     )

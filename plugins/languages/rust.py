@@ -25,7 +25,7 @@ KEYWORDS = (
 # words that are keywords in some places only
 SOFT = (
     *(r"safe\s+(?=(?:fn|static)\b)", r"auto\s+(?=trait\b)", r"gen\s+(?=(?:fn|move)\b|\{)"),
-    r"do\s+yeet\b",
+    *(r"do\s+yeet\b", r"default\s+(?=(?:async|const|extern|fn|impl|type|unsafe)\b)"),
 )
 PRIMITIVES = "bool char f32 f64 i8 i16 i32 i64 i128 isize str u8 u16 u32 u64 u128 usize".split()
 OPAQUE = (

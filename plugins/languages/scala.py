@@ -13,7 +13,6 @@ class Language(CodeLanguage):
     interpreters = ("scala", "scala-cli", "amm")
     grammar = grammar_of(
         "tree_sitter_scala",
-        take=("identifier",),
         skip=(
             "string interpolated_string_expression character_literal comment block_comment "
             "using_directive".split()

@@ -73,7 +73,8 @@ class CodeLanguage(Language):
 def grammar_of(package: str, **parts: Any) -> Grammar:
     """Return the grammar of a package of the extra `languages`, with what most languages have."""
     pointer = require(package, "languages").language()
-    return Grammar(pointer, **{"reserved": words(pointer), "opaque": OPAQUE, **parts})
+    usual = {"take": ("identifier",), "reserved": words(pointer), "opaque": OPAQUE}
+    return Grammar(pointer, **{**usual, **parts})
 
 
 @dataclass(frozen=True)

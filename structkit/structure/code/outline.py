@@ -31,6 +31,8 @@ KEY = re.compile(
 )
 CONVERSION = re.compile(r"\boperator\s+\w")  # to a type, whose name may be qualified
 FIELDS = re.compile(rb"\s*\w+\s*;")  # after a body in braces that belonged to a type
+# nodes whose first child has the name, in Elixir and Kotlin
+HEADS = frozenset("arguments binary_operator call variable_declaration".split())
 DEEPEST = 16  # scopes to name: generated code may have thousands
 LONGEST = 200  # characters of a name
 # kinds of attributes, which lead to a definition and belong to it
@@ -282,7 +284,6 @@ class Outline:
     is_function: Callable[[tree_sitter.Node], bool] | None = None
     # the field with the name, or the kind of the child, where it is not `name`
     names: Mapping[str, str] = field(default_factory=dict)
-    heads: frozenset[str] = frozenset()  # kinds of nodes whose first child has the name
     # nodes around a definition that belong to it: decorators, `export`
     around: frozenset[str] = frozenset()
     receiver: str = ""  # the field with the type of a method defined outside it
@@ -359,9 +360,7 @@ class ParsedText:
         field = self.outline.names.get(node.type, "name")
         children = (child for child in node.children if child.type == field)
         named = node.child_by_field_name(field) or next(children, None)
-        while named is not None and (
-            named.type.endswith("_declarator") or named.type in self.outline.heads
-        ):
+        while named is not None and (named.type.endswith("_declarator") or named.type in HEADS):
             sign = named.child_by_field_name("operator")
             if sign and sign.type != "when":  # Elixir: `def a + b`
                 named = sign

@@ -73,6 +73,14 @@ MODULES = tuple(
     for word in (b"module", b"import")
 )
 EXPORT = re.compile(rb"export(?<!\wexport)\b(?=\s*+[\w:{\[])")
+# contracts after the parameters of a function: a word, and what is in its parentheses
+PARENTHESES = ARGUMENTS.pattern.decode()
+CONTRACTS = (
+    r"[\w\]](?<!\bif)(?<!\bfor)(?<!\bwhile)(?<!\bswitch)(?<!\breturn)(?<!\bcatch)"
+    rf"(?={PARENTHESES}(?:\s*(?:const|volatile|mutable|override|final|&&?|noexcept(?:{PARENTHESES})?+"
+    rf"|(?:->|requires\b)[^;{{}}()=]*?))*\s*\b(pre|post)({PARENTHESES}))"
+)
+CONTRACT = re.compile(CONTRACTS.encode())
 SECTIONS = re.compile(rb"\b(?:slots(?=\s*:(?!:))|signals\s*:(?!:))")  # of Qt
 ACCESS = frozenset(b"public protected private".split())
 FUNCTION = re.compile(rb"(?:T )?f+(?:\(|\Z)")
@@ -126,8 +134,10 @@ def preprocess(data: bytes) -> Prepared:
     >>> preprocess(b'TEST(Suite, Name) {}')
     Prepared(data=b'T ff(           ) {}', names={2: ('Suite', 'Name')})
     """
+    contracts = CONTRACT.finditer(data) if may_contract(data.decode("latin-1")) else ()
+    edits = [(match.start(1), match.end(2), b"") for match in contracts]
     first = (CONDITION, MACRO, HEADS, PARAMETERS, SECTIONS, NOTE, BIT_INT, EXPORT, *MODULES)
-    if not any(pattern.search(data) for pattern in first):
+    if not edits and not any(pattern.search(data) for pattern in first):
         return Prepared(data)
     plain = NO_CODE.sub(_fill, data)
     directives = list(DIRECTIVE.finditer(plain))
@@ -136,7 +146,6 @@ def preprocess(data: bytes) -> Prepared:
         _put(seen, (*each.span(), b""))
     code = bytes(seen).replace(b"\\", b" ")  # at the end of comments' lines
     names: dict[int, tuple[str, str]] = {}
-    edits: list[Edit] = []
     for start, end, text in _macros(code):
         edits.append((start, end, text))
         if FUNCTION.match(text):  # as long as the macro's own name
@@ -156,6 +165,11 @@ def preprocess(data: bytes) -> Prepared:
     for edit in edits:
         _put(seen, edit)
     return Prepared(bytes(seen), names)
+
+
+def may_contract(text: str) -> bool:
+    """Return quickly whether a text may have contracts."""
+    return any(word in text for word in (" pre(", " pre (", " post(", " post ("))
 
 
 def _fill(match: re.Match[bytes]) -> bytes:
