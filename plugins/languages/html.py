@@ -28,7 +28,7 @@ class Language(plugin.Language):
 
     fields = ("html", "content")
     aliases = ("htm", "xhtml", "xhtml+xml")
-    extensions = ("html", "htm", "xhtml")
+    extensions = ("html", "htm", "xhtml", "xht")
     implied_by = ("html",)
 
     def entities(self, text: str, record: Record) -> list[Span]:

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 LARGE = 4 << 20  # bytes from which several processes are worth starting
 PROCESSES = 8
 ESTIMATED, LONG = 2.0, 10.0  # seconds after which a first read says how long it takes, if so long
-PAGES = (".html", ".htm", ".xhtml", *(f".{each}" for each in MARKDOWNS))
+PAGES = (".html", ".htm", ".xhtml", ".xht", *(f".{each}" for each in MARKDOWNS))
 
 # in a process: looking through files that takes less CPU time is done for each question; more is
 # done in this share of the time, and no answer is older than a second

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from structkit.collecting.encodings import is_wide
@@ -126,6 +126,7 @@ class Kind:
 
     name: str
     language: str
+    xml: bool = field(default=False, repr=False)  # XHTML, which is read as XML
 
 
 def kind_of(path: str, text: str, media: str = "", given: str = "") -> Kind:
@@ -147,12 +148,13 @@ def kind_of(path: str, text: str, media: str = "", given: str = "") -> Kind:
         language = _interpreters().get(match[1]) or _interpreters().get(bare) or language
     if language is None and given in _endings().values():
         language = given
+    xml = "xhtml" in media.lower() if _media_language(media) else ending in ("xhtml", "xht")
     language = _media_language(media) or language
     if language is None:
         return Kind(TEXT, "text")
     if language in (NOTEBOOK, RESTRUCTURED):
         return Kind(MARKDOWN, language)
-    return Kind(language if language in (HTML, MARKDOWN) else CODE, language)
+    return Kind(language if language in (HTML, MARKDOWN) else CODE, language, xml)
 
 
 def file_name(path: str) -> str:

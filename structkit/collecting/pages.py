@@ -160,9 +160,9 @@ class SectionPart(NamedTuple):
 class Page:
     """HTML document; `xpaths` gives the elements of its sections, which takes most of the time."""
 
-    def __init__(self, text: str, *, xpaths: bool = True) -> None:
+    def __init__(self, text: str, *, xpaths: bool = True, xml: bool = False) -> None:
         self.html, self.xpaths = text, xpaths
-        self._text = PageText(text)
+        self._text = PageText(text, xml)
         self._tags, self._between = self._text.tags, self._text.between
 
     def page(self) -> Record:

@@ -184,7 +184,7 @@ def _rows(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
 
 def _passages(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
     """Yield the sections of a page, and the rows of its tables, as answers."""
-    page = Page(text, xpaths=units.xpaths)
+    page = Page(text, xpaths=units.xpaths, xml=kind.xml)
     yield from page.sections()
     yield from page.rows()
 
@@ -198,7 +198,7 @@ def _sentences(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
 
 def _document(text: str, kind: Kind, units: Units) -> Page | Note:
     if kind.name == HTML:
-        return Page(text, xpaths=units.xpaths)
+        return Page(text, xpaths=units.xpaths, xml=kind.xml)
     return (Restructured if kind.language == RESTRUCTURED else Note)(text)
 
 

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from structkit.collecting.kinds import kind_of
 from structkit.collecting.pages import LISTED, TOP, Page
+from structkit.collecting.units import Units
 from structkit.structure.html.reader import Reader
 from tests.structure.html.laws import FRAGMENTS, documents
 
@@ -113,6 +115,25 @@ def test_title_headings_and_text_are_those_that_a_browser_shows(html, title, hea
     )
     assert text.split() == Reader().read(html).text.split()
     check(html)
+
+
+@pytest.mark.parametrize(
+    ("path", "media", "xml"),
+    [
+        *(("a.xhtml", "", True), ("a.XHT", "", True), ("a", "application/xhtml+xml", True)),
+        *(
+            ("a.html", "Application/XHTML+xml; charset=utf-8", True),
+            ("a.xhtml", "text/html", False),
+        ),
+        *(("a.xhtml", "text/plain", True), ("a.html", "", False), ("xhtml", "text/html", False)),
+    ],
+)
+def test_xhtml_is_xml_by_its_name_or_its_type(path, media, xml):
+    """As a browser reads a file, or what a server says."""
+    html = XHTML.format("<title/>", "<h1/>a<h2>b</h2><![CDATA[ & <c>]]>").partition("?>")[2]
+    [page] = Units("page").records(path, html, kind_of(path, html, media))
+    assert (["b"] if xml else []) == page["headings"]
+    assert page["text"].endswith("a b & <c>") is xml
 
 
 @given(FRAGMENTS)

@@ -139,18 +139,18 @@ def content(tags: Iterable[Tag], name: str) -> Span | None:
     return None if start is None else (start, sys.maxsize)
 
 
-def tags(text: str) -> Iterator[Tag]:
+def tags(text: str, xml: bool = False) -> Iterator[Tag]:
     """Yield every tag, comment and declaration, as a browser's tokenizer reads them.
 
     Source: the HTML standard, section 13.2.5. A tag that never ends takes the rest of the text. The
     content of `<template>`, which is no part of the document, is one nameless tag, like the content
-    of `<script>`; a shadow root is a part of it. A section of CDATA has its start for a name. In
-    XHTML, which begins as XML, and in drawings an empty end tag follows `<script/>`.
+    of `<script>`; a shadow root is a part of it. A section of CDATA has its start for a name. With
+    `xml`, in what begins as XML and in drawings an empty end tag follows `<script/>`.
 
     >>> [tag.name for tag in tags("1 < 2 <b title='>'>x</b><!-- <i> --><script>'<p>'</script>")]
     ['b', '/b', '', 'script', '', '/script']
     """
-    xml = XML.match(text) is not None
+    xml = xml or XML.match(text) is not None
     at = inert = templates = shadows = foreign = 0
     while match := MARKUP.search(text, at):
         start, at, name = match.start(), match.end(), (match[1] or "").lower()

@@ -32,8 +32,8 @@ class PageText:
     ('a bc e & f g', 'bc', {7})
     """
 
-    def __init__(self, html: str) -> None:
-        self.html, self.tags = html, list(tags(html))
+    def __init__(self, html: str, xml: bool = False) -> None:
+        self.html, self.tags = html, list(tags(html, xml))
         self.unseen: set[int] = set()
         self._places: list[int] = []  # of the pieces
         self._pieces: list[str] = []  # each after a space, if one separates it
