@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import structkit
-from structkit.errors import Python, UserError, flag, program, spelled, spelled_for
+from structkit.errors import Python, flag, program, spelled, spelled_for
 
 ROOT = Path(structkit.__file__).parents[1]
 FLAG = re.compile(r"--[a-z]")
@@ -74,53 +74,3 @@ def test_each_surface_spells_a_setting_as_it_takes_it(message, expected, python)
     with spelled_for(Python()):
         assert "--" not in message()
         assert python in (None, message())
-
-
-CODE = {"id": "1", "language": "python", "code": "x = 1"}
-JUDGED = [{"query_id": "q", "doc_id": "b", "relevance": 1}]
-RUN = [{"query_id": "q", "doc_id": "b", "score": 1.0}]
-PAIRS = [{"id": "q", "query": "x", "html": "y"}]
-OTHERS = [{**RUN[0], "query_id": "other"}]
-ROW = {"id": "a", "embedding": [1.0, 0.0]}
-
-
-ASKED = [{"id": "q", "query": "x"}]
-CALLS = {
-    "structkit.train('self-strae'": lambda: structkit.parse_trees([CODE], parser="self-strae"),
-    "name it with language": lambda: structkit.parse_trees(
-        [{"id": "1", "code": "x"}], parser="ast"
-    ),
-    "the ranker maxsim needs embeddings; name the corpus as encoded by structkit.encode": (
-        lambda: structkit.rerank(RUN, corpus=[{"id": "b"}], queries=[], ranker=["maxsim"])
-    ),
-    "files: no line holds a step and a loss; train with log_format='json'": (
-        lambda: structkit.plot("losses", [{"step": "one"}], output="losses.svg")
-    ),
-    "unknown part of beir that trec can hold 'runs'": (
-        lambda: structkit.convert(["none.txt"], from_="beir", to="trec", part="runs")
-    ),
-    "output='ranks.gif' names no picture format": (
-        lambda: structkit.plot("ranks", RUN, qrels="self", output="ranks.gif")
-    ),
-    'queries:1: field "embedding" has 1 dimensions': (
-        lambda: structkit.search([ROW], queries=[{"id": "q", "embedding": [1.0]}])
-    ),
-    'queries:1: document "b" of qrels is not in corpus;': (
-        lambda: structkit.pair(queries=ASKED, qrels=JUDGED, corpus=[{"id": "a"}])
-    ),
-    'records:1: query "q" is not in negatives_from;': (
-        lambda: structkit.pair(PAIRS, negatives_from=OTHERS, corpus=[{"id": "b"}])
-    ),
-    "index='none' is not an index": lambda: structkit.search([ROW], queries=[ROW], index="none"),
-}
-
-
-@pytest.mark.parametrize("expected", CALLS)
-def test_python_names_parameters_in_messages_and_files(expected):
-    with pytest.raises(UserError) as caught:
-        for _ in CALLS[expected]() or ():
-            pass
-    message = str(caught.value)
-    assert expected in message
-    assert not FLAG.search(message)
-    assert "/structkit-" not in message  # the folder of its files

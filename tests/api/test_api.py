@@ -1,6 +1,7 @@
 """The Python interface: the commands over dicts; errors name wrong arguments in its terms."""
 
 import json
+import re
 from functools import cache, partial
 from pathlib import Path
 
@@ -63,109 +64,23 @@ def test_records_are_asked_for_as_they_are_needed():
     assert "1" == next(structkit.mask_entities(endless()))["id"]
 
 
-@pytest.mark.parametrize(
-    ("call", "expected"),
-    [
-        (lambda: structkit.mask_entities([], mask_ratio=2), "mask_ratio=2 is not in 0 … 1;"),
-        (lambda: structkit.mask_entities([], mask_ratio="2"), "mask_ratio is '2', not float;"),
-        (lambda: structkit.mask_entities([], mask_rate=1), "did you mean 'mask_ratio'?"),
-        (lambda: structkit.html_variants([], from_="md"), "unknown from_ 'md'; available: html"),
-        (lambda: structkit.pair([], margin=1.0), "margin needs negatives_from; add it"),
-        (lambda: structkit.train("santa", [], epochs=0), "epochs=0 is not in 1 … 1,000,000;"),
-        (lambda: structkit.train("santa", [], epoch=1), "did you mean 'epochs'?"),
-        (lambda: structkit.train("santta"), "unknown method 'santta'; did you mean 'santa'?"),
-        (lambda: structkit.score([]), "score needs either qrels or task; give"),
-        (
-            lambda: structkit.encode([], model="x", keep="id"),
-            "keep is 'id', not a list; give ['id']",
-        ),
-        (
-            lambda: structkit.rerank([], corpus=[], queries=[], ranker={"names": 1.0}),
-            "ranker is {'names': 1.0}, not a list; give ['names=1.0']",
-        ),
-        (lambda: structkit.search([], query=["a", 1]), "query is 1, not str;"),
-        (lambda: structkit.plot("rank"), "unknown command of plot 'rank'; did you mean 'ranks'?"),
-        (lambda: structkit.load("models/none/x"), "there is no model folder models/none/x;"),
-        (lambda: structkit.load("builtin", pooling="cls"), "leave pooling out"),
-        (lambda: structkit.load("builtin", pool="cls"), "did you mean 'pooling'?"),
-        (lambda: structkit.encode("tea"), "argument: 'model'; give model='builtin', a folder"),
-        (lambda: builtin().encode("tea", batch_size=8), "'batch_size'; leave it out"),
-        (lambda: builtin().encode(["tea"], as_="side"), "unknown as_ 'side'; available: document"),
-        (lambda: builtin().encode([], chunk=8), "unknown parameter of LoadedModel.encode 'chunk'"),
-        (lambda: builtin().encode([], field=["a", "b"]), "an array holds one field;"),
-        (lambda: builtin().encode(["a", {"b": 1}]), "records:2: the record has none of the"),
-    ],
-)
-def test_a_wrong_argument_is_told_at_the_call(call, expected):
-    with pytest.raises(UserError) as caught:
-        call()
-    assert expected in str(caught.value)
-    assert "--" not in str(caught.value)
+# of the calls in wrong_calls.txt
+JUDGED = [{"query_id": "q", "doc_id": "b", "relevance": 1}]
+RUN = [{"query_id": "q", "doc_id": "b", "score": 1.0}]
+NAMES = {"CODE": CODE, "JUDGED": JUDGED, "RUN": RUN, "OTHERS": [{**RUN[0], "query_id": "other"}]}
+NAMES |= {"PAIRS": [{"id": "q", "query": "x", "html": "y"}], "ASKED": [{"id": "q", "query": "x"}]}
+NAMES |= {"ROW": {"id": "a", "embedding": [1.0, 0.0]}, "builtin": builtin, "Path": Path}
+WRONG = Path(__file__).with_name("wrong_calls.txt").read_text("utf-8").strip().split("\n\n")
 
 
-JUDGED = {"qrels": [{"query_id": "q", "doc_id": "a", "relevance": 1}], "corpus": [{"id": "a"}]}
-
-
-@pytest.mark.parametrize(
-    ("call", "expected"),
-    [
-        (
-            lambda: structkit.mask_entities([CODE, {"language": "python", "code": 3}]),
-            'records:2: field "code" is a JSON number, not a string;',
-        ),
-        (lambda: structkit.mask_entities([CODE, 3]), "records:2: a record is int, not a dict;"),
-        (
-            lambda: structkit.mask_entities([{**CODE, "tags": {1}}]),
-            "records:1: JSON cannot hold the record's 'tags' (set); convert it,",
-        ),
-        (
-            lambda: structkit.search([{"id": "a"}], query=["tea"], method="bm25"),
-            "corpus:1: the record has none of the fields",
-        ),
-        (
-            lambda: structkit.search([{"id": "a"}], queries=[{"query": "tea"}]),
-            "structkit.encode, or search texts with method='bm25'",
-        ),
-        (
-            lambda: structkit.score([{"doc_id": 1}], qrels="self"),
-            'runs:1: field "query_id" is missing;',
-        ),
-        (lambda: structkit.collect("nowhere"), "nowhere: does not exist;"),
-        (
-            lambda: structkit.train("santa", [{"query": "x"}], output=Path("models/santa")),
-            'records:1: field "positive" is missing; add it with structkit.pair',
-        ),
-        (
-            lambda: structkit.mask_entities([{**CODE, "code": "x" * 64_000_000}]),
-            "records:1: the record has more than 64,000,000 bytes; set "
-            "STRUCTKIT_MAX_RECORD_BYTES to a larger number, or leave the record out",
-        ),
-        (
-            lambda: structkit.pair([{"docstring": 3, "code": "x"}], query="docstring"),
-            "not a string; name another with query, or leave the record out",
-        ),
-        (
-            lambda: structkit.pair(queries=[{"id": "p", "query": "x"}], **JUDGED),
-            "in qrels; give judged queries only, or leave others out",
-        ),
-        (
-            lambda: structkit.collect([{"a": 1}], records=True, on_error="fail"),
-            "(it has: a, id); rename a field with structkit.select: rename='FIELD=text'",
-        ),
-        (
-            lambda: structkit.score([{"id": "1", "a_embedding": [1]}], task="similarity"),
-            "make pairs with structkit.encode(field=['text_a', 'text_b'], keep=['score'])",
-        ),
-        (
-            lambda: structkit.search(
-                [{"id": "a", "embedding": [1]}], queries=[], texts=[{"id": "a"}]
-            ),
-            "method='dense' takes no texts; leave it out, or search with another method",
-        ),
-    ],
-)
-def test_a_wrong_record_is_told_with_its_place_and_a_remedy_that_the_function_has(call, expected):
-    assert expected in told(call)
+@pytest.mark.parametrize("lines", WRONG, ids=lambda lines: lines.partition("\n")[0])
+def test_a_wrong_call_is_told_with_its_place_and_in_parameters(lines):
+    call, expected = lines.splitlines()
+    names = {name: getattr(structkit, name) for name in dir(structkit)} | NAMES
+    message = told(lambda: eval(call, names) or ())
+    assert expected in message
+    assert not re.search("--[a-z]", message)
+    assert "/structkit-" not in message  # the folder of its files
 
 
 def test_a_setting_that_is_off_is_told_as_a_parameter(tmp_path):
@@ -186,14 +101,14 @@ def test_runs_may_have_any_names():
     assert "a/b:1: field" in told(lambda: structkit.score({"a/b": [{}]}, qrels="self"))
 
 
-RUN = {"1": {"b": 2.0, "a": 1.0}, "2": {"c": 3}}
+SCORED = {"1": {"b": 2.0, "a": 1.0}, "2": {"c": 3}}
 
 
 @pytest.mark.parametrize(
     ("runs", "names"),
     [
-        (RUN, ["runs"]),
-        ({"x": RUN, "y": [{"query_id": "1", "doc_id": "b", "score": 1}]}, ["x", "y"]),
+        (SCORED, ["runs"]),
+        ({"x": SCORED, "y": [{"query_id": "1", "doc_id": "b", "score": 1}]}, ["x", "y"]),
     ],
 )
 def test_runs_and_judgements_as_pytrec_eval_has_them(runs, names):
@@ -203,7 +118,7 @@ def test_runs_and_judgements_as_pytrec_eval_has_them(runs, names):
         (each["RR"], each["run"]) for each in found
     ]
     for wrong, said in (({"1": {"a": "x"}}, 'field "relevance" is'), ({}, "holds no judgements")):
-        assert said in told(lambda wrong=wrong: list(structkit.score(RUN, qrels=wrong)))
+        assert said in told(lambda wrong=wrong: list(structkit.score(SCORED, qrels=wrong)))
 
 
 def test_records_before_a_wrong_one_come_first():

@@ -1,5 +1,7 @@
 """What the messages of `train` advise helps: a bad command, its remedy, and then it works."""
 
+from pathlib import Path
+
 import pytest
 
 from structkit.cli.main import app
@@ -40,74 +42,8 @@ TINY = "--size tiny --vocabulary-size 400 --max-steps 1 --quiet"
 SMALL = "--minimum-count 1 --max-steps 1 --quiet"
 
 # the bad command, what it says, what is done about it
-REMEDIES = [
-    (
-        f"train seal {TINY} pages.jsonl",
-        "structkit pair of qrels, queries and a corpus, then structkit html-variants",
-        "pair --qrels qrels.jsonl --queries queries.jsonl --corpus pages.jsonl -o pairs.jsonl",
-        "html-variants pairs.jsonl -o made.jsonl",
-        f"train seal {TINY} made.jsonl",
-    ),
-    (
-        "train contrastive --model builtin --checkpointing --max-steps 1 --quiet two.jsonl",
-        "leave --checkpointing out",
-        "train contrastive --model builtin --max-steps 1 --quiet two.jsonl",
-    ),
-    (
-        f"train contrastive {TINY} code.jsonl",
-        "add it with structkit pair",
-        "pair code.jsonl -o made.jsonl",
-        f"train contrastive {TINY} made.jsonl",
-    ),
-    (
-        f"train santa {TINY} two.jsonl",
-        "add it with structkit mask-entities",
-        "pair code.jsonl -o pairs.jsonl",
-        "mask-entities pairs.jsonl -o made.jsonl",
-        f"train santa {TINY} made.jsonl",
-    ),
-    (
-        f"train strae {SMALL} texts.jsonl",
-        "add it with structkit parse-trees",
-        "parse-trees --parser balanced texts.jsonl -o made.jsonl",
-        f"train strae {SMALL} made.jsonl",
-    ),
-    (
-        f"train contrastive {TINY} --batch-size 1 two.jsonl",
-        "use at least two records and --batch-size 2",
-        f"train contrastive {TINY} --batch-size 2 two.jsonl",
-    ),
-    (
-        f"train contrastive {TINY} --negatives-per-query 3 negatives.jsonl",
-        "set --negatives-per-query 2",
-        f"train contrastive {TINY} --negatives-per-query 2 negatives.jsonl",
-    ),
-    (
-        f"train contrastive {TINY} --architecture bert --pooling first-decoder-token two.jsonl",
-        "use --architecture t5",
-        f"train contrastive {TINY} --architecture t5 --pooling first-decoder-token two.jsonl",
-    ),
-    (
-        "train self-strae --minimum-count 5 --max-steps 1 --quiet texts.jsonl",
-        "lower --minimum-count, or use --subwords",
-        "train self-strae --minimum-count 5 --max-steps 1 --quiet --subwords texts.jsonl",
-    ),
-    (
-        "train fasttext --minimum-count 9 --buckets 100 --quiet texts.jsonl",
-        "lower --minimum-count, or give more records",
-        "train fasttext --minimum-count 1 --buckets 100 --quiet texts.jsonl",
-    ),
-    (
-        f"train self-strae {SMALL} --max-length 4 long.jsonl",
-        "leave the record out",
-        f"train self-strae {SMALL} --max-length 4 --on-error skip long.jsonl",
-    ),
-    (
-        f"train self-strae {SMALL} --rejects rejects.jsonl texts.jsonl",
-        "--rejects needs --on-error; add it",
-        f"train self-strae {SMALL} --rejects rejects.jsonl --on-error skip texts.jsonl",
-    ),
-]
+TABLE = Path(__file__).with_name("remedies.txt").read_text("utf-8")
+REMEDIES = TABLE.replace("TINY", TINY).replace("SMALL", SMALL).strip().split("\n\n")
 
 
 def structkit(command):
@@ -115,8 +51,9 @@ def structkit(command):
         app(command.split(), standalone_mode=False)
 
 
-@pytest.mark.parametrize(("bad", "said", "remedy"), [(b, s, r) for b, s, *r in REMEDIES])
-def test_a_remedy_helps(tmp_path, monkeypatch, bad, said, remedy):
+@pytest.mark.parametrize("lines", REMEDIES, ids=lambda lines: lines.partition("\n")[0])
+def test_a_remedy_helps(tmp_path, monkeypatch, lines):
+    bad, said, *remedy = lines.splitlines()
     monkeypatch.chdir(tmp_path)
     for name, records in FILES.items():
         write(tmp_path / name, *records)
