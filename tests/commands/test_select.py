@@ -115,29 +115,6 @@ def test_a_field_that_no_record_has_is_told(run):
     assert b"" == run("select", "-q", "--where", "z=a", input=lines(*RECORDS)).stderr
 
 
-USAGE = {
-    "where": (["--where", "kind"], "write FIELD=VALUE, FIELD!=VALUE, FIELD~REGEX or FIELD!~REGEX"),
-    "where-empty": (["--where", "=x"], "write FIELD=VALUE"),
-    "regex": (["--where", "kind~("], "'(' is not a regular expression"),
-    "strip": (["--strip", "kind=["], "'[' is not a regular expression"),
-    "strip-side": (["--strip", "kind"], "write FIELD=REGEX"),
-    "rename": (["--rename", "kind="], "write OLD=NEW"),
-    "rename-twice": (["--rename", "a=c", "--rename", "b=c"], "--rename names c twice"),
-    "set": (["--set", "kind"], "write FIELD=TEXT or FIELD:=JSON"),
-    "set-json": (["--set", "n:=NaN"], "for a text write n=TEXT"),
-    "part": (["--shard", "2/2"], "--shard 2/2 is not I/N"),
-    "two-counts": (["--head", "1", "--sample", "1"], "--head and --sample exclude each other"),
-    "shard": (["--sample", "1", "--shard", "0/2"], "shard another stage"),
-    "on": (["--on", "id"], "--on needs --in or --not-in or --join"),
-    "stdin": (["--in", "-"], "stdin is read twice"),
-}
-
-
-@pytest.mark.parametrize(("arguments", "hint"), USAGE.values(), ids=USAGE)
-def test_wrong_usage(run, arguments, hint):
-    assert hint in complaint(run("select", *arguments, input=lines(*RECORDS)), 2)
-
-
 OTHERS = {
     "missing": (b'{"id":"1"}\n{"x":"1"}\n', 'o.jsonl:2: field "id" is missing', "--on id=FIELD"),
     "list": (b'{"id":["1"]}\n', 'o.jsonl:1: field "id" is missing, or neither', "--on id=FIELD"),

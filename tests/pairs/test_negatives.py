@@ -7,7 +7,6 @@ import pytest
 
 from structkit import pair
 from structkit.errors import UserError
-from tests.cli.complaints import complaint
 
 PRODUCTS = Path("fixtures/products").resolve()
 JUDGED = (
@@ -266,17 +265,3 @@ def test_judged_pairs_with_hard_negatives(here, tmp_path):
         ["bottle", "lamp", "mug"],
         ["lamp", "tent", "chair"],
     ] == [record["negative_ids"] for record in made]
-
-
-@pytest.mark.parametrize(
-    ("flags", "reason"),
-    [
-        ("--qrels r --corpus c", "--qrels needs --queries or --negatives-from; add one"),
-        ("--margin 1", "--margin needs --negatives-from"),
-        ("f --queries q --qrels r --corpus c", "--queries takes no FILE; leave one out"),
-        ("--queries q --qrels r --corpus c --workers 2", "--queries takes no --workers; leave one"),
-        ("--dedupe --shard 0/2", "--dedupe takes no --shard; leave one out"),
-    ],
-)
-def test_flags_that_need_others(here, flags, reason):
-    assert reason in complaint(here("pair", *flags.split()), 2)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from structkit import score
-from structkit.cli.main import app
 from structkit.commands.score.table import table
 from structkit.errors import UserError
 from structkit.scoring.classification import classify, features
@@ -167,29 +166,3 @@ def test_bad_labels_are_named(pairs_file, labels, split, problem):
         list(score(pairs_file(label=labels, split=split.split()), task="classification"))
     with pytest.raises(UserError, match="no positive pairs"):
         list(score(pairs_file(score=[1, 1, 1, 1]), task="space"))
-
-
-@pytest.mark.parametrize(
-    ("wrong", "told"),
-    [
-        ("", "score needs either --qrels or --task; give --qrels self or a file"),
-        ("--task space --qrels self", "score needs either --qrels or --task; give"),
-        ("--task similarity --gold x", "--gold goes with --task trees; give both"),
-        ("--task space --compare x", "--compare goes with --qrels or --task suite; give"),
-        ("--task trees --gold x --compare y", "--compare goes with --qrels or --task suite; give"),
-        ("--task suite --gold x", "--gold goes with --task trees; give both"),
-        ("--qrels self --gold x", "--gold goes with --task trees; give both"),
-        ("--task trees", "--gold goes with --task trees; give both"),
-        ("--task similarity --measures RR", "--measures goes with --qrels; give both"),
-        ("--task suite --per-query", "--per-query goes with --qrels; give both"),
-        ("--task trees --gold x --fail-below f1", "--fail-below f1 is not MEASURE=VALUE"),
-        ("--task tree", "unknown --task 'tree'; did you mean"),
-        ("--qrels self --gains exact", "--gains goes with a file of --qrels;"),
-        ("--qrels q --queries x", "--queries goes with --qrels self or --by;"),
-    ],
-)
-def test_flags_that_do_not_go_together(wrong, told):
-    with pytest.raises(UserError) as error:
-        app(["score", "strae.jsonl", *wrong.split()], standalone_mode=False)
-    assert str(error.value).startswith(told)
-    assert 2 == error.value.status

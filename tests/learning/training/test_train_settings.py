@@ -46,31 +46,6 @@ def test_a_batch_has_at_most_a_million_records():
         contrastive(batch_size=1_000_001)
 
 
-@pytest.mark.parametrize(
-    ("name", "flags", "message"),
-    [
-        ("seal", "--pooling first-decoder-token", "bert has no decoder"),
-        ("santa", "--alignment-weight 0 --entity-weight 0", "are both 0"),
-        ("strae", "--channels 7", "is not a multiple of 7 channels"),
-        ("roberta", "--embedding-size 7", "is not a multiple of 10 heads"),
-        ("strae", "--overwrite --resume", "exclude each other"),
-        ("strae", "-o .", "-o . names no new folder"),
-        ("strae", "-o ..", "-o .. names no new folder"),
-        ("strae", "-o /", "-o / names no new folder"),
-        ("strae", "-o models/..", "names no new folder"),
-    ],
-)
-def test_wrong_usage_is_refused_before_records_are_read(
-    name, flags, message, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError) as caught:
-        called(name, *flags.split(" "))
-    assert message in str(caught.value)
-    assert 2 == caught.value.status
-    assert [] == list(tmp_path.iterdir())
-
-
 def test_a_missing_model_is_told_before_records_are_read():
     with pytest.raises(UserError, match="there is no model folder ./nowhere"):
         called("contrastive", "--model", "./nowhere")
