@@ -84,32 +84,7 @@ def test_a_wrong_byte_costs_one_character(data, text):
     assert text == decode(data)
 
 
-WESTERN = """°C and µs
-naïve café
-Größe
-£5 – “quoted”
-© 2020 Foo
-5 µm ± 0.1 °C, 3 m²
-½ cup, ¼ tsp
-Señor Müller, São Paulo, Ångström
-§ 5 Abs. 2 – Straße
-l’été à la plage, où ça ?
-Æblegrød på fløde
-ÄÖÜ äöü ß
-ÀÉÈÊ ÇÎÔ
-¿Qué? ¡Sí!
-• one … two™ ®
-10 € 20 ¥ 30 ¢
-«Bonjour»
-»Guten Tag«
-1ª 2º
-á é í ó ú ñ
-Þetta er íslenska
-perché è così più città
-não há coração
-Å
-ŠšŽž
-‰ † ‡""".split("\n")
+WESTERN = Path(__file__).with_name("western.txt").read_text("utf-8").splitlines()
 
 
 @pytest.mark.parametrize("times", [1, 40])

@@ -17,37 +17,13 @@ QUERIES = st.sampled_from(["q1", "q2", "q3", "q4"])
 SCORES = st.sampled_from([0.0, 1.0, 0.5, -0.0, -2.0, 0.1, 0.1 + 1e-12, 16777216.0, 16777217.0])
 RUNS = st.dictionaries(QUERIES, st.dictionaries(IDS, SCORES, min_size=1), min_size=1)
 QRELS = st.dictionaries(QUERIES, st.dictionaries(IDS, st.integers(0, 3), min_size=1), min_size=1)
-NAMES = [
-    *("AP", "RR", "RR@2", "R@5", "P@2", "Success@1"),
-    "AP(rel=2)",
-    "AP(rel=2)@3",
-    "P(rel=2)@4",
-    "P(judged_only=True)@4",
-    "RR(rel=2)",
-    "RR(rel=2)@2",
-    "RR@10",
-    "R(rel=2)@100",
-    "Success(rel=2)@1",
-    "nDCG(judged_only=True)@5",
-    "nDCG(gains={1:5,2:0})@4",
-    "nDCG@4",
-    "nDCG",
-    "Judged@3",
-    "Bpref",
-    "Bpref(rel=2)",
-    "infAP",
-    "IPrec@0.5",
-    "NumRet",
-    "NumRet(rel=2)",
-    "Rprec(rel=2)",
-    "SetAP",
-    "SetF",
-    "SetF(beta=0.5)",
-    "SetP",
-    "SetP(relative=True)",
-    "SetR",
-    "Compat(p=0.9)",
-]
+NAMES = (
+    "AP RR RR@2 R@5 P@2 Success@1 AP(rel=2) AP(rel=2)@3 P(rel=2)@4 P(judged_only=True)@4 RR(rel=2) "
+    "RR(rel=2)@2 RR@10 R(rel=2)@100 Success(rel=2)@1 nDCG(judged_only=True)@5 "
+    "nDCG(gains={1:5,2:0})@4 nDCG@4 nDCG Judged@3 Bpref Bpref(rel=2) infAP IPrec@0.5 NumRet "
+    "NumRet(rel=2) Rprec(rel=2) SetAP SetF SetF(beta=0.5) SetP SetP(relative=True) SetR "
+    "Compat(p=0.9)"
+).split()
 
 
 def by_rank(documents):
