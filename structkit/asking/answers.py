@@ -74,8 +74,8 @@ def answers(
     Without a `kind` of files, the question's words tell to which it leans.
 
     Each has a word of the question, or another one with its stem, or is closer to its meaning than
-    chance; the others only affect the scaling of scores. A question as long as a bug report has
-    its own search.
+    chance; the others only affect the scaling of scores. Where words fail, they follow an answer
+    that is. A question as long as a bug report has its own search.
     """
     weights, chosen = kind_weights(question, kind), chosen_passages(folder, globs, kind)
     if is_report(question) and not folder.is_of_pages:
@@ -94,6 +94,7 @@ def answers(
     if meaning and not folder.is_of_pages:
         covered = words.coverage(asked, by_word)
         lost = min(1.0, max(0.0, (ENOUGH - covered) / (ENOUGH - TOO_FEW)))
+        beyond |= lost > 0 and bool(beyond.any())  # the right passage may be among the next ones
     share = MEANING + (TRUSTED - MEANING) * lost if meaning else 0
     by_id: dict[str, Record] = {}
     found = set[str]()

@@ -170,6 +170,11 @@ NEWS = re.compile(
     re.IGNORECASE,
 )
 TESTS = frozenset(("test", "tests"))
+# words with which a question that names tests asks for something else
+ASIDE = re.compile(
+    r"\b(under|run) (the )?tests?\b"
+    r"|\btests? (runner|client|suite|helper|server|framework|utilit(y|ie))s?\b"
+)
 EXAMPLES = frozenset("demo demos example examples sample samples".split())
 LEAST = 0.4  # the weight of prose, or of code, where the other answers
 # shares of a question's words by weight: with more words tell enough, with fewer they fail
@@ -188,6 +193,7 @@ def kind_weights(question: str, kind: Kind | None = None) -> Mapping[str, float]
     prose = probability_of_prose(question, words)
     manual, code = (max(LEAST, min(1.0, 2 * each)) for each in (prose, 1 - prose))
     tests, shown = (not kinds.isdisjoint(words) for kinds in (TESTS, EXAMPLES))
+    tests = tests and not ASIDE.search(question.lower())
     if tests:
         manual, code = manual / 2, code / 2
     weights = {
