@@ -30,7 +30,7 @@ WRITTEN |= {"query_fields", "document_fields"}  # the fields that each folder of
 # metadata of a folder of ours that a training from it keeps
 KNOWN = (
     *("pooling", "normalize", "prompts", "mcls_every", "lengths", "temperature", "similarity"),
-    *("part", "skipped", "expand", "attend"),
+    *("part", "skipped", "query_expansion", "attend"),
 )
 TABLE = "StaticEmbedding"  # the module of token vectors and their mean
 LIBRARY = "sentence_transformers."
@@ -191,8 +191,8 @@ def no_whole() -> UserError:
 def _multi_vector(folder: Path, modules: Any, about: Record) -> Record:
     """Return the metadata of a model that gives a row per token. Errors: `OddModel`.
 
-    Its `skipped` words have no row in documents. With `expand` a mask token fills queries up to
-    their length, which the other tokens read with `attend`. `markers` are single tokens of prompts.
+    Its `skipped` words have no row in documents. With `query_expansion` the mask token fills up
+    queries, which read it with `attend`. `markers` are single tokens of prompts.
     """
     if about.get("similarity_fn_name") == "meanmaxsim":
         problem = f"the model {folder} scores by meanmaxsim, the mean over a query's rows"
@@ -232,7 +232,7 @@ def _of_masks(folder: Path, expansion: Any, about: Record, places: Mapping[str, 
         raise OddModel(folder, f"sets {odd[0]}")
     return {
         "skipped": mask.get("skiplist_words") or [],
-        "expand": bool(expansion),
+        "query_expansion": bool(expansion),
         "attend": bool(expansion and expansion.get("attend")),
         "said": {"query_length": expansion["length"]} if expansion else {},
         "prompts": about.get("prompts") or {},
@@ -251,7 +251,7 @@ def _of_pylate(folder: Path, about: Record) -> Record:
     }
     return {
         "skipped": about["skiplist_words"],
-        "expand": about["do_query_expansion"],
+        "query_expansion": about["do_query_expansion"],
         "attend": about["do_query_expansion"] and about["attend_to_expansion_tokens"],
         "said": {key: about[key] for key in ("query_length", "document_length")},
         "prompts": prompts,

@@ -32,6 +32,7 @@ from structkit.learning.encoders.models import (
     train_tokenizer,
 )
 from structkit.learning.encoders.poolings import Tokens, by_tokens
+from structkit.learning.encoders.rows import keep_whole
 from structkit.learning.encoders.settings import EncoderSettings
 from structkit.learning.folders import model_folder
 from structkit.learning.metadata import own_metadata
@@ -233,29 +234,36 @@ class DualEncoder(TrainingModule):
             return self._contrast(queries, documents, inputs)
         losses = []
         for width in widths:
-            shorter = queries[:, :width], documents[:, :width]
+            shorter = queries[..., :width], documents[..., :width]
             if self.encoder.normalize:
-                shorter = (functional.normalize(shorter[0]), functional.normalize(shorter[1]))
+                first, second = shorter
+                shorter = functional.normalize(first, dim=-1), functional.normalize(second, dim=-1)
             losses.append(self._contrast(*shorter, inputs))
         return torch.stack(losses).sum()
 
     def _contrast(self, queries: Tensor, documents: Tensor, inputs: Pairs) -> Tensor:
         settings, temperature = self.settings, self.settings.temperature
         assert temperature
-        loss = info_nce(queries, documents, temperature, inputs.exclude, settings.symmetric)
+        scores = self.scores(queries, documents)  # (batch, batch * group)
+        loss = info_nce(scores, temperature, inputs.exclude, settings.symmetric)
         if settings.distill is None or inputs.teacher is None:
             return loss
+        batch = len(queries)
+        own = scores.view(batch, batch, -1)[range(batch), range(batch)]  # (batch, group)
         return loss + distill(
             settings.distill,
-            queries,
-            documents,
+            own,
             inputs.teacher,
             temperature=temperature,
             teacher_temperature=settings.teacher_temperature,
         )
 
+    def scores(self, queries: Tensor, documents: Tensor) -> Tensor:
+        """Return the score of each query and each document, (queries, documents)."""
+        return queries @ documents.T
+
     def embedded(self, inputs: Any, name: str, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return embeddings of some texts, (rows, width), and these texts' own losses.
+        """Return embeddings of some texts, (rows, *shape), and these texts' own losses.
 
         Such a loss is the texts' part of a sum over the whole batch.
         """
@@ -303,13 +311,19 @@ class DualEncoder(TrainingModule):
             with torch.no_grad() if again else nullcontext(), self._autocast():
                 yield _Piece(name, rows, random, *self.embedded(inputs, name, rows))
 
+    def shape(self, embedded: list[Tensor]) -> tuple[int, ...]:
+        """Return the shape of an embedding for all of them in all processes; theirs may be less."""
+        return (self.width,)
+
     def _all(self, pieces: list[_Piece], name: str, texts: LocalTexts) -> Tensor:
-        """Return the embeddings of all processes, (total, width), detached from their graphs."""
+        """Return the embeddings of all processes, (total, *shape), detached from their graphs."""
         own = [piece for piece in pieces if piece.name == name]
         count = sum(len(piece.rows) for piece in own)
-        embeddings = torch.empty(count, self.width, device=self.device)
+        shape = self.shape([piece.embeddings for piece in own])
+        embeddings = torch.zeros(count, *shape, device=self.device)
         for piece in own:
-            embeddings[piece.rows] = piece.embeddings.detach().float()
+            embedded = piece.embeddings.detach().float()
+            embeddings[piece.rows, : embedded.shape[1]] = embedded
         return gather_rows(embeddings, texts.first, texts.total).requires_grad_()
 
     def _pass_through(
@@ -333,7 +347,7 @@ class DualEncoder(TrainingModule):
             if gradient is not None:
                 rows = texts[piece.name].first + piece.rows
                 outputs.append(embeddings)
-                gradients.append(gradient[rows])
+                gradients.append(gradient[rows, : embeddings.shape[1]])
             outputs += [weights[name] * part for name, part in losses.items()]
             gradients += [None] * len(losses)
             if outputs and (self.settings.chunk_size or number == len(pieces)):
@@ -364,28 +378,26 @@ class DualEncoder(TrainingModule):
 
 
 def info_nce(
-    queries: Tensor,
-    documents: Tensor,
+    scores: Tensor,
     temperature: float,
     exclude: Tensor | None = None,
     symmetric: bool = False,
 ) -> Tensor:
     """Return the mean over queries of -log softmax of the positive's score among all documents.
 
-    `queries` is (batch, dim), `documents` (batch * group, dim) with the positive of query i at i *
-    group; `exclude` (batch, batch * group) is true where a document is a false negative.
-    `symmetric` averages with the loss of the positives among all queries. Source: van den Oord et
-    al. 2018, eq. 4; SANTA eq. 5.
+    `scores` is (batch, batch * group) with the positive of query i at i * group; `exclude`, of the
+    same shape, is true where a document is a false negative. `symmetric` averages with the loss of
+    the positives among all queries. Source: van den Oord et al. 2018, eq. 4; SANTA eq. 5.
 
-    >>> eye = torch.eye(2)
-    >>> round(info_nce(eye, eye, temperature=1.0).item(), 6)  # log(1 + exp(-1))
+    >>> round(info_nce(torch.eye(2), temperature=1.0).item(), 6)  # log(1 + exp(-1))
     0.313262
     """
-    group = len(documents) // len(queries)
-    scores = queries @ documents.T / temperature  # (batch, batch * group)
+    batch, documents = scores.shape
+    group = documents // batch
+    scores = scores / temperature
     if exclude is not None:
         scores = scores.masked_fill(exclude, float("-inf"))
-    own = torch.arange(len(queries), device=queries.device)  # (batch,)
+    own = torch.arange(batch, device=scores.device)  # (batch,)
     loss = functional.cross_entropy(scores.float(), own * group)
     if symmetric:
         # only for positives: a hard negative belongs to no query
@@ -396,8 +408,7 @@ def info_nce(
 
 def distill(
     kind: str,
-    queries: Tensor,
-    documents: Tensor,
+    scores: Tensor,
     teacher: Tensor,
     *,
     temperature: float,
@@ -405,18 +416,16 @@ def distill(
 ) -> Tensor:
     """Return the difference of a query's scores of its own documents from a teacher's.
 
-    `queries` is (batch, dim), `documents` (batch * group, dim), the positive first in each group,
-    `teacher` (batch, group), NaN where there is no document. `kl`: the divergence of the softmax of
-    scores / temperature from the teacher's, mean over queries (Lin et al. 2020, arXiv 2010.11386).
-    `margin-mse`: the squared differences of the margins between positive and negatives, mean over
-    negatives (Hofstätter et al. 2020, arXiv 2010.02666).
+    `scores` and `teacher` are (batch, group), the positive first, NaN in the latter where there is
+    no document. `kl`: the divergence of the softmax of scores / temperature from the teacher's,
+    mean over queries (Lin et al. 2020, arXiv 2010.11386). `margin-mse`: the squared differences of
+    the margins between positive and negatives, mean over negatives (Hofstätter et al. 2020, arXiv
+    2010.02666).
 
-    >>> eye, plain = torch.eye(2), {"temperature": 1, "teacher_temperature": 1}
-    >>> distill("margin-mse", eye[:1], eye, torch.tensor([[3.0, 1.0]]), **plain)
+    >>> teacher, plain = torch.tensor([[3.0, 1.0]]), {"temperature": 1, "teacher_temperature": 1}
+    >>> distill("margin-mse", torch.tensor([[1.0, 0.0]]), teacher, **plain)
     tensor(1.)
     """
-    batch, dim = queries.shape
-    scores = (queries.unsqueeze(1) * documents.view(batch, -1, dim)).sum(-1)  # (batch, group)
     absent = teacher.isnan()
     if kind == "margin-mse":
         there = ~absent[:, 1:]
@@ -520,7 +529,7 @@ def build_encoder(
     head: bool = False,
     lengths: dict[str, int] | None = None,
 ) -> Encoder:
-    """Return the encoder of `settings.model`, or a new one from scratch.
+    """Return the encoder of `settings.model`, or a new one from scratch, without a part.
 
     The settings come from `complete`.
     """
@@ -538,6 +547,7 @@ def build_encoder(
             head=head,
             stored=chosen_device().type != "cpu" and not settings.tag_tokens,
         )
+        keep_whole(tokenizer, own.get("markers", ()))
         if pooling != own.get("pooling"):
             fit_tokenizer(tokenizer, pooling)
         if settings.tag_tokens:
@@ -554,6 +564,8 @@ def build_encoder(
         "mcls_every": settings.mcls_every,
     }
     encoder = Encoder(model, tokenizer, metadata, own.get("head", ()))
+    if encoder.part:  # rows are not compared as whole texts are
+        encoder.part, encoder.similarity = "", None
     return after_first_text(encoder, folder) if folder else encoder
 
 
@@ -573,14 +585,14 @@ def _from_scratch(
 
 
 def spread(documents: Tensor, present: Tensor | None) -> Tensor:
-    """Return documents (documents, dim) at their places (places, dim), else zeros.
+    """Return documents (documents, …) at their places (places, …), else zeros.
 
     >>> spread(torch.tensor([[1.0], [2.0]]), torch.tensor([True, False, True])).tolist()
     [[1.0], [0.0], [2.0]]
     """
     if present is None:
         return documents
-    rows = documents.new_zeros(len(present), documents.shape[1])  # (places, dim)
+    rows = documents.new_zeros(len(present), *documents.shape[1:])  # (places, …)
     return rows.index_copy(0, present.nonzero()[:, 0], documents)
 
 

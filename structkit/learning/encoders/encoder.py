@@ -180,15 +180,15 @@ class Encoder(TokenModel, TorchModel):
         tokens, there = self.row_tokens.expanded(tokens, side, self.tokenizing.lengths[side])
         width = there.shape[1]
 
-        def finished(hidden_states: Tensor) -> Tensor:
-            rows = functional.normalize(self.finish(hidden_states), dim=-1)
+        unread = side == "query" and self.row_tokens.unread
+
+        def computed(_: Tensor, piece: Tokens) -> Tensor:
+            # what reads the text, and is not read, is no padding
+            states = hidden_states_of(self.model, piece) if unread else self.hidden_states(piece)
+            rows = functional.normalize(self.finish(states), dim=-1)
             return functional.pad(rows, (0, 0, 0, width - rows.shape[1]))
 
-        if (there > tokens.mask).any():  # what reads the text, and is not read, is no padding
-            rows = finished(hidden_states_of(self.model, tokens))
-        else:
-            rows = self.in_pieces(tokens, lambda _, piece: finished(self.hidden_states(piece)))
-        return rows * there.unsqueeze(-1), there
+        return self.in_pieces(tokens, computed) * there.unsqueeze(-1), there
 
     def hidden_states(self, tokens: Tokens, *, first: bool = False) -> Tensor:
         """Return the last states, (batch, length, dim); `first`: the first tokens'."""
@@ -347,7 +347,10 @@ def write_about(folder: Path, metadata: Record) -> None:
         about |= {"model_type": PYLATE, "similarity_fn_name": "MaxSim"}
         about |= {f"{side}_prefix": "" for side in about["prompts"]}
         about |= {f"{side}_length": length for side, length in metadata["lengths"].items()}
-        about |= {"skiplist_words": metadata["skipped"], "do_query_expansion": metadata["expand"]}
+        about |= {
+            "skiplist_words": metadata["skipped"],
+            "do_query_expansion": metadata["query_expansion"],
+        }
         about["attend_to_expansion_tokens"] = metadata["attend"]
     write_json(folder / ABOUT, about)
 

@@ -32,22 +32,30 @@ def keep_whole(tokenizer: Any, markers: Sequence[str]) -> None:
 class RowTokens:
     """The tokens of a text that have a row.
 
-    A document's `skipped` words have none. With `expand`, a query shorter than its length is filled
-    up with the mask token, which reads the query, but which the query reads only with `attend`.
+    A document's `skipped` words have none. With `query_expansion`, the mask token fills up a query
+    to its length: it reads the query, which reads it only with `attend`.
     """
 
     def __init__(self, tokenizer: Any, metadata: Record) -> None:
         self.skipped: list[str] = metadata.get("skipped") or []
-        self.expand, self.attend = bool(metadata.get("expand")), bool(metadata.get("attend"))
+        self.query_expansion, self.attend = (
+            bool(metadata.get("query_expansion")),
+            bool(metadata.get("attend")),
+        )
         numbers = map(tokenizer.convert_tokens_to_ids, self.skipped)
         unknown = (None, tokenizer.unk_token_id)
         self.numbers = torch.tensor([each for each in numbers if each not in unknown])
         masks = (tokenizer.mask_token_id, tokenizer.eos_token_id)  # a decoder has the latter only
         self.mask = next((each for each in masks if each is not None), 0)
 
+    @property
+    def unread(self) -> bool:
+        """Whether a query holds tokens that it does not read."""
+        return self.query_expansion and not self.attend
+
     def metadata(self, part: str) -> Record:
         """Return what makes the same of a tokenizer again."""
-        names = ("skipped", "expand", "attend")
+        names = ("skipped", "query_expansion", "attend")
         return {"part": part} | {name: getattr(self, name) for name in names}
 
     def expanded(self, tokens: Tokens, side: str, length: int) -> tuple[Tokens, Tensor]:
@@ -56,13 +64,15 @@ class RowTokens:
         The latter is (batch, length). A text without any such token has its first one's.
         """
         ids, real = tokens.ids, tokens.mask.bool()
-        if side == "query" and self.expand:
+        if side == "query" and self.query_expansion:
             missing = max(0, length - ids.shape[1])
             ids, real = (functional.pad(each, (0, missing)) for each in (ids, real))
             places = torch.arange(ids.shape[1], device=ids.device)
             added = ~real & (places < length)
             seen = real | added if self.attend else real
-            return Tokens(ids.masked_fill(added, self.mask), seen.long()), real | added
+            there = real | added
+            lengths = there.sum(1).cpu()
+            return Tokens(ids.masked_fill(added, self.mask), seen.long(), lengths), there
         if side != "query":
             real = real & ~torch.isin(ids, self.numbers.to(ids.device))
         real[:, 0] |= ~real.any(1)

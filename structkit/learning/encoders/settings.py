@@ -192,6 +192,8 @@ class ChunkSettings(GradientSettings):
 class EncoderSettings(ModelSettings, ChunkSettings):
     """Settings of all encoders."""
 
+    part: ClassVar[str] = ""  # of a text that has an embedding, as in a model's metadata
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self.prefixes  # noqa: B018 checked
@@ -219,6 +221,9 @@ class EncoderSettings(ModelSettings, ChunkSettings):
             own |= {f"{side}_{kind}": value for side, value in own.get(named, {}).items()}
         if given["normalize"] not in (None, own.get("normalize")):
             own.pop("temperature", None)  # it was for scores on another scale
+        if own.get("part", "") != self.part:  # so were these, and lengths and prompts
+            for name in ("temperature", "query_length", "document_length"):
+                own.pop(name, None)
         return self.fill_in(own)
 
     def fill_in(self, own: Record) -> Self:

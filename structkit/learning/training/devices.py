@@ -148,11 +148,11 @@ def share(records: int) -> slice:
 
 
 def gather_rows(rows: Tensor, first: int, total: int) -> Tensor:
-    """Return the rows of all processes, (total, dim); this one's begin at `first`."""
+    """Return the rows of all processes, (total, …); this one's begin at `first`."""
     if ranks() == 1:
         return rows
     # zeros and a sum instead of all_gather: shares may be of unequal size, or empty
-    everything = rows.new_zeros(total, rows.shape[1])
+    everything = rows.new_zeros(total, *rows.shape[1:])
     everything[first : first + len(rows)] = rows
     distributed.all_reduce(everything)
     return everything

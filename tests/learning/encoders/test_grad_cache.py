@@ -25,7 +25,7 @@ def module_of(tmp_path):
 
 
 # the longest sums: over the documents of a batch, and over SANTA's vocabulary
-TERMS = {"contrastive": 60, "seal": 60, "santa": 450}
+TERMS = {"contrastive": 60, "colbert": 600, "seal": 60, "santa": 450}
 
 
 def check_gradients(found, expected, near):
@@ -39,6 +39,8 @@ def check_gradients(found, expected, near):
 CASES = [
     ("contrastive", {"pooling": "mean"}),
     ("contrastive", {"pooling": "cls", "architecture": "bert", "symmetric": True}),
+    ("colbert", {"architecture": "t5", "symmetric": True, "matryoshka": "8,16", "dimensions": 16}),
+    ("colbert", {"document_length": 20, "dimensions": 24}),
     ("seal", {"stages": "joint"}),
     ("seal", {"stages": "structure", "negatives_per_query": 0}),
     ("santa", {}),
@@ -62,7 +64,7 @@ def test_gradients_in_chunks_and_of_layers_computed_again_are_plain_ones(module_
 
 @pytest.mark.parametrize("size", [pytest.param(1, marks=pytest.mark.long), 3, 7])
 @pytest.mark.parametrize("counts", [(1,), (0, 2, 1, 3)], ids=["even", "ragged"])
-@pytest.mark.parametrize("name", ["contrastive", "seal", "santa"])
+@pytest.mark.parametrize("name", ["contrastive", "colbert", "seal", "santa"])
 def test_any_chunks_give_the_gradients_of_one_graph(module_of, name, size, counts):
     drawn = {"negatives_per_query": min(2, max(counts)), "temperature": 1.0}
     module, batch = module_of(

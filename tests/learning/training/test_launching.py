@@ -212,14 +212,15 @@ ENCODER = {"size": "tiny", "vocabulary_size": 400, "temperature": 1.0, "batch_si
 def cases(folder):
     """Methods with their settings and their records."""
     found = []
-    for name in ("contrastive", "santa", "seal"):
+    for name in ("contrastive", "colbert", "santa", "seal"):
         for values in (ENCODER, ENCODER | {"chunk_size": 2}):
             found.append((name, values))
     adapter = {"model": str(folder / "bert"), "batch_size": 5, "epochs": 1, "lora_rank": 4}
     found.append(("contrastive", adapter))
     ragged = ENCODER | {"negatives_per_query": 2}
-    files = ["train.jsonl"] * len(found) + ["ragged.jsonl"] * 3
-    found += [("contrastive", ragged), ("seal", ragged | {"stages": "joint"}), ("santa", ragged)]
+    files = ["train.jsonl"] * len(found) + ["ragged.jsonl"] * 4
+    found += [(name, ragged) for name in ("contrastive", "colbert", "santa")]
+    found += [("seal", ragged | {"stages": "joint"})]
     return [
         (
             name,
