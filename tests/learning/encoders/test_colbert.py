@@ -18,12 +18,16 @@ from sentence_transformers.util import maxsim as peers_maxsim
 
 from plugins.methods._colbert import maxsim
 from structkit.errors import UserError
+from structkit.learning.training.method import RunOptions
+from structkit.learning.training.run import train
+from structkit.registry import load
 from tests.learning.encoders.zoo import TEXTS, edit, sentence_folder
 from tests.learning.training.materials import (
     SCRATCH,
     begun,
     first_batch,
     gradients,
+    stopping,
     train_on,
     weights,
     write_pairs,
@@ -144,6 +148,20 @@ def test_a_training_goes_on_from_rows_and_from_embeddings(tmp_path):
     assert (4, []) == (module.width, module.encoder.row_tokens.skipped)
     train_on(file, "contrastive", tmp_path / "whole", **values, max_steps=0)
     assert (len(TEXTS), 12) == encoding_of(str(tmp_path / "whole")).embed(TEXTS).shape
+
+
+def test_stopped_and_resumed_is_uninterrupted(tmp_path):
+    file, kind = write_pairs(tmp_path / "records.jsonl"), load("method", "colbert")
+
+    def run(folder, kind, **options):
+        made, options = kind(**SMALL | {"epochs": 2}), RunOptions(output=str(folder), **options)
+        train("colbert", made, [str(file)], options)
+
+    with pytest.raises(KeyError):
+        run(tmp_path / "resumed", stopping(kind, 4, KeyError("stop")), save_every=1)
+    run(tmp_path / "resumed", kind, resume=True)
+    run(tmp_path / "whole", kind)
+    assert weights(tmp_path / "whole") == weights(tmp_path / "resumed")
 
 
 def test_a_table_is_refused(tmp_path):

@@ -16,7 +16,7 @@ from structkit.learning.training.run_folder import RunFolder
 from tests.learning.training.materials import smallest, train_on, write_pairs
 
 METHODS = registry.names("method")
-ENCODERS = ["contrastive", "santa", "seal"]
+ENCODERS = ["colbert", "contrastive", "santa", "seal"]
 VOCABULARY = {"static": "tokenizer.json"}
 AGAIN = "; copy the model folder again"
 

@@ -207,19 +207,21 @@ def test_more_processes_than_gpus(monkeypatch):
 # a lower temperature enlarges rounding errors
 ENCODER = {"size": "tiny", "vocabulary_size": 400, "temperature": 1.0, "batch_size": 5, "epochs": 1}
 
+SUMS = {"temperature": 32.0}  # of scores that are sums over so many rows
+
 
 @pytest.fixture
 def cases(folder):
     """Methods with their settings and their records."""
     found = []
-    for name in ("contrastive", "colbert", "santa", "seal"):
+    for name in ("contrastive", "santa", "seal", "colbert"):
         for values in (ENCODER, ENCODER | {"chunk_size": 2}):
-            found.append((name, values))
+            found.append((name, values | (SUMS if name == "colbert" else {})))
     adapter = {"model": str(folder / "bert"), "batch_size": 5, "epochs": 1, "lora_rank": 4}
     found.append(("contrastive", adapter))
     ragged = ENCODER | {"negatives_per_query": 2}
     files = ["train.jsonl"] * len(found) + ["ragged.jsonl"] * 4
-    found += [(name, ragged) for name in ("contrastive", "colbert", "santa")]
+    found += [("contrastive", ragged), ("colbert", ragged | SUMS), ("santa", ragged)]
     found += [("seal", ragged | {"stages": "joint"})]
     return [
         (
