@@ -13,14 +13,11 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from torch import nn
-from transformers.pytorch_utils import Conv1D
-
 from structkit.errors import UserError, flag
 from structkit.extras import require
 
 # what reads no text, or writes no embedding: outside the layers of an encoder
-OUTSIDE = {"pooler", "lm_head"}
+OUTSIDE = r"(.*\.)?(pooler|lm_head)(\..*)?"
 
 
 class Adapter:
@@ -31,24 +28,16 @@ class Adapter:
 
     def __init__(self, model: Any, rank: int) -> None:
         peft = require("peft", "lora")
-        config = peft.LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=linear_maps(model))
-        with warnings.catch_warnings(action="ignore"):  # what matters is checked
-            self.model = peft.get_peft_model(model, config)
+        kinds = {"target_modules": "all-linear", "exclude_modules": OUTSIDE}
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                config = peft.LoraConfig(r=rank, lora_alpha=2 * rank, **kinds)
+                self.model = peft.get_peft_model(model, config)
+        except ValueError:
+            problem = f"{flag('lora_rank')} needs a transformer"
+            raise UserError(problem, f"leave {flag('lora_rank')} out") from None
 
     def save(self, folder: Path) -> None:
         """Write the model with its adapter, as transformers loads it."""
         # of a copy: where the disk is full, training goes on from the adapter
         deepcopy(self.model).merge_and_unload().save_pretrained(folder)
-
-
-def linear_maps(model: Any) -> list[str]:
-    """Return the paths of the linear maps in a model's layers. Errors: there are none."""
-    paths = [
-        path
-        for path, module in model.named_modules()
-        if isinstance(module, nn.Linear | Conv1D) and not {*path.split(".")} & OUTSIDE
-    ]
-    if not paths:
-        problem = f"{flag('lora_rank')} needs a transformer"
-        raise UserError(problem, f"leave {flag('lora_rank')} out")
-    return paths
