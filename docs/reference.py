@@ -178,6 +178,7 @@ def python() -> str:
         "UserError",
         "load",
         "LoadedModel.encode",
+        "LoadedModel.similarity",
         *functions,
     ):
         made = attrgetter(name)(structkit)

@@ -46,6 +46,9 @@ class LoadedModel:
     def encode(
         self,
 {texts}    ) -> NDArray[np.float32]: ...
+    def similarity(
+        self, queries: NDArray[np.float32], documents: NDArray[np.float32]
+    ) -> NDArray[np.float32]: ...
 
 def load(
 {model}) -> LoadedModel: ...

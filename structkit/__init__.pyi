@@ -33,6 +33,9 @@ class LoadedModel:
         field: list[str] | tuple[str, ...] = (),
         length: int | None = None,
     ) -> NDArray[np.float32]: ...
+    def similarity(
+        self, queries: NDArray[np.float32], documents: NDArray[np.float32]
+    ) -> NDArray[np.float32]: ...
 
 def load(
     model: Path | LoadedModel,

@@ -20,6 +20,7 @@ from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.engines import open_engine
 from structkit.learning.encoding.settings import OPENING, EncodingSettings, Opened
 from structkit.records.jsonl import Records, accepted, raise_error
+from structkit.searching.index import compare
 from structkit.settings import make
 
 # settings of `encode` that choose the model, and how it reads texts
@@ -67,6 +68,14 @@ class LoadedModel:
             with self._turn:  # the source of the records, read before, may use this model too
                 found = self._encoded(settings, several)
             return found[0] if isinstance(records, str) else found
+
+    def similarity(self, queries: Vectors, documents: Vectors) -> Vectors:
+        """Return the scores by which `search` ranks with this model: (queries, documents).
+
+        Both arrays are (texts, dimensions), as `encode` returns them, or one vector.
+        """
+        kind = self._opened[1].get("similarity") or "dot"
+        return compare(np.atleast_2d(queries), np.atleast_2d(documents), kind)
 
     def _encoded(self, settings: EncodingSettings, records: Any) -> Vectors:
         encoding = Encoding(settings, opened=self._opened)

@@ -29,6 +29,7 @@ from structkit.embeddings.vectors import (
     UnitRows,
     Vectors,
     are_unit,
+    unit,
 )
 
 # similarities of pairs of rows, (rows, dimensions) each, in float64
@@ -77,6 +78,22 @@ def number_documents(doc_ids: Sequence[str]) -> tuple[list[str], Numbers]:
     return list(numbers), np.array(rows, np.int64)
 
 
+def compare(queries: Vectors, rows: Vectors, similarity: str) -> Vectors:
+    """Return the scores of queries and rows, (queries, rows), in float32.
+
+    >>> compare(np.array([[0, 2]], np.float32), np.array([[0, 3], [1, 0]], np.float32), "cosine")
+    array([[1., 0.]], dtype=float32)
+    """
+    if similarity == "cosine":
+        queries, rows = unit(queries), unit(rows)
+    if similarity not in DISTANCES:
+        return queries @ rows.T
+    from scipy.spatial.distance import cdist  # only for distances: it takes 0.2 s
+
+    distances: Floats = cdist(queries, rows, DISTANCES[similarity])
+    return (-distances).astype(np.float32)
+
+
 class Index:
     """Documents ready for exact search; a document of several chunks has its best one's score."""
 
@@ -110,21 +127,12 @@ class Index:
         for first, last in self._blocks():
             rows = slice(self.starts[first], self.starts[last])
             block = self.vectors[rows]
-            scores = self.compare(queries, block)  # (queries, rows)
+            scores = compare(queries, block, self.similarity)  # (queries, rows)
             if rows.stop - rows.start != last - first:  # the best chunk of each document
                 chunks = self.starts[first:last] - rows.start
                 scores = np.maximum.reduceat(scores, chunks, axis=1)  # (queries, documents)
             candidates.add(first, scores)
         return candidates.ranked()
-
-    def compare(self, queries: Vectors, block: Vectors) -> Vectors:
-        """Return the scores of queries and rows, (queries, rows), not exact yet."""
-        if self.similarity not in DISTANCES:
-            return queries @ block.T
-        from scipy.spatial.distance import cdist  # only for distances: it takes 0.2 s
-
-        distances: Floats = cdist(queries, block, DISTANCES[self.similarity])
-        return (-distances).astype(np.float32)
 
     def best_rows(self, queries: Vectors, documents: Numbers) -> Numbers:
         """Return the row of the corpus that found each document (queries, k), (queries, k).

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
+from structkit import load
 from structkit.embeddings.reading import read_embeddings
 from structkit.errors import UserError
 from structkit.searching.index import Index
@@ -51,6 +52,9 @@ def test_the_ranking_is_that_of_the_library(store, name):
     for query, document, score in run:
         ours[int(query), int(document)] = score
     np.testing.assert_allclose(ours, scores, atol=2e-5, rtol=2e-5)
+    model = load(str(store / "model"), engine="torch")
+    same = model.similarity(model.encode(QUERIES, as_="query"), model.encode(TEXTS))
+    np.testing.assert_allclose(same, scores, atol=2e-5, rtol=2e-5)
     for query in range(len(QUERIES)):
         ranked = [score for number, _, score in run if int(number) == query]
         assert sorted(ranked, reverse=True) == ranked
