@@ -1,4 +1,4 @@
-"""Tables of the site: intervals never break, and rows with much text become cards on phones."""
+"""Tables of the site become cards on phones, and no line breaks a flag or an interval apart."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import Any
 INTERVAL = re.compile(r"-?[\d.,]+ \[-?[\d.,]+, -?[\d.,]+\]")
 TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
 HEADING, CELL = re.compile(r"<th[^>]*>(.*?)</th>"), re.compile(r"<td([^>]*)>(.*?)</td>")
+CODE, FLAG = re.compile("<code>[^<]*</code>"), re.compile(r"(?<![\w-])--?[a-z][\w-]*")
 TAG = re.compile(r"<[^>]+>")
 COLUMNS, LONG = 4, 40  # from these many columns and characters of a cell on, rows become cards
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
-    """Change the tables of a page."""
+    """Change the tables and the flags of a page."""
     whole = INTERVAL.sub(lambda found: found[0].replace(" ", "&nbsp;"), html)
+    whole = CODE.sub(lambda found: FLAG.sub(r'<span class="flag">\g<0></span>', found[0]), whole)
     return TABLE.sub(lambda found: as_cards(found[0]), whole)
 
 

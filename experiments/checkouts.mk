@@ -1,12 +1,12 @@
 # Questions about whole checkouts, with their manuals, change logs and tests: `ask` beside semble (its default, code alone, and
 # all its kinds of files; both with our table) and ripgrep. The archives are unpacked in runs/checkouts once. LABELLED is the
-# folder of `make repositories`, whose questions are asked, too. CHECKOUT_SYSTEMS leaves systems out: install semble with
-# `pip install semble`, ripgrep with the system's packages.
+# folder of `make repositories`, whose questions are asked, too. CHECKOUT_SYSTEMS leaves systems out; PEERS are those that are
+# installed.
 .PHONY: checkouts
 
 CHECKOUTS := runs/checkouts
 LABELLED = $(DATA)/repositories
-CHECKOUT_SYSTEMS := ask ask-words ask-2000 semble semble-all ripgrep
+CHECKOUT_SYSTEMS := ask ask-words ask-2000 $(if $(filter semble,$(PEERS)),semble semble-all) $(filter ripgrep,$(PEERS))
 CHECKOUT_KINDS := labelled code docs paraphrase tests
 CHECKOUT_LABELS = $(DATA)/checkouts/questions.jsonl $(LABELLED)/queries.jsonl.gz $(LABELLED)/qrels.jsonl.gz
 # stated after a first run of others

@@ -1,7 +1,7 @@
 # Questions about source repositories, answered by chunks of files: nDCG@10 next to published systems.
 # MODEL is an encoder's folder or name, by default the one of `make -C experiments santa-model`, if it is there. Two tables
-# of token vectors: builtin ships, static is distilled from MiniLM (SLOW= leaves out MiniLM itself). PEERS=
-# leaves out ripgrep and semble: install ripgrep with the system's packages, semble with `pip install semble`.
+# of token vectors: builtin ships, static is distilled from MiniLM (SLOW= leaves out MiniLM itself). PEERS are
+# those of ripgrep and semble that are installed: ripgrep with the system's packages, semble with `pip install semble`.
 .PHONY: repositories repositories-tokens
 
 REPOSITORIES := runs/repositories
@@ -9,7 +9,8 @@ CODEBASES := flask click express gin chi gson guzzle rack axum zod libuv nlohman
 MODEL :=
 ASK_MODEL = $(shell $(BIN)/python -c 'from structkit.paths import data_folder; print(data_folder("ask-model"))')
 SLOW := minilm
-PEERS := ripgrep semble
+PEERS := $(if $(shell command -v rg),ripgrep) $(shell $(BIN)/python -c 'from importlib.util import find_spec; \
+  print("semble" * bool(find_spec("semble")))' 2> /dev/null)
 # without the words that share a stem, without the rankers of code
 PARTS_OUT := ask-without-related ask-without-rankers ask-words-without-related ask-words-without-rankers ask-words-alone
 ASKED = ask ask-words $(SLOW:%=ask-%) $(PARTS_OUT) $(PEERS)

@@ -18,8 +18,8 @@ santa-product: $(RUNNABLE) ## SANTA on products
 	  QUERIES='$(DATA)/products/matching/dev_queries.jsonl.gz' GAINS='esci-documented esci-official' \
 	  SCORE="--qrels '$(DATA)/products/matching/dev_qrels.jsonl.gz' --gains exact $(PRODUCT_MEASURES)"
 
-# Alignment over a table of token vectors: make santa-static
-santa-static: $(RUNNABLE)
+# Alignment over a table of token vectors
+santa-static: $(RUNNABLE) ## Alignment of token vectors, on Python functions
 	$(call needs,codesearch/train.jsonl.gz)
 	@$(MAKE) --no-print-directory static-table RUN='$(RUN)' \
 	  TRAIN='$(RUN)/python-train.jsonl' TEST='$(RUN)/python-dev.jsonl'
