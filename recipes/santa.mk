@@ -11,7 +11,8 @@ santa-scratch:
 	@$(MAKE) --no-print-directory santa-table RUN='$(RUN)' MASK='--mask-ratio 0.3' \
 	  TRAIN='$(RUN)/python-train.jsonl' TEST='$(RUN)/python-dev.jsonl' FLAGS='$(CODE_FLAGS)'
 
-santa-product: $(RUNNABLE) ## SANTA on products
+# SANTA on products, which only we have
+santa-product: $(RUNNABLE)
 	$(call needs,products/matching/products.jsonl.gz)
 	@$(MAKE) --no-print-directory -j 2 santa-table RUN='$(RUN)' MASK='$(PRODUCT_MASK)' \
 	  TRAIN='$(RUN)/product-train.jsonl' TEST='$(RUN)/product-test.jsonl' FLAGS='$(PRODUCT_FLAGS)' \
