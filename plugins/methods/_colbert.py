@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -21,17 +21,6 @@ from structkit.learning.training.devices import gather
 ROW = 128  # numbers of a row (ColBERT, section 4.1)
 NONE = {"activation_function": "torch.nn.modules.linear.Identity"}
 BLOCK = 1 << 24  # products of rows in memory at a time
-
-
-class RowSettings(Protocol):
-    """The settings of rows; source: the method `colbert`."""
-
-    @property
-    def dimensions(self) -> int | None: ...
-    @property
-    def query_expansion(self) -> bool | None: ...
-    @property
-    def skip_punctuation(self) -> bool | None: ...
 
 
 class ColBERT(DualEncoder):
@@ -77,7 +66,7 @@ def maxsim(queries: Tensor, documents: Tensor, block: int = BLOCK) -> Tensor:
     return torch.cat([again(some) for some in torch.split(queries, size)])
 
 
-def add_rows(encoder: Encoder, settings: RowSettings) -> None:
+def add_rows(encoder: Encoder, settings: Any) -> None:
     """Make an encoder give a row per token, by a projection of its own or a new one.
 
     Errors: `UserError` for a table of token vectors.

@@ -200,62 +200,59 @@ def _multi_vector(folder: Path, modules: Any, about: Record) -> Record:
     named = _modules(folder, modules)
     kinds = [kind for kind, _ in named]
     last = [] if of_pylate(about) else ["MultiVectorMask", "Normalize"]
-    dense = named[1 : len(named) - len(last)]
-    if kinds[:1] != ["Transformer"] or {kind for kind, _ in dense} - {"Dense"}:
+    head = named[1 : len(named) - len(last)]
+    if kinds[:1] != ["Transformer"] or {kind for kind, _ in head} - {"Dense"}:
         raise OddModel(folder, f"begins with {' and '.join(kinds[:2]) or 'a layer of ColBERT'}")
-    if sorted(kinds[1 + len(dense) :]) != last:
+    if sorted(kinds[1 + len(head) :]) != last:
         raise OddModel(folder, f"ends with {' and '.join(kinds[-2:])}")
     place = named[0][1]
-    said = json_of(place / SETTINGS) or {}
-    if last:
-        read = _of_masks(folder, said.get("query_expansion"), about, dict(named[-2:]))
-    else:
-        read = _of_pylate(folder, about)
-    metadata: Record = {"transformer": place, "part": "tokens", "pooling": "mean"}
-    metadata |= {"normalize": True, **({"head": dense} if dense else {})}
-    metadata |= _reading(folder, place, {"query_expansion": None, **read.pop("said")})
-    about = about | {"model_type": None, "prompts": read.pop("prompts")}
-    return metadata | _about(folder, about) | read | {"similarity": "maxsim"}
-
-
-def _of_masks(folder: Path, expansion: Any, about: Record, places: Mapping[str, Path]) -> Record:
-    """Return how MultiVectorEncoder reads queries and documents."""
-    mask, scale = (json_of(places[kind] / "config.json") or {} for kind in sorted(places))
-    odd = [key for key in ("keep_only_token_ids",) if mask.get(key)]
-    odd += [key for key in PYLATE_KEYS if about.get(key)]
-    odd += ["skiplist_tasks"] * (mask.get("skiplist_tasks") not in (None, ["document"]))
-    ends = {scale.get("module_input_name"), scale.get("module_output_name", TOKENS)}
-    odd += ["module_input_name"] * (ends != {TOKENS})
-    if expansion and (expansion["strategy"] != "fixed" or expansion.get("token")):
-        odd.append(f"query_expansion {expansion['strategy']}")
-    if odd:
-        raise OddModel(folder, f"sets {odd[0]}")
-    return {
-        "skipped": mask.get("skiplist_words") or [],
-        "query_expansion": bool(expansion),
-        "attend": bool(expansion and expansion.get("attend")),
-        "said": {"query_length": expansion["length"]} if expansion else {},
-        "prompts": about.get("prompts") or {},
-    }
-
-
-def _of_pylate(folder: Path, about: Record) -> Record:
-    """Return how PyLate reads queries and documents."""
-    if absent := [key for key in PYLATE_KEYS if about.get(key) is None]:
+    said = _as_pylate(folder, place, about, dict(named[-2:])) if last else about
+    if absent := [key for key in PYLATE_KEYS if said.get(key) is None and not last]:
         raise OddModel(folder, f"does not say its {absent[0]}")
-    before = {side: about[f"{side}_prefix"] for side in ("query", "document")}
-    after = about.get("prompts") or {}
-    prompts = {  # a marker and then a prompt, which may begin with it
-        side: marker + (after.get(side) or "").removeprefix(marker)
-        for side, marker in before.items()
+    prompts, markers = dict(said.get("prompts") or {}), []
+    for side in ("query", "document"):
+        if marker := said[f"{side}_prefix"]:  # before a prompt, which may begin with it
+            prompts[side] = marker + (prompts.get(side) or "").removeprefix(marker)
+            markers.append(marker)
+    limits = {key: said[key] for key in ("query_length", "document_length") if said.get(key)}
+    metadata = _about(folder, about | {"model_type": None, "prompts": prompts})
+    metadata |= _reading(folder, place, {**limits, "query_expansion": None})
+    if head:
+        metadata["head"] = head
+    return metadata | {
+        "transformer": place,
+        "part": "tokens",
+        "similarity": "maxsim",
+        "pooling": "mean",
+        "normalize": True,
+        "markers": markers,
+        "skipped": said["skiplist_words"],
+        "query_expansion": said["do_query_expansion"],
+        "attend": said["do_query_expansion"] and said["attend_to_expansion_tokens"],
     }
+
+
+def _as_pylate(folder: Path, place: Path, about: Record, places: Mapping[str, Path]) -> Record:
+    """Return how a MultiVectorEncoder reads queries and documents, in PyLate's words."""
+    mask, scale = (json_of(places[kind] / "config.json") or {} for kind in sorted(places))
+    expansion = (json_of(place / SETTINGS) or {}).get("query_expansion") or {}
+    ends = {scale.get("module_input_name"), scale.get("module_output_name", TOKENS)}
+    for name, is_odd in {
+        **{key: about.get(key) for key in PYLATE_KEYS},
+        "keep_only_token_ids": mask.get("keep_only_token_ids"),
+        "skiplist_tasks": mask.get("skiplist_tasks") not in (None, ["document"]),
+        "module_input_name": ends != {TOKENS},
+        "query_expansion": expansion.get("strategy", "fixed") != "fixed" or expansion.get("token"),
+    }.items():
+        if is_odd:
+            raise OddModel(folder, f"sets {name}")
     return {
-        "skipped": about["skiplist_words"],
-        "query_expansion": about["do_query_expansion"],
-        "attend": about["do_query_expansion"] and about["attend_to_expansion_tokens"],
-        "said": {key: about[key] for key in ("query_length", "document_length")},
-        "prompts": prompts,
-        "markers": [*before.values()],
+        **dict.fromkeys(("query_prefix", "document_prefix"), ""),
+        "query_length": expansion.get("length"),
+        "skiplist_words": mask.get("skiplist_words") or [],
+        "do_query_expansion": bool(expansion),
+        "attend_to_expansion_tokens": bool(expansion.get("attend")),
+        "prompts": about.get("prompts"),
     }
 
 

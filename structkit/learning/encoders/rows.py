@@ -20,13 +20,12 @@ from structkit.records.jsonl import Record
 
 def keep_whole(tokenizer: Any, markers: Sequence[str]) -> None:
     """Make a tokenizer read the markers among its tokens as one token each, as PyLate puts them."""
+    known = tokenizer.get_vocab()
     for marker in markers:
-        for name in (marker, *marker.split()[:1]):
-            if name.strip() and name in tokenizer.get_vocab():
-                if tokenizer.tokenize(name) != [name]:
-                    token = AddedToken(name, normalized=False, special=True)
-                    tokenizer.add_tokens([token], special_tokens=True)
-                break
+        names = [name for name in (marker, *marker.split()[:1]) if name.strip() and name in known]
+        if names and tokenizer.tokenize(names[0]) != names[:1]:
+            token = AddedToken(names[0], normalized=False, special=True)
+            tokenizer.add_tokens([token], special_tokens=True)
 
 
 class RowTokens:

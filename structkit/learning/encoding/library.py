@@ -63,19 +63,14 @@ class LibraryEngine:
         """Return the embeddings of texts of one side, (inputs, dim)."""
         if self.rows:
             raise no_whole()
-        embedded: Vectors = self._encoded(inputs)
-        return embedded
+        return np.array(self.token_rows(inputs, inputs[0].side))
 
     def token_rows(self, inputs: Sequence[LibraryText], side: str) -> list[Vectors]:
         """Return the rows of the tokens of each text, (rows, dim) each; one of 0 for none."""
-        encoded = self._encoded(inputs)
-        return [each if len(each) else np.zeros((1, each.shape[1]), np.float32) for each in encoded]
-
-    def _encoded(self, inputs: Sequence[LibraryText]) -> Any:
-        of_queries = inputs[0].side == "query"
-        encode: Any = self.library.encode_query if of_queries else self.library.encode_document
+        encode = getattr(self.library, f"encode_{side}")
         texts = [each.text for each in inputs]
-        return encode(texts, show_progress_bar=False, convert_to_numpy=True)
+        encoded = encode(texts, show_progress_bar=False, convert_to_numpy=True)
+        return [each if len(each) else np.zeros((1, each.shape[1]), np.float32) for each in encoded]
 
 
 def open_library(

@@ -120,7 +120,7 @@ def test_any_encoder_gives_rows_of_its_tokens(tmp_path):
 
 
 ODD = [
-    (SETTINGS, {"query_expansion": {"strategy": "min", "length": 9}}, "query_expansion min"),
+    (SETTINGS, {"query_expansion": {"strategy": "min", "length": 9}}, "query_expansion"),
     (SETTINGS, {"do_lower_case": True}, "do_lower_case"),
     ("2_MultiVectorMask/config.json", {"skiplist_tasks": ["query"]}, "skiplist_tasks"),
     ("2_MultiVectorMask/config.json", {"keep_only_token_ids": [1, 2, 5]}, "keep_only_token_ids"),
