@@ -29,17 +29,35 @@ def model_setting(help: str = "", *more: Any, **others: Any) -> Any:
     return setting(None, help, *more, inferred=MODELS_OWN, **others)
 
 
-def usual_temperature(settings: ModelSettings) -> float:
+def usual_temperature(settings: EncoderSettings) -> float:
     """1, or 0.05 if embeddings have length 1"""
     return 0.05 if settings.normalize else 1.0
 
 
 @dataclass(frozen=True)
-class ModelSettings:
-    """Settings of an encoder: start, architecture, reading of texts, similarity of embeddings."""
+class EncoderSettings(GradientSettings):
+    """Settings of all encoders: start, architecture, reading of texts, similarity, memory."""
 
     usual_negatives: ClassVar[int] = 1  # per query, or fewer if records have fewer
+    part: ClassVar[str] = ""  # of a text that has an embedding, as in a model's metadata
 
+    bf16: bool = setting(False, "compute in bfloat16 where it is safe", group="speed")
+    chunk_size: int = setting(
+        0,
+        "texts in memory at a time, so that batches of any size fit; each is computed twice; "
+        "0: the whole batch",
+        "gradient caching, arXiv 2101.06983",
+        low=0,
+        high=1_000_000,
+        group="speed",
+    )
+    checkpointing: bool = setting(
+        False,
+        "recompute each layer for its gradient: far less memory for long texts, about a third more "
+        "time",
+        "arXiv 1604.06174",
+        group="speed",
+    )
     model: str | None = setting(
         None,
         "start from this model: a local folder, a Hub name, or minilm (an extra); without it, "
@@ -163,36 +181,6 @@ class ModelSettings:
         if self.distill is None:
             return kept
         return {**kept, "scores": teacher_scores(record, len(kept.get(negatives, ())))}
-
-
-@dataclass(frozen=True)
-class ChunkSettings(GradientSettings):
-    """Settings by which a batch of any size fits into memory."""
-
-    bf16: bool = setting(False, "compute in bfloat16 where it is safe", group="speed")
-    chunk_size: int = setting(
-        0,
-        "texts in memory at a time, so that batches of any size fit; each is computed twice; "
-        "0: the whole batch",
-        "gradient caching, arXiv 2101.06983",
-        low=0,
-        high=1_000_000,
-        group="speed",
-    )
-    checkpointing: bool = setting(
-        False,
-        "recompute each layer for its gradient: far less memory for long texts, about a third more "
-        "time",
-        "arXiv 1604.06174",
-        group="speed",
-    )
-
-
-@dataclass(frozen=True)
-class EncoderSettings(ModelSettings, ChunkSettings):
-    """Settings of all encoders."""
-
-    part: ClassVar[str] = ""  # of a text that has an embedding, as in a model's metadata
 
     def __post_init__(self) -> None:
         super().__post_init__()
