@@ -30,6 +30,8 @@ GRAMMAR, TSX = (
         types=("new_expression>identifier", "extends_clause>identifier", "enum_declaration.name"),
         never=("constructor",),  # a method that the language names
         keywords=ecmascript.KEYWORDS,
+        # parameters with a variance, which the grammar lacks
+        type_text=(r"[<,]\s*(?:const\s+)?(?:(?:in|out)\s+){1,2}[\w$]+(?=\s*(?:[,>=]|extends\b))",),
         reserved=KEYWORDS,
         opaque=ecmascript.OPAQUE,
         member=(
