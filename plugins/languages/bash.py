@@ -23,7 +23,7 @@ class Language(CodeLanguage):
             "function if in let local return select set shift source then time times trap true "
             "until while".split()
         ),
-        keywords=(r"\$\{?[#!]?\d+", r"(?<![\w.+-])[^\w\s\"'$]+(?=\s)"),
+        keywords=(r"\$\{?[#!]?\d+", r"(?<![\w.+})-])(?:[^\w\s\"'$]+(?=\s)|[.~]*/[\w./-]+)"),
         opaque=(rb"(?<![^\s;])#[^\n]*", rb"\$?'(?:\\.|[^'\\])*+'?", rb'"(?:\\.|[^"\\])*+"?'),
     )
     outline = Outline(

@@ -8,21 +8,15 @@ from __future__ import annotations
 
 import tree_sitter_c
 
+from structkit.structure.code import preprocessor
 from structkit.structure.code.grammar import Grammar, words
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.outline import Outline
-from structkit.structure.code.preprocessor import (
-    DIRECTIVES,
-    DOCUMENTATION,
-    OF_COMPILERS,
-    OPAQUE,
-    preprocess,
-)
 
 KEYWORDS = words(tree_sitter_c.language(), but="asm noreturn offsetof").union(
     "bool char double false float int static_assert true typeof typeof_unqual void _BitInt _Bool "
     "_Complex _Decimal128 _Decimal32 _Decimal64 _Imaginary _Static_assert _Thread_local".split(),
-    OF_COMPILERS,
+    preprocessor.OF_COMPILERS,
 )
 GRAMMAR = Grammar(
     tree_sitter_c.language(),
@@ -33,7 +27,7 @@ GRAMMAR = Grammar(
     ),
     type_names=("type_identifier",),
     never=KEYWORDS,
-    opaque=(*DIRECTIVES, *OPAQUE),
+    opaque=(*preprocessor.DIRECTIVES, *preprocessor.OPAQUE),
 )
 OUTLINE = Outline(
     GRAMMAR,
@@ -42,10 +36,10 @@ OUTLINE = Outline(
         *(f"{kind}_specifier body: (_)" for kind in ("struct", "union", "enum")),
         "type_definition",
     ),
-    comments=DOCUMENTATION,
+    comments=preprocessor.DOCUMENTATION,
     names={"function_definition": "declarator", "type_definition": "declarator"},
     keywords=KEYWORDS,
-    prepare=preprocess,
+    prepare=preprocessor.preprocess,
 )
 
 

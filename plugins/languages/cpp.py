@@ -13,24 +13,16 @@ from functools import partial
 import tree_sitter_cpp
 
 from structkit.structure import Span
+from structkit.structure.code import preprocessor
 from structkit.structure.code.grammar import Grammar, blank_out, spans_outside, words
 from structkit.structure.code.languages import CodeLanguage
 from structkit.structure.code.outline import Outline
-from structkit.structure.code.preprocessor import (
-    CONTRACTS,
-    DIRECTIVES,
-    DOCUMENTATION,
-    OF_COMPILERS,
-    OPAQUE,
-    may_contract,
-    preprocess,
-)
 
 KEYWORDS = words(tree_sitter_cpp.language(), but="final noreturn offsetof override restrict").union(
     "auto bool char char16_t char32_t char8_t const_cast contract_assert decltype double "
     "dynamic_cast export false float int noexcept reinterpret_cast static_cast this true typeid "
     "void wchar_t _BitInt".split(),
-    OF_COMPILERS,
+    preprocessor.OF_COMPILERS,
 )
 # `class EXPORT Name {`, `class api(1) Name final {`, and a macro on the line before a namespace
 MACROS = re.compile(
@@ -39,7 +31,6 @@ MACROS = re.compile(
     rb"|^[A-Z][A-Z0-9_]+[ \t]*$(?=\s*(?:inline\s+)?namespace\b)",
     re.M,
 )
-CONTRACT = re.compile(CONTRACTS)
 GRAMMAR = Grammar(
     tree_sitter_cpp.language(),
     take=("identifier", "field_identifier", "namespace_identifier", "statement_identifier"),
@@ -58,7 +49,7 @@ GRAMMAR = Grammar(
     ),
     # the type of an object parameter
     type_text=(r"this(?<=\(this)\s+(?!(?:and|or|xor|not_eq|bitand|bitor)\b)(?:const\s+)?[\w:]+",),
-    opaque=(*DIRECTIVES, *OPAQUE),
+    opaque=(*preprocessor.DIRECTIVES, *preprocessor.OPAQUE),
     repair=partial(blank_out, MACROS),
 )
 OUTLINE = Outline(
@@ -68,10 +59,10 @@ OUTLINE = Outline(
         *(f"{kind}_specifier body: (_)" for kind in ("class", "struct", "union", "enum")),
         *("namespace_definition", "type_definition"),
     ),
-    comments=DOCUMENTATION,
+    comments=preprocessor.DOCUMENTATION,
     names={"function_definition": "declarator", "type_definition": "declarator"},
     keywords=KEYWORDS,
-    prepare=preprocess,
+    prepare=preprocessor.preprocess,
     around=frozenset(("template_declaration",)),
 )
 
@@ -102,5 +93,5 @@ class Language(CodeLanguage):
 
     def names(self, text: str) -> list[Span]:
         """Return every name; `pre` and `post` of contracts are none."""
-        holes = [match.span(1) for match in CONTRACT.finditer(text)] if may_contract(text) else []
+        holes = [match.span(1) for match in preprocessor.contracts(text)]
         return spans_outside(super().names(text), holes)

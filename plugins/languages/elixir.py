@@ -35,4 +35,5 @@ class Language(CodeLanguage):
         scopes=(f'{OF} (do_block) (#any-of? @_word "defmodule" "defprotocol" "defimpl")',),
         comments=DocComments("(?!)", "any", between=frozenset(("unary_operator",)), attribute=DOC),
         names={"call": "arguments"},
+        keywords=frozenset(("unquote",)),
     )

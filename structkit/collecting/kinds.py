@@ -66,18 +66,9 @@ NAMES = frozenset(("dockerfile", "makefile", "vimrc"))  # in lower case, as few 
 ADDRESS = re.compile(r"[a-z][a-z\d+.-]*://[^/?#]*([^?#]*?)(?:~\d+)?(?:[?#].*)?$", re.I | re.S)
 MARKDOWNS = ("md", "markdown", "mdown", "mkd", "mdx", "rmd", "qmd")
 PROGRAMS = {  # that run the files of languages without a plugin
-    each: language
-    for language, names in {
-        "awk": "awk gawk mawk",
-        "erlang": "escript",
-        "haskell": "runghc runhaskell",
-        "make": "make gmake",
-        "powershell": "pwsh",
-        "r": "Rscript r",
-        "tcl": "tclsh wish",
-        **{name: name for name in "fish groovy julia ocaml perl".split()},
-    }.items()
-    for each in names.split()
+    **{name: name for name in "awk fish groovy julia make ocaml perl r".split()},
+    **{"escript": "erlang", "gawk": "awk", "gmake": "make", "mawk": "awk", "pwsh": "powershell"},
+    **{"Rscript": "r", "runghc": "haskell", "runhaskell": "haskell", "tclsh": "tcl", "wish": "tcl"},
 }
 SHEBANG = re.compile(r"#!\s*(?:\S*/env\s+(?:-\S+\s+|\w+=\S*\s+)*)?(?:\S*/)?([\w.+-]+)")
 

@@ -75,12 +75,11 @@ MODULES = tuple(
 EXPORT = re.compile(rb"export(?<!\wexport)\b(?=\s*+[\w:{\[])")
 # contracts after the parameters of a function: a word, and what is in its parentheses
 PARENTHESES = ARGUMENTS.pattern.decode()
-CONTRACTS = (
+CONTRACT = re.compile(
     r"[\w\]](?<!\bif)(?<!\bfor)(?<!\bwhile)(?<!\bswitch)(?<!\breturn)(?<!\bcatch)"
     rf"(?={PARENTHESES}(?:\s*(?:const|volatile|mutable|override|final|&&?|noexcept(?:{PARENTHESES})?+"
     rf"|(?:->|requires\b)[^;{{}}()=]*?))*\s*\b(pre|post)({PARENTHESES}))"
 )
-CONTRACT = re.compile(CONTRACTS.encode())
 SECTIONS = re.compile(rb"\b(?:slots(?=\s*:(?!:))|signals\s*:(?!:))")  # of Qt
 ACCESS = frozenset(b"public protected private".split())
 FUNCTION = re.compile(rb"(?:T )?f+(?:\(|\Z)")
@@ -134,8 +133,8 @@ def preprocess(data: bytes) -> Prepared:
     >>> preprocess(b'TEST(Suite, Name) {}')
     Prepared(data=b'T ff(           ) {}', names={2: ('Suite', 'Name')})
     """
-    contracts = CONTRACT.finditer(data) if may_contract(data.decode("latin-1")) else ()
-    edits = [(match.start(1), match.end(2), b"") for match in contracts]
+    found = contracts(data.decode("latin-1"))  # a character a byte
+    edits = [(match.start(1), match.end(2), b"") for match in found]
     first = (CONDITION, MACRO, HEADS, PARAMETERS, SECTIONS, NOTE, BIT_INT, EXPORT, *MODULES)
     if not edits and not any(pattern.search(data) for pattern in first):
         return Prepared(data)
@@ -167,9 +166,10 @@ def preprocess(data: bytes) -> Prepared:
     return Prepared(bytes(seen), names)
 
 
-def may_contract(text: str) -> bool:
-    """Return quickly whether a text may have contracts."""
-    return any(word in text for word in (" pre(", " pre (", " post(", " post ("))
+def contracts(text: str) -> Iterator[re.Match[str]]:
+    """Yield the contracts of functions, whose word is group 1, and the rest group 2."""
+    some = any(word in text for word in (" pre(", " pre (", " post(", " post ("))
+    return CONTRACT.finditer(text) if some else iter(())  # most texts have none
 
 
 def _fill(match: re.Match[bytes]) -> bytes:
