@@ -27,7 +27,7 @@ class Language(CodeLanguage):
             "reraise super throw try unless unquote unquote_splicing use with".split()
         ),
         keywords=(r"@(?:behaviour|derive|impl|opaque|spec|typep?|(?:macro)?callback|\w*doc)\b",),
-        opaque=(rb'"{3}.*?(?:"{3}|\Z)', rb'"(?:\\.|[^"\\])*+"?', rb"#[^\n]*"),
+        opaque=(rb'"{3}.*?(?:"{3}|\Z)', rb'"(?:\\.|[^"\\])*+"?', rb"#(?!\{)[^\n]*"),
     )
     outline = Outline(
         grammar,

@@ -20,7 +20,7 @@ class Language(CodeLanguage):
         ),
         type_names=("type_identifier",),
         types=("type_constraint",),
-        never="_ self Self init deinit subscript super".split(),
+        never="_ self Self init deinit subscript super defer fallthrough".split(),
         keywords=(r"\$\d+\b", r"\b(?:break|continue)[ \t]+\w+"),  # labels are one with their colon
     )
     outline = Outline(

@@ -5,10 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.registry import load
-from tests.structure.code.sources import cases
+from tests.structure.code.sources import ABSENT, cases
 
 C = ['"inside"', '"in\\"side inside"', "// inside's\n", '/* inside " */', "'\"'"]
 WITHIN = {
+    "bash": ["'inside'", '"inside\'s"', "# inside's\n", "$'in\\'side inside'"],
+    "elixir": ['"inside"', "# inside's\n", '"""\ninside "inside" \n"""', '"in\\"side inside"'],
+    "kotlin": [*C, '"""\n inside "inside" \n"""'],
+    "lua": ["'inside'", '"in\\"side inside"', "-- inside's\n", "--[[ inside' ]]", "[==[\ninside]]"],
+    "scala": [*C, '"""\n inside "inside" \n"""'],
+    "swift": [*C[:4], '"""\n inside "inside" \n"""'],
     "c": [*C, "\n#error don't \"inside\n", "#include <inside.h>\n", 'L"inside"'],
     "cpp": [*C, 'R"x(inside " inside)x"', "\n#pragma inside'\"\n", "1'000"],
     "csharp": [*C, '@"inside ""inside"', '$"a {inside + "inside"} b"', '"""inside " """'],
@@ -27,7 +33,7 @@ WITHIN = {
 }
 
 
-@pytest.mark.parametrize("language", WITHIN)
+@pytest.mark.parametrize("language", sorted(WITHIN.keys() - ABSENT))
 def test_no_name_is_taken_in_a_string_or_a_comment_of_broken_code(language):
     parts = WITHIN[language]
     broken = ["x", "(", "} ", "{", "if", "y =", ";", "\n", "f(x)", ") ", "class", "+", "return "]
