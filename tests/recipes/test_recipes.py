@@ -124,6 +124,18 @@ def test_bullets_are_trained_on_what_is_not_searched_for(tmp_path, data):
     assert f"--not-in {tmp_path}/test.jsonl --on id=query_id" in made
 
 
+def test_one_embedding_and_one_per_token_are_trained_alike(tmp_path, data):
+    given = f"DATA={data}", f"CODE={tmp_path}", "CODE_SEEDS=0"
+    both = trained(dry("rows", *given))
+    alike = [
+        {name: flag(both[each], name) for name in ("--model", "--batch-size", "--epochs", "--seed")}
+        for each in ("vector@0", "tokens@0")
+    ]
+    assert alike[0] == alike[1]
+    tried = trained(dry("rows-tried", *given))
+    assert {"vector@2e-5", "tokens@1e-4"} < {*tried} and 6 == len(tried)
+
+
 def test_code_is_pretrained_on_installed_packages_without_what_is_searched(tmp_path, data):
     given = (f"DATA={data}", f"CODE={tmp_path}", "CODE_SEEDS=0", "MODEL=minilm")
     commands = dry("santa-pretrained", *given, "PACKAGES=/packages")
