@@ -26,7 +26,7 @@ from torch import distributed
 from structkit.errors import Surface, UserError, flag
 from structkit.extras import MINILM
 from structkit.learning.folders import content_hash, model_folder
-from structkit.learning.metadata import FORMAT, LIBRARY, METADATA
+from structkit.learning.metadata import FORMAT, LIBRARY, METADATA, MULTI_VECTOR, is_multi_vector
 from structkit.learning.training.data import Spool
 from structkit.learning.training.devices import (
     chosen_device,
@@ -54,9 +54,9 @@ OF_GPU = "a GPU adds gradients up in any order"
 SNIPPET = """With sentence-transformers:
 
 ```python
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import {kind}
 
-model = SentenceTransformer("{title}")
+model = {kind}("{title}")
 queries = model.encode_query(["a question"])
 documents = model.encode_document(["a text", "another text"])
 print(model.similarity(queries, documents))
@@ -306,6 +306,7 @@ def write_card(folder: Path, name: str, method: Method, spool: Spool, title: str
     }
     flags = [word for setting, value in changed.items() for word in _flag(setting, value)]
     there = loads_there(folder)
+    kind = MULTI_VECTOR if is_multi_vector(folder) else "SentenceTransformer"
     lines = [
         f"---\n{about_model(name, method, there=there)}---\n",
         f"# {title}\n",
@@ -313,7 +314,7 @@ def write_card(folder: Path, name: str, method: Method, spool: Spool, title: str
         f"    {shlex.join(['structkit', 'train', name, *flags])}\n",
         "To use it:\n",
         f"    structkit {method.usage.format(shlex.quote(title))}\n",
-        *([SNIPPET.format(title=title)] if there else ()),
+        *([SNIPPET.format(title=title, kind=kind)] if there else ()),
     ]
     (folder / CARD).write_text("\n".join(lines), encoding="utf-8")
 

@@ -115,6 +115,7 @@ def test_losses_are_those_of_sentence_transformers(tmp_path):
 def test_the_library_gives_the_rows_and_scores_of_our_folders(tmp_path, changes):
     file = write_pairs(tmp_path / "records.jsonl")
     train_on(file, "colbert", tmp_path / "model", **SMALL, learning_rate=0.01, **changes)
+    assert "import MultiVectorEncoder\n" in (tmp_path / "model/README.md").read_text()
     texts = ["red house: a", "green, black; (door)"]
     library = MultiVectorEncoder(str(tmp_path / "model"), device="cpu")
     rows = {}
