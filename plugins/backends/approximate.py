@@ -23,6 +23,7 @@ from structkit.embeddings.reading import (
     read_ids,
     read_meta,
     reading,
+    same_model,
     unique,
 )
 from structkit.embeddings.vectors import NEARLY, Matrix, Numbers, Vectors, are_unit, blocks
@@ -31,11 +32,13 @@ from structkit.paths import refuse_pipe
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import cannot_read
 from structkit.records.output import refuse_existing, whole_folder
+from structkit.searching.exact import Exact, candidates_factor
 from structkit.searching.hits import (
     RESCORED,
     Approximate,
     EmbeddedCorpus,
     Hit,
+    Searcher,
     check_options,
     check_similarity,
 )
@@ -46,6 +49,7 @@ METRICS = {faiss.METRIC_L2: "euclidean", faiss.METRIC_L1: "manhattan"}
 STEP = 1024  # rows added between updates of the progress
 SAMPLE = 64  # training rows per cluster, as faiss recommends (39 … 256)
 CODES = {"int8": "SQ8,RFlat", "binary": "RaBitQ,RFlat"}
+REFINED = ",RFlat"  # codes with the vectors beside them
 MANY = 10_000  # rows from which codes are worth training
 
 
@@ -93,10 +97,15 @@ class OfFaiss(Approximate):
 
 
 class Backend(plugin.Backend):
-    """A faiss index, built now or saved earlier."""
+    """A faiss index, built now or saved earlier.
 
-    def open(self, corpus: EmbeddedCorpus, options: SearchOptions) -> Approximate:
+    For maxsim it finds rows, of whose documents the vectors decide.
+    """
+
+    def open(self, corpus: EmbeddedCorpus, options: SearchOptions) -> Searcher:
         """Open the index of a corpus, or the index in a folder."""
+        if options.similarity == "maxsim":
+            return self._of_rows(corpus, options)
         check_options(options, "approximate", *TAKEN)
         which = None
         if corpus.index:
@@ -120,6 +129,31 @@ class Backend(plugin.Backend):
             set_parameters(index, options.parameters)
         return OfFaiss(index, embeddings, options, which)
 
+    def _of_rows(self, corpus: EmbeddedCorpus, options: SearchOptions) -> Exact:
+        """Open an index of rows for maxsim; a saved one lacks the vectors."""
+        check_options(options, "approximate", *TAKEN, "rescore")
+        factor, others = candidates_factor(options, RESCORED["maxsim"])
+        if corpus.index and not options.rescore:
+            problem = f"{flag('similarity', 'maxsim')} needs the vectors of a saved index"
+            raise UserError(problem, f"name them with {flag('rescore')}", status=2)
+        files = options.rescore or corpus.files
+        rows = EmbeddedCorpus(files, corpus.encoded).read(options, scan=not corpus.index)
+        if corpus.index:
+            index = open_index(Path(corpus.index), options)
+            with reading(beside := str(Path(corpus.index, "meta.json")), built_again()):
+                meta = read_meta(beside, *rows.vectors.shape, again=built_again())
+            same_model(rows.model, meta["model_sha256"], files[0], corpus.files[0])
+            if meta.get("documents") != documents_of(rows):
+                raise UserError("is not of these rows", built_again()).at(corpus.files[0])
+        else:
+            index = build(rows.vectors, options.index, rescored=False)
+            if options.save_index:
+                refuse_existing(options.save_index, "save_index")
+                save(index, rows, options, options.save_index, None)
+        if others:
+            set_parameters(index, others)
+        return Exact(rows, options, index, factor)
+
 
 def different(vectors: Matrix) -> tuple[Numbers, Numbers | None]:
     """Return the rows that equal no earlier one, and which of these each row equals, if others do.
@@ -135,7 +169,7 @@ def different(vectors: Matrix) -> tuple[Numbers, Numbers | None]:
     return first, which if len(first) < len(which) else None
 
 
-def build(vectors: Matrix, name: str) -> Any:
+def build(vectors: Matrix, name: str, *, rescored: bool = True) -> Any:
     """Build a trained and filled faiss index for inner products.
 
     `hnsw` is HNSW32. `ivf` has about 2 √n clusters; with many rows it first compares 4-bit codes of
@@ -143,13 +177,13 @@ def build(vectors: Matrix, name: str) -> Any:
     Quick ADC"), then the vectors of the best ten times k rows. Both search enough for a high recall
     (efSearch 128; a 12th of the clusters); `--parameters` changes that. `int8` and `binary` compare
     codes of 8 bits, or of 1 bit, a number (RaBitQ, Gao and Long 2024, arXiv 2405.12497), and then
-    the vectors of the best rows.
+    the vectors of the best rows: these are not in an index whose rows are not `rescored`.
     """
     rows, dimensions = vectors.shape
     clusters = max(1, min(int(2 * math.sqrt(rows)), rows // SAMPLE or 1))
     codes = f"PQ{dimensions // 2}x4fsr,RFlat" if rows >= MANY and dimensions % 2 == 0 else "Flat"
     presets = {"hnsw": "HNSW32", "ivf": f"IVF{clusters},{codes}", "flat": "Flat", **CODES}
-    factory = presets.get(name, name)
+    factory = presets.get(name, name) if rescored else presets.get(name, name).removesuffix(REFINED)
     try:
         index: Any = faiss.index_factory(dimensions, factory, faiss.METRIC_INNER_PRODUCT)
     except (RuntimeError, TypeError) as error:  # TypeError for invalid Unicode
@@ -176,7 +210,7 @@ def build(vectors: Matrix, name: str) -> Any:
         ) from None
     if name == "ivf":
         set_parameters(index, f"nprobe={max(8, clusters // 12)}")
-    if name in RESCORED and "RFlat" in factory:
+    if name in RESCORED and factory.endswith(REFINED):
         set_parameters(index, f"k_factor_rf={RESCORED[name]}")
     return index
 
@@ -233,12 +267,15 @@ def save(
         "unit": are_unit(corpus.vectors, NEARLY),
         "dimensions": corpus.meta.get("dimensions"),
     }
-    contents = {
+    contents: dict[str, Iterator[bytes]] = {
         "docid": (id_line(name).encode() for name in corpus.doc_ids),
         "ids.txt": (id_line(name).encode() for name in corpus.ids),
         "fields.jsonl": (orjson.dumps(record) + b"\n" for record in corpus.fields),
-        "meta.json": iter([orjson.dumps(meta, option=orjson.OPT_INDENT_2)]),
+        "meta.json": (orjson.dumps(each, option=orjson.OPT_INDENT_2) for each in [meta]),
     }
+    if options.similarity == "maxsim":  # the file of the vectors has the ids
+        meta["documents"] = documents_of(corpus)
+        contents = {"meta.json": contents["meta.json"]}
     with whole_folder(folder, "save_index") as new:
         try:
             faiss.write_index(index, str(new / "index"))
@@ -251,6 +288,11 @@ def save(
                 handle.writelines(lines)
 
 
+def documents_of(corpus: Embeddings) -> str:
+    """Return a hash of the document of each row."""
+    return blake2b("\n".join(corpus.doc_ids).encode(), digest_size=16).hexdigest()
+
+
 def read_index(folder: Path, options: SearchOptions) -> tuple[Any, Embeddings, Numbers | None]:
     """Read a saved index of structkit, or a faiss folder of Pyserini (`index` and `docid`).
 
@@ -258,7 +300,20 @@ def read_index(folder: Path, options: SearchOptions) -> tuple[Any, Embeddings, N
 
     The vectors of its rows are only in the index.
     """
-    path, again = folder / "index", f"build the index again with {flag('save_index')}"
+    index, again = open_index(folder, options), built_again()
+    which, rows = None, folder / "rows.npy"
+    if rows.exists():
+        with reading(str(rows), again):
+            which = np.load(rows, allow_pickle=False)
+            if {*which.tolist()} != {*range(index.ntotal)}:
+                raise ValueError("it names other rows than the index has")
+    size = index.ntotal if which is None else len(which)
+    return index, _rows(folder, size, index.d, again), which
+
+
+def open_index(folder: Path, options: SearchOptions) -> Any:
+    """Return the index of faiss in a folder."""
+    path, again = folder / "index", built_again()
     if not os.path.lexists(path):
         problem, remedy = "is a folder without an index", f"a folder of {flag('save_index')}"
         raise UserError(problem, f"name embeddings, or {remedy}").at(str(folder))
@@ -277,14 +332,7 @@ def read_index(folder: Path, options: SearchOptions) -> tuple[Any, Embeddings, N
         reason = "larger than memory" if isinstance(error, MemoryError) else message_of(error)
         problem = f"is damaged, or not an index (faiss: {reason})"
         raise UserError(problem, again).at(str(path)) from None
-    which, rows = None, folder / "rows.npy"
-    if rows.exists():
-        with reading(str(rows), again):
-            which = np.load(rows, allow_pickle=False)
-            if {*which.tolist()} != {*range(index.ntotal)}:
-                raise ValueError("it names other rows than the index has")
-    size = index.ntotal if which is None else len(which)
-    return index, _rows(folder, size, index.d, again), which
+    return index
 
 
 def _rows(folder: Path, rows: int, dimensions: int, again: str) -> Embeddings:
@@ -299,6 +347,11 @@ def _rows(folder: Path, rows: int, dimensions: int, again: str) -> Embeddings:
     empty = kept.exists() and not kept.stat().st_size  # if nothing was kept
     fields = [] if empty else read_fields(str(kept), rows, again)
     return Embeddings(doc_ids, Matrix([zeros]), 0.0, ids, fields, meta)
+
+
+def built_again() -> str:
+    """Return the remedy for a damaged index."""
+    return f"build the index again with {flag('save_index')}"
 
 
 def message_of(error: Exception) -> str:

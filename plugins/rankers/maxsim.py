@@ -1,4 +1,4 @@
-"""Late interaction: the best embedding of a document for each of the query (--embeddings)."""
+"""Late interaction: each row of a query counts its best row of the document (--embeddings)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import numpy as np
 
 from structkit import plugin
 from structkit.embeddings.reading import read_embeddings, same_model
-from structkit.embeddings.vectors import Floats, unit
+from structkit.embeddings.vectors import Floats, Vectors
 from structkit.errors import UserError, program
 from structkit.plugin import setting
 from structkit.ranking.reranking import Candidate, Query
 from structkit.records.jsonl import input_name
+from structkit.searching.index import Index, maxsim
 
 
 def encoded(what: str, **settings: str) -> str:
@@ -24,20 +25,20 @@ def encoded(what: str, **settings: str) -> str:
 
 @dataclass(frozen=True)
 class Ranker(plugin.Ranker):
-    """The mean over the query's rows of the largest cosine with a row of the document.
+    """The score of `search --similarity maxsim`: inner products, summed over the query's rows.
 
-    Rows are of `encode --chunk` or `--rows`, or one per text; their `doc_id` is
-    the id of their query or document. Source: Khattab and Zaharia 2020, ColBERT.
+    Rows are of `encode --rows` or `--chunk`, or one per text; their `doc_id` is the id of their
+    query or document.
     """
 
     embeddings: str = setting(..., remedy=lambda: encoded("corpus"))
     query_embeddings: str = setting(..., remedy=lambda: encoded("queries", as_="query"))
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
-        """Return -1 … 1 for each hit."""
-        rows = unit(self.queries.of(query.id, "query"))
-        found = (unit(self.documents.of(hit.doc_id, "document")) for hit in hits)
-        return np.array([float((rows @ each.T).max(axis=1).mean()) for each in found])
+        """Return the sum for each hit, rounded as in a run."""
+        rows = self.queries.of(query.id, "query")
+        found = (self.documents.of(hit.doc_id, "document") for hit in hits)
+        return np.array([float(np.float32(maxsim(rows, each))) for each in found])
 
     @cached_property
     def documents(self) -> RowsOfTexts:
@@ -62,13 +63,12 @@ class RowsOfTexts:
 
     def __init__(self, file: str) -> None:
         self.file, self.read = file, read_embeddings([file])
-        self.places: dict[str, list[int]] = {}
-        for place, doc_id in enumerate(self.read.doc_ids):
-            self.places.setdefault(doc_id, []).append(place)
+        self.index = Index(self.read, "maxsim")
+        self.numbers = {doc_id: number for number, doc_id in enumerate(self.index.doc_ids)}
 
-    def of(self, identifier: str, kind: str) -> Floats:
+    def of(self, identifier: str, kind: str) -> Vectors:
         """Return the rows of one text, (rows, dimensions)."""
-        if identifier not in self.places:
+        if identifier not in self.numbers:
             problem = f'{kind} "{identifier}" of the run has no row'
             raise UserError(problem, "encode the searched records").at(self.file)
-        return self.read.vectors[np.array(self.places[identifier])]
+        return self.index.rows_of(np.array([self.numbers[identifier]]))[0]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from structkit.command import Command
 from structkit.embeddings import files_beside
 from structkit.errors import UserError, flag
-from structkit.learning.encoding.settings import EncodingSettings, Opened
+from structkit.learning.encoding.settings import FIELDS, EncodingSettings, Opened
 from structkit.progress import say
 from structkit.records.jsonl import Record, Stage, accepted, input_name
 from structkit.records.stream import Options, Stream
@@ -178,11 +178,12 @@ def _open(path: str, encoding: Encoding, *, resume: bool) -> VectorFiles | Parqu
 
     if path.endswith(".parquet"):
         return ParquetFile(path)
-    settings = encoding.settings
+    settings, part = encoding.settings, encoding.part
     return VectorFiles(
         path,
-        chunks=bool(settings.part),
-        fields=bool(settings.keep or settings.part),
+        chunks=part not in ("", "tokens"),
+        counts=part == "tokens",
+        fields=bool(settings.keep or FIELDS[part]),
         hashes=True,
         quantize=settings.quantize,
         run=encoding.run(),

@@ -11,7 +11,7 @@ from structkit import registry
 from structkit.command import Command
 from structkit.errors import UserError, flag, program
 from structkit.extras import BUILTIN
-from structkit.learning.encoding.settings import EncodingSettings, Engine, engine_setting
+from structkit.learning.encoding.settings import NODES, EncodingSettings, Engine, engine_setting
 from structkit.paths import is_pipe, keep_apart
 from structkit.progress import say
 from structkit.records.fields import FIRST_OF_QUERY
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 
 def usual_backend(settings: Settings) -> str:
     """exact; codes with {rescore}; approximate with another {index}, or a saved one"""
-    if settings.rescore:
-        return "codes"
     saved = len(settings.corpus) == 1 and os.path.isdir(settings.corpus[0])
+    if settings.rescore and not saved:
+        return "codes"
     return "approximate" if saved or settings.index != "flat" else "exact"
 
 
@@ -114,6 +114,7 @@ class Settings(WordOptions, SearchOptions):
 
 BACKEND, SIMILARITY = setting_of(Settings, "backend"), setting_of(Settings, "similarity")
 FORMAT = setting_of(RunOutput, "format")
+OF_QUERIES = ("tokens", *NODES)  # rows that a query has if the corpus does
 
 
 def search(settings: Settings) -> Iterator[Record]:
@@ -168,6 +169,9 @@ def _by_embeddings(
     given = SIMILARITY.given(settings)
     own = encoding.meta().get("similarity") if encoding else None
     similarity = given or own or settings.similarity
+    if encoding and encoding.part and similarity != "maxsim":
+        problem = f"{flag('similarity', similarity)} is of one embedding per text, not of rows"
+        raise UserError(problem, "leave it out, or name another model", status=2)
     kind: type[Backend] = registry.load("backend", settings.backend)
     # the usual one is not given: a backend may take none
     usual = similarity == settings.similarity
@@ -210,7 +214,7 @@ def _encoded(settings: Settings, model: str) -> tuple[Encoding, Embeddings]:
     rows = [row for some, _ in embedded for row in some]
     vectors = Matrix([np.concatenate([vectors for _, vectors in embedded])])
     corpus = Embeddings(
-        [row.id for row in rows],
+        [row.document for row in rows],
         vectors,
         largest_norm(vectors),
         fields=[row.fields for row in rows] if settings.filter else [],
@@ -224,9 +228,12 @@ def _encoding(
     settings: Settings, model: str, side: Literal["query", "document"], opened: Any = None
 ) -> Encoding:
     """Return the encoding of the texts of queries or of documents, by a model that may be open."""
+    from structkit.embeddings.reading import rows_in
     from structkit.learning.encoding.encoding import Encoding
 
     document = side == "document"
+    summed = settings.similarity == "maxsim" and not document
+    rows: Any = rows_in((settings.rescore or settings.corpus)[0]) if summed else None
     field = settings.document_field if document else settings.query_field
     keep = dict.fromkeys(name for name, _ in settings.conditions) if document else ()
     reads = EncodingSettings(
@@ -234,6 +241,7 @@ def _encoding(
         as_=side,
         field=tuple(filter(None, [field])),
         keep=tuple(keep),
+        rows=rows if rows in OF_QUERIES else None,
         dimensions=settings.dimensions,
         engine=settings.engine,
         offline=settings.offline,

@@ -2,7 +2,8 @@
 
 IDS, DOC_IDS, FIELDS = ".ids.txt", ".doc_ids.txt", ".fields.jsonl"
 HASHES, SCALES, META = ".hashes.txt", ".scales.f32", ".meta.json"
-BESIDE = (IDS, DOC_IDS, FIELDS, HASHES, SCALES, META)  # the endings of files beside NAME.npy
+ROWS = ".rows.txt"  # the number of rows of each document, whose ids and hashes are written once
+BESIDE = (IDS, DOC_IDS, FIELDS, HASHES, SCALES, ROWS, META)  # the endings of files beside NAME.npy
 
 
 def files_beside(path: str) -> list[str]:

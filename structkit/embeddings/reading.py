@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from structkit.embeddings import DOC_IDS, FIELDS, HASHES, IDS, META, SCALES
+from structkit.embeddings import DOC_IDS, FIELDS, HASHES, IDS, META, ROWS, SCALES
 from structkit.embeddings.vectors import (
     CODES,
     TOO_LARGE,
@@ -139,7 +139,7 @@ def concatenate(parts: Sequence[Embeddings], files: Sequence[str]) -> Embeddings
         same_model(part.model, first.model, name, files[0])
         if len(parts) > 1:
             try:
-                for identifier in part.ids:
+                for identifier in dict.fromkeys(part.ids):  # a document's rows may share one
                     add_new(identifier, seen)
             except UserError as error:
                 raise error.at(name) from None
@@ -170,7 +170,7 @@ def read_records(records: Records, *, fields: bool = False) -> Embeddings:
         row = vector(record, dimensions=dimensions)
         if fields:
             kept.append({name: record[name] for name in record if name not in OWN})
-        return _document(record), row
+        return document(record), row
 
     for row_id, (doc_id, row) in parse_each(records, parse):
         dimensions = len(row)
@@ -212,7 +212,8 @@ def matrix(rows: Iterable[array[float]]) -> Vectors:
     return np.stack([np.frombuffer(row, np.float32) for row in rows])
 
 
-def _document(record: Record) -> str:
+def document(record: Record) -> str:
+    """Return the id of a row's document, or its own."""
     doc_id = record.get("doc_id", record["id"])
     if isinstance(doc_id, bool) or not isinstance(doc_id, str | int):
         raise UserError(f'field "doc_id" is {json_kind(doc_id)}', "an id is a string")
@@ -238,10 +239,14 @@ def read_matrix(path: str, *, fields: bool = False, scan: bool = True) -> Embedd
     form = UserError(problem, _write(".npy")).at(path)
     if vectors.ndim != 2 or not (vectors.dtype.kind == "f" or kind) or 0 in vectors.shape:
         raise form
-    ids = unique(read_ids(stem + IDS, len(vectors)), stem + IDS)
+    counts = read_counts(stem + ROWS, len(vectors)) if os.path.exists(stem + ROWS) else None
+    names = len(vectors) if counts is None else len(counts)
+    ids = unique(read_ids(stem + IDS, names), stem + IDS)
+    if counts is not None:
+        ids = repeated(ids, counts)
     beside = stem + META
     meta = read_meta(beside, *vectors.shape, kind=kind) if os.path.exists(beside) else {}
-    if meta.get("quantize") != kind:
+    if CODES.get(meta.get("quantize", "")) != CODES.get(kind or ""):
         raise form
     rows: Any = vectors
     if kind:
@@ -250,6 +255,7 @@ def read_matrix(path: str, *, fields: bool = False, scan: bool = True) -> Embedd
     doc_ids = read_ids(chunks, len(vectors)) if os.path.exists(chunks) else ids
     records = read_fields(kept, len(ids)) if fields and os.path.exists(kept) else []
     read = {IDS: True, DOC_IDS: doc_ids is not ids, FIELDS: bool(records), SCALES: kind == "int8"}
+    read[ROWS] = counts is not None
     check_together(path, meta, [".npy", *(ending for ending in read if read[ending])])
     if isinstance(rows, BinaryRows):
         norm = 1.0
@@ -367,6 +373,34 @@ def read_ids(path: str, rows: int, again: str = AGAIN) -> list[str]:
     return lines
 
 
+def rows_in(path: str) -> str | None:
+    """Return the kind of the rows of NAME.npy, if it is known."""
+    beside = path.removesuffix(".npy") + META
+    if not path.endswith(".npy") or not os.path.exists(beside):
+        return None
+    with reading(beside), open(beside, "rb") as handle:
+        meta = orjson.loads(handle.read())
+    return meta.get("rows") if isinstance(meta, dict) else None
+
+
+def read_counts(path: str, rows: int) -> list[int]:
+    """Read the number of rows of each document, one per line, together as many as embeddings."""
+    with reading(path), open(path, encoding="ascii") as handle:
+        counts = [int(line) for line in handle]
+    if sum(counts) != rows or min(counts) < 1:
+        raise UserError(f"does not divide {rows:,} embeddings among documents", AGAIN).at(path)
+    return counts
+
+
+def repeated(names: Sequence[str], counts: Sequence[int]) -> list[str]:
+    """Return each name as often as its count says.
+
+    >>> repeated(["a", "b"], [2, 1])
+    ['a', 'a', 'b']
+    """
+    return [name for name, count in zip(names, counts, strict=True) for _ in range(count)]
+
+
 def read_fields(path: str, rows: int, again: str = AGAIN) -> list[Record]:
     """Read the kept fields of embeddings, one JSON object per line."""
     with reading(path, again), open(path, "rb") as handle:
@@ -400,9 +434,11 @@ def read_meta(
 
 def read_hashes(path: str, embeddings: Embeddings) -> list[str]:
     """Read the hash of the source of each row of NAME.npy."""
-    hashes = read_ids(path.removesuffix(".npy") + HASHES, len(embeddings.ids))
+    stem, rows = path.removesuffix(".npy"), len(embeddings.ids)
+    counts = read_counts(stem + ROWS, rows) if os.path.exists(stem + ROWS) else [1] * rows
+    hashes = read_ids(stem + HASHES, len(counts))
     check_together(path, embeddings.meta, [HASHES])
-    return hashes
+    return repeated(hashes, counts)
 
 
 def fingerprint(handle: BufferedReader | BufferedRandom, ending: str) -> str:

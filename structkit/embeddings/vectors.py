@@ -28,7 +28,9 @@ NEARLY = 1e-2  # how far from 1 the length of a row may be that codes or 16 bits
 TOO_LARGE = "normalize the embeddings"
 NOT_FINITE = "encode it again, with a model whose weights are finite"
 CODES = {"int8": "|i1", "binary": "|u1"}  # as NumPy writes the types of codes
+FORMS = {"fp16": "<f2", **CODES}
 LARGEST = 127
+LARGEST_HALF = 65520  # the least number that 16 bits round to infinity
 PRECISION = 2**16
 TINY = 1e-30  # rows without a larger number are zeros; their squares are 0 in float32 too
 
@@ -282,7 +284,9 @@ def columns(dimensions: int, kind: str | None) -> int:
 
 
 def quantize(vectors: Vectors, kind: str) -> tuple[NDArray[Any], Vectors | None]:
-    """Return the codes of finite rows (rows, dimensions), and for `int8` their scales (rows,).
+    """Return the numbers of finite rows (rows, dimensions), and for `int8` their scales (rows,).
+
+    Errors: numbers that 16 bits cannot hold.
 
     >>> codes, scales = quantize(np.array([[0.5, -1.0, 0.0], [0, 0, 0]], np.float32), "int8")
     >>> codes.tolist()
@@ -292,6 +296,10 @@ def quantize(vectors: Vectors, kind: str) -> tuple[NDArray[Any], Vectors | None]
     """
     if kind == "binary":
         return pack_signs(vectors), None
+    if kind == "fp16":
+        if np.abs(vectors).max(initial=0) >= LARGEST_HALF:
+            raise UserError("an embedding holds numbers too large for 16 bits", TOO_LARGE)
+        return vectors.astype(FORMS[kind]), None
     exact = np.asarray(vectors, np.float64)
     largest = np.abs(exact).max(axis=1)  # (rows,)
     # rounded up: no code is beyond 127

@@ -2,13 +2,15 @@
 
 Beside NAME.npy are NAME.ids.txt, NAME.meta.json, for chunks NAME.doc_ids.txt, for kept fields
 NAME.fields.jsonl, NAME.hashes.txt with the hash of each row's source, and for 8-bit rows
-NAME.scales.f32.
+NAME.scales.f32. Rows of tokens have no ids of their own: NAME.ids.txt and NAME.hashes.txt have a
+line for each document, NAME.rows.txt its number of rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,9 @@ import orjson
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from structkit.embeddings import BESIDE, DOC_IDS, FIELDS, HASHES, IDS, META, SCALES
+from structkit.embeddings import BESIDE, DOC_IDS, FIELDS, HASHES, IDS, META, ROWS, SCALES
 from structkit.embeddings.reading import check_together, fingerprint, id_line, read_matrix
-from structkit.embeddings.vectors import CODES, EmbeddingRow, columns, quantize
+from structkit.embeddings.vectors import FORMS, EmbeddingRow, columns, quantize
 from structkit.errors import UserError, flag
 from structkit.extras import require
 from structkit.progress import say
@@ -55,7 +57,8 @@ class VectorFiles:
     """Files that appear together when all vectors are there; memory does not grow.
 
     With `chunks` the ids of documents are written too, with `fields` the fields of rows, with
-    `hashes` the hashes of their sources; `quantize` is `int8` or `binary`. `run` identifies the
+    `hashes` the hashes of their sources. With `counts` rows have the ids of their documents, which
+    are written once. `quantize` is one of `FORMS`. `run` identifies the
     run: with `resume`, the files of an unfinished run with the same `run` are continued, `state` is
     the argument of its last `checkpoint`, and `complete` is True if nothing is left to do. Errors:
     `UserError` if a file cannot be written, an id holds a line break, or the unfinished files are
@@ -67,6 +70,7 @@ class VectorFiles:
         path: str,
         *,
         chunks: bool = False,
+        counts: bool = False,
         fields: bool = False,
         hashes: bool = False,
         quantize: str | None = None,
@@ -75,6 +79,7 @@ class VectorFiles:
     ) -> None:
         self.path, self.run, self.resume, self.quantize = path, run or {}, resume, quantize
         others = {SCALES: quantize == "int8", DOC_IDS: chunks, HASHES: hashes, FIELDS: fields}
+        others[ROWS] = self.counts = counts
         self.endings = [".npy", IDS, *(ending for ending, there in others.items() if there)]
         self._others = set(BESIDE) - {*self.endings, META}
         self._stem = path.removesuffix(".npy")
@@ -185,13 +190,17 @@ class VectorFiles:
             if self.quantize
             else (np.ascontiguousarray(embeddings, FLOATS), None)
         )
+        of_documents = [[*each] for _, each in groupby(rows, lambda row: row.document)]
+        named = [each[0] for each in of_documents] if self.counts else rows
+        ids = [row.document if self.counts else row.id for row in named]
         contents = {
             ".npy": numbers.tobytes(),
-            IDS: "".join(id_line(row.id, JSONL) for row in rows).encode(),
+            IDS: "".join(id_line(each, JSONL) for each in ids).encode(),
             DOC_IDS: "".join(id_line(row.document, JSONL) for row in rows).encode(),
-            HASHES: "".join(f"{row.hash}\n" for row in rows).encode(),
+            HASHES: "".join(f"{row.hash}\n" for row in named).encode(),
             FIELDS: b"".join([orjson.dumps(row.fields) + b"\n" for row in rows]),
             SCALES: b"" if scales is None else scales.astype(FLOATS).tobytes(),
+            ROWS: "".join(f"{len(each)}\n" for each in of_documents).encode(),
         }
         self.dim = embeddings.shape[1]
         self.count += len(rows)
@@ -218,7 +227,7 @@ class VectorFiles:
         return written
 
     def _complete(self, meta: Record) -> None:
-        kind = CODES.get(self.quantize or "", FLOATS)
+        kind = FORMS.get(self.quantize or "", FLOATS)
         self._files[".npy"].handle.seek(0)
         shape = (self.count, columns(self.dim, self.quantize))
         header = {"descr": kind, "fortran_order": False, "shape": shape}

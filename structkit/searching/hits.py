@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,6 +17,7 @@ import numpy as np
 from structkit.embeddings.reading import (
     MATRICES,
     Embeddings,
+    document,
     matrix,
     read_embeddings,
     same_model,
@@ -31,7 +34,7 @@ from structkit.embeddings.vectors import (
 )
 from structkit.errors import UserError, flag, program
 from structkit.records.fields import items, query_text
-from structkit.records.jsonl import Record, Records, parse_each
+from structkit.records.jsonl import Record, Records, add_new, parse_each
 from structkit.records.output import Output, write_records
 from structkit.registry import Contract
 from structkit.scoring.runs import in_columns
@@ -41,9 +44,11 @@ from structkit.settings import flags_given
 if TYPE_CHECKING:
     from structkit.searching.lexical import LexicalIndex  # embeddings are searched without it
 
-BATCH = 256  # queries that are searched together
+BATCH = 256  # queries that are searched together …
+TOGETHER = 8  # … or with maxsim, where each has many rows
 RESULTS = 1 << 21  # results that are held at a time
-RESCORED = {"ivf": 10, "int8": 4, "binary": 20}  # factor of k: rows rescored by their vectors
+# factor of k: rows that are rescored by their vectors, or documents for maxsim
+RESCORED = {"ivf": 10, "int8": 4, "binary": 20, "maxsim": 40}
 
 
 class Hit(NamedTuple):
@@ -55,7 +60,8 @@ class Hit(NamedTuple):
 
 
 Ranked = tuple[str, list[Hit]]  # a query, and its hits, best first
-QueryBatch = tuple[list[str], Vectors]  # some queries, and their embeddings
+QueryBatch = tuple[list[str], Vectors]  # the queries of some embeddings, and these
+Together = tuple[list[str], Vectors, Numbers | None]  # queries, and with maxsim their first rows
 
 
 def best_of_documents(hits: list[Hit]) -> list[Hit]:
@@ -153,6 +159,13 @@ class Searcher(ABC):
     @abstractmethod
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
         """Return at most k hits for each query (queries, dimensions), best first."""
+
+    def search_rows(self, queries: Vectors, starts: Numbers, k: int) -> list[list[Hit]]:
+        """Return at most k hits for each query by maxsim, best first.
+
+        `queries` are the rows of all, `starts` the first row of each (queries,).
+        """
+        raise UserError("this backend has no maxsim", f"search with {flag('backend', 'exact')}")
 
 
 class Backend(Contract):
@@ -262,39 +275,68 @@ def by_embeddings(
 ) -> Iterator[Ranked]:
     """Yield the k best documents of each query.
 
-    `encoding` encodes queries that are texts; `note` gets each of their records first.
+    `encoding` encodes queries that are texts; `note` gets each of their records first. With maxsim,
+    a query has several rows, one after the other.
     """
+    summed = similarity == "maxsim"
     if queries.lines.files[0].endswith(MATRICES):
-        batches = _from_matrices(searcher, queries)
+        batches = _from_matrices(searcher, queries, summed=summed)
     elif encoding:
-        batches = _from_texts(searcher, queries, encoding, note)
+        batches = _from_texts(searcher, queries, encoding, note, summed=summed)
     else:
-        batches = _from_records(searcher, queries)
+        batches = _from_records(searcher, queries, summed=summed)
     size = max(1, min(BATCH, RESULTS // k))
-    for ids, vectors in batches:
+    for ids, vectors, starts in _of_rows(batches) if summed else _of_vectors(batches, size):
         if similarity == "cosine" and not are_unit(Matrix([vectors]), 1e-6):
             vectors = unit(vectors)
+        try:
+            if starts is None:
+                hits = searcher.search(vectors, k)
+            else:
+                hits = searcher.search_rows(vectors, starts, k)
+        except UserError as error:
+            raise error.at(f'query "{ids[0]}"') from None
+        yield from zip(ids, hits, strict=True)
+
+
+def _of_vectors(batches: Iterable[QueryBatch], size: int) -> Iterator[Together]:
+    """Yield `size` queries of one vector each."""
+    for ids, vectors in batches:
         for first in range(0, len(ids), size):
-            try:
-                hits = searcher.search(vectors[first : first + size], k)
-            except UserError as error:
-                raise error.at(f'query "{ids[first]}"') from None
-            yield from zip(ids[first : first + size], hits, strict=True)
+            yield ids[first : first + size], vectors[first : first + size], None
 
 
-def _from_records(searcher: Searcher, queries: Records) -> Iterator[QueryBatch]:
-    rows = parse_each(queries, lambda record: vector(record, dimensions=searcher.dimensions))
+def _of_rows(batches: Iterable[QueryBatch]) -> Iterator[Together]:
+    """Yield some queries with all their rows. Errors: rows of a query that are apart."""
+    rows = (row for batch in batches for row in zip(*batch, strict=True))
+    queries = ((name, [row for _, row in own]) for name, own in groupby(rows, itemgetter(0)))
+    seen = set[str]()
+    while some := list(islice(queries, TOGETHER)):
+        for name, _ in some:
+            add_new(name, seen)
+        ends = np.cumsum([len(own) for _, own in some])
+        vectors = np.stack([row for _, own in some for row in own])
+        yield [name for name, _ in some], vectors, np.array([0, *ends[:-1]])
+
+
+def _from_records(searcher: Searcher, queries: Records, *, summed: bool) -> Iterator[QueryBatch]:
+    def parse(record: Record) -> tuple[str, array[float]]:
+        name = document(record) if summed else record["id"]
+        return name, vector(record, dimensions=searcher.dimensions)
+
+    rows = (row for _, row in parse_each(queries, parse))
     while batch := list(islice(rows, BATCH)):
         yield [query_id for query_id, _ in batch], matrix(row for _, row in batch)
 
 
-def _from_matrices(searcher: Searcher, queries: Records) -> Iterator[QueryBatch]:
+def _from_matrices(searcher: Searcher, queries: Records, *, summed: bool) -> Iterator[QueryBatch]:
     embeddings = read_embeddings(queries.lines.files)
     file = queries.lines.files[0]
     same_model(embeddings.model, searcher.model, file, "the corpus")
     _same_dimensions(embeddings.dimensions, searcher, file)
+    names = embeddings.doc_ids if summed else embeddings.ids
     for first, block in blocks(embeddings.vectors):
-        yield embeddings.ids[first : first + len(block)], block
+        yield names[first : first + len(block)], block
 
 
 def _from_texts(
@@ -302,6 +344,8 @@ def _from_texts(
     queries: Records,
     encoding: TextEncoding,
     note: Callable[[Record], Record],
+    *,
+    summed: bool,
 ) -> Iterator[QueryBatch]:
     same_model(encoding.meta()["model_sha256"], searcher.model, "a query", "the corpus")
     if searcher.cut:
@@ -310,7 +354,7 @@ def _from_texts(
     try:
         for rows, vectors in encoding.embedded(records):
             _same_dimensions(vectors.shape[1], searcher, "the model")
-            yield [row.id for row in rows], vectors
+            yield [row.document if summed else row.id for row in rows], vectors
     except UserError as error:
         raise queries.place(error) from None
 

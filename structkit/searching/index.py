@@ -1,7 +1,8 @@
 """Exact search: the best documents by a similarity, without the whole score matrix in memory.
 
 The similarity is the inner product, or another of `PAIRWISE`; cosine is the inner product of rows
-of length 1.
+of length 1. A document of several rows has the score of its best one; with maxsim, queries have
+several rows, too, and a score is the sum over these.
 
 Equal scores are ordered by descending document id everywhere in structkit, because trec_eval reads
 a run so.
@@ -16,6 +17,7 @@ Tests: tests/commands/test_search.py.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -23,6 +25,7 @@ import numpy as np
 from structkit.embeddings.reading import Embeddings
 from structkit.embeddings.vectors import (
     BLOCK,
+    NOT_FINITE,
     Floats,
     Matrix,
     Numbers,
@@ -31,6 +34,7 @@ from structkit.embeddings.vectors import (
     are_unit,
     unit,
 )
+from structkit.errors import UserError
 
 # similarities of pairs of rows, (rows, dimensions) each, in float64
 PAIRWISE: dict[str, Callable[[Floats, Floats], Floats]] = {
@@ -40,6 +44,19 @@ PAIRWISE: dict[str, Callable[[Floats, Floats], Floats]] = {
 }
 DISTANCES = {"euclidean": "euclidean", "manhattan": "cityblock"}  # as scipy has them
 PAIRS = 256  # pairs that are scored in float64 together: they stay in the cache
+
+
+def maxsim(queries: Floats, rows: Floats) -> float:
+    """Return the sum over a query's rows of the largest inner product with a document's rows.
+
+    Source: Khattab and Zaharia 2020, ColBERT, Equation 3.
+
+    >>> maxsim(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[3.0, 0.5], [2.0, 1.0]]))
+    4.0
+    """
+    # einsum adds in one order, whatever the number of rows; a product of matrices does not
+    products = np.einsum("qd,rd->qr", queries.astype(np.float64), rows.astype(np.float64))
+    return float(products.max(axis=1).sum())
 
 
 def places(doc_ids: Sequence[str]) -> Numbers:
@@ -95,70 +112,107 @@ def compare(queries: Vectors, rows: Vectors, similarity: str) -> Vectors:
 
 
 class Index:
-    """Documents ready for exact search; a document of several chunks has its best one's score."""
+    """Documents ready for exact search."""
 
     def __init__(self, corpus: Embeddings, similarity: str = "dot", block: int = BLOCK) -> None:
         rows, self.similarity, self.block = corpus.vectors, similarity, block
         self.largest_norm = corpus.largest_norm
-        if similarity == "cosine":
+        if similarity == "cosine" and not are_unit(rows, 1e-6):
+            rows, self.largest_norm = Matrix([UnitRows(rows)]), 1.0
+        if similarity in ("cosine", "maxsim"):
             self.similarity = "dot"
-            if not are_unit(rows, 1e-6):
-                rows, self.largest_norm = Matrix([UnitRows(rows)]), 1.0
         self.pairwise = PAIRWISE[self.similarity]
-        self.doc_ids, document = number_documents(corpus.doc_ids)
+        self.doc_ids, self.document = number_documents(corpus.doc_ids)  # of each row, (rows,)
         self.place = places(self.doc_ids)
-        self.rows = np.argsort(document, kind="stable")  # (rows,), rows of a document together
+        self.rows = np.argsort(self.document, kind="stable")  # rows of a document together
         self.vectors = rows.take(self.rows)  # (rows, dimensions)
-        counts = np.bincount(document, minlength=len(self.doc_ids))
+        counts = np.bincount(self.document, minlength=len(self.doc_ids))
         self.starts = np.concatenate(([0], np.cumsum(counts)))  # (documents + 1,)
 
-    def search(self, queries: Vectors, k: int) -> tuple[Vectors, Numbers]:
+    def search(
+        self,
+        queries: Vectors,
+        k: int,
+        starts: Numbers | None = None,
+        among: Numbers | None = None,
+    ) -> tuple[Vectors, Numbers]:
         """Return scores and numbers of the k best documents, best first.
 
-        `queries` is (queries, dimensions); both results are (queries, min(k, documents)).
+        `queries` is (queries, dimensions), or for maxsim their rows, of which `starts` are the
+        first ones (queries,). `among` are the documents to compare, if not all. Both results are
+        (queries, min(k, documents)).
         """
-        k = min(k, len(self.doc_ids))
+        documents = np.arange(len(self.doc_ids)) if among is None else np.sort(among)
+        k, dimensions, largest = min(k, len(documents)), queries.shape[1], self.largest_norm
+        if math.isinf(largest):
+            largest = self._largest_norm(documents)
         norms = np.sqrt(np.einsum("qd,qd->q", queries, queries, dtype=np.float64))  # (queries,)
         # twice the largest error of a float32 product of this many dimensions
-        slack = norms * self.largest_norm * (queries.shape[1] + 4) * 2.0**-23 + 1e-37
+        slack = norms * largest * (dimensions + 4) * 2.0**-23 + 1e-37
         if self.similarity in DISTANCES:  # of a distance that is rounded
-            slack = (norms + self.largest_norm) * queries.shape[1] ** 0.5 * 2.0**-22 + 1e-37
-        candidates = Shortlist(self, queries.astype(np.float64), slack, k)
-        for first, last in self._blocks():
-            rows = slice(self.starts[first], self.starts[last])
-            block = self.vectors[rows]
+            slack = (norms + largest) * dimensions**0.5 * 2.0**-22 + 1e-37
+        if starts is not None:  # errors of a sum add up
+            slack = np.add.reduceat(slack, starts) * (1 + len(queries) / dimensions)
+        candidates = Shortlist(self, queries.astype(np.float64), slack, k, starts)
+        for some in self._blocks(documents):
+            block, firsts = self.rows_of(some)
             scores = compare(queries, block, self.similarity)  # (queries, rows)
-            if rows.stop - rows.start != last - first:  # the best chunk of each document
-                chunks = self.starts[first:last] - rows.start
-                scores = np.maximum.reduceat(scores, chunks, axis=1)  # (queries, documents)
-            candidates.add(first, scores)
+            if len(block) != len(some):  # the best row of each document
+                scores = np.maximum.reduceat(scores, firsts, axis=1)  # (queries, documents)
+            if starts is not None:
+                scores = np.add.reduceat(scores, starts, axis=0)
+            candidates.add(some, scores)
         return candidates.ranked()
 
+    def rows_of(self, documents: Numbers) -> tuple[Vectors, Numbers]:
+        """Return the rows of documents, one after the other, and the first row of each."""
+        lengths = self.starts[documents + 1] - self.starts[documents]
+        ends = np.cumsum(lengths)
+        first, last = self.starts[documents[0]], self.starts[documents[-1] + 1]
+        if last - first == ends[-1] and (np.diff(documents) > 0).all():
+            return self.vectors[first:last], ends - lengths
+        rows = np.arange(ends[-1]) + np.repeat(self.starts[documents] - ends + lengths, lengths)
+        return self.vectors[rows], ends - lengths
+
+    def _largest_norm(self, documents: Numbers) -> float:
+        """Return the largest norm of rows that were not looked at yet. Errors: NaN, infinity."""
+        largest = 0.0
+        for some in self._blocks(documents):
+            rows, firsts = self.rows_of(some)
+            squares = np.einsum("rd,rd->r", rows, rows)
+            if not np.isfinite(squares).all():
+                wrong = some[np.searchsorted(firsts, np.argmin(np.isfinite(squares)), "right") - 1]
+                problem = f'the vector of "{self.doc_ids[wrong]}" holds NaN or infinity'
+                raise UserError(problem, NOT_FINITE)
+            largest = max(largest, float(squares.max()))
+        return math.sqrt(largest)
+
     def best_rows(self, queries: Vectors, documents: Numbers) -> Numbers:
-        """Return the row of the corpus that found each document (queries, k), (queries, k).
+        """Return the row of the corpus that found each document (k,) for a query, (k,).
 
-        Of equally good rows, the first.
+        `queries` are its rows, one without maxsim. Of equally good rows, the first.
         """
-        rows = np.empty(documents.shape, np.int64)
-        for query, row in zip(queries.astype(np.float64), range(len(documents)), strict=True):
-            for rank, document in enumerate(documents[row]):
-                first, last = self.starts[document], self.starts[document + 1]
-                best = 0
-                if last - first > 1:
-                    vectors = self.vectors[first:last].astype(np.float64)
-                    same = np.broadcast_to(query, vectors.shape)
-                    best = int(np.argmax(self.pairwise(same, vectors)))
-                rows[row, rank] = self.rows[first + best]
-        return rows
+        found = np.empty(len(documents), np.int64)
+        exact = queries.astype(np.float64)
+        for rank, document in enumerate(documents):
+            first, last = self.starts[document], self.starts[document + 1]
+            best = 0
+            if last - first > 1:
+                vectors = self.vectors[first:last].astype(np.float64)
+                same = (np.broadcast_to(query, vectors.shape) for query in exact)
+                scores = np.max([self.pairwise(each, vectors) for each in same], axis=0)
+                best = int(np.argmax(scores))
+            found[rank] = self.rows[first + best]
+        return found
 
-    def _blocks(self) -> Iterator[tuple[int, int]]:
-        """Yield first document and end of each block of about `block` rows."""
-        first = 0
-        while first < len(self.doc_ids):
-            end = self.starts[first] + self.block
-            last = max(int(np.searchsorted(self.starts, end, side="right")) - 1, first + 1)
-            yield first, last
-            first = last
+    def _blocks(self, documents: Numbers) -> Iterator[Numbers]:
+        """Yield some documents at a time, of about `block` rows together."""
+        ends = np.cumsum(self.starts[documents + 1] - self.starts[documents])
+        first = before = 0
+        while first < len(documents):
+            last = max(int(np.searchsorted(ends, before + self.block, side="right")), first + 1)
+            yield documents[first:last]
+            first, before = last, ends[last - 1]
 
 
 class Shortlist:
@@ -168,24 +222,27 @@ class Shortlist:
     decide only if very many tie, and at the end.
     """
 
-    def __init__(self, index: Index, queries: Floats, slack: Floats, k: int) -> None:
-        self.index, self.queries, self.k = index, queries, k
+    def __init__(
+        self, index: Index, queries: Floats, slack: Floats, k: int, starts: Numbers | None = None
+    ) -> None:
+        self.index, self.k, self.queries = index, k, queries
+        self.of_queries = None if starts is None else np.split(queries, starts[1:])
         self.slack = 2 * slack  # between float32 scores of equal true scores
-        self.least = np.full(len(queries), -np.inf, np.float32)  # lower scores are out
+        self.least = np.full(len(slack), -np.inf, np.float32)  # lower scores are out
         self.pairs: list[tuple[Numbers, Numbers, Vectors]] = []  # queries, documents, scores
         self.new = 0  # pairs since they were looked through
 
-    def add(self, first: int, scores: Vectors) -> None:
-        """Add the documents from number `first` with their scores, (queries, documents)."""
-        count, documents = scores.shape
+    def add(self, documents: Numbers, scores: Vectors) -> None:
+        """Add documents with their scores, (queries, documents)."""
+        count, size = scores.shape
         passing = scores >= self.least[:, None]  # (queries, documents)
-        if documents > self.k and np.count_nonzero(passing) > 4 * self.k * count:
-            own = np.partition(scores, documents - self.k, axis=1)[:, documents - self.k]
+        if size > self.k and np.count_nonzero(passing) > 4 * self.k * count:
+            own = np.partition(scores, size - self.k, axis=1)[:, size - self.k]
             self.least = np.maximum(self.least, (own - self.slack).astype(np.float32))
             passing = scores >= self.least[:, None]
         places = np.flatnonzero(passing)
-        query, document = np.divmod(places, documents)
-        self.pairs.append((query, document + first, scores.ravel()[places]))
+        query, place = np.divmod(places, size)
+        self.pairs.append((query, documents[place], scores.ravel()[places]))
         self.new += len(places)
         if self.new >= self.k * count:
             self._drop()
@@ -216,16 +273,17 @@ class Shortlist:
 
     def _scores(self, query: Numbers, document: Numbers) -> Vectors:
         """Return the true scores of pairs, rounded once: equal vectors get equal scores."""
+        if self.of_queries is not None:
+            rows = (self.index.rows_of(document[[pair]])[0] for pair in range(len(document)))
+            sums = [maxsim(self.of_queries[q], each) for q, each in zip(query, rows, strict=True)]
+            return np.array(sums, np.float32)
         maxima = [np.empty(0, np.float32)]
-        starts, vectors = self.index.starts, self.index.vectors
         for first in range(0, len(query), PAIRS):
-            documents = document[first : first + PAIRS]
-            lengths = starts[documents + 1] - starts[documents]  # chunks of each document
-            ends = np.cumsum(lengths)
-            rows = np.arange(ends[-1]) + np.repeat(starts[documents] - ends + lengths, lengths)
+            block, firsts = self.index.rows_of(document[first : first + PAIRS])
+            lengths = np.diff([*firsts, len(block)])  # rows of each document
             queries = self.queries[np.repeat(query[first : first + PAIRS], lengths)]
-            products = self.index.pairwise(queries, vectors[rows].astype(np.float64))
-            maxima.append(np.maximum.reduceat(products, ends - lengths).astype(np.float32))
+            products = self.index.pairwise(queries, block.astype(np.float64))
+            maxima.append(np.maximum.reduceat(products, firsts).astype(np.float32))
         return np.concatenate(maxima)
 
     def ranked(self) -> tuple[Vectors, Numbers]:

@@ -63,9 +63,9 @@ class SearchOptions:
         metavar="FIELD=VALUE",
         group=INDEX,
     )
-    similarity: Literal["cosine", "dot", "euclidean", "manhattan"] = setting(
+    similarity: Literal["cosine", "dot", "euclidean", "manhattan", "maxsim"] = setting(
         None,
-        "Similarity of embeddings; distances become negative scores.",
+        "Similarity of embeddings, or of the rows of texts (maxsim); distances become negative.",
         inferred="the one of {model}",
         usual="dot",
         group=INDEX,

@@ -156,7 +156,7 @@ def test_a_ranker_reads_any_record_in_any_order(name):
         np.testing.assert_allclose(forth, back[::-1])
 
 
-def test_maxsim_is_the_mean_of_the_best_cosines(tmp_path):
+def test_maxsim_is_the_sum_of_the_best_products(tmp_path):
     rows = {
         "embeddings": [("a1", "a", [2, 0]), ("b1", "b", [3, 4]), ("a2", "a", [0, 5])],
         "query_embeddings": [("q1", "q", [1, 0]), ("q2", "q", [0, 1])],
@@ -167,7 +167,7 @@ def test_maxsim_is_the_mean_of_the_best_cosines(tmp_path):
     flags = {name: str(tmp_path / name) for name in rows}
     ((ranker, _),) = Weights({"maxsim": 1.0}).ranking(flags).rankers
     some = [Candidate("a", 1.0, {}), Candidate("b", 0.0, {})]
-    assert [1.0, pytest.approx(0.7)] == ranker.scores(Query("q", ""), some).tolist()
+    assert [7.0, 7.0] == ranker.scores(Query("q", ""), some).tolist()
     with pytest.raises(UserError, match='embeddings: document "c" of the run has no row'):
         ranker.scores(Query("q", ""), [Candidate("c", 1.0, {})])
     with pytest.raises(UserError, match="the ranker maxsim needs --embeddings"):

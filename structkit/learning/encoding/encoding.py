@@ -37,7 +37,7 @@ from structkit.structure.html.xpaths import walk
 from structkit.structure.trees.brackets import unlabeled
 
 WINDOW = 2048  # records, or elements, held at a time …
-TREES = 256  # … or trees: each has many nodes …
+TREES = 256  # … or trees, or texts of tokens: each has many rows …
 CHARACTERS = 1 << 24  # … or fewer, where they are long
 EXCERPT = 200  # characters
 
@@ -195,11 +195,13 @@ class Encoding:
         device: str | None = None,
         opened: tuple[Engine, Record] | None = None,
     ) -> None:
-        self.settings, self.part = settings, settings.part
+        self.settings = settings
         self.engine, self.metadata = opened or _opened(settings) or open_engine(settings, device)
+        self.part = settings.part or self.metadata.get("part", "")
         self.encoder = encoder = self.engine.model
         self.folder: Path = self.metadata["folder"]
-        self.dimensions, self.held = settings.dimensions, TREES if self.part in NODES else WINDOW
+        many = self.part in ("tokens", *NODES)
+        self.dimensions, self.held = settings.dimensions, TREES if many else WINDOW
         _check_parts(encoder, settings)
         encoder.read_at_most(settings.as_, settings.length)
         known: Sequence[str] = self.metadata[f"{settings.as_}_fields"]
@@ -279,6 +281,7 @@ class Encoding:
         embed = {
             "": self._whole,
             "chunk": self._chunks,
+            "tokens": self._tokens,
             "elements": self._elements,
         }.get(self.part, self._nodes)
         return self.earlier.complete(window, embed) if self.earlier else embed(window)
@@ -316,6 +319,21 @@ class Encoding:
                 rows.append(record.part(number, places[place]))
                 chosen.append(place)
         return rows, self.embed_inputs(inputs)[chosen]
+
+    def _tokens(self, window: Sequence[ReadRecord]) -> Embedded:
+        texts = list(dict.fromkeys(record.texts[0] for record in window))
+        inputs = self.encoder.inputs(texts, self.settings.as_)
+        found: dict[str, Vectors] = {}  # of each text
+        for chosen in batches_by_length(inputs, self.engine.batch_tokens):
+            some = self.engine.token_rows([inputs[place] for place in chosen], self.settings.as_)
+            found |= {texts[place]: each for place, each in zip(chosen, some, strict=True)}
+        vectors = [found[record.texts[0]] for record in window]
+        rows = [
+            record.part(number, {})
+            for record, own in zip(window, vectors, strict=True)
+            for number in range(len(own))
+        ]
+        return rows, self.finish(np.concatenate(vectors))
 
     def _nodes(self, window: Sequence[ReadRecord]) -> Embedded:
         nodes_of_records = self.encoder.nodes(
@@ -393,7 +411,7 @@ class Encoding:
             **({"length": settings.length} if settings.length else {}),
             **({"dimensions": self.dimensions} if self.dimensions else {}),
             **({"chunk": settings.chunk} if settings.chunk else {}),
-            **({"rows": settings.rows} if settings.rows else {}),
+            **({"rows": self.part} if self.part not in ("", "chunk") else {}),
             **({"quantize": settings.quantize} if settings.quantize else {}),
         }
 
@@ -455,9 +473,10 @@ def _check_parts(model: Model, settings: EncodingSettings) -> None:
         if getattr(settings, name) and "chunk" not in model.parts:
             problem = f"{flag(name)} is for models that read tokens"
             raise UserError(problem, "leave it out", status=2)
-    if settings.rows in NODES and "nodes" not in model.parts:
-        problem = f"{flag('rows', settings.rows)} needs a model of trees"
-        raise UserError(problem, "leave it out, or name such a model", status=2)
+    for kinds, part, needed in ((NODES, "nodes", "of trees"), (("tokens",), "tokens", "of tokens")):
+        if settings.rows in kinds and part not in model.parts:
+            problem = f"{flag('rows', settings.rows)} needs a model {needed}"
+            raise UserError(problem, "leave it out, or name such a model", status=2)
 
 
 def embed_in_batches(engine: Engine, inputs: Sequence[Any], batch_tokens: int) -> Vectors:
@@ -465,16 +484,21 @@ def embed_in_batches(engine: Engine, inputs: Sequence[Any], batch_tokens: int) -
 
     Inputs of similar lengths are computed together, with at most `batch_tokens` padded tokens.
     """
-    order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]), reverse=True)
     embeddings: Vectors | None = None
-    for batch in batches_of([len(inputs[place]) for place in order], batch_tokens):
-        chosen = [order[rank] for rank in batch]
+    for chosen in batches_by_length(inputs, batch_tokens):
         some = engine.embeddings([inputs[place] for place in chosen])  # (batch, dim)
         if embeddings is None:
             embeddings = np.empty((len(inputs), some.shape[1]), np.float32)
         embeddings[chosen] = some
     assert embeddings is not None
     return embeddings
+
+
+def batches_by_length(inputs: Sequence[Any], batch_tokens: int) -> Iterator[list[int]]:
+    """Yield the places of inputs that are computed together, longest first."""
+    order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]), reverse=True)
+    for batch in batches_of([len(inputs[place]) for place in order], batch_tokens):
+        yield [order[rank] for rank in batch]
 
 
 def batches_of(lengths: Sequence[int], budget: int) -> Iterator[range]:
@@ -581,7 +605,8 @@ class EarlierEmbeddings:
             own = {name: self.old.fields[row].get(name) for name in FIELDS[self.part]}
             # the place of an element may have changed, even if its text has not
             where = record.places[place] if record.places else own
-            copies.append(record.part(self.old.ids[row].rpartition("#")[2], where))
+            number = self.old.ids[row].rpartition("#")[2] if self.part != "tokens" else place
+            copies.append(record.part(number, where))
         return copies
 
     def _vectors(self, chosen: Numbers, made: Vectors) -> Vectors:

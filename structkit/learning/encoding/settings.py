@@ -17,8 +17,10 @@ from structkit.settings import offline_setting, setting
 PARTS, EMBEDDINGS = "Parts of a text", "Embeddings"
 NODES = ("words", "phrases", "nodes")  # rows of trees
 # the fields of a part
-FIELDS = {
+FIELDS: dict[str, tuple[str, ...]] = {
+    "": (),
     "chunk": ("start", "end", "lines"),
+    "tokens": (),  # they are many
     "elements": ("xpath", "start", "end", "text"),
     **dict.fromkeys(NODES, ("node", "span", "text")),
 }
@@ -82,9 +84,10 @@ class EncodingSettings:
         excludes="rows",
         group=PARTS,
     )
-    rows: Literal["elements", "words", "phrases", "nodes"] | None = setting(
+    rows: Literal["tokens", "elements", "words", "phrases", "nodes"] | None = setting(
         None,
-        "Write an embedding for each element of HTML, or for each word, phrase or node of a tree.",
+        "Write an embedding for each token, element of HTML, or word, phrase or node of a tree.",
+        inferred="tokens for a multi-vector model",
         group=PARTS,
     )
     pooling: str | None = setting(
@@ -103,9 +106,9 @@ class EncodingSettings:
     dtype: Literal["fp32", "bf16"] = setting(
         "fp32", "Precision of the computation.", group=EMBEDDINGS
     )
-    quantize: Literal["int8", "binary"] | None = setting(
+    quantize: Literal["fp16", "int8", "binary"] | None = setting(
         None,
-        "Store numbers of 8 bits with a scale per row, or signs of 1 bit (NAME.npy only).",
+        "Store numbers of 16 bits, of 8 with a scale per row, or signs of 1 bit (NAME.npy only).",
         group=EMBEDDINGS,
     )
     engine: Engine = engine_setting()
@@ -129,7 +132,7 @@ class EncodingSettings:
 
     def __post_init__(self) -> None:
         part, several = self.part, len(self.field) > 1
-        written = {"embedding", *("doc_id", *FIELDS[part])} if part else {"embedding"}
+        written = {"embedding", *FIELDS[part], *["doc_id"] * bool(part)}
         if own := written.intersection(self.keep):
             problem = f"{flag('keep', min(own))}: a field of that name is written for every text"
             raise UserError(problem, "rename the field", status=2)

@@ -6,18 +6,16 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import MultiVectorEncoder, SentenceTransformer
-from sentence_transformers.base.modules import Dense, Transformer
-from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+from sentence_transformers.base.modules import Dense
 from sentence_transformers.sentence_transformer.modules import Normalize
 from torch import nn
 
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
-from tests.learning.encoders.zoo import TEXTS, edit, first_of, model, sentence_folder, tokenizer
+from tests.learning.encoders.zoo import TEXTS, edit, first_of, rows_folder, sentence_folder
 from tests.model_encodings import encoding_of
 
 ABOUT, SETTINGS = "config_sentence_transformers.json", "sentence_bert_config.json"
-TOKENS = "token_embeddings"
 FIXED = {"strategy": "fixed", "length": 9}
 SIDES = ("query", "document")
 PYLATE = {
@@ -25,21 +23,6 @@ PYLATE = {
     **{"query_length": 9, "document_length": 14, "skiplist_words": ["x", ":", "€"]},
     **{"do_query_expansion": True, "attend_to_expansion_tokens": False},
 }
-
-
-def rows_folder(place, name="Bert", *, skipped=("x", "a", ":", "€"), dense=True, **more):
-    """A folder that MultiVectorEncoder saves: with a projection, and two words skipped."""
-    plain = place.with_name(f"{place.name}-plain")
-    model(name).save_pretrained(plain)
-    tokenizer(specials=name != "Qwen3").save_pretrained(plain)
-    torch.manual_seed(2)
-    linear = {"activation_function": nn.Identity(), "bias": False, "module_input_name": TOKENS}
-    modules = [Transformer(str(plain), **more), *([Dense(16, 6, **linear)] if dense else [])]
-    modules += [MultiVectorMask(list(skipped)), Normalize(TOKENS)]
-    prompts = {"query": "a b: ", "document": "d "}
-    made = MultiVectorEncoder(modules=modules, device="cpu", prompts=prompts)
-    made.save(str(place), create_model_card=False)
-    return place
 
 
 def ours(folder, side, texts=TEXTS):

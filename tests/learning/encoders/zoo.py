@@ -10,8 +10,11 @@ import string
 import pytest
 import torch
 import transformers
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Pooling
+from sentence_transformers import MultiVectorEncoder, SentenceTransformer
+from sentence_transformers.base.modules import Dense, Transformer
+from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
+from torch import nn
 
 from tests.learning.encoders.small import letters
 
@@ -121,3 +124,19 @@ def theirs(folder, texts, side):
     """The embeddings that sentence-transformers gives."""
     loaded = SentenceTransformer(str(folder), device="cpu")
     return getattr(loaded, f"encode_{side}")(texts, convert_to_tensor=True)
+
+
+def rows_folder(place, name="Bert", *, skipped=("x", "a", ":", "€"), dense=True, **more):
+    """A folder that MultiVectorEncoder saves: with a projection, and two words skipped."""
+    plain = place.with_name(f"{place.name}-plain")
+    model(name).save_pretrained(plain)
+    tokenizer(specials=name != "Qwen3").save_pretrained(plain)
+    torch.manual_seed(2)
+    tokens = "token_embeddings"
+    linear = {"activation_function": nn.Identity(), "bias": False, "module_input_name": tokens}
+    modules = [Transformer(str(plain), **more), *([Dense(16, 6, **linear)] if dense else [])]
+    modules += [MultiVectorMask(list(skipped)), Normalize(tokens)]
+    prompts = {"query": "a b: ", "document": "d "}
+    made = MultiVectorEncoder(modules=modules, device="cpu", prompts=prompts)
+    made.save(str(place), create_model_card=False)
+    return place
