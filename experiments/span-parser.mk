@@ -24,7 +24,7 @@ $(PARSER)/trees.jsonl: $(DATA)/trees/gum_train.jsonl.gz $(DATA)/wikitext2_parsed
 	  $(STRUCTKIT) select $(word 2,$^) --in $(word 3,$^); } > $@
 
 $(PARSER)/model: $(PARSER)/trees.jsonl
-	OMP_NUM_THREADS=1 $(STRUCTKIT) train span-parser $< -o $@ $(FLAGS) \
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.span_parser $< -o $@ $(FLAGS) \
 	  $(if $(wildcard $@.partial),--resume) --save-every 300
 
 $(PARSER)/table.md: $(PARSER)/model $(DATA)/trees/gum_dev.jsonl.gz

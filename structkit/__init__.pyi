@@ -811,33 +811,6 @@ def train(
 
 @overload
 def train(
-    command: Literal["span-parser"],
-    records: Files = (),
-    /,
-    *,
-    seed: int = 0,
-    epochs: int = 4,
-    learning_rate: float = 0.003,
-    batch_size: int = 32,
-    warmup: float = 0.02,
-    schedule: Literal['linear', 'constant'] = 'linear',
-    max_grad_norm: float = 5.0,
-    max_steps: int | None = None,
-    validate: Path | None = None,
-    on_error: Literal['fail', 'skip'] = 'fail',
-    rejects: Path | None = None,
-    output: Path | None = None,
-    overwrite: bool = False,
-    resume: bool = False,
-    save_every: int = 0,
-    log_every: int = 10,
-    log_format: Literal['text', 'json'] = 'text',
-    offline: bool = False,
-    quiet: bool = False,
-) -> Record: ...
-
-@overload
-def train(
     command: Literal["static"],
     records: Files = (),
     /,

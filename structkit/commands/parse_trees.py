@@ -51,7 +51,7 @@ class Settings:
     url: str = setting(None, "URL of the server, for corenlp.", usual="http://localhost:9000")
     model: str | None = setting(
         None,
-        "Model folder for self-strae, or one of `train span-parser` for builtin.",
+        "Model folder for self-strae, or for builtin one of your own.",
         short="-m",
         reads=True,
     )

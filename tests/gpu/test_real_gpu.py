@@ -57,7 +57,6 @@ CASES = {
     "tree-lstm": ("tree-lstm", WORD_MODEL),
     "bi-lstm": ("bi-lstm", WORD_MODEL),
     "roberta": ("roberta", WORD_MODEL),
-    "span-parser": ("span-parser", {"batch_size": 8}),
 }
 FILES = {"model", "validate"}  # settings that name something in the folder of the tests
 

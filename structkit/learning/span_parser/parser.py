@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.embeddings.vectors import Vectors
-from structkit.learning.folders import WEIGHTS, damaged, read_weights, write_weights
+from structkit.learning.folders import WEIGHTS, damaged, read_weights
 from structkit.learning.span_parser.features import KINDS, Features
 from structkit.processes import one_thread
 from structkit.structure.trees.tree import Tree, from_spans
@@ -78,15 +78,9 @@ class SpanParser:
             spans = best_spans(self.scores.table(place[: length + 1]))
             spans_of[number] += [(start + offset, end + offset) for start, end in spans]
 
-    def save(self, folder: Path) -> None:
-        """Write the weights, in 16 bits, and the vocabulary."""
-        weights = self.scores.weights.items()
-        write_weights(folder, {name: each.astype(np.float16) for name, each in weights})
-        self.features.save(folder)
-
     @classmethod
     def load(cls, folder: Path) -> SpanParser:
-        """Load what `save` wrote. Errors: `UserError` if a file is missing or damaged."""
+        """Load the parser in a folder. Errors: `UserError` if a file is missing or damaged."""
         features, weights = Features.load(folder), read_weights(folder)
         try:
             parser = cls(weights, features)

@@ -7,13 +7,15 @@ import pytest
 from imported import imported
 from structkit_plugins.parsers.builtin import SHIPPED
 
+from experiments.span_parser import Method
 from structkit import parse_trees
 from structkit.commands.score.trees import agreement, binarized_spans, f1
 from structkit.errors import UserError
+from structkit.learning.training.method import RunOptions
+from structkit.learning.training.run import train
 from structkit.records.jsonl import Records
 from structkit.structure.trees import brackets as trees
 from structkit.structure.trees.words import words_of
-from tests.learning.training.materials import train_on
 from tests.structure.trees.parsed import parsed_texts
 
 # sentences of our own; where the data is beside structkit, of GUM too
@@ -72,14 +74,15 @@ def test_a_model_of_ones_own(tmp_path):
     tree = "(S (NP (DT the) (NN cat)) (VP (VB sat)) (. .))"
     file, model = tmp_path / "trees.jsonl", str(tmp_path / "model")
     file.write_bytes(b"\n".join(orjson.dumps({"id": str(at), "tree": tree}) for at in range(8)))
-    train_on(file, "span-parser", model, epochs=40, batch_size=8)
+    options = RunOptions(output=model, quiet=True)
+    train("span-parser", Method(epochs=40, batch_size=8), [str(file)], options)
     record = {"id": "1", "text": "the cat sat ."}
     (found,) = parse_trees([record], parser="builtin", model=model, binarize=False)
     assert found["tree"] == "(X (X (X the) (X cat)) (X sat) (X .))"
 
 
 def test_a_folder_without_a_parser_is_refused(tmp_path):
-    with pytest.raises(UserError, match="is not a model of a parser; make one with"):
+    with pytest.raises(UserError, match="is not a model of a parser; name one"):
         parsed_texts("builtin", ["It rains."], model=str(tmp_path))
 
 

@@ -8,26 +8,31 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from structkit_plugins.parsers.builtin import open_parser
 
-from structkit import registry
+from experiments.span_parser import (
+    MAXIMUM,
+    Learned,
+    Method,
+    Sizes,
+    SpanScorer,
+    SpanTraining,
+    parts,
+)
 from structkit.errors import UserError
-from structkit.learning.encoders.encoder import open_model
-from structkit.learning.span_parser.features import KINDS, MAXIMUM, UNKNOWN, Features, Sizes
+from structkit.learning.span_parser.features import KINDS, UNKNOWN
 from structkit.learning.span_parser.parser import LONGEST, SpanParser, best_spans, pieces
-from structkit.learning.span_parser.training import SpanScorer, SpanTraining, parts
 from structkit.learning.training.data import Step
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train
-from tests.model_encodings import encoding_of
 from tests.tolerances import bound, rounding
 
-Method = registry.load("method", "span-parser")
 SIZES = Sizes(word=6, suffix=4, shape=3, hidden=8, layers=2, span=10, dropout=0.0)
 WORDS = ["the", "old", "cat", "Sat", "on", "a", "Mat", ".", "42", "running", "—", "naïve", "🐈"]
 SENTENCES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=14)
 
 
-FEATURES = Features.of([WORDS], 1)
+FEATURES = Learned.of([WORDS], 1)
 
 
 def scorer_of(seed=0):
@@ -82,7 +87,7 @@ def test_pieces_cover_the_text_and_are_short_enough(marks, longest):
 def test_features_of_unknown_words():
     letters = product("bcdfghjklmnp", repeat=4)
     many = ["z" + "".join(each) for each in islice(letters, MAXIMUM["word"])]
-    features = Features.of([["Cat", "cat", "sat", "dog", *many[2:] * 2]], 1)
+    features = Learned.of([["Cat", "cat", "sat", "dog", *many[2:] * 2]], 1)
     assert features.tables["word"][3:5] == ["cat", many[2]]  # most frequent, then by name
     assert features.tables["word"][-2:] == [many[-1], "dog"]  # and of these so many
     assert features.counts["cat"] == 2
@@ -216,14 +221,7 @@ def trained(tmp_path_factory):
 
 
 def test_training_learns_the_trees(trained):
-    model, facts = open_model(str(trained))
-    assert facts["method"] == "span-parser"
-    (tree,) = model.trees(["The owl likes the fox of a dog .".split()])
+    (tree,) = open_parser(trained).trees(["The owl likes the fox of a dog .".split()])
     # no fox of a dog was in the training
     inner = {(start, end) for start, end in tree.spans().tolist() if end - start > 1}
     assert inner == {(0, 9), (0, 2), (2, 8), (3, 8), (3, 5), (5, 8), (6, 8)}
-
-
-def test_a_parser_gives_no_embeddings(trained):
-    with pytest.raises(UserError, match="no embeddings"):
-        encoding_of(str(trained), "query")

@@ -1,34 +1,147 @@
-"""Training of a span parser: each span of a text is a constituent of its tree, or it is not.
+"""A constituency parser: a span scorer trained on trees in brackets, as the bundled one was.
 
-Spans are scored by differences of a bidirectional LSTM's states. Source of the design: minimal
-span-based parsing, Stern et al. 2017 (https://aclanthology.org/P17-1076).
+    python -m experiments.span_parser TREES.jsonl -o FOLDER
 
-Tests: tests/learning/span_parser/test_span_parser.py.
+Records: `tree`, with any labels, traces and function tags; nodes may have any number of children.
+The flags are those of a training. `parse-trees --parser builtin --model FOLDER` uses it.
+
+Each span of a text is a constituent of its tree, or it is not: spans are scored by differences of a
+bidirectional LSTM's states. Source of the design: minimal span-based parsing, Stern et al. 2017
+(https://aclanthology.org/P17-1076).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import orjson
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from structkit.learning.span_parser.features import UNKNOWN, Features, Sizes
-from structkit.learning.span_parser.parser import SpanParser, Weights, pieces
-from structkit.learning.training.data import Step
-from structkit.learning.training.method import GradientSettings
-from structkit.learning.training.trainer import TrainingModule
-from structkit.records.jsonl import Record
+from structkit.cli.main import command, prepare_libraries
+from structkit.command import Command
+from structkit.commands.train import train
+from structkit.errors import UserError
+from structkit.learning.folders import write_weights
+from structkit.learning.span_parser.features import (
+    FILE,
+    KINDS,
+    SPECIAL,
+    UNKNOWN,
+    Features,
+    features,
+)
+from structkit.learning.span_parser.parser import Weights, pieces
+from structkit.learning.training.data import Spool, Step
+from structkit.learning.training.method import GradientSettings, RunOptions
+from structkit.learning.training.trainer import TrainingModule, seed_parameters
+from structkit.plugin import setting
+from structkit.records.jsonl import Record, text_field
+from structkit.records.stream import InputOptions
+from structkit.structure.trees import brackets as trees
 
+NAME, MODULE = "span-parser", "experiments.span_parser"
+MAXIMUM = {"word": 11_000, "suffix_2": 600, "suffix_3": 3000, "shape": 100}  # rows of a table
+MINIMUM = 2  # rarer features are unknown
 Inputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 GROUP = 16  # texts that are padded to one length
 # a word that occurs c times is hidden W / (W + c) of the time, to learn unknown words
 WORD_DROPOUT = 0.8
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Widths of a word's parts, the LSTM and the span layer, and dropout before all layers."""
+
+    word: int = 72
+    suffix: int = 28
+    shape: int = 16
+    hidden: int = 128
+    layers: int = 2
+    span: int = 200
+    dropout: float = 0.2
+
+
+class Learned(Features):
+    """Tables of features, with how often each training word occurred."""
+
+    def __init__(self, tables: dict[str, list[str]], counts: dict[str, int]) -> None:
+        super().__init__(tables)
+        self.counts = counts
+
+    @classmethod
+    def of(cls, sentences: Iterable[Sequence[str]], minimum: int = MINIMUM) -> Learned:
+        """Return the tables of features with `minimum` occurrences, by frequency."""
+        words: Counter[str] = Counter()
+        for sentence in sentences:
+            words.update(sentence)
+        counted = {kind: Counter[str]() for kind in KINDS}
+        for word, count in words.items():
+            for kind, name in zip(KINDS, features(word), strict=True):
+                counted[kind][name] += count
+        tables = {}
+        for kind, counts in counted.items():
+            kept = [name for name, count in counts.items() if count >= minimum]
+            kept.sort(key=lambda name, counts=counts: (-counts[name], name))  # type: ignore[misc]
+            tables[kind] = [*SPECIAL, *kept[: MAXIMUM[kind]]]
+        return cls(tables, {name: counted["word"][name] for name in tables["word"][len(SPECIAL) :]})
+
+    def rarity(self, strength: float) -> NDArray[np.float32]:
+        """Return the probability of hiding each row of the word table in training.
+
+        A word that occurs c times is hidden strength / (strength + c) of the time, so that the
+        unknown word is trained on rare words.
+        """
+        counts = [self.counts.get(name, 0) for name in self.tables["word"]]
+        rare = strength / (strength + np.maximum(1, np.array(counts, np.float32)))
+        rare[: len(SPECIAL)] = 0
+        return rare.astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Method(GradientSettings):
+    """Settings of the span parser, which has about 1.7 million parameters."""
+
+    usage: ClassVar[str] = "parse-trees texts.jsonl -m {} -o out.jsonl"
+    records: ClassVar[str] = "`tree`, in brackets"
+    needs: ClassVar[tuple[str, ...]] = ("tree",)
+    optional: ClassVar[tuple[str, ...]] = ()
+    query_fields: ClassVar[tuple[str, ...]] = ("text",)
+    document_fields: ClassVar[tuple[str, ...]] = ("text",)
+
+    sizes: ClassVar[Sizes] = Sizes()
+
+    epochs: int = setting(4)
+    learning_rate: float = setting(3e-3)
+    warmup: float = setting(0.02)
+    max_grad_norm: float = setting(5.0)
+
+    def prepare(self, record: Record) -> Record:
+        """Return the words of a record's tree, and its spans of two words or more.
+
+        Sentences side by side under one ROOT stay one text, and each is a span.
+        """
+        tree = trees.clean(trees.read(text_field(record, "tree", "write trees in brackets")))
+        whole = len(tree.words)
+        spans = {(low, high) for low, high in tree.spans().tolist() if 1 < high - low < whole}
+        return {"id": record["id"], "words": tree.words, "spans": sorted(spans)}
+
+    def build(self, spool: Spool) -> Any:
+        learned = Learned.of(record["words"] for record in spool)
+        seed_parameters(self.seed)
+        return SpanTraining(self, SpanScorer(learned.sizes(), self.sizes), learned)
+
+    @classmethod
+    def load(cls, folder: Path, metadata: Record) -> object:
+        raise NotImplementedError  # the parser `builtin` does it
 
 
 class SpanScorer(nn.Module):
@@ -118,7 +231,7 @@ class SpanTraining(TrainingModule):
     # share of the spans without constituents that a step draws, weighted to count for all
     negative_share = 0.25
 
-    def __init__(self, settings: GradientSettings, scorer: SpanScorer, features: Features) -> None:
+    def __init__(self, settings: GradientSettings, scorer: SpanScorer, features: Learned) -> None:
         super().__init__(settings)
         self.scorer, self.features = scorer, features
         rarity = torch.from_numpy(features.rarity(WORD_DROPOUT))
@@ -182,7 +295,11 @@ class SpanTraining(TrainingModule):
         return total / (lengths - 2).sum(), {}
 
     def save(self, folder: Path) -> None:
-        SpanParser(self.scorer.weights(), self.features).save(folder)
+        """Write the weights, in 16 bits, and the vocabulary."""
+        weights = self.scorer.weights().items()
+        write_weights(folder, {name: each.astype(np.float16) for name, each in weights})
+        tables = {kind: names[len(SPECIAL) :] for kind, names in self.features.tables.items()}
+        (folder / FILE).write_bytes(orjson.dumps(tables, option=orjson.OPT_APPEND_NEWLINE))
 
     def metadata(self) -> dict[str, Any]:
         return {"words": self.features.sizes()[0]}
@@ -206,3 +323,27 @@ def parts(record: Record) -> list[tuple[list[str], list[tuple[int, int]]]]:
         ]
         cut.append((record["words"][start:end], inside))
     return cut
+
+
+def learn(settings: Method, options: RunOptions, inputs: InputOptions) -> None:
+    """Train a parser; its card names this program."""
+    summary = train(NAME, settings, options, inputs)
+    card = Path(summary["folder"], "README.md")
+    again = card.read_text("utf-8").replace(f"structkit train {NAME}", f"python -m {MODULE}")
+    card.write_text(again, "utf-8")
+    print(orjson.dumps(summary).decode())
+
+
+def main() -> None:
+    """Train by the flags of the command line."""
+    also, without = (RunOptions, InputOptions), Method.idle_options()
+    declared = Command(learn, Method, learn, also=also, without=without, name=NAME, about=__doc__)
+    prepare_libraries()
+    try:
+        command(declared)(standalone_mode=False)
+    except UserError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()
