@@ -18,7 +18,8 @@ OWN_RATE_builtin := --learning-rate 1e-2 --epochs 3
 NO_TESTS := -g '!test*' -g '!*_test.*' -g '!*.test.*' -g '!*.spec.*' -g '!spec/' -g '!conftest.py'
 
 own: $(RUNNABLE) ## A retriever for your own code, and whether it helps: make own FOLDER=… [PAGES=…]
-	@test -e '$(FOLDER)' || { echo 'name your code: make $@ FOLDER=… [PAGES=…]'; exit 2; }
+	@test '$(FOLDER)' || { echo 'name your code: make $@ FOLDER=… [PAGES=…]'; exit 2; }
+	@for each in '$(FOLDER)' $(if $(OWN_PAGES),'$(OWN_PAGES)'); do test -e "$$each" || { echo "$$each does not exist"; exit 2; }; done
 	@$(MAKE) --no-print-directory own-table START='$(OWN_START)'
 
 # the pairs, of which two thirds of the files train; a heading is cut out of its section. Neither a file nor a text is in
@@ -31,6 +32,7 @@ $(OWN)/pairs.jsonl:
 	  | $(STRUCTKIT) pair --query headings --positive text --on-error skip -q;) } \
 	  | $(STRUCTKIT) pair --query query --positive positive --dedupe --split train:0.67,test:0.33 --split-by path \
 	    --on-error skip -q -o $@
+	@test -s $@ || { rm $@; echo 'no function of $(FOLDER) has documentation that could be a query'; exit 1; }
 
 $(OWN)/test.jsonl: $(OWN)/pairs.jsonl
 	$(STRUCTKIT) select $< --where split=test --sample $(OWN_QUERIES) -o $@
@@ -64,24 +66,35 @@ $(OWN)/own.jsonl $(OWN)/commits.jsonl $(OWN)/start.jsonl $(OWN)/table.jsonl: $(O
 $(OWN)/bm25.jsonl: $(OWN)/corpus.jsonl
 	$(STRUCTKIT) search $< --method bm25 --document-field positive --queries $(OWN)/test.jsonl --query-field query -o $@
 
-OWN_OTHERS = $(OWN_COMMITS) start $(if $(filter minilm,$(START)),table) bm25
+# a model with the words, as `ask` searches
+OWN_STARTS = start $(if $(filter minilm,$(START)),table)
+OWN_HYBRIDS = $(OWN_STARTS:%=%+words)
+$(OWN)/own+words.jsonl: OWN_MODEL = $(OWN)/own.model
+$(OWN)/start+words.jsonl: OWN_MODEL = $(START)
+$(OWN)/table+words.jsonl: OWN_MODEL = builtin
+$(OWN)/%+words.jsonl: $(OWN)/%.jsonl
+	$(STRUCTKIT) search $(OWN)/$*.npy -m $(OWN_MODEL) --method hybrid --texts $(OWN)/corpus.jsonl --document-field positive \
+	  --queries $(OWN)/test.jsonl --query-field query -o $@
+
+OWN_OTHERS = own $(OWN_COMMITS) $(OWN_STARTS) bm25 $(OWN_HYBRIDS)
 OWN_SCORE = $(STRUCTKIT) score --qrels self --queries $(OWN)/test.jsonl
-$(OWN)/table.md: $(OWN)/own.jsonl $(OWN_OTHERS:%=$(OWN)/%.jsonl)
+$(OWN)/table.md: $(OWN)/own+words.jsonl $(OWN_OTHERS:%=$(OWN)/%.jsonl)
 	$(OWN_SCORE) --measures 'RR@100 Success@1 R@10' --markdown $^ -o $@
 
 # each of the others beside it, by the paired test: a negative difference is in its favor
-OWN_COMPARED = $(OWN_SCORE) --measures RR@100 $(OWN_OTHERS:%=$(OWN)/%.jsonl) --compare $(OWN)/own.jsonl
+OWN_COMPARED = $(OWN_SCORE) --measures RR@100 $(OWN_OTHERS:%=$(OWN)/%.jsonl) --compare $(OWN)/own+words.jsonl
 $(OWN)/compared.md: $(OWN)/table.md
 	$(OWN_COMPARED) --markdown -o $@
 
 $(OWN)/worse.jsonl: $(OWN)/table.md
-	$(OWN_COMPARED) | $(STRUCTKIT) select --where 'run~^(start|table)$$' --where 'difference~^-' \
+	$(OWN_COMPARED) | $(STRUCTKIT) select --where 'run~(\+words|^bm25)$$' --where 'difference~^-' \
 	  --where 'p_randomization~^(0\.0[0-4]|0$$|.*e-)' -o $@
 
 own-table: $(OWN)/table.md $(OWN)/compared.md $(OWN)/worse.jsonl
 	@printf '%s\n' 'own: trained on $(FOLDER); start: $(START), from which it was trained; table: the bundled token vectors.' \
+	  '+words: with BM25, as ask searches; bm25: words alone.' \
 	  $(if $(OWN_COMMITS),'commits: trained on commit messages and changed functions as well.') ''
 	@cat $<; echo; cat $(OWN)/compared.md; echo
-	@if [ $$(wc -l < $(OWN)/worse.jsonl) = $(words $(filter-out bm25 commits,$(OWN_OTHERS))) ]; \
+	@if [ $$(wc -l < $(OWN)/worse.jsonl) = $(words bm25 $(OWN_HYBRIDS)) ]; \
 	  then echo 'Training helped. Ask with it: structkit ask $(FOLDER) "QUESTION" -m $(OWN)/own.model'; \
 	  else echo 'Training did not help by the paired test (p < 0.05): use structkit ask as it is.'; fi

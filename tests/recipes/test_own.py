@@ -45,7 +45,7 @@ def test_each_system_searches_what_one_model_was_not_trained_on(code):
     assert {f"{code}/own/own.model", "minilm", "builtin"} == models
     assert any("--method bm25" in each for each in commands)
     searched = [each for each in commands if " search " in each]
-    assert 4 == len(searched) and all(
+    assert 7 == len(searched) and all(
         f"--queries {code}/own/test.jsonl" in each for each in searched
     )
     with_pages = dry("own-table", f"FOLDER={code}/code", f"PAGES={code}/pages", *made)
@@ -70,6 +70,22 @@ def test_a_stopped_training_goes_on(code):
     assert "--resume" in trained(commands)["own"]
 
 
+@pytest.mark.parametrize(
+    ("folder", "pages", "told"),
+    [
+        ("none", "", "none does not exist"),
+        ("code", "none", "none does not exist"),
+        ("pages", "", "pages has documentation that could be a query"),
+    ],
+)
+def test_a_folder_that_cannot_be_used_is_named(code, folder, pages, told):
+    given = [f"FOLDER={code}/{folder}", f"PAGES={code}/{pages}"][: 1 + bool(pages)]
+    command = ["make", "-s", "own", *given, f"OWN={code}/own", "START=builtin", BIN, "RUNNABLE="]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert 2 == done.returncode and done.stdout.endswith(f"{told}\n"), done
+    assert not (code / "own/pairs.jsonl").exists()
+
+
 @pytest.mark.long
 def test_it_trains_scores_and_says_whether_it_helped(code):
     given = f"FOLDER={code}/code", f"PAGES={code}/pages", f"OWN={code}/own", "START=builtin", BIN
@@ -79,7 +95,7 @@ def test_it_trains_scores_and_says_whether_it_helped(code):
     assert 0 == done.returncode, done.stderr
     lines = done.stdout.splitlines()
     told = [line.split("|")[1].strip() for line in lines if line.startswith("|")]
-    systems = ["own", "start", "bm25"]  # it starts from the table
+    systems = ["own+words", "own", "start", "bm25", "start+words"]  # it starts from the table
     assert ["run", told[1], *systems, "run", told[1], *systems[1:]] == told
     assert lines[-1].startswith(("Training helped. Ask with it: structkit ask", "Training did not"))
     train, test = (
