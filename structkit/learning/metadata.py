@@ -214,6 +214,8 @@ def _multi_vector(folder: Path, modules: Any, about: Record) -> Record:
         if marker := said[f"{side}_prefix"]:  # before a prompt, which may begin with it
             prompts[side] = marker + (prompts.get(side) or "").removeprefix(marker)
             markers.append(marker)
+    if not all(isinstance(word, str) for word in said["skiplist_words"]):
+        raise TypeError(f"skiplist_words {said['skiplist_words']!r:.80}")
     limits = {key: said[key] for key in ("query_length", "document_length") if said.get(key)}
     metadata = _about(folder, about | {"model_type": None, "prompts": prompts})
     metadata |= _reading(folder, place, {**limits, "query_expansion": None})

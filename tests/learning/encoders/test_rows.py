@@ -122,6 +122,16 @@ def test_the_library_gives_the_rows_of_a_rare_folder(tmp_path, capsys, file, cha
         encoding_of(str(folder)).embed(["a"])
 
 
+@pytest.mark.parametrize(
+    "changes",
+    first_of({"skiplist_words": 5}, {"skiplist_words": [1]}, {"query_prefix": 3}, {"prompts": [1]}),
+)
+def test_settings_of_another_type_are_damage(tmp_path, changes):
+    folder = pylate_folder(tmp_path / "model", **changes)
+    with pytest.raises(UserError, match=r"a JSON file of the model .* is malformed"):
+        encoding_of(str(folder))
+
+
 def test_what_cannot_be_the_same_is_refused(tmp_path):
     folder = rows_folder(tmp_path / "model")
     for changes, settings, said in [
