@@ -143,33 +143,12 @@ def test_a_folder_without_text_is_reported_unless_others_have_some(home):
 
 
 # what an agent may send, as JSON, and what it is answered with
-SENT = [
-    (b'"ask", "arguments": {"question": "area \\ud800 of", "k": 1}', "src/shapes."),
-    (b'"ask", "arguments": {"question": "area \\ud83d\\ude00 of", "k": 1}', "src/shapes."),
-    (b'"ask", "arguments": {"question": "\\udcff"}', "nothing answers this"),
-    (b'"ask", "arguments": {"question": "area", "glob": ["\\udfff"]}', "nothing answers this"),
-    (b'"ask", "arguments": {"question": "area", "folder": "\\udfff"}', "unknown folder '?'"),
-    (b'"like", "arguments": {"place": "\\udbff.py:2"}', "?.py: is no file with passages"),
-    (b'"ask", "arguments": {"question": "area", "k": 0}', "k=0 is not 1 or more"),
-    (b'"like", "arguments": {"place": "src/shapes.py:9", "k": -1}', "k=-1 is not 1 or more"),
-    (b'"ask", "arguments": {"question": ""}', "question is empty; give it a value"),
-    (b'"ask", "arguments": {"question": " \\n\\t "}', "question is empty; give it a value"),
-    (b'"ask", "arguments": {"question": "?!"}', "nothing answers this"),
-    (b'"ask", "arguments": {"question": "area", "glob": [""]}', "glob is empty; give it a value"),
-    (b'"ask", "arguments": {"question": "area", "glob": ["!"]}', "glob='!' matches no path"),
-    (
-        b'"ask", "arguments": {"question": "area", "k": "many"}',
-        '"k: Input should be a valid integer, unable',
-    ),
-    (b'"ask", "arguments": {}', '"question: Field required"'),
-    (b'"tell", "arguments": {"question": "area"}', "tell"),
-    (b'"like", "arguments": {"place": "src"}', "place='src' is not FILE:LINE; write it as"),
-    (b'"ask", "arguments": {"question": "%s"}' % (b"area of " * 12_500), "src/shapes."),
-    (
-        b'"ask", "arguments": {"question": "%s"}' % (b"a" * 2_000_000),
-        "the question has 2,000,000 characters; ask with at most 100,000",
-    ),
-    (b'"ask", "arguments": {"question": "area\\u0000 of", "k": 1}', "src/shapes."),
+CALLS = Path(__file__).with_name("mcp_calls.txt").read_bytes().strip().split(b"\n\n")
+SENT = [(sent, told.decode()) for sent, told in (each.split(b"\n") for each in CALLS)]
+LONG = b'"ask", "arguments": {"question": "%s"}'
+SENT += [(LONG % (b"area of " * 12_500), "src/shapes.")]
+SENT += [
+    (LONG % (b"a" * 2_000_000), "the question has 2,000,000 characters; ask with at most 100,000")
 ]
 # requests that are none, which have an id
 MALFORMED = [
