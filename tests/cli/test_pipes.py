@@ -1,6 +1,5 @@
 """What can be read once is read once: a pipe gives what a file gives, in every command."""
 
-import json
 import os
 import signal
 import subprocess
@@ -15,49 +14,8 @@ from soak.verdicts import state
 
 LIMIT = 60  # seconds after which a pipe is thought to be opened a second time
 SERVE = 'exec cat "$0" > "$1"'  # once, to whoever reads first
-TEXTS = [
-    {"id": f"d{number}", "path": f"src/{word}.py", "text": f"{word} {word} is hot"}
-    for number, word in enumerate(("tea", "milk", "coffee", "water"))
-]
-QUERIES = [{"id": "q1", "query": "hot tea"}, {"id": "q2", "query": "cold milk"}]
-RUN = [
-    {"query_id": query, "doc_id": f"d{number}", "score": 4.0 - number, "rank": number + 1}
-    for query in ("q1", "q2")
-    for number in range(4)
-]
-QRELS = [{"query_id": f"q{each + 1}", "doc_id": f"d{each}", "relevance": 1} for each in range(2)]
-PLACES = [{**each, "doc_id": "src/tea.py", "start_line": 1, "end_line": 2} for each in QRELS]
-VECTORS = [{"id": f"d{each}", "embedding": [1.0, each / 4]} for each in range(4)]
-TREES = [{"id": str(each), "text": "a b c", "tree": "(X (X a b) c)"} for each in range(4)]
-SIDES = [
-    {
-        **{"id": str(each), "task": "T", "label": each % 2, "score": each / 8},
-        **{"split": ("train", "test")[each // 4], "text_a_embedding": [1.0, each % 3 + 0.5]},
-        "text_b_embedding": [0.5, float(each)],
-    }
-    for each in range(8)
-]
-FILES = {
-    "texts.jsonl": TEXTS,
-    "passages.jsonl": [{**each, "lines": [1, 4]} for each in TEXTS],
-    "code.jsonl": [{"id": "1", "language": "python", "code": "def f(a):\n    return a"}],
-    "pages.jsonl": [{"id": "q1", "html": "<h1>Tea</h1><p>Green.", "query": "tea", "text": "x"}],
-    "queries.jsonl": QUERIES,
-    "run.jsonl": RUN,
-    "other.jsonl": RUN[::-1],
-    "qrels.jsonl": QRELS,
-    "places.jsonl": PLACES,
-    "vectors.jsonl": VECTORS,
-    "asked.jsonl": [{"id": "q1", "embedding": [0.5, 1.0]}, {"id": "q2", "embedding": [1.0, 0.0]}],
-    "trees.jsonl": TREES,
-    "gold.jsonl": TREES,
-    "sides.jsonl": SIDES,
-    "sides2.jsonl": SIDES[::-1],
-    "products.jsonl": [
-        {"id": "us:1", "language": "product", "title": "Pan", "description": "A steel pan."}
-    ],
-}
-COLUMNS = "".join(f"{hit['query_id']} Q0 {hit['doc_id']} 1 {hit['score']} x\n" for hit in RUN)
+PARTS = Path(__file__).with_name("pipe_files.txt").read_text("utf-8").split("=== ")[1:]
+FILES = dict(part.split("\n", 1) for part in PARTS)
 RANKED = "--corpus texts.jsonl --queries queries.jsonl --ranker path-words --ranker definitions"
 # every input of every line is a pipe once
 LINES = Path(__file__).with_name("pipes.txt").read_text("utf-8").splitlines()
@@ -73,9 +31,8 @@ def program(line, folder):
 def store(tmp_path_factory):
     """What the lines read."""
     folder = tmp_path_factory.mktemp("store")
-    for name, records in FILES.items():
-        (folder / name).write_text("".join(json.dumps(each) + "\n" for each in records))
-    (folder / "run.trec").write_text(COLUMNS)
+    for name, content in FILES.items():
+        (folder / name).write_text(content)
     (folder / "trees.ptb").write_text("(X (X a b) c)\n(X a (X b c))\n")
     (folder / "rows.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
     (folder / "notes.txt").write_text("Green tea is hot.\n")
@@ -121,7 +78,7 @@ def made(line, store, folder, capfdbinary, pipe=""):
 
 def inputs(line):
     words = line.split()
-    known = {*FILES, "run.trec", "trees.ptb", "rows.tsv", "notes.txt", "encoded.jsonl"}
+    known = {*FILES, "trees.ptb", "rows.tsv", "notes.txt", "encoded.jsonl"}
     return [word for word in words if word in known]
 
 

@@ -5,35 +5,10 @@ from pathlib import Path
 import pytest
 from conftest import status_of
 
-from tests.jsonl import lines, read
+from tests.jsonl import read
 
-FILES = {
-    "queries.jsonl": lines({"id": "q1", "query": "red cup"}, {"id": "q2", "query": "blue cup"}),
-    "more.jsonl": lines(*({"id": f"q{n}", "query": "cup"} for n in range(1, 4))),
-    "corpus.jsonl": lines(*({"id": f"d{n}", "text": f"cup number {n}"} for n in range(6))),
-    "beir.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t1\n",
-    "graded.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t1\nq1\td3\t0\nq2\td4\t0\n",
-    "run.jsonl": lines(
-        *(
-            {"query_id": query, "doc_id": f"d{n}", "score": 9 - n, "rank": n + 1}
-            for query in ("q1", "q2")
-            for n in range(6)
-        )
-    ),
-    "run2.jsonl": lines({"query_id": "q1", "doc_id": "d1", "score": 1}),
-    "short.jsonl": lines(
-        {"query_id": "q1", "doc_id": "d1", "score": 2},
-        {"query_id": "q2", "doc_id": "d2", "score": 2},
-    ),
-    "pairs.jsonl": lines({"id": "1", "query": "a", "positive": "b"}),
-    "examples.jsonl": lines({"id": "q1", "query": "a", "positive": "b", "doc_id": "d1"}),
-    "hit.jsonl": lines({"query_id": "q", "doc_id": "d", "score": "x", "rank": 1}),
-    "mended.jsonl": lines({"query_id": "q", "doc_id": "d", "score": 1, "rank": 1}),
-    "scores.jsonl": lines({"run": "a", "nDCG@10": 0.5, "queries": 3, "missing": 0}),
-    "vectors.jsonl": lines({"id": "d1", "embedding": [1, 2]}, {"id": "d2", "embedding": [2, 1]}),
-    "large.jsonl": lines({"id": "q1", "query": "red cup", "embedding": [1, 2, 3]}),
-    "twice.jsonl": lines(*([{"id": "q1", "embedding": [1, 2]}] * 2)),
-}  # fmt: skip
+PARTS = Path(__file__).with_name("remedy_files.txt").read_text("utf-8").split("=== ")[1:]
+FILES = dict(part.split("\n", 1) for part in PARTS)
 JUDGED = "pair --queries queries.jsonl --corpus corpus.jsonl --qrels"
 # command, what its message says, what is done about it
 REMEDIES = [
