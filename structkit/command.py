@@ -106,7 +106,7 @@ class Program(Group):
     """All commands: `mask-entities` is the `COMMAND` of structkit/commands/mask_entities.py."""
 
     name: str = "structkit"
-    help: str = "Mask, parse, train, encode and search structured text, from JSONL to JSONL."
+    help: str = "Search code, pages and records, train retrievers, and score them, in JSON Lines."
 
     def names(self) -> Sequence[str]:
         return COMMANDS

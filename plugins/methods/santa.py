@@ -39,7 +39,7 @@ class Method(EncoderSettings):
         "structkit train santa -o models/santa"
     )
     shared: ClassVar[bool] = True
-    records: ClassVar[str] = "`query`, `positive`, `masked`, `target`; if there: `negatives`"
+    records: ClassVar[str] = "`query`, `positive`, `masked`, `target`; optional: `negatives`"
     needs: ClassVar[tuple[str, ...]] = ("query", "positive", "masked", "target")
 
     pooling: str | None = model_setting(source="SANTA, eq. 1", usual="first-decoder-token")

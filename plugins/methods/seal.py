@@ -47,7 +47,7 @@ class Method(EncoderSettings):
     example: ClassVar[str] = "structkit train seal variants.jsonl -o models/seal"
     shared: ClassVar[bool] = True
     records: ClassVar[str] = (
-        "`query`, `tagged`, `untagged`, `masked`; if there: `negatives_tagged`, "
+        "`query`, `tagged`, `untagged`, `masked`; optional: `negatives_tagged`, "
         "`negatives_untagged`, `negatives_masked`"
     )
     needs: ClassVar[tuple[str, ...]] = ("query", "tagged", "untagged", "masked")

@@ -37,7 +37,7 @@ class Method(plugin.Method):
     example: ClassVar[str] = "structkit train static functions.jsonl -o models/static"
     without_records: ClassVar[bool] = True
     records: ClassVar[str] = (
-        "`query` and `positive`, or a text as for encode; with {model} none are needed"
+        "`query` and `positive`, or a text as for encode; none are needed with {model}"
     )
 
     model: str | None = setting(

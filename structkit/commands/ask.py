@@ -63,15 +63,15 @@ class Settings(WalkOptions):
     )
     also: tuple[str, ...] = setting(
         (),
-        "More folders, which are searched with FOLDER as one. On the command line they may stand "
-        "before the question, too.",
+        "More folders, searched together with FOLDER. On the command line they may stand before "
+        "the question.",
         metavar="FOLDER",
         reads="walks",
     )
     questions: tuple[str, ...] = setting(
         (),
         "Question, or a whole bug report. Words without quotes form one question; each quoted "
-        "text is its own. Without any, or with -, each line of stdin is a question; a report "
+        "text is its own. Without one, or with -, each line of stdin is a question; a report "
         "with code, a stack trace or paragraphs counts as one.",
         argument=True,
         metavar="QUESTION",
@@ -85,7 +85,7 @@ class Settings(WalkOptions):
     )
     uses: str | None = setting(
         None,
-        "Find the definitions of a symbol, and each line of code that uses its name, instead of a "
+        "Find the definitions of a symbol and the lines of code that use its name, instead of a "
         "question.",
         metavar="NAME",
         excludes="like",
@@ -111,8 +111,8 @@ class Settings(WalkOptions):
     glob: tuple[str, ...] = glob_setting()
     kind: Kind | None = setting(
         None,
-        "Kind of files that answer; all treats them alike.",
-        inferred="all, and more of those that the question's words ask for",
+        "Kind of files that answer; all prefers none.",
+        inferred="all, with more weight for kinds that the question names",
     )
     cache: str = setting(
         None,

@@ -63,8 +63,8 @@ class Settings(WalkOptions):
     unit: Unit | None = setting(
         None,
         "Unit of a record. A row belongs to a table and has its headings and labels. A commit "
-        "gives a pair for each function that it changed: its message, and the function after "
-        "it.",
+        "gives a pair for each function that it changed: its message, and the new "
+        "function.",
         inferred="chunk for code, page for HTML and Markdown, sentence for other text",
     )
     chunk_chars: int = setting(1_500, "Maximum characters in a chunk, without white space.", low=1)

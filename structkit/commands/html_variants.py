@@ -39,7 +39,7 @@ class Settings:
         0.1, "Share of elements to mask; at least one is masked.", low=0.0, high=1.0
     )
     mask: Literal["tag", "content"] = setting(
-        "tag", "Remove an element's tags (SEAL's paper), or its content too."
+        "tag", "Remove an element's tags (SEAL's paper), or also its content."
     )
     tags: str = setting(
         "structure",

@@ -170,7 +170,7 @@ COMMAND = Command(
     Settings,
     also=(WorkerOptions,),
     reads="`code` and `language`; `title` and `description`; `html`; or `positive`",
-    adds="`masked`, `target`, `entities`; if it is missing: `language`",
+    adds="`masked`, `target`, `entities`; if missing: `language`",
     examples="""
 structkit mask-entities functions.jsonl -o masked.jsonl
 structkit mask-entities products.jsonl --on-error skip --rejects rejects.jsonl | head -n 1

@@ -238,7 +238,7 @@ def losses(settings: LossesSettings) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class TreesSettings(PictureSettings):
-    """Draw the trees of the first record, a parser's beside those that a model makes."""
+    """Draw the trees of the first record side by side, such as a parser's and a model's."""
 
     files: tuple[str, ...] = file_setting(
         "JSONL files, also .gz; stdin if none, or for -.", ("-",), argument=True

@@ -29,7 +29,7 @@ WRITTEN = re.compile(r"(.+?)(!=|!~|=|~)(.*)", re.DOTALL)
 class Settings:
     """Filter records, join them with others, and choose, rename and set their fields.
 
-    Flags apply in the order of this list. Records without an id get none.
+    Flags apply in the order of this list. Records without an id stay without one.
     """
 
     where: tuple[str, ...] = setting(

@@ -72,8 +72,7 @@ class Settings(Compared):
     )
     passages: tuple[str, ...] = file_setting(
         "File of the parts that the runs rank, with `doc_id` or `path`, and `lines`. A judged "
-        "document ranks where its first part ranks that overlaps `start_line` to `end_line`; "
-        "later ones are ignored.",
+        "document has the rank of its first part that overlaps `start_line` to `end_line`.",
         (),
         group=JUDGED,
     )

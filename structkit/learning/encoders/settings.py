@@ -138,7 +138,7 @@ class EncoderSettings(GradientSettings):
     symmetric: bool = setting(False, "add the loss from documents to queries", group="loss")
     matryoshka: str | None = setting(
         None,
-        "sum the loss over these prefixes of embeddings, as 64,128,256",
+        "sum the loss over these prefixes of embeddings, such as 64,128,256",
         "arXiv 2205.13147",
         group="loss",
     )

@@ -60,7 +60,7 @@ class WordSettings:
     )
     max_length: int | None = setting(
         None,
-        "maximum words of a record; longer records are an error",
+        "maximum words of a record; a longer record is an error",
         low=1,
         high=10**9,
         group="texts",

@@ -48,7 +48,7 @@ class Method(Contract):
     optional: ClassVar[tuple[str, ...]] = ("negatives",)
     """Those that it may have, as lists of strings."""
 
-    records: ClassVar[str] = "`query`, `positive`; if there: `negatives`"
+    records: ClassVar[str] = "`query`, `positive`; optional: `negatives`"
     """The fields that it reads of a training record, in words, for its help."""
 
     without_records: ClassVar[bool] = False
@@ -176,7 +176,7 @@ class GradientSettings(PassSettings):
 
     validate: str | None = setting(
         None,
-        "held-out records, evaluated every 500 steps or each epoch, whichever is sooner; the "
+        "held-out records, evaluated every 500 steps or each epoch, whichever comes first; the "
         "model with the lowest loss on them is kept",
         group="schedule",
     )
