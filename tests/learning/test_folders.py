@@ -1,12 +1,18 @@
 """Models by name: what looks like a path is none, and the hub is asked once, not for long."""
 
+import base64
 import hashlib
 import json
+import shutil
+import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
+from conftest import completed, environment
+from documents import FENCE, PROGRAM
 
 from structkit.errors import UserError
 from structkit.learning.folders import model_folder
@@ -70,11 +76,31 @@ class Hub(BaseHTTPRequestHandler):
             self.answer(files[name].read_bytes(), ETag=f'"{tag(files[name])}"')
         else:
             self.send_response(404)
-            self.send_header("X-Error-Code", "RepoNotFound")
+            known = path.startswith(f"/{NAME}/")
+            self.send_header("X-Error-Code", "EntryNotFound" if known else "RepoNotFound")
             self.send_header("Content-Length", "0")
             self.end_headers()
 
     do_HEAD = do_GET
+
+    def do_POST(self):
+        """What `hf upload` asks: to make a repository, check the card, and how to send files."""
+        content = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path.endswith("/create"):
+            found = {"url": f"http://127.0.0.1:{self.server.server_port}/{NAME}"}
+        elif "/preupload/" in self.path:
+            regular = {"uploadMode": "regular", "shouldIgnore": False}
+            found = {"files": [{**each, **regular} for each in json.loads(content)["files"]]}
+        elif self.path == "/api/validate-yaml":
+            found = {"errors": [], "warnings": []}
+        else:
+            found = {"commitUrl": self.path, "commitOid": COMMIT}
+            for each in map(json.loads, content.splitlines()):
+                if each["key"] == "file":
+                    file = self.server.model / each["value"]["path"]
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_bytes(base64.b64decode(each["value"]["content"]))
+        self.answer(json.dumps(found).encode())
 
     def answer(self, content, **headers):
         self.send_response(200)
@@ -83,7 +109,7 @@ class Hub(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        if self.command == "GET":
+        if self.command != "HEAD":
             self.wfile.write(content)
 
     def log_message(self, *_):
@@ -142,3 +168,24 @@ def test_what_looks_like_a_path_is_never_asked_for(name, tmp_path, monkeypatch, 
         model_folder(name)
     told = f"there is no model folder {name}; check the path given as the model"
     assert (told, "") == (str(caught.value), capsys.readouterr().err)
+
+
+@pytest.mark.long
+def test_a_model_is_shared_as_its_page_shows(hub, model, tmp_path):
+    """A folder that `hf upload` sends is one that structkit and the library load by its name."""
+    page = Path("docs/guide/models.md").read_text("utf-8")
+    section = page.partition("## Share a model on the Hub")[2].partition("\n## ")[0]
+    section = section.replace("YOUR-NAME/my-retriever", NAME).replace("hf auth login\n", "")
+    hub.model = tmp_path / "uploaded"
+    shutil.copytree(model, tmp_path / "models/own")
+    shutil.copytree("fixtures/collect/src", tmp_path / "src")
+    (tmp_path / "src/retries.py").write_text("def count_retries():\n    return 3\n")
+    variables = environment(**hub.env, HF_TOKEN="hf_a", PYTHON=sys.executable)
+    program = f'{PROGRAM}hf() {{ "$PYTHON" -m huggingface_hub.cli.hf "$@"; }}\n'
+    printed = []
+    for _, kind, _, body in FENCE.findall(section):
+        command = ["bash", "-ec", program + body] if kind == "sh" else [sys.executable, "-c", body]
+        done = completed(command, cwd=tmp_path, env=variables, text=True)
+        assert 0 == done.returncode, done.stderr
+        printed.append(done.stdout)
+    assert "Uploaded" in printed[0] and '"path":"src/retries.py"' in printed[1]
