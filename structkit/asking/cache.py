@@ -9,6 +9,7 @@ Tests: tests/asking/test_cache.py, tests/asking/test_updates.py.
 from __future__ import annotations
 
 import errno
+import functools
 import hashlib
 import os
 import secrets
@@ -114,12 +115,17 @@ def cache_file(folder: Path, target: Target, settings: Mapping[str, Any]) -> Pat
     """Return the cache of a target for these settings, this version and plugins."""
     found = [each for each in plugins() if each.kind == "language"]
     languages = [(each.pack, each.name, each.path.stat().st_mtime_ns) for each in found]
-    # without its grammar, a language of an extra has other passages
-    lacking = [each.name for each in found if not PathFinder.find_spec(f"tree_sitter_{each.name}")]
-    key = [FORMAT, __version__, languages, lacking, [*map(os.fsdecode, target.real)], settings]
+    key = [FORMAT, __version__, languages, _lacking(), [*map(os.fsdecode, target.real)], settings]
     # file names may not be valid Unicode
     name = hashlib.blake2b(ascii(key).encode(), digest_size=12).hexdigest()
     return folder / f"{name}.sqlite"
+
+
+@functools.cache  # looking for them takes a tenth of an answer in a running process
+def _lacking() -> list[str]:
+    """Return the languages without their grammar: they have other passages."""
+    names = (each.name for each in plugins() if each.kind == "language")
+    return [name for name in names if not PathFinder.find_spec(f"tree_sitter_{name}")]
 
 
 def files_of_cache(place: Path) -> list[Path]:

@@ -13,7 +13,7 @@ import zlib
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -52,6 +52,7 @@ from structkit.progress import Position, counted, progress, say
 from structkit.records.fields import document_text
 from structkit.records.jsonl import Record, cannot_read
 from structkit.searching.bm25 import ARRAYS, Postings, WordIndex
+from structkit.searching.hits import Hit
 from structkit.structure.bags import Bags
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ PAGES = (".html", ".htm", ".xhtml", ".xht", *(f".{each}" for each in MARKDOWNS))
 # done in this share of the time, and no answer is older than a second
 QUICK, SHARE, OLDEST = 0.005, 0.05, 0.9
 TICK = 2 * 10**9  # nanoseconds within which a file system may give two changes the same time
+ANSWERS = 64  # questions whose answers a process keeps
 LOOK = "look"  # the part of a store with what the last walk found
 SEEN = "seen"  # in a store's memory
 
@@ -241,6 +243,20 @@ class Folder:
 
     def __post_init__(self) -> None:
         self._starts = [0, *accumulate(each.passages for each in self.files)]
+        self._answered: dict[Hashable, bytes] = {}
+
+    def again(
+        self, asked: Hashable, answer: Callable[[], list[tuple[Hit, Record]]]
+    ) -> list[tuple[Hit, Record]]:
+        """Return the answers to what was asked, of these files, before; or answer and keep them."""
+        if asked not in self._answered:
+            found = answer()
+            if not found:
+                return found
+            if len(self._answered) == ANSWERS:
+                self._answered.clear()
+            self._answered[asked] = orjson.dumps([(tuple(hit), record) for hit, record in found])
+        return [(Hit(*hit), record) for hit, record in orjson.loads(self._answered[asked])]
 
     def __len__(self) -> int:
         return self._starts[-1]

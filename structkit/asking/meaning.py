@@ -141,11 +141,16 @@ class Meaning:
     def _queries(self) -> TextEncoding:
         return self._encoding("query")
 
+    @property
+    def model(self) -> str:
+        """The hash of the model."""
+        return str(self._queries.meta()["model_sha256"])
+
     @cached_property
     def _made(self) -> tuple[Int8Rows, Chance]:
         """The rows of the folder's passages, kept ones and new ones, and chance with them."""
         memory, files = self._folder.store.memory, self._folder.files
-        model = str(self._queries.meta()["model_sha256"]).encode()
+        model = self.model.encode()
         known: tuple[bytes, Any, tuple[Int8Rows, Chance]] | None = memory.get(EMBEDDED)
         if known and known[0] == model and known[1] == files:
             return known[2]
@@ -201,11 +206,11 @@ class Meaning:
         return any(size == nothing + 1 for size in sizes)
 
     @property
-    def embed(self) -> Callable[[Sequence[str], Bags], Floats] | None:
-        """Function from lines and their pieces to unit embeddings; None for a slow model."""
+    def embed(self) -> Callable[[Sequence[str]], Floats] | None:
+        """Function from lines to unit embeddings; None for a slow model."""
         if not self._queries.forks:
             return None
-        return lambda texts, bags: unit(self._queries.of_bags(texts, bags))
+        return lambda texts: unit(self._queries.of_bags(texts, Bags.of(texts)))
 
     def _embedded(self, texts: Sequence[str]) -> Vectors:
         records = ({"id": str(number), "text": text} for number, text in enumerate(texts))

@@ -222,15 +222,20 @@ def _found(
     elif example:
         from structkit.asking.similar import similar
 
-        answered = [similar(folder, example.passage(folder, target), k, globs, meaning)]
+        text, found = similar(folder, example.passage(folder, target), k, globs, meaning)
+        answered = [(text, with_places(folder, text, found, meaning))]
     else:
-        of_question = partial(
-            answers, folder, k=k, ranking=ranking, globs=globs, meaning=meaning, kind=settings.kind
-        )
-        answered = [(question, of_question(question)) for question in settings.questions]
+        asked = k, globs, settings.kind, meaning and meaning.model
+
+        def of_question(question: str) -> list[tuple[Hit, Record]]:
+            best = answers(folder, question, k, ranking, globs, meaning, settings.kind)
+            return with_places(folder, question, best, meaning)
+
+        answered = [
+            (question, folder.again((question, *asked), partial(of_question, question)))
+            for question in settings.questions
+        ]
     for number, (question, best) in enumerate(answered, 1):
-        if not settings.uses:
-            best = with_places(folder, question, best, meaning)
         records = _records(str(number), question, best, target)
         yield from within(records, settings.tokens) if settings.tokens else records
         if not best:

@@ -74,7 +74,7 @@ class Table:
 
     A text's embedding is the mean of its tokens' vectors; with `saturating`, a token that occurs n
     times counts √n times. model2vec does not count the unknown token (`ignored`), and reads at
-    most so many `characters` for each token of a text.
+    most so many `characters` for each token of a text that it may cut.
     """
 
     rows: Vectors | Int8Rows
@@ -90,8 +90,13 @@ class Table:
 
     def means(self, inputs: Sequence[Sequence[int] | TokenCounts]) -> Vectors:
         """Return the means of texts' tokens, (texts, dim); zeros for a text without tokens."""
-        if self.ignored is not None:  # counts are of our own tables, which ignore none
-            inputs = [[each for each in ids if each != self.ignored] for ids in inputs]  # type: ignore[union-attr]
+        if self.ignored is not None:  # `TokenCounts` lack it already
+            inputs = [
+                ids
+                if isinstance(ids, TokenCounts)
+                else [each for each in ids if each != self.ignored]
+                for ids in inputs
+            ]
         vectors_of = self._vectors_of(inputs)
         means = np.zeros((len(inputs), self.rows.shape[1]), np.float32)
         for text, ids in enumerate(inputs):  # one by one stays in the processor's cache
@@ -160,6 +165,8 @@ class Table:
         saturating = bool(config.get("saturating"))
         if ours or not config:
             return cls(rows, tokenizer, saturating)
+        if config.get("max_length", MOST) is None:
+            return cls(rows, tokenizer, saturating, _unknown(tokenizer))
         characters = int(np.median([*map(len, tokenizer.get_vocab())]))
         return cls(rows, tokenizer, saturating, _unknown(tokenizer), characters)
 
@@ -296,7 +303,10 @@ class StaticEncoder(TokenModel):
         """Return the embeddings of documents, whose pieces are counted, if it `reads_bags`."""
         words, length = self.tokenizing.words, self.tokenizing.lengths["document"]
         assert words is not None
-        of_texts, ids, counts = bags.spread(words.of_pieces(bags.number))
+        of_pieces = words.of_pieces(bags.number)
+        if (ignored := self.table.ignored) is not None:
+            of_pieces = [tuple(each for each in ids if each != ignored) for ids in of_pieces]
+        of_texts, ids, counts = bags.spread(of_pieces)
         counts = counts.astype(np.float32)
         starts = np.searchsorted(of_texts, np.arange(len(texts) + 1)).tolist()
         sizes = np.bincount(of_texts, counts, len(texts)).astype(int).tolist()

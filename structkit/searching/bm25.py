@@ -28,6 +28,7 @@ from structkit.structure.bags import Bags
 Counts = NDArray[np.int32]
 
 STEP = 1 << 20  # postings that are scored together
+MOST = 64  # words whose postings are at hand
 LAST = b"\xff"  # after all bytes of UTF-8
 ARRAYS = ("lengths", "starts", "documents", "counts")
 WIDTH = 8  # of the name of a type
@@ -221,6 +222,7 @@ class WordIndex:
     def __init__(self, parts: Sequence[tuple[Postings, Numbers]]) -> None:
         self.parts = parts
         self.lengths: Counts = placed([(part.lengths, numbers) for part, numbers in parts])
+        self._looked_up: dict[str, tuple[Numbers, Counts]] = {}  # a question's words, several times
 
     def scores(self, asked: Iterable[str] | Mapping[str, float]) -> Floats:
         """Return BM25 of each document, (documents,); words may have weights."""
@@ -312,12 +314,17 @@ class WordIndex:
 
     def _having(self, word: str) -> tuple[Numbers, Counts]:
         """Return the documents that have a word, and its count in each."""
+        if word in self._looked_up:
+            return self._looked_up[word]
         some = [(np.empty(0, np.int64), np.empty(0, np.int32))]
         for part, numbers in self.parts:
             if (place := part.words.place(word)) is not None:
                 some.append(_here(part, numbers, place))
-        documents, counts = zip(*some, strict=True)
-        return np.concatenate(documents), np.concatenate(counts)
+        documents, counts = map(np.concatenate, zip(*some, strict=True))
+        if len(self._looked_up) > MOST:
+            self._looked_up.clear()
+        self._looked_up[word] = documents, counts
+        return documents, counts
 
     def _bm25(self, having: Numbers, counts: Counts) -> Floats:
         """Return BM25 of a word in each document that has it, by its counts."""

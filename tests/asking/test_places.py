@@ -121,7 +121,7 @@ def test_the_meaning_chooses_among_lines_without_a_word():
     code = "import os\n\n\ndef erase(path):\n    os.unlink(path)"
     directions = {"delete files": [1, 0], "os.unlink(path)": [1, 0]}
 
-    def embed(texts, _):
+    def embed(texts):
         return np.array([directions.get(text.strip(), [0, 1]) for text in texts], np.float32)
 
     record = {"code": code, "lines": [1, 5], "symbols": [["erase", 4, 4, 5]]}
