@@ -1,8 +1,8 @@
 """Answers to a question: passages ranked by words and, with a model, by meaning; their best places.
 
-A place is a line or a sentence, and the symbol around it. It is chosen by the same signals as the
-passages: the words of the question with their stems, by their rarity in the folder; names that are
-defined there; and the meaning.
+A place is a line or a sentence, and the symbol around it. It is chosen by the words of the question
+with their stems, by their rarity in the folder; names that are defined there; and, where no line
+has a word, the meaning.
 
 Tests: tests/commands/test_ask.py, tests/asking/test_places.py.
 """
@@ -17,7 +17,6 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structkit.asking.folder import Folder
 from structkit.collecting.ignoring import file_filter
@@ -53,13 +52,12 @@ WORDS = 25  # of a question, by which lines are chosen: those that count most
 SAME = 0.6  # of the runs of words of the shorter prose: a page and its source differ in their marks
 RUN = 3  # words
 WINDOW = 3  # lines of code that are judged together
-# the weights of a defined name, of the meaning, of a line with which something begins, and of the
-# words of the first line alone: chosen on the passages of 28 questions of experiments/shown.mk
-NAMED, MEANT, BEGINS, ALONE = 1.0, 1.0, 0.1, 0.5
+# the weights of a defined name, of a line with which something begins, and of the words of the
+# first line alone: chosen on the passages of 28 questions of experiments/shown.mk
+NAMED, BEGINS, ALONE = 1.0, 0.1, 0.5
 HOLDING = 0.5  # the value of a name that holds others, which describe it better
 NEAR = 4  # how many times as many passages are weighed by their files as are ranked
 LONGEST = 240  # characters of a quote
-LIKELY, LEAST = 8, 0.5  # parts whose meaning counts: the best by words, and how far below the best
 Embed = Callable[[Sequence[str]], Floats]  # from texts to unit rows
 _words = lru_cache(1 << 16)(words)  # of pieces, which lines have again and again
 
@@ -294,52 +292,17 @@ def places(
     `symbol` around the line, with its first and last line. `weights` are the words'.
     """
     every = [Parts.of(record) for record in records]
-    texts = _rows(text for parts in every for text in parts.texts)
-    shares = _shares(Bags.of(texts), weights)
-    shares_of = [shares[[texts[text] for text in parts.texts]] for parts in every]
-    names_of = [_named(parts, question) for parts in every]
-    scores_of = [*map(_scores, every, shares_of, names_of)]
-    if embed:
-        scores_of = _with_meaning(every, scores_of, question, embed)
-    return [
-        _place(parts, has, named, scores) if len(scores) and (embed or has.any()) else {}
-        for parts, has, named, scores in zip(every, shares_of, names_of, scores_of, strict=True)
-    ]
-
-
-def _rows(texts: Iterable[str]) -> dict[str, int]:
-    """Return the numbers of different texts, in their order."""
-    return {text: row for row, text in enumerate(dict.fromkeys(texts))}
-
-
-def _with_meaning(
-    every: Sequence[Parts], scores_of: Sequence[Floats], question: str, embed: Embed
-) -> list[Floats]:
-    """Return the scores of parts with their meaning; of the likely ones alone, each (parts,).
-
-    They hold the best place by all parts' meaning in 997 of 1,000 answers.
-    """
-    likely = [_likely(scores) for scores in scores_of]
-    embedded = (
-        parts.texts[at : at + parts.window]
-        for parts, chosen in zip(every, likely, strict=True)
-        for at in np.flatnonzero(chosen).tolist()
-    )
-    rows = _rows(chain([question], chain.from_iterable(embedded)))
-    vectors, found = embed([*rows]), list[Floats]()
-    for parts, scores, chosen in zip(every, scores_of, likely, strict=True):
-        own = vectors[[rows.get(text, 0) for text in parts.texts]]
-        found.append(
-            np.where(chosen, scores + MEANT * _closeness(parts, own) @ vectors[0], -np.inf)
-        )
+    texts = dict.fromkeys(text for parts in every for text in parts.texts)
+    rows = {text: row for row, text in enumerate(texts)}
+    shares, found = _shares(Bags.of(texts), weights), list[Record]()
+    for parts in every:
+        has, named = shares[[rows[text] for text in parts.texts]], _named(parts, question)
+        scores, answered = _scores(parts, has, named), bool(has.any())
+        if embed and parts.texts and not answered:  # elsewhere the meaning chooses no better
+            vectors, answered = embed([question, *parts.texts]), True
+            scores = scores + _closeness(parts, vectors[1:]) @ vectors[0]
+        found.append(_place(parts, has, named, scores) if answered else {})
     return found
-
-
-def _likely(scores: Floats) -> NDArray[np.bool_]:
-    """Return which parts the meaning may make the best, (parts,)."""
-    least = np.partition(scores, -LIKELY)[-LIKELY] if len(scores) > LIKELY else -np.inf
-    likely: NDArray[np.bool_] = scores >= max(least, scores.max(initial=-np.inf) - LEAST)
-    return likely
 
 
 def _shares(bags: Bags, weights: Mapping[str, float]) -> Floats:
