@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from transformers.utils import logging
 
 from structkit import plugin
 from structkit.embeddings.vectors import Floats
@@ -15,6 +16,7 @@ from structkit.errors import UserError
 from structkit.extras import SENTENCE, require
 from structkit.learning.encoders.pretrained import check_model_folder, damage_explained
 from structkit.learning.folders import model_folder, weight_names
+from structkit.learning.static import is_table
 from structkit.learning.tokens import Truncation
 from structkit.learning.training.devices import chosen_device
 from structkit.plugin import setting
@@ -69,7 +71,11 @@ class Ranker(plugin.Ranker):
         """The model, on the fastest device. Errors: it is damaged, or gives not one score."""
         library = require("sentence_transformers", SENTENCE)
         folder = model_folder(self.model, offline=self.offline)
+        if is_table(folder):
+            raise UserError(f"the model {folder} is a table of token vectors", SOME)
         check_model_folder(folder)
+        logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         with damage_explained(folder):
             encoder = library.CrossEncoder(
                 str(folder),
