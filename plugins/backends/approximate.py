@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -32,15 +32,14 @@ from structkit.paths import refuse_pipe
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import cannot_read
 from structkit.records.output import refuse_existing, whole_folder
-from structkit.searching.exact import Exact, candidates_factor
+from structkit.searching.exact import RESCORED, Exact, candidates_factor
 from structkit.searching.hits import (
-    RESCORED,
-    Approximate,
     EmbeddedCorpus,
     Hit,
     Searcher,
     check_options,
     check_similarity,
+    row_record,
 )
 from structkit.searching.options import SearchOptions
 
@@ -53,21 +52,33 @@ REFINED = ",RFlat"  # codes with the vectors beside them
 MANY = 10_000  # rows from which codes are worth training
 
 
-class OfFaiss(Approximate):
-    """An index of faiss; where it finds too few documents for a query, all its rows are compared.
+class OfFaiss(Searcher):
+    """Index of rows; a document of several ones has the score of the best one found.
 
-    A graph has no way to rows beside many equal ones, and a few clusters may hold too few rows.
+    Where it finds too few documents for a query, all its rows are compared: a graph has no way to
+    rows beside many equal ones, and a few clusters may hold too few rows.
     """
 
     short = queries = 0  # with fewer documents than there are, and all
 
+    def __init__(
+        self, index: Any, corpus: Embeddings, options: SearchOptions, which: Numbers | None = None
+    ) -> None:
+        """Take an index of all rows, or of different ones: `which` is the one of each row."""
+        self.index, self.corpus, self.options, self.which = index, corpus, options, which
+        if which is not None:
+            self._starts = np.searchsorted(np.sort(which), np.arange(which.max() + 2)).tolist()
+            self._rows: list[int] = np.argsort(which, kind="stable").tolist()
+        self.dimensions, self.model = corpus.dimensions, corpus.model
+        self.cut = corpus.meta.get("dimensions")
+        self.rows, self.documents = len(corpus.doc_ids), len(set(corpus.doc_ids))
+
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
-        hits, k = super().search(queries, k), min(k, self.documents)
+        hits, k = self.best(self.index, queries, k), min(k, self.documents)
         self.queries += len(hits)
         if short := [number for number, found in enumerate(hits) if len(found) < k]:
             with comparing_all(self.index) as index:
-                every = OfFaiss(index, self.corpus, self.options, self.which)
-                again = Approximate.search(every, queries[short], k)
+                again = self.best(index, queries[short], k)
             for number, found in zip(short, again, strict=True):
                 hits[number] = found
                 self.short += len(found) < k
@@ -80,20 +91,68 @@ class OfFaiss(Approximate):
             )
             say(f"{problem}: this index finds no more; {flag('index', 'flat')} does")
 
-    def find(self, queries: Vectors, rows: int) -> list[list[Hit]]:
-        if isinstance(self.index, faiss.IndexHNSW):  # it finds no more than efSearch
-            self.index.hnsw.efSearch = max(self.index.hnsw.efSearch, rows)
+    def best(self, index: Any, queries: Vectors, k: int) -> list[list[Hit]]:
+        """Return the k best documents for each query, or fewer."""
+        k = min(k, self.documents)
+        # as many rows as k documents have on average, and more while that is too few
+        rows = k * math.ceil(self.rows / self.documents)
+        while True:
+            rows = min(rows, self.rows)
+            found = self.find(index, queries, rows)
+            hits = [best_of_documents(of_rows)[:k] for of_rows in found]
+            if rows == self.rows or self.rows == self.documents:
+                return hits
+            ended = (len(of_rows) < rows for of_rows in found)
+            if all(no_more or len(best) == k for no_more, best in zip(ended, hits, strict=True)):
+                return hits
+            rows *= 2
+
+    def find(self, index: Any, queries: Vectors, rows: int) -> list[list[Hit]]:
+        """Return at most `rows` rows for each query, best first."""
+        if isinstance(index, faiss.IndexHNSW):  # it finds no more than efSearch
+            index.hnsw.efSearch = max(index.hnsw.efSearch, rows)
         try:
-            found, metric = super().find(queries, rows), self.index.metric_type
+            scores, numbers = index.search(np.ascontiguousarray(queries), rows)
         except RuntimeError as error:
             problem = f"faiss cannot search this index ({message_of(error)})"
             raise UserError(problem, f"give another {flag('index')}") from None
-        if metric == faiss.METRIC_INNER_PRODUCT:
-            return found
-        power = 0.5 if metric == faiss.METRIC_L2 else 1.0  # faiss has the squares of these
+        if not np.isfinite(scores[numbers >= 0]).all():
+            problem = "the index or a query holds NaN or infinity"
+            raise UserError(problem, "build and encode it again")
+        if index.metric_type != faiss.METRIC_INNER_PRODUCT:  # faiss has squares of L2
+            scores = -np.maximum(scores.astype(np.float64), 0)
+            if index.metric_type == faiss.METRIC_L2:
+                scores = -np.sqrt(-scores)
         return [
-            [hit._replace(score=-(max(hit.score, 0) ** power)) for hit in each] for each in found
+            [
+                self._hit(score, row)
+                for score, n in zip(*each, strict=True)
+                for row in self._equal(n)
+            ]
+            for each in zip(scores.tolist(), numbers.tolist(), strict=True)
         ]
+
+    def _equal(self, number: int) -> Sequence[int]:
+        """Return the rows for a number in the index; none for -1."""
+        if self.which is None or number < 0:
+            return [number] * (number >= 0)
+        return self._rows[self._starts[number] : self._starts[number + 1]]
+
+    def _hit(self, score: float, row: int) -> Hit:
+        shown = row_record(self.corpus, row) if self.options.explain else None
+        return Hit(self.corpus.doc_ids[row], score, shown)
+
+
+def best_of_documents(hits: list[Hit]) -> list[Hit]:
+    """Return each document once, with its best row; ties by descending document id.
+
+    >>> [hit[:2] for hit in best_of_documents([Hit("a", 2.0), Hit("b", 2.0), Hit("a", 1.0)])]
+    [('b', 2.0), ('a', 2.0)]
+    """
+    best: dict[str, Hit] = {}
+    for hit in hits:
+        best.setdefault(hit.doc_id, hit)
+    return sorted(best.values(), key=lambda hit: (hit.score, hit.doc_id), reverse=True)
 
 
 class Backend(plugin.Backend):

@@ -25,13 +25,8 @@ from structkit.embeddings.vectors import (
     pack_signs,
 )
 from structkit.errors import UserError, flag
-from structkit.searching.exact import FACTOR, Exact, candidates_factor, same_rows
-from structkit.searching.hits import (
-    RESCORED,
-    EmbeddedCorpus,
-    check_options,
-    check_similarity,
-)
+from structkit.searching.exact import FACTOR, RESCORED, Exact, candidates_factor, same_rows
+from structkit.searching.hits import EmbeddedCorpus, check_options, check_similarity
 from structkit.searching.index import Index
 from structkit.searching.options import SearchOptions
 

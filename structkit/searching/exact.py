@@ -19,6 +19,8 @@ from structkit.searching.index import Index
 from structkit.searching.options import SearchOptions
 
 FACTOR = "k_factor_rf"  # as faiss calls it
+# its usual values: rows that are rescored by their vectors, or documents for maxsim
+RESCORED = {"ivf": 10, "int8": 4, "binary": 20, "maxsim": 40}
 
 
 class Candidates(Protocol):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from abc import ABC, abstractmethod
 from array import array
@@ -10,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -47,8 +46,6 @@ if TYPE_CHECKING:
 BATCH = 256  # queries that are searched together …
 TOGETHER = 8  # … or with maxsim, where each has many rows
 RESULTS = 1 << 21  # results that are held at a time
-# factor of k: rows that are rescored by their vectors, or documents for maxsim
-RESCORED = {"ivf": 10, "int8": 4, "binary": 20, "maxsim": 40}
 
 
 class Hit(NamedTuple):
@@ -62,18 +59,6 @@ class Hit(NamedTuple):
 Ranked = tuple[str, list[Hit]]  # a query, and its hits, best first
 QueryBatch = tuple[list[str], Vectors]  # the queries of some embeddings, and these
 Together = tuple[list[str], Vectors, Numbers | None]  # queries, and with maxsim their first rows
-
-
-def best_of_documents(hits: list[Hit]) -> list[Hit]:
-    """Return each document once, with its best row; ties by descending document id.
-
-    >>> [hit[:2] for hit in best_of_documents([Hit("a", 2.0), Hit("b", 2.0), Hit("a", 1.0)])]
-    [('b', 2.0), ('a', 2.0)]
-    """
-    best: dict[str, Hit] = {}
-    for hit in hits:
-        best.setdefault(hit.doc_id, hit)
-    return sorted(best.values(), key=lambda hit: (hit.score, hit.doc_id), reverse=True)
 
 
 def run_records(query_id: str, ranked: Iterable[Hit]) -> Iterator[Record]:
@@ -202,67 +187,6 @@ def check_similarity(options: SearchOptions, backend: str, *, unit: bool) -> Non
 def row_record(corpus: Embeddings, row: int) -> Record:
     """Return the record of the row that found a hit: its id and kept fields."""
     return {"id": corpus.ids[row], **(corpus.fields[row] if corpus.fields else {})}
-
-
-class Approximate(Searcher):
-    """Index of rows in faiss; a document of several ones has the score of the best one found.
-
-    `index.search(queries, rows)` gives scores and numbers of the best rows, best first, number -1
-    if it found fewer.
-    """
-
-    def __init__(
-        self, index: Any, corpus: Embeddings, options: SearchOptions, which: Numbers | None = None
-    ) -> None:
-        """Take an index of all rows, or of different ones: `which` is the one of each row."""
-        self.index, self.corpus, self.options, self.which = index, corpus, options, which
-        if which is not None:
-            self._starts = np.searchsorted(np.sort(which), np.arange(which.max() + 2)).tolist()
-            self._rows: list[int] = np.argsort(which, kind="stable").tolist()
-        self.dimensions, self.model = corpus.dimensions, corpus.model
-        self.cut = corpus.meta.get("dimensions")
-        self.rows, self.documents = len(corpus.doc_ids), len(set(corpus.doc_ids))
-
-    def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
-        k = min(k, self.documents)
-        # as many rows as k documents have on average, and more while that is too few
-        rows = k * math.ceil(self.rows / self.documents)
-        while True:
-            rows = min(rows, self.rows)
-            found = self.find(queries, rows)
-            hits = [best_of_documents(of_rows)[:k] for of_rows in found]
-            if rows == self.rows or self.rows == self.documents:
-                return hits
-            ended = (len(of_rows) < rows for of_rows in found)
-            if all(no_more or len(best) == k for no_more, best in zip(ended, hits, strict=True)):
-                return hits
-            rows *= 2
-
-    def find(self, queries: Vectors, rows: int) -> list[list[Hit]]:
-        """Return at most `rows` rows for each query, best first."""
-        scores, numbers = self.index.search(np.ascontiguousarray(queries), rows)  # best first
-        if not np.isfinite(scores[numbers >= 0]).all():
-            raise UserError(
-                "the index or a query holds NaN or infinity", "build and encode it again"
-            )
-        return [
-            [
-                self._hit(score, row)
-                for score, n in zip(*found, strict=True)
-                for row in self._equal(n)
-            ]
-            for found in zip(scores.tolist(), numbers.tolist(), strict=True)
-        ]
-
-    def _equal(self, number: int) -> Sequence[int]:
-        """Return the rows for a number in the index; none for -1."""
-        if self.which is None or number < 0:
-            return [number] * (number >= 0)
-        return self._rows[self._starts[number] : self._starts[number + 1]]
-
-    def _hit(self, score: float, row: int) -> Hit:
-        shown = row_record(self.corpus, row) if self.options.explain else None
-        return Hit(self.corpus.doc_ids[row], score, shown)
 
 
 def by_embeddings(

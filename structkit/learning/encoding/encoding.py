@@ -324,7 +324,7 @@ class Encoding:
         texts = list(dict.fromkeys(record.texts[0] for record in window))
         inputs = self.encoder.inputs(texts, self.settings.as_)
         found: dict[str, Vectors] = {}  # of each text
-        for chosen in batches_by_length(inputs, self.engine.batch_tokens):
+        for chosen in batches_of([*map(len, inputs)], self.engine.batch_tokens):
             some = self.engine.token_rows([inputs[place] for place in chosen], self.settings.as_)
             found |= {texts[place]: each for place, each in zip(chosen, some, strict=True)}
         vectors = [found[record.texts[0]] for record in window]
@@ -485,7 +485,7 @@ def embed_in_batches(engine: Engine, inputs: Sequence[Any], batch_tokens: int) -
     Inputs of similar lengths are computed together, with at most `batch_tokens` padded tokens.
     """
     embeddings: Vectors | None = None
-    for chosen in batches_by_length(inputs, batch_tokens):
+    for chosen in batches_of([*map(len, inputs)], batch_tokens):
         some = engine.embeddings([inputs[place] for place in chosen])  # (batch, dim)
         if embeddings is None:
             embeddings = np.empty((len(inputs), some.shape[1]), np.float32)
@@ -494,23 +494,17 @@ def embed_in_batches(engine: Engine, inputs: Sequence[Any], batch_tokens: int) -
     return embeddings
 
 
-def batches_by_length(inputs: Sequence[Any], batch_tokens: int) -> Iterator[list[int]]:
-    """Yield the places of inputs that are computed together, longest first."""
-    order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]), reverse=True)
-    for batch in batches_of([len(inputs[place]) for place in order], batch_tokens):
-        yield [order[rank] for rank in batch]
+def batches_of(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Yield the places of inputs, longest first, whose padded size fits, at least one each.
 
-
-def batches_of(lengths: Sequence[int], budget: int) -> Iterator[range]:
-    """Yield runs of falling lengths whose padded size fits the budget, at least one each.
-
-    >>> list(batches_of([5, 4, 2, 2], 8))
-    [range(0, 1), range(1, 3), range(3, 4)]
+    >>> list(batches_of([2, 5, 4, 2], 8))
+    [[1], [2, 0], [3]]
     """
+    order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     start = 0
-    while start < len(lengths):
-        end = start + max(1, budget // max(1, lengths[start]))
-        yield range(start, min(end, len(lengths)))
+    while start < len(order):
+        end = start + max(1, budget // max(1, lengths[order[start]]))
+        yield order[start:end]
         start = end
 
 
