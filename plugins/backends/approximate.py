@@ -268,7 +268,7 @@ def build(vectors: Matrix, name: str, *, rescored: bool = True) -> Any:
             f"use fewer clusters or codes, or {flag('index', 'hnsw')}",
         ) from None
     if name == "ivf":
-        set_parameters(index, f"nprobe={max(8, clusters // 12)}")
+        set_parameters(index, f"nprobe={max(8, clusters // (12 if rescored else 48))}")
     if name in RESCORED and factory.endswith(REFINED):
         set_parameters(index, f"k_factor_rf={RESCORED[name]}")
     return index
