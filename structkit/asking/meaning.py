@@ -87,7 +87,9 @@ class Chance:
     @property
     def least(self) -> float:
         """The score that an answer exceeds."""
-        return float(np.quantile(self.best, QUANTILE))
+        # `np.quantile` imports numpy.ma, which no answer needs
+        ordered = np.sort(self.best)
+        return float(np.interp(QUANTILE * (len(ordered) - 1), np.arange(len(ordered)), ordered))
 
     def exceeds(self, scores: Floats, *, known: bool = True) -> NDArray[np.bool_]:
         """Return which passages are closer to a question of length 1 than chance, (passages,).

@@ -118,7 +118,7 @@ class Table:
             return lambda ids: self.floats.take(ids, axis=0)
         # for a few lines, all vectors would take longer
         tokens = [each.ids if isinstance(each, TokenCounts) else each for each in inputs]
-        known = np.unique(np.fromiter(chain.from_iterable(tokens), np.int64))
+        known = np.flatnonzero(np.bincount(np.fromiter(chain.from_iterable(tokens), np.int64)))
         vectors = self.rows[known]
         return lambda ids: vectors.take(np.searchsorted(known, ids), axis=0)
 

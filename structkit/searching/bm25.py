@@ -269,7 +269,10 @@ class WordIndex:
         """Return the mean share of the words, by their weights, that the best documents have."""
         first = np.argsort(-scores, kind="stable")[:best]
         weights = self.weights(asked)
-        having = sum(w * np.isin(first, self._having(word)[0]) for word, w in weights.items())
+        having = sum(
+            weight * (self._having(word)[0] == first[:, None]).any(1)
+            for word, weight in weights.items()
+        )
         return float(np.mean(having)) / (sum(weights.values()) or 1.0)
 
     def _counts_of(self, word: str, *, itself: bool) -> Counts:

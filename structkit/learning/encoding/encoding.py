@@ -30,10 +30,6 @@ from structkit.records.fields import HTML, add_place, is_tree, text_name
 from structkit.records.jsonl import Record, text_field
 from structkit.structure import lines_of
 from structkit.structure.bags import Bags
-from structkit.structure.html.markup import XML
-from structkit.structure.html.page_text import PageText
-from structkit.structure.html.reader import Reader
-from structkit.structure.html.xpaths import walk
 from structkit.structure.trees.brackets import unlabeled
 
 WINDOW = 2048  # records, or elements, held at a time …
@@ -77,6 +73,11 @@ def elements_of(html: str, *, tagged: bool) -> tuple[list[str], list[Record]]:
 
     `tagged` keeps the tags inside. Errors: a document without text.
     """
+    from structkit.structure.html.markup import XML  # lxml, which other rows do not need
+    from structkit.structure.html.page_text import PageText
+    from structkit.structure.html.reader import Reader
+    from structkit.structure.html.xpaths import walk
+
     texts, places, reader = [], [], Reader()
     xml = "<?xml ?>" if XML.match(html) else ""  # without it a part of XHTML is read as HTML
     for part in walk(PageText(html)).parts:
