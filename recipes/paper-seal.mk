@@ -14,11 +14,15 @@ PE_MODEL = $(call start-model,BAAI/bge-m3)
 # section 4.1; the temperature is FlagEmbedding's for BGE
 PE_TRAIN = --learning-rate 1e-5 --epochs 2 --batch-size 8 --query-length 32 --document-length 4096 \
   --negatives-per-query 8 --temperature 0.02 --save-every 100 $(if $(wildcard $@.partial),--resume) $(PAPER_FLAGS)
+# queries to train on; without a number, all
+PE_PAIRS :=
+PE_FEWER = $(if $(PE_PAIRS),| $(STRUCTKIT) select --sample $(PE_PAIRS))
 PE_TEXT := --document-field untagged --normalize
 
 $(PE)/train-pages.jsonl $(PE)/test-pages.jsonl: $(PE)/%-pages.jsonl: $(DATA)/structdocretrieval/%.json
 	@mkdir -p $(@D)
-	$(STRUCTKIT) convert --from structdocretrieval $< | $(STRUCTKIT) html-variants --mask-ratio 0.1 --on-error skip -o $@
+	$(STRUCTKIT) convert --from structdocretrieval $< $(if $(filter train,$*),$(PE_FEWER)) \
+	  | $(STRUCTKIT) html-variants --mask-ratio 0.1 --on-error skip -o $@
 
 # the paper does not say where its negatives come from: here from the first hundred pages of the start model
 $(PE)/variants.jsonl: $(PE)/train-pages.jsonl $(PE)/start.model

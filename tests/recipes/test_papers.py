@@ -237,7 +237,7 @@ def test_seal_has_a_row_for_each_method_of_the_paper(pages):
     some = ({"query": each, "positive": each} for each in texts)
     records = write(pages / "texts.jsonl", *some)
     model = start(pages / "bert", "contrastive", records, "--architecture", "bert")
-    given = f"PE={pages}/runs", model, f"{LESS} --negatives-per-query 1"
+    given = f"PE={pages}/runs", model, "PE_PAIRS=20", f"{LESS} --negatives-per-query 1"
     table = made(pages, "paper-seal", *given)
     assert SEAL == rows(table)
     for measure in ("HitRate@1", "HitRate@3", "HitRate@5", "MRR@5", "MRR@10", "nDCG@5", "nDCG@10"):
