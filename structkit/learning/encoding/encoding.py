@@ -22,6 +22,7 @@ from structkit.errors import UserError, flag, missing, program
 from structkit.learning.encoding.engines import Engine, open_engine
 from structkit.learning.encoding.settings import FIELDS, NODES, OPENING, EncodingSettings, Opened
 from structkit.learning.folders import content_hash, model_folder, spoiled
+from structkit.learning.metadata import no_whole
 from structkit.learning.model import Model
 from structkit.learning.static import StaticEncoder, normalized
 from structkit.learning.training.data import MAKERS, remedy_for
@@ -433,10 +434,11 @@ class Encoding:
 def idle_encodings(settings: EncodingSettings) -> Iterator[Callable[[str], Encoding]]:
     """Yield a function that gives the encoding of a side; an earlier block may have opened it.
 
-    No two threads have the same one, and what was opened is as it is on disk now.
+    No two threads have the same one, and what was opened is as it is on disk now. Errors: a model
+    that has no embedding of a whole text.
     """
     if isinstance(settings.model, Opened):
-        yield lambda side: Encoding(of_side(settings, side))
+        yield lambda side: _of_whole_texts(Encoding(of_side(settings, side)))
         return
     folder = model_folder(settings.model, offline=settings.offline)
     states = ((each, each.stat()) for each in sorted(folder.rglob("*")) if each.exists())
@@ -446,7 +448,7 @@ def idle_encodings(settings: EncodingSettings) -> Iterator[Callable[[str], Encod
     def encoding(side: str) -> Encoding:
         if not used:
             kept = _idle.pop(key) if key in _idle else None
-            used.append(kept or Encoding(of_side(settings, "query")))
+            used.append(kept or _of_whole_texts(Encoding(of_side(settings, "query"))))
         (queries,) = used
         opened = queries.engine, queries.metadata
         return queries if side == "query" else Encoding(of_side(settings, side), opened=opened)
@@ -457,6 +459,12 @@ def idle_encodings(settings: EncodingSettings) -> Iterator[Callable[[str], Encod
         _idle[key] = each
     for oldest in [*_idle][:-IDLE]:
         _idle.pop(oldest, None)
+
+
+def _of_whole_texts(encoding: Encoding) -> Encoding:
+    if encoding.part:
+        raise no_whole()
+    return encoding
 
 
 def of_side(settings: EncodingSettings, side: str) -> EncodingSettings:
