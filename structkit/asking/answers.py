@@ -94,8 +94,8 @@ def answers(
     scores, beyond = meaning.scores(question) if meaning else (0 * by_word, by_word < 0)
     lost = 0.0  # how far words fail, 0 … 1
     if meaning and not folder.is_of_pages:
-        covered = words.coverage(asked, by_word)
-        lost = min(1.0, max(0.0, (ENOUGH - covered) / (ENOUGH - TOO_FEW)))
+        matched = by_word.max() / (sum(words.weights(asked).values()) or 1.0)
+        lost = min(1.0, max(0.0, (ENOUGH - matched) / (ENOUGH - TOO_FEW)))
         beyond |= lost > 0 and bool(beyond.any())  # the right passage may be among the next ones
     share = MEANING + (TRUSTED - MEANING) * lost if meaning else 0
     by_id: dict[str, Record] = {}

@@ -265,16 +265,6 @@ class WordIndex:
                 known[word] = rarity(len(self.lengths), having)
         return known
 
-    def coverage(self, asked: Iterable[str], scores: Floats, best: int = 3) -> float:
-        """Return the mean share of the words, by their weights, that the best documents have."""
-        first = np.argsort(-scores, kind="stable")[:best]
-        weights = self.weights(asked)
-        having = sum(
-            weight * (self._having(word)[0] == first[:, None]).any(1)
-            for word, weight in weights.items()
-        )
-        return float(np.mean(having)) / (sum(weights.values()) or 1.0)
-
     def _counts_of(self, word: str, *, itself: bool) -> Counts:
         """Count the words with a word's stem in each document, (documents,)."""
         stems = (other for other in self._near(word) if same_stem(word, other))
