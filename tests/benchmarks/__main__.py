@@ -33,6 +33,7 @@ BENCHMARKS = {
     "training": training.contrastive,
     "strae": strae.strae,
     "growth": growth.growth,
+    "maxsim": search.maxsim,
     "million": search.million,
 }
 LONG = {"million"}  # only where it is named

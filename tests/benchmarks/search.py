@@ -108,6 +108,39 @@ def compare(corpus: str, queries_file: str, kind: str = "rows", rounds: int = 3)
         tell(f"{title}: times as fast as exact search", ratios, TARGET, more=True)
 
 
+def maxsim(given: Given, folder: Path, documents: int = 10_000) -> None:
+    """Documents of 100 rows: those of an index of rows beside all, by queries of 32 rows."""
+    faiss.omp_set_num_threads(1)
+    centers = np.random.default_rng(0).normal(size=(3000, 128))
+    draw = np.random.default_rng(1)
+    topics = draw.integers(0, 3000, (documents, 30))
+    of = np.take_along_axis(topics, draw.integers(0, 30, (documents, 100)), axis=1)
+    rows = np.concatenate([near(centers[some], draw) for some in of]).astype(np.float32)
+    asked = draw.choice(documents, 16, replace=False)
+    queries = [near(centers[of[number, :32]], draw).astype(np.float32) for number in asked]
+    ids = [str(number) for number in range(documents) for _ in range(100)]
+    corpus = EmbeddedCorpus(["rows"], Embeddings(ids, Matrix([rows]), 1.0))
+    start, seconds, found = np.zeros(1, np.int64), [], []
+    for name, index in (("exact", "flat"), ("approximate", "ivf")):
+        options = SearchOptions(similarity="maxsim", index=index)
+        searcher = load("backend", name)().open(corpus, options)
+        before = time.process_time()
+        hits = [searcher.search_rows(each, start, K)[0] for each in queries]
+        seconds.append((time.process_time() - before) / len(queries))
+        found.append([{hit.doc_id for hit in of_query} for of_query in hits])
+    title = f"search --similarity maxsim --index ivf, {documents:,} documents of 100 rows"
+    note = f"{seconds[1]:.2f} s a query"
+    tell(f"{title}: recall@{K}", [100 * recall(*found)], 100 * RECALL, unit=" %", more=True)
+    tell(f"{title}: times as fast as exact", [seconds[0] / seconds[1]], 1, more=True, note=note)
+
+
+def near(points: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+    """Vectors of length 1 around points."""
+    moved = points + draw.normal(size=points.shape)
+    unit: np.ndarray = moved / np.linalg.norm(moved, axis=1, keepdims=True)
+    return unit
+
+
 def timed(searcher: Any, queries: np.ndarray) -> tuple[float, list[set[str]]]:
     """CPU seconds of a search, and what it found."""
     start = time.process_time()
