@@ -37,6 +37,7 @@ from structkit.searching.hits import (
     EmbeddedCorpus,
     Hit,
     Searcher,
+    best_of_documents,
     check_options,
     check_similarity,
     row_record,
@@ -141,18 +142,6 @@ class OfFaiss(Searcher):
     def _hit(self, score: float, row: int) -> Hit:
         shown = row_record(self.corpus, row) if self.options.explain else None
         return Hit(self.corpus.doc_ids[row], score, shown)
-
-
-def best_of_documents(hits: list[Hit]) -> list[Hit]:
-    """Return each document once, with its best row; ties by descending document id.
-
-    >>> [hit[:2] for hit in best_of_documents([Hit("a", 2.0), Hit("b", 2.0), Hit("a", 1.0)])]
-    [('b', 2.0), ('a', 2.0)]
-    """
-    best: dict[str, Hit] = {}
-    for hit in hits:
-        best.setdefault(hit.doc_id, hit)
-    return sorted(best.values(), key=lambda hit: (hit.score, hit.doc_id), reverse=True)
 
 
 class Backend(plugin.Backend):

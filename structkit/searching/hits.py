@@ -189,6 +189,18 @@ def row_record(corpus: Embeddings, row: int) -> Record:
     return {"id": corpus.ids[row], **(corpus.fields[row] if corpus.fields else {})}
 
 
+def best_of_documents(hits: list[Hit]) -> list[Hit]:
+    """Return each document once, with its best row; ties by descending document id.
+
+    >>> [hit[:2] for hit in best_of_documents([Hit("a", 2.0), Hit("b", 2.0), Hit("a", 1.0)])]
+    [('b', 2.0), ('a', 2.0)]
+    """
+    best: dict[str, Hit] = {}
+    for hit in hits:
+        best.setdefault(hit.doc_id, hit)
+    return sorted(best.values(), key=lambda hit: (hit.score, hit.doc_id), reverse=True)
+
+
 def by_embeddings(
     searcher: Searcher,
     queries: Records,

@@ -135,7 +135,12 @@ class Encoder(TokenModel, TorchModel):
             from_end=tokenizer.truncation_side == "left",
         )
         self.truncation = self.tokenizing.truncation
-        self.row_tokens = RowTokens(tokenizer, metadata)
+        self._said = metadata  # of rows
+
+    @cached_property
+    def row_tokens(self) -> RowTokens:
+        """Which tokens have a row."""
+        return RowTokens(self.tokenizer, self._said)
 
     @property
     def width(self) -> int:

@@ -306,7 +306,7 @@ def write_card(folder: Path, name: str, method: Method, spool: Spool, title: str
     }
     flags = [word for setting, value in changed.items() for word in _flag(setting, value)]
     there = loads_there(folder)
-    kind = MULTI_VECTOR if is_multi_vector(folder) else "SentenceTransformer"
+    kind = MULTI_VECTOR if there and is_multi_vector(folder) else "SentenceTransformer"
     lines = [
         f"---\n{about_model(name, method, there=there)}---\n",
         f"# {title}\n",
