@@ -319,11 +319,11 @@ def save(
         "docid": (id_line(name).encode() for name in corpus.doc_ids),
         "ids.txt": (id_line(name).encode() for name in corpus.ids),
         "fields.jsonl": (orjson.dumps(record) + b"\n" for record in corpus.fields),
-        "meta.json": (orjson.dumps(each, option=orjson.OPT_INDENT_2) for each in [meta]),
     }
     if options.similarity == "maxsim":  # the file of the vectors has the ids
         meta["documents"] = documents_of(corpus)
-        contents = {"meta.json": contents["meta.json"]}
+        contents = {}
+    contents["meta.json"] = iter([orjson.dumps(meta, option=orjson.OPT_INDENT_2)])
     with whole_folder(folder, "save_index") as new:
         try:
             faiss.write_index(index, str(new / "index"))

@@ -37,10 +37,8 @@ class RowTokens:
 
     def __init__(self, tokenizer: Any, metadata: Record) -> None:
         self.skipped: list[str] = metadata.get("skipped") or []
-        self.query_expansion, self.attend = (
-            bool(metadata.get("query_expansion")),
-            bool(metadata.get("attend")),
-        )
+        self.query_expansion = bool(metadata.get("query_expansion"))
+        self.attend = bool(metadata.get("attend"))
         numbers = map(tokenizer.convert_tokens_to_ids, self.skipped)
         unknown = (None, tokenizer.unk_token_id)
         self.numbers = torch.tensor([each for each in numbers if each not in unknown])
