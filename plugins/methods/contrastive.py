@@ -28,7 +28,7 @@ class Method(EncoderSettings):
     example: ClassVar[str] = "structkit train contrastive examples.jsonl -o models/contrastive"
     shared: ClassVar[bool] = True
     records: ClassVar[str] = (
-        "`query`, `positive` or that of {document_field}; optional: `negatives`"
+        "`query`, `positive` or the field of {document_field}; optional: `negatives`"
     )
 
     document_field: str = setting(

@@ -22,7 +22,7 @@ from structkit.settings import file_setting, setting, unicode
 
 INDEX = "Index"
 WORDS = "Words: bm25 and hybrid"
-SAVED = "that of a saved index"
+SAVED = "as in a saved index"
 WORD_LIST = "words.txt"  # the file that marks a saved index for BM25
 
 PARAMETERS = re.compile(r"(?:(?:^|,)\w+=[1-9]\d{0,8}(?:\.\d+)?)+")  # faiss takes any, and fails
