@@ -163,6 +163,12 @@ GROUPS = [
 ]
 ASKING, FIRST = frozenset("may since what when which why".split()), 1.8  # as its first word
 NUMBER, NUMBERED = re.compile(r"\d+\.\d"), 1.8
+# "how do I" asks a manual, "how does it" asks code; few questions of the regression begin so
+DOING = re.compile(
+    r"\bhow (to|(can|could|do|does|might|must|shall|should|would) (i|my|one|our|we|you))\b"
+    r"|\b((a|any|best|right) way|possible) to\b"
+)
+DONE = 2.9
 ALONE = -1.5  # a word, which is a symbol
 NEWS = re.compile(
     r"\b(versions?|releases?d?|since|changed?|change-?logs?|upgrad\w+|migrat\w+|deprecated|breaking"
@@ -195,7 +201,7 @@ def kind_weights(question: str, kind: Kind | None = None) -> Mapping[str, float]
     prose = probability_of_prose(question, words)
     manual, code = (max(LEAST, min(1.0, 2 * each)) for each in (prose, 1 - prose))
     tests, shown = (not kinds.isdisjoint(words) for kinds in (TESTS, EXAMPLES))
-    tests = tests and not ASIDE.search(question.lower())
+    tests = tests and not ASIDE.search(asked := question.lower()) and not DOING.search(asked)
     if tests:
         manual, code = manual / 2, code / 2
     weights = {
@@ -221,5 +227,6 @@ def probability_of_prose(question: str, words: list[str]) -> float:
     logit = NOTHING + sum(each for each, cues in GROUPS if not cues.isdisjoint(words))
     logit += FIRST * (not ASKING.isdisjoint(words[:1]))
     logit += NUMBERED * bool(NUMBER.search(question))
+    logit += DONE * bool(DOING.search(question.lower()))
     logit += ALONE * (len(question.split()) == 1)
     return 1 / (1 + math.exp(-logit))
