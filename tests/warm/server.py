@@ -22,6 +22,7 @@ import socket
 import sys
 import threading
 import traceback
+import weakref
 from contextlib import suppress
 
 # what transformers imports when a command first uses it
@@ -134,6 +135,9 @@ def import_all() -> None:
             importlib.import_module(each.name)
     for name in USED:
         importlib.import_module(name)
+    # what torch would take apart at an end: each run would copy 30 MB for it, in a tenth of a second
+    for each in list(weakref.finalize._registry):
+        each.atexit = False
     gc.collect()
     gc.freeze()  # these objects stay in memory that the runs share
 
