@@ -135,7 +135,7 @@ def import_all() -> None:
             importlib.import_module(each.name)
     for name in USED:
         importlib.import_module(name)
-    # what torch would take apart at an end: each run would copy 30 MB for it, in a tenth of a second
+    # what torch takes apart at an end; each run would copy 30 MB for it, in a tenth of a second
     for each in list(weakref.finalize._registry):
         each.atexit = False
     gc.collect()
