@@ -36,7 +36,7 @@ DATA = (
     *(f"products/matching/{name}" for name in ("train_qrels", "dev_queries", "dev_qrels")),
     *(f"repositories/{name}" for name in ("files", "queries", "qrels")),
     "checkouts/questions",
-    *("trees/gum_train", "trees/gum_dev", "wikitext2_parsed"),
+    *("trees/gum_train", "trees/gum_dev", "wikitext2_parsed", "strae_eval_parsed"),
     *("wikitext/wiki_sentences_train", "wikitext/extra_sentences_train"),
     *(f"strae_eval/{name}" for name in (*TASKS, "sick_r_train")),
 )
