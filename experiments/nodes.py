@@ -31,7 +31,7 @@ def both_ways(left: Floats, right: Floats) -> float:
     return (maxsim(left, right) / len(left) + maxsim(right, left) / len(right)) / 2
 
 
-def trees(file: str) -> Iterator[tuple[str, Floats, Floats]]:
+def trees(file: str) -> Iterator[tuple[str, tuple[Floats, Floats]]]:
     """Yield the id of each tree, with its rows, the root first, and those of its words."""
     read_rows = read_embeddings([file])
     rows, first = unit(read_rows.vectors[:]), 0
@@ -39,7 +39,7 @@ def trees(file: str) -> Iterator[tuple[str, Floats, Floats]]:
     for name, same in groupby(read_rows.doc_ids):
         here = slice(first, first + len([*same]))
         words = np.array([end - start == 1 for start, end in spans[here]])
-        yield name, rows[here], rows[here][words]
+        yield name, (rows[here], rows[here][words])
         first = here.stop
 
 
@@ -62,7 +62,7 @@ def main() -> None:
         parser.add_argument(flag, required=True)
     options = parser.parse_args()
     pairs, *sides = options.files
-    left, right = ({name: rows for name, *rows in trees(file)} for file in sides)
+    left, right = (dict(trees(file)) for file in sides)
     found: dict[str, list[Record]] = {}
     for pair in read(pairs):
         name = pair["id"]
