@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shlex
 import signal
@@ -61,6 +62,17 @@ def pytest_configure(config: pytest.Config) -> None:
     started = ExitStack()
     os.environ["STRUCTKIT_WARM"] = started.enter_context(warm_process(environment()))
     config.add_cleanup(started.close)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Look for no garbage among what all files import, now or later: it stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_terminal_summary(
