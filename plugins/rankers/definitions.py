@@ -36,6 +36,8 @@ class Ranker(plugin.Ranker):
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """Return 0 … 1 for each hit; at most 0.25 if the query has more words than the symbol."""
         asked, alone = symbols(query.text), len(query.text.split()) == 1
+        if not asked:  # the usual case
+            return np.zeros(len(hits))
         best = [
             max(
                 (

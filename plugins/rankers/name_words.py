@@ -28,8 +28,8 @@ class Ranker(plugin.Ranker):
         words = query_parts(query.text)
 
         def best(hit: Candidate) -> float:
-            if hit.names:
-                return max(shared_words(words, name) for name in hit.names)
+            if names := hit.names:
+                return max(shared_words(words, name) for name in names)
             headings = hit.record.get("headings")
             return HEADING * shared_words(words, str(headings[-1])) if headings else 0.0
 

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from itertools import chain
-from pathlib import PurePosixPath
 from posixpath import splitext
 from typing import ClassVar
 
@@ -22,7 +21,7 @@ from structkit.searching.words import name_parts
 HEADERS = frozenset((".h", ".hh", ".hpp", ".hxx"))
 SOURCES = frozenset((".c", ".cc", ".cpp", ".cxx", ".m", ".mm"))
 WINDOWS = frozenset("win win32 win64 windows".split())
-VERSION = re.compile(r"v(\d{1,4})", re.IGNORECASE)
+VERSION = re.compile(r"(?:^|/)v(\d{1,4})(?=/)", re.IGNORECASE)  # a folder
 
 
 class Ranker(plugin.Ranker):
@@ -63,7 +62,7 @@ def windows_variants(paths: Collection[str], asked: Collection[str]) -> set[str]
 
 def older_versions(paths: Collection[str], asked: Collection[str]) -> set[str]:
     """Return files in folders like v1 beside a v2, unless the query names v1."""
-    newest: dict[PurePosixPath, int] = {}
+    newest: dict[str, int] = {}
     for path in paths:
         for folder, number in versions(path):
             newest[folder] = max(number, newest.get(folder, 0))
@@ -76,14 +75,10 @@ def older_versions(paths: Collection[str], asked: Collection[str]) -> set[str]:
 
 
 @lru_cache(maxsize=1 << 16)
-def versions(path: str) -> tuple[tuple[PurePosixPath, int], ...]:
+def versions(path: str) -> tuple[tuple[str, int], ...]:
     """Return the folders of a path that hold versions, and the version of each.
 
-    >>> [(str(folder), number) for folder, number in versions("api/v2/pool/v1.py")]
-    [('api', 2)]
+    >>> versions("api/v2/pool/v1.py")
+    (('api', 2),)
     """
-    return tuple(
-        (folder.parent, int(version[1]))
-        for folder in PurePosixPath(path).parents
-        if (version := VERSION.fullmatch(folder.name))
-    )
+    return tuple((path[: each.start()], int(each[1])) for each in VERSION.finditer(path))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
@@ -51,6 +51,7 @@ LARGE = 2000  # characters from which it is one: all forms of the words of a que
 WORDS = 25  # of a question, by which lines are chosen: those that count most
 SAME = 0.6  # of the runs of words of the shorter prose: a page and its source differ in their marks
 RUN = 3  # words
+START = 8  # words with which equal texts begin
 WINDOW = 3  # lines of code that are judged together
 # the weights of a defined name, of a line with which something begins, and of the words of the
 # first line alone: chosen on the passages of 28 questions of experiments/shown.mk
@@ -59,7 +60,6 @@ HOLDING = 0.5  # the value of a name that holds others, which describe it better
 NEAR = 4  # how many times as many passages are weighed by their files as are ranked
 LONGEST = 240  # characters of a quote
 Embed = Callable[[Sequence[str]], Floats]  # from texts to unit rows
-_words = lru_cache(1 << 16)(words)  # of pieces, which lines have again and again
 
 
 def answers(
@@ -116,7 +116,7 @@ def answers(
         found.update(records[n]["id"] for n in records if by_word[n] > 0 or beyond[n])
         reranked = rerank(Query("1", question), hits, by_id, ranking, len(hits))
         weighed = (
-            hit._replace(score=hit.score * weights[kind_of(by_id[hit.doc_id]["path"])])
+            Hit(hit.doc_id, hit.score * weights[kind_of(by_id[hit.doc_id]["path"])])
             if hit.score > 0  # one below 0 is of a demoted file, and stays
             else hit
             for hit in reranked
@@ -143,8 +143,13 @@ def without_copies(
 
     equal: dict[tuple[str, int], list[tuple[Hit, Record]]] = {}
     number: Counter[tuple[str, str]] = Counter()  # of equal texts in a file, which are no copies
-    for each in found:
-        path, text = each[1]["path"], " ".join(text_of(each[1])[1].split())
+    texts = [(each, text_of(each[1])[1]) for each in found]
+    starts = [tuple(text.split(maxsplit=START)[:START]) for _, text in texts]
+    several = Counter(starts)  # a whole text is compared only with those that begin as it does
+    for (each, text), start in zip(texts, starts, strict=True):
+        path = each[1]["path"]
+        if several[start] > 1:
+            text = " ".join(text.split())
         number[path, text] += 1
         equal.setdefault((text, number[path, text]), []).append(each)
     kept: list[tuple[str, frozenset[tuple[str, ...]]]] = []
@@ -292,20 +297,22 @@ def places(
     `symbol` around the line, with its first and last line. `weights` are the words'.
     """
     every = [Parts.of(record) for record in records]
-    texts = dict.fromkeys(text for parts in every for text in parts.texts)
-    rows = {text: row for row, text in enumerate(texts)}
-    shares, found = _shares(Bags.of(texts), weights), list[Record]()
-    for parts in every:
-        has, named = shares[[rows[text] for text in parts.texts]], _named(parts, question)
-        scores, answered = _scores(parts, has, named), bool(has.any())
-        if embed and parts.texts and not answered:  # elsewhere the meaning chooses no better
-            vectors, answered = embed([question, *parts.texts]), True
-            scores = scores + _closeness(parts, vectors[1:]) @ vectors[0]
-        found.append(_place(parts, has, named, scores) if answered else {})
+    found, has = list[Record](), _shares([parts.texts for parts in every], weights)
+    # where a line has a word, the meaning chooses no better
+    unknown = [parts for parts, own in zip(every, has, strict=True) if embed and not own.any()]
+    meant = dict.fromkeys(chain((question,), *(parts.texts for parts in unknown)))
+    vectors = dict(zip(meant, embed([*meant]), strict=True)) if embed and len(meant) > 1 else {}
+    for parts, own in zip(every, has, strict=True):
+        named = _named(parts, question)
+        scores, answered = _scores(parts, own, named), bool(own.any())
+        if vectors and parts.texts and not answered:
+            lines = np.array([vectors[text] for text in parts.texts])
+            scores, answered = scores + _closeness(parts, lines) @ vectors[question], True
+        found.append(_place(parts, own, named, scores) if answered else {})
     return found
 
 
-def _shares(bags: Bags, weights: Mapping[str, float]) -> Floats:
+def _shares(every: Sequence[Sequence[str]], weights: Mapping[str, float]) -> list[Floats]:
     """Return the share of each word of a question in texts, less by its stem, (texts, words)."""
     columns = {word: number for number, word in enumerate(weights)}
     beginning: dict[str, list[str]] = {}  # words that may have the same stem
@@ -320,12 +327,23 @@ def _shares(bags: Bags, weights: Mapping[str, float]) -> Floats:
         near = beginning.get(part[:SHORTEST], ())
         return [len(columns) + columns[word] for word in near if same_stem(part, word)]
 
-    of_pieces = ([*chain.from_iterable(map(matched, _words(piece)))] for piece in bags.number)
-    texts, found, _ = bags.spread(of_pieces)
+    def may_have(text: str) -> bool:
+        lower = text.lower()
+        return not text.isascii() or any(start in lower for start in beginning)
+
+    texts = filter(may_have, dict.fromkeys(chain.from_iterable(every)))
+    rows = {text: row for row, text in enumerate(texts, 1)}  # the first one is of all others
+    bags = Bags.of(["", *rows])
+    of_pieces = (
+        [*chain.from_iterable(map(matched, words(piece)))] if may_have(piece) else ()
+        for piece in bags.number
+    )
+    number, found, _ = bags.spread(of_pieces)
     has = np.zeros((bags.size, 2 * len(columns)))
-    has[texts, found] = 1.0
+    has[number, found] = 1.0
     whole, stems = np.split(has, 2, axis=1)
-    return np.maximum(whole, RELATED * stems) * shares
+    values = np.maximum(whole, RELATED * stems) * shares
+    return [values[[rows.get(text, 0) for text in some]] for some in every]
 
 
 def _named(parts: Parts, question: str) -> Floats:
@@ -347,8 +365,8 @@ def _scores(parts: Parts, shares: Floats, named: Floats) -> Floats:
     for step in range(1, parts.window):
         np.maximum(together[:-step], shares[step:], out=together[:-step])
         np.maximum(names[:-step], named[step:], out=names[:-step])
-    starts = [begins(parts.texts, at) for at in range(len(parts.texts))]
-    scores = together.sum(1) + ALONE * shares.sum(1) + NAMED * names + BEGINS * np.array(starts)
+    starts = BEGINS * np.array(begins(parts.texts))
+    scores = together.sum(1) + ALONE * shares.sum(1) + NAMED * names + starts
     return np.where([bool(text.strip()) for text in parts.texts], scores, -np.inf)
 
 

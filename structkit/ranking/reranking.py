@@ -159,7 +159,7 @@ def rerank(
     groups = {each.doc_id: ranking.group_of(each.doc_id, each.record) for each in candidates}
     best = {hit.doc_id: hit.best for hit in hits}
     kept = thin(summed, groups, ranking.repeats)
-    return [hit._replace(best=best[hit.doc_id]) for hit in top_hits(rounded(kept), k)]
+    return top_hits(rounded(kept), k, best)
 
 
 def thin(scores: Scores, groups: Mapping[str, str], repeats: float) -> Scores:

@@ -6,7 +6,7 @@ Hybrid search fuses those by words and by embeddings.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -90,7 +90,7 @@ def hybrid(dense: Sequence[Hit], lexical: Sequence[Hit], k: int, share: float) -
     rankings = [{hit.doc_id: hit.score for hit in hits} for hits in (dense, lexical) if hits]
     shares = [each for hits, each in ((dense, share), (lexical, 1 - share)) if hits]
     total = weighted_sum(rankings, shares, min_max)
-    return [hit._replace(best=best.get(hit.doc_id)) for hit in top_hits(rounded(total), k)]
+    return top_hits(rounded(total), k, best)
 
 
 def deepened(ranked: Callable[[int], Iterable[Hit]], k: int) -> list[Hit]:
@@ -149,15 +149,16 @@ def _first_of_both(dense: Sequence[Hit], lexical: Sequence[Hit], depth: int) -> 
 def rounded(scores: Scores) -> Scores:
     """Return scores rounded to float32, so that equal ones tie."""
     with np.errstate(over="ignore"):
-        return {doc_id: float(np.float32(score)) for doc_id, score in scores.items()}
+        single = np.fromiter(scores.values(), np.float64, len(scores)).astype(np.float32)
+    return dict(zip(scores, single.tolist(), strict=True))
 
 
-def top_hits(scores: Scores, k: int) -> list[Hit]:
+def top_hits(scores: Scores, k: int, best: Mapping[str, Record | None] | None = None) -> list[Hit]:
     """Return the k best of some documents, best first. Errors: an infinite score."""
-    best = [Hit(doc_id, scores[doc_id]) for doc_id in ranking(scores)[:k]]
-    if not all(math.isfinite(hit.score) for hit in best):
+    hits = [Hit(doc_id, scores[doc_id], (best or {}).get(doc_id)) for doc_id in ranking(scores)[:k]]
+    if not all(math.isfinite(hit.score) for hit in hits):
         raise UserError("the scores are beyond floats", f"lower {flag('weight')}")
-    return best
+    return hits
 
 
 def reciprocal_ranks(documents: Scores) -> Scores:

@@ -85,10 +85,11 @@ def _fold(text: str, first: int | None, width: int, prose: bool) -> Iterator[Lin
             yield Line(here, part)
 
 
-def begins(rows: Sequence[str], at: int) -> bool:
-    """Return whether something begins with a row of code: it follows a blank one, or is an item."""
-    here = rows[at].strip()
-    return bool(here) and (not at or not rows[at - 1].strip() or ITEM.match(rows[at]) is not None)
+def begins(rows: Sequence[str]) -> list[bool]:
+    """Return whether something begins with each row: it follows a blank one, or is an item."""
+    full = [bool(row.strip()) for row in rows]
+    after = zip(rows, full, [False, *full], strict=False)
+    return [here and (not above or ITEM.match(row) is not None) for row, here, above in after]
 
 
 def _of_symbol(rows: Sequence[Line], best: int, maximum: int, record: Record) -> list[Line]:
@@ -102,8 +103,8 @@ def _of_symbol(rows: Sequence[Line], best: int, maximum: int, record: Record) ->
     before, after = list[Line](), 0
     if signature is not None and signature < best and maximum >= CONTEXT:
         before, after, maximum = [rows[signature]], signature + 1, maximum - 1
-    texts, nearest = [row.text for row in rows], range(best, max(best - maximum, -1), -1)
-    begin = next((at for at in nearest if at == signature or begins(texts, at)), None)
+    starts, nearest = begins([row.text for row in rows]), range(best, max(best - maximum, -1), -1)
+    begin = next((at for at in nearest if at == signature or starts[at]), None)
     begin = best - maximum // 2 if begin is None else begin
     return [*before, *_around(rows[after:], begin - after, maximum)]
 

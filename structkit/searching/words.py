@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import chain
-from os.path import commonprefix
 from pathlib import PurePosixPath
 
 from structkit.structure import Span
@@ -20,12 +19,13 @@ STOPWORDS = frozenset(
     "there these they this to was will with".split()
 )
 
-# endings after a shared stem: both words have one of these, or the shorter has none
+# endings after a shared stem
 ENDINGS = frozenset(
     "e y s d r es ed er ers or ors ing ings ion ions ation ations ies ied able ables ity ities "
     "al als ment ments".split()
-)
+) | {""}
 SHORTEST = 3  # characters of a stem
+NONE = frozenset[str]()
 # words of questions that names lack, beyond Lucene's
 QUESTION = frozenset("how does do what where which when why can from using via".split())
 # files named after their role in a folder, whose own name is more specific
@@ -163,9 +163,13 @@ def same_stem(one: str, other: str) -> bool:
     if one[:SHORTEST] != other[:SHORTEST]:  # the usual case
         return False
     one, other = one.replace("_", ""), other.replace("_", "")
-    shared = len(commonprefix((one, other)))
-    rests = {one[shared:], other[shared:]} - {""}
-    return not rests or (shared >= SHORTEST and rests <= ENDINGS)
+    shared = 0
+    for letter, another in zip(one, other, strict=False):  # `os.path.commonprefix` is slower
+        if letter != another:
+            break
+        shared += 1
+    ends = one[shared:] in ENDINGS and other[shared:] in ENDINGS
+    return one == other or (ends and shared >= SHORTEST)
 
 
 def shortens(one: str, other: str) -> bool:
@@ -174,7 +178,7 @@ def shortens(one: str, other: str) -> bool:
     >>> shortens("impls", "implementation"), shortens("configure", "conf")
     (True, True)
     """
-    shorter, longer = sorted((one, other), key=len)
+    shorter, longer = (one, other) if len(one) <= len(other) else (other, one)
     start = shorter if shorter.endswith("ss") else shorter.removesuffix("s")
     return len(longer) - 2 >= len(start) >= SHORTEST and longer.startswith(start)
 
@@ -188,6 +192,12 @@ def name_parts(name: str) -> tuple[str, ...]:
     """
     folded = (fold(part) for word in tokens(name) for part in PART.split(word) if part)
     return tuple(dict.fromkeys(folded))
+
+
+@lru_cache(maxsize=1 << 16)
+def own_parts(name: str) -> tuple[str, ...]:
+    """Return the words of a name without its qualifiers."""
+    return name_parts(SEPARATOR.split(name)[-1])
 
 
 def query_parts(query: str) -> tuple[str, ...]:
@@ -213,6 +223,11 @@ def alike(one: str, other: str) -> bool:
 
 
 @lru_cache(maxsize=1 << 16)
+def _starts(terms: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(term[:SHORTEST] for term in terms)
+
+
+@lru_cache(maxsize=1 << 16)
 def _alike(terms: tuple[str, ...], word: str) -> frozenset[str]:
     return frozenset(term for term in terms if alike(term, word))
 
@@ -224,7 +239,8 @@ def those_alike(terms: Sequence[str], words: Iterable[str]) -> list[frozenset[st
     [['conf'], [], ['route']]
     """
     key = tuple(terms)  # paths and names have the same words again and again
-    return [_alike(key, word) for word in words]
+    starts = _starts(key)
+    return [_alike(key, word) if word[:SHORTEST] in starts else NONE for word in words]
 
 
 @lru_cache(maxsize=1 << 16)
@@ -257,6 +273,7 @@ def symbols(query: str) -> list[list[str]]:
     return [names for names in symbols if len(names) > 1 or len(name_parts(names[0])) > 1]
 
 
+@lru_cache(maxsize=1 << 16)
 def plain_name(name: str) -> str:
     """Return a name without its style: `foo_bar`, `fooBar` and `FooBar` are `foobar`."""
     return "".join(name_parts(name))
@@ -270,11 +287,11 @@ def shared_words(terms: Sequence[str], name: str) -> float:
     >>> shared_words(["open", "a", "retry", "pool"], "Client.openPools")
     0.7071067811865476
     """
-    own = name_parts(SEPARATOR.split(name)[-1])
-    if not terms or not own:
+    own = own_parts(name)
+    if _starts(tuple(terms)).isdisjoint(_starts(own)):  # the usual case
         return 0.0
     shared = those_alike(terms, own)
-    here, there = len(frozenset[str]().union(*shared)), sum(map(bool, shared))
+    here, there = len(NONE.union(*shared)), sum(map(bool, shared))
     return float((here / len(terms) * there / len(own)) ** 0.5)
 
 
