@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from conftest import python
-from imported import imported
+from imported import imported, imported_by_each
 
 
 def test_a_search_of_embeddings_reads_no_words(tmp_path: Path) -> None:
@@ -17,23 +16,22 @@ def test_a_search_of_embeddings_reads_no_words(tmp_path: Path) -> None:
     assert b'"doc_id":"1"' in run
 
 
-@pytest.mark.parametrize(
-    ("command", "record", "heavy"),
-    [
+def test_two_workers_import_no_more_than_one(tmp_path: Path) -> None:
+    cases: list[tuple[str, bytes, set[str]]] = [
         ("html-variants", b'{"id": "1", "html": "<p>tea"}', {"lxml"}),
         ("mask-entities", b'{"id": "1", "language": "python", "code": "x = 1"}', set()),
         ("mask-entities", b'{"id": "1", "language": "go", "code": "x", "n": %d}' % 2**70, set()),
         ("pair", b'{"id": "1", "query": "tea", "positive": "green"}', set()),
-    ],
-)
-def test_two_workers_import_no_more_than_one(
-    tmp_path: Path, command: str, record: bytes, heavy: set[str]
-) -> None:
-    path = tmp_path / "records.jsonl"
-    path.write_bytes(record)
-    one, two = (imported(*command.split(), "--workers", n, str(path)) for n in ("1", "2"))
-    assert heavy == one[0] and two[0] <= heavy
-    assert one[1] == two[1] and b'"id":"1"' in two[1]
+    ]
+    lines = []
+    for number, (command, record, _) in enumerate(cases):
+        path = tmp_path / f"{number}.jsonl"
+        path.write_bytes(record)
+        lines += [[command, "--workers", workers, str(path)] for workers in ("1", "2")]
+    found = imported_by_each(tmp_path, *lines)
+    for (_, record, heavy), one, two in zip(cases, found[::2], found[1::2], strict=True):
+        assert heavy == one[0] and two[0] <= heavy, record
+        assert one[1] == two[1] and b'"id":"1"' in two[1]
 
 
 def test_a_wrong_flag_of_a_method_is_told_without_its_model() -> None:

@@ -52,7 +52,7 @@ def test_a_closed_stderr_gives_nothing_to_stdout(run: Run) -> None:
 
 
 def test_progress_is_for_a_terminal(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "in.jsonl").write_bytes(GOOD * 50_000)  # more than it does in 0.2 s
+    (tmp_path / "in.jsonl").write_bytes(GOOD * 20_000)  # more than it does in 0.2 s
     command = [*PROGRAM, "mask-entities", "in.jsonl", "-o", "/dev/null"]
     told = shown(tmp_path, command, stream="stderr")
     assert "mask-entities" in told and " records, " in told

@@ -220,22 +220,25 @@ SPOILERS = {
 }
 
 
-@pytest.mark.parametrize("name", [".gitignore", "src/.ignore", ".git/info/exclude"])
 @pytest.mark.parametrize(("why", "spoil"), [(w, each) for w in SPOILERS for each in SPOILERS[w]])
-def test_a_file_whose_rules_are_not_read_is_named(name, why, spoil, tmp_path, here):
+def test_files_whose_rules_are_not_read_are_named(why, spoil, tmp_path, here):
+    names = [".git/info/exclude", ".gitignore", "src/.ignore"]
     tree = tmp_path / "tree"
     write_files(tree, {"a.py": "x = 1\n", "src/b.py": "y = 2\n", ".git/info/x": ""})
-    spoil(tree / name)
-    if spoil is unreadable and os.access(tree / name, os.R_OK):
+    for name in names:
+        spoil(tree / name)
+    if spoil is unreadable and os.access(tree / names[0], os.R_OK):
         pytest.skip("this user may read everything")
     done = here("collect", ".", "--unit", "file", "--rejects", "../left.jsonl", cwd=tree)
     assert (0, 2) == (done.returncode, done.stdout.count(b"\n")), done.stderr
-    [line] = done.stderr.decode().splitlines()
-    assert f"the rules in {name.removeprefix('src/')} do not count: {why}" in line
+    told = done.stderr.decode()
     reasons = (tmp_path / "left.jsonl").read_text()
-    assert f'"{name}"' in reasons and "include everything with --no-ignore" in reasons
-    strict = here("collect", ".", "--on-error", "fail", cwd=tree)
-    assert strict.stderr.decode().startswith(f"structkit: {name}: the rules in ")
+    for name in names:
+        assert f"the rules in {name.removeprefix('src/')} do not count: {why}" in told
+        assert f'"{name}"' in reasons
+    assert 3 == reasons.count("include everything with --no-ignore")
+    strict = here("collect", ".", "--on-error", "fail", cwd=tree).stderr.decode()
+    assert strict.startswith(tuple(f"structkit: {name}: the rules in " for name in names))
 
 
 def test_rules_above_that_are_not_read_are_named(tmp_path, here):

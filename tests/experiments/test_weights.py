@@ -1,6 +1,7 @@
 """A model with pickled weights, converted: structkit reads it, and the pickle runs nothing."""
 
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import torch
 from conftest import WARM, completed
 from safetensors.torch import load_file
 
+from experiments import weights as conversion
 from tests.jsonl import write
 
 
@@ -31,19 +33,15 @@ def model(tmp_path):
     return folder
 
 
-def converted(model, folder):
-    """What `make paper-weights` prints."""
-    command = ["make", "-s", "paper-weights", f"MODEL={model}", f"CONVERTED={folder}", "RUNNABLE="]
-    return completed([*command, f"BIN={Path(sys.executable).parent}"], text=True)
-
-
 def test_a_converted_model_is_read(model, tmp_path):
     records = f"{tmp_path}/some.jsonl"
     refused = completed(
         [*WARM, "train", "santa", records, "--model", f"{model}", "-o", "x"], text=True
     )
     assert "as a pickle (pytorch_model.bin)" in refused.stderr
-    done = converted(model, tmp_path / "safe")
+    command = ["make", "-s", "paper-weights", f"MODEL={model}", f"CONVERTED={tmp_path}/safe"]
+    command += ["RUNNABLE=", f"BIN={Path(sys.executable).parent}"]
+    done = completed(command, text=True)
     assert 0 == done.returncode, done.stderr
     command = [*WARM, "train", "santa", records, "--model", f"{tmp_path}/safe", "--max-steps", "0"]
     trained = completed([*command, "-o", f"{tmp_path}/trained"], text=True)
@@ -58,9 +56,11 @@ class Harm:
         return subprocess.call, (["touch", "harm"],)
 
 
-def test_a_pickle_that_runs_code_is_refused(model, tmp_path, monkeypatch):
-    with (model / "pytorch_model.bin").open("wb") as file:
-        pickle.dump(Harm(), file)
-    done = converted(model, tmp_path / "safe")
-    assert 2 == done.returncode and "holds more than tensors" in done.stderr
-    assert not Path("harm").exists() and not (tmp_path / "safe").exists()
+def test_a_pickle_that_runs_code_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with (tmp_path / "pytorch_model.bin").open("wb") as file:
+        pickle.dump(Harm(), file, protocol=2)
+    monkeypatch.setattr(sys, "argv", ["weights", str(tmp_path), "-o", "safe"])
+    with pytest.raises(SystemExit, match="holds more than tensors"):
+        conversion.main()
+    assert ["pytorch_model.bin"] == os.listdir(tmp_path)

@@ -16,7 +16,7 @@ from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import train
 from structkit.registry import load
 from tests.jsonl import read, write
-from tests.learning.encoders.zoo import edit, sentence_folder
+from tests.learning.encoders.zoo import edit, first_of, sentence_folder
 from tests.learning.training.materials import (
     SCRATCH,
     first_batch,
@@ -160,7 +160,7 @@ def test_gradients_are_those_of_the_merged_weights(built, case):
     assert largest > 1e-6
 
 
-@pytest.mark.parametrize("case", ["contrastive", "santa", "santa-bert", "seal"])
+@pytest.mark.parametrize("case", first_of("contrastive", "santa", "santa-bert", "seal"))
 def test_chunks_and_recomputed_layers_have_the_same_gradients(built, case):
     chunks = {"chunk_size": 4}
     # in chunks, dropout meets other numbers

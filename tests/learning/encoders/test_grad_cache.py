@@ -115,7 +115,7 @@ def most_saved(compute):
 @pytest.mark.parametrize("architecture", ["bert", "t5"])
 def test_less_is_kept_for_the_gradients(module_of, architecture):
     def kept(**changes):
-        options = {"pooling": "mean", "architecture": architecture, "size": "mini"}
+        options = {"pooling": "mean", "architecture": architecture}
         module, batch = module_of("contrastive", **options, **changes)
         weights = sum(each.nbytes for each in module.parameters())
         return most_saved(lambda: module.backward(batch)) - weights

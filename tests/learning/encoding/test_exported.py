@@ -29,8 +29,6 @@ with_openvino = pytest.mark.skipif(
     reason="OpenVINO takes no notice of a limit on instructions, and does not run",
 )
 RECORDS = [{"id": str(number), "text": text} for number, text in enumerate(TEXTS * 3)]
-RARE = [pytest.param(name, marks=pytest.mark.long) for name in ("cls", "last-token")]
-POOLINGS = ["mean", "mcls", *RARE]
 
 
 @pytest.fixture(autouse=True)
@@ -92,11 +90,19 @@ def test_a_model_that_gives_no_numbers_is_told_before_any_record(t5, tmp_path, e
         encoded(str(folder), engine)
 
 
-ENGINES = ["onnx", pytest.param("openvino", marks=with_openvino)]
+# an engine and a pooling
+WAYS = [("onnx", "mean"), ("openvino", "mcls"), ("openvino", "mean"), ("onnx", "mcls")]
+WAYS += [(engine, name) for name in ("cls", "last-token") for engine in ("onnx", "openvino")]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("pooling", POOLINGS)
+def ways(often, *more):
+    """Ways to encode; only these are tried often."""
+    rare = {way: [pytest.mark.long] * (way not in often) for way in (*WAYS, *more)}
+    missing = {"onnx": [], "openvino": [with_openvino]}
+    return [pytest.param(*way, marks=[*marks, *missing[way[0]]]) for way, marks in rare.items()]
+
+
+@pytest.mark.parametrize(("engine", "pooling"), ways(WAYS[:2]))
 def test_a_bert_like_model(bert_like, pooling, engine):
     if "modernbert" in bert_like:
         with pytest.raises(UserError, match=f"--engine {engine} cannot compute this model: it is "):
@@ -107,8 +113,10 @@ def test_a_bert_like_model(bert_like, pooling, engine):
     assert_same(bert_like, engine, pooling=pooling, side="query", normalize=False)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("pooling", [*POOLINGS, "first-decoder-token"])
+DECODED = [(engine, "first-decoder-token") for engine in ("onnx", "openvino")]
+
+
+@pytest.mark.parametrize(("engine", "pooling"), ways([*WAYS[1:3], DECODED[0]], *DECODED))
 def test_t5(t5, pooling, engine):
     assert_same(t5, engine, pooling=pooling)
 
