@@ -66,7 +66,9 @@ def test_the_mode_of_a_file(run: Run, tmp_path: Path, name: str) -> None:
     output = tmp_path / name
 
     def written() -> int:
-        done = run("pair", "--query", "id", "-o", name, input=GOOD, preexec_fn=lambda: os.umask(7))
+        before = os.umask(7)
+        done = run("pair", "--query", "id", "-o", name, input=GOOD)
+        os.umask(before)
         assert 0 == done.returncode
         return output.stat().st_mode & 0o777
 

@@ -65,12 +65,12 @@ def places(text):
         ("codex", ".codex/config.toml", '# mine\nmodel = "o"\n[mcp_servers.tea]\ncommand = "t"'),
     ],
 )
-def test_it_adds_itself_to_an_agent_and_keeps_what_is_there(agent, file, before, run, tmp_path):
+def test_it_adds_itself_to_an_agent_and_keeps_what_is_there(agent, file, before, here, tmp_path):
     path = tmp_path / file
     path.parent.mkdir(exist_ok=True)
     path.write_text(before) if before else None
     words = ("mcp", "--install", agent, "--offline")
-    done = run(*words, env={"HOME": str(tmp_path)})
+    done = here(*words, env={"HOME": str(tmp_path)})
     assert (0, b"") == (done.returncode, done.stdout)
     read = tomllib.loads if agent == "codex" else json.loads
     now, old = read(path.read_text("utf-8")), read(before or "{}")
@@ -80,7 +80,7 @@ def test_it_adds_itself_to_an_agent_and_keeps_what_is_there(agent, file, before,
     assert "structkit" in own["command"] and ["mcp", "--offline"] == own["args"][::2]
     assert all(line in path.read_text("utf-8") for line in done.stderr.decode().splitlines()[-1:])
     after = path.read_bytes()
-    again = run(*words, env={"HOME": str(tmp_path)})
+    again = here(*words, env={"HOME": str(tmp_path)})
     assert 1 == again.returncode and b"has a server structkit; remove it first" in again.stderr
     assert after == path.read_bytes()
 

@@ -37,15 +37,18 @@ def check_gradients(found, expected, near):
 
 
 CASES = [
-    ("contrastive", {"pooling": "mean"}),
     ("contrastive", {"pooling": "cls", "architecture": "bert", "symmetric": True}),
     ("colbert", {"architecture": "t5", "symmetric": True, "matryoshka": "8,16", "dimensions": 16}),
-    ("colbert", {"document_length": 20, "dimensions": 24}),
     ("seal", {"stages": "joint"}),
-    ("seal", {"stages": "structure", "negatives_per_query": 0}),
-    ("santa", {}),
     ("santa", {"pooling": "mean", "align_on": "original", "entity_weight": 0.5}),
 ]
+RARE = [
+    ("contrastive", {"pooling": "mean"}),
+    ("colbert", {"document_length": 20, "dimensions": 24}),
+    ("seal", {"stages": "structure", "negatives_per_query": 0}),
+    ("santa", {}),
+]
+CASES += [pytest.param(*each, marks=pytest.mark.long) for each in RARE]
 
 
 @pytest.mark.parametrize(("name", "changes"), CASES)
