@@ -16,7 +16,7 @@ COSQA = $(DATA)/cosqa
 CODE_PAIRS := 21500
 CODE_SEEDS := 0 1 2
 LANGUAGES := python java go php javascript ruby
-SETS := $(LANGUAGES) adv cosqa
+SETS := $(LANGUAGES) adv $(if $(wildcard $(COSQA)),cosqa)
 CODE_SYSTEMS := mep sda santa spans hard again unlabelled unlabelled-sda
 # whose functions are pretrained on, and how many of them
 PACKAGES = $(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')

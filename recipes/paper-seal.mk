@@ -3,13 +3,33 @@
 # 4,096 tokens: 4.2 h each for tuned, mcls, santa and EAL (23,816 × 2 × (32 + 9 × 4,096)), 8.4 h for SAL, which reads
 # two versions. Measured with chunks of 8: 5.7 s a step, so 9.4 h each, and 19 h for SAL.
 # A batch of 8 × 9 pages needs memory: PAPER_FLAGS='--bf16 --chunk-size 8'.
-.PHONY: paper-seal
+.PHONY: paper-seal seal-manuals
 paper-seal: $(RUNNABLE) ## SEAL as published: make paper-seal [MODEL=…] [PAPER_FLAGS='--bf16 --chunk-size 8']
 	$(call needs,structdocretrieval/train.json)
 	@$(MAKE) --no-print-directory $(PE)/table.md
 	@cat $(PE)/table.md
 
+# SEAL's rows on public pages: sections of Apache's manual to train on, and sections of Git's to search
+seal-manuals: $(RUNNABLE) ## SEAL on the manuals of Apache and Git
+	$(call needs,manuals/train.jsonl.gz)
+	@OMP_NUM_THREADS=1 $(MAKE) --no-print-directory $(MANUALS)/table.md PE=$(MANUALS) PE_DATA=$(MANUALS) MODEL='$(or $(MODEL),minilm)' PE_PAIRS='$(or $(PE_PAIRS),256)' \
+	  PAPER_FLAGS='--document-length 128 --negatives-per-query 1 --epochs 1 --learning-rate 5e-5 $(PAPER_FLAGS)'
+	@cat $(MANUALS)/table.md
+
+# a heading of four words or more asks for its section, where the page's title takes its place
+MANUALS := runs/seal-manuals
+ASKING := ^(?!Apache )[A-Z][A-Za-z\x27-]+(,?:?\s+[A-Za-z0-9\x27/-]+){3,11}\??\s*$$
+$(MANUALS)/train.json $(MANUALS)/test.json: $(MANUALS)/%.json: $(DATA)/manuals/%.jsonl.gz
+	@mkdir -p $(@D)
+	$(STRUCTKIT) collect --records $< --unit section | $(STRUCTKIT) select --where 'text~(?s)^.{200}' \
+	  | $(STRUCTKIT) pair --query html --positive html \
+	  | $(STRUCTKIT) select --strip 'query=(?s)</(h\d|dt)>.*|<[^>]*>|&para;' --strip 'positive=(?s)^\s*<(h\d|dt)\b.*?</\1>' \
+	  | $(STRUCTKIT) select --where 'query~$(ASKING)' \
+	  | $(STRUCTKIT) pair --query query --positive-template '<h1>{title}</h1>{positive}' --dedupe \
+	  | $(STRUCTKIT) select --fields id,query,positive --rename positive=content -o $@
+
 PE := runs/paper-seal
+PE_DATA = $(DATA)/structdocretrieval
 PE_MODEL = $(call start-model,BAAI/bge-m3)
 # section 4.1; the temperature is FlagEmbedding's for BGE
 PE_TRAIN = --learning-rate 1e-5 --epochs 2 --batch-size 8 --query-length 32 --document-length 4096 \
@@ -19,7 +39,7 @@ PE_PAIRS :=
 PE_FEWER = $(if $(PE_PAIRS),| $(STRUCTKIT) select --sample $(PE_PAIRS))
 PE_TEXT := --document-field untagged --normalize
 
-$(PE)/train-pages.jsonl $(PE)/test-pages.jsonl: $(PE)/%-pages.jsonl: $(DATA)/structdocretrieval/%.json
+$(PE)/train-pages.jsonl $(PE)/test-pages.jsonl: $(PE)/%-pages.jsonl: $(PE_DATA)/%.json
 	@mkdir -p $(@D)
 	$(STRUCTKIT) convert --from structdocretrieval $< $(if $(filter train,$*),$(PE_FEWER)) \
 	  | $(STRUCTKIT) html-variants --mask-ratio 0.1 --on-error skip -o $@

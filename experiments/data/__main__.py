@@ -33,6 +33,7 @@ Made = Callable[[Order], Iterator[tuple[str, bytes]] | Iterator[tuple[str, None]
 MADE: dict[str, Made] = {
     "repositories": exact.repositories,
     "checkouts": exact.checkouts,
+    "pages": exact.pages,
     "localization": exact.localization,
     "cosqa": exact.cosqa,
     "downloads": downloads.downloads,

@@ -110,6 +110,20 @@ def checkouts(order: Order) -> Iterator[tuple[str, bytes]]:
         yield name, order.own(name)
 
 
+def pages(order: Order) -> Iterator[tuple[str, bytes]]:
+    """Yield the pages of each manual whose paths match its pattern."""
+    for name, source in order.set["codebases"].items():
+        repository = order.repository(source)
+        listed = repository.files(source["revision"], source.get("root", ""))
+        chosen = [each for each in listed if re.search(source["pages"], each.path)]
+        records = list[Record]()
+        for each, content in zip(chosen, repository.contents(chosen), strict=True):
+            # a page may be named after its language and encoding, too
+            path = re.sub(r"(?<=\.html)\..*", "", each.path)
+            records.append({"id": path, "path": path, "html": content.decode("utf-8", "replace")})
+        yield f"{name}.jsonl.gz", lines(records)
+
+
 def localization(order: Order) -> Iterator[tuple[str, bytes]]:
     """Yield SWE-bench Lite's reports of some projects, and the Python files at each commit."""
     instances = order.set["instances"]

@@ -35,6 +35,8 @@ FILES = {
     "src/odd.py": b"name = 'caf\xe9'\n",
     "src/notes.txt": b"no code\n",
     "tests/test_clock.py": b"tick()\n",
+    "manual/use.html.en.utf8": b"<h1>Use</h1>",
+    "manual/use.html.fr.utf8": b"<h1>Emploi</h1>",
     "logo.png": b"\x89PNG\0\1",
     "large.txt": b"a" * 1_000_001,
 }
@@ -72,7 +74,7 @@ def repository(folder, files):
 
 @pytest.fixture
 def sets(tmp_path):
-    """A mirror of two repositories, and the declaration of four sets of them."""
+    """A mirror of two repositories, and the declaration of five sets of them."""
     attic = repository(tmp_path / "mirror/house/attic", FILES)
     REPORT["meta_data"]["base_commit"] = attic["revision"]
     asked = [QUESTION, {**QUESTION, "relevant": [], "secondary": [PART]}]
@@ -89,6 +91,7 @@ def sets(tmp_path):
     made = {
         "repositories": {"annotations": {**bench, "folder": "labels"}, "codebases": codebases},
         "checkouts": {"codebases": codebases, "own": ["questions.jsonl"]},
+        "pages": {"codebases": {"test": {**attic, "root": "manual", "pages": r"\.en\.utf8$"}}},
         "localization": {
             "instances": {**bench, "file": "reports.jsonl"},
             "projects": ["house/attic"],
@@ -134,6 +137,8 @@ def test_sets_come_from_git_at_their_revisions(sets):
         kept = [name for name in sorted(FILES) if name not in {"logo.png", "large.txt"}]
         assert archive.getnames() == [f"attic/{name}" for name in kept]
     assert (home / "checkouts/questions.jsonl").exists()
+    use = {"id": "manual/use.html", "path": "manual/use.html", "html": "<h1>Use</h1>"}
+    assert [use] == records(home / "pages/test.jsonl.gz")
     [issue] = records(home / "localization/issues.jsonl.xz")
     assert issue["title"] == "It ticks" and issue["text"] == "It ticks\nand ticks"
     assert (issue["files"], issue["hunks"]) == (["clock.py"], [["clock.py", 1, 2]])
@@ -149,7 +154,7 @@ def test_what_is_here_stays_and_what_is_lacking_is_named(sets):
     assert 0 == data(sets).returncode
     (sets / "mirror/house/attic").rename(sets / "mirror/house/gone")
     again = data(sets)
-    assert 0 == again.returncode and 4 == again.stdout.count("It is here.")
+    assert 0 == again.returncode and 5 == again.stdout.count("It is here.")
     for each in ("data/checkouts/attic.tar.xz", "data/cosqa/corpus.jsonl.gz"):
         (sets / each).unlink()
     # what was fetched from git is kept, too

@@ -1,6 +1,7 @@
 """recipes/paper-*.mk: the papers' settings on files of the published formats, with tiny models."""
 
 import gzip
+import json
 import re
 import subprocess
 import sys
@@ -153,6 +154,7 @@ LACKING = {
     "paper-santa TASK=product": "esci/shopping_queries_dataset_examples.parquet",
     "paper-seal": "structdocretrieval/train.json",
     "paper-strae": "wikipedia",
+    "seal-manuals": "manuals/train.jsonl.gz",
     "repositories": "repositories/files.jsonl.gz",
 }
 ASKED = [
@@ -228,20 +230,45 @@ def pages(tmp_path):
     return tmp_path
 
 
+LONG = "It was made by hand. " * 10
 SEAL = ["bm25", "start", "tuned", "chunk", "mcls", "santa", "seal"]
+
+
+def bert(folder):
+    """A tiny encoder."""
+    texts = [f"how to {verb} a {thing} out of its box" for verb, thing in PAIRS]
+    some = ({"query": each, "positive": each} for each in texts)
+    records = write(folder / "texts.jsonl", *some)
+    return start(folder / "bert", "contrastive", records, "--architecture", "bert")
 
 
 @pytest.mark.long
 def test_seal_has_a_row_for_each_method_of_the_paper(pages):
-    texts = [f"how to {verb} a {thing} out of its box" for verb, thing in PAIRS]
-    some = ({"query": each, "positive": each} for each in texts)
-    records = write(pages / "texts.jsonl", *some)
-    model = start(pages / "bert", "contrastive", records, "--architecture", "bert")
-    given = f"PE={pages}/runs", model, "PE_PAIRS=20", f"{LESS} --negatives-per-query 1"
+    given = f"PE={pages}/runs", bert(pages), "PE_PAIRS=20", f"{LESS} --negatives-per-query 1"
     table = made(pages, "paper-seal", *given)
     assert SEAL == rows(table)
     for measure in ("HitRate@1", "HitRate@3", "HitRate@5", "MRR@5", "MRR@10", "nDCG@5", "nDCG@10"):
         assert f"| {measure} " in table
+
+
+@pytest.mark.long
+def test_sections_of_manuals_are_asked_for_by_their_headings(pages):
+    (pages / "data/manuals").mkdir()
+    for name, some in (("train", PAIRS[:40]), ("test", PAIRS[40:])):
+        parts = [
+            f"<h2>How to {verb} the {thing} <a>&para;</a></h2><p>{verb} a {thing}. {LONG}</p>"
+            for verb, thing in some
+        ]
+        skipped = f"<h2>Short</h2><p>{LONG}</p><h2>How to keep things short</h2><p>Do it.</p>"
+        text = "".join(["<title>Use</title>", *parts, skipped])
+        page = {"id": "use.html", "path": "use.html", "html": text}
+        (pages / f"data/manuals/{name}.jsonl.gz").write_bytes(gzip.compress(lines(page).encode()))
+    assert SEAL == rows(made(pages, "seal-manuals", f"MANUALS={pages}/runs", bert(pages), LESS))
+    asked = [json.loads(line) for line in (pages / "runs/test.json").read_text().splitlines()]
+    assert [f"How to {verb} the {thing} " for verb, thing in PAIRS[40:]] == [
+        each["query"] for each in asked
+    ]
+    assert not any("How to" in each["content"] for each in asked)
 
 
 def test_seal_is_trained_as_published(tmp_path):
