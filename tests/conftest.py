@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from structkit.cli.main import main
 from structkit.processes import make_repeatable
@@ -28,9 +28,11 @@ from tests.warm.starting import warm_process
 make_repeatable()  # as the command line does, before torch is imported
 alone()  # before tests are made of lists of plugins
 
-# the same examples at every run, on every machine; `make soak` draws new ones, and more
-settings.register_profile("same", derandomize=True, deadline=None, max_examples=25)
-settings.register_profile("random", deadline=None, print_blob=True, max_examples=200)
+# the same examples at every run, on every machine; `make soak` draws new ones, and more. A machine
+# that has much else to do draws them slowly
+PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("same", derandomize=True, max_examples=25, **PATIENT)
+settings.register_profile("random", print_blob=True, max_examples=200, **PATIENT)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]

@@ -121,7 +121,7 @@ UPDATES = [
 ]
 RANDOM = random.Random(0)
 # a share of the file, and the bytes there
-FLIPS = [(RANDOM.random(), RANDOM.randbytes(RANDOM.choice((1, 500)))) for _ in range(12)]
+FLIPS = [(RANDOM.random(), RANDOM.randbytes(RANDOM.choice((1, 500)))) for _ in range(6)]
 DAMAGES = [
     *(each.format(table) for each in UPDATES for table in ("files", "texts", "parts")),
     *FLIPS,
@@ -130,7 +130,9 @@ DAMAGES = [
 ]
 
 
-@pytest.mark.parametrize("damage", [DAMAGES[:8], DAMAGES[8:21], DAMAGES[21:], ["-journal", "-wal"]])
+@pytest.mark.parametrize(
+    "damage", [DAMAGES[:8], DAMAGES[8:21], [*DAMAGES[21:], "-journal", "-wal"]]
+)
 def test_a_damaged_cache_is_told_and_made_anew(folder, cache, capsys, damage):
     same(folder, cache)
     edit(folder)

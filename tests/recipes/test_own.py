@@ -80,7 +80,7 @@ def test_a_stopped_training_goes_on(code):
 )
 def test_a_folder_that_cannot_be_used_is_named(code, folder, pages, told):
     given = [f"FOLDER={code}/{folder}", f"PAGES={code}/{pages}"][: 1 + bool(pages)]
-    given += [f"OWN={code}/own", "START=builtin", BIN, f"STRUCTKIT={warm_program(code)}"]
+    given += [f"OWN={code}/own", "OWN_START=builtin", BIN, f"STRUCTKIT={warm_program(code)}"]
     command = ["make", "-s", "own", *given, "RUNNABLE="]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert 2 == done.returncode and done.stdout.endswith(f"{told}\n"), done

@@ -165,7 +165,8 @@ ASKED = [
 
 @pytest.mark.parametrize(("recipe", "told"), [*ASKED, ("own", "name your code: make own FOLDER=")])
 def test_without_data_it_says_how_to_get_them(tmp_path, recipe, told):
-    command = ["make", "-s", *recipe.split(), BIN, "RUNNABLE=", "INSTALLED=", f"DATA={tmp_path}"]
+    command = ["make", "-s", *recipe.split(), BIN, "RUNNABLE=", "INSTALLED=", "OWN_START=builtin"]
+    command.append(f"DATA={tmp_path}")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert 2 == done.returncode and told in done.stdout + done.stderr
 

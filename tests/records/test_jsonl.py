@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from conftest import Run
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from structkit.errors import UserError
@@ -116,7 +116,6 @@ records = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(records, st.sampled_from(["a.jsonl", "a.jsonl.gz"]))
 def test_what_is_written_is_what_is_read(expected: list[dict[str, Any]], name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:

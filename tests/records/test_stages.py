@@ -19,7 +19,7 @@ from structkit.settings import make
 
 LONG = "x" * 90_000  # a worker gets about three records at a time
 # of lines: g is a good record, b one that the stage rejects, o no JSON, - an empty line
-PATTERNS = ["ggbgg", "ggogg", "bggo", "ogggb", "gbbgoog", "bo", "b-g-o-g", "gggg", "ggggggbgggogg"]
+PATTERNS = ["ogggb", "gbbgoog", "bo", "b-g-o-g", "gggg", "ggggggbgggogg"]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Encoders of any kind: poolings, special tokens, and folders of other libraries."""
 
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -63,9 +64,14 @@ def test_a_model_without_cls_token(decoder_only, pooling):
         open_model(decoder_only, pooling=pooling)
 
 
+@cache
+def opened(folder, every):
+    return open_model(folder, pooling="mcls", mcls_every=every)[0]
+
+
 @given(st.integers(0, 30), st.integers(1, 12), st.integers(4, 40))
 def test_mcls_against_plain_loops(bert_like, count, every, length):
-    model, _ = open_model(bert_like, pooling="mcls", mcls_every=every)
+    model = opened(bert_like, every)
     model.tokenizing.lengths["document"] = length
     ids = model.inputs(["d " * count], "document")[0]
     expected = [2]

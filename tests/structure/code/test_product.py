@@ -135,20 +135,17 @@ def nltk_data(tmp_path):
     return tmp_path / "nltk_data"
 
 
-def test_official_takes_proper_nouns_and_title_names(run, nltk_data):
-    row = {"title": "Acme Drill", "description": "The acme tool by Bosch; a cable.", "id": "1"}
-    done = run(
-        *("mask-entities", "--language", "product", "--profile", "official"),
-        input=json.dumps(row).encode(),
-        env={"NLTK_DATA": str(nltk_data)},
-    )
-    assert json.loads(done.stdout)["entities"] == ["acme", "Bosch"]
+def test_official_takes_proper_nouns_and_title_names(monkeypatch, nltk_data):
+    monkeypatch.setattr("nltk.data.path", [str(nltk_data)])
+    monkeypatch.setattr(product, "_perceptron", product._perceptron.__wrapped__)
+    made = masked("Acme Drill", "The acme tool by Bosch; a cable.", profile="official")
+    assert made["entities"] == ["acme", "Bosch"]
 
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.parent.name)
 def test_laws_on_real_products(path):
     records = [record for record in Records.read([str(path)]) if record["description"]]
-    records = records[:: 1 + len(records) // 400]
+    records = records[:: 1 + len(records) // 200]
     found = 0
     for record in records:
         text, title = record["description"], record["title"].casefold()
