@@ -33,7 +33,7 @@ def both_ways(left: Floats, right: Floats) -> float:
 
 def trees(file: str) -> Iterator[tuple[str, tuple[Floats, Floats]]]:
     """Yield the id of each tree, with its rows, the root first, and those of its words."""
-    read_rows = read_embeddings([file])
+    read_rows = read_embeddings([file], fields=True)
     rows, first = unit(read_rows.vectors[:]), 0
     spans = [each["span"] for each in read_rows.fields]
     for name, same in groupby(read_rows.doc_ids):

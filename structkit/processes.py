@@ -14,7 +14,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import PurePath
 from threading import Event, current_thread, main_thread
@@ -33,6 +33,23 @@ def cores() -> int:
     if sys.platform != "linux":
         return os.cpu_count() or 1
     return max(1, math.ceil(min(len(os.sched_getaffinity(0)), quota())))
+
+
+def grouped(items: Iterable[T], *limits: tuple[Callable[[T], int], int]) -> Iterator[list[T]]:
+    """Yield some items at a time: until the sum of a size of theirs reaches its limit.
+
+    >>> list(grouped([1, 1, 5, 1], (lambda _: 1, 3), (lambda each: each, 6)))
+    [[1, 1, 5], [1]]
+    """
+    group, sums = list[T](), [0] * len(limits)
+    for each in items:
+        group.append(each)
+        sums = [total + size(each) for total, (size, _) in zip(sums, limits, strict=True)]
+        if any(total >= most for total, (_, most) in zip(sums, limits, strict=True)):
+            yield group
+            group, sums = [], [0] * len(limits)
+    if group:
+        yield group
 
 
 def quota(system: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup") -> float:

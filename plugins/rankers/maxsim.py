@@ -18,11 +18,6 @@ from structkit.records.jsonl import input_name
 from structkit.searching.index import Index, maxsim
 
 
-def encoded(what: str, **settings: str) -> str:
-    """Return the remedy for missing embeddings."""
-    return f"name the {what} as encoded by {program('encode', **settings)}"
-
-
 @dataclass(frozen=True)
 class Ranker(plugin.Ranker):
     """The score of `search --similarity maxsim`: inner products, summed over the query's rows.
@@ -31,8 +26,10 @@ class Ranker(plugin.Ranker):
     query or document.
     """
 
-    embeddings: str = setting(..., remedy=lambda: encoded("corpus"))
-    query_embeddings: str = setting(..., remedy=lambda: encoded("queries", as_="query"))
+    embeddings: str = setting(..., remedy=lambda: f"name the encoded corpus of {program('encode')}")
+    query_embeddings: str = setting(
+        ..., remedy=lambda: f"name the encoded queries of {program('encode', as_='query')}"
+    )
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """Return the sum for each hit, rounded as in a run."""

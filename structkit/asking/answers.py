@@ -25,7 +25,7 @@ from structkit.errors import flag
 from structkit.progress import say
 from structkit.ranking.reranking import Query, Ranking, rerank
 from structkit.records.jsonl import Record
-from structkit.searching import MEANING, RELATED, TRUSTED, Kind
+from structkit.searching import DEPTH, MEANING, RELATED, TRUSTED, Kind
 from structkit.searching.bm25 import page_scores
 from structkit.searching.fusion import deepened, hybrid
 from structkit.searching.hits import Hit
@@ -98,6 +98,9 @@ def answers(
         lost = min(1.0, max(0.0, (ENOUGH - matched) / (ENOUGH - TOO_FEW)))
         beyond |= lost > 0 and bool(beyond.any())  # the right passage may be among the next ones
     share = MEANING + (TRUSTED - MEANING) * lost if meaning else 0
+    if meaning and meaning.rows:
+        first = fuse(folder, by_word * among * chosen, scores * chosen, DEPTH, share)
+        scores = meaning.rows.scores(question, *first)
     by_id: dict[str, Record] = {}
     found = set[str]()
 

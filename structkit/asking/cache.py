@@ -44,7 +44,7 @@ T = TypeVar("T")
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 FORMAT = 18  # of the cache: with another number it is another cache
 LONG = 90 * 24 * 3600  # seconds after which an unused cache is removed
-FILES, TEXTS, PARTS = "files", "texts", "parts"
+FILES, TEXTS, PARTS, ROWS = "files", "texts", "parts", "rows"
 STAMP = "stamp"  # the part that differs after each change
 FOLDER = "folder"  # the part with the target of the cache
 SEVERAL = ", "  # between folders that are one target
@@ -52,8 +52,9 @@ REMEMBERED = 256 << 20  # bytes of caches of which a process keeps in memory wha
 READY = 64 << 20  # bytes of records of one cache that a process keeps ready
 SCHEMA = "".join(
     f"CREATE TABLE IF NOT EXISTS {table} (name TEXT PRIMARY KEY, sum INTEGER, data BLOB);"
-    for table in (FILES, TEXTS, PARTS)
+    for table in (FILES, TEXTS, PARTS, ROWS)
 )
+MOST_ROWS = 512 << 20  # bytes of the rows of passages, from which they are made anew
 FAST = 1  # zlib's level that takes the least time
 SEGMENTS = ("large ", "small ")  # what the names of their data begin with
 # where SQLite can do no more, and the cache is not damaged
@@ -374,9 +375,18 @@ class Store:
         lines = self.memory.lines_of(file.path, lambda _: self.compressed(file))
         return [orjson.loads(lines[number]) for number in numbers]
 
-    def part(self, name: str) -> bytes | None:
+    def put_rows(self, rows: Mapping[str, bytes]) -> None:
+        """Keep the rows of texts under names, instead of all others if these have grown large."""
+        with self.changing():
+            size = f"SELECT total(length(data)) FROM {ROWS}"
+            if self._connection.execute(size).fetchone()[0] > MOST_ROWS:
+                self._connection.execute(f"DELETE FROM {ROWS}")
+            for name, data in rows.items():
+                self._put(ROWS, name, data)
+
+    def part(self, name: str, table: str = PARTS) -> bytes | None:
         """Return the data with a name; None if there is none."""
-        return self._one(PARTS, name)[0]
+        return self._one(table, name)[0]
 
     def parts(self, names: Iterable[str], of: str = "") -> dict[str, bytes] | None:
         """Return data by name, `of` something that has such data too; None if any is missing.

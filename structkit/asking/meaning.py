@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ import orjson
 from numpy.typing import NDArray
 
 from structkit.asking.cache import (
+    ROWS,
     SEGMENTS,
     Damaged,
     IndexedFile,
@@ -37,10 +39,13 @@ from structkit.embeddings.vectors import (
     quantize,
     unit,
 )
-from structkit.processes import cores
-from structkit.progress import Position, progress
+from structkit.processes import cores, grouped
+from structkit.progress import Position, progress, waiting
 from structkit.records.fields import document_text
+from structkit.records.jsonl import Record
 from structkit.reproducibility import random_for
+from structkit.searching.hits import Hit
+from structkit.searching.index import maxsim
 from structkit.searching.words import tokens
 from structkit.structure.bags import Bags
 
@@ -55,6 +60,7 @@ NONSENSE = 256  # questions of random letters
 QUANTILE = 0.99  # of their best passages
 TINY = 1e-6
 FEW = 1024  # rows whose floats fit into the processor's cache
+CANDIDATES = 30  # passages whose rows are compared: a new one takes MiniLM 0.2 s on an EPYC
 MANY = 1000  # passages that may take a second to encode, and that are encoded together
 
 
@@ -130,11 +136,8 @@ def kept_rows(store: Store, name: str) -> Segment[Int8Rows]:
     return Segment(indexed_files(kept["embedded"]), Int8Rows(codes, scales))
 
 
-class Meaning:
-    """The embeddings of a folder's passages, and the model that encodes questions.
-
-    Each is made when it is first used: a report is searched by words alone.
-    """
+class OfModel:
+    """A folder, and a model that encodes passages and questions; it is opened on first use."""
 
     def __init__(self, folder: Folder, encoding: Callable[[str], TextEncoding]) -> None:
         self._folder, self._encoding = folder, encoding
@@ -147,6 +150,15 @@ class Meaning:
     def model(self) -> str:
         """The hash of the model."""
         return str(self._queries.meta()["model_sha256"])
+
+
+class Meaning(OfModel):
+    """The embeddings of a folder's passages, and the model that encodes questions.
+
+    Each is made when it is first used: a report is searched by words alone.
+    """
+
+    rows: PassageRows | None = None  # those that compare the best passages
 
     @cached_property
     def _made(self) -> tuple[Int8Rows, Chance]:
@@ -232,6 +244,43 @@ class Meaning:
         return scores
 
 
+class PassageRows(OfModel):
+    """The rows of passages by a model without embeddings of whole texts.
+
+    They take much room and time: only those of the best passages are made, and then kept.
+    """
+
+    def scores(
+        self, text: str, hits: Sequence[Hit], records: Mapping[int, Record], side: str = "query"
+    ) -> NDArray[np.float64]:
+        """Return maxsim of a text with the passages of the best hits, (passages,), others 0."""
+        best = {hit.doc_id for hit in hits[:CANDIDATES]}
+        texts = {n: document_text(record) for n, record in records.items() if record["id"] in best}
+        _, rows = next(self._encoding(side).embedded([{"id": "1", "text": text}]))
+        scores = np.zeros(len(self._folder))
+        for passage, data in self._kept(texts).items():
+            own = np.frombuffer(data, np.float16).reshape(-1, rows.shape[1])
+            scores[passage] = maxsim(rows, own)
+        return scores
+
+    def _kept(self, texts: Mapping[int, str]) -> dict[int, bytes]:
+        """Return the rows of passages with texts as floats of 16 bits, kept ones and new ones."""
+        names = {
+            passage: sha256(f"{self.model} {text}".encode(errors="replace")).hexdigest()
+            for passage, text in texts.items()
+        }
+        store, text_of = self._folder.store, {names[each]: text for each, text in texts.items()}
+        kept = {name: data for name in text_of if (data := store.part(name, ROWS))}
+        new = [{"id": name, "text": text} for name, text in text_of.items() if name not in kept]
+        with waiting(f"encoding {len(new)} passages"):
+            for rows, vectors in self._encoding("document").embedded(new):
+                owner, halves = np.array([row.document for row in rows]), vectors.astype(np.float16)
+                made = {name: halves[owner == name].tobytes() for name in {*owner.tolist()}}
+                store.put_rows(made)
+                kept |= made
+        return {passage: kept[name] for passage, name in names.items()}
+
+
 def embedding_of(encoding: Callable[[str], TextEncoding]) -> Embed | None:
     """Return the function that embeds passages as they are read; None for a slow model."""
     documents = encoding("document")
@@ -267,7 +316,7 @@ def _embed(store: Store, files: Sequence[IndexedFile], documents: TextEncoding) 
 
     fast = embedding_of(lambda _: documents)
     workers = cores() if fast and total > MANY else 1
-    groups = [*_some_files(new)]
+    groups = [*grouped(new, (lambda each: each.passages, MANY))]
     tasks = ([store.compressed(each) for each in some] for some in groups)
     results = Pool(workers, work).results(tasks) if workers > 1 else map(work, tasks)
     with progress("encode", lambda: Position(done, done, total, noun="passages")):
@@ -277,16 +326,3 @@ def _embed(store: Store, files: Sequence[IndexedFile], documents: TextEncoding) 
     codes = [np.empty((0, 1), np.int8), *(made[each].codes for each in files)]
     scales = [np.empty(0, np.float32), *(made[each].scales for each in files)]
     return Int8Rows(np.concatenate(codes[len(files) > 0 :]), np.concatenate(scales))
-
-
-def _some_files(files: Sequence[IndexedFile]) -> Iterator[list[IndexedFile]]:
-    """Yield some files at a time, with `MANY` passages or a few more."""
-    some, passages = list[IndexedFile](), 0
-    for each in files:
-        some.append(each)
-        passages += each.passages
-        if passages >= MANY:
-            yield some
-            some, passages = [], 0
-    if some:
-        yield some

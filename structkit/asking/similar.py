@@ -16,7 +16,7 @@ from structkit.asking.folder import Folder
 from structkit.errors import UserError, flag
 from structkit.records.fields import document_text
 from structkit.records.jsonl import Record
-from structkit.searching import K1, SHARE
+from structkit.searching import DEPTH, K1, SHARE
 from structkit.searching.fusion import deepened
 from structkit.searching.hits import Hit
 from structkit.searching.words import words
@@ -95,6 +95,9 @@ def similar(
     asked = sorted(weights, key=lambda word: (-weights[word], word))[:WORDS]
     by_word = folder.words.scores(asked) * others
     scores = meaning.similar(number) * others if meaning else 0 * by_word
+    if meaning and meaning.rows:
+        first = fuse(folder, by_word, scores, DEPTH, SHARE)
+        scores = meaning.rows.scores(document_text(record), *first, "document")
     by_id: dict[str, Record] = {}
 
     def ranked(depth: int) -> list[Hit]:

@@ -37,7 +37,7 @@ from structkit.collecting.restructured import Restructured
 from structkit.collecting.walking import Found, LeftOut, Source
 from structkit.errors import UserError, flag, program
 from structkit.extras import MissingPackage
-from structkit.processes import Child
+from structkit.processes import Child, grouped
 from structkit.records import fields
 from structkit.records.jsonl import Record, Records, cannot_read, text_field
 from structkit.records.output import dump
@@ -246,17 +246,12 @@ class Collected:
 
 
 def batches(files: Iterable[Found]) -> Iterator[list[Found]]:
-    """Yield some files at a time: many small ones, or a large one."""
-    batch: list[Found] = []
-    size = 0
-    for each in files:
-        batch.append(each)
-        size += each.size if isinstance(each, Source) else 0
-        if len(batch) == BATCH_FILES or size >= BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+    """Return some files at a time: many small ones, or a large one."""
+    return grouped(
+        files,
+        (lambda _: 1, BATCH_FILES),
+        (lambda each: each.size if isinstance(each, Source) else 0, BATCH_BYTES),
+    )
 
 
 class Collector:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from structkit.collecting.ignoring import file_filter
 from structkit.collecting.walking import Walk, WalkOptions, glob_setting
 from structkit.command import Command
 from structkit.errors import UserError, flag
+from structkit.extras import BUILTIN
 from structkit.learning.encoding.settings import (
     EncodingSettings,
     Engine,
@@ -99,7 +100,7 @@ class Settings(WalkOptions):
     )
     model: str | None = setting(
         None,
-        "Embedding model for semantic search.",
+        "Embedding model for semantic search; one of rows scores the best passages by maxsim.",
         inferred="structkit/ask-model in $XDG_DATA_HOME or ~/.local/share if it exists, otherwise "
         "builtin, the bundled token vectors",
         short="-m",
@@ -158,7 +159,7 @@ def ask(settings: Settings) -> Iterator[Record]:
         with_cache,
     )
     from structkit.asking.folder import Folder
-    from structkit.asking.meaning import Meaning, embedding_of
+    from structkit.asking.meaning import Meaning, PassageRows, embedding_of
 
     if settings.questions and (other := settings.like and "like" or settings.uses and "uses"):
         asked = flag("questions", argument="QUESTION")
@@ -183,14 +184,16 @@ def ask(settings: Settings) -> Iterator[Record]:
     walk = Walk(settings, frozenset(map(os.path.realpath, files_of_cache(place) if place else ())))
 
     def work(store: Store) -> list[Record]:
-        with _encoding(settings) as encoding:
-            by_meaning = bool(settings.like) or not all(map(is_report, settings.questions))
-            embed = partial(embedding_of, encoding) if encoding and by_meaning else lambda: None
+        with _encodings(settings) as encodings:
+            embeds = encodings and (settings.like or not all(map(is_report, settings.questions)))
+            embed = partial(embedding_of, encodings[0]) if embeds else lambda: None
             folder = Folder.read(store, target, walk, embed)
             if not len(folder):
                 problem = UserError("holds no searchable text", "name another folder")
                 raise problem.at(str(target))
-            meaning = Meaning(folder, encoding) if encoding else None
+            meaning = Meaning(folder, encodings[0]) if encodings else None
+            if meaning and len(encodings) > 1:
+                meaning.rows = PassageRows(folder, encodings[1])
             return [*_found(settings, folder, target, meaning, example)]
 
     yield from with_cache(place, target, work)
@@ -225,7 +228,7 @@ def _found(
         text, found = similar(folder, example.passage(folder, target), k, globs, meaning)
         answered = [(text, with_places(folder, text, found, meaning))]
     else:
-        asked = k, globs, settings.kind, meaning and meaning.model
+        asked = k, globs, settings.kind, meaning and (meaning.rows or meaning).model
 
         def of_question(question: str) -> list[tuple[Hit, Record]]:
             best = answers(folder, question, k, ranking, globs, meaning, settings.kind)
@@ -269,17 +272,18 @@ def _nothing(settings: Settings, question: str, by_meaning: bool) -> UserError:
 
 
 @contextmanager
-def _encoding(settings: Settings) -> Iterator[Callable[[str], TextEncoding] | None]:
-    """Yield the encodings of questions and passages, by a model that reads texts."""
+def _encodings(settings: Settings) -> Iterator[Sequence[Callable[[str], TextEncoding]]]:
+    """Yield the encodings by the model, if any; before a model of rows, those by the built-in."""
     if settings.named_model is None:
-        yield None
+        yield ()
         return
-    from structkit.learning.encoding.encoding import idle_encodings
+    from structkit.learning.encoding.encoding import idle_encodings, metadata_of
 
     named, engine, offline = settings.named_model, settings.engine, settings.offline
     reads = EncodingSettings(model=named, field=("text",), engine=engine, offline=offline)
-    with idle_encodings(reads) as encoding:
-        yield encoding
+    models = [replace(reads, model=BUILTIN), reads] if metadata_of(reads).get("part") else [reads]
+    with ExitStack() as stack:
+        yield [stack.enter_context(idle_encodings(each)) for each in models]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from structkit.command import Command
 from structkit.embeddings import files_beside
 from structkit.errors import UserError, flag
-from structkit.learning.encoding.settings import FIELDS, EncodingSettings, Opened
+from structkit.learning.encoding.settings import FIELDS, EncodingSettings
 from structkit.progress import say
 from structkit.records.jsonl import Record, Stage, accepted, input_name
 from structkit.records.stream import Options, Stream
@@ -73,14 +73,9 @@ def encode(settings: Settings) -> Stage:
 
 def field_of_texts(settings: Settings) -> str:
     """Return the field for texts without a record: the first that is named, or the model's."""
-    from structkit.learning.folders import model_folder
-    from structkit.learning.metadata import fields_of
+    from structkit.learning.encoding.encoding import metadata_of
 
-    if settings.field:
-        return settings.field[0]
-    if isinstance(settings.model, Opened):
-        return str(settings.model.opened[1][f"{settings.as_}_fields"][0])
-    return fields_of(model_folder(settings.model, offline=settings.offline), settings.as_)[0]
+    return str([*settings.field, *metadata_of(settings)[f"{settings.as_}_fields"]][0])
 
 
 def _main(settings: Settings, target: FileOptions) -> None:

@@ -114,12 +114,6 @@ def read_metadata(folder: Path) -> Record:
     return metadata
 
 
-def fields_of(folder: Path, side: str) -> list[str]:
-    """Return the fields in which a model looks for a text, query or document, in order."""
-    metadata = read_metadata(folder) if has_metadata(folder) else plain_metadata("")
-    return list(metadata[f"{side}_fields"])
-
-
 def plain_metadata(pooling: str) -> Record:
     """Return the metadata of a model that structkit did not train."""
     return {

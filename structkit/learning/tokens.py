@@ -14,6 +14,7 @@ from typing import Any
 from tokenizers import Encoding, Tokenizer
 
 from structkit.errors import UserError, flag
+from structkit.processes import grouped
 
 SLICE = 1 << 17  # characters that are tokenized together: their tokens take 100 times as much
 
@@ -170,7 +171,7 @@ class Tokenizing:
             tokenizer.enable_truncation(self.lengths[kind], direction=side)
         encode = tokenizer.encode_batch if offsets else tokenizer.encode_batch_fast
         special = not whole and bool(self.opening or self.closing)
-        for some in _slices(texts):
+        for some in grouped(texts, (len, SLICE)):
             yield from encode(some, add_special_tokens=special)
 
     def cut(self, texts: Sequence[str], kind: str) -> tuple[list[Sequence[int]], list[bool]]:
@@ -241,19 +242,6 @@ def beginning(text: str, tokens: int) -> str:
         if text[place].isspace():
             return text[:place].rstrip()
     return text
-
-
-def _slices(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Yield texts of about `SLICE` characters at a time."""
-    some, characters = list[str](), 0
-    for text in texts:
-        some.append(text)
-        characters += len(text)
-        if characters >= SLICE:
-            yield some
-            some, characters = [], 0
-    if some:
-        yield some
 
 
 def specials(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:

@@ -62,12 +62,9 @@ class Exact(Searcher):
         self.cut = corpus.meta.get("dimensions")
 
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
-        return self._search(queries, k, None)
+        return self.search_rows(queries, None, k)
 
-    def search_rows(self, queries: Vectors, starts: Numbers, k: int) -> list[list[Hit]]:
-        return self._search(queries, k, starts)
-
-    def _search(self, queries: Vectors, k: int, starts: Numbers | None) -> list[list[Hit]]:
+    def search_rows(self, queries: Vectors, starts: Numbers | None, k: int) -> list[list[Hit]]:
         firsts = np.arange(len(queries)) if starts is None else starts
         of_queries = np.split(queries, firsts[1:])
         if self.candidates is None:

@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 
 import structkit
-from structkit.asking.cache import IndexedFile, Segment, changed, places
-from structkit.asking.meaning import NONSENSE, Chance, nonsense
+from structkit.asking.answers import fuse
+from structkit.asking.cache import IndexedFile, Segment, Target, changed, open_store, places
+from structkit.asking.folder import Folder
+from structkit.asking.meaning import NONSENSE, Chance, PassageRows, nonsense
+from structkit.collecting.walking import Walk, WalkOptions
 from structkit.embeddings.vectors import Int8Rows, quantize
+from structkit.learning.encoding.encoding import Encoding, of_side
+from structkit.learning.encoding.settings import EncodingSettings
+from structkit.records.fields import document_text
+from tests.learning.encoders.zoo import rows_folder
 
 
 def int8(*rows):
@@ -78,3 +85,53 @@ def test_random_words_find_nothing_in_a_small_folder_and_paraphrases_do(tmp_path
     questions = {answer["query_id"] for answer in found}
     assert "1" in questions
     assert len(questions) <= 2  # one in 43
+
+
+@pytest.fixture(scope="module")
+def rows_model(tmp_path_factory):
+    """A model that has embeddings of tokens, and none of a whole text."""
+    return str(rows_folder(tmp_path_factory.mktemp("models") / "rows"))
+
+
+def test_rows_are_of_the_best_passages_and_are_kept(rows_model, tmp_path):
+    for name, word in zip("xDE", "bxa", strict=True):
+        (tmp_path / f"{name}.md").write_text(f"# T\n\n{name} {word} a b.\n")
+    settings = EncodingSettings(model=rows_model, field=("text",))
+    made = {side: Encoding(of_side(settings, side)) for side in ("query", "document")}
+    read = list[str]()  # texts of documents
+
+    def embedded(records, encode=made["document"].embedded):
+        read.extend(each["text"] for each in records)
+        return encode(records)
+
+    def rows(text, side):
+        return next(made[side].embedded([{"id": "1", "text": text}]))[1]
+
+    with open_store(None) as store:
+        folder = Folder.read(store, Target.of(str(tmp_path)), Walk(WalkOptions()))
+        texts = {n: document_text(each) for n, each in folder.records([0, 2]).items()}
+        products = {n: rows("a b", "query") @ rows(text, "document").T for n, text in texts.items()}
+        expected = [products[n].max(axis=1).sum() if n in products else 0 for n in range(3)]
+        made["document"].embedded = embedded
+        for _ in range(2):
+            # the words find two passages, the meaning one of them
+            first = fuse(folder, np.array([1.0, 0, 2]), np.array([0, 0, 1.0]), 9, 0.5)
+            scores = PassageRows(folder, made.__getitem__).scores("a b", *first)
+            np.testing.assert_allclose(scores, expected, atol=2e-3)
+            assert {*texts.values()} == {*read} and 2 == len(read)
+
+
+@pytest.mark.parametrize("like", [False, True])
+def test_ask_with_rows_gives_the_same_from_its_cache_and_an_open_model(rows_model, tmp_path, like):
+    code, cache = "fixtures/collect/src", str(tmp_path / "cache")
+    wanted = {"like": f"{code}/shapes.py:4"} if like else {"questions": ["area of a circle"]}
+
+    def ask(model, **values):
+        return list(structkit.ask(code, **wanted, **{"model": model, "cache": cache, **values}))
+
+    first = ask(rows_model)
+    assert first == ask(rows_model) == ask(rows_model, no_cache=True)
+    assert first == ask(structkit.load(rows_model))
+    table = ask("builtin")
+    assert {each["doc_id"] for each in table} == {each["doc_id"] for each in first}
+    assert [each["score"] for each in table] != [each["score"] for each in first]

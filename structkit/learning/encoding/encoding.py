@@ -22,10 +22,11 @@ from structkit.errors import UserError, flag, missing, program
 from structkit.learning.encoding.engines import Engine, open_engine
 from structkit.learning.encoding.settings import FIELDS, NODES, OPENING, EncodingSettings, Opened
 from structkit.learning.folders import content_hash, model_folder, spoiled
-from structkit.learning.metadata import no_whole
+from structkit.learning.metadata import has_metadata, is_multi_vector, plain_metadata, read_metadata
 from structkit.learning.model import Model
 from structkit.learning.static import StaticEncoder, normalized
 from structkit.learning.training.data import MAKERS, remedy_for
+from structkit.processes import grouped
 from structkit.progress import say
 from structkit.records.fields import HTML, add_place, is_tree, text_name
 from structkit.records.jsonl import Record, text_field
@@ -167,17 +168,8 @@ Embedded = tuple[list[EmbeddingRow], Vectors]  # (rows, dimensions)
 
 
 def windows(texts: Iterable[ReadRecord], maximum: int) -> Iterator[Window]:
-    """Yield records that an encoding has read, in windows that are held in memory."""
-    window, rows, characters = Window(), 0, 0
-    for record in texts:
-        window.append(record)
-        rows += len(record)
-        characters += sum(map(len, record.texts))
-        if rows >= maximum or characters >= CHARACTERS:
-            yield window
-            window, rows, characters = [], 0, 0
-    if window:
-        yield window
+    """Return records that an encoding has read, in windows that are held in memory."""
+    return grouped(texts, (len, maximum), (lambda each: sum(map(len, each.texts)), CHARACTERS))
 
 
 class Encoding:
@@ -293,33 +285,28 @@ class Encoding:
         return rows, self.embed([record.texts[0] for record in window])
 
     def _elements(self, window: Sequence[ReadRecord]) -> Embedded:
-        rows = [
-            record.part(number, place)
-            for record in window
-            for number, place in enumerate(record.places)
-        ]
+        rows = [record.part(*place) for record in window for place in enumerate(record.places)]
         return rows, self.embed([text for record in window for text in record.texts])
 
     def _chunks(self, window: Sequence[ReadRecord]) -> Embedded:
         inputs: list[Any] = []
-        places: list[Record] = []  # of each input
-        chunks_of: dict[str, range] = {}  # the inputs of a text: an equal one is encoded once
+        parts: dict[str, list[tuple[int, Record]]] = {}  # an equal text is encoded once
         size, length, side = self.settings.chunk or 0, self.settings.length, self.settings.as_
         for text in dict.fromkeys(record.texts[0] for record in window):
             chunks, lines = self.encoder.chunks(text, side, size), lines_of(text)
-            if length:
-                chunks = chunks[: length // size]
-            chunks_of[text] = range(len(inputs), len(inputs) + len(chunks))
-            inputs += [chunk.ids for chunk in chunks]
-            for chunk in chunks:
+            parts[text] = []
+            for chunk in chunks[: length // size if length else None]:
                 span = chunk.start, chunk.end
-                places.append(dict(zip(FIELDS["chunk"], (*span, lines(*span)), strict=True)))
-        rows: list[EmbeddingRow] = []
-        chosen: list[int] = []  # the input of each row
-        for record in window:
-            for number, place in enumerate(chunks_of[record.texts[0]]):
-                rows.append(record.part(number, places[place]))
-                chosen.append(place)
+                place = dict(zip(FIELDS["chunk"], (*span, lines(*span)), strict=True))
+                parts[text].append((len(inputs), place))
+                inputs.append(chunk.ids)
+        of_records = [(record, parts[record.texts[0]]) for record in window]
+        rows = [
+            record.part(number, place)
+            for record, own in of_records
+            for number, (_, place) in enumerate(own)
+        ]
+        chosen = [number for _, own in of_records for number, _ in own]
         return rows, self.embed_inputs(inputs)[chosen]
 
     def _tokens(self, window: Sequence[ReadRecord]) -> Embedded:
@@ -434,11 +421,10 @@ class Encoding:
 def idle_encodings(settings: EncodingSettings) -> Iterator[Callable[[str], Encoding]]:
     """Yield a function that gives the encoding of a side; an earlier block may have opened it.
 
-    No two threads have the same one, and what was opened is as it is on disk now. Errors: a model
-    that has no embedding of a whole text.
+    No two threads have the same one, and what was opened is as it is on disk now.
     """
     if isinstance(settings.model, Opened):
-        yield lambda side: _of_whole_texts(Encoding(of_side(settings, side)))
+        yield lambda side: Encoding(of_side(settings, side))
         return
     folder = model_folder(settings.model, offline=settings.offline)
     states = ((each, each.stat()) for each in sorted(folder.rglob("*")) if each.exists())
@@ -448,7 +434,7 @@ def idle_encodings(settings: EncodingSettings) -> Iterator[Callable[[str], Encod
     def encoding(side: str) -> Encoding:
         if not used:
             kept = _idle.pop(key) if key in _idle else None
-            used.append(kept or _of_whole_texts(Encoding(of_side(settings, "query"))))
+            used.append(kept or Encoding(of_side(settings, "query")))
         (queries,) = used
         opened = queries.engine, queries.metadata
         return queries if side == "query" else Encoding(of_side(settings, side), opened=opened)
@@ -461,10 +447,14 @@ def idle_encodings(settings: EncodingSettings) -> Iterator[Callable[[str], Encod
         _idle.pop(oldest, None)
 
 
-def _of_whole_texts(encoding: Encoding) -> Encoding:
-    if encoding.part:
-        raise no_whole()
-    return encoding
+def metadata_of(settings: EncodingSettings) -> Record:
+    """Return a model's fields of texts, and its `part` if it has only rows, without opening it."""
+    if isinstance(settings.model, Opened):
+        return settings.model.opened[1]
+    folder = model_folder(settings.model, offline=settings.offline)
+    if has_metadata(folder):
+        return read_metadata(folder)
+    return plain_metadata("") | ({"part": "tokens"} if is_multi_vector(folder) else {})
 
 
 def of_side(settings: EncodingSettings, side: str) -> EncodingSettings:
