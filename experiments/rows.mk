@@ -68,7 +68,9 @@ ROW_HYPOTHESES := tokens:vector:pooled tokens:vector:adv
 RP := runs/rows-pages
 ROW_PAGES := 100
 ROW_UNITS := elements sections tokens
-PAGE_SEARCH = OMP_NUM_THREADS=1 $(TIMED) $(@:.parts.jsonl=.seconds) $(STRUCTKIT) search -q $< --queries $(word 2,$^) -k 1000 -o $@
+# the ten best in time, then as many as ten pages need
+PAGE_SEARCH = OMP_NUM_THREADS=1 $(TIMED) $(@:.parts.jsonl=.seconds) $(STRUCTKIT) search -q $< --queries $(word 2,$^) -k 10 -o $@ $(1) && \
+  OMP_NUM_THREADS=1 $(STRUCTKIT) search -q $< --queries $(word 2,$^) -k 200 -o $@ $(1)
 rows-pages: $(INSTALLED) ## Rows of a page: elements, sections, tokens
 	$(call needs,structdoc/dev_docs.jsonl.gz)
 	@$(MAKE) --no-print-directory POWER=$(RP) POWER_PAGES=$(ROW_PAGES) POWER_NEGATIVES=1 $(RP)/rows/report.json $(RP)/rows/cost.md
@@ -97,9 +99,9 @@ $(RP)/rows/$(1)$(2).queries.npy $(RP)/rows/$(1)$(2).tokens.npy: $(RP)/rows/$(1)$
 	OMP_NUM_THREADS=1 $$(STRUCTKIT) encode -q -m $(or $(3),minilm) --as query --field query \
 	  $$(if $$(filter tokens,$$*),--rows tokens) $$< -o $$@
 $(RP)/rows/$(1)-elements$(2).parts.jsonl $(RP)/rows/$(1)-sections$(2).parts.jsonl: $(RP)/rows/%.parts.jsonl: $(RP)/rows/%.npy $(RP)/rows/$(1)$(2).queries.npy
-	$$(PAGE_SEARCH)
+	$$(call PAGE_SEARCH)
 $(RP)/rows/$(1)-tokens$(2).parts.jsonl: $(RP)/rows/$(1)-tokens$(2).npy $(RP)/rows/$(1)$(2).tokens.npy
-	$$(PAGE_SEARCH) --similarity maxsim
+	$$(call PAGE_SEARCH,--similarity maxsim)
 ROW_RUNS += $(ROW_UNITS:%=$(RP)/rows/$(1)-%$(2).run.jsonl)
 endef
 $(eval $(call page-rows,start,,,untagged,--length 96))

@@ -13,12 +13,15 @@ import gzip
 import subprocess
 import sys
 import time
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import faiss
 import numpy as np
+import torch
 from structkit_plugins.backends.approximate import set_parameters
 
 from structkit.embeddings.reading import Embeddings, read_embeddings
@@ -128,7 +131,17 @@ def maxsim(given: Given, folder: Path, documents: int = 10_000) -> None:
         hits = [searcher.search_rows(each, start, K)[0] for each in queries]
         seconds.append((time.process_time() - before) / len(queries))
         found.append([{hit.doc_id for hit in of_query} for of_query in hits])
-    title = f"search --similarity maxsim --index ivf, {documents:,} documents of 100 rows"
+    title = f"search --similarity maxsim, {documents:,} documents of 100 rows"
+    if find_spec("pylate"):  # a peer of its own installation
+        scores, every = import_module("pylate.scores"), torch.from_numpy(rows)
+        every = every.reshape(documents, 100, -1)
+        before = time.process_time()
+        peer = [scores.colbert_scores(torch.from_numpy(each)[None], every) for each in queries]
+        ratio = seconds[0] * len(queries) / (time.process_time() - before)
+        tops = [{str(number) for number in each[0].topk(K).indices.tolist()} for each in peer]
+        note = f"same {recall(found[0], tops):.4f}"
+        tell(f"{title} / PyLate's colbert_scores", [ratio], 1.5, note=note)
+    title = title.replace(",", " --index ivf,", 1)
     note = f"{seconds[1]:.2f} s a query"
     tell(f"{title}: recall@{K}", [100 * recall(*found)], 100 * RECALL, unit=" %", more=True)
     tell(f"{title}: times as fast as exact", [seconds[0] / seconds[1]], 1, more=True, note=note)
