@@ -1,30 +1,25 @@
 """What is written is none of what is read, as every command checks first; the user's folders."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import typer
-from conftest import Run, completed, environment
+from conftest import completed, environment
 from soak.verdicts import state
 
 from structkit.cli.main import app
 from structkit.errors import UserError
 from tests.cli.complaints import GOOD, complaint
 
-Refused = Callable[..., str]
-
 # lines that write `lost`, which they read too, or two things to one place, with their names
 LOST = Path(__file__).with_name("lost.txt").read_text("utf-8").splitlines()
 
 
 @pytest.fixture
-def laid(tmp_path: Path) -> Path:
+def laid(tmp_path):
     """Inputs of any kind: what is refused is refused before they are read."""
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder.partial").mkdir()
@@ -38,10 +33,10 @@ def laid(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def refused(laid: Path, monkeypatch: pytest.MonkeyPatch) -> Refused:
+def refused(laid, monkeypatch):
     """The error that a command ends with, in this process: there are many cases."""
 
-    def refused(*arguments: str) -> str:
+    def refused(*arguments):
         monkeypatch.chdir(laid)
         before = state(laid)
         with pytest.raises((UserError, typer.BadParameter)) as caught:
@@ -54,13 +49,13 @@ def refused(laid: Path, monkeypatch: pytest.MonkeyPatch) -> Refused:
 
 
 @pytest.mark.parametrize("line", LOST)
-def test_no_output_is_an_input(refused: Refused, line: str) -> None:
+def test_no_output_is_an_input(refused, line):
     message = refused(*line.split()[1:])
     words = ("the input", "one is the other", "one is inside the other")
     assert any(each in message for each in words), message
 
 
-def test_stdin_and_stdout_may_be_the_file(run: Run, laid: Path) -> None:
+def test_stdin_and_stdout_may_be_the_file(run, laid):
     before = state(laid)
     flags = ["--on-error", "skip", "--rejects", "lost", "-o", "out"]
     with open(laid / "lost", "rb") as file:
@@ -74,9 +69,7 @@ def test_stdin_and_stdout_may_be_the_file(run: Run, laid: Path) -> None:
 
 @pytest.mark.parametrize("command", ["mask-entities", "pair"])
 @pytest.mark.parametrize("output", ["lost", "link", "hard"])
-def test_a_record_wise_command_works_in_place(
-    run: Run, laid: Path, command: str, output: str
-) -> None:
+def test_a_record_wise_command_works_in_place(run, laid, command, output):
     (laid / "lost").write_bytes(GOOD.replace(b'"code"', b'"docstring":"Gives.","code"'))
     expected = run(command, "lost").stdout
     assert expected
@@ -86,13 +79,13 @@ def test_a_record_wise_command_works_in_place(
     assert expected == (laid / output).read_bytes()
 
 
-def test_devices_are_no_files(run: Run, laid: Path) -> None:
+def test_devices_are_no_files(run, laid):
     done = run("mask-entities", "/dev/null", "-o", "/dev/null")
     assert "no records in /dev/null; the output is empty" == complaint(done, 0)
 
 
 @pytest.mark.parametrize("command", ["mask-entities", "fuse"])
-def test_an_empty_name_is_refused(refused: Refused, command: str) -> None:
+def test_an_empty_name_is_refused(refused, command):
     assert refused(command, "").endswith(" is empty; give it a value")
 
 
@@ -108,7 +101,7 @@ TWICE = {
 
 
 @pytest.mark.parametrize("line", TWICE.values(), ids=TWICE)
-def test_stdin_is_read_once(refused: Refused, line: str) -> None:
+def test_stdin_is_read_once(refused, line):
     assert "stdin is read twice; give a file for one of them" == refused(*line.split())
 
 

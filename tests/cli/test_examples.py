@@ -1,7 +1,5 @@
 """The examples at the end of each --help run as they stand, one after the other in one folder."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 
@@ -26,7 +24,7 @@ RUN = {"variables": environment(OMP_NUM_THREADS="1")}
 
 # in the order of the pipeline: later examples read what earlier ones wrote
 @pytest.mark.long
-def test_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_run(tmp_path, monkeypatch):
     folder = tmp_path
     prepare(folder, **RUN)
     for line in EXAMPLES:

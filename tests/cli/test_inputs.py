@@ -1,24 +1,21 @@
 """Inputs that cannot be read, and empty ones, give an error of one line."""
 
-from __future__ import annotations
-
 import gzip
 import os
 from pathlib import Path
 
 import pytest
-from conftest import Run
 
 from tests.cli.complaints import GOOD, complaint
 
 
-def corrupt(path: Path) -> None:
+def corrupt(path):
     whole = bytearray(gzip.compress(GOOD * 1000, mtime=0))
     whole[len(whole) // 2] ^= 0xFF
     path.write_bytes(whole)
 
 
-def cut_short(path: Path) -> None:
+def cut_short(path):
     path.write_bytes(gzip.compress(GOOD * 1000, mtime=0)[:-9])
 
 
@@ -32,9 +29,7 @@ INPUTS = {
 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("name, make, problem", INPUTS.values(), ids=INPUTS)
-def test_an_input_that_cannot_be_read(
-    run: Run, tmp_path: Path, name: str, make: object, problem: str, workers: int
-) -> None:
+def test_an_input_that_cannot_be_read(run, tmp_path, name, make, problem, workers):
     make(tmp_path / name)  # type: ignore[operator]
     before = os.listdir(tmp_path)
     # not a record is at fault: --on-error skip does not skip over a file
@@ -44,7 +39,7 @@ def test_an_input_that_cannot_be_read(
     assert before == os.listdir(tmp_path)
 
 
-def test_a_missing_file_is_told_before_any_work(run: Run, tmp_path: Path) -> None:
+def test_a_missing_file_is_told_before_any_work(run, tmp_path):
     (tmp_path / "a.jsonl").write_bytes(GOOD)
     done = run("mask-entities", "a.jsonl", "b.jsonl")
     told = "b.jsonl: cannot be read: No such file or directory; check its name and permissions"
@@ -54,14 +49,14 @@ def test_a_missing_file_is_told_before_any_work(run: Run, tmp_path: Path) -> Non
 
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs Linux's /proc")
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_input_that_fails_while_it_is_read(run: Run, workers: int) -> None:
+def test_an_input_that_fails_while_it_is_read(run, workers):
     done = run("mask-entities", "--workers", workers, "/proc/self/mem")
     told = "/proc/self/mem: cannot be read: Input/output error; check its name and permissions"
     assert told == complaint(done)
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \n", b"\xef\xbb\xbf"], ids=["none", "blank", "bom"])
-def test_an_empty_input_is_said(run: Run, tmp_path: Path, content: bytes) -> None:
+def test_an_empty_input_is_said(run, tmp_path, content):
     (tmp_path / "in.jsonl").write_bytes(content)
     done = run("mask-entities", "in.jsonl", "-", "-o", "out.jsonl")
     assert "no records in in.jsonl, stdin; the output is empty" == complaint(done, 0)

@@ -1,7 +1,5 @@
 """Signals, dying workers and closed pipes end a command at once; nothing half-written stays."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -11,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from conftest import PROGRAM, Run, as_at_a_prompt, environment
+from conftest import PROGRAM, as_at_a_prompt, environment
 
 from tests.cli.complaints import GOOD
 from tests.records.processes import in_session
@@ -20,7 +18,7 @@ from tests.records.processes import in_session
 class Endless:
     """The program at work on an input without an end."""
 
-    def __init__(self, folder: Path, *arguments: str, stdout: int | None = None) -> None:
+    def __init__(self, folder, *arguments, stdout=None):
         self.folder = folder
         self.source = subprocess.Popen(["yes", GOOD.decode().strip()], stdout=subprocess.PIPE)
         self.program = subprocess.Popen(
@@ -33,25 +31,24 @@ class Endless:
             start_new_session=True,
             preexec_fn=as_at_a_prompt,
         )
-        assert self.source.stdout
         self.source.stdout.close()
 
-    def wait_until_it_writes(self) -> None:
+    def wait_until_it_writes(self):
         for _ in range(600):
             if any(path.stat().st_size for path in self.folder.glob(".*.partial")):
                 return
             time.sleep(0.05)
         raise AssertionError("nothing was written in 30 s")
 
-    def end(self) -> tuple[int, str]:
+    def end(self):
         """Exit status and stderr."""
         _, stderr = self.program.communicate(timeout=30)
         return self.program.returncode, stderr.decode()
 
-    def __enter__(self) -> Endless:
+    def __enter__(self):
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         self.program.kill()
         self.program.wait()
         self.source.kill()
@@ -70,9 +67,7 @@ LONG = pytest.mark.long
         pytest.param(signal.SIGTERM, 143, "2", 1, marks=LONG),
     ],
 )
-def test_signals_leave_no_file(
-    tmp_path: Path, number: signal.Signals, status: int, workers: str, times: int
-) -> None:
+def test_signals_leave_no_file(tmp_path, number, status, workers, times):
     with Endless(tmp_path, "-o", "out.jsonl", "--workers", workers) as endless:
         endless.wait_until_it_writes()
         assert not (tmp_path / "out.jsonl").exists()
@@ -106,7 +101,7 @@ with raise_at_signals():
 """
 
 
-def test_ctrl_c_does_not_wait_for_workers(tmp_path: Path) -> None:
+def test_ctrl_c_does_not_wait_for_workers(tmp_path):
     program = subprocess.Popen(
         [sys.executable, "-c", SLOW],
         stdin=subprocess.PIPE,
@@ -115,7 +110,6 @@ def test_ctrl_c_does_not_wait_for_workers(tmp_path: Path) -> None:
         start_new_session=True,
         preexec_fn=as_at_a_prompt,
     )
-    assert program.stdin and program.stderr
     program.stdin.write(GOOD * 15_000)
     program.stdin.close()
     while len(workers := list(tmp_path.glob("started-*"))) < 2:
@@ -132,7 +126,7 @@ def test_ctrl_c_does_not_wait_for_workers(tmp_path: Path) -> None:
     assert [] == os.listdir(tmp_path)
 
 
-def test_a_killed_worker_is_an_error(tmp_path: Path) -> None:
+def test_a_killed_worker_is_an_error(tmp_path):
     with Endless(tmp_path, "-o", "out.jsonl", "--workers", "2") as endless:
         endless.wait_until_it_writes()
         pid = endless.program.pid
@@ -145,7 +139,7 @@ def test_a_killed_worker_is_an_error(tmp_path: Path) -> None:
     assert [] == os.listdir(tmp_path)
 
 
-def test_workers_end_with_their_killed_parent(tmp_path: Path) -> None:
+def test_workers_end_with_their_killed_parent(tmp_path):
     with Endless(tmp_path, "-o", "out.jsonl", "--workers", "2") as endless:
         endless.wait_until_it_writes()
         endless.program.kill()
@@ -158,19 +152,17 @@ def test_workers_end_with_their_killed_parent(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [pytest.param("1", marks=LONG), "2"])
-def test_a_closed_pipe_ends_in_silence(tmp_path: Path, workers: str) -> None:
+def test_a_closed_pipe_ends_in_silence(tmp_path, workers):
     with Endless(tmp_path, "--workers", workers, stdout=subprocess.PIPE) as endless:
-        assert endless.program.stdout
         first = endless.program.stdout.readline()
         endless.program.stdout.close()
         assert b'"masked"' in first
         status = endless.program.wait(30)
-        assert endless.program.stderr
         assert (0, b"") == (status, endless.program.stderr.read())
         assert -signal.SIGPIPE == endless.source.wait(30)
 
 
-def test_help_into_a_closed_pipe(run: Run) -> None:
+def test_help_into_a_closed_pipe(run):
     read, write = os.pipe()
     os.close(read)
     done = run("--help", stdout=write, cold=True)
@@ -187,7 +179,7 @@ IMPORTS = {
 
 
 @pytest.mark.parametrize("name", IMPORTS)
-def test_ctrl_c_during_imports_is_silent(tmp_path: Path, name: str) -> None:
+def test_ctrl_c_during_imports_is_silent(tmp_path, name):
     (tmp_path / f"{name}.py").write_text(IMPORTS[name])
     with subprocess.Popen(
         [*PROGRAM, "select"],

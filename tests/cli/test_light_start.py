@@ -1,14 +1,10 @@
 """Commands and wrong flags import only what their work needs; test_help.py has their help."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 from conftest import python
 from imported import imported, imported_by_each
 
 
-def test_a_search_of_embeddings_reads_no_words(tmp_path: Path) -> None:
+def test_a_search_of_embeddings_reads_no_words(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b'{"id": "1", "embedding": [1.0, 0.0]}\n')
     heavy, run = imported("search", str(path), "--queries", str(path))
@@ -16,8 +12,8 @@ def test_a_search_of_embeddings_reads_no_words(tmp_path: Path) -> None:
     assert b'"doc_id":"1"' in run
 
 
-def test_two_workers_import_no_more_than_one(tmp_path: Path) -> None:
-    cases: list[tuple[str, bytes, set[str]]] = [
+def test_two_workers_import_no_more_than_one(tmp_path):
+    cases = [
         ("html-variants", b'{"id": "1", "html": "<p>tea"}', {"lxml"}),
         ("mask-entities", b'{"id": "1", "language": "python", "code": "x = 1"}', set()),
         ("mask-entities", b'{"id": "1", "language": "go", "code": "x", "n": %d}' % 2**70, set()),
@@ -34,7 +30,7 @@ def test_two_workers_import_no_more_than_one(tmp_path: Path) -> None:
         assert one[1] == two[1] and b'"id":"1"' in two[1]
 
 
-def test_a_wrong_flag_of_a_method_is_told_without_its_model() -> None:
+def test_a_wrong_flag_of_a_method_is_told_without_its_model():
     script = (
         "import sys; from structkit import registry\n"
         "from structkit.errors import UserError\n"

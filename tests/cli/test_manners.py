@@ -1,13 +1,10 @@
 """What every command promises: errors in one line, exit statuses, progress, memory, help."""
 
-from __future__ import annotations
-
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
-from conftest import PROGRAM, Run, environment
+from conftest import PROGRAM, environment
 from terminals import shown
 
 from tests.benchmarks.processes import measured
@@ -27,9 +24,7 @@ LINES = {
 
 
 @pytest.mark.parametrize("line, problem, remedy", LINES.values(), ids=LINES)
-def test_a_bad_line_is_one_clear_line_and_no_file(
-    run: Run, tmp_path: Path, line: bytes, problem: str, remedy: str
-) -> None:
+def test_a_bad_line_is_one_clear_line_and_no_file(run, tmp_path, line, problem, remedy):
     done = run("mask-entities", "-o", "out.jsonl", input=GOOD + line + GOOD)
     message = complaint(done)
     assert message.startswith(problem)
@@ -38,7 +33,7 @@ def test_a_bad_line_is_one_clear_line_and_no_file(
     assert [] == os.listdir(tmp_path)
 
 
-def test_a_closed_stderr_gives_nothing_to_stdout(run: Run) -> None:
+def test_a_closed_stderr_gives_nothing_to_stdout(run):
     script = 'exec "$@" 2>&-'
     done = subprocess.run(
         ["sh", "-c", script, "sh", *PROGRAM, "mask-entities"],
@@ -51,7 +46,7 @@ def test_a_closed_stderr_gives_nothing_to_stdout(run: Run) -> None:
     assert (0, b"") == (done.returncode, done.stdout)
 
 
-def test_progress_is_for_a_terminal(run: Run, tmp_path: Path) -> None:
+def test_progress_is_for_a_terminal(run, tmp_path):
     (tmp_path / "in.jsonl").write_bytes(GOOD * 20_000)  # more than it does in 0.2 s
     command = [*PROGRAM, "mask-entities", "in.jsonl", "-o", "/dev/null"]
     told = shown(tmp_path, command, stream="stderr")
@@ -61,7 +56,7 @@ def test_progress_is_for_a_terminal(run: Run, tmp_path: Path) -> None:
     assert b"" == run("mask-entities", input=GOOD * 3_000).stderr
 
 
-def test_a_long_name_in_a_message_leaves_room_for_what_helps(run: Run, tmp_path: Path) -> None:
+def test_a_long_name_in_a_message_leaves_room_for_what_helps(run, tmp_path):
     (tmp_path / "in.jsonl").write_bytes(GOOD)
     field = "x" * 5_000
     done = run("select", "in.jsonl", "--in", "in.jsonl", "--on", field)
@@ -73,7 +68,7 @@ def test_a_long_name_in_a_message_leaves_room_for_what_helps(run: Run, tmp_path:
 
 
 @pytest.mark.long
-def test_memory_does_not_grow_with_the_input(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_input(tmp_path):
     line = GOOD.replace(b'"id"', b'"unused":"%s","id"' % (b"x" * 4000))
     peaks = []
     for count in (3_000, 30_000):  # 120 MB
@@ -83,12 +78,12 @@ def test_memory_does_not_grow_with_the_input(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("group", ["train", "plot"])
-def test_a_group_alone_shows_its_help(run: Run, group: str) -> None:
+def test_a_group_alone_shows_its_help(run, group):
     done = run(group)
     assert (2, b"") == (done.returncode, done.stdout)
     assert run(group, "--help").stdout.decode().rstrip() == done.stderr.decode().rstrip()
 
 
-def test_no_arguments_show_the_help(run: Run) -> None:
+def test_no_arguments_show_the_help(run):
     assert run("--help").stdout == run().stdout
     assert b"Usage: structkit" in run("-h").stdout

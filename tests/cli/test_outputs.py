@@ -1,7 +1,5 @@
 """An output is whole or what it was before, and stays the kind of file that it is."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -11,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Run, environment
+from conftest import environment
 from terminals import plain, seen
 
 from tests.cli.complaints import GOOD, complaint
@@ -19,7 +17,7 @@ from tests.cli.complaints import GOOD, complaint
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
 @pytest.mark.parametrize("count", [1, 20_000], ids=["at-the-end", "on-the-way"])
-def test_a_full_disk(run: Run, count: int) -> None:
+def test_a_full_disk(run, count):
     to_stdout = run("pair", "--query", "id", input=GOOD * count, stdout=open("/dev/full", "wb"))
     problem = "No space left on device; give -o a place that exists, has room and may be written"
     assert f"stdout: cannot be written: {problem}" == complaint(to_stdout)
@@ -28,7 +26,7 @@ def test_a_full_disk(run: Run, count: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])
-def test_a_file_that_cannot_grow_leaves_the_old_one(run: Run, tmp_path: Path, name: str) -> None:
+def test_a_file_that_cannot_grow_leaves_the_old_one(run, tmp_path, name):
     (tmp_path / name).write_bytes(b"old")
     # ids that do not compress; a measurement of coverage writes a file below the limit
     ids = (hashlib.sha256(bytes([number >> 8, number & 255])).hexdigest() for number in range(9999))
@@ -54,7 +52,7 @@ OUTPUTS = {
 
 
 @pytest.mark.parametrize("name, problem", OUTPUTS.values(), ids=OUTPUTS)
-def test_an_output_that_cannot_be_made(run: Run, tmp_path: Path, name: str, problem: str) -> None:
+def test_an_output_that_cannot_be_made(run, tmp_path, name, problem):
     (tmp_path / "in.jsonl").write_bytes(GOOD)
     (tmp_path / "there").mkdir()
     assert f"{name}: {problem}" == complaint(run("mask-entities", "in.jsonl", "-o", name))
@@ -62,10 +60,10 @@ def test_an_output_that_cannot_be_made(run: Run, tmp_path: Path, name: str, prob
 
 
 @pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])
-def test_the_mode_of_a_file(run: Run, tmp_path: Path, name: str) -> None:
+def test_the_mode_of_a_file(run, tmp_path, name):
     output = tmp_path / name
 
-    def written() -> int:
+    def written():
         before = os.umask(7)
         done = run("pair", "--query", "id", "-o", name, input=GOOD)
         os.umask(before)
@@ -77,7 +75,7 @@ def test_the_mode_of_a_file(run: Run, tmp_path: Path, name: str) -> None:
     assert 0o604 == written()
 
 
-def test_what_dead_processes_left_goes(run: Run, tmp_path: Path) -> None:
+def test_what_dead_processes_left_goes(run, tmp_path):
     dead = subprocess.Popen(["true"])
     dead.wait()
     left = [f".out.jsonl.{dead.pid}.partial", f".out.jsonl.{os.getpid()}.partial"]
@@ -88,7 +86,7 @@ def test_what_dead_processes_left_goes(run: Run, tmp_path: Path) -> None:
     assert sorted([*others, left[1], "out.jsonl"]) == sorted(os.listdir(tmp_path))
 
 
-def test_a_closed_stdout_is_no_error_where_the_output_is_a_file(run: Run, tmp_path: Path) -> None:
+def test_a_closed_stdout_is_no_error_where_the_output_is_a_file(run, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"id": "a", "text": "tea"}\n')
     closed = {"stdout": None, "preexec_fn": lambda: os.close(1)}
     done = run("encode", "-m", "builtin", "a.jsonl", "-o", "b.npy", **closed)
@@ -98,7 +96,7 @@ def test_a_closed_stdout_is_no_error_where_the_output_is_a_file(run: Run, tmp_pa
 
 
 @pytest.mark.long
-def test_torch_leaves_nothing_among_temporary_files(tmp_path: Path) -> None:
+def test_torch_leaves_nothing_among_temporary_files(tmp_path):
     for name in ("temporary", "cache"):
         (tmp_path / name).mkdir()
     places = {"TMPDIR": str(tmp_path / "temporary"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
@@ -114,9 +112,7 @@ NAMES = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link", "-"]
 
 
 @pytest.mark.parametrize("name", [*NAMES, "/dev/stderr"])
-def test_other_names_of_stdout_keep_what_is_written_around(
-    run: Run, tmp_path: Path, name: str
-) -> None:
+def test_other_names_of_stdout_keep_what_is_written_around(run, tmp_path, name):
     (tmp_path / "link").symlink_to("/dev/stdout")
     device = os.readlink("/dev/stdout")
     stream = "stderr" if name == "/dev/stderr" else "stdout"
@@ -135,7 +131,7 @@ def test_other_names_of_stdout_keep_what_is_written_around(
     assert device == os.readlink("/dev/stdout")
 
 
-def test_a_deleted_current_folder_is_one_line(run: Run, tmp_path: Path) -> None:
+def test_a_deleted_current_folder_is_one_line(run, tmp_path):
     (tmp_path / "in.jsonl").write_bytes(GOOD)
     here = f"mkdir gone && cd gone && rmdir ../gone && {sys.executable} -m structkit"
     for words in ("pair a.jsonl", "score a.jsonl --qrels self", "ask . word", "select a -o b"):
@@ -161,7 +157,7 @@ HOSTILE = "tea\x1b[31m\x9b31m\x7f\u202e\x07\u200f"
         "score --qrels qrels.jsonl run.jsonl --per-query",
     ],
 )
-def test_no_control_characters_of_data_reach_a_terminal(tmp_path: Path, words: str) -> None:
+def test_no_control_characters_of_data_reach_a_terminal(tmp_path, words):
     ids = {"query_id": HOSTILE, "doc_id": f"d{HOSTILE}"}
     hit = {**ids, "score": 1.0, "rank": 1, "query": HOSTILE, HOSTILE: "value", "text": "tea"}
     other = {"id": HOSTILE, HOSTILE: HOSTILE, "others": [{HOSTILE: 1}], "best": {HOSTILE: HOSTILE}}

@@ -1,7 +1,5 @@
 """Compressed files and Parquet are known by their first bytes, on a pipe and under any name."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import os
@@ -9,26 +7,25 @@ import pty
 import subprocess
 import threading
 from contextlib import suppress
-from pathlib import Path
 
 import pyarrow
 import pyarrow.parquet
 import pytest
-from conftest import WARM, Run, environment
+from conftest import WARM, environment
 
 from tests.cli.complaints import GOOD, complaint
 
 RECORD = {"id": "1", "language": "python", "code": "def f(a):\n  return a", "stars": None}
 
 
-def parquet(path: Path) -> bytes:
+def parquet(path):
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist([RECORD] * 3), path)
     return path.read_bytes()
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("form", ["gzip", "parquet"])
-def test_packed_input(run: Run, tmp_path: Path, form: str, workers: int) -> None:
+def test_packed_input(run, tmp_path, form, workers):
     packed = gzip.compress(GOOD * 3) if form == "gzip" else parquet(tmp_path / "whole")
     command = ["mask-entities", "--workers", workers]
     expected = run("mask-entities", input=GOOD * 3).stdout
@@ -40,11 +37,11 @@ def test_packed_input(run: Run, tmp_path: Path, form: str, workers: int) -> None
         assert (expected, b"") == shown(run(*command, stdin=file))
 
 
-def shown(done: subprocess.CompletedProcess[bytes]) -> tuple[bytes, bytes]:
+def shown(done):
     return done.stdout, done.stderr
 
 
-def test_gzip_on_a_pipe_is_read_as_it_comes() -> None:
+def test_gzip_on_a_pipe_is_read_as_it_comes():
     packed = gzip.compress(b"".join(b'{"id":"%d","text":"a b"}\n' % n for n in range(200_000)))
     program = subprocess.Popen(
         [*WARM, "parse-trees", "--parser", "balanced"],
@@ -52,11 +49,9 @@ def test_gzip_on_a_pipe_is_read_as_it_comes() -> None:
         stdout=subprocess.PIPE,
         env=environment(),
     )
-    assert program.stdin and program.stdout
     half = packed[: len(packed) // 2]
 
-    def send() -> None:
-        assert program.stdin
+    def send():
         with suppress(BrokenPipeError):  # the reader stops before the end
             program.stdin.write(half)
 
@@ -66,20 +61,20 @@ def test_gzip_on_a_pipe_is_read_as_it_comes() -> None:
     program.wait(30)
 
 
-def test_damaged_parquet(run: Run, tmp_path: Path) -> None:
+def test_damaged_parquet(run, tmp_path):
     cut = parquet(tmp_path / "whole")[:-9]
     message = complaint(run("mask-entities", input=cut))
     assert message.startswith("stdin: cannot be read: ")
     assert message.endswith("; it is cut or damaged: copy it again")
 
 
-def test_what_another_tool_unpacks(run: Run) -> None:
+def test_what_another_tool_unpacks(run):
     message = complaint(run("mask-entities", input=bz2.compress(GOOD)))
     assert message.startswith("stdin:1: the line is not UTF-8")
     assert "; unpack the file, or " in message
 
 
-def at_terminal(tmp_path: Path, *flags: str) -> bytes:
+def at_terminal(tmp_path, *flags):
     """What stderr gets where stdin is a terminal on which two lines are typed."""
     terminal, end = pty.openpty()
     program = subprocess.Popen(
@@ -98,7 +93,7 @@ def at_terminal(tmp_path: Path, *flags: str) -> bytes:
     return errors
 
 
-def test_a_terminal_is_told_that_it_is_read(tmp_path: Path, run: Run) -> None:
+def test_a_terminal_is_told_that_it_is_read(tmp_path, run):
     assert "structkit: reading stdin …\n" == at_terminal(tmp_path).decode()
     assert b"" == at_terminal(tmp_path, "-q")
     assert b"" == run("mask-entities", input=GOOD).stderr

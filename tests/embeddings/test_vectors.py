@@ -1,10 +1,6 @@
 """encode --quantize: what is stored, how it is read, and that it stays as it is."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +13,6 @@ from structkit.embeddings.vectors import (
     BinaryRows,
     Int8Rows,
     Matrix,
-    Vectors,
     quantize,
 )
 from structkit.errors import UserError
@@ -26,16 +21,16 @@ from tests.searching.index_runs import written
 KINDS = ("int8", "binary")
 
 
-def rows_of(vectors: Vectors, kind: str) -> Int8Rows | BinaryRows:
+def rows_of(vectors, kind):
     codes, scales = quantize(vectors, kind)
     return BinaryRows(codes, vectors.shape[1]) if scales is None else Int8Rows(codes, scales)
 
 
-def drawn(rows: int, dimensions: int) -> Vectors:
+def drawn(rows, dimensions):
     return np.random.default_rng(rows).normal(size=(rows, dimensions)).astype(np.float32)
 
 
-def test_int8_by_hand() -> None:
+def test_int8_by_hand():
     """254 / 127 is 2: codes are halves, rounded to even; the second row has a scale of its own."""
     vectors = np.array([[254, -254, 5, 0.9, 3], [-0.5, 0.25, 0, 0, 0]], np.float32)
     codes, scales = quantize(vectors, "int8")
@@ -45,7 +40,7 @@ def test_int8_by_hand() -> None:
     assert [254, -254, 4, 0, 4] == Int8Rows(codes, scales)[0:1][0].tolist()
 
 
-def test_binary_by_hand() -> None:
+def test_binary_by_hand():
     """Bits of 9 numbers: 10000001 1; zero and what is below it are 0."""
     vectors = np.array([[1, 0, -1, -0.0, 0, 0, -2, 3, 0.1]], np.float32)
     rows = rows_of(vectors, "binary")
@@ -58,7 +53,7 @@ FLOATS = st.floats(-(2.0**60), 2.0**60, width=32)
 
 
 @given(st.lists(st.lists(FLOATS, min_size=5, max_size=5), min_size=1, max_size=6))
-def test_no_number_is_off_by_more_than_half_a_step(rows: list[list[float]]) -> None:
+def test_no_number_is_off_by_more_than_half_a_step(rows):
     vectors = np.array(rows, np.float32)
     found = rows_of(vectors, "int8")[:]
     step = np.abs(vectors).max(axis=1, keepdims=True).astype(np.float64) / 127 * (1 + 2**-15)
@@ -67,7 +62,7 @@ def test_no_number_is_off_by_more_than_half_a_step(rows: list[list[float]]) -> N
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(rows=st.lists(st.lists(FLOATS, min_size=11, max_size=11), min_size=1, max_size=6))
-def test_rows_written_again_or_alone_stay_as_they_are(kind: str, rows: list[list[float]]) -> None:
+def test_rows_written_again_or_alone_stay_as_they_are(kind, rows):
     vectors = np.array(rows, np.float32)
     codes, scales = quantize(vectors, kind)
     once = BinaryRows(codes, 11) if scales is None else Int8Rows(codes, scales)
@@ -80,7 +75,7 @@ def test_rows_written_again_or_alone_stay_as_they_are(kind: str, rows: list[list
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_some_rows_keep_their_form(kind: str) -> None:
+def test_some_rows_keep_their_form(kind):
     matrix = Matrix([rows_of(drawn(9, 16), kind), rows_of(drawn(5, 16), kind)])
     rows = np.array([0, 3, 8, 9, 13])
     assert {type(part) for part in matrix.take(rows).parts} == {type(matrix.parts[0])}
@@ -92,7 +87,7 @@ def test_some_rows_keep_their_form(kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "dtype", "shape"), [("int8", "i1", (7, 12)), ("binary", "u1", (7, 2))]
 )
-def test_files(tmp_path: Path, kind: str, dtype: str, shape: tuple[int, int]) -> None:
+def test_files(tmp_path, kind, dtype, shape):
     path = written(tmp_path / "v.npy", drawn(7, 12), kind)
     array = np.load(path)
     assert (dtype, shape) == (array.dtype.str[1:], array.shape)
@@ -110,7 +105,7 @@ def test_files(tmp_path: Path, kind: str, dtype: str, shape: tuple[int, int]) ->
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_shards_are_read_as_the_whole(tmp_path: Path, kind: str) -> None:
+def test_shards_are_read_as_the_whole(tmp_path, kind):
     vectors, ids = drawn(9, 20), [str(number) for number in range(9)]
     whole = written(tmp_path / "whole.npy", vectors, kind, ids)
     parts = [
@@ -122,7 +117,7 @@ def test_shards_are_read_as_the_whole(tmp_path: Path, kind: str) -> None:
     np.testing.assert_array_equal(expected.vectors[:], together.vectors[:])
 
 
-def damaged(folder: Path) -> Iterator[tuple[str, str]]:
+def damaged(folder):
     """Each damage of 8-bit rows, done to a file, and what must be said."""
     meta, scales = folder / "v.meta.json", folder / "v.scales.f32"
     for number in (np.nan, np.inf, -1, 2e30):
@@ -143,7 +138,7 @@ def damaged(folder: Path) -> Iterator[tuple[str, str]]:
         yield path, r"v.meta.json: (says .*, but the matrix is|cannot be read|is not what)"
 
 
-def test_damaged_files_are_named(tmp_path: Path) -> None:
+def test_damaged_files_are_named(tmp_path):
     for path, message in damaged(tmp_path):
         with pytest.raises(UserError, match=message) as caught:
             read_embeddings([path])

@@ -1,9 +1,6 @@
 """Every command looks for the text of a document, or of a query, in the same fields."""
 
-from __future__ import annotations
-
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -13,11 +10,10 @@ from structkit.commands.pair import document_text, query_text
 from structkit.formats.interchange import Fields, FormatParts
 from structkit.learning.training.method import Method
 from structkit.records.fields import DOCUMENT, QUERY, SOURCES, text_name
-from structkit.records.jsonl import Record
 from structkit.records.output import write_records
 
 
-def searched(tmp_path: Path, document: Record, query: Record) -> list[str]:
+def searched(tmp_path, document, query):
     write_records([document], str(tmp_path / "corpus"))
     write_records([query], str(tmp_path / "queries"))
     corpus, queries = (str(tmp_path / name) for name in ("corpus", "queries"))
@@ -25,9 +21,7 @@ def searched(tmp_path: Path, document: Record, query: Record) -> list[str]:
 
 
 @pytest.mark.parametrize(("earlier", "later"), list(pairwise((*DOCUMENT, None))))
-def test_the_first_field_of_a_document_is_read(
-    tmp_path: Path, earlier: str, later: str | None
-) -> None:
+def test_the_first_field_of_a_document_is_read(tmp_path, earlier, later):
     document = {"id": "1", **({later: "wrong"} if later else {}), earlier: "tea"}
     assert ["1"] == searched(tmp_path, document, {"query": "tea"})
     assert [] == searched(tmp_path, document, {"query": "wrong"})
@@ -40,9 +34,7 @@ def test_the_first_field_of_a_document_is_read(
 
 
 @pytest.mark.parametrize(("earlier", "later"), list(pairwise((*QUERY, None))))
-def test_the_first_field_of_a_query_is_read(
-    tmp_path: Path, earlier: str, later: str | None
-) -> None:
+def test_the_first_field_of_a_query_is_read(tmp_path, earlier, later):
     query = {"id": "q", **({later: "wrong"} if later else {}), earlier: "tea"}
     assert ["1"] == searched(tmp_path, {"id": "1", "text": "tea"}, query)
     assert "tea" == query_text(query, PairSettings())
@@ -51,11 +43,11 @@ def test_the_first_field_of_a_query_is_read(
     assert earlier == text_name(query, Method.query_fields, "")
 
 
-def test_pair_reads_no_positive_of_its_own() -> None:
+def test_pair_reads_no_positive_of_its_own():
     document = {"id": "1", "positive": "old", "code": "x = 1"}
     assert "x = 1" == document_text(document, PairSettings())
 
 
-def test_null_is_no_text_where_there_is_another(tmp_path: Path) -> None:
+def test_null_is_no_text_where_there_is_another(tmp_path):
     document = {"id": "1", "code": None, "text": "tea"}
     assert ["1"] == searched(tmp_path, document, {"query": None, "text": "tea"})

@@ -1,17 +1,12 @@
 """Records in and out: ids, places, odd bytes, and that nothing changes on the way."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import tempfile
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pytest
-from conftest import Run
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,20 +17,20 @@ from structkit.records.output import write_records
 CODE = '"language":"python","code":"x"'
 
 
-def ids(here: Run, *records: str) -> list[Any]:
+def ids(here, *records):
     done = here("mask-entities", input="\n".join(records).encode())
     assert (0, b"") == (done.returncode, done.stderr)
     return [json.loads(line)["id"] for line in done.stdout.splitlines()]
 
 
-def test_an_id_is_the_records_own_or_beirs_or_its_line(here: Run) -> None:
+def test_an_id_is_the_records_own_or_beirs_or_its_line(here):
     records = ['{"id":"a",%s}', '{"_id":"b",%s}', '{"id":3,%s}', "", "{%s}", '{"_id":6,%s}']
     records += ['{"id":"c","_id":"d",%s}', '{"id":123456789012345678901234567890,%s}']
     expected = ["a", "b", "3", "5", "6", "c", "123456789012345678901234567890"]
     assert expected == ids(here, *(record.replace("%s", CODE) for record in records))
 
 
-def test_lines_are_counted_over_all_files(here: Run, tmp_path: Path) -> None:
+def test_lines_are_counted_over_all_files(here, tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).write_text(f"{{{CODE}}}\n{{{CODE}}}")  # the last line has no newline
     done = here("mask-entities", "a", "-", "b", input=b"{%s}\r\n" % CODE.encode())
@@ -47,7 +42,7 @@ def test_lines_are_counted_over_all_files(here: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value, kind", [("null", "null"), ("true", "boolean"), ("1.5", "number")])
-def test_an_id_of_another_type_is_an_error(here: Run, value: str, kind: str) -> None:
+def test_an_id_of_another_type_is_an_error(here, value, kind):
     done = here("mask-entities", input=f'{{"id":{value},{CODE}}}'.encode())
     expected = f'structkit: stdin:1: field "id" is a JSON {kind}; an id is a string or an integer\n'
     assert (1, expected) == (done.returncode, done.stderr.decode())
@@ -71,12 +66,12 @@ OUTSIDE = [
 @pytest.mark.parametrize(("workers", "record"), [
     *product(["1", "2"], [UNCHANGED]), *product(["1"], OUTSIDE),
 ])  # fmt: skip
-def test_unknown_fields_pass_through_unchanged(here: Run, workers: str, record: str) -> None:
+def test_unknown_fields_pass_through_unchanged(here, workers, record):
     done = here("mask-entities", "--workers", workers, input=record.encode())
     assert record[:-1] == done.stdout.decode().partition(',"masked":')[0]
 
 
-def test_a_byte_order_mark_is_no_part_of_any_file(here: Run, tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_no_part_of_any_file(here, tmp_path):
     for name in ("a", "b", "c"):
         (tmp_path / name).write_bytes(f'{{"id":"{name}",{CODE}}}\n'.encode("utf-8-sig"))
     (tmp_path / "b").write_bytes(b"\xef\xbb\xbf\n" + (tmp_path / "b").read_bytes()[3:])
@@ -87,7 +82,7 @@ def test_a_byte_order_mark_is_no_part_of_any_file(here: Run, tmp_path: Path) -> 
     )
 
 
-def test_gz_in_and_out(here: Run, tmp_path: Path) -> None:
+def test_gz_in_and_out(here, tmp_path):
     plain = f'{{"id":"1",{CODE}}}\n'.encode() * 3000
     expected = here("mask-entities", input=plain).stdout
     (tmp_path / "in.jsonl.gz").write_bytes(gzip.compress(plain) + gzip.compress(plain))
@@ -117,7 +112,7 @@ records = st.lists(
 
 
 @given(records, st.sampled_from(["a.jsonl", "a.jsonl.gz"]))
-def test_what_is_written_is_what_is_read(expected: list[dict[str, Any]], name: str) -> None:
+def test_what_is_written_is_what_is_read(expected, name):
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/{name}"
         write_records(expected, path)
@@ -131,7 +126,7 @@ line = st.binary(max_size=40) | st.sampled_from(
 files = st.lists(st.lists(line, max_size=8).map(b"".join), min_size=1, max_size=3)
 
 
-def places(lines: Lines) -> Iterator[tuple[str, int, int, bytes] | str]:
+def places(lines):
     try:
         for content in lines:
             yield lines.file, lines.line, lines.number, content.removesuffix(b"\n")
@@ -139,7 +134,7 @@ def places(lines: Lines) -> Iterator[tuple[str, int, int, bytes] | str]:
         yield str(error)
 
 
-def places_in_blocks(lines: Lines, least: int) -> Iterator[tuple[str, int, int, bytes] | str]:
+def places_in_blocks(lines, least):
     try:
         lines.least = least
         for block in lines.blocks():
@@ -151,7 +146,7 @@ def places_in_blocks(lines: Lines, least: int) -> Iterator[tuple[str, int, int, 
 
 
 @given(files, st.integers(1, 100), st.integers(1, 100), st.booleans())
-def test_blocks_are_the_lines(contents: list[bytes], piece: int, least: int, broken: bool) -> None:
+def test_blocks_are_the_lines(contents, piece, least, broken):
     with tempfile.TemporaryDirectory() as folder:
         names = [f"{folder}/{number}" for number in range(len(contents))]
         for name, content in zip(names, contents, strict=True):

@@ -1,19 +1,15 @@
 """Stages of records (structkit/records/jsonl.py): rejected records restart nothing."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
 import pytest
-from conftest import Run
 
 from structkit import UserError, pair
 from structkit.command import Command
-from structkit.records.jsonl import Record, Stage
+from structkit.records.jsonl import Stage
 from structkit.records.stream import LARGE, WorkerOptions, run_stage
 from structkit.settings import make
 
@@ -27,36 +23,36 @@ class Settings:
     """No settings."""
 
 
-def fits(record: Record) -> Record:
+def fits(record):
     """The record, unless it is a bad one."""
     if record["kind"] == "b":
         raise UserError("the record is bad", "leave it out")
     return record
 
 
-def counted(records: Iterable[Record]) -> Iterator[Record]:
+def counted(records):
     for number, record in enumerate(records):
         yield {**record, "number": number}
 
 
-def counts_each(settings: Settings) -> Stage:
+def counts_each(settings):
     numbers = count()
     return Stage(lambda record: {**fits(record), "number": next(numbers)})
 
 
-def counts_what_it_yields(settings: Settings) -> Stage:
+def counts_what_it_yields(settings):
     numbers = count()
 
-    def each(record: Record) -> Iterator[Record]:
+    def each(record):
         yield {**fits(record), "number": next(numbers)}
 
     return Stage(each)
 
 
-def counts_in_batches(settings: Settings) -> Stage:
+def counts_in_batches(settings):
     numbers = count()
 
-    def each(records: list[Record]) -> Iterator[Record | UserError]:
+    def each(records):
         for record in records:
             try:
                 yield {**fits(record), "number": next(numbers)}
@@ -66,12 +62,12 @@ def counts_in_batches(settings: Settings) -> Stage:
     return Stage(each, batch=3)
 
 
-def counts_then(settings: Settings) -> Stage:
+def counts_then(settings):
     return Stage(fits, counted)
 
 
-def counts_after_batches(settings: Settings) -> Stage:
-    def each(records: list[Record]) -> Iterator[Record | UserError]:
+def counts_after_batches(settings):
+    def each(records):
         for record in records:
             yield (
                 record if record["kind"] == "g" else UserError("the record is bad", "leave it out")
@@ -80,7 +76,7 @@ def counts_after_batches(settings: Settings) -> Stage:
     return Stage(each, counted, batch=2)
 
 
-def lines_of(pattern: str, text: str = LONG) -> str:
+def lines_of(pattern, text=LONG):
     texts = {"o": "oops", "-": ""}
     rows = (
         json.dumps({"id": str(place), "kind": kind, "text": text})
@@ -89,9 +85,7 @@ def lines_of(pattern: str, text: str = LONG) -> str:
     return "".join(texts.get(kind, row) + "\n" for kind, row in zip(pattern, rows, strict=True))
 
 
-def through(
-    opened: Callable[[Settings], Stage], pattern: str, text: str = LONG, **options: object
-) -> list[Record]:
+def through(opened, pattern, text=LONG, **options):
     """Return what a command with this stage writes of some lines."""
     Path("in.jsonl").write_text(lines_of(pattern, text))
     command = Command(opened, Settings, also=(WorkerOptions,), stage=opened)
@@ -101,7 +95,7 @@ def through(
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
@@ -114,9 +108,7 @@ HERE = [counts_each, counts_what_it_yields, counts_in_batches]
     ("opened", "workers"),
     [*((each, 1) for each in HERE + ANYWHERE), *((each, 2) for each in ANYWHERE), (counts_then, 0)],
 )
-def test_a_rejected_record_restarts_nothing(
-    opened: Callable[[Settings], Stage], workers: int, pattern: str
-) -> None:
+def test_a_rejected_record_restarts_nothing(opened, workers, pattern):
     text = "a" * LARGE if workers == 0 else LONG  # with so much, 0 workers are several
     skip = {"on_error": "skip", "rejects": "bad.jsonl", "workers": workers}
     found = through(opened, pattern, text, **skip)
@@ -132,17 +124,15 @@ def test_a_rejected_record_restarts_nothing(
 
 @pytest.mark.parametrize("opened", [*HERE, *ANYWHERE])
 @pytest.mark.parametrize(("pattern", "line"), [("ggbgg", 3), ("oggb", 1), ("gggob", 4)])
-def test_without_skipping_the_first_bad_record_ends_the_command(
-    opened: Callable[[Settings], Stage], pattern: str, line: int
-) -> None:
+def test_without_skipping_the_first_bad_record_ends_the_command(opened, pattern, line):
     with pytest.raises(UserError, match=f"^in.jsonl:{line}: the "):
         through(opened, pattern)
     assert ["in.jsonl"] == [path.name for path in Path().iterdir()]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_what_then_raises_ends_the_command(workers: int) -> None:
-    def then(records: Iterable[Record]) -> Iterator[Record]:
+def test_what_then_raises_ends_the_command(workers):
+    def then(records):
         for number, record in enumerate(records):
             if number == 2:
                 raise UserError("there are three", "leave one out")
@@ -160,8 +150,8 @@ def test_what_then_raises_ends_the_command(workers: int) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_then_may_end_before_the_records_do(workers: int) -> None:
-    def then(records: Iterable[Record]) -> Iterator[Record]:
+def test_then_may_end_before_the_records_do(workers):
+    def then(records):
         yield next(iter(records))
 
     assert ["1"] == [
@@ -169,8 +159,8 @@ def test_then_may_end_before_the_records_do(workers: int) -> None:
     ]
 
 
-def test_results_before_an_error_of_the_same_record_stay() -> None:
-    def each(record: Record) -> Iterator[Record]:
+def test_results_before_an_error_of_the_same_record_stay():
+    def each(record):
         yield {**record, "kind": "first"}
         yield fits(record)
 
@@ -180,7 +170,7 @@ def test_results_before_an_error_of_the_same_record_stay() -> None:
     ]
 
 
-def test_repeated_texts_are_known_after_a_bad_line(run: Run) -> None:
+def test_repeated_texts_are_known_after_a_bad_line(run):
     good = {"docstring": "Add two numbers.", "code": "def add(a, b): return a + b"}
     lines = [{"id": "1", **good}, {"id": "2"}, {"id": "3", **good}]
     Path("in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))

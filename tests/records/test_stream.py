@@ -1,20 +1,14 @@
 """Record-wise commands: shards, workers, rejected records; always the same bytes."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
-import subprocess
-from collections.abc import Sequence
 from itertools import zip_longest
-from pathlib import Path
 
 import pytest
-from conftest import Run
 
 
-def line(number: int) -> bytes:
+def line(number):
     code = f"def f{number}(a, b):\n    return a * {number} + b\n" * (1 + number % 7)
     return json.dumps({"id": str(number), "language": "python", "code": code}).encode() + b"\n"
 
@@ -36,15 +30,15 @@ MIXED = (
 SKIP = ("mask-entities", "--on-error", "skip")
 
 
-def parts(done: subprocess.CompletedProcess[bytes]) -> tuple[int, bytes, bytes]:
+def parts(done):
     return done.returncode, done.stderr, done.stdout
 
 
-def numbers(output: bytes) -> list[int]:
+def numbers(output):
     return [int(json.loads(line)["id"]) for line in output.splitlines()]
 
 
-def test_workers_keep_order_and_bytes(run: Run) -> None:
+def test_workers_keep_order_and_bytes(run):
     one = run("mask-entities", input=MANY)
     assert (0, b"") == (one.returncode, one.stderr)
     assert list(range(4_000)) == numbers(one.stdout)
@@ -57,7 +51,7 @@ MUCH = MANY * (1 + (2 << 20) // len(MANY))  # read here at first, the rest by ot
 
 @pytest.mark.long
 @pytest.mark.parametrize("flags", [(), ("--shard", "1/3")])
-def test_much_input_gives_the_same_bytes(run: Run, tmp_path: Path, flags: Sequence[str]) -> None:
+def test_much_input_gives_the_same_bytes(run, tmp_path, flags):
     late = MUCH + b"oops\n" + line(9)[:-1]
     (tmp_path / "in.jsonl").write_bytes(late)
     (tmp_path / "in.jsonl.gz").write_bytes(gzip.compress(late, 1))
@@ -72,7 +66,7 @@ def test_much_input_gives_the_same_bytes(run: Run, tmp_path: Path, flags: Sequen
 
 
 @pytest.mark.parametrize(("workers", "count"), [("1", 300), ("2", 3000)])
-def test_shards_are_the_whole(run: Run, workers: str, count: int) -> None:
+def test_shards_are_the_whole(run, workers, count):
     some = MANY[: MANY.index(line(count + 1))]
     whole = run("mask-entities", input=some).stdout.splitlines(True)
     flags = ("mask-entities", "--workers", workers, "--shard")
@@ -82,11 +76,11 @@ def test_shards_are_the_whole(run: Run, workers: str, count: int) -> None:
     assert whole == woven
 
 
-def test_an_empty_shard_is_no_complaint(run: Run) -> None:
+def test_an_empty_shard_is_no_complaint(run):
     assert (0, b"", b"") == parts(run("mask-entities", "--shard", "1/2", input=line(0)))
 
 
-def test_the_first_error_is_the_same_with_workers(run: Run, tmp_path: Path) -> None:
+def test_the_first_error_is_the_same_with_workers(run, tmp_path):
     (tmp_path / "a.jsonl").write_bytes(MANY)
     (tmp_path / "b.jsonl").write_bytes(MANY[: MANY.index(line(2500))] + b"oops\n" + MANY)
     (tmp_path / "c.jsonl").write_bytes(b"oops\n" * 3)
@@ -98,9 +92,7 @@ def test_the_first_error_is_the_same_with_workers(run: Run, tmp_path: Path) -> N
     assert parts(one) == parts(run("mask-entities", "--workers", "auto", *files))
 
 
-def test_what_stands_before_a_broken_file_is_the_same_with_workers(
-    run: Run, tmp_path: Path
-) -> None:
+def test_what_stands_before_a_broken_file_is_the_same_with_workers(run, tmp_path):
     (tmp_path / "a.jsonl").write_bytes(MIXED)
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(MANY) + b"rubbish")
     (tmp_path / "c.jsonl").write_bytes(MANY)
@@ -115,9 +107,7 @@ def test_what_stands_before_a_broken_file_is_the_same_with_workers(
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_rejected_records_are_kept_with_place_and_reason(
-    run: Run, tmp_path: Path, workers: str
-) -> None:
+def test_rejected_records_are_kept_with_place_and_reason(run, tmp_path, workers):
     (tmp_path / "in.jsonl").write_bytes(MIXED)
     done = run(*SKIP, "--rejects", "bad.jsonl", "--workers", workers, "in.jsonl")
     assert [0, 3, 8] == numbers(done.stdout)
@@ -141,7 +131,7 @@ def test_rejected_records_are_kept_with_place_and_reason(
     assert ["file", "line", "reason", "record"] == list(rejected[0])
 
 
-def test_the_count_names_the_common_reasons(run: Run) -> None:
+def test_the_count_names_the_common_reasons(run):
     text = b'{"id":"1"}\n' * 2000 + b'oops\n{"id":\n' + line(1)
     done = run(*SKIP, input=text)
     expected = '2,002 records rejected (2,000 x field "code" is missing; 2 x the line is not JSON)'
@@ -149,14 +139,14 @@ def test_the_count_names_the_common_reasons(run: Run) -> None:
     assert [1] == numbers(done.stdout)
 
 
-def test_nothing_rejected_makes_an_empty_file(run: Run, tmp_path: Path) -> None:
+def test_nothing_rejected_makes_an_empty_file(run, tmp_path):
     done = run(*SKIP, "--rejects", "bad.jsonl", input=line(1))
     assert (0, b"") == (done.returncode, done.stderr)
     assert b"" == (tmp_path / "bad.jsonl").read_bytes()
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs Linux's /dev/full")
-def test_rejects_that_cannot_be_written_leave_no_output(run: Run, tmp_path: Path) -> None:
+def test_rejects_that_cannot_be_written_leave_no_output(run, tmp_path):
     told = "give --rejects a place that exists, has room"
     for command in ("mask-entities", "collect --records"):
         rejects = ("--on-error", "skip", "--rejects", "/dev/full")
@@ -168,7 +158,7 @@ def test_rejects_that_cannot_be_written_leave_no_output(run: Run, tmp_path: Path
         assert [] == list(tmp_path.iterdir())
 
 
-def test_a_failed_run_leaves_no_rejects(run: Run, tmp_path: Path) -> None:
+def test_a_failed_run_leaves_no_rejects(run, tmp_path):
     (tmp_path / "in.gz").write_bytes(gzip.compress(MIXED)[:-4])
     done = run(*SKIP, "--rejects", "bad.jsonl", "-o", "out.jsonl", "in.gz")
     assert 1 == done.returncode

@@ -1,7 +1,5 @@
 """Code of every language as a stream: workers, shards, and texts that would hold it up."""
 
-from __future__ import annotations
-
 from time import thread_time
 
 import pytest
@@ -18,7 +16,7 @@ from tests.structure.code.sources import CODE
 SLOW = "class A {" + "(a)-" * 2000 + "}"
 
 
-def test_a_text_that_takes_too_long_is_rejected_and_the_next_one_is_read() -> None:
+def test_a_text_that_takes_too_long_is_rejected_and_the_next_one_is_read():
     parser = Parser(Language(tree_sitter_c_sharp.language()))
     start = thread_time()
     with pytest.raises(UserError) as error:
@@ -38,7 +36,7 @@ EACH = ["python", *(pytest.param(n, marks=pytest.mark.long) for n in CODE if n !
 
 
 @pytest.mark.parametrize("language", EACH)
-def test_no_text_holds_the_stream_up(language: str) -> None:
+def test_no_text_holds_the_stream_up(language):
     for unit in DEEP:
         start = thread_time()
         records = [{"id": "1", "language": language, "code": unit * 3000 + "name"}]
