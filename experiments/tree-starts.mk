@@ -4,13 +4,13 @@
 # model is compared, on the same pairs.
 .PHONY: strae-starts strae-starts-train report-strae-starts
 
-strae-starts: $(INSTALLED) ## Word vectors and composition: make -C experiments strae-starts [GLOVE=FILE]
-	$(call needs,strae_eval)
+strae-starts: $(RUNNABLE) ## Word vectors and composition: make -C experiments strae-starts [GLOVE=FILE]
+	$(call needs,strae_eval wikitext)
 	@$(MAKE) --no-print-directory -j 2 strae-starts-train
 	@$(MAKE) --no-print-directory -j 2 $(STARTS)/table.md
 	@cat $(STARTS)/table.md
 
-strae-starts-train: $(INSTALLED)
+strae-starts-train: $(RUNNABLE)
 
 STARTS := $(STRAE)/starts
 STRAE_ROWS := $(STARTS)/systems $(STARTS)/scores.jsonl
