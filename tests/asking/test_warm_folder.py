@@ -4,13 +4,13 @@ import os
 import shutil
 import threading
 import time
-import zipfile
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
+from hostile.good import zipped
 
 import structkit
 from structkit.asking import cache as caches
@@ -176,8 +176,7 @@ def test_an_archive_is_read_again_when_it_changes(tree, paths):
     archive = tree / "in.zip"
 
     def pack(text):
-        with zipfile.ZipFile(archive, "w") as packed:
-            packed.writestr("a.py", text)
+        archive.write_bytes(zipped({"a.py": text}))
 
     pack(ROUNDS)
     time.sleep(1.1 * TICK / 1e9)

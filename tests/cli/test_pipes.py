@@ -3,13 +3,13 @@
 import os
 import signal
 import subprocess
-import zipfile
 from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import status_of
+from hostile.good import zipped
 from soak.verdicts import state
 
 LIMIT = 60  # seconds after which a pipe is thought to be opened a second time
@@ -38,8 +38,7 @@ def store(tmp_path_factory):
     (folder / "notes.txt").write_text("Green tea is hot.\n")
     assert 0 == program("train static texts.jsonl -o model --dimensions 4 -q", folder)
     assert 0 == program("encode texts.jsonl -m model -o encoded.jsonl -q", folder)
-    with zipfile.ZipFile(folder / "notes.zip", "w") as packed:
-        packed.write(folder / "notes.txt", "notes.txt")
+    (folder / "notes.zip").write_bytes(zipped({"notes.txt": b"Green tea is hot.\n"}))
     np.save(folder / "rows.npy", np.eye(2, dtype=np.float32))
     (folder / "rows.ids.txt").write_text("a\nb\n")
     for name in ("rows.parquet", "notes.tar", "runs"):

@@ -130,9 +130,7 @@ def test_shards_are_the_whole(tree, unit, count):
 def test_a_file_is_in_the_same_shard_by_any_name_of_its_folder():
     files = [f"a/{number}.py" for number in range(12)]
     with written(dict.fromkeys(files, b"1\n")), chdir("project"):
-        with zipfile.ZipFile("../p.zip", "w") as packed:
-            for file in files:
-                packed.write(file)
+        zipped("../p.zip", ".")
         names = [".", "./", os.getcwd(), "../project", "a/../../project", "../p.zip"]
         of_names = [[each["path"] for each in made(name, shard="1/3")[0]] for name in names]
     below = [[path[path.rindex("a/") :] for path in paths] for paths in of_names]
@@ -159,10 +157,10 @@ def test_workers_change_nothing(unit):
         assert made(unit=unit) == made(unit=unit, workers=2)
 
 
-def zipped(file):
+def zipped(file, folder="project"):
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
-        for path in sorted(Path("project").rglob("*"), reverse=True):
-            packed.write(path, path.relative_to("project"))
+        for path in sorted(Path(folder).rglob("*"), reverse=True):
+            packed.write(path, path.relative_to(folder))
 
 
 def tarred(file):

@@ -2,9 +2,9 @@
 
 import gzip
 import sys
-import tarfile
 
 import orjson
+from hostile.good import tarred
 
 from experiments import checkouts, report
 from tests.jsonl import read, write
@@ -20,12 +20,9 @@ QUESTIONS = {"code": ("how is a pool opened", "src/pool.py"),
 
 def test_a_tiny_checkout_is_asked_from_archive_to_report(tmp_path, monkeypatch, capsys):
     data, folder = tmp_path / "data", tmp_path / "runs"
-    for path, text in TEXTS.items():
-        (tmp_path / "tiny" / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "tiny" / path).write_text(text)
     data.mkdir()
-    with tarfile.open(data / "tiny.tar.xz", "w:xz") as archive:
-        archive.add(tmp_path / "tiny", "tiny")
+    packed = {f"tiny/{path}": text.encode() for path, text in TEXTS.items()}
+    (data / "tiny.tar.xz").write_bytes(tarred(packed, "w:xz"))
     asked = [
         {"repository": "tiny", "kind": kind, "query": query, "relevant": [path]}
         for kind, (query, path) in QUESTIONS.items()

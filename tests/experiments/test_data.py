@@ -2,24 +2,25 @@
 
 import gzip
 import hashlib
-import io
 import json
 import lzma
+import os
 import re
-import subprocess
+import shutil
 import sys
 import tarfile
 import threading
-import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 import yaml
 from conftest import completed
+from hostile.good import zipped
 
 from experiments.data.__main__ import SETS
-from tests.jsonl import write
+from tests.jsonl import lines, write, write_files
+from tests.repositories import git
 
 BIN = f"BIN={Path(sys.executable).parent}"
 PATCH = """diff --git a/clock.py b/clock.py
@@ -51,23 +52,14 @@ REPORT = {
 }  # fmt: skip
 
 
-def git(folder, *words):
-    """What git prints in a repository."""
-    who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
-    command = ["git", "-C", str(folder), *who, *words]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-
-
 def repository(folder, files):
     """Commit files; the commit is not the last one."""
-    for name, content in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
+    write_files(folder, files)
     git(folder, "init", "--quiet")
     (folder / "link.py").symlink_to("large.txt")
     git(folder, "add", ".")
     git(folder, "commit", "--quiet", "-m", "one")
-    revision = git(folder, "rev-parse", "HEAD")
+    revision = git(folder, "rev-parse", "HEAD").decode().strip()
     git(folder, "commit", "--quiet", "--allow-empty", "-m", "two")
     return {"github": "/".join(folder.parts[-2:]), "revision": revision}
 
@@ -159,7 +151,7 @@ def test_what_is_here_stays_and_what_is_lacking_is_named(sets):
         (sets / each).unlink()
     # what was fetched from git is kept, too
     assert 0 == data(sets).returncode and (sets / "data/checkouts/attic.tar.xz").exists()
-    subprocess.run(["rm", "-r", f"{sets}/data"], check=True)
+    shutil.rmtree(sets / "data")
     done = data(sets, "SET=checkouts cosqa")
     assert 2 == done.returncode and "cosqa: written to" in done.stdout
     [line] = [each for each in done.stderr.splitlines() if each.startswith("checkouts: ")]
@@ -210,15 +202,6 @@ def served():
     server.server_close()
 
 
-def zipped(members):
-    """An archive."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return file.getvalue()
-
-
 def declared(folder, **sets):
     """Declare some sets."""
     about = {"what": "Tiny", "license": "MIT", "cost": "Nothing"}
@@ -233,10 +216,10 @@ FUNCTIONS = [{"url": f"https://example.org/{name}", "code": name} for name in "a
 def published(tmp_path, served):
     """CodeSearchNet and AdvTest, as they are published."""
     address, files = served
-    rows = "".join(f"{json.dumps(each)}\n" for each in FUNCTIONS).encode()
+    rows = lines(*FUNCTIONS).encode()
     below = "python/final/jsonl/train/"
     archive = zipped(
-        {f"{below}python_train_0.jsonl.gz": gzip.compress(rows), "python.pkl": "0" * 900}
+        {f"{below}python_train_0.jsonl.gz": gzip.compress(rows), "python.pkl": os.urandom(900)}
     )
     files["/python.zip"] = archive
     source = {"name": "python.zip", "address": f"{address}/python.zip", "bytes": len(archive)}
@@ -245,7 +228,7 @@ def published(tmp_path, served):
     lists = {"train": "https://example.org/b\nhttps://example.org/a\n", "valid": ""}
     members = {f"dataset/{name}.txt": text for name, text in lists.items()}
     members["dataset/test.txt"] = f"{renamed['url']}\n"
-    members["dataset/test_code.jsonl"] = f"{json.dumps(renamed)}\n"
+    members["dataset/test_code.jsonl"] = lines(renamed)
     bench = repository(tmp_path / "mirror/house/bench", {"dataset.zip": zipped(members)})
     declared(
         tmp_path,

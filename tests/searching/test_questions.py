@@ -10,6 +10,7 @@ from terminals import plain, seen
 from structkit.searching.lines import best_rows
 from structkit.searching.words import STOPWORDS, fold, occurrences, same_stem, words
 from tests.cli.complaints import complaint
+from tests.jsonl import write
 
 SIGNALS = 'def ending(number):\n    """Let signals raise."""\n    raise SystemExit(128 + number)'
 TEA = {"path": "b.md", "lines": [1, 1], "headings": ["Drinks", "Tea"], "text": "Tea."}
@@ -24,8 +25,7 @@ CODE = "import time\n\n\nclass Client:\n    def send(self):\n        retry(self.
 
 @pytest.fixture
 def folder(tmp_path):
-    lines = (json.dumps(record) + "\n" for record in RECORDS)
-    (tmp_path / "corpus.jsonl").write_text("".join(lines))
+    write(tmp_path / "corpus.jsonl", *RECORDS)
     (tmp_path / "a.py").write_text("\n\n\n" + SIGNALS)
     return tmp_path
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from structkit.searching.lines import best_rows
 from structkit.searching.words import UNSEEN, name_parts, occurrences, symbols, words
+from tests.jsonl import write
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
@@ -113,8 +114,8 @@ ASKED = [
 
 
 def test_search_finds_them(here, tmp_path: Path):
-    lines = (json.dumps({"id": name, "text": text}) + "\n" for name, text in DOCUMENTS.items())
-    (tmp_path / "corpus.jsonl").write_text("".join(lines))
+    texts = ({"id": name, "text": text} for name, text in DOCUMENTS.items())
+    write(tmp_path / "corpus.jsonl", *texts)
     asked = (each for question, _ in ASKED for each in ("--query", question))
     done = here("search", "corpus.jsonl", "--method", "bm25", "-k", "1", *asked)
     found = [json.loads(line)["doc_id"] for line in done.stdout.splitlines()]
