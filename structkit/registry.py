@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import tokenize
 from abc import ABCMeta
@@ -122,18 +123,29 @@ class Plugin:
         return loaded
 
 
+def packs() -> Iterator[tuple[str, str]]:
+    """Yield the entry point and the package of each installed pack.
+
+    `importlib.metadata` would read about all packages, which takes a tenth of a second.
+    """
+    for folder in sys.path:
+        for file in Path(folder).glob("*.*-info/entry_points.txt"):
+            with suppress(OSError):
+                text = file.read_text("utf-8", "replace")
+                own = text.partition("[structkit.plugins]")[2].partition("\n[")[0]
+                yield from re.findall(r"^\s*([^#\s=][^=]*?)\s*=\s*(\S+)", own, re.MULTILINE)
+
+
 @cache
 def plugins() -> tuple[Plugin, ...]:
     """Return all installed plugins, by kind and name."""
     listed = []
-    from importlib.metadata import entry_points  # 15 ms that commands without plugins need not pay
-
-    for entry in entry_points(group="structkit.plugins"):
+    for pack, value in dict.fromkeys(packs()):
         spec = None
         with suppress(Exception):  # importing what is around it may raise anything
-            spec = find_spec(entry.value)
+            spec = find_spec(value)
         if spec is None or not spec.submodule_search_locations:
-            _tell(f"the plugin pack {entry.name}", f"names {entry.value!r}, which is no package")
+            _tell(f"the plugin pack {pack}", f"names {value!r}, which is no package")
             continue
         for location in spec.submodule_search_locations:
             for kind in KINDS:
@@ -142,7 +154,7 @@ def plugins() -> tuple[Plugin, ...]:
                         _tell(str(path), "is no file of a plugin")
                     elif not path.stem.startswith("_"):
                         name = path.stem.replace("_", "-")
-                        listed.append(Plugin(kind, name, entry.value, path))
+                        listed.append(Plugin(kind, name, value, path))
     return tuple(sorted(set(listed), key=lambda plugin: (plugin.kind, plugin.name, plugin.pack)))
 
 

@@ -23,9 +23,10 @@ from structkit.learning.encoders.encoder import Encoder, open_model
 from structkit.learning.encoders.models import Bag, train_tokenizer
 from structkit.learning.encoding.encoding import embed_in_batches
 from structkit.learning.encoding.torch_engine import TorchEngine
+from structkit.learning.metadata import ANY_LENGTH
 from structkit.learning.static import Table
 from structkit.learning.training.data import Spool
-from structkit.learning.training.method import ANY_LENGTH, Method
+from structkit.learning.training.method import Method
 from structkit.learning.training.trainer import TrainingModule
 from structkit.records.jsonl import Record
 from structkit.reproducibility import key

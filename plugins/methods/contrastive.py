@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from structkit.errors import UserError
 from structkit.learning.encoders.settings import EncoderSettings, check_decoder
-from structkit.learning.training.data import Spool, keep_fields, remedy_for
+from structkit.learning.metadata import remedy_for
+from structkit.learning.training.data import Spool, keep_fields
 from structkit.plugin import setting
 from structkit.records.jsonl import Record
 

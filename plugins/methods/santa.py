@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from structkit.errors import UserError, flag
 from structkit.learning.encoders.settings import EncoderSettings, model_setting
+from structkit.learning.metadata import LENGTH
 from structkit.learning.training.data import Spool
-from structkit.learning.training.method import LENGTH
 from structkit.settings import setting
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from structkit import plugin
 from structkit.embeddings.vectors import Floats
 from structkit.ranking.reranking import Candidate, Query
-from structkit.searching.words import NONE, file_and_folders, query_parts, those_alike
+from structkit.searching.words import file_and_folders, query_parts, those_alike
 
 FOLDERS = 0.5  # the weight of a word in a folder's name
 
@@ -45,7 +45,7 @@ def matches(words: Sequence[str], path: str) -> list[float]:
     [1.0, 0.5, 1.0, 1.0, 0.0]
     """
     name, folders = file_and_folders(path)
-    here, around = (NONE.union(*those_alike(words, some)) for some in (name, folders))
+    here, around = (frozenset[str]().union(*those_alike(words, some)) for some in (name, folders))
     matched = [1.0 if word in here else FOLDERS * (word in around) for word in words]
     for place in range(len(words) - 1):  # two words that the name joins
         if words[place] + words[place + 1] in name:

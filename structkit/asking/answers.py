@@ -160,7 +160,10 @@ def without_copies(
         copies.sort(key=order)
         record, *others = (record for _, record in copies)
         path, runs = record["path"], runs_of(record)
-        if not any(path != other and _is_copy(runs, of) for other, of in kept):
+        if not any(
+            path != other and 0 < SAME * min(len(runs), len(of)) <= len(runs & of)
+            for other, of in kept
+        ):
             kept.append((path, runs))
             also = {"also_in": [each["path"] for each in others]} if others else {}
             best = max(hit.score for hit, _ in copies)
@@ -174,11 +177,6 @@ def runs_of(record: Record) -> frozenset[tuple[str, ...]]:
         return frozenset()
     words = [word.lower() for word in tokens(text.replace("_", " "))]
     return frozenset(tuple(words[at : at + RUN]) for at in range(max(1, len(words) - RUN + 1)))
-
-
-def _is_copy(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
-    least = min(len(one), len(other))
-    return least > 0 and len(one & other) >= SAME * least
 
 
 def is_report(question: str) -> bool:
@@ -301,16 +299,12 @@ def places(
     """
     every = [Parts.of(record) for record in records]
     found, has = list[Record](), _shares([parts.texts for parts in every], weights)
-    # where a line has a word, the meaning chooses no better
-    unknown = [parts for parts, own in zip(every, has, strict=True) if embed and not own.any()]
-    meant = dict.fromkeys(chain((question,), *(parts.texts for parts in unknown)))
-    vectors = dict(zip(meant, embed([*meant]), strict=True)) if embed and len(meant) > 1 else {}
     for parts, own in zip(every, has, strict=True):
-        named = _named(parts, question)
-        scores, answered = _scores(parts, own, named), bool(own.any())
-        if vectors and parts.texts and not answered:
-            lines = np.array([vectors[text] for text in parts.texts])
-            scores, answered = scores + _closeness(parts, lines) @ vectors[question], True
+        named, answered = _named(parts, question), bool(own.any())
+        scores = _scores(parts, own, named)
+        if embed and parts.texts and not answered:  # elsewhere the meaning chooses no better
+            vectors, answered = embed([question, *parts.texts]), True
+            scores = scores + _closeness(parts, vectors[1:]) @ vectors[0]
         found.append(_place(parts, own, named, scores) if answered else {})
     return found
 

@@ -43,7 +43,7 @@ from structkit.asking.cache import (
     state_at,
     state_of,
 )
-from structkit.collecting.kinds import MARKDOWNS
+from structkit.collecting import MARKDOWNS
 from structkit.collecting.walking import Found, Source, Walk
 from structkit.embeddings.vectors import Int8Rows, Numbers
 from structkit.errors import UserError

@@ -211,13 +211,9 @@ class Meaning(OfModel):
         _, vectors = next(self._queries.embedded([{"id": "1", "text": question}]))
         scores = self._products(vectors[0])
         length = max(float(np.linalg.norm(vectors[0])), TINY)
-        _, chance = self._made
-        return scores, chance.exceeds(scores / length, known=self._knows(question))
-
-    def _knows(self, question: str) -> bool:
-        """Return whether the model reads a word of a question as one token."""
         nothing, *sizes = self._queries.sizes(["", *tokens(question)])
-        return any(size == nothing + 1 for size in sizes)
+        known = nothing + 1 in sizes  # as one token
+        return scores, self._made[1].exceeds(scores / length, known=known)
 
     @property
     def embed(self) -> Callable[[Sequence[str]], Floats] | None:

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 from functools import cache
 
+from structkit.collecting import MARKDOWNS
 from structkit.collecting.encodings import is_wide
 from structkit.registry import Signs, canonical, plugins
 
@@ -64,7 +65,6 @@ OTHERS = {
 }
 NAMES = frozenset(("dockerfile", "makefile", "vimrc"))  # in lower case, as few names are
 ADDRESS = re.compile(r"[a-z][a-z\d+.-]*://[^/?#]*([^?#]*?)(?:~\d+)?(?:[?#].*)?$", re.I | re.S)
-MARKDOWNS = ("md", "markdown", "mdown", "mkd", "mdx", "rmd", "qmd")
 PROGRAMS = {  # that run the files of languages without a plugin
     **{name: name for name in "awk fish groovy julia make ocaml perl r".split()},
     **{"escript": "erlang", "gawk": "awk", "gmake": "make", "mawk": "awk", "pwsh": "powershell"},

@@ -33,6 +33,7 @@ from structkit.learning.folders import (
     write_weights,
 )
 from structkit.learning.metadata import (
+    ANY_LENGTH,
     METADATA,
     TABLE,
     has_metadata,
@@ -43,7 +44,6 @@ from structkit.learning.metadata import (
 )
 from structkit.learning.model import TokenModel
 from structkit.learning.tokens import Tokenizing
-from structkit.learning.training.method import ANY_LENGTH
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 from structkit.structure.bags import Bags
@@ -165,9 +165,8 @@ class Table:
         saturating = bool(config.get("saturating"))
         if ours or not config:
             return cls(rows, tokenizer, saturating)
-        if config.get("max_length", MOST) is None:
-            return cls(rows, tokenizer, saturating, _unknown(tokenizer))
-        characters = int(np.median([*map(len, tokenizer.get_vocab())]))
+        whole = config.get("max_length", MOST) is None
+        characters = None if whole else int(np.median([*map(len, tokenizer.get_vocab())]))
         return cls(rows, tokenizer, saturating, _unknown(tokenizer), characters)
 
 
@@ -186,9 +185,9 @@ def _reading(folder: Path) -> Record:
 
     `from_end` says that a long text loses its beginning.
     """
-    config, stored = json_of(folder / CONFIG), json_of(folder / TOKENIZER)
+    config = json_of(folder / CONFIG)
     with malformed(f"{CONFIG} or {TOKENIZER} of {folder}"):
-        cut = stored.get("truncation") or {}
+        cut = json_of(folder / TOKENIZER).get("truncation") or {} if config is None else {}
         most = cut.get("max_length") if config is None else config.get("max_length", MOST)
         if most is not None and (type(most) is not int or most < 1):
             raise ValueError(f"max_length {most!r:.80}")

@@ -25,7 +25,6 @@ ENDINGS = frozenset(
     "al als ment ments".split()
 ) | {""}
 SHORTEST = 3  # characters of a stem
-NONE = frozenset[str]()
 # words of questions that names lack, beyond Lucene's
 QUESTION = frozenset("how does do what where which when why can from using via".split())
 # files named after their role in a folder, whose own name is more specific
@@ -56,9 +55,10 @@ SYMBOLS = (
     "\u20a8\u2100-\u214f\u2460-\u24ff\u2e80-\u2fd5\u3190-\u33ff\ufdfc\ufe33-\ufe4f\uff3f"
     "\U0001f100-\U0001f2ff"
 )
-TOKEN = re.compile(rf"[\w{UNSPACED}{MARKS}{SYMBOLS}{IGNORED}]+")
+# the next two are compiled when they are first used, which takes longer than most questions need
+TOKEN = rf"[\w{UNSPACED}{MARKS}{SYMBOLS}{IGNORED}]+"
 # in a normalized text: a run of such a script, without underscores around it; or a word
-RUN = re.compile(rf"_*([{UNSPACED}]+)_*|((?:(?!_+[{UNSPACED}])[^\W{UNSPACED}][{MARKS}]*)+)")
+RUN = rf"_*([{UNSPACED}]+)_*|((?:(?!_+[{UNSPACED}])[^\W{UNSPACED}][{MARKS}]*)+)"
 # characters that NFKC may join
 JOINED = re.compile(
     rf"[\u1100-\u115f][\u1160-\u11a7]?[\u11a8-\u11ff]?|.[{MARKS}\u3099\u309a\uff9e\uff9f]*",
@@ -119,11 +119,11 @@ def tokens(text: str, *, document: bool = False) -> list[str]:
     if text.isascii():
         return WORD.findall(text)
     found: list[str] = []
-    for token in TOKEN.findall(unicodedata.normalize("NFC", text)):
+    for token in re.findall(TOKEN, unicodedata.normalize("NFC", text)):
         if token.isascii():
             found.append(token)
             continue
-        for run, word in RUN.findall(normalize(token)):
+        for run, word in re.findall(RUN, normalize(token)):
             if word:
                 found.append(word)
             if document or len(run) == 1:
@@ -194,12 +194,6 @@ def name_parts(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(folded))
 
 
-@lru_cache(maxsize=1 << 16)
-def own_parts(name: str) -> tuple[str, ...]:
-    """Return the words of a name without its qualifiers."""
-    return name_parts(SEPARATOR.split(name)[-1])
-
-
 def query_parts(query: str) -> tuple[str, ...]:
     """Return the words of a query that may occur in names.
 
@@ -239,8 +233,7 @@ def those_alike(terms: Sequence[str], words: Iterable[str]) -> list[frozenset[st
     [['conf'], [], ['route']]
     """
     key = tuple(terms)  # paths and names have the same words again and again
-    starts = _starts(key)
-    return [_alike(key, word) if word[:SHORTEST] in starts else NONE for word in words]
+    return [_alike(key, word) for word in words]
 
 
 @lru_cache(maxsize=1 << 16)
@@ -287,11 +280,11 @@ def shared_words(terms: Sequence[str], name: str) -> float:
     >>> shared_words(["open", "a", "retry", "pool"], "Client.openPools")
     0.7071067811865476
     """
-    own = own_parts(name)
+    own = name_parts(SEPARATOR.split(name)[-1])
     if _starts(tuple(terms)).isdisjoint(_starts(own)):  # the usual case
         return 0.0
     shared = those_alike(terms, own)
-    here, there = len(NONE.union(*shared)), sum(map(bool, shared))
+    here, there = len(frozenset[str]().union(*shared)), sum(map(bool, shared))
     return float((here / len(terms) * there / len(own)) ** 0.5)
 
 
@@ -303,7 +296,7 @@ def occurrences(text: str, terms: Set[str]) -> tuple[Span, ...]:
     """
     plain, places = normalize_in_place(text)
     spans: list[Span] = []
-    for match in RUN.finditer(plain):
+    for match in re.finditer(RUN, plain):
         first, last = match.span(1 if match[1] else 2)
         pieces = [(first, last)]
         if match[1]:

@@ -1,17 +1,9 @@
 """structkit with its own plugins alone, whatever else is installed."""
 
-from importlib import metadata
-from typing import Any
+from structkit import registry
 
 
 def alone() -> None:
     """Hide the plugins of other packs from this process."""
-    every: Any = metadata.entry_points
-
-    def own(**chosen: str) -> metadata.EntryPoints:
-        found = every(**chosen)
-        if chosen.get("group") != "structkit.plugins":
-            return found
-        return metadata.EntryPoints(each for each in found if each.value == "structkit_plugins")
-
-    metadata.entry_points = own
+    every = registry.packs
+    registry.packs = lambda: (each for each in every() if each[1] == registry.OURS)

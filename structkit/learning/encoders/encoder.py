@@ -56,6 +56,7 @@ from structkit.learning.folders import damaged, json_of, model_folder
 from structkit.learning.metadata import (
     ABOUT,
     LEGACY,
+    LENGTH,
     MCLS_EVERY,
     OLD,
     POOLING_NAMES,
@@ -75,7 +76,6 @@ from structkit.learning.model import TokenModel
 from structkit.learning.static import open_table
 from structkit.learning.tokens import Tokenizing
 from structkit.learning.training.devices import TorchModel
-from structkit.learning.training.method import LENGTH
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 from structkit.structure.html.tags import TAG_TOKENS

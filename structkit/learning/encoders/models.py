@@ -56,9 +56,8 @@ from structkit.learning.encoders.pretrained import (
     first_line,
     natural_length,
 )
-from structkit.learning.metadata import OddModel
+from structkit.learning.metadata import ANY_LENGTH, OddModel
 from structkit.learning.static import Table, is_table
-from structkit.learning.training.method import ANY_LENGTH
 from structkit.processes import return_freed
 from structkit.progress import say
 from structkit.structure.sentinels import SENTINELS

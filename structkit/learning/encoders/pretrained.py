@@ -29,8 +29,7 @@ from structkit.learning.folders import (
     pickled,
     weight_names,
 )
-from structkit.learning.metadata import ABOUT
-from structkit.learning.training.method import LENGTH
+from structkit.learning.metadata import ABOUT, LENGTH
 
 # errors that damaged folders have raised
 DAMAGE = (

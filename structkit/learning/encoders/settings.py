@@ -12,12 +12,13 @@ from typing import Any, ClassVar, Literal, Self
 from structkit.errors import UserError, flag
 from structkit.learning.folders import model_folder
 from structkit.learning.metadata import (
+    LENGTH,
     MCLS_EVERY,
     POOLINGS,
     own_metadata,
 )
 from structkit.learning.training.data import teacher_scores
-from structkit.learning.training.method import LENGTH, GradientSettings
+from structkit.learning.training.method import GradientSettings
 from structkit.records.jsonl import Record
 from structkit.settings import change, setting, settings_of
 

@@ -22,10 +22,16 @@ from structkit.errors import UserError, flag, missing, program
 from structkit.learning.encoding.engines import Engine, open_engine
 from structkit.learning.encoding.settings import FIELDS, NODES, OPENING, EncodingSettings, Opened
 from structkit.learning.folders import content_hash, model_folder, spoiled
-from structkit.learning.metadata import has_metadata, is_multi_vector, plain_metadata, read_metadata
+from structkit.learning.metadata import (
+    MAKERS,
+    has_metadata,
+    is_multi_vector,
+    plain_metadata,
+    read_metadata,
+    remedy_for,
+)
 from structkit.learning.model import Model
 from structkit.learning.static import StaticEncoder, normalized
-from structkit.learning.training.data import MAKERS, remedy_for
 from structkit.processes import grouped
 from structkit.progress import say
 from structkit.records.fields import HTML, add_place, is_tree, text_name

@@ -39,7 +39,7 @@ def engine_setting() -> Any:
     """Declare the inference engine."""
     return setting(
         "auto",
-        "Inference engine: torch, or for encoders an extra: onnx, openvino; auto: the first "
+        "Inference engine: torch, or for encoders an extra: onnx, openvino; auto: one "
         "of these two that is installed and gives the same result, otherwise torch.",
         group="speed",
     )

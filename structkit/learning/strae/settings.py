@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from structkit.errors import UserError, flag, program
+from structkit.learning.metadata import remedy_for
 from structkit.learning.strae.sentences import Sentences, leaf_depths, split_words, without_last
 from structkit.learning.strae.vocabulary import Vocabulary
-from structkit.learning.training.data import Spool, remedy_for
+from structkit.learning.training.data import Spool
 from structkit.learning.training.method import GradientSettings
 from structkit.records.jsonl import Record, text_field
 from structkit.settings import setting

@@ -24,25 +24,11 @@ import orjson
 from numpy.typing import NDArray
 
 from structkit.errors import UserError, flag, program
+from structkit.learning.metadata import remedy_for
 from structkit.records.jsonl import Record, Records, Rejected, accepted, raise_error, text_field
 from structkit.reproducibility import key
 
-MAKERS = {
-    **dict.fromkeys(("masked", "target"), "mask-entities"),
-    **dict.fromkeys(("tagged", "untagged"), "html-variants"),
-    "tree": "parse-trees",
-}
-
 VALIDATE_EVERY = 500  # maximum steps between two measurements of the held-out loss
-
-
-def remedy_for(field: str) -> str:
-    """Return the remedy that adds a field.
-
-    >>> remedy_for("masked")
-    'add it with structkit mask-entities'
-    """
-    return f"add it with {program(MAKERS.get(field, 'pair'))}"
 
 
 def keep_fields(record: Record, needs: Sequence[str], optional: Sequence[str]) -> Record:

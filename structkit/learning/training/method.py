@@ -17,10 +17,8 @@ from structkit.records.stream import ErrorOptions
 from structkit.registry import Contract
 from structkit.settings import check, make, offline_setting, setting
 
-LENGTH = 1_000_000  # tokens of any text
 # options of a run that are for steps
 OF_STEPS = ("save_every", "log_every", "log_format", "nproc")
-ANY_LENGTH = {"query": LENGTH, "document": LENGTH}
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ from transformers import T5Config, T5Model
 
 from structkit.embeddings.reading import read_matrix
 from structkit.errors import UserError
-from structkit.learning.encoding.engines import open_engine
-from structkit.learning.encoding.exported import NOTES, Onnx, OpenVino
+from structkit.learning.encoding import engines
+from structkit.learning.encoding.engines import choose_runtime, open_engine
+from structkit.learning.encoding.exported import NOTES, RUNTIMES, Onnx, OpenVino
 from structkit.learning.encoding.settings import EncodingSettings
 from tests.learning.encoders.small import SHAPE, TEXTS, save, word_tokenizer
 from tests.model_encodings import encoding_of
@@ -293,10 +294,19 @@ def test_nothing_is_told(t5, tmp_path):
 
 
 @with_openvino
-def test_auto_takes_the_first_that_is_installed_and_has_the_precision(t5):
+def test_auto_takes_the_best_that_is_installed_and_has_the_precision(t5, tmp_path, monkeypatch):
     assert "onnx" == encoded(t5, "auto")[0].engine.name
     assert "openvino" == opened(t5, "auto", OpenVino())
     assert encoded(t5, "auto", dtype="bf16")[0].engine.name in ("torch", "openvino")
+    cpu = tmp_path / "cpuinfo"
+    monkeypatch.setattr(engines, "CPU", cpu)
+    for flags, side, name in (
+        ("avx2", "document", "onnx"),
+        ("amx_bf16", "query", "onnx"),
+        ("amx_bf16", "document", "openvino"),
+    ):
+        cpu.write_text(f"flags : fpu {flags}\n")
+        assert name == choose_runtime(EncodingSettings(model=t5, as_=side), "cpu", RUNTIMES).name
     absent = OpenVino()
     absent.package = "no_such_package"
     assert "torch" == opened(t5, "auto", absent)
