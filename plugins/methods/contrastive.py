@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from structkit.errors import UserError
 from structkit.learning.encoders.settings import EncoderSettings, check_decoder
-from structkit.learning.metadata import remedy_for
 from structkit.learning.training.data import Spool, keep_fields
 from structkit.plugin import setting
+from structkit.records.fields import remedy_for
 from structkit.records.jsonl import Record
 
 if TYPE_CHECKING:

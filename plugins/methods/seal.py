@@ -24,9 +24,9 @@ from structkit.learning.encoders.settings import (
     check_decoder,
     model_setting,
 )
-from structkit.learning.metadata import remedy_for
 from structkit.learning.training.data import Spool, keep_fields
 from structkit.plugin import setting
+from structkit.records.fields import remedy_for
 from structkit.records.jsonl import Record
 
 if TYPE_CHECKING:

@@ -191,7 +191,8 @@ class Meaning(OfModel):
         before = segments or 2 * [Segment([], Int8Rows.joined(places([], [added])))]
         after = changed(before, added, wanted, Int8Rows.joined)
         rows = Int8Rows.joined(places(wanted, after))
-        chance = Chance.of(rows, self._embedded(nonsense(NONSENSE)))
+        made = self._queries.embedded({"id": text, "text": text} for text in nonsense(NONSENSE))
+        chance = Chance.of(rows, unit(np.concatenate([rows for _, rows in made])))
         gone = data_of_gone(after, wanted)
         parts = (model, gone, chance.moments.tobytes(), chance.best.tobytes())
         with store.changing():
@@ -221,10 +222,6 @@ class Meaning(OfModel):
         if not self._queries.forks:
             return None
         return lambda texts: unit(self._queries.of_bags(texts, Bags.of(texts)))
-
-    def _embedded(self, texts: Sequence[str]) -> Vectors:
-        records = ({"id": str(number), "text": text} for number, text in enumerate(texts))
-        return unit(np.concatenate([rows for _, rows in self._queries.embedded(records)]))
 
     def similar(self, passage: int) -> Floats:
         """Return the inner product of each passage with one of them, (passages,)."""

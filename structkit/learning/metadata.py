@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from structkit.errors import UserError, flag, program
+from structkit.errors import UserError, flag
 from structkit.extras import EXTRAS, SENTENCE, install
 from structkit.learning.folders import AGAIN, damaged, json_of
 from structkit.records.fields import DOCUMENT, QUERY
@@ -25,11 +25,6 @@ from structkit.records.jsonl import Record
 
 LENGTH = 1_000_000  # tokens of any text
 ANY_LENGTH = {"query": LENGTH, "document": LENGTH}
-MAKERS = {
-    **dict.fromkeys(("masked", "target"), "mask-entities"),
-    **dict.fromkeys(("tagged", "untagged"), "html-variants"),
-    "tree": "parse-trees",
-}  # what adds a field
 FORMAT = 1
 METADATA = "structkit.json"
 WRITTEN = {"format", "method", "settings", "pooling", "normalize", "data", "steps", "losses"}
@@ -87,15 +82,6 @@ class OddModel(UserError):
             "use another model, or encode with the package sentence-transformers: "
             + install(*EXTRAS[SENTENCE]),
         )
-
-
-def remedy_for(field: str) -> str:
-    """Return the remedy that adds a field.
-
-    >>> remedy_for("masked")
-    'add it with structkit mask-entities'
-    """
-    return f"add it with {program(MAKERS.get(field, 'pair'))}"
 
 
 def has_metadata(folder: Path) -> bool:

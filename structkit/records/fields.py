@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
-from structkit.errors import UserError, flag
+from structkit.errors import UserError, flag, program
 from structkit.records.jsonl import Record, text_field
 
 ABSENT = object()
@@ -31,6 +31,21 @@ QUERY_OF: Mapping[str, str] = {
 }
 # fields from which `pair` makes a positive, without its own output
 SOURCES = tuple(name for name in DOCUMENT if name != "positive")
+# what adds a field
+MAKERS = {
+    **dict.fromkeys(("masked", "target"), "mask-entities"),
+    **dict.fromkeys(("tagged", "untagged"), "html-variants"),
+    "tree": "parse-trees",
+}
+
+
+def remedy_for(field: str) -> str:
+    """Return the remedy that adds a field.
+
+    >>> remedy_for("masked")
+    'add it with structkit mask-entities'
+    """
+    return f"add it with {program(MAKERS.get(field, 'pair'))}"
 
 
 def lookup(record: Record, field: str) -> object:

@@ -22,19 +22,12 @@ from structkit.errors import UserError, flag, missing, program
 from structkit.learning.encoding.engines import Engine, open_engine
 from structkit.learning.encoding.settings import FIELDS, NODES, OPENING, EncodingSettings, Opened
 from structkit.learning.folders import content_hash, model_folder, spoiled
-from structkit.learning.metadata import (
-    MAKERS,
-    has_metadata,
-    is_multi_vector,
-    plain_metadata,
-    read_metadata,
-    remedy_for,
-)
+from structkit.learning.metadata import has_metadata, is_multi_vector, plain_metadata, read_metadata
 from structkit.learning.model import Model
 from structkit.learning.static import StaticEncoder, normalized
 from structkit.processes import grouped
 from structkit.progress import say
-from structkit.records.fields import HTML, add_place, is_tree, text_name
+from structkit.records.fields import HTML, MAKERS, add_place, is_tree, remedy_for, text_name
 from structkit.records.jsonl import Record, text_field
 from structkit.structure import lines_of
 from structkit.structure.bags import Bags
@@ -589,7 +582,8 @@ class EarlierEmbeddings:
                 chosen += self.rows[record.hash]
                 rows += self._copies(record)
                 continue
-            while next_made < len(made) and _is_of(made[next_made], record):
+            own = record.id, record.hash
+            while next_made < len(made) and (made[next_made].document, made[next_made].hash) == own:
                 chosen.append(before + next_made)
                 rows.append(made[next_made])
                 next_made += 1
@@ -620,7 +614,3 @@ class EarlierEmbeddings:
         """Say how many records were not encoded again."""
         why = f" (it was encoded with another {', '.join(self.differing)})" * bool(self.differing)
         say(f"{self.reused:,} of {self.records:,} records are as in {self.path}{why}")
-
-
-def _is_of(row: EmbeddingRow, record: ReadRecord) -> bool:
-    return row.document == record.id and row.hash == record.hash

@@ -8,7 +8,6 @@ decides, so that equal runs have equal bits. Tests: tests/learning/encoding/test
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
@@ -146,7 +145,8 @@ def choose_runtime(
         return None
     if engine == "auto":
         able = [each for each in runtimes if find_spec(each.package)]
-        if settings.as_ == "document" and has_amx():  # a few queries need a fast start more
+        amx = CPU.exists() and "amx_bf16" in CPU.read_text()
+        if settings.as_ == "document" and amx:  # a few queries need a fast start more
             able.reverse()
     else:
         able = [each for each in runtimes if each.name == engine]
@@ -157,13 +157,6 @@ def choose_runtime(
         problem = f"{flag('engine', engine)} takes no {flag('dtype', dtype)}"
         raise UserError(problem, f"use {flag('engine', 'torch')}", status=2)
     return None
-
-
-def has_amx() -> bool:
-    """Return whether the processor has instructions for products of matrices."""
-    with suppress(OSError):
-        return "amx_bf16" in CPU.read_text()
-    return False
 
 
 def _open(runtime: Runtime, made: Export, folder: Path) -> tuple[Engine, Record] | None:

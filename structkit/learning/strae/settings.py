@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from structkit.errors import UserError, flag, program
-from structkit.learning.metadata import remedy_for
 from structkit.learning.strae.sentences import Sentences, leaf_depths, split_words, without_last
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.data import Spool
 from structkit.learning.training.method import GradientSettings
+from structkit.records.fields import remedy_for
 from structkit.records.jsonl import Record, text_field
 from structkit.settings import setting
 from structkit.structure.trees.brackets import before_final_punct, leaves_of

@@ -24,7 +24,7 @@ import orjson
 from numpy.typing import NDArray
 
 from structkit.errors import UserError, flag, program
-from structkit.learning.metadata import remedy_for
+from structkit.records.fields import remedy_for
 from structkit.records.jsonl import Record, Records, Rejected, accepted, raise_error, text_field
 from structkit.reproducibility import key
 
