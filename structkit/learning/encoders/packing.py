@@ -14,7 +14,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from structkit.learning.encoders.poolings import Tokens
-from structkit.learning.training.autograd import BLOCK, draw_kept, drop
+from structkit.learning.training.autograd import BLOCK, draw_kept
 
 MODELS = ("BertModel", "RobertaModel", "XLMRobertaModel", "CamembertModel")
 ERROR = 1e-5  # of the largest state
@@ -80,7 +80,8 @@ class Packed:
             hidden_states = own.word_embeddings(ids)
         hidden_states += own.token_type_embeddings.weight[0]
         hidden_states += own.position_embeddings(places[real])
-        return drop(own.LayerNorm(hidden_states), own.dropout)
+        embedded: Tensor = own.dropout(own.LayerNorm(hidden_states))
+        return embedded
 
     def _kept(self, layer: Any, *inputs: Any) -> Tensor:
         """Return the states after a layer, and keep only its inputs if the model says so."""
@@ -216,7 +217,7 @@ def add_and_normalize(output: Any, inputs: Tensor, hidden_states: Tensor) -> Ten
     dense = output.dense
     in_place = type(dense) is nn.Linear and not (torch.is_grad_enabled() or output.training)
     if not in_place or torch.is_autocast_enabled(inputs.device.type):
-        hidden_states = drop(dense(inputs), output.dropout) + hidden_states
+        hidden_states = output.dropout(dense(inputs)) + hidden_states
     else:
         hidden_states = hidden_states.add_(dense.bias).addmm_(inputs, dense.weight.T)
     after: Tensor = output.LayerNorm(hidden_states)

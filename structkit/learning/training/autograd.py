@@ -1,8 +1,7 @@
-"""Leaner replacements for torch operations: vocabulary cross-entropy, dropout on a CPU.
+"""Leaner replacements for torch operations: vocabulary cross-entropy, the draws of dropout.
 
-Each is an autograd function. The cross-entropy has scores only in blocks of rows, and computes its
-gradients together with the loss; dropout takes four draws of each random number, in a quarter of
-`bernoulli_`'s time.
+The cross-entropy has scores only in blocks of rows, and computes its gradients together with the
+loss. Dropout takes four draws of each random number, in a quarter of `bernoulli_`'s time.
 """
 
 from __future__ import annotations
@@ -12,12 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 BLOCK = 400_000  # scores in a block: it stays in a CPU's cache
 GPU_BLOCK = 16 * BLOCK  # a GPU has more to do at a time
-STEEP = 40.0  # the exponential of a smaller score neither overflows nor vanishes
 
 
 def vocabulary_loss(
@@ -57,7 +55,6 @@ class _CrossEntropy(torch.autograd.Function):
         columns = table.T.contiguous()  # (E, words)
         to_columns = torch.zeros_like(columns)
         to_bias = torch.zeros_like(bias) if bias is not None and ctx.needs_input_grad[2] else None
-        bound = _bound(vectors, table, bias)
         parts = _parts(len(vectors), len(table), block_size(vectors.device))
         memory = workspace(parts[0].stop * len(table), vectors)
         for part in parts:
@@ -67,10 +64,9 @@ class _CrossEntropy(torch.autograd.Function):
             if bias is not None:
                 block += bias
             own = block.gather(1, targets[part, None])[:, 0]  # (rows,)
-            if bound > STEEP:  # otherwise no exponential overflows or vanishes
-                highest = block.amax(1, keepdim=True)
-                block -= highest
-                own = own - highest[:, 0]
+            highest = block.amax(1, keepdim=True)
+            block -= highest
+            own = own - highest[:, 0]
             sums = block.exp_().sum(1)  # (rows,)
             total += (weights[part] * (sums.log() - own)).sum()
             if not differentiable:
@@ -98,14 +94,6 @@ class _CrossEntropy(torch.autograd.Function):
             None,
             None,
         )
-
-
-def _bound(vectors: Tensor, table: Tensor, bias: Tensor | None) -> float:
-    """Return a bound of the vocabulary's scores, without waiting for a GPU."""
-    if vectors.device.type != "cpu":
-        return math.inf
-    longest = vectors.norm(dim=1).max() * table.norm(dim=1).max()
-    return float(longest if bias is None else longest + bias.abs().max())
 
 
 def block_size(device: torch.device) -> int:
@@ -143,27 +131,3 @@ def draw_kept(shape: Sequence[int], dropout: float, device: torch.device) -> tup
     dropped = min(round(dropout * SPAN), SPAN - 1)
     # a product with these is three times as fast as one with booleans
     return (draws >= dropped - SPAN // 2).view(torch.uint8), SPAN / (SPAN - dropped)
-
-
-def drop(inputs: Tensor, dropout: nn.Dropout) -> Tensor:
-    """Return the inputs after the model's dropout."""
-    if not (dropout.training and dropout.p):
-        return inputs
-    after: Tensor = _Dropped.apply(inputs, dropout.p)  # type: ignore[no-untyped-call]
-    return after
-
-
-class _Dropped(torch.autograd.Function):
-    """Keeps a byte for each number, where a product with factors would keep the factor."""
-
-    @staticmethod
-    def forward(ctx: Any, inputs: Tensor, dropout: float) -> Tensor:
-        kept, ctx.factor = draw_kept(inputs.shape, dropout, inputs.device)
-        ctx.save_for_backward(kept)
-        return (inputs * kept).mul_(ctx.factor)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        (kept,) = ctx.saved_tensors
-        return (gradient * kept).mul_(ctx.factor), None
