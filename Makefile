@@ -26,11 +26,11 @@ help: ## List the targets; experiments have their own list: make -C experiments 
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 INSTALL = $(BIN)/pip install --quiet --constraint constraints.txt --editable
-# what recipes need, MiniLM too; the tests need more. An installation that you made yourself stays as it is
+# what the commands need; the tests need more. An installation that you made yourself stays as it is
 $(RUNNABLE): pyproject.toml constraints.txt
 	@if [ -e $@ ] || [ ! -x $(STRUCTKIT) ]; then \
 	  echo 'installing structkit into $(VENV); this takes a minute'; \
-	  $(PYTHON) -m venv $(VENV); $(INSTALL) '.[minilm]'; touch $@; fi
+	  $(PYTHON) -m venv $(VENV); $(INSTALL) .; touch $@; fi
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo 'installing structkit and its tools into $(VENV); this takes minutes'

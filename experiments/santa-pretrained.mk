@@ -37,7 +37,7 @@ santa-weights: CODE = runs/$@
 WEIGHTS := 0 0.1 1
 WEIGHED_SETS := $(LANGUAGES) adv $(LANGUAGES:%=renamed-%)
 WEIGHED = $(WEIGHTS:%=masked-%) $(WEIGHTS:%=original-%) spans
-santa-weights: $(RUNNABLE) ## What entity prediction adds
+santa-weights: $(INSTALLED) ## What entity prediction adds
 	$(call needs,codesearch/train.jsonl.gz)
 	@$(MAKE) --no-print-directory santa-pretrained MODEL=minilm CODE='$(CODE)' CODE_PAIRS=5400 \
 	  CODE_SYSTEMS='$(WEIGHED)' CODE_SEEDS='$(CODE_SEEDS)' SETS='$(WEIGHED_SETS)' \
@@ -210,7 +210,7 @@ report-code report-code-masking report-code-unlabelled report-code-weights: repo
 	  CODE_BM25='$(if $(filter code-weights,$*),$(CODE_BM25),bm25)' CODE_SYSTEMS='$(AGAIN)' CODE_SEEDS='$(AGAIN_SEED)'
 	$(TELL) check experiments/reports/$*.json $(SLICE_OF_CODE)/report.json
 
-santa-model: $(RUNNABLE) ## The model that ask and repositories use: make -C experiments santa-model MODEL=minilm
+santa-model: $(INSTALLED) ## The model that ask and repositories use: make -C experiments santa-model MODEL=minilm
 	$(call needs,codesearch/train.jsonl.gz)
 	@test -n '$(MODEL)' || { echo 'name the start: make $@ MODEL=minilm'; exit 2; }
 	@test ! -e '$(ASK_MODEL)' || { echo '$(ASK_MODEL) is there already: remove it first'; exit 1; }

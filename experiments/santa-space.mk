@@ -4,7 +4,7 @@
 
 SPACED := start sda@0 santa@0
 santa-space: CODE = runs/$@
-santa-space: $(RUNNABLE) ## The space of embeddings before and after alignment
+santa-space: $(INSTALLED) ## The space of embeddings before and after alignment
 	$(call needs,codesearch/train.jsonl.gz)
 	@$(MAKE) --no-print-directory MODEL=minilm CODE='$(CODE)' CODE_PAIRS=5400 $(CODE)/space.md $(CODE)/probabilities.md
 	@tail -n +1 $(CODE)/space.md $(CODE)/probabilities.md

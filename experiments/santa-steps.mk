@@ -18,13 +18,13 @@ size-of = $(word 2,$(subst -, ,$(1)))
 OF_BATCHES = MODEL=$(CODE)/words.model CODE='$(CODE)' CODE_PAIRS=21500 SETS='python adv' CODE_BM25=bm25
 
 santa-batches santa-batches-tried: CODE = runs/santa-batches
-santa-batches: $(RUNNABLE) ## Alignment with batches of 16 to 128
+santa-batches: $(INSTALLED) ## Alignment with batches of 16 to 128
 	$(call needs,codesearch/train.jsonl.gz)
 	@$(MAKE) --no-print-directory CODE='$(CODE)' $(CODE)/words.model
 	@$(MAKE) --no-print-directory santa-pretrained $(OF_BATCHES) CODE_SYSTEMS='$(BATCHED)' CODE_SEEDS='$(CODE_SEEDS)' \
 	  CODE_TITLE='Alignment with batches of 16 to 128, $(BATCHED_STEPS) steps: token vectors, RR@100' \
 	  CODE_COMMAND='make $@ CODE_SEEDS="$(CODE_SEEDS)"'
-santa-batches-tried: $(RUNNABLE)
+santa-batches-tried: $(INSTALLED)
 	@$(MAKE) --no-print-directory CODE='$(CODE)' $(CODE)/words.model
 	@$(MAKE) --no-print-directory $(OF_BATCHES) $(CODE)/tried.md
 	@cat $(CODE)/tried.md

@@ -6,7 +6,7 @@
 ZERO_SHOT := runs/santa-zero-shot
 # stated on 2026-11-26, after both runs: without labels, alignment and SANTA are as good as with labels
 ZERO_SHOT_HYPOTHESES := packages-plain:original-0:pooled packages:original-0:pooled
-santa-zero-shot: $(RUNNABLE) ## Without labels beside fine-tuned
+santa-zero-shot: $(INSTALLED) ## Without labels beside fine-tuned
 	$(call needs,codesearch/dev.jsonl.gz)
 	$(BIN)/python -m experiments.kept --folder $(ZERO_SHOT) experiments/reports/code-unlabelled.json=start,packages,packages-plain \
 	  experiments/reports/code-weights.json=original-0,masked-0

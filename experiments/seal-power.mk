@@ -21,7 +21,7 @@ POWER_VIEWS := untagged tagged rows
 POWER_KINDS := question lead
 POWER_FLAGS = --query-length 32 --temperature 0.02 --batch-size 32 --epochs 1 --learning-rate 2e-5 $(BF16)
 
-seal-power: $(RUNNABLE) ## SEAL on sections, 4,000 pairs: make -C experiments seal-power POWER_SEEDS=0
+seal-power: $(INSTALLED) ## SEAL on sections, 4,000 pairs: make -C experiments seal-power POWER_SEEDS=0
 	$(call needs,structdoc/dev_docs.jsonl.gz)
 	@$(MAKE) --no-print-directory $(POWER)/report.json
 	$(TELL) show $(POWER)/report.json

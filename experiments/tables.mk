@@ -11,7 +11,7 @@ TABULAR_MODELS := start aligned
 TABULAR_PARTS := sections rows passages
 TABULAR_KINDS := question lead title anchor
 
-tables: $(RUNNABLE) ## Alignment on tables without labels
+tables: $(INSTALLED) ## Alignment on tables without labels
 	$(call needs,structdoc/dev_docs.jsonl.gz)
 	@$(MAKE) --no-print-directory $(TABULAR)/report.json
 	$(TELL) show $(TABULAR)/report.json

@@ -10,8 +10,8 @@ MODELLED_SENTENCES := 4000
 TREE_MODELS := $(STRAE)/models
 OF_MODELS = SENTENCES=$(MODELLED_SENTENCES) PASSES=2 BATCH=32 WIKITEXT=runs/strae-models/short.jsonl TASKS='$(filter-out mrpc% rte%,$(TASKS))'
 
-strae-models: $(RUNNABLE) ## Three models over trees, two objectives, three shapes: make -C experiments strae-models SEEDS=0
-	$(call needs,strae_eval wikitext)
+strae-models: $(INSTALLED) ## Three models over trees, two objectives, three shapes: make -C experiments strae-models SEEDS=0
+	$(call needs,strae_eval)
 	@$(MAKE) --no-print-directory STRAE=runs/strae-models $(OF_MODELS) runs/strae-models/models/models.md
 	@tail -n +1 runs/strae-models/models/rate-* runs/strae-models/models/models.md
 

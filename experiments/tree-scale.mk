@@ -12,8 +12,8 @@ SCALED_METHODS := strae self-strae fasttext
 SCALED_SENTENCES := 216247
 SCALED_PASSES := 15
 PILOT := runs/strae-scale-pilot
-strae-scale: $(RUNNABLE) ## StrAE and fastText at 216,247 sentences × 15 passes: make -C experiments strae-scale SEEDS=0
-	$(call needs,strae_eval wikitext)
+strae-scale: $(INSTALLED) ## StrAE and fastText at 216,247 sentences × 15 passes: make -C experiments strae-scale SEEDS=0
+	$(call needs,strae_eval)
 	@$(MAKE) --no-print-directory STRAE=$(PILOT) SENTENCES=$(SCALED_SENTENCES) PASSES=1 SEEDS=0 $(SCALED_METHODS:%=$(PILOT)/scaled/%.rate)
 	@$(MAKE) --no-print-directory STRAE=runs/strae-scale SENTENCES=$(SCALED_SENTENCES) PASSES=$(SCALED_PASSES) runs/strae-scale/scaled/table.md
 	@tail -n +1 $(PILOT)/scaled/*.rate runs/strae-scale/scaled/table.md

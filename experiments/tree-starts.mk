@@ -4,13 +4,13 @@
 # model is compared, on the same pairs.
 .PHONY: strae-starts strae-starts-train report-strae-starts
 
-strae-starts: $(RUNNABLE) ## Word vectors and composition: make -C experiments strae-starts [GLOVE=FILE]
-	$(call needs,strae_eval wikitext)
+strae-starts: $(INSTALLED) ## Word vectors and composition: make -C experiments strae-starts [GLOVE=FILE]
+	$(call needs,strae_eval)
 	@$(MAKE) --no-print-directory -j 2 strae-starts-train
 	@$(MAKE) --no-print-directory -j 2 $(STARTS)/table.md
 	@cat $(STARTS)/table.md
 
-strae-starts-train: $(RUNNABLE)
+strae-starts-train: $(INSTALLED)
 
 STARTS := $(STRAE)/starts
 STRAE_ROWS := $(STARTS)/systems $(STARTS)/scores.jsonl

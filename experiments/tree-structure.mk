@@ -11,12 +11,12 @@ STRUCTURE_SEEDS := 0 1 2
 STRUCTURE_MODELS := strae-own strae-right-branching strae-balanced strae-untrained self-strae banyan
 STRUCTURE_MEASURES := RR@100 Success@1 R@10
 
-strae-code: $(RUNNABLE) ## Code along its syntax
+strae-code: $(INSTALLED) ## Code along its syntax
 	$(call needs,codesearch/dev.jsonl.gz)
 	@$(MAKE) --no-print-directory $(STRUCTURE)/code/table.md
 	@cat $(STRUCTURE)/code/table.md
 
-strae-html: $(RUNNABLE) ## Pages along their elements
+strae-html: $(INSTALLED) ## Pages along their elements
 	$(call needs,structdoc/dev_docs.jsonl.gz)
 	@$(MAKE) --no-print-directory $(STRUCTURE)/html/table.md
 	@cat $(STRUCTURE)/html/table.md

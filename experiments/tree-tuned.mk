@@ -3,8 +3,8 @@
 # make -C experiments strae-tuned SENTENCES=30000
 .PHONY: strae-tuned report-strae-tuned
 
-strae-tuned: $(RUNNABLE) ## StrAE and its rivals, tuned on other pairs: make -C experiments strae-tuned SENTENCES=30000
-	$(call needs,strae_eval wikitext)
+strae-tuned: $(INSTALLED) ## StrAE and its rivals, tuned on other pairs: make -C experiments strae-tuned SENTENCES=30000
+	$(call needs,strae_eval)
 	@$(MAKE) --no-print-directory $(TUNED)/grid.md $(TUNED)/table.md
 	@tail -n +1 $(TUNED)/grid.md $(TUNED)/table.md
 

@@ -20,12 +20,12 @@ OF_PAIRED = STRUCTURE=$(PAIRED) STRUCTURE_MODELS= PAIRED_MODELS='$(PAIRED_NAMES)
 of-each-kind = $(foreach each,$(PAIRED_KINDS),$(MAKE) --no-print-directory $(OF_PAIRED) \
   $(PAIRED)/$(subst %,$(each),$(1)) &&) :
 
-strae-pairs: $(RUNNABLE) ## Trees and pairs of texts
+strae-pairs: $(INSTALLED) ## Trees and pairs of texts
 	$(call needs,codesearch)
 	+@$(call of-each-kind,values-%.jsonl)
 	+@$(MAKE) --no-print-directory $(OF_PAIRED) $(PAIRED)/pairs.json
 	$(TELL) show $(PAIRED)/pairs.json
-strae-pairs-tried: $(RUNNABLE) ## The rates of which strae-pairs uses the best on held-out pairs
+strae-pairs-tried: $(INSTALLED) ## The rates of which strae-pairs uses the best on held-out pairs
 	+@$(call of-each-kind,%/tried.jsonl)
 
 # queries of pages name them

@@ -4,7 +4,7 @@
 # pairs of MRPC and those of SICK that people scored 4 and more; the tests of these two have sentences of the same kinds.
 .PHONY: strae-paraphrases report-strae-paraphrases
 
-strae-paraphrases: $(RUNNABLE) ## Trees and paraphrases
+strae-paraphrases: $(INSTALLED) ## Trees and paraphrases
 	$(call needs,strae_eval)
 	@$(MAKE) --no-print-directory $(PARAPHRASES)/table.md
 	@cat $(PARAPHRASES)/table.md

@@ -30,6 +30,6 @@ $(CODESEARCH)/dev_adv_python.jsonl.gz: $(CODESEARCH)/dev.jsonl.gz
 	  | sed -E 's/<extra_id_([0-9]+)>/v\1/g' \
 	  | $(STRUCTKIT) select --fields id,language,query,masked --rename query=docstring --rename masked=code -o $@
 
-# a recipe's first line: the files that it reads are there
-needs = @for each in $(1); do test -e '$(DATA)'/"$$each" \
-  || { echo "missing $(DATA)/$$each; run make data SET=$${each%%/*}, or make $(if $(EXPERIMENTS),-C experiments )$@ DATA=FOLDER" >&2; exit 2; }; done
+# a recipe's first line: what it reads is there
+needs = @test -e '$(DATA)/$(1)' \
+  || { echo 'missing $(DATA)/$(1); run make data SET=$(firstword $(subst /, ,$(1))), or make $(if $(EXPERIMENTS),-C experiments )$@ DATA=FOLDER' >&2; exit 2; }

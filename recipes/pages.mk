@@ -18,7 +18,7 @@ BEST_rows := 3
 BEST_passages := 3
 PAGE_REPORT := OMP_NUM_THREADS=1 $(BIN)/python -m experiments.pages
 
-pages: $(RUNNABLE) ## Search in web pages by pages, sections and rows
+pages: $(INSTALLED) ## Search in web pages by pages, sections and rows
 	$(call needs,structdoc/dev_docs.jsonl.gz)
 	@$(MAKE) --no-print-directory $(PAGED)/table.md
 	@cat $(PAGED)/table.md

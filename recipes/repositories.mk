@@ -22,13 +22,13 @@ SYSTEMS := $(ENCODERS) $(foreach search,$(SEARCHES),$(search) $(search)+rankers 
 IN = $(REPOSITORIES)/$*
 REPORT := OMP_NUM_THREADS=1 $(BIN)/python -m experiments.repositories
 
-repositories: $(RUNNABLE) ## Search in source code next to published systems: make repositories MODEL=…
+repositories: $(INSTALLED) ## Search in source code next to published systems: make repositories MODEL=…
 	$(call needs,repositories/files.jsonl.gz)
 	@$(MAKE) --no-print-directory $(REPOSITORIES)/table.md MODEL='$(or $(MODEL),$(wildcard $(ASK_MODEL)))'
 	@cat $(REPOSITORIES)/table.md
 
 # What an agent reads until a passage answers: make repositories-tokens
-repositories-tokens: $(RUNNABLE)
+repositories-tokens: $(INSTALLED)
 	$(call needs,repositories/files.jsonl.gz)
 	@$(MAKE) --no-print-directory $(REPOSITORIES)/tokens.md
 	@cat $(REPOSITORIES)/tokens.md

@@ -4,7 +4,7 @@
 .PHONY: strae strae-train strae-eval report-strae
 
 strae: $(RUNNABLE) ## StrAE and its baselines, nine tasks
-	$(call needs,strae_eval wikitext)
+	$(call needs,strae_eval)
 	@$(MAKE) --no-print-directory -j 2 strae-train
 	@$(MAKE) --no-print-directory strae-eval
 
