@@ -482,13 +482,9 @@ def embed_in_batches(engine: Engine, inputs: Sequence[Any], batch_tokens: int) -
 
     Inputs of similar lengths are computed together, with at most `batch_tokens` padded tokens.
     """
-    embeddings: Vectors | None = None
-    for chosen in batches_of([*map(len, inputs)], batch_tokens):
-        some = engine.embeddings([inputs[place] for place in chosen])  # (batch, dim)
-        if embeddings is None:
-            embeddings = np.empty((len(inputs), some.shape[1]), np.float32)
-        embeddings[chosen] = some
-    assert embeddings is not None
+    batches = [*batches_of([*map(len, inputs)], batch_tokens)]
+    some = [engine.embeddings([inputs[place] for place in batch]) for batch in batches]
+    embeddings: Vectors = np.concatenate(some)[np.argsort(np.concatenate(batches))]
     return embeddings
 
 
