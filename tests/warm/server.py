@@ -130,6 +130,7 @@ def needs_a_start(mine: dict[str, str], variables: dict[str, str]) -> bool:
 def import_all() -> None:
     import structkit
 
+    gc.disable()  # what is imported stays
     for each in pkgutil.walk_packages(structkit.__path__, "structkit."):
         if not each.name.endswith("__main__"):
             importlib.import_module(each.name)
@@ -138,8 +139,8 @@ def import_all() -> None:
     # what torch takes apart at an end; each run would copy 30 MB for it, in a tenth of a second
     for each in list(weakref.finalize._registry):
         each.atexit = False
-    gc.collect()
     gc.freeze()  # these objects stay in memory that the runs share
+    gc.enable()
 
 
 def become(
