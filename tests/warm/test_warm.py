@@ -39,5 +39,5 @@ def test_commands_of_a_pipe_run_at_the_same_time():
     first.stdout.close()
     first.stdin.write(LINES)
     first.stdin.close()
-    assert b'{"id":"1",' == second.communicate(timeout=60)[0][:10]
-    assert 0 == first.wait(60)
+    assert b'{"id":"1",' == second.communicate(timeout=240)[0][:10]
+    assert 0 == first.wait(240)
