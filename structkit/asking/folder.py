@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import time
 import zlib
 from array import array
@@ -16,9 +17,12 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
+from html import unescape
 from itertools import accumulate, groupby
-from typing import TYPE_CHECKING, Protocol
+from posixpath import dirname, join, normpath, splitext
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import numpy as np
 import orjson
@@ -36,6 +40,7 @@ from structkit.asking.cache import (
     data_of,
     data_of_gone,
     indexed_files,
+    lines_in,
     of_files,
     passages_of,
     places,
@@ -45,7 +50,7 @@ from structkit.asking.cache import (
 )
 from structkit.collecting import MARKDOWNS
 from structkit.collecting.walking import Found, Source, Walk
-from structkit.embeddings.vectors import Int8Rows, Numbers
+from structkit.embeddings.vectors import Floats, Int8Rows, Numbers
 from structkit.errors import UserError
 from structkit.processes import cores
 from structkit.progress import Position, counted, progress, say
@@ -68,16 +73,16 @@ PAGES = (".html", ".htm", ".xhtml", ".xht", *(f".{each}" for each in MARKDOWNS))
 QUICK, SHARE, OLDEST = 0.005, 0.05, 0.9
 TICK = 2 * 10**9  # nanoseconds within which a file system may give two changes the same time
 ANSWERS = 64  # questions whose answers a process keeps
+LINKS = "links "  # what the parts with the links between pages begin with
+# a link into the folder, its words, and the next ones until another link or item begins
+ITEM = r"<(?:a|li|dt|tr|h[1-6]|/[duo]l|/table|/p|/div)\b"
+LINK = re.compile(
+    rf"""<a\b[^<>]*?\shref\s*=\s*["']?([^"'\s<>#?:]+)[^<>]*>((?:[^<]+|(?!{ITEM})<)*+)""", re.I
+)
+TAG, LONGEST = re.compile("<[^>]*>"), 300  # characters
 LOOK = "look"  # the part of a store with what the last walk found
 SEEN = "seen"  # in a store's memory
-
-
-class Embed(Protocol):
-    """Function from texts to embeddings, by a table; a text is split once if `bags` has it."""
-
-    def __call__(self, texts: Sequence[str], bags: Bags | None = None) -> Int8Rows:
-        """Return the codes of the embeddings."""
-        ...
+Embed = Callable[[Sequence[str], Bags], Int8Rows]  # from texts and their bags to their rows
 
 
 @dataclass(frozen=True)
@@ -212,15 +217,6 @@ class PassageIndex:
         return WordIndex(places(self.files, self.segments))
 
 
-def pause(cost: float) -> float:
-    """Return the seconds until files are looked at again, by the seconds that a look takes.
-
-    >>> pause(0.001), pause(0.025), pause(3.0)
-    (0.0, 0.5, 0.9)
-    """
-    return 0.0 if cost < QUICK else min(OLDEST, cost / SHARE)
-
-
 @dataclass(frozen=True)
 class Seen:
     """State of a target: its files, those with passages, and faults."""
@@ -272,6 +268,43 @@ class Folder:
         pages = sum(each.path.lower().endswith(PAGES) for each in self.files)
         return 2 * pages > len(self.files)
 
+    @cached_property
+    def links(self) -> tuple[WordIndex, Numbers]:
+        """The words of each link to another page, and the number of this page, (links,)."""
+        store, of = self.store, hashlib.blake2b(data_of(self.files)).digest()
+        kept = store.parts(("of", "words", *ARRAYS, "pages"), LINKS)
+        if kept is None or kept["of"] != of:
+            found = dict.fromkeys(self._links())  # each once, however many pages have it
+            texts = (unescape(TAG.sub(" ", html)[:LONGEST]) for html, _ in found)
+            pages = orjson.dumps([page for _, page in found])
+            kept = {"of": of, **Postings.of_bags(Bags.of(texts)).data(), "pages": pages}
+            with store.changing():
+                store.put_parts(kept, LINKS)
+        numbers = np.array(orjson.loads(kept["pages"]), np.int64)
+        return WordIndex([(Postings.read(kept), np.arange(len(numbers)))]), numbers
+
+    def _links(self) -> Iterator[tuple[str, int]]:
+        """Yield the HTML of each link and of what it begins, and the number of its page."""
+        every = [*enumerate(self.files)]
+        pages = {key: n for n, each in every for key in (_name(each.path), each.path)}
+        target = cache(lambda folder, href: normpath(join(folder, unquote(href))).lstrip("/"))
+        for number, file in every:
+            lines = (line for line in lines_in(self.store.compressed(file)) if b'"html":' in line)
+            text = "".join(orjson.loads(line).get("html", "") for line in lines)
+            for href, html in LINK.findall(text):
+                path = target(dirname(file.path), href)
+                page = pages.get(path, pages.get(_name(path), number))
+                if page != number:
+                    yield html, page
+
+    def linked(self, asked: Sequence[str]) -> Floats:
+        """Return the highest cosine of a link to a passage's page with words, (passages,)."""
+        words, pages = self.links
+        shared = (words.counts_of(asked) > 0).sum(1)
+        scores = np.zeros(len(self.files))
+        np.maximum.at(scores, pages, shared / np.sqrt(np.maximum(len(asked) * words.lengths, 1)))
+        return scores[self.numbers]
+
     @classmethod
     def read(
         cls,
@@ -288,7 +321,9 @@ class Folder:
         seen: Seen | None = store.memory.get(SEEN)
         if not (seen and time.monotonic() < seen.until):
             seen = store.memory[SEEN] = _look(store, target, walk, seen, embedding)
-        _report(seen.faults)
+        if seen.faults:
+            more = f" (and {len(seen.faults) - 1:,} more)" if len(seen.faults) > 1 else ""
+            say(f"{seen.faults[0]}{more}")
         seen.folder.store = store  # this question's
         return seen.folder
 
@@ -303,6 +338,11 @@ class Folder:
             records = self.store.records(self.files[file], within)
             chosen.update(zip(numbers, records, strict=True))
         return chosen
+
+
+def _name(path: str) -> str:
+    """Return a path as links may write it: in any case, without ending, without `index`."""
+    return splitext(path.lower())[0].removesuffix("/index")
 
 
 def _look(
@@ -338,7 +378,7 @@ def _look(
     look = None if changes.faults else look  # also those of files that were read
     if look and not known:
         store.put_parts({LOOK: look.data()})
-    until = start + pause(cost)
+    until = start + (0.0 if cost < QUICK else min(OLDEST, cost / SHARE))
     if before and index is before.index:
         folder = before.folder
     else:
@@ -485,10 +525,3 @@ def _read_batch(
         bags.add(document_text(record, paths=True).removesuffix(text), to=number)
     made.pieces, made.counts = [*bags.number], bags.columns
     return made
-
-
-def _report(faults: Sequence[UserError]) -> None:
-    """Report the first file that cannot be read, and the number of others."""
-    if faults:
-        more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
-        say(f"{faults[0]}{more}")

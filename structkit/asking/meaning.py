@@ -280,10 +280,7 @@ def embedding_of(encoding: Callable[[str], TextEncoding]) -> Embed | None:
     if not documents.forks:
         return None
 
-    def embed(texts: Sequence[str], bags: Bags | None = None) -> Int8Rows:
-        return _coded(documents.of_bags(texts, bags or Bags.of(texts)))
-
-    return embed
+    return lambda texts, bags: _coded(documents.of_bags(texts, bags))
 
 
 def _coded(vectors: Vectors) -> Int8Rows:
@@ -301,7 +298,7 @@ def _embed(store: Store, files: Sequence[IndexedFile], documents: TextEncoding) 
         records = [orjson.loads(line) for each in some for line in lines_in(each)]
         texts = [document_text(record) for record in records]
         if fast:
-            return fast(texts)
+            return fast(texts, Bags.of(texts))
         named = [{"id": r["id"], "text": text} for r, text in zip(records, texts, strict=True)]
         return _coded(np.concatenate([rows for _, rows in documents.embedded(named)]))
 

@@ -248,7 +248,7 @@ class WordIndex:
         for word in asked:
             if not any(same_stem(word, other) for other in columns):
                 columns[word] = self._counts_of(word, itself=True)
-        return np.array([*columns.values()], np.int32).reshape(-1, len(self.lengths)).T
+        return np.array([*columns.values()], np.int32).reshape(len(columns), len(self.lengths)).T
 
     def rarities(self, asked: Iterable[str]) -> dict[str, float]:
         """Return the weights (idf) of the words that a document has."""
