@@ -285,10 +285,10 @@ class Folder:
 
     def _links(self) -> Iterator[tuple[str, int]]:
         """Yield the HTML of each link and of what it begins, and the number of its page."""
-        every = [*enumerate(self.files)]
-        pages = {key: n for n, each in every for key in (_name(each.path), each.path)}
+        paths = [each.path for each in self.files]
+        pages = {key: n for n, path in enumerate(paths) for key in (_name(path), path)}
         target = cache(lambda folder, href: normpath(join(folder, unquote(href))).lstrip("/"))
-        for number, file in every:
+        for number, file in enumerate(self.files):
             lines = (line for line in lines_in(self.store.compressed(file)) if b'"html":' in line)
             text = "".join(orjson.loads(line).get("html", "") for line in lines)
             for href, html in LINK.findall(text):

@@ -277,10 +277,7 @@ class PassageRows(OfModel):
 def embedding_of(encoding: Callable[[str], TextEncoding]) -> Embed | None:
     """Return the function that embeds passages as they are read; None for a slow model."""
     documents = encoding("document")
-    if not documents.forks:
-        return None
-
-    return lambda texts, bags: _coded(documents.of_bags(texts, bags))
+    return (lambda texts, bags: _coded(documents.of_bags(texts, bags))) if documents.forks else None
 
 
 def _coded(vectors: Vectors) -> Int8Rows:
