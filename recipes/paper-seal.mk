@@ -10,16 +10,16 @@ paper-seal: $(RUNNABLE) ## SEAL as published: make paper-seal [MODEL=…] [PAPER
 	@cat $(PE)/table.md
 
 # SEAL's rows on public pages: sections of Apache's manual to train on, and sections of Git's to search
-seal-manuals: $(RUNNABLE) ## SEAL on the manuals of Apache and Git
+seal-manuals: $(RUNNABLE)
 	$(call needs,manuals/train.jsonl.gz)
-	@OMP_NUM_THREADS=1 $(MAKE) --no-print-directory $(MANUALS)/table.md PE=$(MANUALS) PE_DATA=$(MANUALS) MODEL='$(or $(MODEL),minilm)' PE_PAIRS='$(or $(PE_PAIRS),256)' \
+	@OMP_NUM_THREADS=1 $(MAKE) --no-print-directory $(SEAL_MANUALS)/table.md PE=$(SEAL_MANUALS) PE_DATA=$(SEAL_MANUALS) MODEL='$(or $(MODEL),minilm)' PE_PAIRS='$(or $(PE_PAIRS),256)' \
 	  PAPER_FLAGS='--document-length 128 --negatives-per-query 1 --epochs 1 --learning-rate 5e-5 $(PAPER_FLAGS)'
-	@cat $(MANUALS)/table.md
+	@cat $(SEAL_MANUALS)/table.md
 
 # a heading of four words or more asks for its section, where the page's title takes its place
-MANUALS := runs/seal-manuals
+SEAL_MANUALS := runs/seal-manuals
 ASKING := ^(?!Apache )[A-Z][A-Za-z\x27-]+(,?:?\s+[A-Za-z0-9\x27/-]+){3,11}\??\s*$$
-$(MANUALS)/train.json $(MANUALS)/test.json: $(MANUALS)/%.json: $(DATA)/manuals/%.jsonl.gz
+$(SEAL_MANUALS)/train.json $(SEAL_MANUALS)/test.json: $(SEAL_MANUALS)/%.json: $(DATA)/manuals/%.jsonl.gz
 	@mkdir -p $(@D)
 	$(STRUCTKIT) collect --records $< --unit section | $(STRUCTKIT) select --where 'text~(?s)^.{200}' \
 	  | $(STRUCTKIT) pair --query html --positive html \

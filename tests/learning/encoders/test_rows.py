@@ -10,7 +10,6 @@ from sentence_transformers.base.modules import Dense
 from sentence_transformers.sentence_transformer.modules import Normalize
 from torch import nn
 
-from structkit import ask
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from tests.learning.encoders.zoo import TEXTS, edit, first_of, rows_folder, sentence_folder
@@ -131,13 +130,6 @@ def test_settings_of_another_type_are_damage(tmp_path, changes):
     folder = pylate_folder(tmp_path / "model", **changes)
     with pytest.raises(UserError, match=r"a JSON file of the model .* is malformed"):
         encoding_of(str(folder))
-
-
-def test_ask_names_such_a_model(tmp_path):
-    folder = rows_folder(tmp_path / "model")
-    (tmp_path / "a.txt").write_text("a b c\n")
-    with pytest.raises(UserError, match="an embedding per token, and none of a whole text"):
-        list(ask(str(tmp_path / "a.txt"), "what is b", model=str(folder), cache=str(tmp_path)))
 
 
 def test_what_cannot_be_the_same_is_refused(tmp_path):
