@@ -1,12 +1,13 @@
 # One embedding of a function, or one per token (late interaction)? MiniLM is aligned on functions of six languages, in as many
 # steps for both, and searches functions of each language, of renamed Python (adv), and of the web (cosqa).
 #   vector@SEED  train contrastive     tokens@SEED  train colbert     start  MiniLM as it is
-# `make -C experiments rows-tried` tries ROW_RATES for both on 1,000 training functions of Python that are held out. Set
-# RATE_vector and RATE_tokens to its best ones before you run `rows`.
+# `make -C experiments rows-tried` trains both for ROW_TRIED steps with each of ROW_RATES, and searches 1,000 training functions of
+# Python that are held out. Set RATE_vector and RATE_tokens to its best ones before you run `rows`.
 .PHONY: rows rows-tried
 
 ROW_SYSTEMS := vector tokens
-ROW_RATES := 2e-5 5e-5 1e-4
+ROW_RATES := 2e-5 5e-5 1e-4 2e-4
+ROW_TRIED := 40
 # not tried yet: the rate of santa-pretrained, and a higher one for a projection that starts at random
 RATE_vector := 2e-5
 RATE_tokens := 1e-4
@@ -36,7 +37,7 @@ $(foreach each,$(ROW_SYSTEMS),$(eval $(CODE)/$(each)@%.model: $(CODE)/pairs.json
 define rows-tried-of
 $(CODE)/tried/$(1)@$(2).model: $(CODE)/learned.jsonl
 	@mkdir -p $$(@D)
-	$$(TRAIN_$(1)) -q --seed 0 --learning-rate $(2)
+	$$(TRAIN_$(1)) -q --seed 0 --max-steps $$(ROW_TRIED) --learning-rate $(2)
 $(CODE)/tried/$(1)@$(2).jsonl: $(CODE)/tried/$(1)@$(2).model $(CODE)/held.jsonl
 	OMP_NUM_THREADS=1 $$(STRUCTKIT) search -q $$(word 2,$$^) -m $$< --queries $$(word 2,$$^) -o $$@
 $(CODE)/rows-tried.md: $(CODE)/tried/$(1)@$(2).jsonl
