@@ -185,7 +185,7 @@ CODE_COMMAND = make santa-code MODEL=$(MODEL) CODE_PAIRS=$(CODE_PAIRS) \
 # stated on 2026-11-23 before the first run: entity prediction helps where names carry nothing. Of packages, as of the
 # weights: they lift the model in each language, above BM25 over all, and entity prediction adds. Stated on 2026-11-25,
 # before the first run of spans with three seeds: entities are better masked, over the languages and where names differ
-CODE_HYPOTHESES = sda:start:pooled sda:start:adv sda:start:cosqa $(SETS:%=sda:bm25:%) mep:start:pooled \
+CODE_HYPOTHESES = sda:start:pooled sda:start:adv sda:start:cosqa $(patsubst %,sda:bm25:%,$(LANGUAGES) adv cosqa) mep:start:pooled \
   santa:sda:pooled santa:sda:adv spans:sda:pooled hard:again:pooled unlabelled:start:pooled \
   unlabelled-sda:sda:pooled unlabelled-sda:again:pooled \
   masked-0.1:spans:pooled masked-0.1:spans:adv $(foreach each,masked original,$(each)-0.1:$(each)-0:renamed $(each)-1:$(each)-0:renamed) \
