@@ -23,7 +23,9 @@ PAIRS = list(product(VERBS, THINGS))
 
 
 def made(folder, target, *given):
-    """What a recipe prints, whose commands a warm process runs."""
+    """What a recipe prints, whose commands a warm process runs, given variables that it reads."""
+    read = "".join(path.read_text() for path in [Path("Makefile"), *Path("recipes").glob("*.mk")])
+    assert all(f"$({each.split('=')[0]}" in read or each == BIN for each in given)
     command = ["make", "-s", target, BIN, "INSTALLED=", "RUNNABLE=", f"DATA={folder}/data"]
     done = completed([*command, f"STRUCTKIT={warm_program(folder)}", *given], text=True)
     assert 0 == done.returncode, done.stderr[-3000:]
@@ -264,7 +266,8 @@ def test_sections_of_manuals_are_asked_for_by_their_headings(pages):
         text = "".join(["<title>Use</title>", *parts, skipped])
         page = {"id": "use.html", "path": "use.html", "html": text}
         (pages / f"data/manuals/{name}.jsonl.gz").write_bytes(gzip.compress(lines(page).encode()))
-    assert SEAL == rows(made(pages, "seal-manuals", f"MANUALS={pages}/runs", bert(pages), LESS))
+    made_in = f"SEAL_MANUALS={pages}/runs"
+    assert SEAL == rows(made(pages, "seal-manuals", made_in, bert(pages), LESS))
     asked = [json.loads(line) for line in (pages / "runs/test.json").read_text().splitlines()]
     assert [f"How to {verb} the {thing} " for verb, thing in PAIRS[40:]] == [
         each["query"] for each in asked
