@@ -50,9 +50,9 @@ def cpuinfo(tmp_path, monkeypatch):
     monkeypatch.setenv("MKL_CBWR", "")
     monkeypatch.delenv("MKL_CBWR")
 
-    def cpuinfo(maker):
+    def cpuinfo(maker, flags="avx2 avx512f"):
         file = tmp_path / "cpuinfo"
-        file.write_text(f"processor\t: 0\nvendor_id\t: {maker}\ncpu family\t: 25\n")
+        file.write_text(f"processor\t: 0\nvendor_id\t: {maker}\nflags\t\t: {flags}\n\n")
         return str(file)
 
     return cpuinfo
@@ -60,14 +60,15 @@ def cpuinfo(tmp_path, monkeypatch):
 
 @pytest.mark.skipif("mkl" not in str(devices.torch.__config__.show()), reason="torch has no MKL")
 @pytest.mark.parametrize(
-    ("maker", "mode"),
+    ("maker", "flags", "mode"),
     [
-        ("AuthenticAMD", "CNR:COMPATIBLE"),
-        pytest.param("GenuineIntel", "CNR:OFF", marks=pytest.mark.long),
+        ("AuthenticAMD", "avx2 avx512f", "CNR:COMPATIBLE"),
+        ("AuthenticAMD", "fma avx2", "CNR:OFF"),
+        pytest.param("GenuineIntel", "avx2 avx512f", "CNR:OFF", marks=pytest.mark.long),
     ],
 )
-def test_torch_computes_as_was_settled_before_its_import(cpuinfo, maker, mode):
-    done = python("-c", PROGRAM, cpuinfo(maker), MKL_VERBOSE="1")
+def test_torch_computes_as_was_settled_before_its_import(cpuinfo, maker, flags, mode):
+    done = python("-c", PROGRAM, cpuinfo(maker, flags), MKL_VERBOSE="1")
     assert "\n" == done.stdout[:1] and mode in done.stdout, done.stderr
 
 
