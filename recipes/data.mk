@@ -13,7 +13,7 @@ data: $(RUNNABLE) ## Public data into data/: make data [SET='repositories cosqa'
 
 # Functions and their documentation, as CodeSearchNet chose them: the documentation's first paragraph has three words, the
 # function three lines; no tests, and none that only a constructor or another language's protocol calls. `dev` is of other
-# repositories than `train`. In `dev_adv_python` each name is replaced by a number, as AdvTest's names are by words.
+# repositories than `train`. In `dev_adv_python` each name is replaced by a number; AdvTest keeps those of what is called.
 CODESEARCH = $(DATA)/codesearch
 CODE_SETS := train dev dev_adv_python
 LATER_PARAGRAPHS := (?s)\n\s*\n.*
