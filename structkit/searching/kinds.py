@@ -83,6 +83,7 @@ PAGES = (".txt", ".html", ".htm")  # prose, but in a test or an example
 SETTINGS = (
     *(".json", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".xml", ".properties", ".gradle"),
     *(".cmake", ".mk", ".am", ".ac", ".in", ".m4", ".css", ".scss", ".csv", ".conf", ".env"),
+    *("cmakelists.txt", "requirements.txt", "constraints.txt"),
 )
 # what programs keep for themselves: locked versions, projects of editors, pictures
 KEPT = re.compile(
@@ -93,7 +94,7 @@ NOTES = re.compile(
     r"|upgrad(e|ing)|migrat(e|ion|ing))([-_. ][^/]*)?$|(^|/)(releases|release-?notes|what-?s-?new)/"
 )
 MAN = re.compile(r"\.[1-8]$")  # a page of `man`
-LEGAL = re.compile(r"(licen[cs]e|copying|notice|authors|patents)")
+LEGAL = re.compile(r"(^|/)(licenses/|(licen[cs]e|copying|notice|authors|patents)[^/]*$)")
 NAMED = re.compile(r"(readme|contributing|security|install|todo|code_of_conduct|faq)\b")
 TRANSLATION = re.compile(
     r"[-._/](zh|ja|ko|fr|de|es|pt|ru|it|tr|vi|uk|pl|fa|ar)([-_](\w{2,4}))?(?=[./])"
@@ -113,13 +114,13 @@ def kind_of(path: str) -> str:
     name = place.rpartition("/")[2]
     if KEPT.search(place):
         return "generated"
-    bare = "." not in name and bool(NOTES.search(place) or LEGAL.match(name) or NAMED.match(name))
+    bare = "." not in name and bool(NOTES.search(place) or LEGAL.search(place) or NAMED.match(name))
     marked = name.endswith(MARKUP) or MAN.search(name)
-    part = any(PATH_KINDS[kind].holds(place) for kind in ("test", "copy"))
-    if bare or marked or (name.endswith(PAGES) and not part):
+    other = name.endswith(SETTINGS) or any(PATH_KINDS[k].holds(place) for k in ("test", "copy"))
+    if bare or marked or (name.endswith(PAGES) and not other):
         if NOTES.search(place):
             return "notes"
-        if LEGAL.match(name):
+        if LEGAL.search(place):
             return "legal"
         return "translation" if TRANSLATION.search(f"/{place}") else "manual"
     for kind, paths in PATH_KINDS.items():
@@ -141,9 +142,8 @@ CUES = """
     licence license maintainer maintainers policy pull report security vulnerability
 2.0 benchmark benchmarks description descriptions docs documentation example examples faq guide \
     list listing manual overview sample samples table tutorial
-1.5 build command commands compile dependencies dependency environment install installation \
-    installing minimum npm oldest pip platform platforms require required requirements run support \
-    supported
+1.5 build compile dependencies dependency environment install installation installing minimum npm \
+    oldest pip platform platforms require required requirements run supported
 1.1 can cannot may must no not should
 1.0 why
 0.8 when
@@ -161,6 +161,7 @@ CUES = """
 GROUPS = [
     (float(logit), frozenset(words)) for logit, *words in map(str.split, CUES.strip().split("\n"))
 ]
+WORD = re.compile(r"(?<![\w./:$#@])[a-z']+(?![\w/(]|[.:]+\w)")  # of no symbol, no path, no "I/O"
 ASKING, FIRST = frozenset("may since what when which why".split()), 1.8  # as its first word
 NUMBER, NUMBERED = re.compile(r"\d+\.\d"), 1.8
 # "how do I" asks a manual, "how does it" asks code; few questions of the regression begin so
@@ -168,6 +169,8 @@ DOING = re.compile(
     r"\bhow (to|(can|could|do|does|might|must|shall|should|would) (i|my|one|our|we|you))\b"
     r"|\b((a|any|best|right) way|possible) to\b"
 )
+# "function that decides" asks code
+MADE = re.compile(r"(the )?(class|code|constant|function|loop|method)e?s? (that|which|where)\b")
 DONE = 2.9
 ALONE = -1.5  # a word, which is a symbol
 NEWS = re.compile(
@@ -198,7 +201,7 @@ def kind_weights(question: str, kind: Kind | None = None) -> Mapping[str, float]
     if kind == "all":
         return dict.fromkeys(KINDS, 1.0)
     lower = question.lower()
-    words = re.findall("[a-z']+", lower)
+    words = WORD.findall(lower)
     prose = probability_of_prose(lower, words)
     manual, code = (max(LEAST, min(1.0, 2 * each)) for each in (prose, 1 - prose))
     tests, shown = (not kinds.isdisjoint(words) for kinds in (TESTS, EXAMPLES))
@@ -209,14 +212,12 @@ def kind_weights(question: str, kind: Kind | None = None) -> Mapping[str, float]
         "code": code,
         "settings": 0.7 * code,
         "compatibility": 0.5 * code,
-        "generated": 0.4 * code,
-        "copy": 0.4 * code,
+        **dict.fromkeys(("generated", "copy"), 0.4 * code),
         "test": 1.0 if tests else 0.4 * code,
         "example": 1.0 if shown else 0.5 * code,
         "manual": manual,
         "notes": manual if NEWS.search(question) else manual / 2,
-        "translation": manual / 2,
-        "legal": manual / 2,
+        **dict.fromkeys(("translation", "legal"), manual / 2),
     }
     if kind is None:
         return weights
@@ -226,8 +227,7 @@ def kind_weights(question: str, kind: Kind | None = None) -> Mapping[str, float]
 def probability_of_prose(question: str, words: list[str]) -> float:
     """Return how probable it is that prose answers a question in lower case with these words."""
     logit = NOTHING + sum(each for each, cues in GROUPS if not cues.isdisjoint(words))
-    logit += FIRST * (not ASKING.isdisjoint(words[:1]))
-    logit += NUMBERED * bool(NUMBER.search(question))
-    logit += DONE * bool(DOING.search(question))
+    logit += FIRST * (not ASKING.isdisjoint(words[:1])) + NUMBERED * bool(NUMBER.search(question))
+    logit += DONE * (bool(DOING.search(question)) - bool(MADE.match(question)))
     logit += ALONE * (len(question.split()) == 1)
     return 1 / (1 + math.exp(-logit))

@@ -91,12 +91,7 @@ def test_a_passage_inside_a_function_names_it(ask):
     [
         ("env.txt", GIT, "`TREE_SSH_COMMAND`::\n\tIf this environment variable", 1),
         ("env.md", "# Variables\n\n" + GIT, "`TREE_SSH_COMMAND`::\n\tIf this", 3),
-        (
-            "env.html",
-            "<h1>Variables</h1><p>Many.</p><p>SSH_COMMAND sets the ssh.",
-            "SSH",
-            None,
-        ),
+        ("env.html", "<h1>Variables</h1><p>Many.</p><p>SSH_COMMAND sets the ssh.", "SSH", None),
     ],
 )
 def test_prose_has_the_sentence(ask, name, text, quote, line):
