@@ -77,7 +77,7 @@ PATH_KINDS = {
         "compat _compat legacy deprecated", "compat legacy deprecated"
     ),
 }
-KINDS = (*PATH_KINDS, "code", "settings", "manual", "notes", "translation", "legal")
+KINDS = (*PATH_KINDS, "code", "header", "settings", "manual", "notes", "translation", "legal")
 MARKUP = (".md", ".mdx", ".markdown", ".rst", ".adoc", ".rdoc", ".textile", ".org", ".pod")
 PAGES = (".txt", ".html", ".htm")  # prose, but in a test or an example
 SETTINGS = (
@@ -103,9 +103,7 @@ TRANSLATION = re.compile(
 
 @lru_cache(maxsize=1 << 16)
 def kind_of(path: str) -> str:
-    """Return the kind of a file by its path.
-
-    One of `KINDS`; `notes` are those of releases.
+    """Return the kind of a file by its path, one of `KINDS`; `notes` are those of releases.
 
     >>> [kind_of(path) for path in ("src/pool.c", "docs/pool.md", "HISTORY.rst", "LICENSE")]
     ['code', 'manual', 'notes', 'legal']
@@ -126,16 +124,17 @@ def kind_of(path: str) -> str:
     for kind, paths in PATH_KINDS.items():
         if paths.holds(path):
             return kind
-    return "settings" if name.endswith(SETTINGS) or "." not in name else "code"
+    if name.endswith(SETTINGS) or "." not in name:
+        return "settings"
+    return "header" if name.endswith(".h") else "code"
 
 
 MEANT: dict[Kind, tuple[str, ...]] = {
-    "code": ("code", "settings", "compatibility"),
+    "code": ("code", "header", "settings", "compatibility"),
     "docs": ("manual", "notes", "translation", "legal"),
     "tests": ("test",),
 }
-# the logit of prose: alone, and with a word of each group
-NOTHING = -1.5
+NOTHING = -1.5  # the logit of prose, to which each group with a word of the question adds
 CUES = """
 2.5 version versions release releases released changelog cve hotfix
 2.0 author authors behaviour committee community contribute contributing contributor contributors \
@@ -210,6 +209,7 @@ def kind_weights(question: str, kind: Kind | None = None) -> Mapping[str, float]
         manual, code = manual / 2, code / 2
     weights = {
         "code": code,
+        "header": 0.8 * code,  # it declares what other files define
         "settings": 0.7 * code,
         "compatibility": 0.5 * code,
         **dict.fromkeys(("generated", "copy"), 0.4 * code),
