@@ -522,6 +522,7 @@ def _read_batch(
     bags = Bags.of(texts)
     made.rows = embed(texts, bags) if embed and texts else None
     for number, (text, record) in enumerate(zip(texts, records, strict=True)):
-        bags.add(document_text(record, paths=True).removesuffix(text), to=number)
+        if place := document_text(record, paths=True).removesuffix(text):  # code has it already
+            bags.add(place, to=number)
     made.pieces, made.counts = [*bags.number], bags.columns
     return made

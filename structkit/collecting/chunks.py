@@ -25,7 +25,7 @@ Fits = Callable[[LineSpan], bool]
 
 def room(lines: Sequence[str], maximum: int) -> Fits:
     """Return a function that says whether lines fit in a chunk, without white space."""
-    sums = [0, *accumulate(len("".join(line.split())) for line in lines)]
+    sums = [0, *accumulate(map(len, map("".join, map(str.split, lines))))]
     return lambda rows: sums[rows[1]] - sums[rows[0]] <= maximum
 
 

@@ -6,6 +6,7 @@ One order of fields holds for every command, and one place of code.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from structkit.errors import UserError, flag, program
@@ -143,10 +144,15 @@ def add_place(text: str, record: Record, field: str, paths: bool | None = None) 
     return f"{place} {text}" if place else text
 
 
+@lru_cache(maxsize=1 << 10)
+def _stem(path: str) -> str:
+    return PurePosixPath(path).stem  # the passages of a file have the same
+
+
 def _place(record: Record) -> str:
     """Return a text's place as `collect` records it: path, file name, scope and names."""
     path, scope, names = (record.get(field) for field in ("path", "scope", "names"))
-    parts = [path, PurePosixPath(path).stem] if isinstance(path, str) else []
+    parts = [path, _stem(path)] if isinstance(path, str) else []
     if isinstance(scope, str):
         parts.append(scope)
     if isinstance(names, list):

@@ -86,6 +86,8 @@ def document_words(text: str) -> Iterator[str]:
 
     They are those of its pieces (`structure.bags`) together.
     """
+    if text.isascii() and (text.isidentifier() or text.isalnum()):  # as most pieces are
+        return iter(word_and_parts(text))
     return chain.from_iterable(map(word_and_parts, tokens(text, document=True)))
 
 
@@ -136,9 +138,11 @@ def tokens(text: str, *, document: bool = False) -> list[str]:
 def word_and_parts(word: str) -> tuple[str, ...]:
     """Return a word without its case and then its parts, if it has several; without stopwords."""
     folded = fold(word)
-    pieces = PART.split(word) if folded != word else word.split("_") if "_" in word else ()
-    parts = [fold(part) for part in pieces if part]
+    spaced = fold(PART.sub(" ", word)) if folded != word else word.replace("_", " ")
+    parts = spaced.split()
     every = (folded, *parts) if len(parts) > 1 else (folded,)
+    if STOPWORDS.isdisjoint(every):
+        return every
     return tuple(each for each in every if each not in STOPWORDS)
 
 

@@ -26,6 +26,8 @@ DIRECTIVES = (  # whose text is no code either
     rb"^[ \t]*#[ \t]*(?:error|warning|pragma)\b(?:[^\n\\]|\\.)*+",
     rb"#[ \t]*include[ \t]*<[^>\n]*>?",
 )
+# what a line holds, as spaces or quotes
+BLANK, QUOTES = (bytes(i if i == ord("\n") else sign for i in range(256)) for sign in b' "')
 INSIDE = re.compile(rb"[^\n\\]|\\(?!\r?\n)")
 DIRECTIVE = re.compile(rb"#[ \t]*(\w*)((?:[^\n\\]|\\.)*+)", FLAGS)
 CONDITION = re.compile(rb"#[ \t]*if")
@@ -36,7 +38,7 @@ NEXT = re.compile(rb"\s*+([A-Za-z_]\w*+|::|->|==|\[\[|.|\Z)", re.DOTALL)
 NAME = re.compile(rb"\s*+(?:::\s*+)?[A-Za-z_]\w*+(?:\s*+::\s*+~?[A-Za-z_]\w*+)*+")
 QUALIFIED = re.compile(rb"\s*+::")
 ANGLES = re.compile(rb"\s*+" + nested(rb"<", rb">", rb"[^<>;{}]*+"))
-LAST = re.compile(rb"(?:\w+|::|.)\Z", re.DOTALL)
+WORD = bytes(sign for sign in range(128) if chr(sign).isalnum()) + b"_"
 INITIALIZED = re.compile(rb"\s*+(?:noexcept\b\s*+)?:(?!:)")
 # text between `class` and a name: `class MACRO A {`, `struct macro(1) A final : B {`
 HEADS = re.compile(
@@ -80,7 +82,7 @@ CONTRACT = re.compile(
     rf"(?={PARENTHESES}(?:\s*(?:const|volatile|mutable|override|final|&&?|noexcept(?:{PARENTHESES})?+"
     rf"|(?:->|requires\b)[^;{{}}()=]*?))*\s*\b(pre|post)({PARENTHESES}))"
 )
-SECTIONS = re.compile(rb"\b(?:slots(?=\s*:(?!:))|signals\s*:(?!:))")  # of Qt
+SECTIONS = re.compile(rb"s(?<!\ws)(?:lots(?=\s*:(?!:))|ignals\s*:(?!:))")  # of Qt
 ACCESS = frozenset(b"public protected private".split())
 FUNCTION = re.compile(rb"(?:T )?f+(?:\(|\Z)")
 CLASS_KEYS = frozenset(b"class struct union enum".split())
@@ -175,14 +177,16 @@ def contracts(text: str) -> Iterator[re.Match[str]]:
 def _fill(match: re.Match[bytes]) -> bytes:
     """Return spaces for a comment, quotes for a string, with the same line ends."""
     text = match[0]
-    sign = b" " if text.startswith(b"/") else b'"'
-    return sign * len(text) if b"\n" not in text else INSIDE.sub(sign, text)
+    blank = BLANK if text.startswith(b"/") else QUOTES
+    if b"\n" in text and b"\\" in text:
+        return INSIDE.sub(blank[:1], text)
+    return text.translate(blank)
 
 
 def _put(data: bytearray, edit: Edit) -> None:
     start, end, text = edit
     rest = data[start + len(text) : end]
-    data[start:end] = text + (re.sub(rb"[^\n]", b" ", rest) if b"\n" in rest else b" " * len(rest))
+    data[start:end] = text + rest.translate(BLANK)
 
 
 def _before(code: bytes, at: int) -> bytes:
@@ -193,8 +197,9 @@ def _before(code: bytes, at: int) -> bytes:
         if some or length >= at:
             break
         length *= 8
-    match = LAST.search(some, max(0, len(some) - 64))
-    return match[0] if match else b""
+    some = some[-64:]
+    word = some[len(some.rstrip(WORD)) :]
+    return word or (b"::" if some.endswith(b"::") else some[-1:])
 
 
 def _notes(code: bytes) -> Iterator[tuple[int, int]]:
