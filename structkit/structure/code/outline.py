@@ -119,7 +119,7 @@ class Definition:
         """Row of its name, after attributes and decorators."""
         return max(self.row, self.node.start_point.row)
 
-    @property
+    @cached_property
     def path(self) -> str:
         """Its name after the names of its containers: `A.f`."""
         names = [part for each in (*self.outer, self) for part in (each.owner, each.name) if part]
