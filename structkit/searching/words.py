@@ -26,7 +26,10 @@ ENDINGS = frozenset(
 ) | {""}
 SHORTEST = 3  # characters of a stem
 # words of questions that names lack, beyond Lucene's
-QUESTION = frozenset("how does do what where which when why can from using via".split())
+QUESTION = frozenset(
+    "how does do did what where which when why can could should would from using via i my we our "
+    "you your".split()
+)
 # files named after their role in a folder, whose own name is more specific
 ROLES = frozenset("index init main lib mod package doc".split())
 SYMBOL = re.compile(r"[^\W\d]\w*(?:(?:::|\\|->|\.|#)[^\W\d]\w*)*")
@@ -149,8 +152,8 @@ def word_and_parts(word: str) -> tuple[str, ...]:
 def question_words(question: str) -> list[str]:
     """Return the words of a question that an answer may have, each once.
 
-    >>> question_words("How does the HTTPClient retry?")
-    ['httpclient', 'http', 'client', 'retry']
+    >>> question_words("When should I let the HTTPClient retry?")
+    ['let', 'httpclient', 'http', 'client', 'retry']
     """
     every = dict.fromkeys(words(question))
     return [word for word in every if word not in QUESTION] or list(every)
