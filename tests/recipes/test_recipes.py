@@ -35,7 +35,7 @@ DATA = (
     "products/matching/query_side_products_train",
     *(f"products/matching/{name}" for name in ("train_qrels", "dev_queries", "dev_qrels")),
     *(f"repositories/{name}" for name in ("files", "queries", "qrels")),
-    "checkouts/questions",
+    *("checkouts/questions", "manuals/train", "manuals/test"),
     *("trees/gum_train", "trees/gum_dev", "wikitext2_parsed", "strae_eval_parsed"),
     *("wikitext/wiki_sentences_train", "wikitext/extra_sentences_train"),
     *(f"strae_eval/{name}" for name in (*TASKS, "sick_r_train")),
