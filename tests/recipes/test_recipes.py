@@ -128,7 +128,10 @@ def test_one_embedding_and_one_per_token_are_trained_alike(tmp_path, data):
     given = f"DATA={data}", f"CODE={tmp_path}", "CODE_SEEDS=0"
     both = trained(dry("rows", *given))
     alike = [
-        {name: flag(both[each], name) for name in ("--model", "--batch-size", "--max-steps", "--seed")}
+        {
+            name: flag(both[each], name)
+            for name in ("--model", "--batch-size", "--max-steps", "--seed")
+        }
         for each in ("vector@0", "tokens@0")
     ]
     assert alike[0] == alike[1]
