@@ -408,10 +408,9 @@ class BertWords(dict[str, tuple[int, ...]]):
     def wordpiece(self) -> models.WordPiece | None:
         """The model of ASCII words: alone it takes a third of the time of its tokenizer."""
         model = self.tokenizer.model
-        known = isinstance(model, models.WordPiece) and model.unk_token in self.tokenizer.get_vocab(
-            with_added_tokens=False
-        )
-        return model if known else None
+        if isinstance(model, models.WordPiece) and model.token_to_id(model.unk_token) is not None:
+            return model
+        return None
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> Self | None:
