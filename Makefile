@@ -51,8 +51,8 @@ test-all: test test-long ## All tests, the long ones too, and the numerical ones
 # What `make test` leaves out
 test-long: $(INSTALLED)
 	$(TESTS) -m long
-	$(OF_default) ATEN_CPU_CAPABILITY=default $(TESTS) $(NUMERICAL)
-	if grep -qs avx512 /proc/cpuinfo; then $(OF_avx2) ATEN_CPU_CAPABILITY=avx2 $(TESTS) $(NUMERICAL); fi
+	$(call as-on,default)
+	if grep -qs avx512 /proc/cpuinfo; then $(call as-on,avx2); fi
 
 # tests that compare floats; processors with other instructions add numbers in another order
 NUMERICAL = $(shell grep -rlE '\b(approx|allclose|assert_close|array_equal|torch.equal)\b' tests --include='test_*.py')
@@ -61,10 +61,11 @@ OF_default := MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41 OPENBLAS_C
   FAISS_OPT_LEVEL=generic
 OF_avx2 := MKL_ENABLE_INSTRUCTIONS=AVX2 ONEDNN_MAX_CPU_ISA=AVX2 OPENBLAS_CORETYPE=Haswell \
   FAISS_OPT_LEVEL=avx2
+as-on = $(OF_$(1)) ATEN_CPU_CAPABILITY=$(1) $(TESTS) $(NUMERICAL)
 # The numerical tests with older processors' instructions, and with this one's
 test-processors: $(INSTALLED)
-	$(OF_default) ATEN_CPU_CAPABILITY=default $(TESTS) $(NUMERICAL)
-	$(OF_avx2) ATEN_CPU_CAPABILITY=avx2 $(TESTS) $(NUMERICAL)
+	$(call as-on,default)
+	$(call as-on,avx2)
 	$(TESTS) $(NUMERICAL)
 
 gpu-check: $(INSTALLED) ## The tests of a real GPU; skipped without one

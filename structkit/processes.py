@@ -159,7 +159,7 @@ def is_repeatable(cpuinfo: str = CPUINFO) -> bool:
     """Return whether MKL, if there is one, gives equal bits at full speed on this processor."""
     try:
         with open(cpuinfo, encoding="utf-8") as file:
-            first, *_ = file.read(1 << 14).split("\n\n")
+            first = file.read(1 << 12).partition("\n\n")[0]
     except OSError:
         return True
     return "vendor_id" not in first or "GenuineIntel" in first or "avx512" not in first

@@ -212,12 +212,14 @@ def kind_weights(question: str, kind: Kind | None = None) -> Mapping[str, float]
         "header": 0.8 * code,  # it declares what other files define
         "settings": 0.7 * code,
         "compatibility": 0.5 * code,
-        **dict.fromkeys(("generated", "copy"), 0.4 * code),
+        "generated": 0.4 * code,
+        "copy": 0.4 * code,
         "test": 1.0 if tests else 0.4 * code,
         "example": 1.0 if shown else 0.5 * code,
         "manual": manual,
         "notes": manual if NEWS.search(question) else manual / 2,
-        **dict.fromkeys(("translation", "legal"), manual / 2),
+        "translation": manual / 2,
+        "legal": manual / 2,
     }
     if kind is None:
         return weights
@@ -227,7 +229,9 @@ def kind_weights(question: str, kind: Kind | None = None) -> Mapping[str, float]
 def probability_of_prose(question: str, words: list[str]) -> float:
     """Return how probable it is that prose answers a question in lower case with these words."""
     logit = NOTHING + sum(each for each, cues in GROUPS if not cues.isdisjoint(words))
-    logit += FIRST * (not ASKING.isdisjoint(words[:1])) + NUMBERED * bool(NUMBER.search(question))
-    logit += DONE * (bool(DOING.search(question)) - bool(MADE.match(question)))
+    logit += FIRST * (not ASKING.isdisjoint(words[:1]))
+    logit += NUMBERED * bool(NUMBER.search(question))
+    logit += DONE * bool(DOING.search(question))
+    logit -= DONE * bool(MADE.match(question))
     logit += ALONE * (len(question.split()) == 1)
     return 1 / (1 + math.exp(-logit))

@@ -25,7 +25,7 @@ PAIRS = list(product(VERBS, THINGS))
 def made(folder, target, *given):
     """What a recipe prints, whose commands a warm process runs, given variables that it reads."""
     read = "".join(path.read_text() for path in [Path("Makefile"), *Path("recipes").glob("*.mk")])
-    assert all(f"$({each.split('=')[0]}" in read or each == BIN for each in given)
+    assert {each.partition("=")[0] for each in given} <= {*re.findall(r"\$\((\w+)[):]", read)}
     command = ["make", "-s", target, BIN, "INSTALLED=", "RUNNABLE=", f"DATA={folder}/data"]
     done = completed([*command, f"STRUCTKIT={warm_program(folder)}", *given], text=True)
     assert 0 == done.returncode, done.stderr[-3000:]

@@ -82,7 +82,8 @@ CONTRACT = re.compile(
     rf"(?={PARENTHESES}(?:\s*(?:const|volatile|mutable|override|final|&&?|noexcept(?:{PARENTHESES})?+"
     rf"|(?:->|requires\b)[^;{{}}()=]*?))*\s*\b(pre|post)({PARENTHESES}))"
 )
-SECTIONS = re.compile(rb"s(?<!\ws)(?:lots(?=\s*:(?!:))|ignals\s*:(?!:))")  # of Qt
+# of Qt; with `\b` in front each word would be tried
+SECTIONS = re.compile(rb"s(?<!\ws)(?:lots(?=\s*:(?!:))|ignals\s*:(?!:))")
 ACCESS = frozenset(b"public protected private".split())
 FUNCTION = re.compile(rb"(?:T )?f+(?:\(|\Z)")
 CLASS_KEYS = frozenset(b"class struct union enum".split())
