@@ -9,7 +9,7 @@ ROW_SYSTEMS := vector tokens
 ROW_RATES := 5e-5 1e-4 2e-4
 ROW_TRIED := 20
 ROW_STEPS := 60
-# 2e-4 is the highest rate tried for tokens; twice as many numbers gave more than a higher rate
+# 2e-4 is the highest rate tried for tokens; three times as many numbers gave more than a higher rate
 RATE_vector := 1e-4
 RATE_tokens := 2e-4
 ROW_LENGTHS := --query-length 32 --document-length 160
@@ -20,7 +20,7 @@ rows: $(INSTALLED) ## One embedding of a function, or one per token
 	$(call needs,codesearch/train.jsonl.gz)
 	@$(MAKE) --no-print-directory santa-pretrained $(OF_ROWS) CODE_SYSTEMS='$(ROW_SYSTEMS)' CODE_SEEDS='$(CODE_SEEDS)' \
 	  CODE_TITLE='One embedding of a function, or one per token: $(ROW_STEPS) steps from MiniLM, RR@100' \
-	  CODE_COMMAND='make $@ CODE_SEEDS="$(CODE_SEEDS)"'
+	  CODE_COMMAND='make -C experiments $@ CODE_SEEDS="$(CODE_SEEDS)"'
 	@$(MAKE) --no-print-directory $(OF_ROWS) $(CODE)/cost.md
 	@cat $(CODE)/cost.md
 rows-tried: $(INSTALLED)
