@@ -56,7 +56,7 @@ $(CODE)/cost.md: $(ROW_SYSTEMS:%=$(CODE)/cost/%.npy)
 	@printf '| system | bytes | milliseconds |\n|---|--:|--:|\n' > $@
 	@for each in $(ROW_SYSTEMS); do file=$(CODE)/cost/$$each; before=$$(date +%s%N); \
 	  similarity=$$(if [ $$each = tokens ]; then echo maxsim; else echo dot; fi); \
-  OMP_NUM_THREADS=1 $(STRUCTKIT) search -q $$file.npy --queries $$file-queries.npy --similarity $$similarity -o $$file.jsonl || exit 1; \
+	  OMP_NUM_THREADS=1 $(STRUCTKIT) search -q $$file.npy --queries $$file-queries.npy --similarity $$similarity -o $$file.jsonl || exit 1; \
 	  echo "| $$each | $$(stat -c %s $$file.npy) | $$((($$(date +%s%N) - $$before) / 1000000)) |"; done >> $@
 
 # stated on 2026-11-28, before the first run: rows of tokens find more than one embedding, in six languages and where names

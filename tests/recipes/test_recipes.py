@@ -130,7 +130,7 @@ def test_one_embedding_and_one_per_token_are_trained_alike(tmp_path, data):
     alike = [
         {
             name: flag(both[each], name)
-            for name in ("--model", "--batch-size", "--max-steps", "--seed")
+            for name in ("--model", "--batch-size", "--epochs", "--max-steps", "--seed")
         }
         for each in ("vector@0", "tokens@0")
     ]
