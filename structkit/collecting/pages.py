@@ -101,6 +101,8 @@ def definitions(tags: Sequence[Tag], length: int) -> list[GlossaryEntry]:
     found: list[GlossaryEntry] = []
     lists: list[GlossaryEntry | None] = []  # the open ones, and the last definition of each
     for number, tag in enumerate(tags):
+        if not lists and tag.name != "dl":
+            continue
         last = lists[-1] if lists else None
         if tag.name == "dl":
             lists.append(None)
@@ -252,7 +254,8 @@ class Page:
     @cached_property
     def headings(self) -> list[Heading]:
         """The headings with a text, in order."""
-        numbers = [n for n, tag in enumerate(self._tags) if tag.name.removeprefix("/") in HEADINGS]
+        either = HEADINGS | {f"/{name}" for name in HEADINGS}
+        numbers = [n for n, tag in enumerate(self._tags) if tag.name in either]
         found = (
             self._heading(number, end)
             for number, end in pairwise([*numbers, len(self._tags)])

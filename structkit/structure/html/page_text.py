@@ -8,7 +8,7 @@ from __future__ import annotations
 import html as entities
 import re
 from bisect import bisect_left
-from collections import Counter
+from collections import defaultdict
 from itertools import accumulate
 
 from structkit.structure.html.markup import CDATA, RAW, attributes, tags
@@ -53,14 +53,15 @@ class PageText:
         return self._sizes[last] - self._sizes[first]
 
     def _read(self) -> None:
-        html, opened, counts = self.html, list[str](), Counter[str]()
+        html, opened, counts = self.html, list[str](), defaultdict[str, int](int)
         some_unseen = UNSEEN.search(html) is not None
         # how many elements are open, at least, in one that hides its text, or its headings; or 0
         hiding = unseen = at = 0
         before = ""
         for number, (name, start, end, _) in enumerate(self.tags):
             if not hiding:
-                self._add(at, entities.unescape(html[at:start]))
+                if at < start:
+                    self._add(at, entities.unescape(html[at:start]))
                 if name == CDATA:
                     self._add(start, html[start + len(CDATA) : end].removesuffix("]]>"))
                 elif not name and before == "xmp":
@@ -69,12 +70,13 @@ class PageText:
             if name in SEPARATING:
                 self._space = " "
             if name[:1] == "/":
-                while counts[name[1:]]:
+                name = name[1:]
+                while counts[name]:
                     counts[opened[-1]] -= 1
-                    if opened.pop() == name[1:]:
+                    if opened.pop() == name:
                         break
-                hiding *= len(opened) >= hiding
-                unseen *= len(opened) >= unseen
+                hiding = hiding if hiding <= len(opened) else 0
+                unseen = unseen if unseen <= len(opened) else 0
             elif name and name not in VOID:
                 opened.append(name)
                 counts[name] += 1

@@ -15,7 +15,7 @@ CELLS = ("td", "th")
 PARTS = frozenset(
     "td th tr /tr caption /caption thead tbody tfoot /thead /tbody /tfoot colgroup /table".split()
 )
-SPAN = re.compile(r"\s*(\d{1,5})")
+SPAN, SPANS = re.compile(r"\s*(\d{1,5})"), re.compile("(?:col|row)span", re.I)
 # A cell of many rows, or the label of a column, is repeated in each of their texts: these bounds,
 # far above those of readable tables; keeps a large one from being repeated without end.
 COLUMNS = 100  # that have labels
@@ -210,7 +210,7 @@ class _OpenTable:
 
 def _spans(html: str, tag: Tag) -> tuple[int, int]:
     """Return a cell's columns and rows; 0 rows are all rows of the group."""
-    if html.find("=", tag.start, tag.end) < 0:
+    if not SPANS.search(html, tag.start, tag.end):
         return 1, 1
     found = attributes(html[tag.start : tag.end])
     columns, rows = (SPAN.match(found.get(name, "")) for name in ("colspan", "rowspan"))
