@@ -521,8 +521,7 @@ def _read_batch(
     texts = [document_text(record) for record in records]
     bags = Bags.of(texts)
     made.rows = embed(texts, bags) if embed and texts else None
-    for number, (text, record) in enumerate(zip(texts, records, strict=True)):
-        if place := document_text(record, paths=True).removesuffix(text):  # code has it already
-            bags.add(place, to=number)
+    placed = (document_text(record, paths=True) for record in records)
+    bags.add(map(str.removesuffix, placed, texts), again=True)  # code has its place already
     made.pieces, made.counts = [*bags.number], bags.columns
     return made

@@ -316,8 +316,9 @@ class StaticEncoder(TokenModel):
             TokenCounts(ids[first:end], counts[first:end], size)
             for (first, end), size in zip(pairwise(starts), sizes, strict=True)
         ]
+        special = words.is_special("\n".join(texts))  # few are
         whole = [
-            size <= length and not words.is_special(text)
+            size <= length and not (special and words.is_special(text))
             for text, size in zip(texts, sizes, strict=True)
         ]
         rest = [place for place, each in enumerate(whole) if not each]
@@ -429,7 +430,7 @@ class BertWords(dict[str, tuple[int, ...]]):
         """Return the tokens of each piece (`structure.bags`)."""
         if len(self) >= self.MAXIMUM:
             self.clear()
-        return [self[each] if each in self else self._of_piece(each) for each in pieces]
+        return [self.get(each) or self._of_piece(each) for each in pieces]
 
     def _of_piece(self, piece: str) -> tuple[int, ...]:
         if self.wordpiece is None or not piece.isascii():

@@ -137,9 +137,7 @@ class Postings:
     def of_bags(cls, bags: Bags) -> Self:
         """Return the postings of texts from the pieces of each.
 
-        >>> bags = Bags()
-        >>> bags.add("max maxSize")
-        >>> postings = Postings.of_bags(bags)
+        >>> postings = Postings.of_bags(Bags.of(["max maxSize"]))
         >>> [*postings.words], postings.counts.tolist()
         (['max', 'maxsize', 'size'], [2, 1, 1])
         """

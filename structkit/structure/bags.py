@@ -40,8 +40,7 @@ def pieces(texts: Iterable[str]) -> list[list[str]]:
 class Bags:
     """The pieces of texts, with their counts in each; a piece has a number.
 
-    >>> bags = Bags()
-    >>> bags.add("tea, green tea")
+    >>> bags = Bags.of(["tea, green tea"])
     >>> [*bags.number], bags.counts.tolist()
     (['tea', 'green', ','], [2, 1, 1])
     """
@@ -55,26 +54,19 @@ class Bags:
     @classmethod
     def of(cls, texts: Iterable[str]) -> Self:
         """Return the bags of texts."""
-        bags, every = cls(), pieces(texts)
-        bags.size = len(every)
-        numbers = np.fromiter(map(bags.number.__getitem__, chain.from_iterable(every)), np.int64)
-        pairs = np.arange(len(every)).repeat([*map(len, every)]) << 32 | numbers
-        pairs, first, counts = np.unique(pairs, return_index=True, return_counts=True)
-        order = np.argsort(first)  # as `add` would have counted them
-        for column, values in zip(
-            bags.columns, (pairs >> 32, pairs & 2**32 - 1, counts), strict=True
-        ):
-            column.frombytes(values[order].astype(np.int32).tobytes())
+        bags = cls()
+        bags.add(texts)
         return bags
 
-    def add(self, text: str, to: int | None = None) -> None:
-        """Count the pieces of one more text, or of more words of a text."""
-        if to is None:
-            to, self.size = self.size, self.size + 1
-        counted = Counter(pieces([text])[0])
-        self.texts.extend([to] * len(counted))
-        self.pieces.extend(map(self.number.__getitem__, counted))
-        self.counts.extend(counted.values())
+    def add(self, texts: Iterable[str], *, again: bool = False) -> None:
+        """Count the pieces of more texts, or more pieces of those that are there already."""
+        every, first = pieces(texts), 0 if again else self.size
+        for number, some in enumerate(every, first):
+            counted = Counter(some)
+            self.texts.extend([number] * len(counted))
+            self.pieces.extend(map(self.number.__getitem__, counted))
+            self.counts.extend(counted.values())
+        self.size = first + len(every)
 
     def extend(self, names: Iterable[str], size: int, columns: Sequence[array[int]]) -> None:
         """Add the texts that another process has counted: its pieces, and its `columns`."""

@@ -30,6 +30,6 @@ def test_every_sign_of_ascii_is_a_piece_but_the_underscore():
 def test_texts_together_are_counted_as_one_by_one(texts):
     bags, apart = Bags.of(texts), Bags()
     for text in texts:
-        apart.add(text)
+        apart.add([text])
     assert apart.columns == bags.columns
     assert (apart.size, [*apart.number]) == (bags.size, [*bags.number])
