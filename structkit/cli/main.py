@@ -6,6 +6,7 @@ Tests: tests/cli/test_manners.py.
 from __future__ import annotations
 
 import errno
+import gc
 import inspect
 import os
 import re
@@ -306,6 +307,7 @@ def main() -> NoReturn:
     if os.isatty(2):
         guard_stderr()
     prepare_libraries()
+    gc.set_threshold(10_000)  # looking for cycles more often takes 5 % of a first read
     with raise_at_signals() as came:
         try:
             status = _run()
