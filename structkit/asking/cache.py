@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-FORMAT = 18  # of the cache: with another number it is another cache
+FORMAT = 19  # of the cache: with another number it is another cache
 LONG = 90 * 24 * 3600  # seconds after which an unused cache is removed
 FILES, TEXTS, PARTS, ROWS = "files", "texts", "parts", "rows"
 STAMP = "stamp"  # the part that differs after each change
@@ -55,7 +55,6 @@ SCHEMA = "".join(
     for table in (FILES, TEXTS, PARTS, ROWS)
 )
 MOST_ROWS = 512 << 20  # bytes of the rows of passages, from which they are made anew
-FAST = 1  # zlib's level that takes the least time
 SEGMENTS = ("large ", "small ")  # what the names of their data begin with
 # where SQLite can do no more, and the cache is not damaged
 UNABLE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
@@ -268,11 +267,11 @@ class Memory(dict[str, Any]):
         super().clear()
         self.lines, self.ready = {}, 0
 
-    def lines_of(self, path: str, read: Callable[[str], bytes]) -> list[bytes]:
+    def lines_of(self, path: str, read: Callable[[str], list[bytes]]) -> list[bytes]:
         """Return the lines of a file's records, from here or read and kept."""
         lines = self.lines.pop(path, None)
         if lines is None:
-            lines = lines_in(read(path))
+            lines = read(path)
             self.ready += sum(map(len, lines))
         self.lines[path] = lines
         while self.ready > READY and len(self.lines) > 1:
@@ -327,11 +326,6 @@ class File(NamedTuple):
     problem: str = ""  # why it has no passages
 
 
-def lines_in(compressed: bytes) -> list[bytes]:
-    """Return the lines of records that are compressed."""
-    return zlib.decompress(compressed).splitlines() if compressed else []
-
-
 class Store:
     """Store of files, their passages and data computed from these."""
 
@@ -353,7 +347,7 @@ class Store:
         return {row[0]: File(row[0], *orjson.loads(_checked(*row))) for row in rows}
 
     def put(self, file: File, records: bytes) -> None:
-        """Keep a file, and the lines of its records, which `zlib` has compressed."""
+        """Keep a file, and the lines of its records: reading compressed ones takes longer."""
         self._put(FILES, file.path, orjson.dumps(file[1:]))
         self._put(TEXTS, file.path, records, zlib.crc32(file.hash.encode()))
 
@@ -363,16 +357,16 @@ class Store:
         for table in (FILES, TEXTS):
             self._connection.executemany(f"DELETE FROM {table} WHERE name = ?", rows)
 
-    def compressed(self, file: IndexedFile) -> bytes:
-        """Return the lines of a file's records, compressed."""
+    def lines(self, file: IndexedFile) -> list[bytes]:
+        """Return the lines of a file's records."""
         data, _ = self._one(TEXTS, file.path, zlib.crc32(file.hash.encode()))
         if data is None:
             raise Damaged(f"no records of {file.path}")
-        return data
+        return data.splitlines()
 
     def records(self, file: IndexedFile, numbers: Iterable[int]) -> list[Record]:
         """Return the passages of a file with these numbers."""
-        lines = self.memory.lines_of(file.path, lambda _: self.compressed(file))
+        lines = self.memory.lines_of(file.path, lambda _: self.lines(file))
         return [orjson.loads(lines[number]) for number in numbers]
 
     def put_rows(self, rows: Mapping[str, bytes]) -> None:

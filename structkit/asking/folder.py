@@ -28,7 +28,6 @@ import numpy as np
 import orjson
 
 from structkit.asking.cache import (
-    FAST,
     SEGMENTS,
     Damaged,
     File,
@@ -40,7 +39,6 @@ from structkit.asking.cache import (
     data_of,
     data_of_gone,
     indexed_files,
-    lines_in,
     of_files,
     passages_of,
     places,
@@ -80,6 +78,7 @@ LINK = re.compile(
     rf"""<a\b[^<>]*?\shref\s*=\s*["']?([^"'\s<>#?:]+)[^<>]*>((?:[^<]+|(?!{ITEM})<)*+)""", re.I
 )
 TAG, LONGEST = re.compile("<[^>]*>"), 300  # characters
+FAST = 1  # zlib's level that takes the least time
 LOOK = "look"  # the part of a store with what the last walk found
 SEEN = "seen"  # in a store's memory
 Embed = Callable[[Sequence[str], Bags], Int8Rows]  # from texts and their bags to their rows
@@ -289,7 +288,7 @@ class Folder:
         pages = {key: n for n, path in enumerate(paths) for key in (_name(path), path)}
         target = cache(lambda folder, href: normpath(join(folder, unquote(href))).lstrip("/"))
         for number, file in enumerate(self.files):
-            lines = (line for line in lines_in(self.store.compressed(file)) if b'"html":' in line)
+            lines = (line for line in self.store.lines(file) if b'"html":' in line)
             text = "".join(orjson.loads(line).get("html", "") for line in lines)
             for href, html in LINK.findall(text):
                 path = target(dirname(file.path), href)
@@ -457,7 +456,7 @@ def _read(
 
 @dataclass
 class ReadFiles:
-    """Result of reading files: the compressed records of each, the pieces of all passages.
+    """Result of reading files: the lines of each one's records, the pieces of all passages.
 
     `rows` are the embeddings of these.
     """
@@ -512,8 +511,8 @@ def _read_batch(
     for path, group in groupby(parsed, lambda each: each[0]["path"]):
         passages = list(group)
         records += [record for record, _ in passages]
-        compressed = zlib.compress(b"".join(line for _, line in passages), FAST)
-        made.files.append((noted[path]._replace(passages=len(passages)), compressed))
+        file = noted[path]._replace(passages=len(passages))
+        made.files.append((file, b"".join(line for _, line in passages)))
     for left in done.left_out:
         if left.fault:
             made.faults.append(left.error)

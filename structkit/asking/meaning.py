@@ -24,7 +24,6 @@ from structkit.asking.cache import (
     data_of,
     data_of_gone,
     indexed_files,
-    lines_in,
     of_files,
     passages_of,
     places,
@@ -291,8 +290,8 @@ def _embed(store: Store, files: Sequence[IndexedFile], documents: TextEncoding) 
     made, new = dict(store.fresh), [each for each in files if each not in store.fresh]
     done, total = 0, passages_of(new)
 
-    def work(some: list[bytes]) -> Int8Rows:
-        records = [orjson.loads(line) for each in some for line in lines_in(each)]
+    def work(some: list[list[bytes]]) -> Int8Rows:
+        records = [orjson.loads(line) for lines in some for line in lines]
         texts = [document_text(record) for record in records]
         if fast:
             return fast(texts, Bags.of(texts))
@@ -304,7 +303,7 @@ def _embed(store: Store, files: Sequence[IndexedFile], documents: TextEncoding) 
     fast = embedding_of(lambda _: documents)
     workers = cores() if fast and total > MANY else 1
     groups = [*grouped(new, (lambda each: each.passages, MANY))]
-    tasks = ([store.compressed(each) for each in some] for some in groups)
+    tasks = ([store.lines(each) for each in some] for some in groups)
     results = Pool(workers, work).results(tasks) if workers > 1 else map(work, tasks)
     with progress("encode", lambda: Position(done, done, total, noun="passages")):
         for some, rows in zip(groups, results, strict=True):
