@@ -282,11 +282,11 @@ class WordIndex:
         starts = [word[:size] for size in range(SHORTEST, len(word) - 1)]
         short = {f"{each}{s}" for each in starts for s in ("", "s") if len(each) >= least}
         short = {other for other in near & short if shortens(word, other)}
-        yield self._count(stems - {word}), 1.0
-        yield self._count(short - stems), SHORTENED
+        forms = [(stems - {word}, 1.0), (short - stems, SHORTENED)]
         if not known and len(word) >= least:
             long = {other for other in near if len(other) > len(word) and shortens(word, other)}
-            yield self._count(long - stems), 1.0
+            forms.append((long - stems, 1.0))
+        yield from ((self._count(some), weight) for some, weight in forms if some)
         for start in starts:
             rest = word.removeprefix(start)
             if start in near and len(rest) >= SHORTEST:

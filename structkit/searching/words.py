@@ -170,13 +170,18 @@ def same_stem(one: str, other: str) -> bool:
     if one[:SHORTEST] != other[:SHORTEST]:  # the usual case
         return False
     one, other = one.replace("_", ""), other.replace("_", "")
-    shared = 0
-    for letter, another in zip(one, other, strict=False):  # `os.path.commonprefix` is slower
-        if letter != another:
-            break
-        shared += 1
-    ends = one[shared:] in ENDINGS and other[shared:] in ENDINGS
-    return one == other or (ends and shared >= SHORTEST)
+    for stem in _stems(one) if one != other else ():
+        if other.startswith(stem):
+            at = len(stem)
+            return other[at:] in ENDINGS and other[at : at + 1] != one[at : at + 1]
+    return one == other
+
+
+@lru_cache(maxsize=1 << 16)
+def _stems(word: str) -> list[str]:
+    """Return what is before an ending of a word, longest first."""
+    stems = (word[:size] for size in range(len(word), SHORTEST - 1, -1))
+    return [stem for stem in stems if word[len(stem) :] in ENDINGS]
 
 
 def shortens(one: str, other: str) -> bool:
