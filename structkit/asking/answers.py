@@ -69,11 +69,11 @@ def answers(
     question: str,
     k: int,
     ranking: Ranking,
-    globs: Sequence[str] = (),
+    chosen: Floats,
     meaning: Meaning | None = None,
     kind: Kind | None = None,
 ) -> list[tuple[Hit, Record]]:
-    """Return the k best passages and their records, best first; `globs` choose their files.
+    """Return the k best of the `chosen` passages, (passages,), and their records, best first.
 
     Without a `kind` of files, the question's words tell to which it leans.
 
@@ -81,22 +81,21 @@ def answers(
     chance; the others only affect the scaling of scores. Where words fail, they follow an answer
     that is. A question as long as a bug report has its own search.
     """
-    weights, chosen = kind_weights(question, kind), chosen_passages(folder, globs, kind)
-    if is_report(question) and not folder.is_of_pages:
+    weights, of_pages = kind_weights(question, kind), folder.is_of_pages(chosen)
+    if is_report(question) and not of_pages:
         from structkit.asking.report import localize  # short questions do not need it
 
         return localize(folder, question, k, chosen)
     asked, words = question_words(question), folder.words
-    if folder.is_of_pages:
-        counts = words.counts_of(asked)
-        by_word, among = page_scores(counts, words.lengths, folder.numbers)
+    if of_pages:
+        by_word, among = page_scores(words.counts_of(asked), words.lengths, folder.numbers)
         by_word += LINKED * folder.linked(asked) * (by_word > 0)
     else:
         by_word = RELATED * words.related(asked) + words.scores(asked)
         among = by_word > 0
     scores, beyond = meaning.scores(question) if meaning else (0 * by_word, by_word < 0)
     lost = 0.0  # how far words fail, 0 … 1
-    if meaning and not folder.is_of_pages:
+    if meaning and not of_pages:
         matched = by_word.max() / (sum(words.weights(asked).values()) or 1.0)
         lost = min(1.0, max(0.0, (ENOUGH - matched) / (ENOUGH - TOO_FEW)))
         beyond |= lost > 0 and bool(beyond.any())  # the right passage may be among the next ones
@@ -199,8 +198,7 @@ def subject(question: str) -> str:
         return question
     from structkit.asking.report import parts  # short questions do not need it
 
-    of_report = parts(question)
-    return f"{of_report['title']} {of_report['names']}".strip()
+    return "{title} {names}".format(**parts(question)).strip()
 
 
 def fuse(

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-FORMAT = 19  # of the cache: with another number it is another cache
+FORMAT = 20  # of the cache: with another number it is another cache
 LONG = 90 * 24 * 3600  # seconds after which an unused cache is removed
 FILES, TEXTS, PARTS, ROWS = "files", "texts", "parts", "rows"
 STAMP = "stamp"  # the part that differs after each change

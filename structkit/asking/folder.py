@@ -64,7 +64,8 @@ if TYPE_CHECKING:
 LARGE = 4 << 20  # bytes from which several processes are worth starting
 PROCESSES = 8
 ESTIMATED, LONG = 2.0, 10.0  # seconds after which a first read says how long it takes, if so long
-PAGES = (".html", ".htm", ".xhtml", ".xht", *(f".{each}" for each in MARKDOWNS))
+HTML = (".html", ".htm", ".xhtml", ".xht")
+PAGES = (*HTML, ".rst", ".txt", *(f".{each}" for each in MARKDOWNS))
 
 # in a process: looking through files that takes less CPU time is done for each question; more is
 # done in this share of the time, and no answer is older than a second
@@ -75,8 +76,15 @@ LINKS = "links "  # what the parts with the links between pages begin with
 # a link into the folder, its words, and the next ones until another link or item begins
 ITEM = r"<(?:a|li|dt|tr|h[1-6]|/[duo]l|/table|/p|/div)\b"
 LINK = re.compile(
-    rf"""<a\b[^<>]*?\shref\s*=\s*["']?([^"'\s<>#?:]+)[^<>]*>((?:[^<]+|(?!{ITEM})<)*+)""", re.I
+    rf"""<a\b[^<>]*?\shref\s*=\s*["']?([^"'\s<>#?:]++)(?!:)[^<>]*>((?:[^<]+|(?!{ITEM})<)*+)""", re.I
 )
+# … in Markdown and reStructuredText, with the labels to which the latter's `:ref:` leads
+AFTER = r"(?:[^\n[:]++|\[(?![^][\n]*\]\()|:(?!(?:doc|ref):`)|\n(?!\s*(?:[-*+|#>]|\d+[.)]|\n)))*+"
+MARKED = re.compile(
+    r"(?:\[((?:[^][]++|\[[^][]*\])*+)\]\(\s*<?([^)\s<>#?:]++)(?!:)[^()\n]*\)"
+    rf"|:(doc|ref):`(?:([^`<]*)<)?([^`<>]+)>?`)({AFTER})"
+)
+LABEL = re.compile(r"\.\. _([^:\n]{1,99}):[ \t]*\n")
 TAG, LONGEST = re.compile("<[^>]*>"), 300  # characters
 FAST = 1  # zlib's level that takes the least time
 LOOK = "look"  # the part of a store with what the last walk found
@@ -262,10 +270,13 @@ class Folder:
         return np.repeat(np.arange(len(self.files)), [each.passages for each in self.files])
 
     @cached_property
-    def is_of_pages(self) -> bool:
-        """Whether more files are HTML or Markdown than are not."""
-        pages = sum(each.path.lower().endswith(PAGES) for each in self.files)
-        return 2 * pages > len(self.files)
+    def _pages(self) -> Floats:
+        return np.array([float(each.path.lower().endswith(PAGES)) for each in self.files])
+
+    def is_of_pages(self, chosen: Floats) -> bool:
+        """Return whether two thirds of the files with `chosen` passages are pages of prose."""
+        files = np.bincount(self.numbers, chosen, len(self.files)) > 0
+        return bool(3 * self._pages[files].sum() > 2 * files.sum())
 
     @cached_property
     def links(self) -> tuple[WordIndex, Numbers]:
@@ -283,18 +294,27 @@ class Folder:
         return WordIndex([(Postings.read(kept), np.arange(len(numbers)))]), numbers
 
     def _links(self) -> Iterator[tuple[str, int]]:
-        """Yield the HTML of each link and of what it begins, and the number of its page."""
+        """Yield the text of each link and of what it begins, and the number of its page."""
         paths = [each.path for each in self.files]
         pages = {key: n for n, path in enumerate(paths) for key in (_name(path), path)}
         target = cache(lambda folder, href: normpath(join(folder, unquote(href))).lstrip("/"))
-        for number, file in enumerate(self.files):
-            lines = (line for line in self.store.lines(file) if b'"html":' in line)
-            text = "".join(orjson.loads(line).get("html", "") for line in lines)
-            for href, html in LINK.findall(text):
-                path = target(dirname(file.path), href)
-                page = pages.get(path, pages.get(_name(path), number))
-                if page != number:
-                    yield html, page
+        found = list[tuple[int, str, str]]()
+        for number in np.flatnonzero(self._pages).tolist():
+            field = "html" if paths[number].lower().endswith(HTML) else "text"
+            mark = f'"{field}":'.encode()
+            lines = self.store.lines(self.files[number])
+            text = "\n\n".join(orjson.loads(line).get(field, "") for line in lines if mark in line)
+            found += ((number, *link) for link in LINK.findall(text))
+            if field == "text":
+                pages |= {f":{label.lower()}": number for label in LABEL.findall(text)}
+                for words, page, role, title, name, more in MARKED.findall(text):
+                    href = f":{name.lower()}" if role == "ref" else page or name
+                    found.append((number, href, f"{words}{title} {more}"))
+        for number, href, words in found:
+            path = href if href[0] == ":" else target(dirname(paths[number]), href)
+            page = pages.get(path, pages.get(_name(path), number))
+            if page != number:
+                yield words, page
 
     def linked(self, asked: Sequence[str]) -> Floats:
         """Return the highest cosine of a link to a passage's page with words, (passages,)."""
@@ -356,7 +376,7 @@ def _look(
     kept = None if before else PassageIndex.read(store)
     files = before.files if before else store.files()
     index = before.index if before else kept or PassageIndex.empty()
-    if not before and _indexed_of(files) != index.files:
+    if not before and sorted(_indexed(files.values())) != index.files:
         raise Damaged("the files are not those of the index")
     look = before.look if before else Look.read(store.part(LOOK)) if kept else None
     known = look is not None and look.holds
@@ -385,12 +405,8 @@ def _look(
     return Seen(files, index, folder, look, changes.faults, until)
 
 
-def _indexed(file: File) -> IndexedFile:
-    return IndexedFile(file.path, file.hash, file.passages)
-
-
-def _indexed_of(files: Mapping[str, File]) -> list[IndexedFile]:
-    return sorted(_indexed(file) for file in files.values() if file.passages)
+def _indexed(files: Iterable[File]) -> list[IndexedFile]:
+    return [IndexedFile(file.path, file.hash, file.passages) for file in files if file.passages]
 
 
 def estimate(begun: tuple[float, int], now: tuple[float, int], size: int) -> str:
@@ -437,7 +453,7 @@ def _read(
                 told = True
                 if about := estimate(begun, now, size):
                     say(about)
-            having = [_indexed(file) for file, _ in some.files if file.passages]
+            having = _indexed(file for file, _ in some.files)
             bags.extend(some.pieces, passages_of(having), some.counts)
             store.fresh |= of_files(having, some.rows) if some.rows else {}
             read += having
@@ -451,7 +467,8 @@ def _read(
         more = f"; skipped {left.total():,} ({why})" if left else ""
         texts = f"{counted(len(files), 'file')}, {counted(passages, 'passage')}"
         say(f"read {texts}, in {seconds:.1f} s{more}")
-    return files, index.update(_indexed_of(files), Segment(read, Postings.of_bags(bags)))
+    added = Segment(read, Postings.of_bags(bags))
+    return files, index.update(sorted(_indexed(files.values())), added)
 
 
 @dataclass

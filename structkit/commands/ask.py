@@ -56,11 +56,7 @@ class Settings(WalkOptions):
     """
 
     target: str = setting(
-        ".",
-        "Folder, file or archive to ask about.",
-        argument=True,
-        metavar="FOLDER",
-        reads=True,
+        ".", "Folder, file or archive to ask about.", argument=True, metavar="FOLDER", reads=True
     )
     also: tuple[str, ...] = setting(
         (),
@@ -116,11 +112,7 @@ class Settings(WalkOptions):
         inferred="all, with more weight for kinds that the question names",
     )
     cache: str = setting(
-        None,
-        "Folder of the cache.",
-        usual=usual_cache,
-        metavar="DIR",
-        group="run",
+        None, "Folder of the cache.", usual=usual_cache, metavar="DIR", group="run"
     )
     no_cache: bool = setting(False, "Read all files anew and cache nothing.", group="run")
     list: bool = setting(
@@ -150,14 +142,7 @@ def ask(settings: Settings) -> Iterator[Record]:
     yield records of caches: `folder`, `exists`, `bytes`, `cache`.
     """
     from structkit.asking.answers import is_report
-    from structkit.asking.cache import (
-        Target,
-        cache_file,
-        caches,
-        clear,
-        files_of_cache,
-        with_cache,
-    )
+    from structkit.asking.cache import Target, cache_file, caches, clear, files_of_cache, with_cache
     from structkit.asking.folder import Folder
     from structkit.asking.meaning import Meaning, PassageRows, embedding_of
 
@@ -211,17 +196,17 @@ def _found(
     from structkit.asking.budget import within
     from structkit.ranking.reranking import choose
 
-    weights = choose("pages" if folder.is_of_pages else "code")
+    k, globs = settings.k, settings.glob
+    chosen = chosen_passages(folder, globs, settings.kind)
+    weights = choose("pages" if folder.is_of_pages(chosen) else "code")
     # the search itself has the scores of pages, and weighs kinds of files by the question
     searched = ("pages", "path-kinds")
     rankers = {name: each for name, each in weights.rankers.items() if name not in searched}
-    weights = replace(weights, rankers=rankers)
-    ranking, k, globs = weights.ranking(), settings.k, settings.glob
+    ranking = replace(weights, rankers=rankers).ranking()
     if settings.uses:
         from structkit.asking.uses import uses
 
-        found = uses(folder, settings.uses, chosen_passages(folder, globs, settings.kind))
-        answered = [(settings.uses, found)]
+        answered = [(settings.uses, uses(folder, settings.uses, chosen))]
     elif example:
         from structkit.asking.similar import similar
 
@@ -231,7 +216,7 @@ def _found(
         asked = k, globs, settings.kind, meaning and (meaning.rows or meaning).model
 
         def of_question(question: str) -> list[tuple[Hit, Record]]:
-            best = answers(folder, question, k, ranking, globs, meaning, settings.kind)
+            best = answers(folder, question, k, ranking, chosen, meaning, settings.kind)
             return with_places(folder, question, best, meaning)
 
         answered = [

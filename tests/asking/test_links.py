@@ -40,10 +40,31 @@ def test_a_link_leads_to_its_page(tmp_path, link):
     assert "guide/z z.html" == first(written(tmp_path, link))[1]
 
 
-@pytest.mark.parametrize("href", ["https://x.org/guide/z.html", "//x.org/z.html", "mailto:z", "#z"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("docs/start.md", "- [Pedestrian crossing](../guide/z.md#b) | c\n- [Road](/b.html)"),
+        ("docs/start.md", "[**Pedestrian**\ncrossing]( </guide/z> 'Pedestrian' )"),
+        ("docs/start.mdx", "| [![z](c.png)](../guide/z.md) | Pedestrian crossing |\n| [x] |"),
+        ("docs/start.rst", "* :doc:`Pedestrian crossing </guide/z>`\n* :doc:`../b`"),
+        ("docs/start.txt", "* :doc:`../guide/z`: pedestrian ``crossing``\n\n:doc:`../b` Road"),
+        ("docs/start.rst", "The :ref:`pedestrian crossing <Z-1>`, :ref:`z-1`"),
+    ],
+)
+def test_a_link_of_markdown_and_restructuredtext_leads_to_its_page(tmp_path, name, text):
+    folder = written(tmp_path, "", "guide/z.rst")
+    page = {name: text, "guide/z.rst": f".. _z-1:\n\nRoad\n====\n\n{PAGE}"}
+    write_files(folder, {**page, **{f"{each}.py": "road = 1" for each in range(20)}})
+    of = {"kind": "docs", "glob": ("!docs",), "no_model": True, "no_cache": True}
+    assert str(folder / "guide/z.rst") == next(ask(str(folder), [QUESTION], **of))["path"]
+
+
+@pytest.mark.parametrize(
+    "href", ["https://x.org/docs/z.html", "//x.org/z", "mailto:z", "#z", "z://x"]
+)
 def test_a_link_to_another_site_counts_for_no_page(tmp_path, href):
     link = f"<a href='{href}'>Pedestrian crossing</a>"
-    assert "a.html" == first(written(tmp_path, link, "guide/z.html"))[1]
+    assert "a.html" == first(written(tmp_path, link, "docs/z.html"))[1]
 
 
 def test_a_link_to_a_folder_leads_to_its_index(tmp_path):
