@@ -98,7 +98,7 @@ def answers(
     if meaning and not of_pages:
         matched = by_word.max() / (sum(words.weights(asked).values()) or 1.0)
         lost = min(1.0, max(0.0, (ENOUGH - matched) / (ENOUGH - TOO_FEW)))
-        beyond |= lost > 0 and bool(beyond.any())  # the right passage may be among the next ones
+        beyond |= lost > 0 and bool((by_word + beyond).any())  # the right passage may be a next one
     share = MEANING + (TRUSTED - MEANING) * lost if meaning else 0
     if meaning and meaning.rows:
         first = fuse(folder, by_word * among * chosen, scores * chosen, DEPTH, share)
