@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -98,8 +98,11 @@ def answers(
     if meaning and not of_pages:
         matched = by_word.max() / (sum(words.weights(asked).values()) or 1.0)
         lost = min(1.0, max(0.0, (ENOUGH - matched) / (ENOUGH - TOO_FEW)))
-        beyond |= lost > 0 and bool((by_word + beyond).any())  # the right passage may be a next one
+        beyond |= lost > 0 and bool((by_word + beyond).any())  # the right one may be among others
     share = MEANING + (TRUSTED - MEANING) * lost if meaning else 0
+    # rankers compare words, too
+    rankers = tuple((each, (1 - lost) * weight) for each, weight in ranking.rankers)
+    ranking = replace(ranking, rankers=rankers)
     if meaning and meaning.rows:
         first = fuse(folder, by_word * among * chosen, scores * chosen, DEPTH, share)
         scores = meaning.rows.scores(question, *first)

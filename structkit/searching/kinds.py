@@ -188,7 +188,7 @@ LEAST = 0.4  # the weight of prose, or of code, where the other answers
 # of the weights of a question's words (idf), the share that is the best BM25 of a passage: with
 # more of it words tell enough, with less they fail. 95 of 100 paraphrases have less than 0.28, and
 # 90 of 100 other questions more than 0.27
-ENOUGH, TOO_FEW = 0.3, 0.15
+ENOUGH, TOO_FEW = 0.35, 0.15
 
 
 def kind_weights(question: str, kind: Kind | None = None) -> Mapping[str, float]:
