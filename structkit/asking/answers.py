@@ -9,6 +9,7 @@ Tests: tests/commands/test_ask.py, tests/asking/test_places.py.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -56,6 +57,7 @@ WINDOW = 3  # lines of code that are judged together
 # the weights of a defined name, of a line with which something begins, and of the words of the
 # first line alone: chosen on the passages of 28 questions of experiments/shown.mk
 NAMED, BEGINS, ALONE = 1.0, 0.1, 0.5
+COMMENT, COMMENTED = re.compile(r"\s*(?:[/#;*]|--)"), 0.9  # words of comments count less
 HOLDING = 0.5  # the value of a name that holds others, which describe it better
 NEAR = 4  # how many times as many passages are weighed by their files as are ranked
 # the weight of links: 0 and 0.67 gave RR@10 0.57 and 0.62 on 140 questions about manuals
@@ -361,6 +363,9 @@ def _named(parts: Parts, question: str) -> Floats:
 
 def _scores(parts: Parts, shares: Floats, named: Floats) -> Floats:
     """Score each part with the following ones, without their meaning, (parts,)."""
+    if parts.window > 1:
+        beside = [bool(COMMENT.match(text)) for text in parts.texts]
+        shares = shares * np.where(beside, COMMENTED, 1.0)[:, None]
     together, names = shares.copy(), named.copy()
     for step in range(1, parts.window):
         np.maximum(together[:-step], shares[step:], out=together[:-step])

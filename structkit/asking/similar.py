@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from structkit.asking.answers import chosen_passages, fuse
+from structkit.asking.answers import fuse
 from structkit.asking.cache import Target
 from structkit.asking.folder import Folder
+from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError, flag
 from structkit.records.fields import document_text
 from structkit.records.jsonl import Record
@@ -76,16 +76,16 @@ def similar(
     folder: Folder,
     example: tuple[int, Record],
     k: int,
-    globs: Sequence[str] = (),
+    chosen: Floats,
     meaning: Meaning | None = None,
 ) -> tuple[str, list[tuple[Hit, Record]]]:
     """Return the words of the search, and the k most similar passages, best first.
 
     `example` is its number and its record; it is not among them. The words are those with the
-    highest weight in its own BM25. `globs` choose the files of the others.
+    highest weight in its own BM25. The others are `chosen`, (passages,).
     """
     number, record = example
-    others = chosen_passages(folder, globs)
+    others = chosen.copy()
     others[number] = 0
     counted = Counter(words(document_text(record, paths=True)))
     weights = {

@@ -210,7 +210,7 @@ def _found(
     elif example:
         from structkit.asking.similar import similar
 
-        text, found = similar(folder, example.passage(folder, target), k, globs, meaning)
+        text, found = similar(folder, example.passage(folder, target), k, chosen, meaning)
         answered = [(text, with_places(folder, text, found, meaning))]
     else:
         asked = k, globs, settings.kind, meaning and (meaning.rows or meaning).model

@@ -77,6 +77,11 @@ def test_the_one_symbol_around_the_line(ask, question, line, symbol, lines):
     assert "symbols" not in answer
 
 
+def test_code_is_preferred_to_a_comment_with_the_same_words(ask):
+    (answer,) = ask("flush the queue", {"a.py": "# flush queue\n\nx = 1\n\nqueue.flush()\n"})
+    assert 5 == answer["line"]
+
+
 def test_a_passage_inside_a_function_names_it(ask):
     body = "".join(f"    step_{n} = prepare(number_{n}, of_the_pot)\n" for n in range(120))
     answers = ask(
