@@ -80,7 +80,7 @@ from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 from structkit.structure.html.tags import TAG_TOKENS
 
-PIECE = 16  # texts that a CPU computes at a time
+PIECE, TABLE_PIECE = 16, 64  # texts that a CPU computes at a time
 # padded tokens that a GPU computes at a time: with fewer, a small model's kernels end sooner than
 # the next ones are started
 GPU_PIECE = 32768
@@ -214,13 +214,13 @@ class Encoder(TokenModel, TorchModel):
     def in_pieces(self, tokens: Tokens, compute: Callable[[Tensor, Tokens], Tensor]) -> Tensor:
         """Return `compute(rows, piece)` for the texts, in their order, (batch, dim).
 
-        Chunks of about equal lengths have little padding, and keep a CPU in its cache.
+        Chunks of about equal lengths have little padding, and keep a CPU in its cache; for each, a
+        table adds a gradient as large as itself.
         """
         rows = tokens.lengths.argsort(stable=True)  # (batch,)
-        if self.device.type == "cpu":
-            pieces = torch.split(rows, PIECE)
-        else:
-            pieces = by_tokens(tokens.lengths, GPU_PIECE)
+        size = TABLE_PIECE if isinstance(self.model, Bag) else PIECE
+        on_cpu = self.device.type == "cpu"
+        pieces = torch.split(rows, size) if on_cpu else by_tokens(tokens.lengths, GPU_PIECE)
         if len(pieces) == 1:
             return compute(torch.arange(len(rows)), tokens)
         with self.packed.of_batch(tokens.ids) if self.packed else nullcontext():
