@@ -127,7 +127,7 @@ def test_ask_with_rows_gives_the_same_from_its_cache_and_an_open_model(rows_mode
     wanted = {"like": f"{code}/shapes.py:4"} if like else {"questions": ["area of a circle"]}
 
     def ask(model, **values):
-        return list(structkit.ask(code, **wanted, **{"model": model, "cache": cache, **values}))
+        return list(structkit.ask(code, k=50, **wanted, model=model, **{"cache": cache, **values}))
 
     first = ask(rows_model)
     assert first == ask(rows_model) == ask(rows_model, no_cache=True)

@@ -36,7 +36,8 @@ EACH = ["python", *(pytest.param(n, marks=pytest.mark.long) for n in CODE if n !
 
 
 @pytest.mark.parametrize("language", EACH)
-def test_no_text_holds_the_stream_up(language):
+def test_no_text_holds_the_stream_up(language, monkeypatch):
+    monkeypatch.setattr(parse, "__defaults__", (LIMIT / 5,))  # many units take all of it
     for unit in DEEP:
         start = thread_time()
         records = [{"id": "1", "language": language, "code": unit * 3000 + "name"}]
@@ -44,4 +45,4 @@ def test_no_text_holds_the_stream_up(language):
             list(mask_entities(records))
         except UserError as error:
             assert error.problem.startswith(("parsing takes longer", "the text holds no entity"))
-        assert thread_time() - start < 2 * LIMIT, unit
+        assert thread_time() - start < LIMIT, unit
