@@ -26,7 +26,7 @@ from structkit.errors import flag
 from structkit.progress import say
 from structkit.ranking.reranking import Query, Ranking, rerank
 from structkit.records.jsonl import Record
-from structkit.searching import DEPTH, MEANING, RELATED, TRUSTED, Kind
+from structkit.searching import DEPTH, MEANING, OF_PAGES, RELATED, TRUSTED, Kind
 from structkit.searching.bm25 import page_scores
 from structkit.searching.fusion import deepened, hybrid
 from structkit.searching.hits import Hit
@@ -101,7 +101,8 @@ def answers(
         matched = by_word.max() / (sum(words.weights(asked).values()) or 1.0)
         lost = min(1.0, max(0.0, (ENOUGH - matched) / (ENOUGH - TOO_FEW)))
         beyond |= lost > 0 and bool((by_word + beyond).any())  # the right one may be among others
-    share = MEANING + (TRUSTED - MEANING) * lost if meaning else 0
+    usual = OF_PAGES if of_pages else MEANING
+    share = usual + (TRUSTED - usual) * lost if meaning else 0
     # rankers compare words, too
     rankers = tuple((each, (1 - lost) * weight) for each, weight in ranking.rankers)
     ranking = replace(ranking, rankers=rankers)
