@@ -9,7 +9,7 @@ BUILTIN := structkit/learning/builtin
 MANUALS := httpd|ant|boost-math
 ALIGN_FLAGS := --epochs 6 --batch-size 2048 --learning-rate 1e-2 --temperature 0.05 --symmetric \
   --query-length 64 --document-length 256
-PACKAGES := experiments/ask-packages.tsv
+ASK_PACKAGES := experiments/ask-packages.tsv
 
 ask-table: $(INSTALLED) ## Make the table that ships
 	$(call needs,codesearch/train.jsonl.gz)
@@ -27,17 +27,17 @@ $(ASK_TABLE)/texts.jsonl:
 	@mkdir -p $(@D)
 	cat $(DATA)/structdoc/train_docs-*.jsonl.gz | gunzip | $(STRUCTKIT) collect --records - --unit section -o $@
 
-$(ASK_TABLE)/packages: $(PACKAGES)
+$(ASK_TABLE)/packages: $(ASK_PACKAGES)
 	$(BIN)/python -m experiments.ask_packages $< $@
 	touch $@
 
 $(ASK_TABLE)/described.jsonl: $(ASK_TABLE)/packages
-	cd $< && $(abspath $(BIN))/structkit collect . --no-ignore --unit function -g '!*.md' -g '!*.rst' -o $(abspath $@).functions
+	(cd $< && $(abspath $(BIN))/structkit collect . --no-ignore --unit function -g '!*.md' -g '!*.rst') > $@.functions
 	$(STRUCTKIT) select $@.functions --where 'docstring~.' | $(STRUCTKIT) pair --dedupe --on-error skip -o $@.pairs
 	$(BIN)/python -m experiments.ask_pairs functions $@.pairs -o $@
 
 $(ASK_TABLE)/manuals.jsonl: $(ASK_TABLE)/packages
-	cd $< && $(abspath $(BIN))/structkit collect . --no-ignore --unit section -g '*.md' -g '*.rst' -o $(abspath $@).sections
+	(cd $< && $(abspath $(BIN))/structkit collect . --no-ignore --unit section -g '*.md' -g '*.rst') > $@.sections
 	$(BIN)/python -m experiments.ask_pairs sections $@.sections -o $@
 
 # a heading is the question about its section

@@ -11,8 +11,8 @@ K1, B = 1.5, 0.75
 # bundled table is aligned on more pairs, 0.2, 0.25, 0.3 and 0.35 gave RR@10 0.770, 0.772, 0.773 and
 # 0.772 on 509 questions about 14 checkouts. Of pages, 0.2 gave nDCG@10 0.836, and 0.3 0.833
 SHARE, MEANING, OF_PAGES = 0.35, 0.3, 0.2
-# where the best passage lacks the question's words, the meaning of `ask` counts more: 0.5, 0.6, 0.65
-# and 0.7 gave RR@10 0.773, 0.776, 0.778 and 0.778 on these 509 questions
+# where the best passage lacks the question's words, the meaning of `ask` counts more: 0.5, 0.6,
+# 0.65 and 0.7 gave RR@10 0.773, 0.776, 0.778 and 0.778 on these 509 questions
 TRUSTED = 0.65
 # the weight of other forms of a word in `ask`: of those with the same stem, as one word, 0.3, 0.5,
 # 0.65, 0.8 and 1 gave nDCG@10 0.883, 0.886, 0.884, 0.883 and 0.877 on these questions
