@@ -10,7 +10,7 @@ TEXT = "The pool closes idle sockets after a timeout."
 FILES = {
     "src/pool.py": f"def close_idle(pool):\n    # {TEXT}\n    pool.sockets.clear()\n",
     "tests/test_pool.py": f"def test_close_idle():\n    # {TEXT}\n    assert not pool.sockets\n",
-    "docs/pool.md": f"# Pool\n\n{TEXT} To close idle sockets of it, empty it; to test it, fill it.\n",
+    "docs/pool.md": f"# Pool\n\n{TEXT} To close idle sockets, empty it; to test it, fill it.\n",
     "CHANGELOG.md": f"# 1.2\n\n{TEXT} Idle sockets are closed.\n",
 }
 
