@@ -52,8 +52,8 @@ EMBEDDED = "embedded"  # in a store's memory
 NAMES = ("embedded", "codes", "scales")  # of a segment's data
 ABOUT = ("model", "without", "moments", "best")  # of the data about both segments
 # of 257 questions about 13 repositories, 98 % find a passage beyond chance, with the shipped table
-# and with MiniLM; of other nonsense 1 and 2 %, of everyday questions 19 and 6 %. By the scores
-# alone it would be 54 % with the table: some passages have something of every rare word.
+# and with MiniLM; of other nonsense 2 %, of everyday questions 10 and 6 %. By the scores alone it
+# would be 92 % with the table: some passages have something of every rare word.
 # Measured by `python -m experiments.chance`
 NONSENSE = 256  # questions of random letters
 QUANTILE = 0.99  # of their best passages
