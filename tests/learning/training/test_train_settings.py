@@ -68,7 +68,7 @@ def test_a_model_beyond_memory_is_told(run, tmp_path):
 @pytest.mark.long
 def test_what_takes_seconds_is_told_on_a_terminal(tmp_path):
     data = tmp_path / "texts.jsonl"
-    data.write_text('{"text": "some words"}\n' * 5_000)
+    data.write_text('{"text": "some words"}\n' * 50_000)
     command = f"train bi-lstm --minimum-count 1 --max-steps 1 -o {tmp_path / 'model'}".split()
     # what a terminal gets of stderr
     words = shlex.join([*WARM, *command, str(data)])
