@@ -4,6 +4,9 @@
 
 puts systems of several reports side by side: FOLDER/values-SET.jsonl for each set of queries that
 all of them have, which `python -m experiments.report gather` reads.
+
+The file has a line for each set and run, with a list for each column. A column that equals that of
+the first run of its set, as the ids of queries do, is left out.
 """
 
 from __future__ import annotations
@@ -15,6 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from scipy.stats import rankdata
+
+from structkit.embeddings.pairs import read_pairs
+from structkit.scoring.classification import TRAIN, halves, right_answers
+from structkit.scoring.similarity import cosines
 
 Record = dict[str, Any]
 
@@ -45,20 +53,54 @@ def keep(sets: Mapping[str, Sequence[Record]], table: Path) -> None:
     """Write the values of each query, a line for each set and run."""
     lines = []
     for name, scored in sets.items():
+        first: Record = {}
         for run, values in by_run(scored).items():
             columns = {key: [each[key] for each in values] for key in values[0] if key != "run"}
-            lines.append(orjson.dumps({"set": name, "run": run, **columns}) + b"\n")
+            new = {key: column for key, column in columns.items() if first.get(key) != column}
+            lines.append(orjson.dumps({"set": name, "run": run, **new}) + b"\n")
+            first = first or columns
     beside(table).write_bytes(gzip.compress(b"".join(lines), mtime=0))
 
 
 def kept(table: Path) -> dict[str, list[Record]]:
     """The values of each query of a table that was made before, by set."""
     found: dict[str, list[Record]] = {}
+    first: dict[str, Record] = {}
     for line in gzip.decompress(beside(table).read_bytes()).splitlines():
         columns = orjson.loads(line)
-        rows, run = found.setdefault(columns.pop("set"), []), columns.pop("run")
+        name, run = columns.pop("set"), columns.pop("run")
+        columns = first.setdefault(name, columns) | columns
         for row in zip(*columns.values(), strict=True):
-            rows.append({"run": run, **dict(zip(columns, row, strict=True))})
+            found.setdefault(name, []).append({"run": run, **dict(zip(columns, row, strict=True))})
+    return found
+
+
+def pair_values(embedded: Path) -> dict[str, list[Record]]:
+    """The values of each pair of a suite's tasks, from a file of their embeddings, by task.
+
+    A task of similarity has the gold score of each pair and the rank of its cosine, since ranks are
+    all that Spearman's correlation uses. A task of classification has the share of classifiers that
+    are right.
+    """
+    pairs = read_pairs([str(embedded)])
+    rows: dict[str, list[int]] = {}
+    for row, record in enumerate(pairs.records):
+        rows.setdefault(record["task"], []).append(row)
+    found: dict[str, list[Record]] = {}
+    for task, chosen in rows.items():
+        tested = pairs.take(chosen)
+        if any(record.get("split") == TRAIN for record in tested.records):
+            learned, tested = halves(tested)
+            right = right_answers(learned, tested, seed=0).mean(axis=0)
+            columns = {"right": right.tolist()}
+        else:
+            ranks = rankdata(cosines(tested.left, tested.right), "dense")
+            columns = {"gold": tested.scores().tolist(), "rank": ranks.astype(int).tolist()}
+        columns = {"query_id": [record["id"] for record in tested.records], **columns}
+        found[task] = [
+            {"run": embedded.stem, **dict(zip(columns, values, strict=True))}
+            for values in zip(*columns.values(), strict=True)
+        ]
     return found
 
 

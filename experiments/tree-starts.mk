@@ -33,9 +33,10 @@ endef
 
 # a start's name, the numbers of one channel of StrAE, the channels of StrAE and of Banyan, more flags
 define strae-start
-$(foreach seed,$(SEEDS),$(STARTS)/$(1)-strae@$(seed).model \
+$(foreach seed,$(SEEDS),$(STARTS)/$(1)-strae@$(seed).model $(STARTS)/$(1)-strae-untrained@$(seed).model \
   $(STARTS)/$(1)-self-strae@$(seed).model $(STARTS)/$(1)-banyan@$(seed).model): $(5)
 $(call strae-model,starts/$(1)-strae,strae,constituency,$(SUM) $(4) --channels $(2))
+$(call strae-model,starts/$(1)-strae-untrained,strae,constituency,$(SUM) $(4) --channels $(2) --max-steps 0)
 $(call strae-model,starts/$(1)-self-strae,self-strae,text,$(SUM) $(4) --channels $(2))
 $(call strae-model,starts/$(1)-banyan,banyan,text,$(FAST) $(4) --channels $(3))
 $(call strae-words,starts/$(1)-strae,constituency)

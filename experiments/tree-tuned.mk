@@ -14,7 +14,7 @@ TUNED := $(STRAE)/tuned
 # as many numbers as StrAE). A run is named by its file up to the first point
 TUNED_METHODS := strae self-strae tree-lstm iornn bi-lstm roberta
 GRID = $(foreach rate,0_05 0_25 0_5,fasttext-wide-$(rate) fasttext-equal-$(rate)) \
-  $(foreach method,$(TUNED_METHODS),$(patsubst %,$(method)-%,$(if $(filter %strae,$(method)),0_002 0_004 0_008,0_0005 0_002 0_008)))
+  $(foreach method,$(TUNED_METHODS),$(patsubst %,$(method)-%,$(if $(filter %strae,$(method)),0_002 0_004 0_008,0_0005 0_002 0_008))) bi-lstm-0_000125
 FLAGS_wide := --buckets 200000
 FLAGS_equal := --embedding-size 50 --buckets 27000
 # the best of each on the first half; of roberta, which was not tried, the rate of `make strae`

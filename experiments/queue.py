@@ -1,0 +1,244 @@
+"""The queue of experiments: `make -C experiments queue` runs its next missing seed, and the next.
+
+    python -m experiments.queue run --data FOLDER
+    python -m experiments.queue state
+
+experiments/queue.yaml has the entries in order. `run` takes one seed after the other on one
+core and stops at none that fails. When a seed is finished, its values of each query are in
+experiments/queued/NAME@SEED.values.jsonl.gz, with NAME@SEED.json beside them: commit both. What is
+in that folder is not run again, so a new clone continues with the next missing seed; in the same
+clone, trainings that were interrupted continue from their checkpoints. `state` prints the list and
+writes it to experiments/queued/README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import orjson
+import yaml
+
+from experiments.kept import Record, keep, pair_values
+from experiments.quarter import EXPERIMENTS, within
+from experiments.report import losses
+from structkit.commands.score.table import table
+from tests.jsonl import read
+
+LIST = Path("experiments/queue.yaml")
+FOLDER = Path("experiments/queued")
+PAGE = FOLDER / "README.md"
+RUNS = Path("runs/queue")  # what the queue makes and does not commit
+DAY_SECONDS = 24 * 3600
+HEAD = """# The queue
+
+`make -C experiments queue DATA=FOLDER` runs what is missing here, from the top, on one core at the
+lowest priority. [queue.yaml](../queue.yaml) has the commands, and the hypotheses, which were stated
+before the runs. `make -C experiments queue-state` writes this page.
+
+"""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An experiment of the queue; queue.yaml explains the fields."""
+
+    name: str
+    question: str
+    stated: str
+    hours: float
+    seeds: Sequence[int]
+    make: str
+    pairs: Sequence[str] = ()
+    values: Sequence[str] = ()
+    folder: str = ""
+    trainings: str = ""
+    keep: Sequence[str] = ()
+
+    def files(self, seed: int) -> list[Path]:
+        """Return the files of a seed that `make` writes and whose values are kept."""
+        if self.pairs:
+            return [Path(self.folder, f"{name}@{seed}.jsonl") for name in self.pairs]
+        return [Path(self.folder, name) for name in self.values]
+
+    def table(self, seed: int) -> Path:
+        """Return where a finished seed is kept."""
+        return FOLDER / f"{self.name}@{seed}.json"
+
+
+def entries() -> list[Entry]:
+    """Return the entries of the list, in order."""
+    return [Entry(**each) for each in _content()["entries"]]
+
+
+def _content() -> Any:
+    return yaml.safe_load(LIST.read_text("utf-8"))
+
+
+def missing(entry: Entry) -> list[int]:
+    """Return the seeds of an entry that are not finished."""
+    return [seed for seed in entry.seeds if not entry.table(seed).exists()]
+
+
+def run(data: str, limit: int | None = None) -> None:
+    """Run every missing seed, in order; after `limit` seeds, stop."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
+    RUNS.mkdir(parents=True, exist_ok=True)
+    os.environ["OMP_NUM_THREADS"] = "1"
+    tasks = [(entry, seed) for entry in entries() for seed in missing(entry)]
+    with (RUNS / "running").open("a+") as running:
+        try:
+            fcntl.flock(running, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sys.exit("the queue runs here already: make -C experiments queue-state")
+        failures = 0
+        for entry, seed in tasks[:limit]:
+            running.truncate(0)
+            running.write(f"{entry.name}@{seed}")
+            running.flush()
+            failures += not run_seed(entry, seed, data)
+    if failures:
+        sys.exit(f"{failures} of {len(tasks)} seeds failed; logs are in {RUNS}")
+
+
+def run_seed(entry: Entry, seed: int, data: str) -> bool:
+    """Run a seed and keep its values; return whether it succeeded."""
+    restored = list(restore())
+    words = entry.make.format(seed=seed).split()
+    old = [word for path in restored for word in ("-o", path)]
+    goals = [str(path) for path in entry.files(seed)]
+    command = ["make", "--no-print-directory", EXPERIMENTS, f"DATA={data}", *_content()["defaults"]]
+    log, started = RUNS / f"{entry.name}@{seed}.log", time.monotonic()
+    print(f"{entry.name}@{seed}: started", flush=True)
+    with log.open("ab") as output:
+        status = within([*command, *old, *words, *goals], 365 * DAY_SECONDS, output)
+    minutes = (time.monotonic() - started) / 60
+    if status:
+        print(f"{entry.name}@{seed}: failed with status {status}, see {log}", flush=True)
+        return False
+    finish(entry, seed, minutes)
+    print(f"{entry.name}@{seed}: finished in {minutes:.0f} minutes", flush=True)
+    return True
+
+
+def restore() -> Iterator[str]:
+    """Write the files that finished seeds kept, where they are missing, and yield their names."""
+    for path in sorted(FOLDER.glob("*@*.json")):
+        for name, text in orjson.loads(path.read_bytes())["files"].items():
+            if not Path(name).exists():
+                Path(name).parent.mkdir(parents=True, exist_ok=True)
+                Path(name).write_text(text, "utf-8")
+            yield name
+
+
+def finish(entry: Entry, seed: int, minutes: float) -> None:
+    """Keep the values of a seed, its trainings and its small files; the last file completes it."""
+    sets: dict[str, list[Record]] = {}
+    for path in entry.files(seed):
+        kept = pair_values(path) if entry.pairs else {path.stem.removeprefix("values-"): read(path)}
+        for name, rows in kept.items():
+            sets.setdefault(name, []).extend(rows)
+    target = entry.table(seed)
+    keep(sets, target)
+    content = {
+        "entry": entry.name,
+        "seed": seed,
+        "date": f"{date.today()}",
+        "minutes": round(minutes),
+        "trainings": [*trainings(entry, seed)],
+        "files": {name: Path(name).read_text("utf-8") for name in entry.keep},
+    }
+    partial = target.with_suffix(".partial")
+    partial.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
+    partial.replace(target)
+    PAGE.write_text(page(), "utf-8")
+
+
+def trainings(entry: Entry, seed: int) -> Iterator[Record]:
+    """Yield the steps, seconds and losses of a seed's trainings."""
+    pattern = entry.trainings.format(seed=seed)
+    for path in sorted(Path().glob(pattern)) if pattern else ():
+        if path.stat().st_size:
+            [trained] = read(path)
+            model = path.name.removesuffix(".seen").removesuffix(".trained.jsonl")
+            kept = {name: trained[name] for name in ("records", "steps", "seconds")}
+            yield {"model": model, **kept, **losses(trained)}
+
+
+def state(running: str = "") -> list[Record]:
+    """Return what is done of each entry, and what is left; `running` is NAME@SEED."""
+    rows: list[Record] = []
+    following = "next"
+    for entry in entries():
+        left = missing(entry)
+        done = [
+            orjson.loads(entry.table(seed).read_bytes()) for seed in entry.seeds if seed not in left
+        ]
+        became = "begun" if done else ""
+        if not left:
+            became = "done"
+        elif running.partition("@")[0] == entry.name:
+            became = f"seed {running.partition('@')[2]} runs"
+        elif not running and following:
+            became, following = following, ""
+        hours = entry.hours * len(left) / len(entry.seeds)
+        rows.append(
+            {
+                "entry": entry.name,
+                "question": entry.question,
+                "seeds": " ".join(map(str, entry.seeds)),
+                "missing": " ".join(map(str, left)),
+                "hours left": f"{hours:.1f}" if left else "",
+                "hours taken": f"{sum(each['minutes'] for each in done) / 60:.1f}" if done else "",
+                "state": became,
+            }
+        )
+    return rows
+
+
+def running_seed() -> str:
+    """Return NAME@SEED of what runs in this clone; empty if nothing does."""
+    path = RUNS / "running"
+    if not path.exists():
+        return ""
+    with path.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return file.read()
+    return ""
+
+
+def page() -> str:
+    """Return the page of the queue, which is the same whether it runs or not."""
+    return HEAD + table(state(), markdown=True) + "\n"
+
+
+def main() -> None:
+    """Run the queue, or print its state."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parts = parser.add_subparsers(required=True, dest="part")
+    running = parts.add_parser("run")
+    running.add_argument("--data", required=True)
+    running.add_argument("--limit", type=int)
+    parts.add_parser("state")
+    asked = parser.parse_args()
+    if asked.part == "run":
+        run(asked.data, asked.limit)
+    else:
+        PAGE.write_text(page(), "utf-8")
+        print(table(state(running_seed())))
+
+
+if __name__ == "__main__":
+    main()
