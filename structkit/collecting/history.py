@@ -101,21 +101,22 @@ class Repository:
 def repository(folder: str) -> Iterator[Repository]:
     """Yield the repository of a folder. Errors: git is missing, or there is no commit."""
     known = {name: os.environ[name] for name in os.environ if name[:4] != "GIT_"} | ENVIRONMENT
+    shown = readable_path(folder)
     ask = ["git", "-C", folder, *PLACES]
     try:
         asked = run(ask, env=known, stdin=DEVNULL, capture_output=True, timeout=SECONDS)
     except FileNotFoundError:
         raise UserError("git is missing", "install it, and name it in PATH") from None
     except TimeoutExpired:
-        raise UserError("git does not answer", "look for a pipe in .git").at(folder) from None
+        raise UserError("git does not answer", "look for a pipe in .git").at(shown) from None
     if asked.returncode:
         problem = f"has no history ({_reason(asked.stderr)})"
-        raise UserError(problem, "name a git repository with a commit").at(folder)
+        raise UserError(problem, "name a git repository with a commit").at(shown)
     head, objects, shallow, below, _ = os.fsdecode(asked.stdout).split("\n")
     objects, shallow = (os.path.abspath(os.path.join(folder, each)) for each in (objects, shallow))
     files = [os.path.join(above, name) for above, _, names in os.walk(objects) for name in names]
     if special := [each for each in files if not os.path.isfile(each)]:
-        raise UserError(*SPECIAL).at(special[0])
+        raise UserError(*SPECIAL).at(readable_path(special[0]))
     border = Path(shallow).read_text("ascii") if os.path.isfile(shallow) else ""
     with TemporaryDirectory(prefix="structkit-") as own:
         Path(own, "refs").mkdir()
@@ -125,7 +126,7 @@ def repository(folder: str) -> Iterator[Repository]:
         known |= {"GIT_DIR": own, "GIT_OBJECT_DIRECTORY": objects, "GIT_CONFIG_NOSYSTEM": "1"}
         known |= {"HOME": own, "XDG_CONFIG_HOME": own}
         partial = any(each.endswith(".promisor") for each in files)
-        yield Repository(folder, head, below, border.split(), partial, known)
+        yield Repository(shown, head, below, border.split(), partial, known)
 
 
 def _reason(errors: bytes) -> str:

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import json
-import json.scanner
 import re
-from collections.abc import Callable
+from bisect import bisect_right
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from structkit.errors import UserError
 from structkit.structure.html.markdown import FrontMatter
 
-SAVE = "open it in Jupyter and save it again, or rename it to .json"
-MAGIC = re.compile(r"\s*(?:%|!|\?|[\w.]+\?{1,2}\s*$)")
+REMEDY = "open it in Jupyter and save it again, or rename it to .json"
+JSON_STRING = r'"(?:[^"\\]++|\\.)*+"'
+STRING = re.compile(JSON_STRING, re.S)
+SOURCE = re.compile(
+    rf"""
+    "(?:source|input)" \s*+ : \s*+        # of nbformat 4 and 3; in a string, quotes are escaped
+    (?:\[ \s*+)?+
+    ((?: {JSON_STRING} [\s,]*+ )*+)        # its parts
+    """,
+    re.X | re.S,
+)
+SURROGATE = re.compile("[\ud800-\udfff]")  # alone, as the decoder joins pairs
+LINE_END = re.compile(r"\r\n?")
+MAX_HEADING_LEVEL = 6
+IPYTHON_LINE = re.compile(r"\s*(?:%|!|\?|[\w.]+\?{1,2}\s*$)")
 # cell magics whose cell is in the language of the notebook; others name another one
-SAME = frozenset(("capture", "prun", "time", "timeit"))
-FENCE = re.compile(r"`{3,}")
-
-
-class _Placed(str):
-    """A string of JSON, and where it begins."""
-
-    start = 0
+TRANSPARENT_MAGICS = frozenset(("capture", "prun", "time", "timeit"))
+BACKTICKS = re.compile(r"`{3,}")
+DECODER = json.JSONDecoder(strict=False)
 
 
 @dataclass(frozen=True)
@@ -61,19 +69,16 @@ class Notebook:
     def read(cls, text: str) -> Notebook:
         """Read a notebook of nbformat 3 or 4. Errors: another text."""
         try:
-            data = _decoder()(text)
-            sheets = data.get("worksheets") or [data]
-            found = [each for sheet in sheets for each in sheet["cells"]]
-            ends = _Rows(text)
-            cells = [_cell(each, ends) for each in found]
-            meta = data.get("metadata") or {}
-            given = (meta.get("kernelspec") or {}).get("language")
-            given = (meta.get("language_info") or {}).get("name") or given
-            given = given or next((each["language"] for each in found if "language" in each), "")
+            notebook = DECODER.decode(text)
+            sheets = notebook.get("worksheets") or [notebook]
+            cells = [cell for sheet in sheets for cell in sheet["cells"]]
+            rows = _SourceRows(text)
+            read_cells = [_read_cell(cell, rows) for cell in cells]
+            language = _language(notebook.get("metadata") or {}, cells)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             damage = error if isinstance(error, json.JSONDecodeError) else "it has no cells"
-            raise UserError(f"is no notebook ({damage})", SAVE) from None
-        return cls(cells, str(given or "python").lower())
+            raise UserError(f"is no notebook ({damage})", REMEDY) from None
+        return cls(read_cells, language)
 
     def markdown(self) -> Text:
         """Return all cells: Markdown unchanged, code between fences with its language.
@@ -84,11 +89,11 @@ class Notebook:
         for cell in self.cells:
             if text.lines:
                 text.add([""], text.rows[-1:])
-            plain = "" if cell.kind == "code" else "\n".join([*cell.lines, ""])
-            if cell.kind == "markdown" or (not text.lines and FrontMatter.of(plain)):
+            is_front = not text.lines and cell.kind != "code" and FrontMatter.of(_closed(cell))
+            if cell.kind == "markdown" or is_front:
                 text.add(cell.lines, cell.rows)
                 continue
-            runs = FENCE.findall("\n".join(cell.lines))
+            runs = BACKTICKS.findall("\n".join(cell.lines))
             fence = "`" * (1 + max(map(len, runs), default=2))
             language = _cell_magic(cell) or self.language if cell.kind == "code" else ""
             text.add([fence + language], cell.rows[:1])
@@ -101,61 +106,79 @@ class Notebook:
         text = Text()
         for cell in self.cells:
             if cell.kind == "code" and not _cell_magic(cell):
-                plain = ["" if MAGIC.match(line) else line for line in cell.lines]
+                plain = ["" if IPYTHON_LINE.match(line) else line for line in cell.lines]
                 text.add([*plain, ""], [*cell.rows, *cell.rows[-1:]])
         return text
 
 
-def _decoder() -> Callable[[str], Any]:
-    """Return a JSON decoder, in Python, that records where each string begins."""
-    decoder: Any = json.JSONDecoder(strict=False)
-    scan = json.decoder.scanstring  # type: ignore[attr-defined]
-
-    def placed(text: str, start: int, strict: bool = True) -> tuple[str, int]:
-        value, end = scan(text, start, strict)
-        found = _Placed(value)
-        found.start = start
-        return found, end
-
-    decoder.parse_string = placed
-    decoder.scan_once = json.scanner.py_make_scanner(decoder)  # type: ignore[attr-defined]
-    decode: Callable[[str], Any] = decoder.decode
-    return decode
+def _language(metadata: dict[str, Any], cells: list[dict[str, Any]]) -> str:
+    """Return the language of a kernel, in one line and without the marks of a fence."""
+    named = (metadata.get("language_info") or {}).get("name")
+    named = named or (metadata.get("kernelspec") or {}).get("language")
+    named = named or next((cell["language"] for cell in cells if "language" in cell), "")
+    return " ".join(_well_formed(str(named or "python")).replace("`", "").lower().split())
 
 
-class _Rows:
-    """The lines of a text, by places that only grow."""
+class _SourceRows:
+    """The lines of a notebook's file in which the parts of its cells begin, cell by cell."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.at, self.row = text, 0, 1
+        self.text = text
+        self.sources = SOURCE.finditer(text)
+        self.place = 0
+        self.row = 1
 
-    def of(self, at: int) -> int:
-        """Return the line of a place, from 1."""
-        self.row += self.text.count("\n", self.at, at)
-        self.at = at
+    def of(self, parts: list[str]) -> list[int]:
+        """Return the line of each part of the next cell, from 1; at least one line."""
+        for source in self.sources:
+            strings = list(STRING.finditer(self.text, *source.span(1)))
+            if [DECODER.decode(string[0]) for string in strings] == parts:
+                places = [string.start() for string in strings] or [source.start()]
+                return [self._row_of(place) for place in places]
+        return [self.row] * max(1, len(parts))
+
+    def _row_of(self, place: int) -> int:
+        """Return the line of a place, which is behind the last one."""
+        self.row += self.text.count("\n", self.place, place)
+        self.place = place
         return self.row
 
 
-def _cell(data: dict[str, Any], rows: _Rows) -> NotebookCell:
-    kind = data["cell_type"]
-    source: Any = data["input"] if "input" in data else data["source"]
-    lines, places, begun = [""], list[int](), False
-    for part in source if isinstance(source, list) else [source]:
-        row = rows.of(part.start)
-        first, *more = part.split("\n")
-        lines[-1] += first
-        lines += more
-        # where a part ends a line, the next line begins in the next part
-        places += [row] * (not begun) + [row] * len(more)
-        begun = not part.endswith("\n")
-        places = places if begun else places[:-1]
-    places += [rows.row] * (len(lines) - len(places))
-    if kind == "heading":  # of nbformat 3
-        lines[0] = "#" * int(data.get("level", 1)) + " " + lines[0]
-    return NotebookCell("markdown" if kind == "heading" else kind, lines, places)
+def _read_cell(cell: dict[str, Any], file_rows: _SourceRows) -> NotebookCell:
+    source: str | list[str] = cell["input"] if "input" in cell else cell["source"]
+    parts = [source] if isinstance(source, str) else source
+    part_rows = file_rows.of(parts)
+    parts = [LINE_END.sub("\n", _well_formed(part)) for part in parts]
+    part_starts = list(accumulate(map(len, parts[:-1]), initial=0))
+    lines = "".join(parts).split("\n")
+    line_starts = accumulate((len(line) + 1 for line in lines[:-1]), initial=0)
+    # where a part ends a line, the next line begins in the next part
+    rows = [part_rows[bisect_right(part_starts, start) - 1] for start in line_starts]
+    if cell["cell_type"] != "heading":
+        return NotebookCell(cell["cell_type"], lines, rows)
+    lines[0] = "#" * _heading_level(cell.get("level")) + " " + lines[0]  # of nbformat 3
+    return NotebookCell("markdown", lines, rows)
+
+
+def _heading_level(level: Any) -> int:
+    try:
+        return max(1, min(int(level), MAX_HEADING_LEVEL))
+    except (ValueError, TypeError, OverflowError):  # NaN, null, infinity
+        return 1
+
+
+def _well_formed(text: str) -> str:
+    """Return a text of JSON with U+FFFD for each half of a surrogate pair, which is no text."""
+    return SURROGATE.sub("\ufffd", text)
+
+
+def _closed(cell: NotebookCell) -> str:
+    return "\n".join([*cell.lines, ""])
 
 
 def _cell_magic(cell: NotebookCell) -> str:
     """Return the language that the first line gives a cell, as in `%%bash`; empty if none."""
     name = re.match(r"%%([\w!]+)", cell.lines[0])
-    return "" if name is None or name[1] in SAME else name[1].replace("!", "bash")
+    if name is None or name[1] in TRANSPARENT_MAGICS:
+        return ""
+    return name[1].replace("!", "bash")

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+import posixpath
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
+from traceback import walk_tb
 
 from structkit.collecting.chunks import cut
 from structkit.collecting.encodings import decode
@@ -34,7 +36,7 @@ from structkit.collecting.kinds import (
 from structkit.collecting.notebooks import Notebook
 from structkit.collecting.pages import Note, Page
 from structkit.collecting.restructured import Restructured
-from structkit.collecting.walking import Found, LeftOut, Source
+from structkit.collecting.walking import Found, LeftOut, Source, readable_path
 from structkit.errors import UserError, flag, program
 from structkit.extras import MissingPackage
 from structkit.processes import Child, grouped
@@ -315,13 +317,21 @@ def _lines(source: Source, units: Units) -> list[bytes] | LeftOut:
         return LeftOut.because(path, error)
     except OSError as error:
         return LeftOut.because(path, cannot_read(error))
+    except MemoryError:  # it ends this process, and the file is tried alone
+        raise
     except Exception as error:
-        if not (fault := fault_of(error)):
-            raise
-        return LeftOut.because(path, fault)
+        return LeftOut.because(path, fault_of(error) or unexpected(error))
     if not lines:
         return LeftOut(path, f"without {units.of(kind)}s", f"choose another {flag('unit')}")
     return lines
+
+
+def unexpected(error: Exception) -> UserError:
+    """Return the error for an exception that no reader foresees, with its place in the program."""
+    frame, line = [*walk_tb(error.__traceback__)][-1]
+    place = f"{posixpath.basename(frame.f_code.co_filename)}:{line}"
+    reason = " ".join(f"{type(error).__name__} in {place}: {error}".split())
+    return UserError(f"cannot be read: unexpected {reason}", "leave it out, and report it")
 
 
 def _text(data: bytes, source: Source) -> str:
@@ -354,7 +364,7 @@ def files_of_records(paths: Sequence[str]) -> Iterator[Found]:
             return
         except UserError as error:
             placed = records.place(error)
-            yield LeftOut.because(f"{placed.file}:{placed.line}", error)
+            yield LeftOut.because(f"{readable_path(placed.file)}:{placed.line}", error)
 
 
 def _file_of(record: Record) -> Source:

@@ -324,7 +324,7 @@ def named_paths(paths: Sequence[str]) -> Iterator[str]:
         elif os.path.lexists(path):
             yield path
         else:
-            raise UserError("does not exist", "check the name").at(path or "PATH")
+            raise UserError("does not exist", "check the name").at(readable_path(path) or "PATH")
 
 
 def is_packed(path: str) -> bool:

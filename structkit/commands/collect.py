@@ -19,6 +19,7 @@ from structkit.collecting.walking import (
     WalkOptions,
     glob_setting,
     named_paths,
+    readable_path,
 )
 from structkit.command import Command
 from structkit.errors import UserError, flag
@@ -156,7 +157,7 @@ def commit_parts(settings: Settings, units: Units) -> Generator[Collected]:
 
     for path in named_paths(settings.paths):
 
-        def collector(root: str = "" if path == "." else path) -> CommitCollector:
+        def collector(root: str = "" if path == "." else readable_path(path)) -> CommitCollector:
             return CommitCollector(Collector(units), root)
 
         every = tasks(path, takes, mine, settings.max_file_bytes)

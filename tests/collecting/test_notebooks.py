@@ -117,6 +117,65 @@ def test_a_damaged_notebook(text):
         records(text, "page")
 
 
+def of_cells(*cells, **metadata):
+    """A notebook of JSON that nbformat would refuse."""
+    written = [{"metadata": {}, "cell_type": "markdown", **cell} for cell in cells]
+    return json.dumps({"cells": written, "metadata": metadata, "nbformat": 4})
+
+
+@pytest.mark.parametrize(
+    ("source", "right"),
+    [
+        (["# Tea\n", "cut \ud83d"], "# Tea\ncut \ufffd"),
+        ("\udc00 low, whole \U0001f375", "\ufffd low, whole \U0001f375"),
+        ("a\r\nb\rc", "a\nb\nc"),
+        ([], None),
+    ],
+)
+def test_what_is_no_text_in_a_cell(source, right):
+    found = records(of_cells({"source": source}), "page")
+    assert ([right] if right else []) == [page["text"] for page in found]
+    assert all(page["text"].encode() for page in found)
+
+
+@pytest.mark.parametrize(
+    ("level", "right"),
+    [("1e400", 1), ("-1e400", 1), ("NaN", 1), ("1e20", 6), ("-3", 1), ("null", 1), ('"2"', 2)],
+)
+def test_levels_of_headings(level, right):
+    cell = f'{{"cell_type": "heading", "level": {level}, "source": "Tea"}}'
+    [page] = records(f'{{"worksheets": [{{"cells": [{cell}]}}]}}', "page")
+    assert "#" * right + " Tea" == page["text"]
+
+
+@pytest.mark.parametrize(
+    ("name", "right"), [("py\nthon", "py thon"), ("a```b", "ab"), ("\ud83d", "\ufffd"), ("C", "c")]
+)
+def test_names_of_languages(name, right):
+    text = of_cells({"cell_type": "code", "source": "x"}, language_info={"name": name})
+    assert f"```{right}\nx\n```" == records(text, "page")[0]["text"]
+
+
+def test_lines_where_others_hold_the_same_text():
+    """Keys of the same name in outputs and metadata, and equal cells."""
+    other = {"source": ["x = 1"], "input": 1}
+    cells = [
+        {"metadata": other, "outputs": [{"data": {"application/json": other}}], "source": ["# A"]},
+        {"metadata": {"source": '"source": "# B"'}, "source": ["# B\n", "b"]},
+        {"source": ["# B\n", "b"]},
+    ]
+    text = json.dumps(json.loads(of_cells(*cells)), indent=1)
+    file = text.split("\n")
+    found = [each["lines"] for each in records(text, "section")]
+    assert ['"# A"', '"# B\\n",', '"# B\\n",'] == [file[first - 1].strip() for first, _ in found]
+    assert 3 == len({first for first, _ in found})
+
+
+def test_a_key_that_is_escaped_keeps_its_text():
+    text = of_cells({"source": "# A"}, {"source": "# B"}).replace("source", "so\\u0075rce", 1)
+    assert ["# A", "# B"] == [each["text"] for each in records(text, "section")]
+
+
 def test_notebooks_in_a_folder(tmp_path, here, text):
     (tmp_path / "a.ipynb").write_text(text)
     (tmp_path / "b.ipynb").write_text("{}")

@@ -1,5 +1,6 @@
 """Units: goldens of each for every language, and what holds for any text."""
 
+import re
 from pathlib import Path
 
 import orjson
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 
 from structkit.collecting.chunks import cut
 from structkit.collecting.kinds import OTHERS, kind_of
-from structkit.collecting.units import NAMES, Units
+from structkit.collecting.units import NAMES, Collector, Units
+from structkit.collecting.walking import LeftOut, Source
 from structkit.extras import EXTRAS
 from structkit.registry import load, plugins
 from structkit.structure.sentences import sentences
@@ -109,3 +111,14 @@ def test_no_extension_names_two_languages():
         if plugin.kind == "language":
             endings += plugin.signs.extensions
     assert len(endings) == len(set(endings))
+
+
+def test_an_exception_that_no_reader_foresees_leaves_out_its_file():
+    """A field that JSON cannot hold: it has come from Python, beside a text that can be read."""
+    odd = Source("a.md", data=b"# Tea", record={"id": "1", "other": object()})
+    done = Collector(Units())([odd, Source("b.md", data=b"# Cup"), LeftOut("c", "a link", "")])
+    assert ["b.md"] == [orjson.loads(line)["path"] for line in done.output.splitlines()]
+    fault, skipped = done.left_out
+    assert ("a.md", True) == (fault.path, fault.fault)
+    assert re.match(r"cannot be read: unexpected \w+Error in \w+\.py:\d+: \S", fault.problem)
+    assert ("c", False) == (skipped.path, skipped.fault)

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sys
 import tarfile
 from pathlib import Path
 
@@ -165,6 +166,28 @@ def test_records_are_cut_as_files_are(tmp_path, here):
     assert "3 paths left out" in done.stderr.decode()
     failed = here("collect", "--records", "in.jsonl", "--on-error", "fail")
     assert "in.jsonl:4: the record has none of the fields code, html" in failed.stderr.decode()
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its names are UTF-8")
+@pytest.mark.parametrize(
+    ("name", "arguments", "right"),
+    [
+        (b"d\xff/a.md", [], rb'"path":"d\\xff/a.md"'),
+        (b"d\xff.md", [], rb'"path":"d\\xff.md"'),
+        (b"d\xff.gz", [], b"1 x cannot be read: "),
+        (b"d\xff.jsonl", ["--records"], b"1 x the line is not JSON"),
+        (b"d\xff/a.md", ["--unit", "commit"], rb"structkit: d\xff: has no history"),
+        (b"d\xff.md/no", ["-g", "a"], b"none of 1 files matches"),
+    ],
+)
+def test_a_named_path_that_is_not_utf_8(tmp_path, here, name, arguments, right):
+    write_files(tmp_path, {os.fsdecode(name): b"# A heading"})
+    done = here(
+        "collect", os.fsdecode(name.partition(b"/")[0]), *arguments, "--rejects", "no.jsonl"
+    )
+    assert right in done.stdout + done.stderr
+    missing = here("collect", os.fsdecode(b"q\xff"))
+    assert missing.stderr == rb"structkit: q\xff: does not exist; check the name" + b"\n"
 
 
 @pytest.mark.parametrize("paths", [["."], [b"a\xfe.py", b"a\xff.py"], ["a.tar"]], ids=str)
