@@ -12,7 +12,7 @@ from pathlib import Path
 import structkit
 from structkit import registry
 from structkit.api.functions import is_stage, parameters
-from structkit.api.models import OF_MODEL, OF_TEXTS, of_encode
+from structkit.api.models import MODEL_SETTINGS, TEXT_SETTINGS, encode_parameters
 from structkit.command import COMMANDS, Command, Group, command_of
 
 PATH = Path(structkit.__file__).with_suffix(".pyi")
@@ -63,7 +63,7 @@ def stub() -> str:
 
 def _loaded() -> str:
     """Return the stub of a loaded model, with some of the settings of `encode`."""
-    texts, model = (_lines(of_encode(*names)) for names in (OF_TEXTS, OF_MODEL))
+    texts, model = (_lines(encode_parameters(*names)) for names in (TEXT_SETTINGS, MODEL_SETTINGS))
     return LOADED.format(texts="".join(f"    {each}" for each in texts), model="".join(model))
 
 

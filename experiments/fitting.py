@@ -31,7 +31,7 @@ from structkit.ranking.reranking import (
     choose,
     rerank,
 )
-from structkit.records.fields import ABSENT, lookup, plain
+from structkit.records.fields import ABSENT, flag_text, lookup
 from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 from structkit.scoring.judgements import Passage, first_met, targets
@@ -229,7 +229,7 @@ def _value(query: Record, field: str) -> str:
     value = lookup(query, field)
     if value is ABSENT:
         raise UserError(f'query "{query["id"]}" has no field {field}', "name another with --folds")
-    return plain(value)
+    return flag_text(value)
 
 
 def main(words: Sequence[str] | None = None) -> None:

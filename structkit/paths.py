@@ -18,12 +18,14 @@ from typing import BinaryIO
 
 from structkit.errors import UserError, flag
 
-LINKS = 40  # on the way to a file: a system follows no more
-REMEDY = "choose another path"
-SPECIAL = "not a regular file", "write its content to a file"
+MAX_LINKS = 40  # on the way to a file: a system follows no more
+OTHER_PATH = "choose another path"
+NOT_REGULAR = "not a regular file", "write its content to a file"
 
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-FOUND = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe without a writer is not waited for
+FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+NO_FOLLOW_FLAGS = (
+    os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+)  # a pipe without a writer is not waited for
 
 
 def cache_folder(*names: str) -> Path:
@@ -88,9 +90,9 @@ def keep_apart(
     A folder is written with all that is in it. `replaced` are inputs that `-o` may replace once
     everything is read.
     """
-    written = [_Place.of(path, name) for name, path in writes if path is not None]
-    read = [_Place.of(name) for name in (*reads, *replaced) if name is not None]
-    once: dict[object, _Place] = {}
+    written = [_PathTarget.of(path, name) for name, path in writes if path is not None]
+    read = [_PathTarget.of(name) for name in (*reads, *replaced) if name is not None]
+    once: dict[object, _PathTarget] = {}
     own = flag("output")
     for each in read:
         if (each.pipe or each.name == "-") and once.setdefault(each.pipe, each) is not each:
@@ -101,11 +103,11 @@ def keep_apart(
         if source.number and output.touches(source) and not (same and may_replace):
             relation = "is the input {}" if same else "and the input {}: one is inside the other"
             problem = f"{output} {relation.format(source)}"
-            raise UserError(problem, REMEDY, status=2)
+            raise UserError(problem, OTHER_PATH, status=2)
     for output, other in combinations(written, 2):
         if output.flag != other.flag and output.touches(other):
             problem = f"{output} and {other}: one is the other, or inside it"
-            raise UserError(problem, REMEDY, status=2)
+            raise UserError(problem, OTHER_PATH, status=2)
 
 
 class Named(str):
@@ -140,7 +142,7 @@ def descriptor_named(path: str) -> int | None:
     (2, 1, None)
     """
     own = os.path.realpath("/dev/fd")
-    for _ in range(LINKS):
+    for _ in range(MAX_LINKS):
         folder, name = os.path.split(path)
         if name.isdecimal() and os.path.realpath(folder) == own:
             return int(name)
@@ -169,13 +171,13 @@ def refuse_pipe(name: str, kind: str) -> None:
 def open_below(root: str, below: str, flags: int = os.O_RDONLY) -> int:
     """Open a path below a folder without following links. Errors: `OSError`."""
     *folders, name = below.strip("/").split("/")
-    outer = os.open(root, FOLDER)
+    outer = os.open(root, FOLDER_FLAGS)
     try:
         for each in folders:
-            inner = os.open(each, FOLDER | FOUND, dir_fd=outer)
+            inner = os.open(each, FOLDER_FLAGS | NO_FOLLOW_FLAGS, dir_fd=outer)
             os.close(outer)
             outer = inner
-        return os.open(name or ".", flags | FOUND, dir_fd=outer)
+        return os.open(name or ".", flags | NO_FOLLOW_FLAGS, dir_fd=outer)
     finally:
         os.close(outer)
 
@@ -190,16 +192,16 @@ def open_found(root: str, below: str) -> BinaryIO:
     except OSError as error:
         # a link; a link or file instead of a folder; a socket; a folder
         if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.EISDIR):
-            raise UserError(*SPECIAL) from None
+            raise UserError(*NOT_REGULAR) from None
         raise
     if stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
         return handle
     handle.close()
-    raise UserError(*SPECIAL)
+    raise UserError(*NOT_REGULAR)
 
 
 @dataclass(frozen=True)
-class _Place:
+class _PathTarget:
     """Target of a path, through links, with device and inode number if it stores data."""
 
     name: str
@@ -209,7 +211,7 @@ class _Place:
     pipe: tuple[int, int] | None = None  # its number, if it can be read once
 
     @classmethod
-    def of(cls, name: str, flag: str = "") -> _Place:
+    def of(cls, name: str, flag: str = "") -> _PathTarget:
         """Return the place of a file; `-` is stdin, or stdout for a flag that is written."""
         standard = 1 if flag else 0
         name = "-" if flag and descriptor_named(name) == 1 else name
@@ -228,12 +230,12 @@ class _Place:
             return "stdout" if self.flag else "stdin"
         return f"{self.flag} {self.name}".lstrip()
 
-    def is_same(self, other: _Place) -> bool:
+    def is_same(self, other: _PathTarget) -> bool:
         if self.number and self.number == other.number:
             return True
         return bool(self.path) and self.path == other.path
 
-    def touches(self, other: _Place) -> bool:
+    def touches(self, other: _PathTarget) -> bool:
         """Return whether they are the same, or one is inside the other."""
         paths = [each.path for each in (self, other) if each.path]
         return self.is_same(other) or (len(paths) == 2 and os.path.commonpath(paths) in paths)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from structkit.structure.trees.parsers import Parser as Parser
     from structkit.structure.trees.parsers import Unparsed as Unparsed
 
-MODULES = {
+MODULE_OF_CLASS = {
     "Backend": "searching.hits",
     "Format": "formats.interchange",
     "Language": "structure.code.languages",
@@ -37,6 +37,6 @@ MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in MODULES:
+    if name not in MODULE_OF_CLASS:
         raise AttributeError(f"module 'structkit.plugin' has no attribute {name!r}")
-    return getattr(import_module(f"structkit.{MODULES[name]}"), name)
+    return getattr(import_module(f"structkit.{MODULE_OF_CLASS[name]}"), name)

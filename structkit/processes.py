@@ -21,26 +21,32 @@ from types import ModuleType
 from typing import IO, Any, Generic, NoReturn, TypeVar
 from weakref import WeakSet
 
-ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-PATIENCE = 2.0  # seconds that cleaning up may take undisturbed
+Groupable = TypeVar("Groupable")
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+CLEANUP_SECONDS = 2.0  # seconds that cleaning up may take undisturbed
 MMAP_THRESHOLD = -3  # in glibc's malloc.h: how large a block is mapped by itself
-MOMENT = 0.001  # seconds between looks whether a child has ended
+POLL_SECONDS = 0.001  # seconds between looks whether a child has ended
 
 
 def cores() -> int:
     """Return the number of processors that this process may use, by affinity and quota."""
     if sys.platform != "linux":
         return os.cpu_count() or 1
-    return max(1, math.ceil(min(len(os.sched_getaffinity(0)), quota())))
+    return max(1, math.ceil(min(len(os.sched_getaffinity(0)), cpu_quota())))
 
 
-def grouped(items: Iterable[T], *limits: tuple[Callable[[T], int], int]) -> Iterator[list[T]]:
+def group_by_size(
+    items: Iterable[Groupable], *limits: tuple[Callable[[Groupable], int], int]
+) -> Iterator[list[Groupable]]:
     """Yield some items at a time: until the sum of a size of theirs reaches its limit.
 
-    >>> list(grouped([1, 1, 5, 1], (lambda _: 1, 3), (lambda each: each, 6)))
+    >>> list(group_by_size([1, 1, 5, 1], (lambda _: 1, 3), (lambda each: each, 6)))
     [[1, 1, 5], [1]]
     """
-    group, sums = list[T](), [0] * len(limits)
+    group, sums = list[Groupable](), [0] * len(limits)
     for each in items:
         group.append(each)
         sums = [total + size(each) for total, (size, _) in zip(sums, limits, strict=True)]
@@ -51,24 +57,25 @@ def grouped(items: Iterable[T], *limits: tuple[Callable[[T], int], int]) -> Iter
         yield group
 
 
-def quota(system: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup") -> float:
+def cpu_quota(system: str = "/sys/fs/cgroup", own: str = "/proc/self/cgroup") -> float:
     """Return how many processors the control groups of this process allow; infinite without any."""
     allowed = [math.inf]
-    for line in _text(own).splitlines():
+    for line in _read_text(own).splitlines():
         _, controllers, group = line.split(":", 2)
         if controllers and "cpu" not in controllers.split(","):
             continue
         place = system if not controllers else f"{system}/{controllers}"  # version 2, or 1
         for at in (group, *map(str, PurePath(group).parents)):
-            most, _, period = _text(f"{place}{at}/cpu.max").partition(" ")
-            most = most or _text(f"{place}{at}/cpu.cfs_quota_us")
-            period = period or _text(f"{place}{at}/cpu.cfs_period_us")
+            most, _, period = _read_text(f"{place}{at}/cpu.max").partition(" ")
+            most = most or _read_text(f"{place}{at}/cpu.cfs_quota_us")
+            period = period or _read_text(f"{place}{at}/cpu.cfs_period_us")
             if most.strip().isdecimal() and period.strip().isdecimal():
                 allowed.append(int(most) / int(period))
     return min(allowed)
 
 
-def _text(file: str) -> str:
+def _read_text(file: str) -> str:
+    """Return the content of a file, or "" if it cannot be read."""
     try:
         with open(file, encoding="utf-8", errors="replace") as handle:
             return handle.read()
@@ -77,7 +84,7 @@ def _text(file: str) -> str:
 
 
 # where a library looks before it looks at OMP_NUM_THREADS
-OF_LIBRARY = {
+THREAD_VARIABLES = {
     "openblas": "OPENBLAS_NUM_THREADS",
     "blis": "BLIS_NUM_THREADS",
     "mkl": "MKL_NUM_THREADS",
@@ -116,7 +123,7 @@ def limit_threads(count: int) -> None:
         from threadpoolctl import ThreadpoolController  # 20 ms, which one process need not pay
 
         for each in ThreadpoolController().lib_controllers:
-            if OF_LIBRARY.get(each.internal_api) not in said:
+            if THREAD_VARIABLES.get(each.internal_api) not in said:
                 each.set_num_threads(count)
 
 
@@ -124,7 +131,7 @@ def limit_threads(count: int) -> None:
 def memory_limit(more: int) -> Iterator[None]:
     """End this process where the block takes so many bytes more; on Linux, if `more` is not 0."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    pages = _text("/proc/self/statm").partition(" ")[0] if more else ""
+    pages = _read_text("/proc/self/statm").partition(" ")[0] if more else ""
     if pages:
         most = int(pages) * resource.getpagesize() + more
         least = min(each for each in (most, soft, hard) if each != resource.RLIM_INFINITY)
@@ -151,7 +158,8 @@ def one_thread() -> Iterator[None]:
 # Intel's MKL multiplies matrices for torch, and promises equal bits on Intel processors. On others
 # with AVX-512 two equal products may differ in their last bits, unless its code is used that is the
 # same everywhere, a third as fast. With AVX2 alone equal trainings were equal in all methods
-MODE, SAME_EVERYWHERE = "MKL_CBWR", "COMPATIBLE"
+MKL_MODE = "MKL_CBWR"
+MKL_COMPATIBLE = "COMPATIBLE"
 CPUINFO = "/proc/cpuinfo"
 
 
@@ -171,20 +179,20 @@ def make_repeatable(cpuinfo: str = CPUINFO) -> None:
     MKL reads the variable when torch first computes.
     """
     if not is_repeatable(cpuinfo):
-        os.environ.setdefault(MODE, SAME_EVERYWHERE)
+        os.environ.setdefault(MKL_MODE, MKL_COMPATIBLE)
 
 
-def difference(cpuinfo: str = CPUINFO) -> str:
+def repeatability_problem(cpuinfo: str = CPUINFO) -> str:
     """Return why equal runs may differ, with the remedy; empty if they do not."""
-    if is_repeatable(cpuinfo) or is_slow():
+    if is_repeatable(cpuinfo) or is_mkl_compatible():
         return ""
-    given = os.environ.get(MODE) or "unset"
-    return f"{MODE} is {given}; set it to {SAME_EVERYWHERE} before torch is imported"
+    given = os.environ.get(MKL_MODE) or "unset"
+    return f"{MKL_MODE} is {given}; set it to {MKL_COMPATIBLE} before torch is imported"
 
 
-def is_slow() -> bool:
+def is_mkl_compatible() -> bool:
     """Return whether MKL computes with the code that is the same everywhere."""
-    return os.environ.get(MODE, "").upper() == SAME_EVERYWHERE
+    return os.environ.get(MKL_MODE, "").upper() == MKL_COMPATIBLE
 
 
 def exit_for(number: int) -> BaseException:
@@ -194,7 +202,7 @@ def exit_for(number: int) -> BaseException:
 
 def handled_signals() -> list[signal.Signals]:
     """Return the signals that end this program; nohup and a shell's `&` make it ignore some."""
-    return [each for each in ENDINGS if signal.getsignal(each) != signal.SIG_IGN]
+    return [each for each in ENDING_SIGNALS if signal.getsignal(each) != signal.SIG_IGN]
 
 
 @contextmanager
@@ -213,7 +221,7 @@ def raise_at_signals() -> Iterator[list[int]]:
             since = now
             came.append(number)
             raise exit_for(number)
-        if now - since > PATIENCE:
+        if now - since > CLEANUP_SECONDS:
             os._exit(128 + number)
 
     for number in handled_signals():
@@ -254,10 +262,6 @@ def exit_program(status: int) -> NoReturn:
     sys.exit(status)
 
 
-T = TypeVar("T")
-Task = TypeVar("Task")
-
-
 @contextmanager
 def without_script() -> Iterator[None]:
     """Keep processes that multiprocessing spawns from running the user's script again.
@@ -272,21 +276,21 @@ def without_script() -> Iterator[None]:
         sys.modules["__main__"] = script
 
 
-def in_child(work: Callable[[], T], seconds: float, memory: int = 0) -> T | None:
+def in_child(work: Callable[[], Result], seconds: float, memory: int = 0) -> Result | None:
     """Return the result of `work`; None if it is killed, or takes more CPU time or memory."""
-    child: Child[None, T] = Child(lambda _: work())
+    child: Child[None, Result] = Child(lambda _: work())
     with closing(child):
         return child.result(None, seconds, memory)
 
 
-class Child(Generic[Task, T]):
+class Child(Generic[Task, Result]):
     """Process that does the same work on one task after the other, and that can be stopped.
 
     It starts with the first task, and again after a task ended it. Forking per task would cost a
     fifth of the time of reading files, because pages that both processes touch are copied.
     """
 
-    def __init__(self, work: Callable[[Task], T], *, threads: int | None = None) -> None:
+    def __init__(self, work: Callable[[Task], Result], *, threads: int | None = None) -> None:
         self.work, self.threads = work, threads  # None: as many as this process has
         self._working = Event()
         self.close: Callable[[], object] = lambda: None
@@ -297,7 +301,7 @@ class Child(Generic[Task, T]):
         """Whether it has begun, and no task has ended it."""
         return self._pipes is not None
 
-    def result(self, task: Task, seconds: float = 0, memory: int = 0) -> T | None:
+    def result(self, task: Task, seconds: float = 0, memory: int = 0) -> Result | None:
         """Return the result of a task; None if it is killed, or takes more CPU time or memory."""
         tasks, results = self._pipes or self.start()
         self._working.set()
@@ -332,7 +336,7 @@ class Child(Generic[Task, T]):
         its_results.close()
         # also at the end of this process
         arguments = child, self._working, tasks, results
-        self.close = Finalize(self, _end, arguments, exitpriority=0)
+        self.close = Finalize(self, _end_child, arguments, exitpriority=0)
         _started.add(self)
         self._working.clear()
         self._pipes = tasks, results
@@ -342,7 +346,7 @@ class Child(Generic[Task, T]):
         """Run the child, which exits without its parent's exit handlers."""
         try:
             gc.freeze()  # the parent's to collect: libraries would wait for threads of theirs
-            for number in ENDINGS:  # the parent handles them
+            for number in ENDING_SIGNALS:  # the parent handles them
                 signal.signal(number, signal.SIG_IGN)
             for number in (signal.SIGPROF, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
@@ -351,7 +355,7 @@ class Child(Generic[Task, T]):
             while given := pickle.load(tasks):
                 task, seconds, memory = given
                 signal.setitimer(signal.ITIMER_PROF, seconds)
-                done: tuple[bool, T | None] = False, None
+                done: tuple[bool, Result | None] = False, None
                 with suppress(Exception), memory_limit(memory):
                     done = True, self.work(task)
                 signal.setitimer(signal.ITIMER_PROF, 0)
@@ -374,7 +378,7 @@ def end_now(status: int) -> NoReturn:
     os._exit(status)
 
 
-def _end(child: int, working: Event, tasks: IO[bytes], results: IO[bytes]) -> None:
+def _end_child(child: int, working: Event, tasks: IO[bytes], results: IO[bytes]) -> None:
     """End a child: at once if it does anything, else by its own hand, which ends its children."""
     ended = 0
     try:
@@ -382,10 +386,10 @@ def _end(child: int, working: Event, tasks: IO[bytes], results: IO[bytes]) -> No
             with suppress(OSError):
                 pickle.dump(None, tasks)
                 tasks.flush()
-            until = time.monotonic() + PATIENCE
+            until = time.monotonic() + CLEANUP_SECONDS
             while not ended and time.monotonic() < until:
                 ended, _ = os.waitpid(child, os.WNOHANG)
-                time.sleep(0 if ended else MOMENT)
+                time.sleep(0 if ended else POLL_SECONDS)
     finally:
         if not ended:
             os.kill(child, signal.SIGKILL)

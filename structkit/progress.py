@@ -18,7 +18,7 @@ from datetime import timedelta
 
 from structkit.errors import surface
 
-WIPED = "\r\x1b[K"  # a terminal's line, before it is written anew
+CLEAR_LINE = "\r\x1b[K"  # a terminal's line, before it is written anew
 
 _hushed = False
 
@@ -33,7 +33,7 @@ def hush(quiet: bool = True) -> None:
 
 
 @contextmanager
-def hushed(quiet: bool) -> Iterator[None]:
+def quiet_block(quiet: bool) -> Iterator[None]:
     """Hush for a block of code, then restore the state before."""
     before = _hushed
     hush(quiet or before)
@@ -66,7 +66,7 @@ def progress(label: str, look: Callable[[], Position]) -> Iterator[None]:
 
     A thread reads the position from outside, so the work is not slowed down.
     """
-    if not _shown():
+    if not _shows_progress():
         yield
         return
     stop, started = threading.Event(), time.monotonic()
@@ -102,7 +102,7 @@ def describe(label: str, now: Position, seconds: float) -> str:
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
     """Show on a terminal what is being done, and erase it when it is done."""
-    if not _shown():
+    if not _shows_progress():
         yield
         return
     _write_over(f"structkit: {what} …")
@@ -118,7 +118,7 @@ def _write_over(line: str) -> None:
         width = os.get_terminal_size(2).columns
     except OSError:
         width = shutil.get_terminal_size().columns
-    sys.stderr.write(f"{WIPED}{line[: width - 1]}")
+    sys.stderr.write(f"{CLEAR_LINE}{line[: width - 1]}")
     sys.stderr.flush()
 
 
@@ -137,7 +137,7 @@ def printable(text: str) -> str:
 
 
 # control characters, marks of direction and unseen ones; not colors and links that we write
-UNSAFE = re.compile(
+TERMINAL_UNSAFE = re.compile(
     "(\x1b\\[[\\d;]*m|\x1b\\]8;[^\x00-\x1f]*\x1b\\\\)|"
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f]"
@@ -151,7 +151,7 @@ def for_terminal(data: bytes) -> bytes:
     b'tea \\u009b31m \\u202e'
     """
     text = data.decode(errors="backslashreplace")
-    return UNSAFE.sub(lambda found: found[1] or json.dumps(found[0])[1:-1], text).encode()
+    return TERMINAL_UNSAFE.sub(lambda found: found[1] or json.dumps(found[0])[1:-1], text).encode()
 
 
 def guard_stderr() -> None:
@@ -166,10 +166,10 @@ def guard_stderr() -> None:
     sys.stderr.write = guarded  # type: ignore[method-assign]
 
 
-def counted(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """Return a number of things, in words.
 
-    >>> counted(1, "file"), counted(1200, "file")
+    >>> format_count(1, "file"), format_count(1200, "file")
     ('1 file', '1,200 files')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
@@ -181,12 +181,12 @@ def say(message: str) -> None:
         complain(message)
 
 
-def _shown() -> bool:
+def _shows_progress() -> bool:
     """Return whether a person watches a command that may show progress."""
-    return surface().progress and not _hushed and _watched()
+    return surface().progress and not _hushed and _stderr_is_terminal()
 
 
-def _watched() -> bool:
+def _stderr_is_terminal() -> bool:
     """Return whether a person looks at stderr."""
     return bool(sys.stderr) and sys.stderr.isatty()
 
@@ -196,5 +196,5 @@ def complain(message: str) -> None:
     if sys.stderr:  # it may be closed, and print would then take stdout
         line = printable(" ".join(message.split("\n")))
         line = LONG_WORD.sub(r"\1…\2", line)  # a field or a flag: the remedy follows it
-        start = WIPED if _watched() else ""  # over a progress line
+        start = CLEAR_LINE if _stderr_is_terminal() else ""  # over a progress line
         print(f"{start}structkit: {line}", file=sys.stderr)  # noqa: T201 the place where messages go

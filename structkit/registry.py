@@ -21,8 +21,15 @@ from structkit.errors import UserError, flag, unknown
 from structkit.progress import say
 from structkit.settings import settings_of
 
-OURS = "structkit_plugins"
-KINDS = ("language", "parser", "method", "backend", "ranker", "format")  # folders: languages/ …
+OWN_PACK = "structkit_plugins"
+PLUGIN_KINDS = (
+    "language",
+    "parser",
+    "method",
+    "backend",
+    "ranker",
+    "format",
+)  # folders: languages/ …
 
 
 class Contract(metaclass=ABCMeta):  # noqa: B024 each kind has methods of its own
@@ -96,7 +103,7 @@ class Plugin:
         try:
             yield
         except Exception as error:
-            _tell(str(self.path), f"cannot be read as a {self.kind} ({error})")
+            _report(str(self.path), f"cannot be read as a {self.kind} ({error})")
 
     def fault(self, error: Exception) -> UserError:
         """Return the error for one of the plugin's own."""
@@ -110,7 +117,7 @@ class Plugin:
             with redirect_stdout(sys.stderr):
                 module = import_module(f"{self.pack}.{self.kind}s.{self.path.stem}")
         except Exception as error:
-            if self.pack == OURS:
+            if self.pack == OWN_PACK:
                 raise
             raise self.fault(error) from error
         name = self.kind.capitalize()
@@ -145,27 +152,27 @@ def plugins() -> tuple[Plugin, ...]:
         with suppress(Exception):  # importing what is around it may raise anything
             spec = find_spec(value)
         if spec is None or not spec.submodule_search_locations:
-            _tell(f"the plugin pack {pack}", f"names {value!r}, which is no package")
+            _report(f"the plugin pack {pack}", f"names {value!r}, which is no package")
             continue
         for location in spec.submodule_search_locations:
-            for kind in KINDS:
+            for kind in PLUGIN_KINDS:
                 for path in Path(location, f"{kind}s").glob("*.py"):
                     if path.name.startswith(".") or not path.is_file():
-                        _tell(str(path), "is no file of a plugin")
+                        _report(str(path), "is no file of a plugin")
                     elif not path.stem.startswith("_"):
                         name = path.stem.replace("_", "-")
                         listed.append(Plugin(kind, name, value, path))
     return tuple(sorted(set(listed), key=lambda plugin: (plugin.kind, plugin.name, plugin.pack)))
 
 
-def _tell(what: str, problem: str) -> None:
+def _report(what: str, problem: str) -> None:
     say(f"{what} {problem}; it is left out: fix it, or take it out of the pack")
 
 
 def fault_of(error: Exception) -> UserError | None:
     """Return the error for an exception that came out of another pack's plugin, otherwise None."""
     files = {frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)}
-    others = (each for each in plugins() if each.pack != OURS and str(each.path) in files)
+    others = (each for each in plugins() if each.pack != OWN_PACK and str(each.path) in files)
     return next((each.fault(error) for each in others), None)
 
 
@@ -176,7 +183,7 @@ def names(kind: str) -> list[str]:
 
 def find(kind: str, name: str, *, status: int = 2) -> Plugin:
     """Return the plugin with that name, in any case, or alias. Errors: a miss lists what exists."""
-    named = _named(kind, name)
+    named = _matching(kind, name)
     if not named:
         raise unknown(kind, name, names(kind), status=status)
     if len(named) > 1:
@@ -186,7 +193,7 @@ def find(kind: str, name: str, *, status: int = 2) -> Plugin:
 
 
 @cache
-def _named(kind: str, name: str) -> list[Plugin]:
+def _matching(kind: str, name: str) -> list[Plugin]:
     some = [plugin for plugin in plugins() if plugin.kind == kind]
     named = [plugin for plugin in some if plugin.name == name]
     folded = name.casefold()
@@ -203,7 +210,7 @@ def canonical(kind: str, name: str) -> str:
     >>> canonical("language", "JS"), canonical("language", "cobol")
     ('javascript', 'cobol')
     """
-    named = _named(kind, name)
+    named = _matching(kind, name)
     return named[0].name if named else name
 
 

@@ -16,10 +16,10 @@ from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from structkit.errors import UserError, flag, spelled, spoken, unknown
+from structkit.errors import UserError, flag, format_number, spell_settings, unknown
 
 # the headings of a long help, in its order; a command may have others, which come before the last
-GROUPS: dict[str, str] = {
+HELP_GROUPS: dict[str, str] = {
     "common": "Options",
     "method": "Method",
     "model": "Model",
@@ -29,7 +29,7 @@ GROUPS: dict[str, str] = {
     "speed": "Memory and speed",
     "run": "Run",
 }
-BITS = 2**63  # an integer beyond it fits into no file of numbers
+INTEGER_LIMIT = 2**63  # larger integers fit into no file of numbers
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Setting:
     """Words of the help for a default that the command infers from a record, a model or a file."""
 
     group: str = ""
-    """The heading under which the help lists it: a key of `GROUPS`, or a heading of its own."""
+    """Heading under which the help lists it: a key of `HELP_GROUPS`, or one of its own."""
 
     short: str = ""
     """A second flag, such as `-o`."""
@@ -124,18 +124,18 @@ class Setting:
     @property
     def described(self) -> str:
         """Its help with the source of its default, as the help shows it."""
-        text = spelled(self.help).rstrip(".")
+        text = spell_settings(self.help).rstrip(".")
         text = text[:1].upper() + text[1:]
         return f"{text} ({self.source})." if self.source else f"{text}."
 
     @property
     def shown_default(self) -> str:
         """Its default, as the help shows it; empty where there is nothing to show."""
-        said = [spelled(self.inferred)] if self.inferred else []
+        said = [spell_settings(self.inferred)] if self.inferred else []
         if self.usual is not ...:
-            said.append(shown(self.usual))
+            said.append(format_value(self.usual))
         elif not said and self.default is not False and self.default not in (..., None, ()):
-            said.append(shown(self.default))
+            said.append(format_value(self.default))
         return ", otherwise ".join(said)
 
     def spelled(self, value: object = None) -> str:
@@ -151,19 +151,19 @@ class Setting:
         return value is not None and value != () and value != self.default
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a default or a bound as the help shows it."""
     if isinstance(value, tuple):
-        return " ".join(map(shown, value))
+        return " ".join(map(format_value, value))
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, types.FunctionType):
-        words = spelled(" ".join((value.__doc__ or "").split()))
+        words = spell_settings(" ".join((value.__doc__ or "").split()))
         return words if words[1:2].isupper() else words[:1].lower() + words[1:]
     return (f"{value:g}" if isinstance(value, float) else str(value)) or "none"
 
 
-class _Usual:
+class _UsualValue:
     """The value of a field where none is given, decided when it is read."""
 
     def __init__(self, usual: Any) -> None:
@@ -200,7 +200,10 @@ def setting(
     choices, bounds and group, where it says no others.
     """
     declared = Setting(
-        *(default, help, source, choices),
+        default,
+        help,
+        source,
+        choices,
         requires=(requires,) if isinstance(requires, str) else requires,
         excludes=(excludes,) if isinstance(excludes, str) else excludes,
         **more,
@@ -209,7 +212,7 @@ def setting(
     if default is ...:
         return field(metadata=metadata)
     if declared.usual is not ...:
-        default = _Usual(declared.usual)
+        default = _UsualValue(declared.usual)
     return field(default=default, metadata=metadata)
 
 
@@ -278,10 +281,10 @@ def setting_of(kind: type, name: str) -> Setting:
     return next(each for each in settings_of(kind) if each.name == name)
 
 
-Made = TypeVar("Made")
+SettingsClass = TypeVar("SettingsClass")
 
 
-def make(kind: type[Made], values: Mapping[str, Any]) -> Made:
+def make(kind: type[SettingsClass], values: Mapping[str, Any]) -> SettingsClass:
     """Make and check settings of a class, so that wrong usage raises before any work is done.
 
     Errors: `UserError` with status 2 for a value of another type, out of its bounds or choices, for
@@ -292,7 +295,7 @@ def make(kind: type[Made], values: Mapping[str, Any]) -> Made:
         if each.required and each.name not in values:
             raise UserError(f"missing {each.spelled()}", each.remedy(), status=2)
     known = {each.name: each for each in every}
-    converted = {name: convert(known[name], value) for name, value in values.items()}
+    converted = {name: convert_value(known[name], value) for name, value in values.items()}
     for each in every:
         _check_values(each, converted.get(each.name))
     settings = kind(**converted)
@@ -301,7 +304,7 @@ def make(kind: type[Made], values: Mapping[str, Any]) -> Made:
     return settings
 
 
-def convert(each: Setting, value: Any) -> Any:
+def convert_value(each: Setting, value: Any) -> Any:
     """Convert a value to the type of its setting: a path to text, a list to a tuple.
 
     Errors: `UserError` with status 2 for a value of another type.
@@ -309,17 +312,17 @@ def convert(each: Setting, value: Any) -> Any:
     if value is None and (each.default is None or each.types != (each.hint,)):
         return None
     if not each.several:
-        return _convert(each, value)
+        return _convert_one(each, value)
     if isinstance(value, str) and each.is_words:
         value = (value,)
     if isinstance(value, str) or not isinstance(value, Sequence):
         problem = f"{flag(each.name)} is {value!r}, not a list"
         pairs = isinstance(value, Mapping) and [f"{name}={one}" for name, one in value.items()]
         raise UserError(problem, f"give {pairs or [value]!r}", status=2)
-    return tuple(_convert(each, one) for one in value)
+    return tuple(_convert_one(each, one) for one in value)
 
 
-def _convert(each: Setting, value: Any) -> Any:
+def _convert_one(each: Setting, value: Any) -> Any:
     """Convert one value of a setting to its type."""
     value = os.fspath(value) if isinstance(value, os.PathLike) else value
     kinds = [str if is_literal(hint) else hint for hint in each.types_of_one]
@@ -361,7 +364,7 @@ def _check_value(each: Setting, value: Any) -> None:
             raise UserError(f"{each.spelled()} is empty", "give it a value", status=2)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         low, high = each.low, each.high
-        most = BITS - 1 if isinstance(value, int) else sys.float_info.max
+        most = INTEGER_LIMIT - 1 if isinstance(value, int) else sys.float_info.max
         # NaN is in no range
         if not (-most if low is None else low) <= value <= (most if high is None else high):
             problem = f"{each.spelled(value)} is not {range_of(low, high, type(value))}"
@@ -377,11 +380,15 @@ def range_of(low: float | None, high: float | None, kind: type = int) -> str:
     if low is None and high is None:
         return "in 64 bits" if kind is int else "a finite number"
     if high is None:
-        return f"{spoken(low or 0)} or more"
-    return f"{spoken(high)} or less" if low is None else f"in {spoken(low)} … {spoken(high)}"
+        return f"{format_number(low or 0)} or more"
+    return (
+        f"{format_number(high)} or less"
+        if low is None
+        else f"in {format_number(low)} … {format_number(high)}"
+    )
 
 
-def change(settings: Made, **values: Any) -> Made:
+def change(settings: SettingsClass, **values: Any) -> SettingsClass:
     """Return settings with other values; what is not given stays open."""
     given = {each.name: each.given(settings) for each in settings_of(type(settings))}
     return type(settings)(**given | values)
@@ -415,7 +422,7 @@ def _check_others(settings: Any, each: Setting) -> None:
         raise UserError(problem, "leave one out", status=2)
 
 
-def parse(each: Setting, text: str) -> Any:
+def parse_text(each: Setting, text: str) -> Any:
     """Return the value of a flag's text, as a number if the setting is one."""
     text = each.parse(text) if each.parse else text
     for number in (int, float):

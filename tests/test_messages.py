@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import structkit
-from structkit.errors import Python, flag, program, spelled, spelled_for
+from structkit.errors import Python, flag, program, spell_settings, use_surface
 
 ROOT = Path(structkit.__file__).parents[1]
 FLAG = re.compile(r"--[a-z]")
@@ -58,7 +58,7 @@ NAMED = [  # what a message names, for the command line, for Python
     (lambda: flag("output"), "-o", "output"),
     (lambda: flag("normalize", False), "--no-normalize", "normalize=False"),
     (lambda: flag("files", None, "FILE"), "FILE", "files"),
-    (lambda: spelled("with {on_error:skip} and {k}"), "with --on-error skip and -k", None),
+    (lambda: spell_settings("with {on_error:skip} and {k}"), "with --on-error skip and -k", None),
     (lambda: program("encode", as_="query"), "structkit encode --as query", None),
     (
         lambda: program("ask", "my folder", no_cache=True),
@@ -71,6 +71,6 @@ NAMED = [  # what a message names, for the command line, for Python
 @pytest.mark.parametrize(("message", "expected", "python"), NAMED)
 def test_each_surface_spells_a_setting_as_it_takes_it(message, expected, python):
     assert expected == message()
-    with spelled_for(Python()):
+    with use_surface(Python()):
         assert "--" not in message()
         assert python in (None, message())

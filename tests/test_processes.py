@@ -18,7 +18,7 @@ from multiprocessing.spawn import get_preparation_data
 import pytest
 from conftest import environment
 
-from structkit.processes import Child, cores, in_child, quota, without_script
+from structkit.processes import Child, cores, cpu_quota, in_child, without_script
 from structkit.records.workers import Pool
 from tests.jsonl import write_files
 
@@ -118,7 +118,7 @@ QUOTAS = {
 @pytest.mark.parametrize(("files", "own", "expected"), QUOTAS.values(), ids=QUOTAS)
 def test_a_quota_of_processor_time_counts(tmp_path, files, own, expected):
     write_files(tmp_path, {**files, "own": own})
-    assert expected == quota(str(tmp_path), str(tmp_path / "own"))
+    assert expected == cpu_quota(str(tmp_path), str(tmp_path / "own"))
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="others return it or not")

@@ -128,7 +128,7 @@ def test_it_is_listed_without_being_imported(pack):
     assert b"_private" not in done.stdout
 
 
-@pytest.mark.parametrize("kind", registry.KINDS)
+@pytest.mark.parametrize("kind", registry.PLUGIN_KINDS)
 def test_what_a_plugin_must_have_is_found_where_a_message_says(kind):
     assert pydoc.locate(f"structkit.plugin.{kind.capitalize()}").__abstractmethods__
 

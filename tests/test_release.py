@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from docs import manual
-from structkit.extras import TRAINING
+from structkit.extras import TRAINING_PACKAGES
 from structkit.version import __version__
 from tests import release
 
@@ -83,8 +83,8 @@ def test_a_light_installation_needs_all_but_what_trains(archives):
             for light in ("", "1")
         )
     )
-    assert few == [each for each in needed if each[0] not in TRAINING]
-    assert {*TRAINING} == {name for name, _ in needed} - {name for name, _ in few}
+    assert few == [each for each in needed if each[0] not in TRAINING_PACKAGES]
+    assert {*TRAINING_PACKAGES} == {name for name, _ in needed} - {name for name, _ in few}
 
 
 def test_readme_is_walked_through():

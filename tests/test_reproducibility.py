@@ -7,7 +7,7 @@ import torch
 from conftest import python
 
 from structkit.learning.training import devices
-from structkit.processes import difference, is_slow, make_repeatable
+from structkit.processes import is_mkl_compatible, make_repeatable, repeatability_problem
 from structkit.reproducibility import key
 from tests.jsonl import lines
 
@@ -36,7 +36,7 @@ from structkit import processes
 assert "torch" not in sys.modules
 os.environ.pop("MKL_CBWR", None)  # the parent's, for the processor that this runs on
 processes.make_repeatable(sys.argv[1])
-print(processes.difference(sys.argv[1]), flush=True)  # MKL prints by itself
+print(processes.repeatability_problem(sys.argv[1]), flush=True)  # MKL prints by itself
 import torch
 torch.ones(64, 64) @ torch.ones(64, 64)
 """
@@ -76,20 +76,20 @@ def test_what_the_user_chose_stays_and_is_told(cpuinfo, monkeypatch):
     monkeypatch.setenv("MKL_CBWR", "AVX2")
     make_repeatable(cpuinfo("AuthenticAMD"))
     remedy = "set it to COMPATIBLE before torch is imported"
-    assert f"MKL_CBWR is AVX2; {remedy}" == difference(cpuinfo("AuthenticAMD"))
-    assert "" == difference(cpuinfo("GenuineIntel"))
+    assert f"MKL_CBWR is AVX2; {remedy}" == repeatability_problem(cpuinfo("AuthenticAMD"))
+    assert "" == repeatability_problem(cpuinfo("GenuineIntel"))
     monkeypatch.delenv("MKL_CBWR")
-    assert f"MKL_CBWR is unset; {remedy}" == difference(cpuinfo("AuthenticAMD"))
+    assert f"MKL_CBWR is unset; {remedy}" == repeatability_problem(cpuinfo("AuthenticAMD"))
     make_repeatable(cpuinfo("AuthenticAMD"))
-    assert "" == difference(cpuinfo("AuthenticAMD"))
+    assert "" == repeatability_problem(cpuinfo("AuthenticAMD"))
 
 
 def test_no_processor_information_changes_nothing(cpuinfo, tmp_path):
     (tmp_path / "arm").write_text("processor\t: 0\nCPU implementer\t: 0x41\n")
     for name in ("none", "arm"):
         make_repeatable(str(tmp_path / name))
-        assert "" == difference(str(tmp_path / name))
-    assert not is_slow()
+        assert "" == repeatability_problem(str(tmp_path / name))
+    assert not is_mkl_compatible()
 
 
 def test_large_products_go_through_onednn_where_mkl_is_slow(cpuinfo):

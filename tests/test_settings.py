@@ -9,10 +9,10 @@ from soak.sessions import commands, found
 from structkit.commands.mask_entities import Settings as Masking
 from structkit.commands.pair import Settings as Pairing
 from structkit.commands.parse_trees import Settings as Parsing
-from structkit.errors import Python, UserError, spelled_for
+from structkit.errors import Python, UserError, use_surface
 from structkit.paths import cache_folder
 from structkit.registry import load, names
-from structkit.settings import make, setting, setting_of, settings_of, shown
+from structkit.settings import format_value, make, setting, setting_of, settings_of
 
 KINDS = {kind for words in commands() for kind in found(words).settings}
 EVERY = [(kind, each) for kind in KINDS for each in settings_of(kind)]
@@ -53,7 +53,7 @@ def test_what_the_help_shows_is_what_is_resolved():
         value = getattr(kind(**needed), each.name)
         if each.name == "cache":  # in the user's folder
             value = value.removeprefix(str(cache_folder().parent) + "/")
-        assert shown(value) in each.shown_default, (kind, each.name)
+        assert format_value(value) in each.shown_default, (kind, each.name)
         decided += 1
     assert decided >= 4
 
@@ -96,7 +96,7 @@ def test_a_default_is_not_given():
 def test_the_help_spells_the_setting_that_decides():
     steps = setting_of(Settings, "steps")
     assert "10, or 100 with --way slow" == steps.shown_default
-    with spelled_for(Python()):
+    with use_surface(Python()):
         assert "10, or 100 with way='slow'" == steps.shown_default
 
 

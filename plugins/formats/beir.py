@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from structkit import plugin
 from structkit.formats.interchange import Fields, Part, Parts, Row
-from structkit.records.fields import DOCUMENT, QUERY
+from structkit.records.fields import DOCUMENT_FIELDS, QUERY_FIELDS
 from structkit.records.jsonl import Record
 
 QRELS = {"query-id": "string", "corpus-id": "string", "score": "int64"}
@@ -32,7 +32,7 @@ def read_document(row: Fields) -> Record:
 def write_document(record: Fields) -> Row:
     """Return a row of the corpus; the text is from any of the fields for documents."""
     row = {"_id": record.pop_id("id"), "title": record.pop_field("title", default="")}
-    return row | {"text": record.pop_field(*DOCUMENT)} | metadata(record)
+    return row | {"text": record.pop_field(*DOCUMENT_FIELDS)} | metadata(record)
 
 
 def read_query(row: Fields) -> Record:
@@ -43,7 +43,7 @@ def read_query(row: Fields) -> Record:
 
 def write_query(record: Fields) -> Row:
     """Return a row of the queries."""
-    return {"_id": record.pop_id("id"), "text": record.pop_field(*QUERY)} | metadata(record)
+    return {"_id": record.pop_id("id"), "text": record.pop_field(*QUERY_FIELDS)} | metadata(record)
 
 
 def metadata(record: Fields) -> Row:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from structkit import plugin
-from structkit.errors import MEND, UserError
+from structkit.errors import RECORD_REMEDY, UserError
 from structkit.formats.codesearchnet import FILES, function_row
 from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.jsonl import Record
@@ -44,7 +44,7 @@ def read_query(row: Fields) -> Record:
     tokens = row.pop_field("docstring_tokens", kind=list, default=None)
     text = row.pop_field("docstring", default=None)
     if text is None and tokens is None:
-        raise UserError('fields "docstring" and "docstring_tokens" are missing', MEND)
+        raise UserError('fields "docstring" and "docstring_tokens" are missing', RECORD_REMEDY)
     return {
         "id": row.pop_field("url"),
         "query": " ".join(map(str, tokens)) if text is None else text,

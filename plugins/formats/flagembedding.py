@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from structkit import plugin
-from structkit.errors import MEND, UserError
+from structkit.errors import RECORD_REMEDY, UserError
 from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.jsonl import Record
 
@@ -37,7 +37,7 @@ def read_example(row: Fields) -> Record:
         for name, scores, texts in (("pos", positive, positives), ("neg", negative, negatives)):
             if len(scores) != len(texts):
                 problem = f'field "{name}_scores" holds {len(scores)} scores, not {len(texts)}'
-                raise UserError(problem, MEND)
+                raise UserError(problem, RECORD_REMEDY)
         del record["negative_scores"]
         if len(positives) == 1:
             del record["positive_scores"]

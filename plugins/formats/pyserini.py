@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from structkit import plugin
 from structkit.formats.interchange import Fields, Part, Parts, Row
-from structkit.records.fields import DOCUMENT
+from structkit.records.fields import DOCUMENT_FIELDS
 from structkit.records.jsonl import Record
 
 
@@ -26,7 +26,7 @@ def read_document(row: Fields) -> Record:
 def write_document(record: Fields) -> Row:
     """Return a row; a title is the first line of the contents, as in Pyserini's corpora."""
     identifier, title = record.pop_id("id"), record.pop_field("title", default="")
-    text = record.pop_field(*DOCUMENT)
+    text = record.pop_field(*DOCUMENT_FIELDS)
     return {"id": identifier, "contents": f"{title}\n{text}" if title else text}
 
 
@@ -41,6 +41,6 @@ def write_embedding(record: Fields) -> Row:
     """Return a row of an index of vectors."""
     return {
         "id": record.pop_id("id"),
-        "contents": record.pop_field(*DOCUMENT, default=""),
+        "contents": record.pop_field(*DOCUMENT_FIELDS, default=""),
         "vector": record.pop_field("embedding", kind=list),
     }

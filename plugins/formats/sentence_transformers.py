@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from structkit import plugin
-from structkit.errors import MEND, UserError, program
+from structkit.errors import RECORD_REMEDY, UserError, program
 from structkit.formats.interchange import Fields, Part, Parts, Row
 from structkit.records.jsonl import Record
 
@@ -48,7 +48,7 @@ class ExampleReader:
         first, second, *_ = self.columns
         if query is None or positive is None or second.startswith("negative"):
             name, role = (first, "query") if query is None else (second, "positive")
-            raise UserError(f'the {role} is missing (column "{name}")', MEND)
+            raise UserError(f'the {role} is missing (column "{name}")', RECORD_REMEDY)
         example: Record = {"query": query, "positive": positive}
         if negatives := [text for text in others if text is not None]:
             example["negatives"] = negatives

@@ -7,7 +7,7 @@ from typing import Any
 from structkit import plugin
 from structkit.errors import UserError
 from structkit.formats.interchange import Fields, Part, Parts, Row
-from structkit.records.fields import DOCUMENT, QUERY
+from structkit.records.fields import DOCUMENT_FIELDS, QUERY_FIELDS
 from structkit.records.jsonl import Record
 
 SIDES = ("positive", "negative")
@@ -112,7 +112,7 @@ def read_document(row: Fields) -> Record:
 
 def write_document(record: Fields) -> Row:
     """Return a row of the corpus, as version 2 names its fields."""
-    row = {"docid": record.pop_id("id"), "document_text": record.pop_field(*DOCUMENT)}
+    row = {"docid": record.pop_id("id"), "document_text": record.pop_field(*DOCUMENT_FIELDS)}
     title = record.pop_field("title", default="")
     return row | ({"title": title} if title else {})
 
@@ -127,5 +127,5 @@ def read_query(row: Fields) -> Record:
 
 def write_query(record: Fields) -> Row:
     """Return a row of the queries, with the text under the names of both versions."""
-    text = record.pop_field(*QUERY)
+    text = record.pop_field(*QUERY_FIELDS)
     return {"query_id": record.pop_id("id"), "query": text, "query_text": text}

@@ -16,7 +16,7 @@ from structkit import plugin
 from structkit.errors import UserError, flag, program
 from structkit.learning.training.data import Spool
 from structkit.plugin import setting
-from structkit.records.fields import DOCUMENT, QUERY, text_name
+from structkit.records.fields import DOCUMENT_FIELDS, QUERY_FIELDS, text_name
 from structkit.records.jsonl import Record, text_field
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Method(plugin.Method):
         names = ["query", "positive"]
         if not record.keys() >= set(names):
             remedy = f"rename the text's field with {program('select')} {flag('rename')}"
-            names = [text_name(record, (*DOCUMENT, *QUERY), remedy)]
+            names = [text_name(record, (*DOCUMENT_FIELDS, *QUERY_FIELDS), remedy)]
         return {"id": record["id"], "texts": [text_field(record, name) for name in names]}
 
     def build(self, spool: Spool) -> Distilled:

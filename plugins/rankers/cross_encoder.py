@@ -13,7 +13,7 @@ from transformers.utils import logging
 from structkit import plugin
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError
-from structkit.extras import SENTENCE, require
+from structkit.extras import SENTENCE_TRANSFORMERS, require
 from structkit.learning.encoders.pretrained import check_model_folder, damage_explained
 from structkit.learning.folders import model_folder, weight_names
 from structkit.learning.static import is_table
@@ -69,7 +69,7 @@ class Ranker(plugin.Ranker):
     @cached_property
     def encoder(self) -> Any:
         """The model, on the fastest device. Errors: it is damaged, or gives not one score."""
-        library = require("sentence_transformers", SENTENCE)
+        library = require("sentence_transformers", SENTENCE_TRANSFORMERS)
         folder = model_folder(self.model, offline=self.offline)
         if is_table(folder):
             raise UserError(f"the model {folder} is a table of token vectors", SOME)

@@ -10,7 +10,7 @@ import numpy as np
 from structkit import plugin
 from structkit.embeddings.vectors import Floats
 from structkit.ranking.reranking import Candidate, Query
-from structkit.records.fields import DOCUMENT
+from structkit.records.fields import DOCUMENT_FIELDS
 from structkit.searching.bm25 import Postings, WordIndex, page_scores
 from structkit.searching.words import question_words
 from structkit.structure.bags import Bags
@@ -27,7 +27,7 @@ class Ranker(plugin.Ranker):
 
     def scores(self, query: Query, hits: Sequence[Candidate]) -> Floats:
         """Return 0 … 1 for each hit."""
-        fields = ([hit.record.get(name) for name in ("title", *DOCUMENT)] for hit in hits)
+        fields = ([hit.record.get(name) for name in ("title", *DOCUMENT_FIELDS)] for hit in hits)
         texts = (" ".join(each for each in some if isinstance(each, str)) for some in fields)
         index = WordIndex([(Postings.of_bags(Bags.of(texts)), np.arange(len(hits)))])
         files = [hit.path or hit.doc_id for hit in hits]

@@ -20,8 +20,8 @@ from urllib.parse import quote
 from weakref import finalize
 
 from structkit.command import Command, Group, command_of
-from structkit.errors import Python, UserError, flag, spelled_for, unknown
-from structkit.extras import missing
+from structkit.errors import Python, UserError, flag, unknown, use_surface
+from structkit.extras import missing_training_package
 from structkit.paths import Named
 from structkit.records.jsonl import Block, Lines, Record, Records, Shard
 from structkit.records.output import dump
@@ -37,8 +37,8 @@ from structkit.settings import Setting, make, settings_of
 
 Rows: TypeAlias = "Iterable[Mapping[str, Any]]"  # a DataFrame too
 Names: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
-SEVERAL = 256  # dicts in a block for a parser
-BATCHES = "leave it out: a batch has as many texts as fit"
+DICTS_PER_BLOCK = 256  # dicts in a block for a parser
+BATCH_SIZE_REMEDY = "leave it out: a batch has as many texts as fit"
 
 
 def rows(given: Any) -> Any:
@@ -69,7 +69,7 @@ class DictLines(Lines):
 
     def blocks(self) -> Iterator[Block]:
         records = iter(self.records)
-        while some := list(islice(records, SEVERAL)):
+        while some := list(islice(records, DICTS_PER_BLOCK)):
             first = self.line + 1
             yield from self._counted(
                 b"".join(self._dumped(record, line) for line, record in enumerate(some, first))
@@ -81,20 +81,20 @@ class DictLines(Lines):
             raise UserError(problem, "give dicts").at(self.file, line)
         try:
             return dump(dict(record))
-        except UNFIT:
-            odd = [name for name in record if not _fits({name: record[name]})]
+        except DUMP_ERRORS:
+            odd = [name for name in record if not _fits_json({name: record[name]})]
             kinds = ", ".join(f"{name!r} ({type(record[name]).__name__})" for name in odd)
             problem = f"JSON cannot hold the record's {kinds}"
             raise UserError(problem, "convert it, or leave it out").at(self.file, line) from None
 
 
-UNFIT = (TypeError, AttributeError, UnicodeEncodeError)
+DUMP_ERRORS = (TypeError, AttributeError, UnicodeEncodeError)
 
 
-def _fits(record: Record) -> bool:
+def _fits_json(record: Record) -> bool:
     try:
         dump(record)
-    except UNFIT:
+    except DUMP_ERRORS:
         return False
     return True
 
@@ -160,11 +160,11 @@ def _score_rows(given: Mapping[Any, Any]) -> Iterator[Record]:
 @contextmanager
 def as_in_python(surface: Python | None = None) -> Iterator[None]:
     """Spell settings in errors as Python does, also in the error of a missing package."""
-    with spelled_for(surface or Python()):
+    with use_surface(surface or Python()):
         try:
             yield
         except ModuleNotFoundError as error:
-            if lack := missing(error):
+            if lack := missing_training_package(error):
                 raise lack from None
             raise
 
@@ -181,13 +181,13 @@ def function_of(name: str) -> Callable[..., Any]:
     def function(*given: Any, **values: Any) -> Any:
         inputs = ParameterFiles()
         with as_in_python(inputs.surface):
-            return _called(declared, bind(name, known, given, values), inputs)
+            return _call(declared, bind(name, known, given, values), inputs)
 
     def below(command: str, /, *given: Any, **values: Any) -> Any:
         inputs = ParameterFiles()
         with as_in_python(inputs.surface):
             one = declared.command(command)
-            return _called(one, bind(command, parameters(one), given, values), inputs)
+            return _call(one, bind(command, parameters(one), given, values), inputs)
 
     made: Any = below if isinstance(declared, Group) else function
     if isinstance(declared, Group):
@@ -200,7 +200,7 @@ def function_of(name: str) -> Callable[..., Any]:
     made.__name__ = made.__qualname__ = name
     made.__module__ = "structkit"
     flags = f"The keywords are the flags of `structkit {words}`; -h explains them."
-    made.__doc__ = f"{about}\n\n{textwrap.fill(flags + ' ' + TYPES, 96)}"
+    made.__doc__ = f"{about}\n\n{textwrap.fill(flags + ' ' + TYPE_NAMES, 96)}"
     return cast(Callable[..., Any], made)
 
 
@@ -215,7 +215,7 @@ def bind(
         for each in values:
             if each not in known:
                 wrong = unknown(f"parameter of {name}", each, known)
-                wrong.remedy = BATCHES if each == "batch_size" else wrong.remedy
+                wrong.remedy = BATCH_SIZE_REMEDY if each == "batch_size" else wrong.remedy
                 raise wrong from None
         remedy = f"see help(structkit.{name})"
         if str(error).endswith("'model'"):
@@ -233,7 +233,7 @@ def reads_records(command: Command) -> bool:
     return any(issubclass(kind, InputOptions) for kind in command.also)
 
 
-def kinds(command: Command) -> list[type]:
+def settings_classes(command: Command) -> list[type]:
     """Return the classes of its settings that a function has."""
     errors = (
         kind for kind in command.also if issubclass(kind, ErrorOptions) or not _of_files(kind)
@@ -252,11 +252,14 @@ def parameters(command: Command) -> list[inspect.Parameter]:
     if reads_records(command):
         default: Any = inspect.Parameter.empty if is_stage(command) else ()
         default = None if command.instead else default
-        shown = "Rows" if is_stage(command) else "Files"
-        shown += " | Iterable[str]" * bool(command.texts) + " | None" * (default is None)
-        first = inspect.Parameter.POSITIONAL_ONLY
-        listed.append(inspect.Parameter("records", first, default=default, annotation=Shown(shown)))
-    every = [each for kind in kinds(command) for each in _keywords(command, kind)]
+        types = ["Rows" if is_stage(command) else "Files"]
+        if command.texts:
+            types.append("Iterable[str]")
+        if default is None:
+            types.append("None")
+        first = inspect.Parameter("records", inspect.Parameter.POSITIONAL_ONLY, default=default)
+        listed.append(first.replace(annotation=ShownType(" | ".join(types))))
+    every = [each for kind in settings_classes(command) for each in _keywords(command, kind)]
     for each in sorted(every, key=lambda each: not each.argument):
         either, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
         place = either if each.argument else keyword
@@ -266,42 +269,47 @@ def parameters(command: Command) -> list[inspect.Parameter]:
     return listed
 
 
-class Shown(str):
+class ShownType(str):
     """The text of a type, as help() shows it."""
 
     __repr__ = str.__str__
 
 
 # names of files or folders that hold no records, or are not read as such
-PLACES = {"cache", "init_embeddings", "model", "output", "reuse", "validate"}
+PATH_SETTINGS = {"cache", "init_embeddings", "model", "output", "reuse", "validate"}
 # settings that are runs or judgements
-SCORED = {"qrels", "negatives_from", "teacher", "compare", "fit"}
+SCORE_SETTINGS = {"qrels", "negatives_from", "teacher", "compare", "fit"}
 # commands whose model, which may be loaded, turns texts into embeddings
-ENCODING = ("ask", "encode", "search")
+ENCODING_COMMANDS = ("ask", "encode", "search")
 # meanings of the names of types
-TYPES = (
+TYPE_NAMES = (
     "Path is a str or os.PathLike; Rows are dicts, or a DataFrame of pandas or polars; Files are a "
     "Path, several, Rows, Scores, or a dict of names with such; Scores are pytrec_eval's dicts, "
     "{query: {document: score or grade}}."
 )
 
 
-def type_of(command: Command, each: Setting) -> Shown:
+def type_of(command: Command, each: Setting) -> ShownType:
     """Return the type that a function takes for a setting of its command."""
-    if each.name in PLACES or each.writes:
-        shown = "Path" + " | LoadedModel" * (each.name == "model" and command.name in ENCODING)
+    if each.name == "model" and command.name in ENCODING_COMMANDS:
+        shown = "Path | LoadedModel"
+    elif each.name in PATH_SETTINGS or each.writes:
+        shown = "Path"
+    elif each.reads and each.several:
+        shown = "Files"
     elif each.reads:
-        shown = "Files" if each.several else "Path | Rows" + " | Scores" * (each.name in SCORED)
+        shown = "Path | Rows | Scores" if each.name in SCORE_SETTINGS else "Path | Rows"
     elif each.choices and not each.several:
         shown = f"Literal[{', '.join(map(repr, each.choices))}]"
     else:
         # lists are taken too; the module's annotations are texts
         shown = re.sub(r"tuple\[(.+?), \.\.\.\]", r"list[\1] | tuple[\1, ...]", each.written)
-        shown = "str | " * (each.several and each.is_words) + shown
+        if each.several and each.is_words:
+            shown = f"str | {shown}"
     # None where the type has none: the start model decides
     if (type(None) in get_args(each.hint) or each.default is None) and "None" not in shown:
         shown += " | None"
-    return Shown(shown)
+    return ShownType(shown)
 
 
 def _keywords(command: Command, kind: type) -> list[Setting]:
@@ -313,27 +321,27 @@ def _keywords(command: Command, kind: type) -> list[Setting]:
     ]
 
 
-def _called(command: Command, given: dict[str, Any], inputs: ParameterFiles) -> Any:
+def _call(command: Command, given: dict[str, Any], inputs: ParameterFiles) -> Any:
     """Return the command's result; a generator keeps the files that it reads until it ends."""
     records: Any = None
     if reads_records(command):  # a setting of others may be named so
         records = given.pop("records", None if is_stage(command) else ())
     with ExitStack() as stack:
         stack.enter_context(inputs)
-        settings = [_settings(command, kind, given, inputs) for kind in kinds(command)]
+        settings = [_settings(command, kind, given, inputs) for kind in settings_classes(command)]
         if not is_stage(command):
             if reads_records(command):
                 settings.append(InputOptions(files=tuple(inputs.files(records, "records"))))
             result = command.work(*settings)
         else:
-            lines = _lines(command, settings[0], records)
-            result = _through(command, settings[0], settings[1], lines)
+            lines = _input_lines(command, settings[0], records)
+            result = _stage_results(command, settings[0], settings[1], lines)
         if isinstance(result, Iterator):
-            return _each(result, stack.pop_all(), inputs.surface)
+            return _yield_then_close(result, stack.pop_all(), inputs.surface)
         return result
 
 
-def _lines(command: Command, settings: Any, records: Any) -> Lines:
+def _input_lines(command: Command, settings: Any, records: Any) -> Lines:
     """Return the lines of records, or of the file that replaces them."""
     file = getattr(settings, command.instead) if command.instead else None
     if command.instead and (file is None) == (records is None):
@@ -346,7 +354,9 @@ def _lines(command: Command, settings: Any, records: Any) -> Lines:
     return DictLines(records)
 
 
-def _through(command: Command, settings: Any, options: Options, lines: Lines) -> Iterator[Record]:
+def _stage_results(
+    command: Command, settings: Any, options: Options, lines: Lines
+) -> Iterator[Record]:
     """Yield what a command makes of records, when they are read."""
     shard = None if options.shard is None else Shard.parse(options.shard)
     records = Records(lines, shard, numbered=command.numbered)
@@ -355,7 +365,7 @@ def _through(command: Command, settings: Any, options: Options, lines: Lines) ->
 
 
 def _settings(command: Command, kind: type, given: dict[str, Any], inputs: ParameterFiles) -> Any:
-    values, given = {}, named(given)
+    values, given = {}, with_model_setting(given)
     for each in _keywords(command, kind):
         if each.name not in given:
             continue
@@ -367,13 +377,15 @@ def _settings(command: Command, kind: type, given: dict[str, Any], inputs: Param
     return make(kind, values)
 
 
-def named(given: dict[str, Any]) -> dict[str, Any]:
+def with_model_setting(given: dict[str, Any]) -> dict[str, Any]:
     """Return values of parameters, with a loaded model as commands take it."""
     model = given.get("model")
     return {**given, "model": getattr(model, "as_setting", model)} if "model" in given else given
 
 
-def _each(records: Iterator[Record], stack: ExitStack, surface: Python) -> Iterator[Record]:
+def _yield_then_close(
+    records: Iterator[Record], stack: ExitStack, surface: Python
+) -> Iterator[Record]:
     """Yield the records with errors as Python spells them, and close the stack at the end."""
     with stack:
         while True:

@@ -12,7 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from structkit.api.functions import DictLines, as_in_python, bind, named, parameters, rows, texts_as
+from structkit.api.functions import (
+    DictLines,
+    as_in_python,
+    bind,
+    parameters,
+    rows,
+    texts_as,
+    with_model_setting,
+)
 from structkit.command import command_of
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
@@ -24,12 +32,12 @@ from structkit.searching.index import compare
 from structkit.settings import make
 
 # settings of `encode` that choose the model, and how it reads texts
-OF_MODEL = ("model", *OPENING, "offline")
-OF_TEXTS = ("records", "as_", "field", "length")
+MODEL_SETTINGS = ("model", *OPENING, "offline")
+TEXT_SETTINGS = ("records", "as_", "field", "length")
 
 
 @cache
-def of_encode(*names: str) -> list[inspect.Parameter]:
+def encode_parameters(*names: str) -> list[inspect.Parameter]:
     """Return parameters of `structkit.encode`; the model may be positional here."""
     known = {each.name: each for each in parameters(command_of("encode"))}
     model = known["model"].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -58,9 +66,9 @@ class LoadedModel:
         `UserError` for a record without its field; cut texts are counted on stderr.
         """
         with as_in_python():
-            chosen = bind("LoadedModel.encode", of_encode(*OF_TEXTS), given, values)
+            chosen = bind("LoadedModel.encode", encode_parameters(*TEXT_SETTINGS), given, values)
             records = chosen.pop("records")
-            model = {name: getattr(self._settings, name) for name in OF_MODEL}
+            model = {name: getattr(self._settings, name) for name in MODEL_SETTINGS}
             settings = make(EncodingSettings, {**model, **chosen})
             if len(settings.field) > 1:
                 raise UserError("an array holds one field", "encode each by itself", status=2)
@@ -91,7 +99,10 @@ class LoadedModel:
         return encoding.embed(["(a b)"])[:0]  # as wide as others; for models of trees a tree
 
     encode.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY), *of_encode(*OF_TEXTS)]
+        [
+            inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY),
+            *encode_parameters(*TEXT_SETTINGS),
+        ]
     )
 
 
@@ -105,8 +116,8 @@ def load(*given: Any, **values: Any) -> LoadedModel:
     (2, 256)
     """
     with as_in_python():
-        chosen = bind("load", of_encode(*OF_MODEL), given, values)
-        return LoadedModel(make(EncodingSettings, named(chosen)))
+        chosen = bind("load", encode_parameters(*MODEL_SETTINGS), given, values)
+        return LoadedModel(make(EncodingSettings, with_model_setting(chosen)))
 
 
-load.__signature__ = inspect.Signature(of_encode(*OF_MODEL))  # type: ignore[attr-defined]
+load.__signature__ = inspect.Signature(encode_parameters(*MODEL_SETTINGS))  # type: ignore[attr-defined]

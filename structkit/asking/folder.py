@@ -51,7 +51,7 @@ from structkit.collecting.walking import Found, Source, Walk
 from structkit.embeddings.vectors import Floats, Int8Rows, Numbers
 from structkit.errors import UserError
 from structkit.processes import cores
-from structkit.progress import Position, counted, progress, say
+from structkit.progress import Position, format_count, progress, say
 from structkit.records.fields import document_text
 from structkit.records.jsonl import Record, cannot_read
 from structkit.searching.bm25 import ARRAYS, Postings, WordIndex
@@ -465,7 +465,7 @@ def _read(
         left = Counter(file.problem for file in files.values() if file.problem)
         why = "; ".join(f"{count} x {problem}" for problem, count in left.most_common())
         more = f"; skipped {left.total():,} ({why})" if left else ""
-        texts = f"{counted(len(files), 'file')}, {counted(passages, 'passage')}"
+        texts = f"{format_count(len(files), 'file')}, {format_count(passages, 'passage')}"
         say(f"read {texts}, in {seconds:.1f} s{more}")
     added = Segment(read, Postings.of_bags(bags))
     return files, index.update(sorted(_indexed(files.values())), added)

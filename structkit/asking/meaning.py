@@ -38,7 +38,7 @@ from structkit.embeddings.vectors import (
     quantize,
     unit,
 )
-from structkit.processes import cores, grouped
+from structkit.processes import cores, group_by_size
 from structkit.progress import Position, progress, waiting
 from structkit.records.fields import document_text
 from structkit.records.jsonl import Record
@@ -302,7 +302,7 @@ def _embed(store: Store, files: Sequence[IndexedFile], documents: TextEncoding) 
 
     fast = embedding_of(lambda _: documents)
     workers = cores() if fast and total > MANY else 1
-    groups = [*grouped(new, (lambda each: each.passages, MANY))]
+    groups = [*group_by_size(new, (lambda each: each.passages, MANY))]
     tasks = ([store.lines(each) for each in some] for some in groups)
     results = Pool(workers, work).results(tasks) if workers > 1 else map(work, tasks)
     with progress("encode", lambda: Position(done, done, total, noun="passages")):

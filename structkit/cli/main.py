@@ -9,7 +9,6 @@ import errno
 import gc
 import inspect
 import os
-import re
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -25,26 +24,34 @@ from typer.main import get_install_completion_arguments
 
 from structkit import registry
 from structkit.command import Command, Group, Program
-from structkit.errors import UserError, flag, spelled
+from structkit.errors import UserError, flag, spell_settings
 from structkit.paths import ignore_relative_folders, keep_apart, move_torch_cache
 from structkit.processes import exit_program, make_repeatable, raise_at_signals
 from structkit.progress import complain, guard_stderr, hush
-from structkit.settings import GROUPS, Setting, files_of, make, parse, settings_of, shown
+from structkit.settings import (
+    HELP_GROUPS,
+    Setting,
+    files_of,
+    format_value,
+    make,
+    parse_text,
+    settings_of,
+)
 from structkit.version import __version__
 
 
-def brief(text: str) -> str:
+def shorten(text: str) -> str:
     """Return the beginning of a description on one line, because a shell completes line by line.
 
-    >>> brief("Words.") + brief("Stanza's parser: `pip install stanza` and its English models")
+    >>> shorten("Words.") + shorten("Stanza's parser: `pip install stanza` and its English models")
     "Words.Stanza's parser: `pip install stanza` and …"
     """
     return textwrap.shorten(text, 45, placeholder=" …").replace("[", r"\[")  # typer reads markup
 
 
-OPTIONS = "Options"  # the group of flags that name no other
-LIKE = 0.7  # of a flag that may be meant, by difflib
-LONG = 12  # flags of a page that has groups
+DEFAULT_GROUP = "Options"  # the group of flags that name no other
+MIN_SIMILARITY = 0.7  # of a flag that may be meant, by difflib
+MIN_GROUPED_FLAGS = 12  # flags of a page that has groups
 
 
 class RawTexts:
@@ -81,7 +88,7 @@ class HelpPage:
         inherited: Any = super()
         items = inherited.shell_complete(ctx, incomplete)
         for item in items:
-            item.help = brief(item.help or "")
+            item.help = shorten(item.help or "")
         return items
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -99,21 +106,22 @@ def sections(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
     """Return the headings of a command's page, each with names and meanings."""
     found: dict[str, list[tuple[str, str]]] = {"Arguments": []}
     found["Records"] = list(command.records.items())
-    found[OPTIONS] = []
+    found[DEFAULT_GROUP] = []
     parameters = command.get_params(ctx)
-    grouped = len(parameters) >= LONG
+    grouped = len(parameters) >= MIN_GROUPED_FLAGS
     for parameter in parameters:
         if row := parameter.get_help_record(ctx):
             argument = parameter.param_type_name == "argument"
             if argument:  # typer writes `FILE <list[str]>`
-                row = (f"{parameter.metavar}{'…' * (parameter.nargs != 1)}", row[1])
-            group = (grouped and getattr(parameter, "rich_help_panel", None)) or OPTIONS
+                more = "" if parameter.nargs == 1 else "…"
+                row = (f"{parameter.metavar}{more}", row[1])
+            group = (grouped and getattr(parameter, "rich_help_panel", None)) or DEFAULT_GROUP
             found.setdefault("Arguments" if argument else group, []).append(row)
     return found
 
 
-CONTEXT = {"help_option_names": ["-h", "--help"]}
-BEYOND = 1e6  # bounds above this are not shown
+CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"]}
+MAX_SHOWN_BOUND = 1e6  # bounds above this are not shown
 
 
 class Flags(HelpPage, TyperCommand):
@@ -127,7 +135,7 @@ def command(declared: Command) -> Any:
         kind: [each for each in settings_of(kind) if each.name not in without] for kind in kinds
     }
     listed = [each for some in flags.values() for each in some]
-    order = sorted(dict.fromkeys(["common", *(each.group for each in listed)]), key=_place)
+    order = sorted(dict.fromkeys(["common", *(each.group for each in listed)]), key=_group_position)
     listed.sort(key=lambda each: order.index(each.group))
     parameters = [_parameter(each) for each in listed]
 
@@ -148,7 +156,9 @@ def command(declared: Command) -> Any:
     body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     body.__annotations__ = {each.name: each.annotation for each in parameters}
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(declared.name, cls=Flags, help=declared.help, context_settings=CONTEXT)(body)
+    alone.command(declared.name, cls=Flags, help=declared.help, context_settings=CONTEXT_SETTINGS)(
+        body
+    )
     made: Any = typer.main.get_command(alone)
     made.settings = kinds
     return made
@@ -161,17 +171,17 @@ def _values(flags: Sequence[Setting], texts: Mapping[str, Any]) -> dict[str, Any
         if (given := texts[each.name]) in (None, [], ()):
             continue
         read = [
-            parse(each, text) if isinstance(text, str) else text
+            parse_text(each, text) if isinstance(text, str) else text
             for text in (given if each.several else [given])
         ]
         values[each.name] = tuple(read) if each.several else read[0]
     return values
 
 
-def _place(group: str) -> int:
+def _group_position(group: str) -> int:
     """Return the position of a group in a help: common flags first, flags of runs last."""
-    order = [*GROUPS]
-    return order.index(group) if group in GROUPS else len(order) - 2
+    order = [*HELP_GROUPS]
+    return order.index(group) if group in HELP_GROUPS else len(order) - 2
 
 
 def _parameter(each: Setting) -> inspect.Parameter:
@@ -191,9 +201,11 @@ def _parameter(each: Setting) -> inspect.Parameter:
         names += [each.short] if each.short else []
         kind = "|".join(each.choices) or each.types_of_one[0].__name__
         metavar = each.metavar or ("" if either else f"<{kind}>")
-        more["rich_help_panel"] = GROUPS.get(each.group, spelled(each.group))
+        more["rich_help_panel"] = HELP_GROUPS.get(each.group, spell_settings(each.group))
         info = typer.Option(*names, metavar=metavar or None, **more)
-    text: Any = bool if either else list[str] if each.several else str
+    text: Any = list[str] if each.several else str
+    if either:
+        text = bool
     return inspect.Parameter(
         each.name,
         inspect.Parameter.KEYWORD_ONLY,
@@ -209,8 +221,10 @@ def _default(each: Setting) -> str:
         said.append("required")
     elif default := each.shown_default:
         said.append(f"default: {default}")
-    if each.high is not None and each.high < BEYOND:
-        said.append(" … ".join(shown(end) for end in (each.low, each.high) if end is not None))
+    if each.high is not None and each.high < MAX_SHOWN_BOUND:
+        said.append(
+            " … ".join(format_value(end) for end in (each.low, each.high) if end is not None)
+        )
     return f"  [{'; '.join(said)}]" if said else ""
 
 
@@ -220,7 +234,7 @@ def _completion(each: Setting) -> Callable[[str], Any] | None:
     def complete(incomplete: str) -> list[tuple[str, str]]:
         some = (plugin for plugin in registry.plugins() if plugin.kind == each.complete)
         found = {plugin.name: plugin for plugin in some if plugin.name.startswith(incomplete)}
-        return [(name, brief(plugin.summary())) for name, plugin in found.items()]
+        return [(name, shorten(plugin.summary())) for name, plugin in found.items()]
 
     if each.choices:
         return lambda incomplete: [name for name in each.choices if name.startswith(incomplete)]
@@ -232,7 +246,7 @@ class Commands(HelpPage, TyperGroup):
 
     def __init__(self, group: Group | None = None, **options: Any) -> None:
         self.group = group or Program()
-        plain = {"rich_markup_mode": None, "context_settings": CONTEXT}
+        plain = {"rich_markup_mode": None, "context_settings": CONTEXT_SETTINGS}
         about = {"name": self.group.name, "help": self.group.help}
         super().__init__(**{**plain, **about, **options})
         self.no_args_is_help, self.heading = True, self.group.heading
@@ -267,7 +281,7 @@ class Commands(HelpPage, TyperGroup):
         rows = [row for row in self.rows(ctx) if row[0].startswith(incomplete)]
         # a shell's completion; typer exports no class for it
         return [
-            SimpleNamespace(value=name, help=brief(about), type="plain") for name, about in rows
+            SimpleNamespace(value=name, help=shorten(about), type="plain") for name, about in rows
         ]
 
 
@@ -278,7 +292,7 @@ def version(given: bool) -> None:
         raise typer.Exit
 
 
-def _every(
+def _shared_options(
     version: Annotated[
         bool,
         typer.Option("--version", is_eager=True, callback=version, help="Show version and exit."),
@@ -290,12 +304,12 @@ def _every(
 app: Any = typer.main.get_group(
     typer.Typer(
         cls=Commands,
-        callback=_every,
+        callback=_shared_options,
         help=Program.help,
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,  # plain help starts twice as fast
-        context_settings=CONTEXT,
+        context_settings=CONTEXT_SETTINGS,
     )
 )
 app.params.extend(get_install_completion_arguments())
@@ -363,31 +377,35 @@ def _run() -> int:
 
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # buffered output cannot be written
             return _fail(str(cannot_write(error).at("stdout")), 1)
-        if not (lack := _lack(error) or str(registry.fault_of(error) or "")):
+        if not (lack := _missing_resource(error) or str(registry.fault_of(error) or "")):
             raise
         return _fail(lack, 1)
 
 
 # messages of libraries if the system gives them no more memory
-NO_MEMORY = re.compile(
-    "[Cc]annot allocate memory|failed to map segment|[Cc]an't start new thread|bad_alloc|"
-    "without exception set|without setting an exception"
+NO_MEMORY = (
+    "annot allocate memory",
+    "failed to map segment",
+    "an't start new thread",
+    "bad_alloc",
+    "without exception set",
+    "without setting an exception",
 )
 
 
-def _lack(error: Exception) -> str:
+def _missing_resource(error: Exception) -> str:
     """Return what is missing, with a remedy; "" for another error."""
     if isinstance(error, FileNotFoundError) and not error.filename:  # as os.getcwd raises it
         return "the current folder is gone; change to one that exists"
     if isinstance(error, ModuleNotFoundError):
-        from structkit.extras import missing
+        from structkit.extras import missing_training_package
 
-        return str(missing(error) or "")
+        return str(missing_training_package(error) or "")
     number = error.errno if isinstance(error, OSError) else None
     said = f"{error} {error.__context__}"  # a pool that cannot start fails again when it ends
     if number in (errno.EMFILE, errno.ENFILE, errno.EAGAIN):  # files; processes
         return "too many open files or processes; raise ulimit -n and -u, or use fewer --workers"
-    if isinstance(error, MemoryError) or NO_MEMORY.search(said):
+    if isinstance(error, MemoryError) or any(text in said for text in NO_MEMORY):
         return "out of memory; try smaller batches or fewer --workers, or raise ulimit -v"
     return ""
 
@@ -396,8 +414,9 @@ def _problem(error: Any) -> str:
     """Return the problem with the flags, and the name that was probably meant."""
     if similar := getattr(error, "possibilities", None):  # similar flags, best first
         given, meant = error.option_name.strip("-"), [similar[0].strip("-")]
-        likely = f"did you mean {similar[0]}? " * bool(get_close_matches(given, meant, 1, LIKE))
-        return f"{error.message.rstrip('.')}; {likely}"
+        likely = get_close_matches(given, meant, 1, MIN_SIMILARITY)
+        hint = f"did you mean {similar[0]}? " if likely else ""
+        return f"{error.message.rstrip('.')}; {hint}"
     return f"{error.format_message().rstrip('.')}; "
 
 

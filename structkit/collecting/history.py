@@ -21,7 +21,7 @@ import orjson
 from structkit.collecting.units import Collected, Collector
 from structkit.collecting.walking import LeftOut, Source, readable_path
 from structkit.errors import UserError
-from structkit.paths import SPECIAL
+from structkit.paths import NOT_REGULAR
 from structkit.records.jsonl import Record
 from structkit.records.output import dump
 
@@ -116,7 +116,7 @@ def repository(folder: str) -> Iterator[Repository]:
     objects, shallow = (os.path.abspath(os.path.join(folder, each)) for each in (objects, shallow))
     files = [os.path.join(above, name) for above, _, names in os.walk(objects) for name in names]
     if special := [each for each in files if not os.path.isfile(each)]:
-        raise UserError(*SPECIAL).at(readable_path(special[0]))
+        raise UserError(*NOT_REGULAR).at(readable_path(special[0]))
     border = Path(shallow).read_text("ascii") if os.path.isfile(shallow) else ""
     with TemporaryDirectory(prefix="structkit-") as own:
         Path(own, "refs").mkdir()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
@@ -15,7 +16,7 @@ from typing import NamedTuple
 
 from structkit.errors import UserError, flag
 from structkit.paths import open_found
-from structkit.records.jsonl import BOM, cannot_read
+from structkit.records.jsonl import cannot_read
 
 IGNORE_FILES = (".gitignore", ".ignore")  # the later one counts
 GIT, EXCLUDE = ".git", ".git/info/exclude"  # at the root of a repository
@@ -266,7 +267,7 @@ class Patterns:
             data = handle.read(MAXIMUM + 1)
         if len(data) > MAXIMUM:
             raise UserError(f"more than {MAXIMUM:,} bytes", "shorten it")
-        return cls.of(data.removeprefix(BOM).split(b"\n"))
+        return cls.of(data.removeprefix(BOM_UTF8).split(b"\n"))
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from structkit.collecting.restructured import Restructured
 from structkit.collecting.walking import Found, LeftOut, Source, readable_path
 from structkit.errors import UserError, flag, program
 from structkit.extras import MissingPackage
-from structkit.processes import Child, grouped
+from structkit.processes import Child, group_by_size
 from structkit.records import fields
 from structkit.records.jsonl import Record, Records, cannot_read, text_field
 from structkit.records.output import dump
@@ -56,7 +56,7 @@ BINARY = "binary", "convert it to text"
 EMPTY = "without text", "write some, or leave it out"
 
 BY_LINES = "L"  # the name of a unit that is named after its lines
-TEXTS = ("code", *fields.HTML, "text")  # the fields of a record that may hold a file
+TEXTS = ("code", *fields.HTML_FIELDS, "text")  # the fields of a record that may hold a file
 BATCH_FILES, BATCH_BYTES = 256, 1 << 20
 SECONDS, USUAL = 5.0, 2_000_000  # of CPU time for a file; a megabyte takes 0.5 s
 # the name of a unit in its file, empty for the whole file, and the fields of the unit
@@ -249,7 +249,7 @@ class Collected:
 
 def batches(files: Iterable[Found]) -> Iterator[list[Found]]:
     """Return some files at a time: many small ones, or a large one."""
-    return grouped(
+    return group_by_size(
         files,
         (lambda _: 1, BATCH_FILES),
         (lambda each: each.size if isinstance(each, Source) else 0, BATCH_BYTES),
@@ -374,7 +374,7 @@ def _file_of(record: Record) -> Source:
     return Source(
         path=text_field(record, "path") if "path" in record else record["id"],
         data=text_field(record, field).encode(),
-        media="text/html" if field in fields.HTML else "",
+        media="text/html" if field in fields.HTML_FIELDS else "",
         language=language if isinstance(language, str) else "",
         record={name: value for name, value in record.items() if name != field},
     )

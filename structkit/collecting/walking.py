@@ -24,7 +24,7 @@ from structkit.collecting.crawls import answers
 from structkit.collecting.ignoring import GIT, Ignoring, file_filter
 from structkit.errors import UserError, flag
 from structkit.extras import require
-from structkit.paths import FOLDER, SPECIAL, open_below, open_found, refuse_pipe
+from structkit.paths import FOLDER_FLAGS, NOT_REGULAR, open_below, open_found, refuse_pipe
 from structkit.progress import say
 from structkit.records.jsonl import Record, Shard, cannot_read
 from structkit.settings import setting
@@ -207,7 +207,7 @@ class Walk:
             elif stat.S_ISREG(status.st_mode):
                 yield Source(shown, path, status=status)
             else:
-                yield LeftOut.because(shown, UserError(*SPECIAL))
+                yield LeftOut.because(shown, UserError(*NOT_REGULAR))
         except OSError as error:
             yield LeftOut.because(shown, cannot_read(error))
 
@@ -231,7 +231,7 @@ class Walk:
     def _open(self, here: _Folder) -> list[_Entry]:
         """Return the entries of a folder, the first one last."""
         try:
-            descriptor = open_below(here.root, here.below, FOLDER)
+            descriptor = open_below(here.root, here.below, FOLDER_FLAGS)
             try:
                 if self.places is not None:
                     self.places[f"{here.root}{here.below}".rstrip("/")] = os.fstat(descriptor)
@@ -271,7 +271,7 @@ class Walk:
         if folder:
             return self._open(here.inner(entry.name))
         if not entry.is_file(follow_symlinks=False):
-            return LeftOut(path, *SPECIAL)
+            return LeftOut(path, *NOT_REGULAR)
         real = here.root + here.below + entry.name
         if real in self.outputs:
             return LeftOut(path, *OUTPUT)

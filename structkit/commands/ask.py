@@ -25,7 +25,7 @@ from structkit.learning.encoding.settings import (
 from structkit.paths import cache_folder, keep_apart
 from structkit.progress import printable, say
 from structkit.records.jsonl import Record
-from structkit.records.output import Output, table, write_drawn, write_records
+from structkit.records.output import Output, format_table, write_drawn, write_records
 from structkit.records.stream import OutputOptions
 from structkit.searching import Kind
 from structkit.settings import files_of, offline_setting, setting, unicode
@@ -296,7 +296,7 @@ def draw_caches(caches: Iterable[Record], width: int | None) -> str:
         {**each, "is": "here" if each["exists"] else "gone", "folder": printable(each["folder"])}
         for each in sorted(caches, key=lambda each: -each["bytes"])
     ]
-    return table(rows, ("bytes", "is", "folder"), width)
+    return format_table(rows, ("bytes", "is", "folder"), width)
 
 
 def _main(settings: Settings, output: ListOutput) -> None:

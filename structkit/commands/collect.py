@@ -26,7 +26,13 @@ from structkit.errors import UserError, flag
 from structkit.progress import Position, progress, say
 from structkit.records.jsonl import Record, Rejected, Shard
 from structkit.records.output import Output
-from structkit.records.stream import ErrorOptions, OutputOptions, Rejects, in_order, workers_setting
+from structkit.records.stream import (
+    ErrorOptions,
+    OutputOptions,
+    Rejects,
+    map_in_order,
+    workers_setting,
+)
 from structkit.settings import setting
 
 if TYPE_CHECKING:
@@ -136,7 +142,7 @@ def parts(settings: Settings, outputs: Collection[str] = ()) -> Generator[Collec
         yield from commit_parts(settings, replace(units, unit="function"))
         return
     files = batches(settings.files(outputs))
-    yield from in_order(lambda: Collector(units), files, settings.workers, bytes_of)
+    yield from map_in_order(lambda: Collector(units), files, settings.workers, bytes_of)
 
 
 def bytes_of(batch: Iterable[Found]) -> int:
@@ -162,7 +168,7 @@ def commit_parts(settings: Settings, units: Units) -> Generator[Collected]:
 
         every = tasks(path, takes, mine, settings.max_file_bytes)
         with closing(every):
-            yield from in_order(
+            yield from map_in_order(
                 collector,
                 every,
                 settings.workers,

@@ -16,7 +16,7 @@ from structkit.errors import UserError, flag, unknown
 from structkit.formats.interchange import OURS, Fields, FormatParts, Part, read_records
 from structkit.formats.rows import Row, RowOutput
 from structkit.paths import keep_apart
-from structkit.progress import Position, counted, progress, say
+from structkit.progress import Position, format_count, progress, say
 from structkit.records.jsonl import Record, Rejected, RowReader, accepted
 from structkit.records.output import Output, cannot_write, keep_together
 from structkit.records.stream import ErrorOptions, Rejects, say_empty
@@ -98,7 +98,7 @@ class LostFields:
         """Report what was lost, in one line."""
         if self.counts:
             counts = self.counts.most_common()
-            fields = [f"{name} ({counted(count, 'record')})" for name, count in counts]
+            fields = [f"{name} ({format_count(count, 'record')})" for name, count in counts]
             say(f"{self.where} cannot hold: {', '.join(fields)}")
 
 

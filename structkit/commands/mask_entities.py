@@ -130,10 +130,10 @@ def _mask_entities(record: Record, settings: Settings) -> Masked:
     name = language_of(record, settings.language)
     if not isinstance(name, str):
         if name is None:  # a missing text is reported before a missing language
-            _text(record, settings, ("code",))
+            _text_to_mask(record, settings, ("code",))
         name = text_field(record, "language", f"name it with {flag('language')}")
     language = settings.language_named(name)
-    text = _text(record, settings, language.fields)
+    text = _text_to_mask(record, settings, language.fields)
     spans = check_spans(language.entities(text, record), text, language)
     only = None
     if spans and settings.draws:
@@ -149,7 +149,7 @@ def _mask_spans(record: Record, settings: Settings) -> Masked:
     if not settings.field and "positive" not in record:  # only the default depends on a language
         name = language_of(record, settings.language)
         fields = settings.language_named(name).fields if isinstance(name, str) else fields
-    text = _text(record, settings, fields)
+    text = _text_to_mask(record, settings, fields)
     assert settings.mask_ratio is not None
     rng = random_for(settings.seed, record["id"], "span")
     return mask_spans(
@@ -157,7 +157,7 @@ def _mask_spans(record: Record, settings: Settings) -> Masked:
     )
 
 
-def _text(record: Record, settings: Settings, fields: Sequence[str]) -> str:
+def _text_to_mask(record: Record, settings: Settings, fields: Sequence[str]) -> str:
     known = ("positive", *fields)
     field = settings.field or next((each for each in known if each in record), fields[0])
     text = text_field(record, field)

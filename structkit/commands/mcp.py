@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from structkit.command import Command, command_of
-from structkit.errors import Surface, UserError, spelled_for, unknown
-from structkit.extras import missing, require
-from structkit.processes import MOMENT, end_now
+from structkit.errors import Surface, UserError, unknown, use_surface
+from structkit.extras import missing_training_package, require
+from structkit.processes import POLL_SECONDS, end_now
 from structkit.records.output import whole_file
 from structkit.searching import Kind
 from structkit.settings import make, offline_setting, setting
@@ -114,10 +114,10 @@ class Tools:
         values = {"target": folders[0], "also": folders[1:], "k": k, "tokens": tokens, **settings}
         values |= {"model": self.model, "offline": self.offline}
         try:
-            with spelled_for(Arguments()), redirect_stdout(sys.stderr):  # as a hook may print
+            with use_surface(Arguments()), redirect_stdout(sys.stderr):  # as a hook may print
                 found = list(ask.work(make(ask.settings, values)))
         except (UserError, ModuleNotFoundError) as error:
-            raise self.error(str(missing(error) or error)) from None
+            raise self.error(str(missing_training_package(error) or error)) from None
         best = (
             "{path}:{lines[0]}-{lines[1]}".format_map(each)
             + (f" (also in {', '.join(each['also_in'])})" if "also_in" in each else "")
@@ -209,7 +209,7 @@ def _mend(
                 sent = json.loads(line)
                 mended = [_mended(each, check) for each in (sent if type(sent) is list else [sent])]
             out.writelines(each + b"\n" for each in mended)
-        while select.select([readable], [], [], 0)[0] and not ended.wait(MOMENT):
+        while select.select([readable], [], [], 0)[0] and not ended.wait(POLL_SECONDS):
             pass
         ended.wait(GRACE)
     if not ended.wait(GRACE):

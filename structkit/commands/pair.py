@@ -12,7 +12,13 @@ from structkit.command import Command
 from structkit.errors import UserError, flag, leave_out
 from structkit.pairs.splits import drop_repeated, group_of, parse_split, split
 from structkit.progress import say
-from structkit.records.fields import DOCUMENT, QUERY, QUERY_OF, SOURCES, text_name
+from structkit.records.fields import (
+    DOCUMENT_FIELDS,
+    PAIRED_FIELDS,
+    QUERY_FIELD_OF,
+    QUERY_FIELDS,
+    text_name,
+)
 from structkit.records.jsonl import Record, Stage, json_kind, text_field
 from structkit.records.stream import Stream, WorkerOptions
 from structkit.reproducibility import random_for
@@ -24,7 +30,7 @@ if TYPE_CHECKING:
 
 JUDGED = "With {qrels} and {negatives_from}"
 # query and document of every kind of record that holds both
-KINDS = [(QUERY_OF[name], name) for name in DOCUMENT if name in QUERY_OF]
+KINDS = [(QUERY_FIELD_OF[name], name) for name in DOCUMENT_FIELDS if name in QUERY_FIELD_OF]
 FIELD = re.compile(r"\{(\w+)\}")  # in a template
 Part = Callable[[Iterable[Record]], Iterator[Record]]
 LISTS = ("bullets", "product_bullet_point")  # a string is a list too, one item per line (ESCI)
@@ -233,7 +239,7 @@ def _kind(record: Record, settings: Settings) -> tuple[str, str]:
 
 def query_text(record: Record, settings: Settings) -> str:
     """Return the text of a record that is a query."""
-    field = settings.query or text_name(record, QUERY, f"name one with {flag('query')}")
+    field = settings.query or text_name(record, QUERY_FIELDS, f"name one with {flag('query')}")
     return text_of(record, field, 0, "query")
 
 
@@ -242,7 +248,7 @@ def document_text(record: Record, settings: Settings) -> str:
     if settings.positive_template is not None:
         return fill(settings.positive_template, record)
     remedy = f"name one with {flag('positive')}"
-    field = settings.positive or text_name(record, SOURCES, remedy)
+    field = settings.positive or text_name(record, PAIRED_FIELDS, remedy)
     return text_of(record, field, 0, "positive")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from structkit import registry
 from structkit.command import Command
 from structkit.records.jsonl import Record
-from structkit.records.output import table, write_drawn
+from structkit.records.output import format_table, write_drawn
 from structkit.records.stream import OutputOptions
 
 
@@ -32,7 +32,7 @@ def _main(settings: Settings, options: OutputOptions) -> None:
     write_drawn(
         plugins(settings),
         options.output,
-        lambda listed, width: table(listed, ("kind", "name", "summary"), width),
+        lambda listed, width: format_table(listed, ("kind", "name", "summary"), width),
     )
 
 

@@ -14,8 +14,8 @@ import orjson
 
 from structkit.command import Command
 from structkit.errors import UserError, flag, guess
-from structkit.progress import counted, say
-from structkit.records.fields import ABSENT, items, lookup, plain
+from structkit.progress import format_count, say
+from structkit.records.fields import ABSENT, flag_text, items, lookup
 from structkit.records.jsonl import Lines, Record, Records, Stage
 from structkit.records.output import dump
 from structkit.records.stream import Options, run_stage
@@ -260,7 +260,7 @@ class Partners:
 def identity(record: Record, field: str) -> str | None:
     """Return the value of a field as text, if it is a text or a number."""
     value = lookup(record, field)
-    return plain(value) if isinstance(value, str | int | float) else None
+    return flag_text(value) if isinstance(value, str | int | float) else None
 
 
 class Selection:
@@ -297,7 +297,7 @@ class Selection:
             self._note(record)
             yield self.changes.made(record)
         for path, count in (+self._alone).items():
-            say(f"{counted(count, 'record')} without a partner in {path}")
+            say(f"{format_count(count, 'record')} without a partner in {path}")
         for name in self._unseen if self._first else ():
             hint = guess(name, self._first)
             say(f'no record has the field "{name}"; {hint}the first has: {", ".join(self._first)}')

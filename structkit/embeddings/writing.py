@@ -32,9 +32,9 @@ from structkit.records.output import (
     beside,
     cannot_write,
     indented,
+    is_single_link_file,
     keep_together,
     lock,
-    own,
     refuse_name,
     remove,
 )
@@ -102,7 +102,7 @@ class VectorFiles:
         last = self._last_entry() if self.resume else None
         if last and last.get("finished"):  # a run was killed before all files had their names
             for ending in (*self.endings, META):
-                if own(partial := self._partial(ending)):
+                if is_single_link_file(partial := self._partial(ending)):
                     self._add_file(ending, partial.stat().st_size)
             self._name_files()
             last = None
@@ -170,7 +170,9 @@ class VectorFiles:
         if len(entries) < 2:
             return None
         self._check_run(entries[0]["run"], "unfinished")
-        if not entries[-1].get("finished") and not all(map(own, map(self._partial, self.endings))):
+        if not entries[-1].get("finished") and not all(
+            map(is_single_link_file, map(self._partial, self.endings))
+        ):
             return None
         # a kill in the middle of an entry leaves a part of it
         self._journal.truncate(sum(len(line) for line in lines if line.endswith(b"\n")))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from structkit import registry
-from structkit.errors import MEND, UserError, flag, missing, unknown
+from structkit.errors import RECORD_REMEDY, UserError, flag, missing, unknown
 from structkit.formats.rows import (
     BracketRows,
     ColumnRows,
@@ -26,7 +26,7 @@ from structkit.formats.rows import (
 )
 from structkit.formats.rows import Row as Row
 from structkit.progress import say
-from structkit.records.fields import DOCUMENT
+from structkit.records.fields import DOCUMENT_FIELDS
 from structkit.records.jsonl import Record, RowReader, input_name, json_kind
 from structkit.records.output import dump
 
@@ -45,7 +45,7 @@ SIGNS = {
     "scores": ("run", "queries", "missing"),
 }
 # a query with one of these is a document; a `text` may be the query's own
-DOCUMENTS = {*DOCUMENT, "product", "title", "docstring"} - {"text"}
+DOCUMENTS = {*DOCUMENT_FIELDS, "product", "title", "docstring"} - {"text"}
 
 
 KINDS = {str: "a string", float: "a number", list: "an array", dict: "an object", int: "a number"}
@@ -82,7 +82,9 @@ class Fields(dict[str, Any]):
         if kind is float and type(value) is int:
             value = float(value)
         if type(value) is not kind:
-            raise UserError(f'field "{name}" is {json_kind(value)}, not {KINDS[kind]}', MEND)
+            raise UserError(
+                f'field "{name}" is {json_kind(value)}, not {KINDS[kind]}', RECORD_REMEDY
+            )
         return value
 
     def _first(self, names: Sequence[str]) -> str | None:
@@ -111,7 +113,7 @@ class Fields(dict[str, Any]):
                 return number
         except ValueError:
             pass
-        raise UserError(f'field "{name}" is {value}, not a finite number', MEND)
+        raise UserError(f'field "{name}" is {value}, not a finite number', RECORD_REMEDY)
 
     def pop_whole(self, name: str) -> int:
         """Take a whole number; text is read as one."""
@@ -123,7 +125,7 @@ class Fields(dict[str, Any]):
                 return int(float(value)) if "." in value or "e" in value.lower() else int(value)
         except (ValueError, OverflowError):
             pass
-        raise UserError(f'field "{name}" is {value}, not a whole number', MEND)
+        raise UserError(f'field "{name}" is {value}, not a whole number', RECORD_REMEDY)
 
     def pop_text(self, name: str) -> str:
         """Take a string or a number, as text."""

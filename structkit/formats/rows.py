@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -17,12 +18,11 @@ from typing import Any, TypeAlias
 from structkit.errors import UserError
 from structkit.extras import require
 from structkit.records.jsonl import (
-    BOM,
     Lines,
     Record,
     Records,
     accepted,
-    maximum_bytes,
+    max_record_bytes,
     not_utf8,
     too_long,
 )
@@ -71,7 +71,7 @@ class _LineRows:
     def __iter__(self) -> Iterator[Row]:
         for self._line, self.raw in self._rest:  # noqa: B020 the place stays known
             self.count += 1
-            raw = self.raw.removeprefix(BOM) if self._line == 1 else self.raw
+            raw = self.raw.removeprefix(BOM_UTF8) if self._line == 1 else self.raw
             yield self.parse(_text(raw))
 
     def _every(self) -> Iterator[tuple[int, bytes]]:
@@ -92,7 +92,7 @@ class _LineRows:
 
     def check_length(self, row: bytes | bytearray) -> None:
         """Raise if a row is too long so far."""
-        if len(row) > maximum_bytes():
+        if len(row) > max_record_bytes():
             raise too_long().at(self.lines.file)
 
 
@@ -139,7 +139,7 @@ class DelimitedRows(_LineRows):
         def texts() -> Iterator[str]:
             while numbered := again.popleft() if again else next(every, None):
                 taken.append(numbered)
-                start = BOM if numbered[0] == 1 else b""
+                start = BOM_UTF8 if numbered[0] == 1 else b""
                 yield numbered[1].removeprefix(start).decode("utf-8", "replace")
 
         made = partial(csv.reader, delimiter=self.delimiter, strict=True)
@@ -148,7 +148,7 @@ class DelimitedRows(_LineRows):
         def row() -> list[str] | csv.Error | None:
             nonlocal reader
             # of a cell whose quote is not closed; the limit is the whole process's
-            before = csv.field_size_limit(maximum_bytes())
+            before = csv.field_size_limit(max_record_bytes())
             try:
                 return next(reader, None)
             except csv.Error as error:

@@ -18,9 +18,9 @@ from types import MappingProxyType
 from typing import Any
 
 from structkit.errors import UserError, flag
-from structkit.extras import EXTRAS, SENTENCE, install
+from structkit.extras import EXTRAS, SENTENCE_TRANSFORMERS, install
 from structkit.learning.folders import AGAIN, damaged, json_of
-from structkit.records.fields import DOCUMENT, QUERY
+from structkit.records.fields import DOCUMENT_FIELDS, QUERY_FIELDS
 from structkit.records.jsonl import Record
 
 LENGTH = 1_000_000  # tokens of any text
@@ -80,7 +80,7 @@ class OddModel(UserError):
         super().__init__(
             f"the model {folder} {problem}, which structkit does not compute itself",
             "use another model, or encode with the package sentence-transformers: "
-            + install(*EXTRAS[SENTENCE]),
+            + install(*EXTRAS[SENTENCE_TRANSFORMERS]),
         )
 
 
@@ -124,8 +124,8 @@ def plain_metadata(pooling: str) -> Record:
         "normalize": True,
         "prompts": {},
         "lengths": {"query": 512, "document": 512},
-        "query_fields": QUERY,
-        "document_fields": DOCUMENT,
+        "query_fields": QUERY_FIELDS,
+        "document_fields": DOCUMENT_FIELDS,
     }
 
 

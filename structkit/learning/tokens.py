@@ -14,7 +14,7 @@ from typing import Any
 from tokenizers import Encoding, Tokenizer
 
 from structkit.errors import UserError, flag
-from structkit.processes import grouped
+from structkit.processes import group_by_size
 
 SLICE = 1 << 17  # characters that are tokenized together: their tokens take 100 times as much
 
@@ -171,7 +171,7 @@ class Tokenizing:
             tokenizer.enable_truncation(self.lengths[kind], direction=side)
         encode = tokenizer.encode_batch if offsets else tokenizer.encode_batch_fast
         special = not whole and bool(self.opening or self.closing)
-        for some in grouped(texts, (len, SLICE)):
+        for some in group_by_size(texts, (len, SLICE)):
             yield from encode(some, add_special_tokens=special)
 
     def cut(self, texts: Sequence[str], kind: str) -> tuple[list[Sequence[int]], list[bool]]:

@@ -13,8 +13,8 @@ import orjson
 
 from structkit.errors import UserError, flag, missing
 from structkit.progress import say
-from structkit.records.fields import ABSENT, lookup, plain
-from structkit.records.jsonl import Record, Twice, may_be_rounded
+from structkit.records.fields import ABSENT, flag_text, lookup
+from structkit.records.jsonl import Record, ReplayBuffer, may_be_rounded
 from structkit.records.output import dump
 from structkit.reproducibility import key
 
@@ -32,7 +32,7 @@ def group_of(record: Record, field: str) -> str:
     value = lookup(record, field)
     if value is ABSENT or value is None:
         raise missing(field, record, named=True)
-    return plain(value)
+    return flag_text(value)
 
 
 def decide(
@@ -47,7 +47,7 @@ def decide(
     is called in the order of the texts, so that the order of the examples decides nothing. They are
     copied to a temporary file; memory holds digests and ids.
     """
-    copy, marks = Twice(), list[tuple[bytes, ...]]()
+    copy, marks = ReplayBuffer(), list[tuple[bytes, ...]]()
     for record in records:
         copy.add(dump(record))
         texts = digest("q", record["query"]), digest("d", record["positive"])
@@ -57,7 +57,7 @@ def decide(
     decisions = [""] * len(marks)
     for place in sorted(range(len(marks)), key=marks.__getitem__):
         decisions[place] = decision({*marks[place][:2]}, marks[place][-1].decode())
-    for line, each in zip(copy.again(), decisions, strict=True):
+    for line, each in zip(copy.replay(), decisions, strict=True):
         if each:
             yield json.loads(line) if may_be_rounded(line) else orjson.loads(line), each
     if dropped := decisions.count(""):

@@ -16,7 +16,7 @@ import numpy as np
 from structkit import registry
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError, flag
-from structkit.records.fields import ABSENT, lookup, plain, query_text
+from structkit.records.fields import ABSENT, flag_text, lookup, query_text
 from structkit.records.jsonl import Record, Records, parse_each
 from structkit.registry import Contract
 from structkit.scoring.runs import Run
@@ -133,7 +133,7 @@ class Ranking:
     def group_of(self, doc_id: str, record: Record) -> str:
         """Return the group of a hit; a hit without the field is a group alone."""
         value = ABSENT if self.group is None else lookup(record, self.group)
-        return f"id {doc_id}" if value is ABSENT else f"value {plain(value)}"
+        return f"id {doc_id}" if value is ABSENT else f"value {flag_text(value)}"
 
 
 def candidates_of(hits: Sequence[Hit], records: Mapping[str, Record]) -> list[Candidate]:

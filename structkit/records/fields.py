@@ -14,16 +14,16 @@ from structkit.records.jsonl import Record, text_field
 
 ABSENT = object()
 # documents: training example, code, html-variants, any text, product, HTML under two names
-DOCUMENT = ("positive", "code", "untagged", "text", "description", "html", "content")
+DOCUMENT_FIELDS = ("positive", "code", "untagged", "text", "description", "html", "content")
 # queries: training example or query, any text, code
-QUERY = ("query", "text", "docstring")
+QUERY_FIELDS = ("query", "text", "docstring")
 # what help says of them
-FIRST_OF_QUERY = f"the first of {', '.join(QUERY)}"
-FIRST_OF_DOCUMENT = f"the first of {', '.join(DOCUMENT)}"
+FIRST_OF_QUERY = f"the first of {', '.join(QUERY_FIELDS)}"
+FIRST_OF_DOCUMENT = f"the first of {', '.join(DOCUMENT_FIELDS)}"
 # HTML as collected; StructDocRetrieval calls it content
-HTML = ("html", "content")
+HTML_FIELDS = ("html", "content")
 # the field with the query of a document, where one record holds both
-QUERY_OF: Mapping[str, str] = {
+QUERY_FIELD_OF: Mapping[str, str] = {
     "positive": "query",
     "code": "docstring",
     "description": "bullets",
@@ -31,9 +31,9 @@ QUERY_OF: Mapping[str, str] = {
     "content": "query",
 }
 # fields from which `pair` makes a positive, without its own output
-SOURCES = tuple(name for name in DOCUMENT if name != "positive")
+PAIRED_FIELDS = tuple(name for name in DOCUMENT_FIELDS if name != "positive")
 # what adds a field
-MAKERS = {
+COMMAND_THAT_ADDS = {
     **dict.fromkeys(("masked", "target"), "mask-entities"),
     **dict.fromkeys(("tagged", "untagged"), "html-variants"),
     "tree": "parse-trees",
@@ -46,7 +46,7 @@ def remedy_for(field: str) -> str:
     >>> remedy_for("masked")
     'add it with structkit mask-entities'
     """
-    return f"add it with {program(MAKERS.get(field, 'pair'))}"
+    return f"add it with {program(COMMAND_THAT_ADDS.get(field, 'pair'))}"
 
 
 def lookup(record: Record, field: str) -> object:
@@ -67,10 +67,10 @@ def lookup(record: Record, field: str) -> object:
     return value
 
 
-def plain(value: object) -> str:
+def flag_text(value: object) -> str:
     """Return a JSON value as written in a flag.
 
-    >>> [plain(value) for value in ("x", 3, 0.5, True, None)]
+    >>> [flag_text(value) for value in ("x", 3, 0.5, True, None)]
     ['x', '3', '0.5', 'true', 'null']
     """
     if isinstance(value, bool):
@@ -81,7 +81,7 @@ def plain(value: object) -> str:
 def items(value: object) -> list[str]:
     """Return the texts to compare with: a value, or the items of a list; an object has none."""
     values = value if isinstance(value, list) else [value]
-    return [plain(item) for item in values if not isinstance(item, dict | list)]
+    return [flag_text(item) for item in values if not isinstance(item, dict | list)]
 
 
 def text_name(record: Record, names: Sequence[str], remedy: str) -> str:
@@ -89,7 +89,7 @@ def text_name(record: Record, names: Sequence[str], remedy: str) -> str:
 
     Errors: `UserError` if it has none of them.
 
-    >>> text_name({"id": "1", "text": None, "html": "<p>x"}, DOCUMENT, "name one")
+    >>> text_name({"id": "1", "text": None, "html": "<p>x"}, DOCUMENT_FIELDS, "name one")
     'html'
     """
     there = [name for name in names if name in record]
@@ -116,7 +116,7 @@ def document_text(record: Record, field: str | None = None, *, paths: bool | Non
     >>> document_text({"id": "1", "title": "Tea", "text": "It is green."})
     'Tea It is green.'
     """
-    name = field or text_name(record, DOCUMENT, f"name one with {flag('document_field')}")
+    name = field or text_name(record, DOCUMENT_FIELDS, f"name one with {flag('document_field')}")
     text = text_field(record, name)
     if field is None and name in ("text", "description") and isinstance(record.get("title"), str):
         text = f"{record['title']} {text}"
@@ -125,7 +125,7 @@ def document_text(record: Record, field: str | None = None, *, paths: bool | Non
 
 def query_text(record: Record, field: str | None = None) -> str:
     """Return a query's text."""
-    name = field or text_name(record, QUERY, f"name one with {flag('query_field')}")
+    name = field or text_name(record, QUERY_FIELDS, f"name one with {flag('query_field')}")
     return text_field(record, name)
 
 
@@ -140,19 +140,19 @@ def add_place(text: str, record: Record, field: str, paths: bool | None = None) 
     """
     if paths is None:
         paths = field == "code" and "path" in record and "lines" in record
-    place = _place(record) if paths else ""
+    place = _place_of_record(record) if paths else ""
     return f"{place} {text}" if place else text
 
 
 @lru_cache(maxsize=1 << 10)
-def _stem(path: str) -> str:
+def _file_stem(path: str) -> str:
     return PurePosixPath(path).stem  # the passages of a file have the same
 
 
-def _place(record: Record) -> str:
+def _place_of_record(record: Record) -> str:
     """Return a text's place as `collect` records it: path, file name, scope and names."""
     path, scope, names = (record.get(field) for field in ("path", "scope", "names"))
-    parts = [path, _stem(path)] if isinstance(path, str) else []
+    parts = [path, _file_stem(path)] if isinstance(path, str) else []
     if isinstance(scope, str):
         parts.append(scope)
     if isinstance(names, list):

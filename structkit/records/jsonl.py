@@ -15,47 +15,48 @@ import stat
 import tempfile
 import zlib
 from array import array
+from codecs import BOM_UTF8
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import chain, count, islice
 from types import GeneratorType
-from typing import Any, BinaryIO, Protocol, TypeVar
+from typing import Any, BinaryIO, Protocol
 
 import orjson
 
-from structkit.errors import MEND, UserError, flag, missing, surface
+from structkit.errors import RECORD_REMEDY, UserError, flag, missing, surface
 from structkit.extras import require
+from structkit.processes import Result
 from structkit.progress import say
 from structkit.registry import fault_of
 from structkit.reproducibility import key
 
 Record = dict[str, Any]
-T = TypeVar("T")
-BOM = b"\xef\xbb\xbf"
-BEGINNING = 1_000  # bytes of a record that is too long which its reject shows
+MAX_REJECT_BYTES = 1_000  # bytes of a record that is too long which its reject shows
 
-VARIABLE = "STRUCTKIT_MAX_RECORD_BYTES"  # of the environment
-MAXIMUM = 64_000_000  # bytes of a line, unless set otherwise
-LEVELS = 254  # levels that orjson writes
+MAX_RECORD_VARIABLE = "STRUCTKIT_MAX_RECORD_BYTES"  # of the environment
+DEFAULT_MAX_RECORD_BYTES = 64_000_000  # bytes of a line, unless set otherwise
+MAX_JSON_LEVELS = 254  # levels that orjson writes
 
-BUFFER = 1 << 20  # stdio's default buffers cost 1.8x
-PIECE = 1 << 16
+BUFFER_BYTES = 1 << 20  # stdio's default buffers cost 1.8x
+READ_BYTES = 1 << 16
 
-GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
-ROWS = 1024  # of Parquet, held at a time
-COPY = "it is cut or damaged: copy it again"
+GZIP_MAGIC = b"\x1f\x8b"
+PARQUET_MAGIC = b"PAR1"
+PARQUET_BATCH_ROWS = 1024  # of Parquet, held at a time
+COPY_AGAIN = "it is cut or damaged: copy it again"
 
 
-def maximum_bytes() -> int:
+def max_record_bytes() -> int:
     """Return the maximum bytes of a line, in this process and in those that it starts.
 
     A longer line is not held in memory, even if a small gzip file unpacks to it. Errors:
     `UserError` with status 2 if the environment does not name a number.
     """
-    text = os.environ.get(VARIABLE, str(MAXIMUM))
+    text = os.environ.get(MAX_RECORD_VARIABLE, str(DEFAULT_MAX_RECORD_BYTES))
     if not text.isdecimal() or not 1 <= int(text) <= 2**40:
-        problem = f"{VARIABLE}={text} is not a number from 1 to {2**40:,}"
+        problem = f"{MAX_RECORD_VARIABLE}={text} is not a number from 1 to {2**40:,}"
         raise UserError(problem, "set it to a number of bytes, or unset it", status=2)
     return int(text)
 
@@ -66,8 +67,10 @@ def too_long() -> UserError:
     >>> print(too_long().problem)
     the record has more than 64,000,000 bytes
     """
-    problem = f"the record has more than {maximum_bytes():,} bytes"
-    return UserError(problem, f"set {VARIABLE} to a larger number, or leave the record out")
+    problem = f"the record has more than {max_record_bytes():,} bytes"
+    return UserError(
+        problem, f"set {MAX_RECORD_VARIABLE} to a larger number, or leave the record out"
+    )
 
 
 def too_deep() -> UserError:
@@ -76,7 +79,7 @@ def too_deep() -> UserError:
     >>> print(too_deep())
     the record is nested more than 254 levels deep; fix the record, or leave it out
     """
-    return UserError(f"the record is nested more than {LEVELS} levels deep", MEND)
+    return UserError(f"the record is nested more than {MAX_JSON_LEVELS} levels deep", RECORD_REMEDY)
 
 
 def is_deep(value: object) -> bool:
@@ -92,24 +95,26 @@ def is_deep(value: object) -> bool:
     return False
 
 
-def pieces(name: str, size: int = PIECE) -> Generator[bytes]:
+def read_pieces(name: str, size: int = READ_BYTES) -> Generator[bytes]:
     """Yield the content of a file or stdin (`-`), unpacked by its name or first bytes."""
     if name == "-" and os.isatty(0):
         say("reading stdin …")
     source = 0 if name == "-" else name
-    with io.BufferedReader(io.FileIO(source, closefd=name != "-"), BUFFER) as file:
+    with io.BufferedReader(io.FileIO(source, closefd=name != "-"), BUFFER_BYTES) as file:
         head = file.peek(8)
-        if head.startswith(PARQUET):
+        if head.startswith(PARQUET_MAGIC):
             yield from _parquet_lines(file)
         elif head:  # a terminal is not asked twice for its end
-            packed = name.endswith(".gz") or head.startswith(GZIP)
+            packed = name.endswith(".gz") or head.startswith(GZIP_MAGIC)
             content: Any = gzip.GzipFile(fileobj=file, mode="rb") if packed else file
-            handle = io.BufferedReader(content, BUFFER) if packed else content
+            handle = io.BufferedReader(content, BUFFER_BYTES) if packed else content
             try:
                 while data := handle.read1(size):
                     yield data
             except gzip.BadGzipFile as error:
-                if head.startswith(GZIP) and "Not a gzipped" in str(error):  # its beginning is
+                if head.startswith(GZIP_MAGIC) and "Not a gzipped" in str(
+                    error
+                ):  # its beginning is
                     problem = "other data follows its compressed data"
                     raise gzip.BadGzipFile(problem) from None
                 raise
@@ -128,36 +133,36 @@ def _parquet_lines(file: BinaryIO) -> Iterator[bytes]:
             table = parquet.ParquetFile(file if file.seekable() else copy)
             if len({*table.schema_arrow.names}) < len(table.schema_arrow.names):
                 raise UserError("two columns have the same name", "rename one")
-            for batch in table.iter_batches(ROWS):
-                yield b"".join(map(_line, batch.to_pylist()))
+            for batch in table.iter_batches(PARQUET_BATCH_ROWS):
+                yield b"".join(map(_row_line, batch.to_pylist()))
         except (arrow.ArrowException, ValueError) as error:
             raise OSError(str(error).partition("\n")[0]) from None
 
 
-def _line(row: dict[str, Any]) -> bytes:
+def _row_line(row: dict[str, Any]) -> bytes:
     there = {name: value for name, value in row.items() if value is not None}
     with suppress(orjson.JSONEncodeError):
-        line = orjson.dumps(there, _text, orjson.OPT_APPEND_NEWLINE)
+        line = orjson.dumps(there, _json_default, orjson.OPT_APPEND_NEWLINE)
         if b"null" not in line:  # as orjson writes NaN
             return line
     for name, value in there.items():
-        if problem := _no_json(value):
+        if problem := _not_json_kind(value):
             raise UserError(f'column "{name}" holds {problem}', "convert it, or take it out")
-    return orjson.dumps(there, _text, orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(there, _json_default, orjson.OPT_APPEND_NEWLINE)
 
 
-def _text(value: object) -> str:
+def _json_default(value: object) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def _no_json(value: Any) -> str:
+def _not_json_kind(value: Any) -> str:
     """Return what JSON cannot hold in a value, or ""."""
     if isinstance(value, bytes):
         return "" if value.decode("utf-8", "ignore").encode() == value else "bytes, not UTF-8"
     if isinstance(value, float):
         return "" if math.isfinite(value) else "NaN or infinity"
     items = value.values() if isinstance(value, dict) else value
-    inner = map(_no_json, items) if isinstance(value, dict | list | tuple) else ()
+    inner = map(_not_json_kind, items) if isinstance(value, dict | list | tuple) else ()
     return next(filter(None, inner), "")
 
 
@@ -169,7 +174,7 @@ def cannot_read(error: Exception) -> UserError:
         return UserError(f"cannot be read: {error}", "rename it without .gz")
     if isinstance(error, OSError) and error.strerror:
         return UserError(f"cannot be read: {error.strerror}", "check its name and permissions")
-    return UserError(f"cannot be read: {error}", COPY)  # from decompression
+    return UserError(f"cannot be read: {error}", COPY_AGAIN)  # from decompression
 
 
 def input_name(name: str) -> str:
@@ -184,7 +189,7 @@ class Lines:
     is too long raises, and ends the reading.
     """
 
-    def __init__(self, files: Sequence[str] = (), piece: int = PIECE) -> None:
+    def __init__(self, files: Sequence[str] = (), piece: int = READ_BYTES) -> None:
         self.files, self.piece = list(files) or ["-"], piece
         self.file = input_name(self.files[0])
         self.line = 0
@@ -198,7 +203,7 @@ class Lines:
         self.total = total_bytes(self.files)
 
     def __iter__(self) -> Iterator[bytes]:
-        maximum = maximum_bytes()
+        maximum = max_record_bytes()
         for block in self.blocks():
             for place, line in enumerate(block.lines(), 1):
                 self.line, self.number = block.line + place, block.number + place
@@ -216,11 +221,11 @@ class Lines:
         """
         for name in self.files:
             self.file, self.line = input_name(name), 0
-            with closing(pieces(name, self.piece)) as read:
+            with closing(read_pieces(name, self.piece)) as read:
                 yield from self._blocks_of(read)
 
     def _blocks_of(self, read: Iterator[bytes]) -> Iterator[Block]:
-        most = maximum_bytes()
+        most = max_record_bytes()
         parts: list[bytes] = []
         size = unfinished = 0  # bytes of the parts, and of the line at their end
         passing = False  # over the rest of a line that is too long
@@ -282,7 +287,7 @@ class Block(Lines):
         yield self
 
 
-class Twice:
+class ReplayBuffer:
     """Pieces that are copied to a temporary file, to go over them once more."""
 
     def __init__(self) -> None:
@@ -294,7 +299,7 @@ class Twice:
         self._file.write(piece)
         self._sizes.append(len(piece))
 
-    def again(self) -> Iterator[bytes]:
+    def replay(self) -> Iterator[bytes]:
         """Yield all pieces."""
         self._file.seek(0)
         yield from map(self._file.read, self._sizes)
@@ -359,9 +364,11 @@ class Records:
         self._at = -1  # the last line's index in its block
         self._numbers = count()
         self._rest = zip(self._block.lines(), self._numbers, strict=False)
-        self.ends: Callable[[], bool] = lambda: False  # whether `rest` has what is left
+        self.hands_over: Callable[[], bool] = lambda: (
+            False
+        )  # whether `remaining_blocks` gets the rest
 
-    def rest(self, least: int) -> Iterator[Block]:
+    def remaining_blocks(self, least: int) -> Iterator[Block]:
         """Return the blocks that are not read yet, each of at least so many bytes."""
         self.lines.least = least
         return self._blocks
@@ -371,14 +378,14 @@ class Records:
 
         A record that raises raises again when it is read.
         """
-        copy, places = Twice(), []
+        copy, places = ReplayBuffer(), []
         for block in self._blocks:
             copy.add(block.data)
             places.append((block.file, block.line, block.number))
             for _ in accepted(look, Records(block), lambda _: None):
                 pass
-        pieces = zip(places, copy.again(), strict=True)
-        self._blocks = (Block(file, line, number, data) for (file, line, number), data in pieces)
+        blocks = zip(places, copy.replay(), strict=True)
+        self._blocks = (Block(file, line, number, data) for (file, line, number), data in blocks)
 
     @classmethod
     def read(cls, files: Sequence[str] = ()) -> Records:
@@ -386,11 +393,13 @@ class Records:
         return cls(Lines(files))
 
     def __iter__(self) -> Iterator[Record]:
-        yield from self._here()
-        while self._turn():
-            yield from self._here()
+        yield from self._block_records()
+        while self._next_block():
+            yield from self._block_records()
 
-    def several(self, each: Callable[[list[Record]], Iterable[T]], count: int) -> Iterator[T]:
+    def map_batches(
+        self, each: Callable[[list[Record]], Iterable[Result]], count: int
+    ) -> Iterator[Result]:
         """Yield a function's result for each record; it gets several at a time.
 
         Each step over several records costs less than all steps record by record, because code and
@@ -403,7 +412,7 @@ class Records:
             places: list[tuple[int, bytes]] = []
             faults: list[Any] = []
             try:
-                for record in islice(self._here(), count):
+                for record in islice(self._block_records(), count):
                     records.append(record)
                     places.append((self._at, self.raw))
             except UserError as error:
@@ -412,35 +421,35 @@ class Records:
             results = [*(each(records) if records else ()), *faults]
             for (self._at, self.raw), result in zip(places, results, strict=True):
                 yield result
-            unread = bool(places) or self._turn()
+            unread = bool(places) or self._next_block()
 
-    def _turn(self) -> bool:
+    def _next_block(self) -> bool:
         """Move on to the next block, if there is one."""
         # as many numbers as lines were taken: to count line ends would take a fifth of the time
         self._block.count = next(self._numbers)
-        block = None if self.ends() else next(self._blocks, None)
+        block = None if self.hands_over() else next(self._blocks, None)
         if block:
             self._block, self._numbers = block, count()
             self._rest = zip(block.lines(), self._numbers, strict=False)
         return block is not None
 
-    def _here(self) -> Iterator[Record]:
+    def _block_records(self) -> Iterator[Record]:
         """Yield the records that are left in the block."""
         block, shard, loads = self._block, self.shard, orjson.loads
-        numbered, most = self.numbered, maximum_bytes()
+        numbered, most = self.numbered, max_record_bytes()
         for line, self._at in self._rest:  # noqa: B020 the place stays known
             if shard and (block.number + self._at) % shard.count != shard.index:
                 continue
             self.raw = line
             if len(line) > most:
                 self.count += 1
-                self.raw = line[:BEGINNING]
+                self.raw = line[:MAX_REJECT_BYTES]
                 raise self.place(too_long())
             try:
                 record = loads(line)
             except orjson.JSONDecodeError:
                 if block.line + self._at == 0:
-                    self.raw = line = line.removeprefix(BOM)
+                    self.raw = line = line.removeprefix(BOM_UTF8)
                 if not line or line.isspace():
                     continue
                 record = self._parse(line)
@@ -452,7 +461,8 @@ class Records:
             for value in record.values():
                 kind = type(value)  # the usual record has texts and small numbers only
                 if kind is not str and (
-                    kind in _NESTED or (kind is float and not -_LARGE < value < _LARGE)
+                    kind in _NESTED_TYPES
+                    or (kind is float and not -_MAX_EXACT < value < _MAX_EXACT)
                 ):
                     record = self._exact(record, line)
                     break
@@ -469,7 +479,7 @@ class Records:
 
     def _exact(self, record: Record, line: bytes) -> Record:
         """Return a record with all digits of its numbers. Errors: it is too deep to be written."""
-        if line.count(b"[") + line.count(b"{") > LEVELS and is_deep(record):
+        if line.count(b"[") + line.count(b"{") > MAX_JSON_LEVELS and is_deep(record):
             raise self.place(too_deep())
         return json.loads(line) if may_be_rounded(line) else record
 
@@ -493,7 +503,7 @@ def add_new(identifier: str, seen: set[str]) -> None:
     seen.add(identifier)
 
 
-def parse_each(records: Records, parse: Callable[[Record], T]) -> Iterator[tuple[str, T]]:
+def parse_each(records: Records, parse: Callable[[Record], Result]) -> Iterator[tuple[str, Result]]:
     """Yield the id of each record and the result of `parse`; an error has file and line.
 
     Errors: a repeated id.
@@ -528,14 +538,14 @@ def json_kind(value: object) -> str:
     return f"a JSON {JSON_NAMES.get(kind, kind)}"
 
 
-_NESTED = frozenset((list, dict))
-_LARGE = 2.0**63  # smaller integers have 64 bits, which orjson reads as they are
-_DIGITS = bytes(ord("0") if byte in b"0123456789" else ord(" ") for byte in range(256))
+_NESTED_TYPES = frozenset((list, dict))
+_MAX_EXACT = 2.0**63  # smaller integers have 64 bits, which orjson reads as they are
+_ZEROED_DIGITS = bytes(ord("0") if byte in b"0123456789" else ord(" ") for byte in range(256))
 
 
 def may_be_rounded(line: bytes) -> bool:
     """Return whether orjson may have made a float of an integer of 19 digits or more."""
-    return b"0" * 19 in line.translate(_DIGITS)
+    return b"0" * 19 in line.translate(_ZEROED_DIGITS)
 
 
 def not_json(error: orjson.JSONDecodeError, line: bytes) -> UserError:
@@ -564,7 +574,7 @@ def text_field(record: Record, name: str, remedy: str = "", *, named: bool = Fal
         return value
     if name not in record:
         raise missing(name, record, remedy, named=named)
-    raise UserError(f'field "{name}" is {json_kind(value)}, not a string', remedy or MEND)
+    raise UserError(f'field "{name}" is {json_kind(value)}, not a string', remedy or RECORD_REMEDY)
 
 
 @dataclass(frozen=True)
@@ -625,7 +635,7 @@ def accepted(
 
     if batch:
         assert isinstance(rows, Records)
-        for result in rows.several(apart, batch):
+        for result in rows.map_batches(apart, batch):
             if isinstance(result, UserError):
                 refuse(result)
             else:

@@ -28,12 +28,15 @@ import orjson
 from structkit.errors import UserError, flag
 from structkit.paths import descriptor_named
 from structkit.progress import for_terminal, waiting
-from structkit.records.jsonl import BUFFER, Record
+from structkit.records.jsonl import BUFFER_BYTES, Record
 
-LONGEST = 255  # bytes of a name, if the system gives no limit
-OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
-NARROWEST, WIDEST = 20, 10_000  # characters of a line of a table
-NEW, OLD = "new", "old"  # the two folders where a folder is made
+MAX_NAME_BYTES = 255  # bytes of a name, if the system gives no limit
+OPEN_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+MIN_COLUMN_CHARACTERS = 20
+MAX_LINE_CHARACTERS = 10_000  # of a table that has no terminal's width
+# names of the two folders in the place where a folder is made
+NEW_FOLDER = "new"
+OLD_FOLDER = "old"
 
 
 def cannot_write(error: OSError, verb: str = "written", name: str = "output") -> UserError:
@@ -67,13 +70,13 @@ class WholeFile:
         self.kept = False
         if size is None:
             remove(self.partial)
-            descriptor = os.open(self.partial, OPEN | os.O_CREAT | os.O_EXCL, 0o666)
+            descriptor = os.open(self.partial, OPEN_FLAGS | os.O_CREAT | os.O_EXCL, 0o666)
             with suppress(OSError):  # of the file that it replaces; a new one has that of umask
                 os.chmod(descriptor, stat.S_IMODE(os.stat(self.target).st_mode))
         else:
-            descriptor = os.open(self.partial, OPEN)
+            descriptor = os.open(self.partial, OPEN_FLAGS)
             os.ftruncate(descriptor, size)
-        self.handle = BufferedRandom(FileIO(descriptor, "r+"), BUFFER)
+        self.handle = BufferedRandom(FileIO(descriptor, "r+"), BUFFER_BYTES)
         self.handle.seek(0, os.SEEK_END)
 
     def close(self) -> None:
@@ -154,9 +157,9 @@ def whole_folder(folder: str | Path, name: str = "output") -> Iterator[Path]:
     try:
         refuse_name(target)
         remove(partial)
-        (partial / NEW).mkdir(parents=True)
-        yield partial / NEW
-        replace_folder(partial / NEW, target, partial / OLD)
+        (partial / NEW_FOLDER).mkdir(parents=True)
+        yield partial / NEW_FOLDER
+        replace_folder(partial / NEW_FOLDER, target, partial / OLD_FOLDER)
     except OSError as error:
         raise cannot_write(error, name=name).at(str(folder)) from None
     finally:
@@ -184,19 +187,19 @@ def replace_folder(new: str | Path, target: str | Path, old: str | Path) -> None
 
 def partial_of(target: str) -> str:
     """Return the hidden name beside a target, and remove those of dead processes."""
-    start = beside(target, ".", OF_PROCESS).removesuffix(OF_PROCESS) + "."
+    start = beside(target, ".", LONGEST_PARTIAL_SUFFIX).removesuffix(LONGEST_PARTIAL_SUFFIX) + "."
     for left in glob.glob(f"{glob.escape(start)}*.partial"):
         number = left[len(start) :].removesuffix(".partial")
-        if number.isdecimal() and not _alive(int(number)):
+        if number.isdecimal() and not _is_running(int(number)):
             # it was killed between the two renames of a folder
             if not os.path.islink(left) and not os.path.lexists(target):
                 with suppress(OSError):
-                    os.replace(os.path.join(left, OLD), target)
+                    os.replace(os.path.join(left, OLD_FOLDER), target)
             remove(left)
     return f"{start}{os.getpid()}.partial"
 
 
-OF_PROCESS = ".4194304.partial"  # with the largest number that Linux gives a process
+LONGEST_PARTIAL_SUFFIX = ".4194304.partial"  # with the largest number that Linux gives a process
 
 
 def beside(path: str | Path, start: str, end: str) -> str:
@@ -213,7 +216,7 @@ def beside(path: str | Path, start: str, end: str) -> str:
     try:
         longest = os.pathconf(folder or ".", "PC_NAME_MAX")
     except (OSError, ValueError):
-        longest = LONGEST
+        longest = MAX_NAME_BYTES
     if len(os.fsencode(start + name + end)) > longest:
         whole = os.fsencode(name)
         end = f"~{hashlib.blake2b(whole, digest_size=8).hexdigest()}{end}"
@@ -245,7 +248,7 @@ def lock(file: IO[bytes] | int, wait: str = "") -> bool:
 
 
 @contextmanager
-def alone(path: str | Path, problem: str, remedy: str) -> Iterator[None]:
+def exclusive_lock(path: str | Path, problem: str, remedy: str) -> Iterator[None]:
     """Hold a lock while the block runs; the file is removed at the end.
 
     Errors: `UserError` where another process holds it. A folder that cannot be written has no lock.
@@ -283,12 +286,12 @@ def system_error(error: BaseException) -> OSError | None:
 
 def append_to(path: str | Path) -> IO[bytes]:
     """Open a file of this user to append, without a buffer; a link is replaced."""
-    if not own(path):
+    if not is_single_link_file(path):
         remove(path)
-    return os.fdopen(os.open(path, OPEN | os.O_CREAT | os.O_APPEND, 0o666), "ab+", 0)
+    return os.fdopen(os.open(path, OPEN_FLAGS | os.O_CREAT | os.O_APPEND, 0o666), "ab+", 0)
 
 
-def own(path: str | Path) -> bool:
+def is_single_link_file(path: str | Path) -> bool:
     """Return whether a path is a file without another name elsewhere."""
     try:
         status = os.lstat(path)
@@ -306,7 +309,7 @@ def remove(path: str | Path) -> None:
         os.unlink(path)
 
 
-def _alive(number: int) -> bool:
+def _is_running(number: int) -> bool:
     try:
         os.kill(number, 0)
     except (ProcessLookupError, OverflowError):
@@ -317,7 +320,7 @@ def _alive(number: int) -> bool:
 
 
 # numbers of 32 bits in their shortest form: half the bytes, and the same when read
-LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY
+DUMP_OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY
 
 
 def dump(record: Record) -> bytes:
@@ -327,7 +330,7 @@ def dump(record: Record) -> bytes:
     b'{"id":"\xc3\xa9","number":1180591620717411303424}\n'
     """
     try:
-        return orjson.dumps(record, option=LINE)
+        return orjson.dumps(record, option=DUMP_OPTIONS)
     except TypeError:  # an integer beyond 64 bits
         line = json.dumps(
             record, ensure_ascii=False, separators=(",", ":"), default=lambda row: row.tolist()
@@ -362,10 +365,10 @@ class Output:
         if descriptor is not None:
             # a person at a terminal sees each record at once, a pipe gets blocks
             self.person = os.isatty(descriptor)
-            buffer = 0 if self.person else BUFFER
+            buffer = 0 if self.person else BUFFER_BYTES
             return open(descriptor, "wb", buffering=buffer, closefd=False)
         if os.path.exists(self.path) and not os.path.isfile(self.path):
-            other = open(self.path, "wb", buffering=BUFFER)  # a device or a named pipe
+            other = open(self.path, "wb", buffering=BUFFER_BYTES)  # a device or a named pipe
             self.person = other.isatty()
             return other
         self.whole = WholeFile(self.path)
@@ -382,7 +385,7 @@ class Output:
 
     def write_records(self, records: Iterable[Record] | Iterable[bytes]) -> None:
         """Write records, one per line; or lines of records as they are."""
-        write, dumps, line_end = self.handle.write, orjson.dumps, LINE
+        write, dumps, line_end = self.handle.write, orjson.dumps, DUMP_OPTIONS
         for record in records:
             if isinstance(record, bytes):  # orjson would import numpy first, which takes 0.2 s
                 line = record
@@ -454,10 +457,10 @@ def write_drawn(
         write_records(records, path)
 
 
-def table(records: Iterable[Record], names: Sequence[str], width: int | None = None) -> str:
+def format_table(records: Iterable[Record], names: Sequence[str], width: int | None = None) -> str:
     """Return a table of some fields, with a header; the last column is folded to the width.
 
-    >>> print(table([{"kind": "language", "name": "go"}], ("kind", "name")))
+    >>> print(format_table([{"kind": "language", "name": "go"}], ("kind", "name")))
     kind      name
     language  go
     """
@@ -466,7 +469,9 @@ def table(records: Iterable[Record], names: Sequence[str], width: int | None = N
     lines = []
     for *cells, last in rows:
         start = "".join(f"{cell:<{size + 2}}" for cell, size in zip(cells, widths, strict=True))
-        for part in wrap(last, max(NARROWEST, (width or WIDEST) - len(start))) or [""]:
+        for part in wrap(
+            last, max(MIN_COLUMN_CHARACTERS, (width or MAX_LINE_CHARACTERS) - len(start))
+        ) or [""]:
             lines.append((start + part).rstrip())
             start = " " * len(start)
     return "\n".join(lines)

@@ -9,29 +9,27 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from itertools import chain
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self
 
 from structkit.command import Command
 from structkit.errors import flag
 from structkit.paths import keep_apart
-from structkit.processes import cores
-from structkit.progress import Position, counted, progress, say
+from structkit.processes import Result, Task, cores
+from structkit.progress import Position, format_count, progress, say
 from structkit.records.jsonl import Block, Lines, Records, Rejected, Shard, Stage, input_name
 from structkit.records.output import Output
 from structkit.settings import files_of, quiet_setting, setting
 
-MOST_WORKERS = 256
+MAX_WORKERS = 256
 # bytes of input from which several processes are worth starting; of files that are collected, and
 # of a stage that works on batches, which compute more for each byte
-LARGE, HEAVY = 2 << 20, 1 << 19
-
-T = TypeVar("T")
-R = TypeVar("R")
+PARALLEL_BYTES = 2 << 20
+PARALLEL_BATCH_BYTES = 1 << 19
 
 
-def most_workers(given: int = 0) -> int:
+def worker_count(given: int = 0) -> int:
     """Return the given number of processes, otherwise one per processor, up to a limit."""
-    return given or min(cores(), MOST_WORKERS)  # for much input
+    return given or min(cores(), MAX_WORKERS)  # for much input
 
 
 def workers_setting() -> Any:
@@ -41,7 +39,7 @@ def workers_setting() -> Any:
         "Number of processes; the output is the same. auto: one, or for much input one per "
         "processor.",
         low=0,
-        high=MOST_WORKERS,
+        high=MAX_WORKERS,
         inferred="auto",
         metavar="N|auto",
         parse=lambda text: "0" if text == "auto" else text,
@@ -49,16 +47,19 @@ def workers_setting() -> Any:
     )
 
 
-def in_order(
-    make: Callable[[], Callable[[T], R]], tasks: Iterable[T], workers: int, size: Callable[[T], int]
-) -> Generator[R]:
+def map_in_order(
+    make: Callable[[], Callable[[Task], Result]],
+    tasks: Iterable[Task],
+    workers: int,
+    size: Callable[[Task], int],
+) -> Generator[Result]:
     """Yield what work makes of each task, in order; processes of its own do it if it is much.
 
     `make` returns the work anew, for this process or others. Without a number of `workers`, tasks
     are worked on here until their bytes are many.
     """
-    tasks, work, most, done = iter(tasks), make(), most_workers(workers), 0
-    while most == 1 or not workers and done <= HEAVY:
+    tasks, work, most, done = iter(tasks), make(), worker_count(workers), 0
+    while most == 1 or not workers and done <= PARALLEL_BATCH_BYTES:
         try:
             task = next(tasks)
         except StopIteration:
@@ -154,7 +155,7 @@ class Rejects:
             self._silent = True
             common = [f"{count:,} x {text}" for text, count in self.reasons.most_common(self.most)]
             more = "; …" if len(self.reasons) > self.most else ""
-            say(f"{counted(total, self.noun)} {self.verb} ({'; '.join(common)}{more})")
+            say(f"{format_count(total, self.noun)} {self.verb} ({'; '.join(common)}{more})")
 
     def add(self, rejected: Rejected) -> None:
         """Keep the rejected record, or stop."""
@@ -187,8 +188,10 @@ def run_stage(command: Command, settings: Any, options: Options) -> None:
 
 def say_empty(files: Sequence[str]) -> None:
     """Say that files hold no records."""
-    names = ", ".join(map(input_name, files[:3] or ["-"])) + ", …" * (len(files) > 3)
-    say(f"no records in {names}; the output is empty")
+    names = [input_name(file) for file in files[:3] or ["-"]]
+    if len(files) > len(names):
+        names.append("…")
+    say(f"no records in {', '.join(names)}; the output is empty")
 
 
 @dataclass(frozen=True)
@@ -247,7 +250,9 @@ class Stream:
         each, then = replace(stage, then=None), stage.then
         with self.reading(label) as (records, reject), Output(self.output) as output:
             if self.workers != 1:
-                records.ends = self._ends(records, HEAVY if stage.batch else LARGE)
+                records.hands_over = self._handover_test(
+                    records, PARALLEL_BATCH_BYTES if stage.batch else PARALLEL_BYTES
+                )
             others = replace(each, first=None)
             with closing(self._elsewhere(others, records, reject, parsed=bool(then))) as more:
                 made = chain(each.results(records, reject), more)
@@ -255,12 +260,12 @@ class Stream:
         if not records.count and not self.shard:
             say_empty(self.files)
 
-    def _ends(self, records: Records, large: int) -> Callable[[], bool]:
+    def _handover_test(self, records: Records, large: int) -> Callable[[], bool]:
         """Return a function that says whether other processes do the rest."""
         lines = records.lines
         if self.workers:
             return lambda: True
-        several = cache(lambda: most_workers() > 1)  # it is asked at each block
+        several = cache(lambda: worker_count() > 1)  # it is asked at each block
         if (lines.total or 0) > large:
             return several
         # what torch computed with threads would hang in a process that is forked then
@@ -270,12 +275,12 @@ class Stream:
         self, stage: Stage, records: Records, reject: Callable[[Rejected], None], *, parsed: bool
     ) -> Generator[Any]:
         """Yield what other processes make of the records that were not read here, if any."""
-        if self.workers == 1 or not records.ends():
+        if self.workers == 1 or not records.hands_over():
             return
         # 20 ms, needed only for several processes
         from structkit.records.workers import lines_by_workers
 
-        workers, skip = most_workers(self.workers), self.on_error == "skip"
+        workers, skip = worker_count(self.workers), self.on_error == "skip"
         with closing(lines_by_workers(workers, stage, records, reject, skip=skip)) as lines:
             for some in lines:
                 yield from Records(Block("", 0, 0, some), numbered=False) if parsed else [some]

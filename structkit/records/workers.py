@@ -12,35 +12,33 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
-from typing import Generic, TypeVar
+from typing import Generic
 
 from structkit.errors import UserError, flag
-from structkit.processes import Child
+from structkit.processes import Child, Result, Task
 from structkit.records.jsonl import Block, Records, Rejected, Shard, Stage
 from structkit.records.output import dump
 
-T = TypeVar("T")
-R = TypeVar("R")
-BLOCK = 1 << 18  # bytes that a worker gets at a time
+WORKER_BLOCK_BYTES = 1 << 18  # bytes that a worker gets at a time
 
 
-class Pool(Generic[T, R]):
+class Pool(Generic[Task, Result]):
     """Child processes that do the same work on tasks, each with a thread that waits for it.
 
     Not a `ProcessPoolExecutor`: that waits for ever where a worker is killed while it writes a
     result, or where there is no memory to send a task.
     """
 
-    def __init__(self, workers: int, work: Callable[[T], R]) -> None:
+    def __init__(self, workers: int, work: Callable[[Task], Result]) -> None:
         self.workers = workers
         self.work = work
-        self._free: SimpleQueue[Child[T, R]] = SimpleQueue()
+        self._free: SimpleQueue[Child[Task, Result]] = SimpleQueue()
 
-    def results(self, tasks: Iterator[T]) -> Generator[R]:
+    def results(self, tasks: Iterator[Task]) -> Generator[Result]:
         """Yield the workers' result of each task, in order; few tasks are under way at a time."""
         threads = 1 if self.workers > 1 else None
         children = [Child(self.work, threads=threads) for _ in range(self.workers)]
-        waiting: deque[Future[R]] = deque()
+        waiting: deque[Future[Result]] = deque()
         pool = ThreadPoolExecutor(self.workers)
         try:
             for each in children:
@@ -58,16 +56,16 @@ class Pool(Generic[T, R]):
                 each.close()
             pool.shutdown()
 
-    def _futures(self, pool: ThreadPoolExecutor, tasks: Iterator[T]) -> Iterator[Future[R]]:
+    def _futures(self, pool: ThreadPoolExecutor, tasks: Iterator[Task]) -> Iterator[Future[Result]]:
         try:
             for task in tasks:
                 yield pool.submit(self._result, task)
         except UserError as error:  # raised in its turn, after the results before it
-            failed: Future[R] = Future()
+            failed: Future[Result] = Future()
             failed.set_exception(error)
             yield failed
 
-    def _result(self, task: T) -> R:
+    def _result(self, task: Task) -> Result:
         child = self._free.get()
         try:
             if child.lives and (done := child.result(task)) is not None:
@@ -92,7 +90,9 @@ def lines_by_workers(
 ) -> Generator[bytes]:
     """Yield lines of a stage's results for the rest of `records`, which counts them, in order."""
     work = partial(_outcome, stage=stage, shard=records.shard, skip=skip)
-    with closing(Pool(workers, work).results(records.rest(BLOCK))) as outcomes:
+    with closing(
+        Pool(workers, work).results(records.remaining_blocks(WORKER_BLOCK_BYTES))
+    ) as outcomes:
         for done in outcomes:
             records.count += done.count
             yield done.output  # first write the records before a bad one

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from structkit.errors import MEND, UserError
+from structkit.errors import RECORD_REMEDY, UserError
 from structkit.records.jsonl import Record, Records, input_name, parse_each
 from structkit.scoring.qrels import (
     BINARY,
@@ -85,7 +85,9 @@ def read_passages(files: Sequence[str]) -> dict[str, Passage]:
     def passage(record: Record) -> Passage:
         if found := Passage.of(record):
             return found
-        raise UserError('the passage has neither "doc_id" nor "path" with its document', MEND)
+        raise UserError(
+            'the passage has neither "doc_id" nor "path" with its document', RECORD_REMEDY
+        )
 
     return dict(parse_each(Records.read(files), passage))
 

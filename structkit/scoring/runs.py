@@ -6,6 +6,7 @@ Tests: tests/commands/test_score.py.
 from __future__ import annotations
 
 import gc
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from math import inf, isfinite
@@ -14,14 +15,13 @@ from typing import Any, Self
 import numpy as np
 import orjson
 
-from structkit.errors import MEND, UserError, flag, missing
+from structkit.errors import RECORD_REMEDY, UserError, flag, missing
 from structkit.records.jsonl import (
-    BOM,
     Block,
     Lines,
     Record,
     json_kind,
-    maximum_bytes,
+    max_record_bytes,
     not_json,
     not_utf8,
     too_long,
@@ -127,11 +127,11 @@ class PlacedLines:
     def __init__(self, path: str) -> None:
         lines = Lines([path])
         self.file, self.line, self.first = lines.file, 0, b""
-        self.most = maximum_bytes()
+        self.most = max_record_bytes()
         blocks, ahead = lines.blocks(), list[Block]()
         for block in blocks:
             if not block.number:
-                block.data = block.data.removeprefix(BOM)
+                block.data = block.data.removeprefix(BOM_UTF8)
             ahead.append(block)
             self.first = next((line for line in self.of_block(block) if line[:1] != b"#"), b"")
             if self.first:
@@ -228,7 +228,7 @@ def json_row(line: bytes, field: str, kinds: tuple[type, ...] = (float, int)) ->
         query_id, doc_id, value = record["query_id"], record["doc_id"], record[field]
     except (KeyError, TypeError):
         if not isinstance(record, dict):
-            raise UserError("the line is not a JSON object", MEND) from None
+            raise UserError("the line is not a JSON object", RECORD_REMEDY) from None
         names = ("query_id", "doc_id", field)
         raise missing(next(each for each in names if each not in record), record) from None
     if type(value) not in kinds:
@@ -237,7 +237,7 @@ def json_row(line: bytes, field: str, kinds: tuple[type, ...] = (float, int)) ->
 
 
 def _other_kind(field: str, value: object, kind: str) -> UserError:
-    return UserError(f'field "{field}" is {json_kind(value)}, not {kind}', MEND)
+    return UserError(f'field "{field}" is {json_kind(value)}, not {kind}', RECORD_REMEDY)
 
 
 def _identifier(value: object, field: str) -> str:

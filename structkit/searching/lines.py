@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
-from structkit.records.fields import DOCUMENT
+from structkit.records.fields import DOCUMENT_FIELDS
 from structkit.records.jsonl import Record
 from structkit.searching.words import SEPARATOR, fold, normalize, occurrences, same_stem, words
 from structkit.structure import Span
@@ -34,7 +34,7 @@ class Line(NamedTuple):
 
 def text_of(record: Record) -> tuple[str, str]:
     """Return the field with the text of a document, and the text; empty if it has none."""
-    field = next((name for name in DOCUMENT if isinstance(record.get(name), str)), "")
+    field = next((name for name in DOCUMENT_FIELDS if isinstance(record.get(name), str)), "")
     return field, record.get(field, "")
 
 

@@ -25,17 +25,23 @@ from structkit.collecting.walking import LeftOut, Walk, WalkOptions
 from structkit.embeddings.reading import read_embeddings, read_parquet
 from structkit.errors import UserError
 from structkit.formats.rows import BracketRows, ColumnRows, DelimitedRows
-from structkit.records.jsonl import MAXIMUM, VARIABLE, Lines, Records, accepted
+from structkit.records.jsonl import (
+    DEFAULT_MAX_RECORD_BYTES,
+    MAX_RECORD_VARIABLE,
+    Lines,
+    Records,
+    accepted,
+)
 
 
 def limit_bytes(most):
-    os.environ[VARIABLE] = str(most)
+    os.environ[MAX_RECORD_VARIABLE] = str(most)
 
 
 @pytest.fixture(autouse=True)
 def limit():
     yield
-    limit_bytes(MAXIMUM)
+    limit_bytes(DEFAULT_MAX_RECORD_BYTES)
 
 
 def read(path):

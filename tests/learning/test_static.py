@@ -23,7 +23,7 @@ from structkit.learning.encoders.encoder import Encoder, open_model
 from structkit.learning.encoders.models import load_pretrained
 from structkit.learning.folders import BUILTIN_FOLDER
 from structkit.learning.static import BertWords, Table, open_table
-from structkit.processes import grouped
+from structkit.processes import group_by_size
 from structkit.reproducibility import key
 from structkit.structure.bags import Bags, pieces
 from tests.jsonl import write
@@ -322,7 +322,7 @@ def builtin_words():
 def test_texts_are_tokenized_some_at_a_time(scratch):
     table, _ = open_table(scratch, {})
     many = TEXTS * 2000  # more characters than a slice has
-    slices = list(grouped(many, (len, tokens.SLICE)))
+    slices = list(group_by_size(many, (len, tokens.SLICE)))
     assert many == sum(slices, []) and 1 < len(slices) < len(many)
     expected = np.tile(table.embed(table.inputs(TEXTS, "document")), (2000, 1))
     np.testing.assert_array_equal(expected, table.embed(table.inputs(many, "document")))

@@ -9,7 +9,7 @@ from structkit.commands.pair import Settings as PairSettings
 from structkit.commands.pair import document_text, query_text
 from structkit.formats.interchange import Fields, FormatParts
 from structkit.learning.training.method import Method
-from structkit.records.fields import DOCUMENT, QUERY, SOURCES, text_name
+from structkit.records.fields import DOCUMENT_FIELDS, PAIRED_FIELDS, QUERY_FIELDS, text_name
 from structkit.records.output import write_records
 
 
@@ -20,12 +20,12 @@ def searched(tmp_path, document, query):
     return [hit["doc_id"] for hit in search([corpus], queries=[queries], method="bm25")]
 
 
-@pytest.mark.parametrize(("earlier", "later"), list(pairwise((*DOCUMENT, None))))
+@pytest.mark.parametrize(("earlier", "later"), list(pairwise((*DOCUMENT_FIELDS, None))))
 def test_the_first_field_of_a_document_is_read(tmp_path, earlier, later):
     document = {"id": "1", **({later: "wrong"} if later else {}), earlier: "tea"}
     assert ["1"] == searched(tmp_path, document, {"query": "tea"})
     assert [] == searched(tmp_path, document, {"query": "wrong"})
-    if earlier in SOURCES:
+    if earlier in PAIRED_FIELDS:
         assert "tea" == document_text(document, PairSettings())
     for name in ("beir", "pyserini"):
         write = FormatParts.load(name, "test").parts["corpus"].write
@@ -33,7 +33,7 @@ def test_the_first_field_of_a_document_is_read(tmp_path, earlier, later):
     assert earlier == text_name(document, Method.document_fields, "")
 
 
-@pytest.mark.parametrize(("earlier", "later"), list(pairwise((*QUERY, None))))
+@pytest.mark.parametrize(("earlier", "later"), list(pairwise((*QUERY_FIELDS, None))))
 def test_the_first_field_of_a_query_is_read(tmp_path, earlier, later):
     query = {"id": "q", **({later: "wrong"} if later else {}), earlier: "tea"}
     assert ["1"] == searched(tmp_path, {"id": "1", "text": "tea"}, query)

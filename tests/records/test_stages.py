@@ -10,7 +10,7 @@ import pytest
 from structkit import UserError, pair
 from structkit.command import Command
 from structkit.records.jsonl import Stage
-from structkit.records.stream import LARGE, WorkerOptions, run_stage
+from structkit.records.stream import PARALLEL_BYTES, WorkerOptions, run_stage
 from structkit.settings import make
 
 LONG = "x" * 90_000  # a worker gets about three records at a time
@@ -109,7 +109,7 @@ HERE = [counts_each, counts_what_it_yields, counts_in_batches]
     [*((each, 1) for each in HERE + ANYWHERE), *((each, 2) for each in ANYWHERE), (counts_then, 0)],
 )
 def test_a_rejected_record_restarts_nothing(opened, workers, pattern):
-    text = "a" * LARGE if workers == 0 else LONG  # with so much, 0 workers are several
+    text = "a" * PARALLEL_BYTES if workers == 0 else LONG  # with so much, 0 workers are several
     skip = {"on_error": "skip", "rejects": "bad.jsonl", "workers": workers}
     found = through(opened, pattern, text, **skip)
     good = [str(place) for place, kind in enumerate(pattern, 1) if kind == "g"]

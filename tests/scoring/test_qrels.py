@@ -85,7 +85,7 @@ def test_a_bad_line_is_refused_with_its_place(tmp_path, read, text, problem):
     ],
 )
 def test_a_bad_line_is_told_wherever_it_is(tmp_path, monkeypatch, last, problem):
-    monkeypatch.setenv(jsonl.VARIABLE, "100000")
+    monkeypatch.setenv(jsonl.MAX_RECORD_VARIABLE, "100000")
     others = [RUN.replace('"a"', f'"{number}"') for number in range(5000)]
     (tmp_path / "run").write_text("\n" + RUN + "".join(others) + last)
     with pytest.raises(UserError) as error:

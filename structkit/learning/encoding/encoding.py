@@ -25,9 +25,16 @@ from structkit.learning.folders import content_hash, model_folder, spoiled
 from structkit.learning.metadata import has_metadata, is_multi_vector, plain_metadata, read_metadata
 from structkit.learning.model import Model
 from structkit.learning.static import StaticEncoder, normalized
-from structkit.processes import grouped
+from structkit.processes import group_by_size
 from structkit.progress import say
-from structkit.records.fields import HTML, MAKERS, add_place, is_tree, remedy_for, text_name
+from structkit.records.fields import (
+    COMMAND_THAT_ADDS,
+    HTML_FIELDS,
+    add_place,
+    is_tree,
+    remedy_for,
+    text_name,
+)
 from structkit.records.jsonl import Record, text_field
 from structkit.structure import lines_of
 from structkit.structure.bags import Bags
@@ -139,9 +146,11 @@ class TextReader:
         hint = f"name the text's field with {flag('field')}"
         if self.elements:
             hint = f"{flag('rows', 'elements')} takes HTML: name its field with {flag('field')}"
-        known, names = HTML if self.elements else self.known, self.asked
+        known, names = HTML_FIELDS if self.elements else self.known, self.asked
         if not names:
-            maker = remedy_for(known[0]) if len(known) == 1 and known[0] in MAKERS else None
+            maker = (
+                remedy_for(known[0]) if len(known) == 1 and known[0] in COMMAND_THAT_ADDS else None
+            )
             names = (text_name(record, known, f"{maker}; or {hint}" if maker else hint),)
         texts = []
         for name in names:
@@ -168,7 +177,9 @@ Embedded = tuple[list[EmbeddingRow], Vectors]  # (rows, dimensions)
 
 def windows(texts: Iterable[ReadRecord], maximum: int) -> Iterator[Window]:
     """Return records that an encoding has read, in windows that are held in memory."""
-    return grouped(texts, (len, maximum), (lambda each: sum(map(len, each.texts)), CHARACTERS))
+    return group_by_size(
+        texts, (len, maximum), (lambda each: sum(map(len, each.texts)), CHARACTERS)
+    )
 
 
 class Encoding:

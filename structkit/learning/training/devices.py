@@ -22,7 +22,7 @@ from torch import Tensor, distributed, nn
 from structkit.errors import UserError, flag
 from structkit.learning.folders import WEIGHTS, damaged, read_weights, write_weights
 from structkit.learning.model import Model
-from structkit.processes import is_slow
+from structkit.processes import is_mkl_compatible
 
 ON_CPU = {"on_cpu": True}  # marks a field of a batch that no device computes with
 HALF = (torch.bfloat16, torch.float16)
@@ -86,7 +86,7 @@ def fastest_matmul() -> str:
     Timing never decides, so that equal runs have equal bits: if MKL runs at full speed, oneDNN
     gains nothing; if MKL has its slow code, all but small products gain.
     """
-    if not is_slow() or not has_bf16(torch.device("cpu")):
+    if not is_mkl_compatible() or not has_bf16(torch.device("cpu")):
         return "highest"  # without such instructions torch has no oneDNN for float32
     generator = torch.Generator().manual_seed(0)
     left = torch.randn(128, 384, generator=generator)

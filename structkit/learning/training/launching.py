@@ -29,7 +29,7 @@ from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalEx
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-from structkit.errors import Surface, UserError, flag, spelled_for, surface
+from structkit.errors import Surface, UserError, flag, surface, use_surface
 from structkit.processes import exit_for, handled_signals, limit_threads, without_script
 
 SHUTDOWN = 120  # seconds that a process may take to finish its step and save a checkpoint
@@ -151,7 +151,7 @@ def _process(call: Callable[[], Any], count: int, spelled: Surface) -> Any:
     if launcher is None or not launcher.is_alive():  # torch asks for a signal from here on only
         sys.exit(1)
     try:
-        with spelled_for(spelled):
+        with use_surface(spelled):
             result = join(call)
         for number in handled_signals():  # torch waits now, until the launcher has the result
             signal.signal(number, signal.SIG_DFL)

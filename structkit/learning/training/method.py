@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from structkit.learning.training.data import Plan, Spool, keep_fields
-from structkit.records.fields import DOCUMENT, QUERY
+from structkit.records.fields import DOCUMENT_FIELDS, QUERY_FIELDS
 from structkit.records.jsonl import Record
 from structkit.records.stream import ErrorOptions
 from structkit.registry import Contract
@@ -34,10 +34,10 @@ class Method(Contract):
     own_group: ClassVar[str] = "method"
     """Group of settings that name none, in its help."""
 
-    query_fields: ClassVar[tuple[str, ...]] = QUERY
+    query_fields: ClassVar[tuple[str, ...]] = QUERY_FIELDS
     """Fields of a query for `encode`; the first one that a record has counts."""
 
-    document_fields: ClassVar[tuple[str, ...]] = DOCUMENT
+    document_fields: ClassVar[tuple[str, ...]] = DOCUMENT_FIELDS
     """Fields of a document for `encode`."""
 
     needs: ClassVar[tuple[str, ...]] = ("query", "positive")

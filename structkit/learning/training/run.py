@@ -41,10 +41,10 @@ from structkit.learning.training.method import Method, RunOptions
 from structkit.learning.training.run_folder import RunFolder, differences
 from structkit.learning.training.trainer import HeldOut, Trainer, TrainingModule
 from structkit.paths import keep_apart
-from structkit.processes import cores, difference
-from structkit.progress import hushed, say, waiting
+from structkit.processes import cores, repeatability_problem
+from structkit.progress import quiet_block, say, waiting
 from structkit.records.jsonl import Record
-from structkit.records.output import alone, beside, write_json
+from structkit.records.output import beside, exclusive_lock, write_json
 from structkit.records.stream import Rejects, Stream
 from structkit.settings import settings_of
 from structkit.version import __version__
@@ -96,7 +96,7 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
     ]
     keep_apart(writes, [*(files or ["-"]), *method.reads])
     rejected = Rejects(options.on_error, None if rank() else options.rejects)
-    with hushed(options.quiet or rank() > 0), alone_in(output), rejected as rejects:
+    with quiet_block(options.quiet or rank() > 0), alone_in(output), rejected as rejects:
         if not files and method.without_records and sys.stdin.isatty():
             files = [os.devnull]  # a person means the start model alone
         folder = run_folder(output, options)
@@ -142,7 +142,7 @@ def alone_in(output: str) -> Iterator[None]:
     another = f"name another folder with {flag('output')}"
     problem = f"another process is training into {output}"
     try:
-        with alone(beside(folder, ".", ".lock"), problem, f"wait for it, or {another}"):
+        with exclusive_lock(beside(folder, ".", ".lock"), problem, f"wait for it, or {another}"):
             yield
     finally:
         for each in made:  # unless there is something in it now
@@ -239,7 +239,7 @@ class Training:
         """
         method, spool = self.method, self.spool
         plan = method.plan(len(spool))
-        with hushed(self.options.quiet or rank() > 0), enough_memory():
+        with quiet_block(self.options.quiet or rank() > 0), enough_memory():
             with waiting("making the model"):
                 module: TrainingModule = method.build(spool)
                 place(module, chosen_device())
@@ -260,7 +260,7 @@ class Training:
                     trainer.log.write(target)
                 for message in truncation.messages():
                     say(message)
-        why = difference() if chosen_device().type == "cpu" else OF_GPU
+        why = repeatability_problem() if chosen_device().type == "cpu" else OF_GPU
         return {
             "steps": trainer.step,
             "records": len(spool),

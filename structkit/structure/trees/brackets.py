@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from io import StringIO
 
-from structkit.errors import MEND, UserError
+from structkit.errors import RECORD_REMEDY, UserError
 from structkit.structure.trees.tree import MIDDLES, Tree, from_preorder, from_spans, grow
 
 TOPS = frozenset(("", "ROOT", "TOP", "S1"))
@@ -153,7 +153,7 @@ def clean(tree: Tree) -> Tree:
         children = tree.children(node)
         kept[node] = any(kept[child] for child in children) if children else labels[node] != TRACE
     if not kept[0]:
-        raise UserError("the tree holds traces only, no word", MEND)
+        raise UserError("the tree holds traces only, no word", RECORD_REMEDY)
     root = 0
     while labels[root] in TOPS and count[root]:
         below = [child for child in tree.children(root) if kept[child]]

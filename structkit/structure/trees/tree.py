@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.errors import MEND, UserError
+from structkit.errors import RECORD_REMEDY, UserError
 
 Ints = NDArray[np.int32]
 Item = TypeVar("Item")
@@ -130,7 +130,7 @@ def from_spans(
     if bad.any():
         start, end = given[bad][0].tolist()
         problem = f"the span ({start}, {end}) is empty or outside the text of {len(words)} words"
-        raise BadSpans(problem, MEND)
+        raise BadSpans(problem, RECORD_REMEDY)
     starts = np.concatenate(([0], cuts[:-1], given[:, 0]), dtype=np.int32)
     ends = np.concatenate((cuts[-1:], cuts[1:], given[:, 1]), dtype=np.int32)
     order = np.lexsort((-ends, starts))  # outer spans first
@@ -148,7 +148,7 @@ def _depths(starts: Ints, ends: Ints) -> array[int]:
         while stack and stack[-1][1] <= span[0]:
             stack.pop()
         if stack and stack[-1][1] < span[1]:
-            raise BadSpans(f"the spans {stack[-1]} and {span} cross", MEND)
+            raise BadSpans(f"the spans {stack[-1]} and {span} cross", RECORD_REMEDY)
         depths.append(len(stack))
         stack.append(span)
     return depths

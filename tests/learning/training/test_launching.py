@@ -24,7 +24,7 @@ from structkit.learning.training.launching import launch
 from structkit.learning.training.method import RunOptions
 from structkit.learning.training.run import check_processes, train
 from structkit.processes import cores
-from structkit.progress import hushed
+from structkit.progress import quiet_block
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from tests.learning.training.materials import same, small_bert, wait_for_step, write_pairs
@@ -114,7 +114,7 @@ def test_the_first_process_returns_and_all_agree_or_say_in_what_they_differ(tmp_
     for name in ("finished", "older"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "structkit.json").touch()
-    with hushed(True):
+    with quiet_block(True):
         found, shared, (complete, errors) = launch(partial(everything, tmp_path), 2)
         assert logging.WARNING == logging.root.manager.disable  # quiet as before
     assert (0, 3.0, slice(0, 2)) == found

@@ -6,7 +6,7 @@ import pytest
 
 from structkit.cli.main import app
 from structkit.errors import UserError
-from structkit.progress import hushed
+from structkit.progress import quiet_block
 
 PARTS = Path(__file__).with_name("remedy_files.txt").read_text("utf-8").split("=== ")[1:]
 FILES = dict(part.split("\n", 1) for part in PARTS)
@@ -19,7 +19,7 @@ REMEDIES = TABLE.replace("TINY", TINY).replace("SMALL", SMALL).strip().split("\n
 
 
 def structkit(command):
-    with hushed(False):  # a command's --quiet ends with it
+    with quiet_block(False):  # a command's --quiet ends with it
         app(command.split(), standalone_mode=False)
 
 

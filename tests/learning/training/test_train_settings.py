@@ -13,7 +13,7 @@ from structkit import registry
 from structkit.cli.main import Commands
 from structkit.command import command_of
 from structkit.errors import UserError
-from structkit.progress import hushed
+from structkit.progress import quiet_block
 from structkit.settings import settings_of
 
 METHODS = registry.names("method")
@@ -28,7 +28,7 @@ def made(name):
 
 def called(name, *flags):
     """`structkit train NAME FLAGS missing.jsonl`, here and now."""
-    with hushed(False):
+    with quiet_block(False):
         made(name).main([*map(str, flags), "missing.jsonl"], standalone_mode=False)
 
 
