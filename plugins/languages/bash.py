@@ -30,4 +30,5 @@ class Language(CodeLanguage):
         grammar,
         functions=("function_definition",),
         comments=DocComments(begin="#(?!!)", skip=r"#+\s*shellcheck\b"),
+        split_name=lambda name: ("", name),  # whatever signs it has
     )

@@ -32,12 +32,14 @@ GRAMMAR = Grammar(
 OUTLINE = Outline(
     GRAMMAR,
     functions=("function_definition body: (_)",),
-    scopes=(
-        *(f"{kind}_specifier body: (_)" for kind in ("struct", "union", "enum")),
-        "type_definition",
-    ),
+    scopes={
+        **{f"{kind}_specifier body: (_)": kind for kind in ("struct", "union", "enum")},
+        "type_definition": "type",
+    },
     comments=preprocessor.DOCUMENTATION,
-    names={"function_definition": "declarator", "type_definition": "declarator"},
+    names=dict.fromkeys(("function_definition", "type_definition"), preprocessor.place_of_name),
+    split_name=preprocessor.split_name,
+    is_function=preprocessor.is_function,
     keywords=KEYWORDS,
     prepare=preprocessor.preprocess,
 )

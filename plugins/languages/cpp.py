@@ -55,12 +55,15 @@ GRAMMAR = Grammar(
 OUTLINE = Outline(
     GRAMMAR,
     functions=("function_definition body: (_)", "function_definition (try_statement)"),
-    scopes=(
-        *(f"{kind}_specifier body: (_)" for kind in ("class", "struct", "union", "enum")),
-        *("namespace_definition", "type_definition"),
-    ),
+    scopes={
+        **{f"{kind}_specifier body: (_)": kind for kind in ("class", "struct", "union", "enum")},
+        "namespace_definition": "namespace",
+        "type_definition": "type",
+    },
     comments=preprocessor.DOCUMENTATION,
-    names={"function_definition": "declarator", "type_definition": "declarator"},
+    names=dict.fromkeys(("function_definition", "type_definition"), preprocessor.place_of_name),
+    split_name=preprocessor.split_name,
+    is_function=preprocessor.is_function,
     keywords=KEYWORDS,
     prepare=preprocessor.preprocess,
     around=frozenset(("template_declaration",)),

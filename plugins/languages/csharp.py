@@ -7,14 +7,16 @@ in imports, `Foo` is a name like any other. Bare methods are read as they would 
 
 from __future__ import annotations
 
+import html
 import re
 from functools import partial
 
+import tree_sitter
 import tree_sitter_c_sharp
 
 from structkit.structure.code.grammar import BLOCK, DOUBLE, LINE, SINGLE, Grammar, blank_out, nested
 from structkit.structure.code.languages import CodeLanguage
-from structkit.structure.code.outline import DocComments, Outline, Prepared
+from structkit.structure.code.outline import ByteSpan, DocComments, Outline, Prepared
 
 # not here: words that are keywords in some places only (async, get, record, value, where …)
 KEYWORDS = (
@@ -81,6 +83,10 @@ EXTENSION = re.compile(
     rb"extension(?<![\w>\]?][ \t]extension)(?<=\bextension)\s*+(?:<[^<>]*+>\s*+)?%b"
     rb"(?:\s*+where\b[^{;]*+)?+(?=\s*+\{)" % nested(rb"\(", rb"\)", rb"[^()]*+")
 )
+# of documentation
+CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.S)
+XML_NAME = re.compile(r"<[^<>]*\b(?:cref|name|langword)=\"(?:\w:)?([^\"]*)\"[^<>]*/>")
+XML_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 # the `?` of `x?.y = z`, which it lacks too
 CONDITION = re.compile(
     rb"(?<=[\w)\]!])\?(?=(?:\.[A-Za-z_@]|\[)[^;{}\n\"]{0,200}?[^=!<>](?:<<|>>)?=[^=>])"
@@ -96,6 +102,27 @@ def _prepare(data: bytes) -> Prepared:
     return Prepared(bytes(seen), {place + 7: ("", "") for place in places})
 
 
+def _place_with_signs(field: str, node: tree_sitter.Node) -> ByteSpan | None:
+    """Return the bytes of a name with the signs before it, which belong to it."""
+    name = node.child_by_field_name(field)
+    if name is None:
+        return None
+    start, sign = name.start_byte, name.prev_sibling
+    while sign and sign.type in ("operator", "checked", "~"):
+        start, sign = sign.start_byte, sign.prev_sibling
+    return start, name.end_byte
+
+
+def _without_tags(text: str) -> str:
+    """Return the text of XML documentation.
+
+    >>> _without_tags('<summary>As <see cref="T:Foo"/> &amp; so.</summary>')
+    'As Foo & so.'
+    """
+    text = CDATA.sub(lambda match: html.escape(match[1]), text)
+    return html.unescape(XML_TAG.sub("", XML_NAME.sub(r"\1", text)))
+
+
 OUTLINE = Outline(
     GRAMMAR,
     functions=(
@@ -108,17 +135,21 @@ OUTLINE = Outline(
         ),
     ),
     names={
-        **{"operator_declaration": "operator", "conversion_operator_declaration": "type"},
+        "operator_declaration": partial(_place_with_signs, "operator"),
+        "conversion_operator_declaration": partial(_place_with_signs, "type"),
+        "destructor_declaration": partial(_place_with_signs, "name"),
         "indexer_declaration": "this",
     },
     members=frozenset(("indexer_declaration",)),
     prepare=_prepare,
     repair=partial(blank_out, CONDITION),
-    scopes=tuple(
-        f"{kind}_declaration"
+    scopes={
+        f"{kind}_declaration": kind
         for kind in ("class", "struct", "interface", "enum", "record", "namespace")
+    },
+    comments=DocComments(
+        begin=r"///(?!/)|/\*\*(?![*/])", gap="any", markup=_without_tags, between=DIRECTIVES
     ),
-    comments=DocComments(begin=r"///(?!/)|/\*\*(?![*/])", gap="any", xml=True, between=DIRECTIVES),
     around=frozenset(("global_statement",)),
     keywords=frozenset(KEYWORDS),
 )

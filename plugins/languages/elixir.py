@@ -1,13 +1,26 @@
 """Elixir: names of variables, functions and modules; keys and atoms are literals."""
 
+import tree_sitter
+
 from structkit.structure.code.languages import CodeLanguage, grammar_of
-from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.code.outline import ByteSpan, DocComments, Outline
 
 OF, DEF = "call target: (identifier) @_word", '(#match? @_word "^def(macro)?p?$")'
 # the text of the last `@doc`, unless a callback has it
 DOC = (
     r'@doc\s+(?:~[sS])?(?:"{3}[^\S\n]*\n([^\0]*)"{3}|"((?:\\[^\0]|[^\\"])*)")|@(?:macro)?callback()'
 )
+
+
+def _place_of_name(node: tree_sitter.Node) -> ByteSpan | None:
+    """Return the bytes of the name that `def` and its like define."""
+    name = next((child for child in node.children if child.type == "arguments"), None)
+    while name and name.type in ("arguments", "binary_operator", "call"):
+        operator = name.child_by_field_name("operator")
+        if operator and operator.type != "when":  # `def a + b`
+            return operator.byte_range
+        name = name.named_children[0] if name.named_children else None
+    return name.byte_range if name else None
 
 
 class Language(CodeLanguage):
@@ -32,8 +45,11 @@ class Language(CodeLanguage):
     outline = Outline(
         grammar,
         functions=(f"{OF} (do_block) {DEF}", f"{OF} (arguments (keywords)) {DEF}"),
-        scopes=(f'{OF} (do_block) (#any-of? @_word "defmodule" "defprotocol" "defimpl")',),
+        scopes={
+            f'{OF} (do_block) (#eq? @_word "def{word}")': word
+            for word in ("module", "protocol", "impl")
+        },
         comments=DocComments("(?!)", "any", between=frozenset(("unary_operator",)), attribute=DOC),
-        names={"call": "arguments"},
+        names={"call": _place_of_name},
         keywords=frozenset(("unquote",)),
     )

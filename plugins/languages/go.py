@@ -8,6 +8,9 @@ types such as `int` and `error`. A conversion `Foo(x)` looks like a call, so `Fo
 
 from __future__ import annotations
 
+import re
+
+import tree_sitter
 import tree_sitter_go
 
 from structkit.structure.code.grammar import BLOCK, DOUBLE, LINE, SINGLE, Grammar, words
@@ -28,12 +31,22 @@ GRAMMAR = Grammar(
 )
 # for tools: go/doc's, and linters'
 DIRECTIVE = r"//(?:[a-z0-9]+:[a-z0-9]|(?:line|extern|export) |nolint\b)"
+RECEIVER = re.compile(rb"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
+
+
+def _receiver(node: tree_sitter.Node) -> str:
+    """Return the type of a method, without its parameters."""
+    receiver = node.child_by_field_name("receiver")
+    match = RECEIVER.search(receiver.text or b"") if receiver else None
+    return match[1].decode("utf-8", "replace") if match else ""
+
+
 OUTLINE = Outline(
     GRAMMAR,
     functions=("function_declaration body: (_)", "method_declaration body: (_)"),
-    scopes=("type_spec", "type_alias"),
+    scopes={"type_spec": "type", "type_alias": "type"},
     comments=DocComments(begin=r"//|/\*", every=True, skip=DIRECTIVE),
-    receiver="receiver",
+    owner=_receiver,
     keywords=KEYWORDS,
 )
 

@@ -46,10 +46,10 @@ OUTLINE = Outline(
         "method_declaration body: (_)",
         *(f"{kind}constructor_declaration" for kind in ("", "compact_")),
     ),
-    scopes=tuple(
-        f"{kind}_declaration"
-        for kind in ("class", "interface", "enum", "record", "annotation_type")
-    ),
+    scopes={
+        **{f"{kind}_declaration": kind for kind in ("class", "interface", "enum", "record")},
+        "annotation_type_declaration": "annotation",
+    },
     comments=DocComments(begin=r"/\*\*(?!/)|///", gap="run"),
     keywords=frozenset(KEYWORDS),
 )

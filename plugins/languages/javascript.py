@@ -40,6 +40,7 @@ OUTLINE = Outline(
     scopes=ecmascript.CLASSES,
     comments=ecmascript.JSDOC,
     names={**ecmascript.FIELDS, "field_definition": "property"},
+    split_name=ecmascript.split_name,
     around=ecmascript.AROUND,
     keywords=KEYWORDS,
     members=ecmascript.MEMBERS,

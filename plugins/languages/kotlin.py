@@ -3,8 +3,16 @@
 import re
 from functools import partial
 
+import tree_sitter
+
 from structkit.structure.code.languages import CodeLanguage, grammar_of
-from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.code.outline import ByteSpan, DocComments, Outline
+
+
+def _place_of_property(node: tree_sitter.Node) -> ByteSpan | None:
+    """Return the bytes of a property's name, without its type."""
+    declared = next((each for each in node.children if each.type == "variable_declaration"), None)
+    return declared.named_children[0].byte_range if declared else None
 
 
 class Language(CodeLanguage):
@@ -32,9 +40,15 @@ class Language(CodeLanguage):
             *("function_declaration (function_body)", "secondary_constructor (block)"),
             "property_declaration (getter (function_body))",
         ),
-        scopes=("class_declaration", "object_declaration", "companion_object name: (_)"),
+        scopes={
+            'class_declaration "interface"': "interface",
+            "class_declaration": "class",
+            "object_declaration": "object",
+            "companion_object name: (_)": "object",
+        },
         comments=DocComments(begin=r"/\*\*(?![*/])", gap="any"),
-        names=dict(
-            secondary_constructor="constructor", property_declaration="variable_declaration"
-        ),
+        names={
+            "secondary_constructor": "constructor",
+            "property_declaration": _place_of_property,
+        },
     )

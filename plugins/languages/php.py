@@ -13,14 +13,15 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+import tree_sitter
 import tree_sitter_php
 
 from structkit.structure import Span
 from structkit.structure.code.grammar import BLOCK, DOUBLE, Grammar, nested
 from structkit.structure.code.languages import ReleasedLanguage
-from structkit.structure.code.outline import DocComments, Outline
+from structkit.structure.code.outline import DocComments, Outline, is_comment
 
 WORDS = (
     "abstract and array as break callable case catch class clone const continue declare default "
@@ -85,15 +86,33 @@ GRAMMAR, FILE = (
 )
 # follows the name of an enum's case, but not a value that a switch compares with
 OF_ENUM = re.compile(r"\s*(?:;|=(?!=))")
+
+
+def _among_attributes(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    """Yield the comments among and after the attributes that a definition begins with."""
+    for child in node.children:
+        if child.type == "attribute_list":
+            yield from filter(is_comment, child.children)
+        elif is_comment(child):
+            yield child
+        elif not child.type.endswith("_modifier") and child.is_named:
+            return
+
+
 OUTLINE = Outline(
     FILE,
     functions=("function_definition", "method_declaration body: (_)", "property_hook body: (_)"),
-    scopes=(
-        *(f"{kind}_declaration" for kind in ("class", "interface", "trait", "enum")),
-        *("property_declaration (property_hook_list)",),
-        *("property_promotion_parameter (property_hook_list)",),
+    scopes={
+        **{f"{kind}_declaration": kind for kind in ("class", "interface", "trait", "enum")},
+        "property_declaration (property_hook_list)": "property",
+        "property_promotion_parameter (property_hook_list)": "property",
+    },
+    comments=DocComments(
+        begin=r"/\*\*\s",
+        gap="any",
+        among_attributes=_among_attributes,
+        file_start=frozenset(("php_tag",)),
     ),
-    comments=DocComments(begin=r"/\*\*\s", gap="any", mixed=True),
     names={"property_declaration": "property_element", "property_hook": "name"},
     keywords=frozenset(KEYWORDS),
     members=frozenset(("method_declaration",)),

@@ -109,8 +109,8 @@ def _with_indents(data: bytes) -> bytes:
 OUTLINE = Outline(
     GRAMMAR,
     functions=("function_definition",),
-    scopes=("class_definition",),
-    comments=DocComments(inside=_documentation),
+    scopes={"class_definition": "class"},
+    comments=DocComments(docstring=_documentation),
     around=frozenset(("decorated_definition",)),
     keywords=frozenset(keyword.kwlist),
     repair=_with_indents,

@@ -85,10 +85,16 @@ def _without_heredocs(data: bytes) -> Prepared:
 OUTLINE = Outline(
     GRAMMAR,
     functions=("method", "singleton_method"),
-    scopes=("class", "module"),
+    scopes={"class": "class", "module": "module"},
     around=frozenset(("argument_list", "call")),  # `private def …`
     prepare=_without_heredocs,
-    comments=DocComments(begin=r"#(?!!)|=begin", gap="blank", skip=MAGIC, hidden=HIDDEN),
+    comments=DocComments(
+        begin=r"#(?!!)|=begin",
+        gap="blank",
+        marks=r"#+|=(?:begin|end)\b.*",
+        skip=MAGIC,
+        hidden=HIDDEN,
+    ),
     keywords=KEYWORDS,
     members=frozenset(("method", "singleton_method")),
 )

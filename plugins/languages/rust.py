@@ -93,10 +93,11 @@ OUTLINE = Outline(
     GRAMMAR,
     functions=("function_item",),
     prepare=_with_items,
-    scopes=(
-        *(f"{kind}_item" for kind in ("struct", "enum", "union", "trait", "impl", "mod", "type")),
-        "macro_definition",
-    ),
+    scopes={
+        **{f"{kind}_item": kind for kind in ("struct", "enum", "union", "trait", "impl", "type")},
+        "mod_item": "module",
+        "macro_definition": "macro",
+    },
     comments=DocComments(
         begin=r"///(?!/)|/\*\*(?![*/])",
         gap="any",

@@ -24,6 +24,10 @@ class Language(CodeLanguage):
     outline = Outline(
         grammar,
         functions=("function_definition",),
-        scopes=(*TYPES, "object_definition", "package_object"),
+        scopes={
+            **{f"{kind}_definition": kind for kind in ("class", "enum", "given", "trait")},
+            "object_definition": "object",
+            "package_object": "object",
+        },
         comments=DocComments(begin=r"/\*\*(?![*/])", gap="any"),
     )

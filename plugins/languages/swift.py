@@ -29,7 +29,13 @@ class Language(CodeLanguage):
             *("function_declaration body: (_)", "property_declaration computed_value: (_)"),
             *NAMELESS,
         ),
-        scopes=("class_declaration", "protocol_declaration"),
+        scopes={
+            **{
+                f'class_declaration "{kind}"': kind
+                for kind in ("class", "struct", "enum", "extension", "actor")
+            },
+            "protocol_declaration": "protocol",
+        },
         comments=DocComments(begin=r"///|/\*\*(?![*/])", gap="blank"),
         names=NAMELESS,
     )

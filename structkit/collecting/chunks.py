@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 
 import tree_sitter
 
-from structkit.structure.code.outline import LEADS, last_row
+from structkit.structure.code.outline import last_row, leads
 
 # the first line of a section, an item or a paragraph in roff's man and mdoc; a term in AsciiDoc
 ITEM = re.compile(r"\.(?:S[HSsh]|TP|IP|It|[LP]P|Pp)\b|\S.*::(?:\s|$)")
@@ -78,12 +78,12 @@ def _along_tree(whole: _Lines, fits: Fits) -> list[LineSpan]:
 def _inner(group: _Lines) -> list[_Lines]:
     """Return the groups of the first nodes below that begin on their own lines, if any."""
     nodes = group.nodes
-    while any(node.child_count and not _leads(node) for node in nodes):
-        nodes = [child for node in nodes for child in ([node] if _leads(node) else node.children)]
+    while any(node.child_count and not leads(node) for node in nodes):
+        nodes = [child for node in nodes for child in ([node] if leads(node) else node.children)]
         groups = _groups(group.rows, nodes)
         if len(groups) > 1:
             return groups
-        nodes = [n for n in nodes if n.start_point.row < n.end_point.row and not _leads(n)]
+        nodes = [n for n in nodes if n.start_point.row < n.end_point.row and not leads(n)]
     return []
 
 
@@ -109,12 +109,7 @@ def _reach(node: tree_sitter.Node) -> int:
     """Return the first line that a node, if it leads to what follows, no longer reaches."""
     # a blank line may follow a documentation comment
     lines = 3 if (node.text or b"").startswith(b"/**") else 2
-    return last_row(node) + lines if _leads(node) else 0
-
-
-def _leads(node: tree_sitter.Node) -> bool:
-    """Return whether a node is about the next one."""
-    return "comment" in node.type or node.type in LEADS
+    return last_row(node) + lines if leads(node) else 0
 
 
 def _paragraphs(lines: Sequence[str]) -> Iterator[LineSpan]:

@@ -128,7 +128,7 @@ def _functions(text: str, kind: Kind, units: Units) -> Iterator[Unit]:
     program = _program(text, kind)
     for definition in program.definitions if program else ():
         if program and definition.kind == "function":
-            code = program.data[definition.start : definition.whole.end_byte]
+            code = program.data[definition.start : definition.end]
             record: Record = {
                 "lines": [definition.row + 1, definition.end_row + 1],
                 "name": definition.name,

@@ -10,7 +10,7 @@ import re
 import tree_sitter
 
 from structkit.structure.code.grammar import BLOCK, DOUBLE, SINGLE, Grammar, nested
-from structkit.structure.code.outline import DocComments
+from structkit.structure.code.outline import DocComments, owner_and_name
 
 NAMES = (
     "identifier property_identifier private_property_identifier statement_identifier "
@@ -41,9 +41,15 @@ WRAPPER = re.compile(
 CLOSURES = ("arrow_function", "function_expression", "generator_function")
 WRAPPED = ("call_expression", "parenthesized_expression", "as_expression", "satisfies_expression")
 
-CLASSES = (
-    *("class_declaration", "class name: (_)", "variable_declarator value: (class !name)"),
-    *("assignment_expression right: (class !name)", 'export_statement "default" value: (class)'),
+CLASSES = dict.fromkeys(
+    (
+        "class_declaration",
+        "class name: (_)",
+        "variable_declarator value: (class !name)",
+        "assignment_expression right: (class !name)",
+        'export_statement "default" value: (class)',
+    ),
+    "class",
 )
 FIELDS = {"assignment_expression": "left", "pair": "key", "export_statement": "default"}
 # keywords that may be names
@@ -69,7 +75,7 @@ def functions(grammar: Grammar, field: str) -> tuple[str, ...]:
     )
 
 
-def is_function(node: tree_sitter.Node) -> bool:
+def is_function(node: tree_sitter.Node, *_: object) -> bool:
     """Return whether a node's value is a function, as in `memo(forwardRef(() => …))`.
 
     A function expression has its own name, unless it is such a value.
@@ -89,6 +95,16 @@ def is_function(node: tree_sitter.Node) -> bool:
         inside = value.named_children if value else []
         value = next((child for child in inside if child.type != "comment"), None)
     return value is None or value.type in CLOSURES
+
+
+def split_name(text: str) -> tuple[str, str]:
+    """Return the class or object of a function, if any, and its name.
+
+    >>> split_name("Foo.prototype.bar")
+    ('Foo', 'bar')
+    """
+    owner, name = owner_and_name(text)
+    return owner.removesuffix(".prototype"), name
 
 
 # of linters, or of a type alone

@@ -12,8 +12,18 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import tree_sitter
+
 from structkit.structure.code.grammar import BLOCK, DOUBLE, FLAGS, nested
-from structkit.structure.code.outline import DocComments, Prepared
+from structkit.structure.code.outline import (
+    FUNCTION,
+    ByteSpan,
+    Definition,
+    DocComments,
+    ParsedText,
+    Prepared,
+    owner_and_name,
+)
 
 # no group is read twice, so that time is linear: `*+` never gives back what it took
 OPAQUE = (  # comments and strings; an open one extends to the end
@@ -85,7 +95,7 @@ CONTRACT = re.compile(
 # of Qt; with `\b` in front each word would be tried
 SECTIONS = re.compile(rb"s(?<!\ws)(?:lots(?=\s*:(?!:))|ignals\s*:(?!:))")
 ACCESS = frozenset(b"public protected private".split())
-FUNCTION = re.compile(rb"(?:T )?f+(?:\(|\Z)")
+INVENTED_FUNCTION = re.compile(rb"(?:T )?f+(?:\(|\Z)")
 CLASS_KEYS = frozenset(b"class struct union enum".split())
 SPECIFIERS = frozenset(
     b"static inline extern virtual explicit constexpr consteval constinit friend typedef mutable "
@@ -117,6 +127,8 @@ PART = re.compile(
     re.DOTALL,
 )
 
+CONVERSION = re.compile(r"\boperator\s+\w")  # to a type, whose name may be qualified
+FIELDS = re.compile(rb"\s*\w+\s*;")  # after a body in braces that belonged to a type
 # … of Doxygen: comments about the code before them, the ends of groups, and what belongs elsewhere
 TRAILING = r"/[*/][*!/]<|/\*[*!]\s*[@\\][{}]\s*\*/|//[/!]\s*[@\\][{}]"
 ELSEWHERE = (
@@ -150,7 +162,7 @@ def preprocess(data: bytes) -> Prepared:
     names: dict[int, tuple[str, str]] = {}
     for start, end, text in _macros(code):
         edits.append((start, end, text))
-        if FUNCTION.match(text):  # as long as the macro's own name
+        if INVENTED_FUNCTION.match(text):  # as long as the macro's own name
             name, _, arguments = data[start:end].partition(b"(")
             arguments = arguments if text.endswith(b"(") else arguments[:-1]
             names[start + text.find(b"f")] = defined_name(name.strip(), arguments)
@@ -167,6 +179,62 @@ def preprocess(data: bytes) -> Prepared:
     for edit in edits:
         _put(seen, edit)
     return Prepared(bytes(seen), names)
+
+
+def place_of_name(node: tree_sitter.Node) -> ByteSpan | None:
+    """Return the bytes of the name in a declaration, without parameters and template arguments."""
+    name = node.child_by_field_name("declarator")
+    while name and name.type.endswith("_declarator"):
+        inner = name.child_by_field_name("declarator")
+        name = inner or (name.named_children[0] if name.named_children else None)
+    if name is None:
+        return None
+    start = name.start_byte
+    kind = node.child_by_field_name("type")
+    if kind and kind.text and kind.text.endswith(b"operator"):
+        start = kind.start_byte  # `A::operator int` is no name after a type
+    return start, _end_of_name(name)
+
+
+def _end_of_name(name: tree_sitter.Node) -> int:
+    while name.type == "qualified_identifier" and (inner := name.child_by_field_name("name")):
+        name = inner
+    after = name.child_by_field_name("arguments") if name.type == "template_function" else None
+    if name.type == "operator_cast":
+        after = name.child_by_field_name("declarator")
+        while after and after.type != "abstract_function_declarator":
+            after = after.named_children[-1] if after.named_children else None
+    return after.start_byte if after else name.end_byte
+
+
+def split_name(text: str) -> tuple[str, str]:
+    """Return the class of a method that is defined outside it, if any, and the name.
+
+    >>> split_name("Foo::operator std::string")
+    ('Foo', 'operator std::string')
+    """
+    if conversion := CONVERSION.search(text):
+        owner = text[: conversion.start()]
+        return owner.removesuffix("::"), text[conversion.start() :]
+    return owner_and_name(text)
+
+
+def is_function(node: tree_sitter.Node, program: ParsedText, parent: Definition | None) -> bool:
+    """Return whether what looks like a function is one, and no statement or macro."""
+    declarator = node.child_by_field_name("declarator")
+    if declarator is None:
+        return True
+    if not declarator.type.endswith("_declarator"):  # without parameters
+        place = place_of_name(node)
+        name = program.data[slice(*place)] if place else b""
+        if not CONVERSION.search(name.decode("utf-8", "replace")):
+            return False
+    of_macro = declarator.start_byte in program.macro_names
+    if of_macro and FIELDS.match(program.data, node.end_byte):
+        return False
+    # no function is inside another
+    inside = parent is not None and parent.kind == FUNCTION
+    return not inside or not of_macro and node.child_by_field_name("type") is not None
 
 
 def contracts(text: str) -> Iterator[re.Match[str]]:
