@@ -25,7 +25,7 @@ import torch
 from experiments.peaks import WORDS, write_model
 from experiments.sizes import CASES, CONFIGS, FLAGS, GB, TARGET
 from structkit.learning.training.method import RunOptions
-from structkit.learning.training.run import train
+from structkit.learning.training.run import train_method
 from structkit.registry import load
 
 MEMORY_STEPS, PAPER_STEPS, WARM_UP = 2, 10, 2
@@ -83,7 +83,7 @@ def seconds_of(case: dict[str, Any], steps: int) -> float:
     """Train a case for some steps; return how long they took."""
     settings = load("method", case["method"])(**case["settings"], max_steps=steps)
     options = RunOptions(output=case["output"], overwrite=True, quiet=True)
-    summary = train(case["method"], settings, [case["file"]], options)
+    summary = train_method(case["method"], settings, [case["file"]], options)
     return steps * float(summary["seconds_per_step"])
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from structkit.embeddings.vectors import Floats, Numbers
+from structkit.embeddings.vectors import Floats, IntArray
 from structkit.errors import UserError
 from structkit.progress import say
 from structkit.ranking.reranking import (
@@ -56,7 +56,7 @@ class JudgedHits:
     fold: str
     features: Floats  # (hits, 1 + rankers)
     met: Sequence[Set[int]]  # (hits,)
-    group: Numbers  # (hits,)
+    group: IntArray  # (hits,)
     repeats: float  # factor of a hit for each better one of its group
     ideal: float  # the highest DCG
 
@@ -70,7 +70,7 @@ class JudgedHits:
         ranks = [rank for rank, number in enumerate(gained, 1) if number is not None]
         return float((1 / np.log2(np.array(ranks) + 1)).sum() / self.ideal)
 
-    def _before(self, order: Numbers) -> Numbers:
+    def _before(self, order: IntArray) -> IntArray:
         """Count the hits of its own group before each hit."""
         groups = self.group[order]
         together = np.argsort(groups, kind="stable")
@@ -80,7 +80,7 @@ class JudgedHits:
         return before
 
 
-def _order(scores: Floats) -> Numbers:
+def _order(scores: Floats) -> IntArray:
     """Return the places of the scores, highest first, as float32; ties keep their order."""
     return np.argsort(-scores.astype(np.float32), kind="stable")
 

@@ -194,7 +194,7 @@ def test_no_source_opens_a_pickle_or_a_models_own_code():
             elif function == "torch.load":
                 assert keywords.get("weights_only") == "True", path
             elif function.endswith(".from_pretrained"):
-                assert {"PLAIN", "SAFE"} & {keywords.get(None)}, (path, function)
+                assert {"LOCAL_ONLY", "LOCAL_SAFETENSORS"} & {keywords.get(None)}, (path, function)
             else:
                 continue
             found.add(function.rpartition(".")[2])

@@ -26,7 +26,7 @@ from structkit.embeddings.reading import (
     same_model,
     unique,
 )
-from structkit.embeddings.vectors import NEARLY, Matrix, Numbers, Vectors, are_unit, blocks
+from structkit.embeddings.vectors import NEARLY, IntArray, Matrix, Vectors, are_unit, blocks
 from structkit.errors import UserError, flag
 from structkit.paths import refuse_pipe
 from structkit.progress import Position, progress, say
@@ -63,7 +63,7 @@ class OfFaiss(Searcher):
     short = queries = 0  # with fewer documents than there are, and all
 
     def __init__(
-        self, index: Any, corpus: Embeddings, options: SearchOptions, which: Numbers | None = None
+        self, index: Any, corpus: Embeddings, options: SearchOptions, which: IntArray | None = None
     ) -> None:
         """Take an index of all rows, or of different ones: `which` is the one of each row."""
         self.index, self.corpus, self.options, self.which = index, corpus, options, which
@@ -203,7 +203,7 @@ class Backend(plugin.Backend):
         return Exact(rows, options, index, factor)
 
 
-def different(vectors: Matrix) -> tuple[Numbers, Numbers | None]:
+def different(vectors: Matrix) -> tuple[IntArray, IntArray | None]:
     """Return the rows that equal no earlier one, and which of these each row equals, if others do.
 
     >>> different(Matrix([np.float32([[1, 2], [3, 4], [1, 2]])]))
@@ -300,7 +300,7 @@ def set_parameters(index: Any, parameters: str) -> None:
 
 
 def save(
-    index: Any, corpus: Embeddings, options: SearchOptions, folder: str, which: Numbers | None
+    index: Any, corpus: Embeddings, options: SearchOptions, folder: str, which: IntArray | None
 ) -> None:
     """Write the folder of an index, whole: `index` and `docid` as in Pyserini, and more.
 
@@ -341,7 +341,7 @@ def documents_of(corpus: Embeddings) -> str:
     return blake2b("\n".join(corpus.doc_ids).encode(), digest_size=16).hexdigest()
 
 
-def read_index(folder: Path, options: SearchOptions) -> tuple[Any, Embeddings, Numbers | None]:
+def read_index(folder: Path, options: SearchOptions) -> tuple[Any, Embeddings, IntArray | None]:
     """Read a saved index of structkit, or a faiss folder of Pyserini (`index` and `docid`).
 
     Also return `which` row of the index each row is, if equal rows are there once.

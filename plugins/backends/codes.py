@@ -19,7 +19,7 @@ from structkit.embeddings.vectors import (
     NEARLY,
     BinaryRows,
     Int8Rows,
-    Numbers,
+    IntArray,
     Vectors,
     are_unit,
     pack_signs,
@@ -37,7 +37,7 @@ class SignsIndex:
     def __init__(self, codes: Embeddings) -> None:
         self.bits = [part.bits for part in codes.vectors.parts if isinstance(part, BinaryRows)]
 
-    def search(self, queries: Vectors, rows: int) -> tuple[Vectors, Numbers]:
+    def search(self, queries: Vectors, rows: int) -> tuple[Vectors, IntArray]:
         """Return scores and numbers of the nearest rows, (queries, rows), best first."""
         signs = pack_signs(queries)
         distances, numbers, start = [], [], 0
@@ -51,7 +51,7 @@ class SignsIndex:
         every = np.concatenate(distances, axis=1)
         order = np.argsort(every, axis=1, kind="stable")[:, :rows]
         scores = np.take_along_axis(-every.astype(np.float32), order, axis=1)
-        nearest: Numbers = np.take_along_axis(np.concatenate(numbers, axis=1), order, axis=1)
+        nearest: IntArray = np.take_along_axis(np.concatenate(numbers, axis=1), order, axis=1)
         return scores, nearest
 
 

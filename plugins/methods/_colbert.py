@@ -14,13 +14,13 @@ from structkit.errors import UserError
 from structkit.learning.encoders.dual_encoder import DualEncoder
 from structkit.learning.encoders.encoder import Encoder
 from structkit.learning.encoders.heads import Dense
-from structkit.learning.encoders.models import Bag
+from structkit.learning.encoders.models import TableModel
 from structkit.learning.encoders.rows import RowTokens
 from structkit.learning.training.devices import gather
 
-ROW = 128  # numbers of a row (ColBERT, section 4.1)
-NONE = {"activation_function": "torch.nn.modules.linear.Identity"}
-BLOCK = 1 << 24  # products of rows in memory at a time
+ROW_DIMENSIONS = 128  # numbers of a row (ColBERT, section 4.1)
+NO_ACTIVATION = {"activation_function": "torch.nn.modules.linear.Identity"}
+BLOCK_PRODUCTS = 1 << 24  # products of rows in memory at a time
 
 
 class ColBERT(DualEncoder):
@@ -38,17 +38,18 @@ class ColBERT(DualEncoder):
         return max(gather(longest)), self.width
 
     def scores(self, queries: Tensor, documents: Tensor) -> Tensor:
-        return maxsim(queries, documents)
+        return maxsim_scores(queries, documents)
 
 
-def maxsim(queries: Tensor, documents: Tensor, block: int = BLOCK) -> Tensor:
+def maxsim_scores(queries: Tensor, documents: Tensor, block: int = BLOCK_PRODUCTS) -> Tensor:
     """Return the sum over a query's rows of the best product with a row of a document.
 
     `queries` and `documents` are (texts, rows, dim), scores (queries, documents). Rows of zeros are
     none, and a document of none scores minus infinity. Only the products of some queries' rows are
     in memory at a time; they are computed again for the gradient. Source: ColBERT, eq. 3.
 
-    >>> maxsim(torch.eye(2)[None], torch.tensor([[[0.6, 0.8], [0.8, -0.6]], [[0.0, 1.0], [0, 0]]]))
+    >>> documents = torch.tensor([[[0.6, 0.8], [0.8, -0.6]], [[0.0, 1.0], [0.0, 0.0]]])
+    >>> maxsim_scores(torch.eye(2)[None], documents)
     tensor([[1.6000, 1.0000]])
     """
     absent = ~documents.any(-1)  # (documents, rows)
@@ -71,7 +72,7 @@ def add_rows(encoder: Encoder, settings: Any) -> None:
 
     Errors: `UserError` for a table of token vectors.
     """
-    if isinstance(encoder.model, Bag):
+    if isinstance(encoder.model, TableModel):
         problem = "the model is a table of token vectors, which do not depend on their text"
         raise UserError(problem, "start from a transformer")
     before = encoder.row_tokens
@@ -83,7 +84,12 @@ def add_rows(encoder: Encoder, settings: Any) -> None:
     encoder.part, encoder.similarity, encoder.normalize = "tokens", "maxsim", True
     head = list(encoder.head or ())
     projects = any(isinstance(each, Dense) for each in head)
-    width = settings.dimensions or (encoder.width if projects else ROW)
+    width = settings.dimensions or (encoder.width if projects else ROW_DIMENSIONS)
     if not projects or width != encoder.width:
-        config = {"in_features": encoder.width, "out_features": width, "bias": False, **NONE}
+        config = {
+            "in_features": encoder.width,
+            "out_features": width,
+            "bias": False,
+            **NO_ACTIVATION,
+        }
         encoder.head = nn.Sequential(*head, Dense(config, nn.Identity()))

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from structkit.learning.folders import WEIGHTS, damaged, read_weights, write_weights
+from structkit.learning.folders import WEIGHTS_FILE, damage_error, read_weights, write_weights
 from structkit.learning.strae.vocabulary import Coverage, Vocabulary, buckets_of
 from structkit.learning.training.devices import TorchModel
 from structkit.learning.training.method import Method
@@ -117,7 +117,7 @@ class WordVectors(TorchModel):
             or len(table) != len(words) + len(buckets)
         ):
             problem = "its rows do not match the vocabulary and the buckets"
-            raise damaged(problem, folder / WEIGHTS)
+            raise damage_error(problem, folder / WEIGHTS_FILE)
         return cls(settings, words, torch.from_numpy(table).float(), buckets.tolist())
 
 

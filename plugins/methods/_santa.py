@@ -23,27 +23,27 @@ from structkit.learning.encoders.dual_encoder import (
     Pairs,
     build_encoder,
     check_contrast,
-    duplicates,
+    count_negatives,
+    false_negatives,
     interleave,
-    negatives_of,
     spread,
 )
 from structkit.learning.encoders.encoder import Encoder
-from structkit.learning.encoders.poolings import Tokens, decoder_states, pad
-from structkit.learning.encoders.pretrained import DAMAGE, PLAIN, SAFE
+from structkit.learning.encoders.poolings import Tokens, decoder_states, pad_tokens
+from structkit.learning.encoders.pretrained import DAMAGE_ERRORS, LOCAL_ONLY, LOCAL_SAFETENSORS
 from structkit.learning.encoders.settings import EncoderSettings
 from structkit.learning.folders import model_folder
 from structkit.learning.metadata import own_metadata
 from structkit.learning.training.autograd import vocabulary_loss
 from structkit.learning.training.data import Spool, Step
 from structkit.learning.training.devices import share, total
-from structkit.learning.training.trainer import Numbers
+from structkit.learning.training.trainer import LossReader
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.structure import Span
 from structkit.structure.sentinels import SENTINEL
 
-IGNORED = -100  # label that cross_entropy ignores
+IGNORED_LABEL = -100  # label that cross_entropy ignores
 
 # this process's share of a field of all records, as tokens of a kind of text
 Tokenize = Callable[[list[Record], str, str], LocalTexts]
@@ -82,7 +82,7 @@ class DecoderHead(nn.Module):
         if targets is not None:  # (batch, target length)
             own = records[share(len(records))]
             plain = [not entities_of(record["target"]) for record in own]
-            targets.ids[plain] = IGNORED  # nothing is masked: the text is only aligned
+            targets.ids[plain] = IGNORED_LABEL  # nothing is masked: the text is only aligned
         return texts, targets
 
     def output(
@@ -99,7 +99,7 @@ class DecoderHead(nn.Module):
             embeddings = encoder.finish(decoded[:, 0])
         else:
             embeddings = encoder.pooled(hidden_states, tokens)
-        real = _real(labels)  # (rows, target length)
+        real = _predicted(labels)  # (rows, target length)
         return HeadOutput(embeddings, decoded[real], labels.ids[real])
 
     def loss(self, encoder: Encoder, hidden_states: Tensor, labels: Tensor) -> Tensor:
@@ -111,9 +111,9 @@ class DecoderHead(nn.Module):
         return functional.cross_entropy(scores.float(), labels, reduction="sum")
 
 
-def _real(labels: Tokens) -> Tensor:
+def _predicted(labels: Tokens) -> Tensor:
     """Return which tokens are predicted."""
-    return labels.mask.bool() & (labels.ids != IGNORED)
+    return labels.mask.bool() & (labels.ids != IGNORED_LABEL)
 
 
 class MaskedLanguageHead(nn.Module):
@@ -134,13 +134,13 @@ class MaskedLanguageHead(nn.Module):
         return LocalTexts(tokens, first, len(records)), labels if predict else None
 
     def tokens(self, restored: Sequence[tuple[str, list[Span]]]) -> tuple[Tokens, Tokens]:
-        """Return texts with masked spans, and their tokens, (batch, length), or `IGNORED`."""
+        """Return texts with masked spans, and their tokens, (batch, length), or `IGNORED_LABEL`."""
         tokenizing, texts = self.tokenizing, [text for text, _ in restored]
         encoded = list(tokenizing.read(texts, "document", offsets=True))
         cut = sum(bool(encoding.overflowing) for encoding in encoded)
         tokenizing.truncation.count("document", len(texts), cut)
-        tokens = pad([each.ids for each in encoded], tokenizing.padding)
-        labels = torch.full(tokens.ids.shape, IGNORED)
+        tokens = pad_tokens([each.ids for each in encoded], tokenizing.padding)
+        labels = torch.full(tokens.ids.shape, IGNORED_LABEL)
         for row, (_, spans) in enumerate(restored):
             places = overlapping(encoded[row].offsets, spans)
             labels[row, places] = tokens.ids[row, places]
@@ -150,7 +150,7 @@ class MaskedLanguageHead(nn.Module):
     def output(
         self, encoder: Encoder, hidden_states: Tensor, tokens: Tokens, labels: Tokens
     ) -> HeadOutput:
-        real, embeddings = _real(labels), encoder.pooled(hidden_states, tokens)
+        real, embeddings = _predicted(labels), encoder.pooled(hidden_states, tokens)
         return HeadOutput(embeddings, hidden_states[real], labels.ids[real])
 
     def loss(self, encoder: Encoder, hidden_states: Tensor, labels: Tensor) -> Tensor:
@@ -270,9 +270,9 @@ class Santa(DualEncoder):
             texts["negatives"] = self.part(negatives, len(records), "document")
         if align:
             texts["queries"] = self.part(queries, len(records), "query")
-        exclude = duplicates(queries, documents) if align else None
+        exclude = false_negatives(queries, documents) if align else None
         teacher = self.teacher(records, step) if align else None
-        count = 0 if labels is None else int(_real(labels).sum())
+        count = 0 if labels is None else int(_predicted(labels).sum())
         return Inputs(texts, exclude, self.present(negatives), teacher, labels, count)
 
     def field(self, records: list[Record], name: str, kind: str) -> LocalTexts:
@@ -298,7 +298,7 @@ class Santa(DualEncoder):
         entity = self.predictor.loss(self.encoder, hidden_states, ids)
         return embeddings, {"entity": entity / max(1, inputs.count)}
 
-    def backward(self, inputs: Inputs) -> Numbers:
+    def backward(self, inputs: Inputs) -> LossReader:
         if "masked" in inputs.texts:
             inputs = replace(inputs, count=total(inputs.count))
         return super().backward(inputs)
@@ -328,9 +328,9 @@ def reads_masked(losses: LossSettings) -> bool:
     return losses.entity_weight > 0 or losses.align_on == "masked"
 
 
-def build(settings: EncoderSettings, spool: Spool, *, losses: LossSettings) -> Santa:
+def build_santa(settings: EncoderSettings, spool: Spool, *, losses: LossSettings) -> Santa:
     """Return the training for the settings, with or without a decoder."""
-    negatives = negatives_of(settings, spool) if losses.alignment_weight else 0
+    negatives = count_negatives(settings, spool) if losses.alignment_weight else 0
     if losses.alignment_weight:
         check_contrast(spool, settings, negatives)
     in_place = encoder_only(settings)
@@ -354,8 +354,8 @@ def encoder_only(settings: EncoderSettings) -> bool:
     if settings.model is None:
         return settings.architecture == "bert"
     try:
-        config = AutoConfig.from_pretrained(_transformer(settings.model), **PLAIN)
-    except DAMAGE:
+        config = AutoConfig.from_pretrained(_transformer(settings.model), **LOCAL_ONLY)
+    except DAMAGE_ERRORS:
         return False  # loading it raises the error
     return not config.is_encoder_decoder
 
@@ -382,7 +382,7 @@ def prediction_head(start: str | None, losses: LossSettings, model: Any) -> Pred
     if model.config.model_type == "bert":
         folder = _transformer(start)
         full, loading = AutoModelForMaskedLM.from_pretrained(
-            folder, **SAFE, output_loading_info=True
+            folder, **LOCAL_SAFETENSORS, output_loading_info=True
         )
         if not any("predictions.transform" in key for key in loading["missing_keys"]):
             known = full.cls.predictions

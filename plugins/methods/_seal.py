@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from structkit.learning.encoders.dual_encoder import DualEncoder, Pairs, duplicates, spread
+from structkit.learning.encoders.dual_encoder import DualEncoder, Pairs, false_negatives, spread
 from structkit.learning.training.data import Step
 from structkit.records.jsonl import Record
 
 # documents that a stage aligns queries with
-DOCUMENTS = {
+STAGE_DOCUMENTS = {
     "element": ("masked",),
     "structure": ("tagged", "untagged"),
     "joint": ("masked", "tagged", "untagged"),
@@ -23,13 +23,13 @@ class Seal(DualEncoder):
     def batch(self, records: list[Record], step: Step) -> Pairs:
         drawn, queries = "negatives_tagged", [record["query"] for record in records]
         texts = {"query": self.part(queries, len(records), "query")}
-        for name in DOCUMENTS[step.stage]:
+        for name in STAGE_DOCUMENTS[step.stage]:
             documents = self.documents(records, step, name, f"negatives_{name}", drawn)
             texts[name] = self.part(documents, len(records), "document", name)
         # equal documents may be masked differently: they are compared with all their tags
         tagged = self.documents(records, step, "tagged", drawn, drawn)
         teacher = self.teacher(records, step, drawn)
-        return Pairs(texts, duplicates(queries, tagged), self.present(tagged), teacher)
+        return Pairs(texts, false_negatives(queries, tagged), self.present(tagged), teacher)
 
     def objective(
         self, inputs: Pairs, embeddings: dict[str, Tensor]
@@ -41,9 +41,9 @@ class Seal(DualEncoder):
             if name != "query"
         }
         stages = {
-            stage: torch.stack([losses[name] for name in DOCUMENTS[stage]]).mean()
+            stage: torch.stack([losses[name] for name in STAGE_DOCUMENTS[stage]]).mean()
             for stage in ("element", "structure")
-            if DOCUMENTS[stage][0] in losses
+            if STAGE_DOCUMENTS[stage][0] in losses
         }
         total = torch.stack(list(stages.values())).sum()
         return total, {name: part.detach() for name, part in losses.items()}

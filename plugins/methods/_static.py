@@ -20,10 +20,10 @@ from tokenizers import Tokenizer
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
 from structkit.learning.encoders.encoder import Encoder, open_model
-from structkit.learning.encoders.models import Bag, train_tokenizer
+from structkit.learning.encoders.models import TableModel, train_tokenizer
 from structkit.learning.encoding.encoding import embed_in_batches
 from structkit.learning.encoding.torch_engine import TorchEngine
-from structkit.learning.metadata import ANY_LENGTH
+from structkit.learning.metadata import UNLIMITED_LENGTHS
 from structkit.learning.static import Table
 from structkit.learning.training.data import Spool
 from structkit.learning.training.method import Method
@@ -34,8 +34,8 @@ from structkit.reproducibility import key
 MAXIMUM_WORDS = 10_000  # that are added from the records …
 MINIMUM_COUNT = 5  # … where they occur this often
 SIF_COEFFICIENT = 1e-4  # the share at which a token has weight 1/2 (model2vec's default)
-BATCH_TOKENS = 1024  # in sequences of two or three tokens: fits a processor's cache
-UNUSED = "[unused"  # BERT's tokens that no text has
+TABLE_BATCH_TOKENS = 1024  # in sequences of two or three tokens: fits a processor's cache
+UNUSED_PREFIX = "[unused"  # BERT's tokens that no text has
 
 
 class TableSettings(Protocol):
@@ -60,17 +60,20 @@ class Distilled(TrainingModule):
 
     def __init__(self, settings: Method, table: Table) -> None:
         super().__init__(settings)
-        self.bag, self.tokenizer = Bag(table.floats, saturating=table.saturating), table.tokenizer
+        self.bag, self.tokenizer = (
+            TableModel(table.floats, saturating=table.saturating),
+            table.tokenizer,
+        )
 
     def save(self, folder: Path) -> None:
         table = self.bag.table(self.tokenizer)
         table.write(folder, normalize=True)
 
     def metadata(self) -> Record:
-        return {"pooling": "mean", "normalize": True, "prompts": {}, "lengths": ANY_LENGTH}
+        return {"pooling": "mean", "normalize": True, "prompts": {}, "lengths": UNLIMITED_LENGTHS}
 
 
-def distill(settings: TableSettings, spool: Spool) -> Table:
+def distill_table(settings: TableSettings, spool: Spool) -> Table:
     """Return an encoder's embedding of each token as a text."""
     encoder, _ = open_model(str(settings.model), offline=True, normalize=False)
     if not isinstance(encoder, Encoder):
@@ -78,7 +81,7 @@ def distill(settings: TableSettings, spool: Spool) -> Table:
             f"{settings.model} is not a transformers encoder",
             f"give {flag('model')} such an encoder",
         )
-    own = plain(encoder.tokenizing.tokenizer)
+    own = without_special_tokens(encoder.tokenizing.tokenizer)
     new = common_words(own, settings.texts(spool))
     tokenizer = with_words(own, new) if new else own
     vocabulary = tokenizer.get_vocab_size()
@@ -87,33 +90,33 @@ def distill(settings: TableSettings, spool: Spool) -> Table:
     kept = [
         number
         for number, name in enumerate(names)
-        if name and number not in special and not name.startswith(UNUSED)
+        if name and number not in special and not name.startswith(UNUSED_PREFIX)
     ]
     size = own.get_vocab_size()
-    ids = [[number] if number < size else pieces(own, names[number]) for number in kept]
+    ids = [[number] if number < size else word_tokens(own, names[number]) for number in kept]
     inputs = [encoder.tokenizing.with_special_tokens(each) for each in ids]
     engine = TorchEngine(encoder.eval(), str(encoder.device), "fp32")
-    vectors = embed_in_batches(engine, inputs, BATCH_TOKENS)
+    vectors = embed_in_batches(engine, inputs, TABLE_BATCH_TOKENS)
     vectors = components(vectors, settings.dimensions)
     rows = np.zeros((vocabulary, vectors.shape[1]), np.float32)
     rows[kept] = vectors * zipf_weights(len(kept))[:, None]
     return Table(rows, tokenizer, settings.saturating)
 
 
-def pieces(tokenizer: Tokenizer, word: str) -> list[int]:
+def word_tokens(tokenizer: Tokenizer, word: str) -> list[int]:
     """Return the tokens of a word in the tokenizer's own spelling."""
     numbers: list[int] = [token.id for token in tokenizer.model.tokenize(word)]
     return numbers
 
 
-def from_scratch(settings: TableSettings, spool: Spool) -> Table:
+def random_table(settings: TableSettings, spool: Spool) -> Table:
     """Return random directions, nearly orthogonal: the mean is a bag of words."""
     made = train_tokenizer(
         settings.texts(spool),
         settings.vocabulary_size,
         words_alike=True,  # a query has `retry` where code has `.retry(`
     )
-    tokenizer = plain(made.backend_tokenizer)
+    tokenizer = without_special_tokens(made.backend_tokenizer)
     size = tokenizer.get_vocab_size()
     generator = np.random.default_rng(key(settings.seed, "parameters"))
     dimensions = settings.dimensions
@@ -167,7 +170,7 @@ def common_words(tokenizer: Tokenizer, texts: Iterable[str]) -> list[str]:
     """Return the words of texts that occur often and are not tokens yet, by frequency."""
     counts: Counter[str] = Counter()
     for text in texts:
-        counts.update(split(tokenizer, text))
+        counts.update(split_words(tokenizer, text))
     known = tokenizer.get_vocab()
     common = [
         (-count, word)
@@ -177,7 +180,7 @@ def common_words(tokenizer: Tokenizer, texts: Iterable[str]) -> list[str]:
     return [word for _, word in sorted(common)[:MAXIMUM_WORDS]]
 
 
-def split(tokenizer: Tokenizer, text: str) -> list[str]:
+def split_words(tokenizer: Tokenizer, text: str) -> list[str]:
     """Return the words of a text before splitting into tokens, normalized."""
     if tokenizer.normalizer is not None:
         text = tokenizer.normalizer.normalize_str(text)
@@ -186,7 +189,7 @@ def split(tokenizer: Tokenizer, text: str) -> list[str]:
     return [word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(text)]
 
 
-def plain(tokenizer: Tokenizer) -> Tokenizer:
+def without_special_tokens(tokenizer: Tokenizer) -> Tokenizer:
     """Return the same tokenizer without special tokens, padding and truncation."""
     content = json.loads(tokenizer.to_str())
     content |= {"post_processor": None, "padding": None, "truncation": None}

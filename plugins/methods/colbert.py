@@ -25,7 +25,7 @@ from structkit.settings import setting
 if TYPE_CHECKING:
     from ._colbert import ColBERT
 
-PAPER = "ColBERT, section 3.2"
+COLBERT_SECTION = "ColBERT, section 3.2"
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,20 @@ class Method(EncoderSettings):
     dimensions: int | None = setting(
         None,
         "numbers of a row, by a linear projection",
-        PAPER,
+        COLBERT_SECTION,
         low=1,
         high=65_536,
         inferred="as the start model projects, or 128",
         group="model",
     )
     query_expansion: bool | None = model_setting(
-        "fill queries up to their length with the mask token", PAPER, usual=True, group="texts"
+        "fill queries up to their length with the mask token",
+        COLBERT_SECTION,
+        usual=True,
+        group="texts",
     )
     skip_punctuation: bool | None = model_setting(
-        "keep no rows of punctuation in documents", PAPER, usual=True, group="texts"
+        "keep no rows of punctuation in documents", COLBERT_SECTION, usual=True, group="texts"
     )
 
     @classmethod

@@ -51,7 +51,7 @@ class Method(EncoderSettings):
         fields = keep_fields(record, ("query", field), (negatives,))
         kept = {"id": fields["id"], "query": fields["query"], "positive": fields[field]}
         kept |= {"negatives": fields[negatives]} if negatives in fields else {}
-        return self.taught(record, kept)
+        return self.with_teacher_scores(record, kept)
 
     def build(self, spool: Spool) -> DualEncoder:
         from structkit.learning.encoders.dual_encoder import DualEncoder

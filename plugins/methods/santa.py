@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from structkit.errors import UserError, flag
 from structkit.learning.encoders.settings import EncoderSettings, model_setting
-from structkit.learning.metadata import LENGTH
+from structkit.learning.metadata import MAX_TEXT_TOKENS
 from structkit.learning.training.data import Spool
 from structkit.settings import setting
 
 if TYPE_CHECKING:
     from ._santa import Santa
 
-CODE = "SANTA's released code"
+RELEASED_CODE = "SANTA's released code"
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,19 @@ class Method(EncoderSettings):
 
     pooling: str | None = model_setting(source="SANTA, eq. 1", usual="first-decoder-token")
     normalize: bool | None = model_setting(source="SANTA, eq. 2: dot product", usual=False)
-    query_length: int | None = model_setting(source=CODE, usual=50)
-    document_length: int | None = model_setting(source=CODE, usual=240)
+    query_length: int | None = model_setting(source=RELEASED_CODE, usual=50)
+    document_length: int | None = model_setting(source=RELEASED_CODE, usual=240)
     target_length: int | None = model_setting(
-        "maximum tokens of a target", CODE, low=2, high=LENGTH, usual=35, group="texts"
+        "maximum tokens of a target",
+        RELEASED_CODE,
+        low=2,
+        high=MAX_TEXT_TOKENS,
+        usual=35,
+        group="texts",
     )
-    epochs: int = setting(6, source=CODE)
-    batch_size: int = setting(16, source=CODE)
-    learning_rate: float = setting(5e-5, source=CODE)
+    epochs: int = setting(6, source=RELEASED_CODE)
+    batch_size: int = setting(16, source=RELEASED_CODE)
+    learning_rate: float = setting(5e-5, source=RELEASED_CODE)
     alignment_weight: float = setting(
         1.0, "weight of the contrastive loss (SDA)", "SANTA, eq. 4", low=0.0, high=1e6, group="loss"
     )
@@ -80,6 +85,6 @@ class Method(EncoderSettings):
         return super().idle_options() | {"mcls_every"}
 
     def build(self, spool: Spool) -> Santa:
-        from ._santa import build
+        from ._santa import build_santa
 
-        return build(self, spool, losses=self)
+        return build_santa(self, spool, losses=self)

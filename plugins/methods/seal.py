@@ -32,11 +32,11 @@ from structkit.records.jsonl import Record
 if TYPE_CHECKING:
     from ._seal import Seal
 
-SECTION = "SEAL, section 4.1"
+SEAL_SECTION = "SEAL, section 4.1"
 ORDERS = ("element,structure", "structure,element", "joint", "element", "structure")
 
 
-def from_scratch(settings: Method) -> bool:
+def usual_tag_tokens(settings: Method) -> bool:
     """Yes from scratch"""
     return settings.model is None
 
@@ -67,20 +67,20 @@ class Method(EncoderSettings):
     usual_negatives: ClassVar[int] = 8
 
     architecture: str = setting("bert")
-    tag_tokens: bool | None = setting(None, usual=from_scratch)
+    tag_tokens: bool | None = setting(None, usual=usual_tag_tokens)
     pooling: str | None = model_setting(source="FlagEmbedding", usual="cls")
     normalize: bool | None = model_setting(source="FlagEmbedding", usual=True)
-    query_length: int | None = model_setting(source=SECTION, usual=32)
-    document_length: int | None = model_setting(source=SECTION, usual=4096)
+    query_length: int | None = model_setting(source=SEAL_SECTION, usual=32)
+    document_length: int | None = model_setting(source=SEAL_SECTION, usual=4096)
     temperature: float | None = model_setting(source="FlagEmbedding's default for BGE", usual=0.02)
     negatives_per_query: int | None = setting(
         None,
-        source=SECTION,
+        source=SEAL_SECTION,
         inferred="8, or fewer if records have fewer",
     )
-    epochs: int = setting(2, "passes over the records in each stage", SECTION)
-    batch_size: int = setting(8, "records per step, over all processes", SECTION)
-    learning_rate: float = setting(1e-5, source=SECTION)
+    epochs: int = setting(2, "passes over the records in each stage", SEAL_SECTION)
+    batch_size: int = setting(8, "records per step, over all processes", SEAL_SECTION)
+    learning_rate: float = setting(1e-5, source=SEAL_SECTION)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -110,7 +110,7 @@ class Method(EncoderSettings):
                 "the variants of the negatives differ in number",
                 f"make them with {program('html-variants')}",
             )
-        return self.taught(record, fields, "negatives_tagged")
+        return self.with_teacher_scores(record, fields, "negatives_tagged")
 
     def build(self, spool: Spool) -> Seal:
         from ._seal import Seal

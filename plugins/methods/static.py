@@ -76,12 +76,12 @@ class Method(plugin.Method):
         return {"id": record["id"], "texts": [text_field(record, name) for name in names]}
 
     def build(self, spool: Spool) -> Distilled:
-        from ._static import Distilled, distill, from_scratch
+        from ._static import Distilled, distill_table, random_table
 
         if not len(spool) and not self.model:
             problem = "without records there are no frequencies of words"
             raise UserError(problem, f"give a file of texts, or {flag('model')}").at(spool.source)
-        table = distill(self, spool) if self.model else from_scratch(self, spool)
+        table = distill_table(self, spool) if self.model else random_table(self, spool)
         return Distilled(self, table)
 
     def texts(self, spool: Spool) -> Iterator[str]:

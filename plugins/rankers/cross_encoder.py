@@ -14,7 +14,7 @@ from structkit import plugin
 from structkit.embeddings.vectors import Floats
 from structkit.errors import UserError
 from structkit.extras import SENTENCE_TRANSFORMERS, require
-from structkit.learning.encoders.pretrained import check_model_folder, damage_explained
+from structkit.learning.encoders.pretrained import check_model_folder, explain_damage
 from structkit.learning.folders import model_folder, weight_names
 from structkit.learning.static import is_table
 from structkit.learning.tokens import Truncation
@@ -76,7 +76,7 @@ class Ranker(plugin.Ranker):
         check_model_folder(folder)
         logging.set_verbosity_error()  # type: ignore[no-untyped-call]
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-        with damage_explained(folder):
+        with explain_damage(folder):
             encoder = library.CrossEncoder(
                 str(folder),
                 device=str(chosen_device()),

@@ -26,13 +26,13 @@ from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError
 from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.engines import open_engine
-from structkit.learning.encoding.settings import OPENING, EncodingSettings, Opened
+from structkit.learning.encoding.settings import OPENING_SETTINGS, EncodingSettings, Opened
 from structkit.records.jsonl import Records, accepted, raise_error
 from structkit.searching.index import compare
 from structkit.settings import make
 
 # settings of `encode` that choose the model, and how it reads texts
-MODEL_SETTINGS = ("model", *OPENING, "offline")
+MODEL_SETTINGS = ("model", *OPENING_SETTINGS, "offline")
 TEXT_SETTINGS = ("records", "as_", "field", "length")
 
 

@@ -37,7 +37,7 @@ from structkit.registry import plugins
 from structkit.version import __version__
 
 if TYPE_CHECKING:
-    from structkit.embeddings.vectors import Int8Rows, Numbers
+    from structkit.embeddings.vectors import Int8Rows, IntArray
 
 T = TypeVar("T")
 
@@ -493,7 +493,7 @@ def changed(
     segments: Sequence[Segment[T]],
     added: Segment[T],
     wanted: Sequence[IndexedFile],
-    join: Callable[[Sequence[tuple[T, Numbers]]], T],
+    join: Callable[[Sequence[tuple[T, IntArray]]], T],
 ) -> list[Segment[T]]:
     """Return two segments with the wanted files: a large one, and a small one with the changes.
 
@@ -525,7 +525,7 @@ def data_of_gone(segments: Sequence[Segment[T]], wanted: Iterable[IndexedFile]) 
 
 def places(
     wanted: Sequence[IndexedFile], segments: Sequence[Segment[T]]
-) -> list[tuple[T, Numbers]]:
+) -> list[tuple[T, IntArray]]:
     """Return the data of each segment, with the numbers of its passages among the wanted files'.
 
     A number is -1 where the file is not wanted, or is in an earlier segment; each (passages,).
@@ -534,7 +534,7 @@ def places(
 
     starts = accumulate((each.passages for each in wanted), initial=0)
     first = dict(zip(wanted, starts, strict=False))
-    found: list[tuple[T, Numbers]] = []
+    found: list[tuple[T, IntArray]] = []
     for some in segments:
         sizes = np.array([each.passages for each in some.files], np.int64)
         own = np.repeat(np.cumsum(sizes) - sizes, sizes)  # the first passage of each one's file

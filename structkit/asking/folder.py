@@ -48,7 +48,7 @@ from structkit.asking.cache import (
 )
 from structkit.collecting import MARKDOWNS
 from structkit.collecting.walking import Found, Source, Walk
-from structkit.embeddings.vectors import Floats, Int8Rows, Numbers
+from structkit.embeddings.vectors import Floats, Int8Rows, IntArray
 from structkit.errors import UserError
 from structkit.processes import cores
 from structkit.progress import Position, format_count, progress, say
@@ -265,7 +265,7 @@ class Folder:
         return self._starts[-1]
 
     @cached_property
-    def numbers(self) -> Numbers:
+    def numbers(self) -> IntArray:
         """The number of each passage's file, (passages,)."""
         return np.repeat(np.arange(len(self.files)), [each.passages for each in self.files])
 
@@ -279,7 +279,7 @@ class Folder:
         return bool(3 * self._pages[files].sum() > 2 * files.sum())
 
     @cached_property
-    def links(self) -> tuple[WordIndex, Numbers]:
+    def links(self) -> tuple[WordIndex, IntArray]:
         """The words of each link to another page, and the number of this page, (links,)."""
         store, of = self.store, hashlib.blake2b(data_of(self.files)).digest()
         kept = store.parts(("of", "words", *ARRAYS, "pages"), LINKS)

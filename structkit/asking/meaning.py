@@ -135,7 +135,7 @@ def kept_rows(store: Store, name: str) -> Segment[Int8Rows]:
     return Segment(indexed_files(kept["embedded"]), Int8Rows(codes, scales))
 
 
-class OfModel:
+class EncodedFolder:
     """A folder, and a model that encodes passages and questions; it is opened on first use."""
 
     def __init__(self, folder: Folder, encoding: Callable[[str], TextEncoding]) -> None:
@@ -151,7 +151,7 @@ class OfModel:
         return str(self._queries.meta()["model_sha256"])
 
 
-class Meaning(OfModel):
+class Meaning(EncodedFolder):
     """The embeddings of a folder's passages, and the model that encodes questions.
 
     Each is made when it is first used: a report is searched by words alone.
@@ -218,7 +218,7 @@ class Meaning(OfModel):
     @property
     def embed(self) -> Callable[[Sequence[str]], Floats] | None:
         """Function from lines to unit embeddings; None for a slow model."""
-        if not self._queries.forks:
+        if not self._queries.is_static:
             return None
         return lambda texts: unit(self._queries.of_bags(texts, Bags.of(texts)))
 
@@ -236,7 +236,7 @@ class Meaning(OfModel):
         return scores
 
 
-class PassageRows(OfModel):
+class PassageRows(EncodedFolder):
     """The rows of passages by a model without embeddings of whole texts.
 
     They take much room and time: only those of the best passages are made, and then kept.
@@ -276,7 +276,11 @@ class PassageRows(OfModel):
 def embedding_of(encoding: Callable[[str], TextEncoding]) -> Embed | None:
     """Return the function that embeds passages as they are read; None for a slow model."""
     documents = encoding("document")
-    return (lambda texts, bags: _coded(documents.of_bags(texts, bags))) if documents.forks else None
+    return (
+        (lambda texts, bags: _coded(documents.of_bags(texts, bags)))
+        if documents.is_static
+        else None
+    )
 
 
 def _coded(vectors: Vectors) -> Int8Rows:

@@ -18,7 +18,7 @@ from structkit.errors import UserError, flag
 from structkit.extras import BUILTIN
 from structkit.learning.encoding.settings import (
     EncodingSettings,
-    Engine,
+    EngineName,
     engine_setting,
     usual_model,
 )
@@ -103,7 +103,7 @@ class Settings(WalkOptions):
         reads=True,
     )
     no_model: bool = setting(False, "Search by words alone, without a model.", excludes="model")
-    engine: Engine = engine_setting()
+    engine: EngineName = engine_setting()
     offline: bool = offline_setting()
     glob: tuple[str, ...] = glob_setting()
     kind: Kind | None = setting(

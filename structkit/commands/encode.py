@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from structkit.command import Command
 from structkit.embeddings import files_beside
 from structkit.errors import UserError, flag
-from structkit.learning.encoding.settings import FIELDS, EncodingSettings
+from structkit.learning.encoding.settings import PART_FIELDS, EncodingSettings
 from structkit.progress import say
 from structkit.records.jsonl import Record, Stage, accepted, input_name
 from structkit.records.stream import Options, Stream
@@ -178,7 +178,7 @@ def _open(path: str, encoding: Encoding, *, resume: bool) -> VectorFiles | Parqu
         path,
         chunks=part not in ("", "tokens"),
         counts=part == "tokens",
-        fields=bool(settings.keep or FIELDS[part]),
+        fields=bool(settings.keep or PART_FIELDS[part]),
         hashes=True,
         quantize=settings.quantize,
         run=encoding.run(),

@@ -210,11 +210,11 @@ class LossesSettings(PictureSettings):
 
 def losses(settings: LossesSettings) -> None:
     """Draw the loss over the steps, from model folders or logs of `train --log-format json`."""
-    from structkit.learning.folders import LOSSES
+    from structkit.learning.folders import LOSSES_FILE
 
     curves: dict[str, tuple[list[float], list[float]]] = {}
     for name, file in zip(names(settings.files), settings.files, strict=True):
-        log = os.path.join(file, LOSSES) if os.path.isdir(file) else file
+        log = os.path.join(file, LOSSES_FILE) if os.path.isdir(file) else file
         for record in Records.read([log]):
             if all(isinstance(record.get(each), int | float) for each in ("step", "loss")):
                 steps, values = curves.setdefault(name, ([], []))

@@ -11,7 +11,12 @@ from structkit import registry
 from structkit.command import Command
 from structkit.errors import UserError, flag, program
 from structkit.extras import BUILTIN
-from structkit.learning.encoding.settings import NODES, EncodingSettings, Engine, engine_setting
+from structkit.learning.encoding.settings import (
+    NODE_ROWS,
+    EncodingSettings,
+    EngineName,
+    engine_setting,
+)
 from structkit.paths import is_pipe, keep_apart
 from structkit.progress import say
 from structkit.records.fields import FIRST_OF_QUERY
@@ -92,7 +97,7 @@ class Settings(WordOptions, SearchOptions):
         metavar="N",
         requires="model",
     )
-    engine: Engine = engine_setting()
+    engine: EngineName = engine_setting()
     offline: bool = offline_setting()
     query_field: str | None = setting(
         None, "Field with a query's text.", inferred=FIRST_OF_QUERY + "; with {model} the model's"
@@ -114,7 +119,7 @@ class Settings(WordOptions, SearchOptions):
 
 BACKEND, SIMILARITY = setting_of(Settings, "backend"), setting_of(Settings, "similarity")
 FORMAT = setting_of(RunOutput, "format")
-OF_QUERIES = ("tokens", *NODES)  # rows that a query has if the corpus does
+OF_QUERIES = ("tokens", *NODE_ROWS)  # rows that a query has if the corpus does
 
 
 def search(settings: Settings) -> Iterator[Record]:

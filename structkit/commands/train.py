@@ -53,7 +53,7 @@ def train(name: str, settings: Method, options: RunOptions, inputs: InputOptions
     Of several processes that torchrun started, the first returns it, and the others nothing.
     """
     with waiting(f"loading {name}"):  # importing torch takes seconds
-        from structkit.learning.training.run import train as run
+        from structkit.learning.training.run import train_method as run
     return run(name, settings, inputs.files, options)
 
 

@@ -26,8 +26,8 @@ from structkit.embeddings.vectors import (
     BinaryRows,
     Floats,
     Int8Rows,
+    IntArray,
     Matrix,
-    Numbers,
     Vectors,
     columns,
     largest_norm,
@@ -84,7 +84,7 @@ class Embeddings:
         """The hash of the model that made them, where it is known."""
         return self.meta.get("model_sha256")
 
-    def take(self, rows: Numbers) -> Embeddings:
+    def take(self, rows: IntArray) -> Embeddings:
         """Return some of the rows, in that order."""
         return replace(
             self,

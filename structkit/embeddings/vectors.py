@@ -21,7 +21,7 @@ from structkit.records.jsonl import Record
 
 Floats = NDArray[np.floating]
 Vectors = NDArray[np.float32]
-Numbers = NDArray[np.int64]
+IntArray = NDArray[np.int64]
 
 BLOCK = 8192  # rows read together
 NEARLY = 1e-2  # how far from 1 the length of a row may be that codes or 16 bits have rounded
@@ -56,11 +56,11 @@ class EmbeddingRow:
 class TextEncoding(Protocol):
     """A model that reads records of texts: `Encoding` of learning/encoding, which needs a model.
 
-    `forks`: processes that are forked may share the work, since it has no threads. `dimensions` is
+    If it `is_static`, forked processes may share the work, since it has no threads. `dimensions` is
     how many numbers of an embedding are kept, if not all.
     """
 
-    forks: bool
+    is_static: bool
     dimensions: int | None
 
     def embedded(
@@ -70,7 +70,7 @@ class TextEncoding(Protocol):
         ...
 
     def of_bags(self, texts: Sequence[str], bags: Any) -> Vectors:
-        """Return the embeddings of documents from their `Bags`, if it `forks`."""
+        """Return the embeddings of documents from their `Bags`, if it `is_static`."""
         ...
 
     def sizes(self, texts: Sequence[str]) -> list[int]:
@@ -90,7 +90,7 @@ class Int8Rows:
         self.shape = codes.shape
 
     @classmethod
-    def joined(cls, parts: Sequence[tuple[Int8Rows, Numbers]]) -> Int8Rows:
+    def joined(cls, parts: Sequence[tuple[Int8Rows, IntArray]]) -> Int8Rows:
         """Return one of several, each given with the new numbers of its rows, or -1."""
         codes = placed([(each.codes, numbers) for each, numbers in parts])
         return cls(codes, placed([(each.scales, numbers) for each, numbers in parts]))
@@ -98,12 +98,12 @@ class Int8Rows:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def __getitem__(self, rows: slice | Numbers) -> Vectors:
+    def __getitem__(self, rows: slice | IntArray) -> Vectors:
         floats = self.codes[rows].astype(np.float32)
         floats *= self.scales[rows, None]
         return floats
 
-    def take(self, rows: slice | Numbers) -> Int8Rows:
+    def take(self, rows: slice | IntArray) -> Int8Rows:
         """Return some of the rows, in memory."""
         return Int8Rows(self.codes[rows], self.scales[rows])
 
@@ -118,7 +118,7 @@ class BinaryRows:
     def __len__(self) -> int:
         return len(self.bits)
 
-    def __getitem__(self, rows: slice | Numbers) -> Vectors:
+    def __getitem__(self, rows: slice | IntArray) -> Vectors:
         dimensions = self.shape[1]
         signs = np.unpackbits(self.bits[rows], axis=1, count=dimensions).astype(np.float32)
         length = np.float32(dimensions**-0.5)
@@ -126,7 +126,7 @@ class BinaryRows:
         signs -= length
         return signs
 
-    def take(self, rows: Numbers) -> BinaryRows:
+    def take(self, rows: IntArray) -> BinaryRows:
         """Return some of the rows, in memory."""
         return BinaryRows(self.bits[rows], self.shape[1])
 
@@ -142,11 +142,11 @@ class UnitRows:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, rows: slice | Numbers) -> Vectors:
+    def __getitem__(self, rows: slice | IntArray) -> Vectors:
         lengths = self.lengths[rows, None]
         return np.divide(self.rows[rows], np.where(lengths == 0, 1, lengths), dtype=np.float32)
 
-    def take(self, rows: Numbers) -> UnitRows:
+    def take(self, rows: IntArray) -> UnitRows:
         """Return some of the rows."""
         return UnitRows(self.rows.take(rows), self.lengths[rows])
 
@@ -169,7 +169,7 @@ class Matrix:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows: slice | Numbers) -> Vectors:
+    def __getitem__(self, rows: slice | IntArray) -> Vectors:
         if not isinstance(rows, slice):
             return self._numbers(rows)
         first, last, step = rows.indices(len(self))
@@ -183,7 +183,7 @@ class Matrix:
             return np.asarray(pieces[0], np.float32)
         return np.concatenate([*pieces, np.empty((0, self.shape[1]))], dtype=np.float32)
 
-    def _numbers(self, rows: Numbers) -> Vectors:
+    def _numbers(self, rows: IntArray) -> Vectors:
         if len(self.parts) == 1:
             return np.asarray(self.parts[0][rows], np.float32)
         vectors = np.empty((len(rows), self.shape[1]), np.float32)
@@ -193,7 +193,7 @@ class Matrix:
             vectors[here] = part[rows[here] - self.starts[number]]
         return vectors
 
-    def take(self, rows: Numbers) -> Matrix:
+    def take(self, rows: IntArray) -> Matrix:
         """Return some rows as a matrix in memory; nothing is copied if all are taken."""
         steps = np.diff(rows)
         if len(rows) == len(self) and (steps == 1).all():
@@ -222,7 +222,7 @@ def unit(vectors: Any) -> Vectors:
     return result
 
 
-def placed(parts: Sequence[tuple[NDArray[Any], Numbers]]) -> NDArray[Any]:
+def placed(parts: Sequence[tuple[NDArray[Any], IntArray]]) -> NDArray[Any]:
     """Return the rows of several arrays at their given numbers, which are all from 0; -1 has none.
 
     >>> placed([(np.array([5, 6, 7]), np.array([2, -1, 0])), (np.array([8]), np.array([1]))])

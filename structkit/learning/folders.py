@@ -26,18 +26,18 @@ from structkit.extras import BUILTIN, MINILM, require
 from structkit.progress import say
 from structkit.records.jsonl import cannot_read
 
-WEIGHTS = "model.safetensors"
-ADAPTER = "adapter_config.json"
-LOSSES = "losses.jsonl"  # the log of its training
-AGAIN = "copy the model folder again"
-IRREGULAR = "is not a regular file"  # but a pipe, a device or a socket
+WEIGHTS_FILE = "model.safetensors"
+ADAPTER_FILE = "adapter_config.json"
+LOSSES_FILE = "losses.jsonl"  # the log of its training
+COPY_FOLDER_AGAIN = "copy the model folder again"
+NOT_REGULAR = "is not a regular file"  # but a pipe, a device or a socket
 # made by `make -C experiments ask-table`, named by `builtin`
 BUILTIN_FOLDER = Path(__file__).parent / "builtin"
-NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
-PATIENCE = 5.0  # seconds to wait for the hub's answer
-FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]
-OTHERWISE = "name a local model folder, or check the name and the network"
-PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
+HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
+HUB_TIMEOUT_SECONDS = 5.0  # seconds to wait for the hub's answer
+DOWNLOADED_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]
+CHECK_NAME = "name a local model folder, or check the name and the network"
+PICKLE_ENDINGS = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 
 
 @cache
@@ -71,12 +71,14 @@ def model_folder(name: str, *, offline: bool = False) -> Path:
         except UserError:
             raise
         except Exception as error:  # from several network libraries
-            why = _reason(error)
+            why = _hub_failure(error)
     try:
-        earlier = hub.snapshot_download(name, allow_patterns=FILES, local_files_only=True)
+        earlier = hub.snapshot_download(
+            name, allow_patterns=DOWNLOADED_FILES, local_files_only=True
+        )
     except Exception:  # there is none, or not all of it
         leave = f"name a local model folder, or leave {flag('offline')} out"
-        remedy = leave if offline else OTHERWISE
+        remedy = leave if offline else CHECK_NAME
         problem = f"there is no folder {name}, and the model hub {why}"
         raise UserError(problem, remedy) from None
     if not offline:
@@ -90,25 +92,25 @@ def looks_like_path(name: str) -> bool:
     >>> [looks_like_path(name) for name in ("./model", "models/", "a/b/c", "gpt2", "owner/name")]
     [True, True, True, False, False]
     """
-    return not NAME.fullmatch(name) or ("/" in name and Path(name).parent.is_dir())
+    return not HUB_NAME.fullmatch(name) or ("/" in name and Path(name).parent.is_dir())
 
 
 def _download(name: str) -> Path:
     """Download a model's files, except those of other libraries."""
-    siblings = hub.HfApi().model_info(name, timeout=PATIENCE).siblings or ()
+    siblings = hub.HfApi().model_info(name, timeout=HUB_TIMEOUT_SECONDS).siblings or ()
     files = [file.rfilename for file in siblings]
     safe = any(file.endswith(".safetensors") for file in files)
-    if not safe and (refused := pickled(name, files)):
+    if not safe and (refused := pickle_error(name, files)):
         raise refused
-    return Path(hub.snapshot_download(name, allow_patterns=FILES))
+    return Path(hub.snapshot_download(name, allow_patterns=DOWNLOADED_FILES))
 
 
-def pickled(model: str, files: Iterable[str]) -> UserError | None:
+def pickle_error(model: str, files: Iterable[str]) -> UserError | None:
     """Return the error for a model with a pickle among its files, if there is one.
 
     It could run any code when opened.
     """
-    first = min((file for file in files if file.endswith(PICKLES)), default=None)
+    first = min((file for file in files if file.endswith(PICKLE_ENDINGS)), default=None)
     if first is None:
         return None
     return UserError(
@@ -117,12 +119,12 @@ def pickled(model: str, files: Iterable[str]) -> UserError | None:
     )
 
 
-def _reason(error: Exception) -> str:
+def _hub_failure(error: Exception) -> str:
     """Return why the Hub gives nothing, in a few words."""
     if isinstance(error, hub.errors.RepositoryNotFoundError):
         return "has no model of that name"
     if "timed out" in str(error):
-        return f"cannot be asked: no answer within {PATIENCE:g} s"
+        return f"cannot be asked: no answer within {HUB_TIMEOUT_SECONDS:g} s"
     said = str(error).strip().partition("\n")[0][:200]
     return f"cannot be asked: {said or type(error).__name__}"
 
@@ -140,7 +142,7 @@ def content_hash(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def json_of(file: Path) -> Any:
+def read_json(file: Path) -> Any:
     """Return the content of a JSON file; None if there is none.
 
     Errors: `UserError` if it is no regular file (a pipe would wait forever), or no JSON.
@@ -149,12 +151,12 @@ def json_of(file: Path) -> Any:
         # opening a pipe for reading waits for a writer, unless it is opened so
         with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as handle:
             if not stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
-                raise damaged(IRREGULAR, file)
+                raise damage_error(NOT_REGULAR, file)
             return orjson.loads(handle.read())
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise damaged(f"cannot be read: {error}", file) from None
+        raise damage_error(f"cannot be read: {error}", file) from None
 
 
 def check_regular(folder: Path) -> None:
@@ -165,31 +167,31 @@ def check_regular(folder: Path) -> None:
         except OSError:  # a link to nothing, which whoever reads it reports
             continue
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            raise damaged(IRREGULAR, Path(entry.path))
+            raise damage_error(NOT_REGULAR, Path(entry.path))
 
 
-def damaged(problem: str, file: Path | None = None) -> UserError:
+def damage_error(problem: str, file: Path | None = None) -> UserError:
     """Return the error with the file, if it is known, and the remedy."""
-    error = UserError(problem, AGAIN)
+    error = UserError(problem, COPY_FOLDER_AGAIN)
     return error if file is None else error.at(str(file))
 
 
 def write_weights(folder: Path, weights: Mapping[str, NDArray[Any]]) -> None:
     """Write weights by name."""
     whole = {name: np.ascontiguousarray(each) for name, each in weights.items()}
-    save_file(whole, folder / WEIGHTS)
+    save_file(whole, folder / WEIGHTS_FILE)
 
 
 def read_weights(folder: Path) -> dict[str, NDArray[Any]]:
     """Read the weights by name. Errors: `UserError` if the file is missing, cut or damaged."""
-    file = folder / WEIGHTS
+    file = folder / WEIGHTS_FILE
     try:
         weights: dict[str, NDArray[Any]] = load_file(file)
     except (OSError, SafetensorError, ValueError, KeyError) as error:
-        raise damaged(f"cannot be read (safetensors: {error})", file) from None
+        raise damage_error(f"cannot be read (safetensors: {error})", file) from None
     for name, each in weights.items():
         if not np.isfinite(each).all():
-            raise damaged(f"the weight {name} holds numbers that are not finite", file)
+            raise damage_error(f"the weight {name} holds numbers that are not finite", file)
     return weights
 
 
@@ -202,9 +204,9 @@ def weight_names(file: Path) -> set[str]:
         return set()
 
 
-def spoiled(folder: Path, record_id: str = "") -> UserError:
+def not_finite_error(folder: Path, record_id: str = "") -> UserError:
     """Return the error for a model whose embeddings, of a record if named, are not finite."""
     of_record = f' of the record "{record_id}"' if record_id else ""
     problem = f"the model's embeddings{of_record} hold NaN or infinity"
     remedy = f"train the model again, with a lower {flag('learning_rate')}"
-    return UserError(problem, remedy).at(str(folder / WEIGHTS))
+    return UserError(problem, remedy).at(str(folder / WEIGHTS_FILE))

@@ -19,55 +19,80 @@ from typing import Any
 
 from structkit.errors import UserError, flag
 from structkit.extras import EXTRAS, SENTENCE_TRANSFORMERS, install
-from structkit.learning.folders import AGAIN, damaged, json_of
+from structkit.learning.folders import COPY_FOLDER_AGAIN, damage_error, read_json
 from structkit.records.fields import DOCUMENT_FIELDS, QUERY_FIELDS
 from structkit.records.jsonl import Record
 
-LENGTH = 1_000_000  # tokens of any text
-ANY_LENGTH = {"query": LENGTH, "document": LENGTH}
-FORMAT = 1
-METADATA = "structkit.json"
-WRITTEN = {"format", "method", "settings", "pooling", "normalize", "data", "steps", "losses"}
-WRITTEN |= {"query_fields", "document_fields"}  # the fields that each folder of ours has
+MAX_TEXT_TOKENS = 1_000_000  # tokens of any text
+UNLIMITED_LENGTHS = {"query": MAX_TEXT_TOKENS, "document": MAX_TEXT_TOKENS}
+METADATA_FORMAT = 1
+METADATA_FILE = "structkit.json"
+REQUIRED_FIELDS = {
+    "format",
+    "method",
+    "settings",
+    "pooling",
+    "normalize",
+    "data",
+    "steps",
+    "losses",
+}
+REQUIRED_FIELDS |= {"query_fields", "document_fields"}  # the fields that each folder of ours has
 # metadata of a folder of ours that a training from it keeps
-KNOWN = (
+KEPT_FIELDS = (
     *("pooling", "normalize", "prompts", "mcls_every", "lengths", "temperature", "similarity"),
     *("part", "skipped", "query_expansion", "attend"),
 )
-TABLE = "StaticEmbedding"  # the module of token vectors and their mean
-LIBRARY = "sentence_transformers."
-OLD = f"{LIBRARY}models."  # where all versions find the modules
-ABOUT = "config_sentence_transformers.json"
+TABLE_MODULE = "StaticEmbedding"  # the module of token vectors and their mean
+LIBRARY_PREFIX = "sentence_transformers."
+MODULE_PREFIX = f"{LIBRARY_PREFIX}models."  # where all versions find the modules
+LIBRARY_CONFIG_FILE = "config_sentence_transformers.json"
 # our names of poolings, and theirs
 POOLING_NAMES = {"cls": "cls", "mean": "mean", "last-token": "lasttoken"}
 POOLINGS = (*POOLING_NAMES, "first-decoder-token", "mcls")
 MCLS_EVERY = 256  # tokens after each CLS token, unless a model sets it
 # how older folders name them
-LEGACY = {
+POOLING_FLAGS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_lasttoken": "lasttoken",
 }
-SETTINGS = "sentence_bert_config.json"  # of a Transformer
-WHOLE, TOKENS = "sentence_embedding", "token_embeddings"  # inputs and outputs of modules
+TRANSFORMER_CONFIG_FILE = "sentence_bert_config.json"  # of a Transformer
+TEXT_OUTPUT, TOKEN_OUTPUT = (
+    "sentence_embedding",
+    "token_embeddings",
+)  # inputs and outputs of modules
 # names of prompts for a side; the first one present counts, also if empty
-PROMPTS = {"query": ("query",), "document": ("document", "passage", "corpus")}
+PROMPT_NAMES = {"query": ("query",), "document": ("document", "passage", "corpus")}
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 # models that give a row per token: types of sentence-transformers 6 and of PyLate 1, the first kind
-MULTI_VECTOR, PYLATE, STANFORD = "MultiVectorEncoder", "ColBERT", "HF_ColBERT"
-PROJECTION = "pylate.models.Dense.Dense"  # computed as the library's Dense
+MULTI_VECTOR_TYPE, PYLATE_TYPE, STANFORD_ARCHITECTURE = (
+    "MultiVectorEncoder",
+    "ColBERT",
+    "HF_ColBERT",
+)
+PYLATE_DENSE = "pylate.models.Dense.Dense"  # computed as the library's Dense
 PYLATE_KEYS = (
     *("query_prefix", "document_prefix", "query_length", "document_length"),
     *("skiplist_words", "do_query_expansion", "attend_to_expansion_tokens"),
 )
 # settings of transformers that change how a model is computed, not its result
-HARMLESS = {"trust_remote_code", "torch_dtype", "dtype", "attn_implementation", "padding_side"}
-HARMLESS |= {"use_cache", "device_map", "low_cpu_mem_usage"}
-TEXT = {"method": "forward", "method_output_name": "last_hidden_state"}
+HARMLESS_ARGUMENTS = {
+    "trust_remote_code",
+    "torch_dtype",
+    "dtype",
+    "attn_implementation",
+    "padding_side",
+}
+HARMLESS_ARGUMENTS |= {"use_cache", "device_map", "low_cpu_mem_usage"}
+TEXT_INPUT = {"method": "forward", "method_output_name": "last_hidden_state"}
 # required settings of a Transformer, where present
-PLAIN = {"transformer_task": "feature-extraction", "module_output_name": "token_embeddings"}
-ODD = ("do_lower_case", "query_expansion", "processing_kwargs")
-KEYWORDS = (
+REQUIRED_SETTINGS = {
+    "transformer_task": "feature-extraction",
+    "module_output_name": "token_embeddings",
+}
+UNSUPPORTED_SETTINGS = ("do_lower_case", "query_expansion", "processing_kwargs")
+ARGUMENT_SETTINGS = (
     *("model_args", "tokenizer_args", "config_args"),
     *("model_kwargs", "processor_kwargs", "config_kwargs"),
 )
@@ -86,7 +111,7 @@ class OddModel(UserError):
 
 def has_metadata(folder: Path) -> bool:
     """Return whether there is a `structkit.json`; `read_metadata` reports a damaged one."""
-    return os.path.lexists(folder / METADATA)
+    return os.path.lexists(folder / METADATA_FILE)
 
 
 def own_metadata(folder: Path) -> Record:
@@ -98,7 +123,7 @@ def own_metadata(folder: Path) -> Record:
     if has_metadata(folder):
         metadata = read_metadata(folder)
         metadata["temperature"] = metadata["settings"].get("temperature")
-        own = {key: metadata[key] for key in KNOWN if metadata.get(key) is not None}
+        own = {key: metadata[key] for key in KEPT_FIELDS if metadata.get(key) is not None}
         head = head_modules(folder)
         return own | ({"head": head} if head else {})
     return sentence_metadata(folder)
@@ -106,12 +131,14 @@ def own_metadata(folder: Path) -> Record:
 
 def read_metadata(folder: Path) -> Record:
     """Read `structkit.json`. Errors: `UserError` if it is damaged, or newer than this structkit."""
-    file = folder / METADATA
-    metadata: Record = json_of(file)
-    if not (isinstance(metadata, dict) and metadata.keys() >= WRITTEN):
-        raise damaged("is not a file that structkit wrote", file)
-    if metadata["format"] != FORMAT:
-        problem = f"has format {metadata['format']}, but this structkit reads format {FORMAT}"
+    file = folder / METADATA_FILE
+    metadata: Record = read_json(file)
+    if not (isinstance(metadata, dict) and metadata.keys() >= REQUIRED_FIELDS):
+        raise damage_error("is not a file that structkit wrote", file)
+    if metadata["format"] != METADATA_FORMAT:
+        problem = (
+            f"has format {metadata['format']}, but this structkit reads format {METADATA_FORMAT}"
+        )
         raise UserError(problem, "upgrade structkit").at(str(file))
     return metadata
 
@@ -136,49 +163,57 @@ def sentence_metadata(folder: Path) -> Record:
     after the pooling. `lengths` is missing if the tokenizer and the model decide. Errors:
     `OddModel`, and a `UserError` for code of other libraries.
     """
-    modules = json_of(folder / "modules.json")
+    modules = read_json(folder / "modules.json")
     if is_multi_vector(folder):
-        with malformed(f"a JSON file of the model {folder}"):
-            return _multi_vector(folder, modules or [], json_of(folder / ABOUT) or {})
+        with explain_malformed(f"a JSON file of the model {folder}"):
+            return _multi_vector(
+                folder, modules or [], read_json(folder / LIBRARY_CONFIG_FILE) or {}
+            )
     if not modules:
         return {}
-    with malformed(f"modules.json of {folder}, or a file that it names,"):
+    with explain_malformed(f"modules.json of {folder}, or a file that it names,"):
         named = _modules(folder, modules)
         kinds = [kind for kind, _ in named]
-        pooled = kinds[0] != TABLE
-        first, later = [TABLE], ["Normalize"]
+        pooled = kinds[0] != TABLE_MODULE
+        first, later = [TABLE_MODULE], ["Normalize"]
         if pooled:
             first, later = ["Transformer", "Pooling"], ["Dense", "Normalize"]
         if kinds[: len(first)] != first:
             raise OddModel(folder, f"begins with {' and '.join(kinds[:2])}")
         if odd := [kind for kind in kinds[len(first) :] if kind not in later]:
             raise OddModel(folder, f"has a module {odd[0]:.80}")
-        place, after = named[0][1], _without_normalize(named[len(first) :])
+        place, after = named[0][1], _without_last_normalize(named[len(first) :])
         metadata: Record = {"transformer": place, "normalize": kinds[-1] == "Normalize"}
         if after:
             metadata["head"] = after
         if pooled:
-            metadata["pooling"] = _pooling(folder, json_of(named[1][1] / "config.json"))
-            metadata |= _reading(folder, place)
-        return metadata | _about(folder, json_of(folder / ABOUT) or {})
+            metadata["pooling"] = _pooling(folder, read_json(named[1][1] / "config.json"))
+            metadata |= _text_lengths(folder, place)
+        return metadata | _prompts_and_similarity(
+            folder, read_json(folder / LIBRARY_CONFIG_FILE) or {}
+        )
 
 
 def is_multi_vector(folder: Path) -> bool:
     """Return whether a model of another library gives a row per token."""
-    with malformed(f"a JSON file of the model {folder}"):
-        about, config = (json_of(folder / name) or {} for name in (ABOUT, "config.json"))
+    with explain_malformed(f"a JSON file of the model {folder}"):
+        about, config = (
+            read_json(folder / name) or {} for name in (LIBRARY_CONFIG_FILE, "config.json")
+        )
         kind, architectures = about.get("model_type"), config.get("architectures") or ()
         # PyLate keeps the type of the model that it began with
-        return kind == MULTI_VECTOR or of_pylate(about) or STANFORD in architectures
+        return (
+            kind == MULTI_VECTOR_TYPE or is_pylate(about) or STANFORD_ARCHITECTURE in architectures
+        )
 
 
-def of_pylate(about: Record) -> bool:
+def is_pylate(about: Record) -> bool:
     """Return whether PyLate wrote a model's `config_sentence_transformers.json`."""
     kind = about.get("model_type")
-    return kind == PYLATE or kind != MULTI_VECTOR and PYLATE_KEYS[0] in about
+    return kind == PYLATE_TYPE or kind != MULTI_VECTOR_TYPE and PYLATE_KEYS[0] in about
 
 
-def no_whole() -> UserError:
+def no_text_embedding_error() -> UserError:
     """Return the error for a model that is asked for the embedding of a text, and has only rows."""
     problem = "the model gives an embedding per token, and none of a whole text"
     return UserError(problem, f"encode with {flag('rows', 'tokens')}, or use another model")
@@ -195,14 +230,14 @@ def _multi_vector(folder: Path, modules: Any, about: Record) -> Record:
         raise UserError(problem, "use a model that scores by maxsim, their sum")
     named = _modules(folder, modules)
     kinds = [kind for kind, _ in named]
-    last = [] if of_pylate(about) else ["MultiVectorMask", "Normalize"]
+    last = [] if is_pylate(about) else ["MultiVectorMask", "Normalize"]
     head = named[1 : len(named) - len(last)]
     if kinds[:1] != ["Transformer"] or {kind for kind, _ in head} - {"Dense"}:
         raise OddModel(folder, f"begins with {' and '.join(kinds[:2]) or 'a layer of ColBERT'}")
     if sorted(kinds[1 + len(head) :]) != last:
         raise OddModel(folder, f"ends with {' and '.join(kinds[-2:])}")
     place = named[0][1]
-    said = _as_pylate(folder, place, about, dict(named[-2:])) if last else about
+    said = _pylate_settings(folder, place, about, dict(named[-2:])) if last else about
     if absent := [key for key in PYLATE_KEYS if said.get(key) is None and not last]:
         raise OddModel(folder, f"does not say its {absent[0]}")
     prompts, markers = dict(said.get("prompts") or {}), []
@@ -213,8 +248,8 @@ def _multi_vector(folder: Path, modules: Any, about: Record) -> Record:
     if not all(isinstance(word, str) for word in said["skiplist_words"]):
         raise TypeError(f"skiplist_words {said['skiplist_words']!r:.80}")
     limits = {key: said[key] for key in ("query_length", "document_length") if said.get(key)}
-    metadata = _about(folder, about | {"model_type": None, "prompts": prompts})
-    metadata |= _reading(folder, place, {**limits, "query_expansion": None})
+    metadata = _prompts_and_similarity(folder, about | {"model_type": None, "prompts": prompts})
+    metadata |= _text_lengths(folder, place, {**limits, "query_expansion": None})
     if head:
         metadata["head"] = head
     return metadata | {
@@ -230,16 +265,18 @@ def _multi_vector(folder: Path, modules: Any, about: Record) -> Record:
     }
 
 
-def _as_pylate(folder: Path, place: Path, about: Record, places: Mapping[str, Path]) -> Record:
+def _pylate_settings(
+    folder: Path, place: Path, about: Record, places: Mapping[str, Path]
+) -> Record:
     """Return how a MultiVectorEncoder reads queries and documents, in PyLate's words."""
-    mask, scale = (json_of(places[kind] / "config.json") or {} for kind in sorted(places))
-    expansion = (json_of(place / SETTINGS) or {}).get("query_expansion") or {}
-    ends = {scale.get("module_input_name"), scale.get("module_output_name", TOKENS)}
+    mask, scale = (read_json(places[kind] / "config.json") or {} for kind in sorted(places))
+    expansion = (read_json(place / TRANSFORMER_CONFIG_FILE) or {}).get("query_expansion") or {}
+    ends = {scale.get("module_input_name"), scale.get("module_output_name", TOKEN_OUTPUT)}
     for name, is_odd in {
         **{key: about.get(key) for key in PYLATE_KEYS},
         "keep_only_token_ids": mask.get("keep_only_token_ids"),
         "skiplist_tasks": mask.get("skiplist_tasks") not in (None, ["document"]),
-        "module_input_name": ends != {TOKENS},
+        "module_input_name": ends != {TOKEN_OUTPUT},
         "query_expansion": expansion.get("strategy", "fixed") != "fixed" or expansion.get("token"),
     }.items():
         if is_odd:
@@ -255,22 +292,22 @@ def _as_pylate(folder: Path, place: Path, about: Record, places: Mapping[str, Pa
 
 
 @contextmanager
-def malformed(files: str) -> Iterator[None]:
+def explain_malformed(files: str) -> Iterator[None]:
     """Turn the errors of JSON files of another shape into one that names them."""
     try:
         yield
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-        raise UserError(f"{files} is malformed ({error!r:.200})", AGAIN) from None
+        raise UserError(f"{files} is malformed ({error!r:.200})", COPY_FOLDER_AGAIN) from None
 
 
 def head_modules(folder: Path) -> list[tuple[str, Path]]:
     """Return the kinds and folders of the Dense and inner Normalize modules of our own folder."""
-    modules = json_of(folder / "modules.json") or []
+    modules = read_json(folder / "modules.json") or []
     kinds = [(each["type"].rpartition(".")[2], folder / each["path"]) for each in modules]
-    return _without_normalize([each for each in kinds if each[0] in ("Dense", "Normalize")])
+    return _without_last_normalize([each for each in kinds if each[0] in ("Dense", "Normalize")])
 
 
-def _without_normalize(modules: list[tuple[str, Path]]) -> list[tuple[str, Path]]:
+def _without_last_normalize(modules: list[tuple[str, Path]]) -> list[tuple[str, Path]]:
     """Return modules without the last Normalize, which is a setting of its own."""
     while modules and modules[-1][0] == "Normalize":
         modules.pop()
@@ -279,13 +316,16 @@ def _without_normalize(modules: list[tuple[str, Path]]) -> list[tuple[str, Path]
 
 def _modules(folder: Path, modules: Any) -> list[tuple[str, Path]]:
     """Return the kinds and folders of the modules in `modules.json`."""
-    return [(_kind(folder, each["type"]), _inside(folder, each["path"])) for each in modules]
+    return [
+        (_module_type(folder, each["type"]), _module_folder(folder, each["path"]))
+        for each in modules
+    ]
 
 
-def _kind(folder: Path, type_: str) -> str:
+def _module_type(folder: Path, type_: str) -> str:
     """Return the name of a module. Errors: one of another library."""
     home, _, kind = type_.rpartition(".")
-    if not type_.startswith(LIBRARY) and type_ != PROJECTION:
+    if not type_.startswith(LIBRARY_PREFIX) and type_ != PYLATE_DENSE:
         problem = (
             f"the model {folder} has a module {kind:.80} of {home:.80}, which structkit never runs"
         )
@@ -293,11 +333,13 @@ def _kind(folder: Path, type_: str) -> str:
     return kind
 
 
-def _inside(folder: Path, path: str) -> Path:
+def _module_folder(folder: Path, path: str) -> Path:
     """Return a folder that a model's file names. Errors: it is outside the model's."""
     place = folder / path
     if not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(folder)):
-        raise damaged(f"names a folder outside the model's: {path!r:.80}", folder / "modules.json")
+        raise damage_error(
+            f"names a folder outside the model's: {path!r:.80}", folder / "modules.json"
+        )
     return place
 
 
@@ -310,7 +352,7 @@ def _pooling(folder: Path, said: Any) -> str:
     modes = said.get("pooling_mode")
     if modes is None:
         on = [key for key, is_on in said.items() if key.startswith("pooling_mode_") and is_on]
-        modes = [LEGACY.get(key, key) for key in on] or ["mean"]
+        modes = [POOLING_FLAGS.get(key, key) for key in on] or ["mean"]
     modes = [modes] if isinstance(modes, str) else list(modes)
     ours = {their: our for our, their in POOLING_NAMES.items()}
     if len(modes) != 1 or modes[0] not in ours:
@@ -318,22 +360,30 @@ def _pooling(folder: Path, said: Any) -> str:
     return ours[modes[0]]
 
 
-def _reading(
+def _text_lengths(
     folder: Path, place: Path, changes: Mapping[str, Any] = MappingProxyType({})
 ) -> Record:
     """Return the lengths of texts for a Transformer, if it states some. Errors: `OddModel`."""
-    said = json_of(place / SETTINGS) or {}
+    said = read_json(place / TRANSFORMER_CONFIG_FILE) or {}
     if not isinstance(said, dict):
         raise TypeError(f"the settings {said!r:.80}")
     said |= changes
-    odd = [file.name for file in place.glob("sentence_*_config.json") if file.name != SETTINGS]
-    odd += [f"{key} {said[key]}" for key in PLAIN if said.get(key, PLAIN[key]) != PLAIN[key]]
-    odd += [key for key in ODD if said.get(key)]
-    inputs = said.get("modality_config") or {"text": TEXT}
-    if "message" in inputs or inputs.get("text") != TEXT:
+    odd = [
+        file.name
+        for file in place.glob("sentence_*_config.json")
+        if file.name != TRANSFORMER_CONFIG_FILE
+    ]
+    odd += [
+        f"{key} {said[key]}"
+        for key in REQUIRED_SETTINGS
+        if said.get(key, REQUIRED_SETTINGS[key]) != REQUIRED_SETTINGS[key]
+    ]
+    odd += [key for key in UNSUPPORTED_SETTINGS if said.get(key)]
+    inputs = said.get("modality_config") or {"text": TEXT_INPUT}
+    if "message" in inputs or inputs.get("text") != TEXT_INPUT:
         odd.append(f"modality_config {', '.join(inputs)}")  # texts go through a chat template
-    for name in KEYWORDS:
-        odd += [f"{name} {key}" for key in sorted(set(said.get(name) or ()) - HARMLESS)]
+    for name in ARGUMENT_SETTINGS:
+        odd += [f"{name} {key}" for key in sorted(set(said.get(name) or ()) - HARMLESS_ARGUMENTS)]
     if odd:
         raise OddModel(folder, f"sets {odd[0]:.200}")
     most = said.get("max_seq_length")
@@ -344,7 +394,7 @@ def _reading(
     return {"lengths": lengths} if lengths else {}
 
 
-def _about(folder: Path, about: Record) -> Record:
+def _prompts_and_similarity(folder: Path, about: Record) -> Record:
     """Return prompts and similarity of `config_sentence_transformers.json`."""
     if (kind := about.get("model_type") or "SentenceTransformer") != "SentenceTransformer":
         raise UserError(
@@ -355,7 +405,7 @@ def _about(folder: Path, about: Record) -> Record:
     default = said.get(about.get("default_prompt_name")) or ""
     sides = {  # a side's own, an empty one included, or the default
         side: next((said[name] for name in names if said.get(name) is not None), default)
-        for side, names in PROMPTS.items()
+        for side, names in PROMPT_NAMES.items()
     }
     metadata: Record = {
         "prompts": {side: prompt for side, prompt in sides.items() if prompt},

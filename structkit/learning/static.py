@@ -22,22 +22,22 @@ from tokenizers import Tokenizer, models
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
-from structkit.embeddings.vectors import Int8Rows, Numbers, Vectors
+from structkit.embeddings.vectors import Int8Rows, IntArray, Vectors
 from structkit.errors import UserError, flag
 from structkit.learning.folders import (
-    WEIGHTS,
-    damaged,
-    json_of,
+    WEIGHTS_FILE,
+    damage_error,
+    read_json,
     read_weights,
     weight_names,
     write_weights,
 )
 from structkit.learning.metadata import (
-    ANY_LENGTH,
-    METADATA,
-    TABLE,
+    METADATA_FILE,
+    TABLE_MODULE,
+    UNLIMITED_LENGTHS,
+    explain_malformed,
     has_metadata,
-    malformed,
     own_metadata,
     plain_metadata,
     read_metadata,
@@ -48,9 +48,12 @@ from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 from structkit.structure.bags import Bags
 
-FEW, MOST = 10_000, 512  # tokens; the length of texts in model2vec, where none is stated
-CONFIG, TOKENIZER = "config.json", "tokenizer.json"
-KIND = "model2vec"  # whose folders these are
+SMALL_BATCH_TOKENS, MODEL2VEC_MAX_TOKENS = (
+    10_000,
+    512,
+)  # tokens; the length of texts in model2vec, where none is stated
+CONFIG_FILE, TOKENIZER_FILE = "config.json", "tokenizer.json"
+TABLE_MODEL_TYPE = "model2vec"  # whose folders these are
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class TokenCounts:
     One may be there twice; `size` counts them all.
     """
 
-    ids: Numbers
+    ids: IntArray
     counts: Vectors
     size: int
 
@@ -112,9 +115,9 @@ class Table:
 
     def _vectors_of(
         self, inputs: Sequence[Sequence[int] | TokenCounts]
-    ) -> Callable[[Numbers], Vectors]:
+    ) -> Callable[[IntArray], Vectors]:
         """Return the function from tokens of these texts to their vectors, (tokens, dim)."""
-        if sum(map(len, inputs)) >= FEW:
+        if sum(map(len, inputs)) >= SMALL_BATCH_TOKENS:
             return lambda ids: self.floats.take(ids, axis=0)
         # for a few lines, all vectors would take longer
         tokens = [each.ids if isinstance(each, TokenCounts) else each for each in inputs]
@@ -129,14 +132,14 @@ class Table:
         """
         # as in model2vec's `StaticModelConfig`, except for the last field, which is ours
         config = {
-            "model_type": KIND,
+            "model_type": TABLE_MODEL_TYPE,
             "architectures": ["StaticModel"],
             "hidden_dim": self.rows.shape[1],
             "normalize": normalize,
             "max_length": None,
             "saturating": self.saturating,
         }
-        kind = f"sentence_transformers.models.{TABLE}"
+        kind = f"sentence_transformers.models.{TABLE_MODULE}"
         if self.saturating:  # it would compute another mean, so it must refuse
             kind = "structkit.only_structkit_encodes_with.saturating"
         modules = [{"idx": 0, "name": "0", "path": "", "type": kind}]
@@ -145,76 +148,82 @@ class Table:
             type_ = "sentence_transformers.models.Normalize"
             modules.append({"idx": 1, "name": "1", "path": "1_Normalize", "type": type_})
         write_json(folder / "modules.json", modules)
-        write_json(folder / CONFIG, config)
+        write_json(folder / CONFIG_FILE, config)
         write_weights(folder, {"embeddings": self.floats.astype(np.float16)})
-        self.tokenizer.save(str(folder / TOKENIZER))
+        self.tokenizer.save(str(folder / TOKENIZER_FILE))
 
     @classmethod
     def read(cls, folder: Path, *, ours: bool = True) -> Table:
         """Read the table in a folder. Errors: a missing or damaged file, another model."""
         if not is_table(folder):
-            raise damaged("is missing, or describes a model other than a table", folder / CONFIG)
-        tokenizer = _tokenizer(folder / TOKENIZER)
-        rows = _rows(folder / WEIGHTS)
+            raise damage_error(
+                "is missing, or describes a model other than a table", folder / CONFIG_FILE
+            )
+        tokenizer = _read_tokenizer(folder / TOKENIZER_FILE)
+        rows = _read_vectors(folder / WEIGHTS_FILE)
         if len(rows) < tokenizer.get_vocab_size():
             problem = (
                 f"has {len(rows):,} rows, but the tokenizer {tokenizer.get_vocab_size():,} tokens"
             )
-            raise damaged(problem, folder / WEIGHTS)
-        config = json_of(folder / CONFIG) or {}
+            raise damage_error(problem, folder / WEIGHTS_FILE)
+        config = read_json(folder / CONFIG_FILE) or {}
         saturating = bool(config.get("saturating"))
         if ours or not config:
             return cls(rows, tokenizer, saturating)
-        whole = config.get("max_length", MOST) is None
+        whole = config.get("max_length", MODEL2VEC_MAX_TOKENS) is None
         characters = None if whole else int(np.median([*map(len, tokenizer.get_vocab())]))
-        return cls(rows, tokenizer, saturating, _unknown(tokenizer), characters)
+        return cls(rows, tokenizer, saturating, _unknown_token(tokenizer), characters)
 
 
 def is_table(folder: Path) -> bool:
     """Return whether a folder holds a table and no other model."""
-    config = json_of(folder / CONFIG)
+    config = read_json(folder / CONFIG_FILE)
     if config is not None and (not isinstance(config, dict) or "model_type" in config):
-        return isinstance(config, dict) and config["model_type"] == KIND
+        return isinstance(config, dict) and config["model_type"] == TABLE_MODEL_TYPE
     # sentence-transformers writes no config.json beside a table, model2vec may name no type in it
     rows = "embedding.weight" if config is None else "embeddings"
-    return (folder / TOKENIZER).is_file() and rows in weight_names(folder / WEIGHTS)
+    return (folder / TOKENIZER_FILE).is_file() and rows in weight_names(folder / WEIGHTS_FILE)
 
 
-def _reading(folder: Path) -> Record:
+def _library_metadata(folder: Path) -> Record:
     """Return how the library that wrote a table reads texts and normalizes embeddings.
 
     `from_end` says that a long text loses its beginning.
     """
-    config = json_of(folder / CONFIG)
-    with malformed(f"{CONFIG} or {TOKENIZER} of {folder}"):
-        cut = json_of(folder / TOKENIZER).get("truncation") or {} if config is None else {}
-        most = cut.get("max_length") if config is None else config.get("max_length", MOST)
+    config = read_json(folder / CONFIG_FILE)
+    with explain_malformed(f"{CONFIG_FILE} or {TOKENIZER_FILE} of {folder}"):
+        cut = read_json(folder / TOKENIZER_FILE).get("truncation") or {} if config is None else {}
+        most = (
+            cut.get("max_length")
+            if config is None
+            else config.get("max_length", MODEL2VEC_MAX_TOKENS)
+        )
         if most is not None and (type(most) is not int or most < 1):
             raise ValueError(f"max_length {most!r:.80}")
-        lengths = ANY_LENGTH if most is None else dict.fromkeys(ANY_LENGTH, most)
+        lengths = UNLIMITED_LENGTHS if most is None else dict.fromkeys(UNLIMITED_LENGTHS, most)
         if config is None:
             return {"lengths": lengths, "from_end": cut.get("direction") == "Left"}
         return {"lengths": lengths, "normalize": bool(config.get("normalize"))}
 
 
-def _tokenizer(file: Path) -> Tokenizer:
+def _read_tokenizer(file: Path) -> Tokenizer:
     try:
         tokenizer = Tokenizer.from_str(file.read_text("utf-8"))
     except OSError as error:
-        raise damaged(f"cannot be read: {error.strerror}", file) from None
+        raise damage_error(f"cannot be read: {error.strerror}", file) from None
     except Exception as error:  # tokenizers has no exception class
-        raise damaged(f"is not a tokenizer: {str(error)[:200]}", file) from None
+        raise damage_error(f"is not a tokenizer: {str(error)[:200]}", file) from None
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
 
 
-def _rows(file: Path) -> Vectors | Int8Rows:
+def _read_vectors(file: Path) -> Vectors | Int8Rows:
     """Return the vectors by token; model2vec may store weights and rows separately."""
     stored = read_weights(file.parent)
     name = next((name for name in ("embeddings", "embedding.weight") if name in stored), None)
     if name is None or stored[name].ndim != 2:
-        raise damaged("holds no table of embeddings", file)
+        raise damage_error("holds no table of embeddings", file)
     rows = stored[name]
     if "mapping" in stored:
         rows = rows[stored["mapping"]]
@@ -226,7 +235,7 @@ def _rows(file: Path) -> Vectors | Int8Rows:
     return rows.astype(np.float32) * weights[:, None]
 
 
-def _unknown(tokenizer: Tokenizer) -> int | None:
+def _unknown_token(tokenizer: Tokenizer) -> int | None:
     """Return the token for what a tokenizer does not know, if it has one."""
     token = getattr(tokenizer.model, "unk_token", None)
     if isinstance(tokenizer.model, models.Unigram):
@@ -235,7 +244,7 @@ def _unknown(tokenizer: Tokenizer) -> int | None:
     return None if token is None else tokenizer.token_to_id(token)
 
 
-MEAN = "mean"  # the pooling of a table
+TABLE_POOLING = "mean"  # the pooling of a table
 
 
 class TableTokenizing(Tokenizing):
@@ -339,12 +348,12 @@ def open_table(folder: Path, changes: Record) -> tuple[StaticEncoder, Record] | 
     if not is_table(place):
         return None
     if not ours:
-        own = plain_metadata(MEAN) | {"normalize": False} | own | _reading(place)
-    if own["pooling"] != MEAN:
-        problem = f'field "pooling" is {own["pooling"]}, not the {MEAN} of a table'
-        raise damaged(problem, folder / METADATA)
+        own = plain_metadata(TABLE_POOLING) | {"normalize": False} | own | _library_metadata(place)
+    if own["pooling"] != TABLE_POOLING:
+        problem = f'field "pooling" is {own["pooling"]}, not the {TABLE_POOLING} of a table'
+        raise damage_error(problem, folder / METADATA_FILE)
     metadata = own | changes
-    if metadata["pooling"] != MEAN:
+    if metadata["pooling"] != TABLE_POOLING:
         raise UserError(
             f"{folder} is a table of token vectors, which has no pooling {metadata['pooling']}",
             f"leave {flag('pooling')} out",
@@ -367,7 +376,7 @@ def static_word_vectors(folder: Path, words: Sequence[str]) -> tuple[Vectors, ND
         ).at(str(folder))
     table = opened[0].table
     encoded = table.tokenizer.encode_batch_fast(list(words), add_special_tokens=False)
-    strange = _unknown(table.tokenizer)
+    strange = _unknown_token(table.tokenizer)
     ids_of = [[number for number in each.ids if number != strange] for each in encoded]
     known = np.array([bool(ids) for ids in ids_of])
     if not known.any():

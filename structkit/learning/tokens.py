@@ -16,7 +16,9 @@ from tokenizers import Encoding, Tokenizer
 from structkit.errors import UserError, flag
 from structkit.processes import group_by_size
 
-SLICE = 1 << 17  # characters that are tokenized together: their tokens take 100 times as much
+MAX_SLICE_CHARACTERS = (
+    1 << 17
+)  # characters that are tokenized together: their tokens take 100 times as much
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ class Tokenizing:
         self.prompts = dict(prompts or {})
         self.mcls_every = mcls_every
         self.truncation = Truncation()
-        self.opening, self.closing = specials(tokenizer)
+        self.opening, self.closing = special_tokens(tokenizer)
 
     def settings(self) -> dict[str, Any]:
         """Return what another tokenizer with the same tokens needs to read texts alike."""
@@ -171,7 +173,7 @@ class Tokenizing:
             tokenizer.enable_truncation(self.lengths[kind], direction=side)
         encode = tokenizer.encode_batch if offsets else tokenizer.encode_batch_fast
         special = not whole and bool(self.opening or self.closing)
-        for some in group_by_size(texts, (len, SLICE)):
+        for some in group_by_size(texts, (len, MAX_SLICE_CHARACTERS)):
             yield from encode(some, add_special_tokens=special)
 
     def cut(self, texts: Sequence[str], kind: str) -> tuple[list[Sequence[int]], list[bool]]:
@@ -244,7 +246,7 @@ def beginning(text: str, tokens: int) -> str:
     return text
 
 
-def specials(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
+def special_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
     """Return the special tokens that a tokenizer puts before a text and after it."""
     tokenizer.no_truncation()
     encoded = tokenizer.encode("a")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from structkit.embeddings.vectors import Numbers, unit
+from structkit.embeddings.vectors import IntArray, unit
 from structkit.errors import UserError
 from structkit.reproducibility import key
 from structkit.scoring.measures import CONFIDENCE, RESAMPLES, Values
@@ -67,7 +67,7 @@ def ends(draws: Values) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def bootstrap(count: int, statistic: Callable[[Numbers], Values], seed: int = 0) -> Values:
+def bootstrap(count: int, statistic: Callable[[IntArray], Values], seed: int = 0) -> Values:
     """Return a statistic on draws of `count` pairs with replacement, (resamples,).
 
     `statistic` takes the drawn rows (draws, count) and returns (draws,).

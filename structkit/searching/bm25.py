@@ -20,7 +20,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from structkit.embeddings.vectors import Floats, Numbers, Vectors, placed
+from structkit.embeddings.vectors import Floats, IntArray, Vectors, placed
 from structkit.searching import K1, SHORTENED, B
 from structkit.searching.words import SHORTEST, document_words, same_stem, shortens
 from structkit.structure.bags import Bags
@@ -81,7 +81,7 @@ class WordList:
         return iter(self.data.decode().split("\n")[1:-1])
 
     @cached_property
-    def _breaks(self) -> Numbers:
+    def _breaks(self) -> IntArray:
         """Where the line breaks are, (words + 1,)."""
         return np.flatnonzero(np.frombuffer(self.data, np.uint8) == ord("\n"))
 
@@ -112,13 +112,13 @@ class Postings:
 
     words: WordList
     lengths: Counts  # (documents,), words of each
-    starts: Numbers  # (words + 1,)
+    starts: IntArray  # (words + 1,)
     documents: Counts  # (postings,)
     counts: Counts  # (postings,)
 
     @classmethod
     def of(
-        cls, names: Sequence[str], lengths: Counts, word: Numbers, document: Counts, counts: Counts
+        cls, names: Sequence[str], lengths: Counts, word: IntArray, document: Counts, counts: Counts
     ) -> Self:
         """Merge a few sorted runs of postings, without words that no document has any more.
 
@@ -157,7 +157,7 @@ class Postings:
         return cls.of(names, lengths, keys[first] >> 32, keys[first] & TEXT, counts)
 
     @classmethod
-    def joined(cls, parts: Sequence[tuple[Postings, Numbers]]) -> Self:
+    def joined(cls, parts: Sequence[tuple[Postings, IntArray]]) -> Self:
         """Return one of several, each given with the new numbers of its documents, or -1."""
         names = sorted({word for part, _ in parts for word in part.words})
         number = {word: place for place, word in enumerate(names)}
@@ -217,10 +217,12 @@ class WordIndex:
     Each is given with the numbers here of its documents; -1 for one that is not here.
     """
 
-    def __init__(self, parts: Sequence[tuple[Postings, Numbers]]) -> None:
+    def __init__(self, parts: Sequence[tuple[Postings, IntArray]]) -> None:
         self.parts = parts
         self.lengths: Counts = placed([(part.lengths, numbers) for part, numbers in parts])
-        self._looked_up: dict[str, tuple[Numbers, Counts]] = {}  # a question's words, several times
+        self._looked_up: dict[
+            str, tuple[IntArray, Counts]
+        ] = {}  # a question's words, several times
 
     def scores(self, asked: Iterable[str] | Mapping[str, float]) -> Floats:
         """Return BM25 of each document, (documents,); words may have weights."""
@@ -303,7 +305,7 @@ class WordIndex:
             total[documents] += counts
         return total
 
-    def _having(self, word: str) -> tuple[Numbers, Counts]:
+    def _having(self, word: str) -> tuple[IntArray, Counts]:
         """Return the documents that have a word, and its count in each."""
         if word in self._looked_up:
             return self._looked_up[word]
@@ -317,13 +319,13 @@ class WordIndex:
         self._looked_up[word] = documents, counts
         return documents, counts
 
-    def _bm25(self, having: Numbers, counts: Counts) -> Floats:
+    def _bm25(self, having: IntArray, counts: Counts) -> Floats:
         """Return BM25 of a word in each document that has it, by its counts."""
         shares = saturation(counts, self.lengths[having], self.lengths.mean())
         return rarity(len(self.lengths), len(having)) * shares
 
 
-def _here(part: Postings, numbers: Numbers, place: int) -> tuple[Numbers, Counts]:
+def _here(part: Postings, numbers: IntArray, place: int) -> tuple[IntArray, Counts]:
     """Return the documents that have the word at a place, by their numbers, and its counts."""
     kept = slice(part.starts[place], part.starts[place + 1])
     documents = numbers[part.documents[kept]]
@@ -332,7 +334,7 @@ def _here(part: Postings, numbers: Numbers, place: int) -> tuple[Numbers, Counts
 
 
 def page_scores(
-    counts: Counts, lengths: Counts, pages: Numbers
+    counts: Counts, lengths: Counts, pages: IntArray
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Return scores of passages, and which are among the best of their pages, (passages,) each.
 

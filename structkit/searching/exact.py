@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from structkit.embeddings.reading import Embeddings, same_model
-from structkit.embeddings.vectors import Numbers, Vectors
+from structkit.embeddings.vectors import IntArray, Vectors
 from structkit.errors import UserError
 from structkit.records.jsonl import input_name
 from structkit.searching.hits import Hit, Searcher, row_record
@@ -32,7 +32,7 @@ LEAST, ROWS = 4000, 2
 class Candidates(Protocol):
     """Index of rows, as those of faiss are."""
 
-    def search(self, queries: Vectors, rows: int) -> tuple[Vectors, Numbers]:
+    def search(self, queries: Vectors, rows: int) -> tuple[Vectors, IntArray]:
         """Return scores and numbers of the best rows for each query row, best first.
 
         A number is -1 where it finds fewer.
@@ -64,7 +64,7 @@ class Exact(Searcher):
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
         return self.search_rows(queries, None, k)
 
-    def search_rows(self, queries: Vectors, starts: Numbers | None, k: int) -> list[list[Hit]]:
+    def search_rows(self, queries: Vectors, starts: IntArray | None, k: int) -> list[list[Hit]]:
         firsts = np.arange(len(queries)) if starts is None else starts
         of_queries = np.split(queries, firsts[1:])
         if self.candidates is None:
@@ -88,7 +88,7 @@ class Exact(Searcher):
             hits.append(found)
         return hits
 
-    def among(self, queries: Vectors, firsts: Numbers, k: int) -> list[Numbers]:
+    def among(self, queries: Vectors, firsts: IntArray, k: int) -> list[IntArray]:
         """Return the numbers of the documents to compare with each query, at least k if found."""
         assert self.candidates
         total, documents = len(self.corpus.doc_ids), len(self.index.doc_ids)
@@ -106,8 +106,8 @@ class Exact(Searcher):
 
 
 def best_documents(
-    scores: Vectors, numbers: Numbers, document: Numbers, firsts: Numbers
-) -> list[Numbers]:
+    scores: Vectors, numbers: IntArray, document: IntArray, firsts: IntArray
+) -> list[IntArray]:
     """Return the documents of the rows that were found for the rows of each query, best first.
 
     A document has the sum over the query's rows of its best row's score; where none of its rows was

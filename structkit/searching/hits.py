@@ -23,8 +23,8 @@ from structkit.embeddings.reading import (
     vector,
 )
 from structkit.embeddings.vectors import (
+    IntArray,
     Matrix,
-    Numbers,
     TextEncoding,
     Vectors,
     are_unit,
@@ -58,7 +58,7 @@ class Hit(NamedTuple):
 
 Ranked = tuple[str, list[Hit]]  # a query, and its hits, best first
 QueryBatch = tuple[list[str], Vectors]  # the queries of some embeddings, and these
-Together = tuple[list[str], Vectors, Numbers | None]  # queries, and with maxsim their first rows
+Together = tuple[list[str], Vectors, IntArray | None]  # queries, and with maxsim their first rows
 
 
 def run_records(query_id: str, ranked: Iterable[Hit]) -> Iterator[Record]:
@@ -145,7 +145,7 @@ class Searcher(ABC):
     def search(self, queries: Vectors, k: int) -> list[list[Hit]]:
         """Return at most k hits for each query (queries, dimensions), best first."""
 
-    def search_rows(self, queries: Vectors, starts: Numbers, k: int) -> list[list[Hit]]:
+    def search_rows(self, queries: Vectors, starts: IntArray, k: int) -> list[list[Hit]]:
         """Return at most k hits for each query by maxsim, best first.
 
         `queries` are the rows of all, `starts` the first row of each (queries,).

@@ -27,8 +27,8 @@ from structkit.embeddings.vectors import (
     BLOCK,
     NOT_FINITE,
     Floats,
+    IntArray,
     Matrix,
-    Numbers,
     UnitRows,
     Vectors,
     are_unit,
@@ -59,7 +59,7 @@ def maxsim(queries: Floats, rows: Floats) -> float:
     return float(products.max(axis=1).sum())
 
 
-def places(doc_ids: Sequence[str]) -> Numbers:
+def places(doc_ids: Sequence[str]) -> IntArray:
     """Return the place of each document among equal scores: 0 for the last id in string order.
 
     >>> places(["b", "a", "c"]).tolist()
@@ -71,7 +71,7 @@ def places(doc_ids: Sequence[str]) -> Numbers:
     return place_of
 
 
-def best(scores: Vectors, place: Numbers, k: int) -> Numbers:
+def best(scores: Vectors, place: IntArray, k: int) -> IntArray:
     """Return the numbers of the k best of some documents, best first; equal scores go by place.
 
     >>> best(np.array([1, 2, 1, 1], np.float32), places(["a", "b", "c", "d"]), 2).tolist()
@@ -84,7 +84,7 @@ def best(scores: Vectors, place: Numbers, k: int) -> Numbers:
     return candidates[np.lexsort((place[candidates], -scores[candidates]))][:k]
 
 
-def number_documents(doc_ids: Sequence[str]) -> tuple[list[str], Numbers]:
+def number_documents(doc_ids: Sequence[str]) -> tuple[list[str], IntArray]:
     """Return the documents by first row, and each row's document number, (rows,).
 
     >>> number_documents(["b", "a", "b"])
@@ -133,9 +133,9 @@ class Index:
         self,
         queries: Vectors,
         k: int,
-        starts: Numbers | None = None,
-        among: Numbers | None = None,
-    ) -> tuple[Vectors, Numbers]:
+        starts: IntArray | None = None,
+        among: IntArray | None = None,
+    ) -> tuple[Vectors, IntArray]:
         """Return scores and numbers of the k best documents, best first.
 
         `queries` is (queries, dimensions), or for maxsim their rows, of which `starts` are the
@@ -164,7 +164,7 @@ class Index:
             candidates.add(some, scores)
         return candidates.ranked()
 
-    def rows_of(self, documents: Numbers) -> tuple[Vectors, Numbers]:
+    def rows_of(self, documents: IntArray) -> tuple[Vectors, IntArray]:
         """Return the rows of documents, one after the other, and the first row of each."""
         lengths = self.starts[documents + 1] - self.starts[documents]
         ends = np.cumsum(lengths)
@@ -174,7 +174,7 @@ class Index:
         rows = np.arange(ends[-1]) + np.repeat(self.starts[documents] - ends + lengths, lengths)
         return self.vectors[rows], ends - lengths
 
-    def _largest_norm(self, documents: Numbers) -> float:
+    def _largest_norm(self, documents: IntArray) -> float:
         """Return the largest norm of rows that were not looked at yet. Errors: NaN, infinity."""
         largest = 0.0
         for some in self._blocks(documents):
@@ -187,7 +187,7 @@ class Index:
             largest = max(largest, float(squares.max()))
         return math.sqrt(largest)
 
-    def best_rows(self, queries: Vectors, documents: Numbers) -> Numbers:
+    def best_rows(self, queries: Vectors, documents: IntArray) -> IntArray:
         """Return the row of the corpus that found each document (k,) for a query, (k,).
 
         `queries` are its rows, one without maxsim. Of equally good rows, the first.
@@ -205,7 +205,7 @@ class Index:
             found[rank] = self.rows[first + best]
         return found
 
-    def _blocks(self, documents: Numbers) -> Iterator[Numbers]:
+    def _blocks(self, documents: IntArray) -> Iterator[IntArray]:
         """Yield some documents at a time, of about `block` rows together."""
         ends = np.cumsum(self.starts[documents + 1] - self.starts[documents])
         first = before = 0
@@ -223,16 +223,16 @@ class Shortlist:
     """
 
     def __init__(
-        self, index: Index, queries: Floats, slack: Floats, k: int, starts: Numbers | None = None
+        self, index: Index, queries: Floats, slack: Floats, k: int, starts: IntArray | None = None
     ) -> None:
         self.index, self.k, self.queries = index, k, queries
         self.of_queries = None if starts is None else np.split(queries, starts[1:])
         self.slack = 2 * slack  # between float32 scores of equal true scores
         self.least = np.full(len(slack), -np.inf, np.float32)  # lower scores are out
-        self.pairs: list[tuple[Numbers, Numbers, Vectors]] = []  # queries, documents, scores
+        self.pairs: list[tuple[IntArray, IntArray, Vectors]] = []  # queries, documents, scores
         self.new = 0  # pairs since they were looked through
 
-    def add(self, documents: Numbers, scores: Vectors) -> None:
+    def add(self, documents: IntArray, scores: Vectors) -> None:
         """Add documents with their scores, (queries, documents)."""
         count, size = scores.shape
         passing = scores >= self.least[:, None]  # (queries, documents)
@@ -267,11 +267,11 @@ class Shortlist:
         kept = order[self._ranks(query[order]) < self.k]
         self.pairs = [(query[kept], document[kept], scores[kept])]
 
-    def _ranks(self, query: Numbers) -> Numbers:
+    def _ranks(self, query: IntArray) -> IntArray:
         """Return the rank of each pair within its query, for pairs sorted by query."""
         return np.arange(len(query)) - np.searchsorted(query, np.arange(len(self.least)))[query]
 
-    def _scores(self, query: Numbers, document: Numbers) -> Vectors:
+    def _scores(self, query: IntArray, document: IntArray) -> Vectors:
         """Return the true scores of pairs, rounded once: equal vectors get equal scores."""
         if self.of_queries is not None:
             rows = (self.index.rows_of(document[[pair]])[0] for pair in range(len(document)))
@@ -286,7 +286,7 @@ class Shortlist:
             maxima.append(np.maximum.reduceat(products, firsts).astype(np.float32))
         return np.concatenate(maxima)
 
-    def ranked(self) -> tuple[Vectors, Numbers]:
+    def ranked(self) -> tuple[Vectors, IntArray]:
         """Return scores and documents (queries, k), best first."""
         self._rank()
         _, document, scores = self.pairs[0]

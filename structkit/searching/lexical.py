@@ -16,7 +16,7 @@ import numpy as np
 import orjson
 
 from structkit.embeddings.reading import fingerprint, id_line, map_array
-from structkit.embeddings.vectors import Numbers, Vectors
+from structkit.embeddings.vectors import IntArray, Vectors
 from structkit.errors import UserError, flag
 from structkit.paths import refuse_pipe
 from structkit.records.fields import document_text
@@ -45,7 +45,7 @@ class LexicalIndex:
 
     doc_ids: list[str]
     words: dict[str, int]
-    starts: Numbers  # (words + 1,)
+    starts: IntArray  # (words + 1,)
     documents: Counts  # (postings,)
     scores: Vectors  # (postings,)
     built: Record
@@ -68,7 +68,7 @@ class LexicalIndex:
         return cls(doc_ids, number, postings.starts, postings.documents, scores, built)
 
     @cached_property
-    def place(self) -> Numbers:
+    def place(self) -> IntArray:
         """The place of each document among equal scores, (documents,)."""
         return places(self.doc_ids)
 

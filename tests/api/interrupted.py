@@ -10,7 +10,7 @@ from io import StringIO
 import numpy as np
 
 import structkit
-from structkit.learning.encoding.encoding import WINDOW
+from structkit.learning.encoding.encoding import WINDOW_RECORDS
 
 come = []  # where no exception can be raised, it is only printed
 
@@ -32,7 +32,7 @@ def main():
     signal.signal(signal.SIGALRM, interrupt)
     model, texts = structkit.load("builtin"), ["hot tea and ice", "slow boats"]
     expected = model.encode(texts)
-    many = [f"{text} {number}" for number in range(WINDOW) for text in texts]
+    many = [f"{text} {number}" for number in range(WINDOW_RECORDS) for text in texts]
     rows = [{"text": each} for each in many]
 
     def search():

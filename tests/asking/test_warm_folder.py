@@ -256,7 +256,7 @@ def test_memory_of_many_caches_is_bounded(tree, paths):
         memory.size = caches.REMEMBERED // 2
         caches._remember(place, memory)
     assert places[1:] == [*caches._memories]
-    assert len(encodings._idle) <= encodings.IDLE
+    assert len(encodings._idle) <= encodings.MAX_IDLE_ENCODINGS
 
 
 def test_records_that_are_ready_are_bounded():

@@ -29,7 +29,7 @@ from structkit.learning.encoding.encoding import Encoding
 from structkit.learning.encoding.settings import EncodingSettings
 from structkit.learning.training.devices import chosen_device
 from structkit.learning.training.method import RunOptions
-from structkit.learning.training.run import train
+from structkit.learning.training.run import train_method
 from structkit.registry import load
 
 # width, inner width, heads, layers, tokens of the vocabulary
@@ -78,7 +78,7 @@ def write_model(kind: str, *shape: int, folder: Path) -> None:
         document_length=LENGTH,
     )
     options = RunOptions(output=str(folder / "model"), quiet=True)
-    train("contrastive", start, [str(file)], options)
+    train_method("contrastive", start, [str(file)], options)
 
 
 def texts(count: int, length: int) -> list[str]:
@@ -155,7 +155,7 @@ def trainings(
             model=str(folder), bf16=True, batch_size=batch, max_steps=number
         )
         options = RunOptions(output=str(folder.parent / "trained"), overwrite=True, quiet=True)
-        summary = train("contrastive", settings, [str(file)], options)
+        summary = train_method("contrastive", settings, [str(file)], options)
         return number * float(summary["seconds_per_step"])
 
     # the first steps also move the model and choose kernels

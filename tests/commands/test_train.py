@@ -13,7 +13,7 @@ from structkit.learning.encoders.models import train_tokenizer
 from structkit.learning.tokens import Tokenizing
 from structkit.learning.training.data import Plan, Spool
 from structkit.learning.training.method import RunOptions
-from structkit.learning.training.run import train
+from structkit.learning.training.run import train_method
 from structkit.records.jsonl import Records
 from structkit.registry import load
 from structkit.structure.sentinels import SENTINELS
@@ -48,7 +48,7 @@ def options(tmp_path, **changes):
 
 
 def test_it_learns_to_find_the_positive(tmp_path, data):
-    summary = train("contrastive", method(epochs=30), [data], options(tmp_path))
+    summary = train_method("contrastive", method(epochs=30), [data], options(tmp_path))
     assert 60 == summary["steps"]
     assert summary["losses"]["loss"]["last"] < 0.5 < summary["losses"]["loss"]["first"]
     model, records = str(tmp_path / "model"), list(pairs())
@@ -63,10 +63,10 @@ def test_it_learns_to_find_the_positive(tmp_path, data):
 def test_the_same_run_gives_the_same_bytes(tmp_path, data):
     for name in ("one", "two"):
         run = RunOptions(output=str(tmp_path / name))
-        train("contrastive", method(max_steps=3), [data], run)
+        train_method("contrastive", method(max_steps=3), [data], run)
     assert weights(tmp_path / "one") == weights(tmp_path / "two")
     run = RunOptions(output=str(tmp_path / "three"))
-    train("contrastive", method(max_steps=3, seed=1), [data], run)
+    train_method("contrastive", method(max_steps=3, seed=1), [data], run)
     assert weights(tmp_path / "one") != weights(tmp_path / "three")
 
 
@@ -74,7 +74,7 @@ def test_the_same_run_gives_the_same_bytes(tmp_path, data):
 @pytest.mark.parametrize("bf16", [False, True])
 def test_every_pooling_trains_and_loads(tmp_path, data, pooling, bf16):
     settings = method(max_steps=2, pooling=pooling, bf16=bf16)
-    train("contrastive", settings, [data], options(tmp_path))
+    train_method("contrastive", settings, [data], options(tmp_path))
     model, metadata = open_model(str(tmp_path / "model"))
     assert pooling == metadata["pooling"] == model.pooling
     assert (tmp_path / "model" / "modules.json").exists()
@@ -109,26 +109,26 @@ def test_bad_records_have_a_place(tmp_path, line, message):
     good = '{"query": "a", "positive": "b"}'
     file.write_text(f"{good}\n{line}\n{good}\n")
     with pytest.raises(UserError, match=message):
-        train("contrastive", method(), [str(file)], options(tmp_path))
+        train_method("contrastive", method(), [str(file)], options(tmp_path))
     skip = options(tmp_path, on_error="skip", rejects=str(tmp_path / "rejects.jsonl"))
-    assert 2 == train("contrastive", method(), [str(file)], skip)["records"]
+    assert 2 == train_method("contrastive", method(), [str(file)], skip)["records"]
     assert 1 == len((tmp_path / "rejects.jsonl").read_text().splitlines())
 
 
 def test_no_records(tmp_path):
     file = write(tmp_path / "empty.jsonl")
     with pytest.raises(UserError, match=r"empty.jsonl: there are no training records"):
-        train("contrastive", method(), [file], options(tmp_path))
+        train_method("contrastive", method(), [file], options(tmp_path))
 
 
 def test_a_folder_in_the_way(tmp_path, data):
     run = options(tmp_path)
-    train("contrastive", method(max_steps=1), [data], run)
+    train_method("contrastive", method(max_steps=1), [data], run)
     with pytest.raises(UserError, match=r"model exists; replace it with --overwrite, continue"):
-        train("contrastive", method(max_steps=1), [data], run)
+        train_method("contrastive", method(max_steps=1), [data], run)
     before = weights(tmp_path / "model")
     again = options(tmp_path, overwrite=True)
-    train("contrastive", method(max_steps=2), [data], again)
+    train_method("contrastive", method(max_steps=2), [data], again)
     assert before != weights(tmp_path / "model")
     assert ["model", "train.jsonl"] == sorted(os.listdir(tmp_path))
 
@@ -139,18 +139,18 @@ def test_what_is_no_model_is_never_replaced(tmp_path, data, flag):
     kept.parent.mkdir()
     kept.write_text("mine")
     with pytest.raises(UserError, match="is not a model folder; name another folder with -o"):
-        train("contrastive", method(), [data], RunOptions(str(kept.parent), **{flag: True}))
+        train_method("contrastive", method(), [data], RunOptions(str(kept.parent), **{flag: True}))
     assert kept.exists()
 
 
 def test_what_is_no_terminal_gets_no_progress(tmp_path, data, capsys):
-    train("contrastive", method(epochs=2), [data], options(tmp_path, log_every=2))
+    train_method("contrastive", method(epochs=2), [data], options(tmp_path, log_every=2))
     assert "" == capsys.readouterr().err
 
 
 def test_the_log_is_json(tmp_path, data, capsys):
     run = options(tmp_path, log_format="json", log_every=2)
-    train("contrastive", method(epochs=3, query_length=2), [data], run)
+    train_method("contrastive", method(epochs=3, query_length=2), [data], run)
     lines = capsys.readouterr().err.splitlines()
     assert [2, 4, 6] == [json.loads(line)["step"] for line in lines[:3]]
     assert {"loss", "learning_rate", "epoch"} <= set(json.loads(lines[0]))

@@ -322,7 +322,7 @@ def builtin_words():
 def test_texts_are_tokenized_some_at_a_time(scratch):
     table, _ = open_table(scratch, {})
     many = TEXTS * 2000  # more characters than a slice has
-    slices = list(group_by_size(many, (len, tokens.SLICE)))
+    slices = list(group_by_size(many, (len, tokens.MAX_SLICE_CHARACTERS)))
     assert many == sum(slices, []) and 1 < len(slices) < len(many)
     expected = np.tile(table.embed(table.inputs(TEXTS, "document")), (2000, 1))
     np.testing.assert_array_equal(expected, table.embed(table.inputs(many, "document")))

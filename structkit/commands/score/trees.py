@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from structkit.embeddings.vectors import Numbers
+    from structkit.embeddings.vectors import IntArray
     from structkit.scoring.measures import Values
     from structkit.structure.trees.tree import Tree
 
@@ -154,7 +154,7 @@ def _scores(found: Mapping[str, Tree], gold: Mapping[str, Tree], seed: int) -> R
     for name, spans in MEASURES.items():
         counts = agreement([*pairs, *lost], spans)
 
-        def of_draws(rows: Numbers, counts: Counts = counts) -> Values:
+        def of_draws(rows: IntArray, counts: Counts = counts) -> Values:
             return f1(np.stack([column[rows].sum(1) for column in counts.T], -1))
 
         low, high = ends(bootstrap(len(counts), of_draws, seed))

@@ -17,7 +17,7 @@ from structkit.errors import UserError, flag
 from structkit.extras import require
 
 # what reads no text, or writes no embedding: outside the layers of an encoder
-OUTSIDE = r"(.*\.)?(pooler|lm_head)(\..*)?"
+MODULES_WITHOUT_ADAPTER = r"(.*\.)?(pooler|lm_head)(\..*)?"
 
 
 class Adapter:
@@ -28,7 +28,7 @@ class Adapter:
 
     def __init__(self, model: Any, rank: int) -> None:
         peft = require("peft", "lora")
-        kinds = {"target_modules": "all-linear", "exclude_modules": OUTSIDE}
+        kinds = {"target_modules": "all-linear", "exclude_modules": MODULES_WITHOUT_ADAPTER}
         try:
             with warnings.catch_warnings(action="ignore"):
                 config = peft.LoraConfig(r=rank, lora_alpha=2 * rank, **kinds)

@@ -20,9 +20,9 @@ from structkit.errors import UserError, flag, program
 from structkit.learning.encoders.adapters import Adapter
 from structkit.learning.encoders.encoder import (
     Encoder,
-    after_first_text,
     fit_tokenizer,
     save_encoder,
+    try_encoder,
 )
 from structkit.learning.encoders.models import (
     add_tokens,
@@ -31,7 +31,7 @@ from structkit.learning.encoders.models import (
     recompute_layers,
     train_tokenizer,
 )
-from structkit.learning.encoders.poolings import Tokens, by_tokens
+from structkit.learning.encoders.poolings import Tokens, split_by_tokens
 from structkit.learning.encoders.rows import keep_whole
 from structkit.learning.encoders.settings import EncoderSettings
 from structkit.learning.folders import model_folder
@@ -45,7 +45,7 @@ from structkit.learning.training.devices import (
     total,
 )
 from structkit.learning.training.method import GradientSettings
-from structkit.learning.training.trainer import Numbers, TrainingModule, seed_parameters
+from structkit.learning.training.trainer import LossReader, TrainingModule, seed_parameters
 from structkit.progress import say
 from structkit.records.jsonl import Record
 from structkit.reproducibility import random_for
@@ -71,7 +71,7 @@ class LocalTexts:
         if size and self.tokens.ids.device.type == "cpu":
             yield from torch.split(lengths.argsort(stable=True), size)
         elif size:
-            yield from by_tokens(lengths, size * int(lengths.max()))
+            yield from split_by_tokens(lengths, size * int(lengths.max()))
         else:
             yield torch.arange(len(lengths))
 
@@ -86,7 +86,7 @@ class Pairs:
     teacher: Tensor | None = None  # (batch, group): a teacher's scores, NaN where no document is
 
 
-class Random:
+class RngState:
     """The state of the random numbers that dropout uses, to use them again."""
 
     def __init__(self, device: torch.device) -> None:
@@ -104,12 +104,12 @@ class Random:
 
 
 @dataclass(frozen=True)
-class _Piece:
+class _EmbeddedTexts:
     """Some texts and their embeddings; if without a graph, the random state before them."""
 
     name: str
     rows: Tensor
-    random: Random | None
+    random: RngState | None
     embeddings: Tensor
     losses: dict[str, Tensor]
 
@@ -130,8 +130,8 @@ class DualEncoder(TrainingModule):
 
     settings: EncoderSettings
 
-    rounds = True  # but not the products of the loss
-    ahead = True
+    allow_tf32 = True  # but not the products of the loss
+    prefetch = True
 
     def __init__(self, settings: EncoderSettings, encoder: Encoder, negatives: int) -> None:
         super().__init__(settings)
@@ -149,7 +149,7 @@ class DualEncoder(TrainingModule):
     @classmethod
     def of(cls, settings: EncoderSettings, spool: Spool) -> Self:
         """Return the training by these settings, from `complete`. Errors: no negatives."""
-        negatives = negatives_of(settings, spool)
+        negatives = count_negatives(settings, spool)
         check_contrast(spool, settings, negatives)
         return cls(settings, build_encoder(settings, spool), negatives)
 
@@ -161,7 +161,7 @@ class DualEncoder(TrainingModule):
                 "query": self.part(queries, len(records), "query"),
                 "document": self.part(documents, len(records), "document", self.document_fields[0]),
             },
-            duplicates(queries, documents),
+            false_negatives(queries, documents),
             self.present(documents),
             self.teacher(records, step),
         )
@@ -221,7 +221,7 @@ class DualEncoder(TrainingModule):
         for record in records:
             own = record["scores"]
             scores.append([own[0], *(own[1 + place] for place in self.drawn(record, step, name))])
-        return rows_of(scores, 1 + self.negatives)
+        return teacher_rows(scores, 1 + self.negatives)
 
     def contrast(self, queries: Tensor, documents: Tensor, inputs: Pairs) -> Tensor:
         """Return the contrastive loss of embeddings, with this training's settings.
@@ -250,7 +250,7 @@ class DualEncoder(TrainingModule):
             return loss
         batch = len(queries)
         own = scores.view(batch, batch, -1)[range(batch), range(batch)]  # (batch, group)
-        return loss + distill(
+        return loss + distillation_loss(
             settings.distill,
             own,
             inputs.teacher,
@@ -283,7 +283,7 @@ class DualEncoder(TrainingModule):
         """Return the losses that `embedded` may return, and the weight of each in the sum."""
         return {}
 
-    def backward(self, inputs: Any) -> Numbers:
+    def backward(self, inputs: Any) -> LossReader:
         texts = inputs.texts
         pieces = list(self._pieces(inputs, texts))
         embeddings = {name: self._all(pieces, name, each) for name, each in texts.items()}
@@ -299,23 +299,23 @@ class DualEncoder(TrainingModule):
     def _autocast(self) -> torch.autocast:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.bf16)
 
-    def _pieces(self, inputs: Pairs, texts: dict[str, LocalTexts]) -> Iterator[_Piece]:
+    def _pieces(self, inputs: Pairs, texts: dict[str, LocalTexts]) -> Iterator[_EmbeddedTexts]:
         """Yield all texts of this process, embedded in chunks; the last has a graph."""
         size = self.settings.chunk_size
         chunks = {name: list(each.chunks(size)) for name, each in texts.items()}
         every = [(name, rows) for name, each in chunks.items() for rows in each]
         for number, (name, rows) in enumerate(every, 1):
             again = bool(size) and number < len(every) and torch.is_grad_enabled()
-            random = Random(self.device) if again else None
+            random = RngState(self.device) if again else None
             # a context of its own: weights cast without a graph must not be used with one
             with torch.no_grad() if again else nullcontext(), self._autocast():
-                yield _Piece(name, rows, random, *self.embedded(inputs, name, rows))
+                yield _EmbeddedTexts(name, rows, random, *self.embedded(inputs, name, rows))
 
     def shape(self, embedded: list[Tensor]) -> tuple[int, ...]:
         """Return the shape of an embedding for all of them in all processes; theirs may be less."""
         return (self.width,)
 
-    def _all(self, pieces: list[_Piece], name: str, texts: LocalTexts) -> Tensor:
+    def _all(self, pieces: list[_EmbeddedTexts], name: str, texts: LocalTexts) -> Tensor:
         """Return the embeddings of all processes, (total, *shape), detached from their graphs."""
         own = [piece for piece in pieces if piece.name == name]
         count = sum(len(piece.rows) for piece in own)
@@ -329,12 +329,12 @@ class DualEncoder(TrainingModule):
     def _pass_through(
         self,
         inputs: Pairs,
-        pieces: list[_Piece],
+        pieces: list[_EmbeddedTexts],
         leaves: dict[str, Tensor],
         texts: dict[str, LocalTexts],
     ) -> None:
         """Pass the embeddings' gradients, and the losses of single texts, on to the parameters."""
-        after, weights = Random(self.device), self.weights()
+        after, weights = RngState(self.device), self.weights()
         outputs: list[Tensor] = []
         gradients: list[Tensor | None] = []
         for number, piece in enumerate(reversed(pieces), 1):  # the one with its graph comes first
@@ -355,7 +355,9 @@ class DualEncoder(TrainingModule):
                 outputs, gradients = [], []
         after.restore()
 
-    def _numbers(self, loss: Tensor, parts: dict[str, Tensor], pieces: list[_Piece]) -> Numbers:
+    def _numbers(
+        self, loss: Tensor, parts: dict[str, Tensor], pieces: list[_EmbeddedTexts]
+    ) -> LossReader:
         """Return what reads the loss of the batch and its parts, the same in all processes."""
         losses = [(name, part.detach()) for each in pieces for name, part in each.losses.items()]
         mean, weights = loss.detach(), self.weights()
@@ -406,7 +408,7 @@ def info_nce(
     return loss
 
 
-def distill(
+def distillation_loss(
     kind: str,
     scores: Tensor,
     teacher: Tensor,
@@ -423,7 +425,7 @@ def distill(
     2010.02666).
 
     >>> teacher, plain = torch.tensor([[3.0, 1.0]]), {"temperature": 1, "teacher_temperature": 1}
-    >>> distill("margin-mse", torch.tensor([[1.0, 0.0]]), teacher, **plain)
+    >>> distillation_loss("margin-mse", torch.tensor([[1.0, 0.0]]), teacher, **plain)
     tensor(1.)
     """
     absent = teacher.isnan()
@@ -434,31 +436,31 @@ def distill(
         return ((margins - targets) ** 2).sum() / max(1, len(margins))
     lowest = torch.finfo(scores.dtype).min
     student = (scores / temperature).masked_fill(absent, lowest).log_softmax(1)
-    taught = (teacher / teacher_temperature).masked_fill(absent, float("-inf")).softmax(1)
-    return functional.kl_div(student, taught, reduction="batchmean")
+    targets = (teacher / teacher_temperature).masked_fill(absent, float("-inf")).softmax(1)
+    return functional.kl_div(student, targets, reduction="batchmean")
 
 
-def rows_of(scores: Sequence[Sequence[float]], group: int) -> Tensor:
+def teacher_rows(scores: Sequence[Sequence[float]], group: int) -> Tensor:
     """Return a teacher's scores of some groups as one tensor, (batch, group), NaN behind the last.
 
-    >>> rows_of([[1.0, 2.0], [3.0]], 2)
+    >>> teacher_rows([[1.0, 2.0], [3.0]], 2)
     tensor([[1., 2.],
             [3., nan]])
     """
     return torch.tensor([[*row, *[math.nan] * (group - len(row))] for row in scores])
 
 
-def duplicates(queries: Sequence[Hashable], documents: Sequence[Hashable]) -> Tensor | None:
+def false_negatives(queries: Sequence[Hashable], documents: Sequence[Hashable]) -> Tensor | None:
     """Return documents that are no negatives of a query, (batch, batch * group), or None.
 
     `queries` and `documents` are texts or ids, laid out as in `info_nce`. A document is excluded
     if it equals a positive of the query or of an equal query, anywhere in the batch; a query's own
     positive never is. None is no document, and always excluded.
 
-    >>> duplicates(["a", "b"], ["x", "x"])
+    >>> false_negatives(["a", "b"], ["x", "x"])
     tensor([[False,  True],
             [ True, False]])
-    >>> duplicates(["a", "b"], ["x", "y"]) is None
+    >>> false_negatives(["a", "b"], ["x", "y"]) is None
     True
     """
     group = len(documents) // len(queries)
@@ -478,7 +480,7 @@ def duplicates(queries: Sequence[Hashable], documents: Sequence[Hashable]) -> Te
     return excluded
 
 
-def negatives_of(settings: EncoderSettings, spool: Spool) -> int:
+def count_negatives(settings: EncoderSettings, spool: Spool) -> int:
     """Return the negatives per query.
 
     A record with fewer uses what it has. Errors: `UserError` if no record has so many.
@@ -566,7 +568,7 @@ def build_encoder(
     encoder = Encoder(model, tokenizer, metadata, own.get("head", ()))
     if encoder.part:  # rows are not compared as whole texts are
         encoder.part, encoder.similarity = "", None
-    return after_first_text(encoder, folder) if folder else encoder
+    return try_encoder(encoder, folder) if folder else encoder
 
 
 def _from_scratch(

@@ -28,7 +28,7 @@ from structkit.learning.encoders.heads import (
     read_head,
 )
 from structkit.learning.encoders.models import (
-    Bag,
+    TableModel,
     add_padding,
     end_with_eos,
     limit_lengths,
@@ -36,38 +36,38 @@ from structkit.learning.encoders.models import (
     positions,
     without_tokens,
 )
-from structkit.learning.encoders.packing import MODELS, Packed, pack
+from structkit.learning.encoders.packing import PACKED_MODELS, Packed, pack
 from structkit.learning.encoders.poolings import (
-    OF_TOKENS,
+    TOKEN_POOLINGS,
     Tokens,
     attention_mask,
-    by_tokens,
-    pad,
+    pad_tokens,
     pool_first_decoder_token,
     pool_mcls,
+    split_by_tokens,
 )
 from structkit.learning.encoders.pretrained import (
-    DAMAGE,
-    explain,
+    DAMAGE_ERRORS,
+    loading_error,
     natural_length,
 )
 from structkit.learning.encoders.rows import RowTokens, keep_whole
-from structkit.learning.folders import damaged, json_of, model_folder
+from structkit.learning.folders import damage_error, model_folder, read_json
 from structkit.learning.metadata import (
-    ABOUT,
-    LEGACY,
-    LENGTH,
+    LIBRARY_CONFIG_FILE,
+    MAX_TEXT_TOKENS,
     MCLS_EVERY,
-    OLD,
+    MODULE_PREFIX,
+    POOLING_FLAGS,
     POOLING_NAMES,
     POOLINGS,
-    PYLATE,
-    SETTINGS,
-    TOKENS,
-    WHOLE,
+    PYLATE_TYPE,
+    TEXT_OUTPUT,
+    TOKEN_OUTPUT,
+    TRANSFORMER_CONFIG_FILE,
     has_metadata,
     head_modules,
-    no_whole,
+    no_text_embedding_error,
     own_metadata,
     plain_metadata,
     read_metadata,
@@ -80,10 +80,10 @@ from structkit.records.jsonl import Record
 from structkit.records.output import write_json
 from structkit.structure.html.tags import TAG_TOKENS
 
-PIECE, TABLE_PIECE = 16, 64  # texts that a CPU computes at a time
+CPU_PIECE_TEXTS, TABLE_PIECE_TEXTS = 16, 64  # texts that a CPU computes at a time
 # padded tokens that a GPU computes at a time: with fewer, a small model's kernels end sooner than
 # the next ones are started
-GPU_PIECE = 32768
+GPU_PIECE_TOKENS = 32768
 
 
 def hidden_states_of(model: Any, tokens: Tokens) -> Tensor:
@@ -114,7 +114,7 @@ class Encoder(TokenModel, TorchModel):
         super().__init__()
         self.model, self.tokenizer = model, tokenizer
         self.part: str = metadata.get("part", "")
-        self.head = read_head(head, TOKENS if self.part else WHOLE) if head else None
+        self.head = read_head(head, TOKEN_OUTPUT if self.part else TEXT_OUTPUT) if head else None
         self.adapter: Adapter | None = None  # while one is trained
         self.similarity = metadata.get("similarity")
         backend = tokenizer.backend_tokenizer
@@ -135,12 +135,12 @@ class Encoder(TokenModel, TorchModel):
             from_end=tokenizer.truncation_side == "left",
         )
         self.truncation = self.tokenizing.truncation
-        self._said = metadata  # of rows
+        self._metadata = metadata  # of rows
 
     @cached_property
     def row_tokens(self) -> RowTokens:
         """Which tokens have a row."""
-        return RowTokens(self.tokenizer, self._said)
+        return RowTokens(self.tokenizer, self._metadata)
 
     @property
     def width(self) -> int:
@@ -149,7 +149,7 @@ class Encoder(TokenModel, TorchModel):
         dense = [each.linear for each in self.head or () if isinstance(each, Dense)]
         if dense and dense[0].in_features != pooled:
             problem = f"its Dense module reads {dense[0].in_features} numbers, not {pooled}"
-            raise damaged(problem)
+            raise damage_error(problem)
         return dense[-1].out_features if dense else pooled
 
     def tokens(self, texts: Sequence[str], kind: str) -> Tokens:
@@ -162,12 +162,12 @@ class Encoder(TokenModel, TorchModel):
 
     def padded(self, inputs: Sequence[Sequence[int]]) -> Tokens:
         """Return some inputs, padded, on the CPU."""
-        return pad(inputs, self.tokenizing.padding)
+        return pad_tokens(inputs, self.tokenizing.padding)
 
     def embed(self, tokens: Tokens) -> Tensor:
         """Return one embedding per text, (batch, dim); a CPU computes no padding."""
         if self.part:
-            raise no_whole()
+            raise no_text_embedding_error()
         first = self.pooling == "cls"
 
         def embedded(rows: Tensor, piece: Tokens) -> Tensor:
@@ -209,7 +209,7 @@ class Encoder(TokenModel, TorchModel):
     @cached_property
     def _packed(self) -> Packed | None:
         """The model without padding, if it is of a kind for which `Packed` is checked."""
-        return pack(self.model) if type(self.model).__name__ in MODELS else None
+        return pack(self.model) if type(self.model).__name__ in PACKED_MODELS else None
 
     def in_pieces(self, tokens: Tokens, compute: Callable[[Tensor, Tokens], Tensor]) -> Tensor:
         """Return `compute(rows, piece)` for the texts, in their order, (batch, dim).
@@ -218,9 +218,11 @@ class Encoder(TokenModel, TorchModel):
         table adds a gradient as large as itself.
         """
         rows = tokens.lengths.argsort(stable=True)  # (batch,)
-        size = TABLE_PIECE if isinstance(self.model, Bag) else PIECE
+        size = TABLE_PIECE_TEXTS if isinstance(self.model, TableModel) else CPU_PIECE_TEXTS
         on_cpu = self.device.type == "cpu"
-        pieces = torch.split(rows, size) if on_cpu else by_tokens(tokens.lengths, GPU_PIECE)
+        pieces = (
+            torch.split(rows, size) if on_cpu else split_by_tokens(tokens.lengths, GPU_PIECE_TOKENS)
+        )
         if len(pieces) == 1:
             return compute(torch.arange(len(rows)), tokens)
         with self.packed.of_batch(tokens.ids) if self.packed else nullcontext():
@@ -239,7 +241,7 @@ class Encoder(TokenModel, TorchModel):
         elif decodes:
             embeddings = pool_first_decoder_token(self.model, hidden_states, mask)
         else:
-            embeddings = OF_TOKENS[self.pooling](hidden_states, mask)
+            embeddings = TOKEN_POOLINGS[self.pooling](hidden_states, mask)
         return self.finish(embeddings)
 
     def finish(self, pooled: Tensor) -> Tensor:
@@ -262,14 +264,14 @@ class Encoder(TokenModel, TorchModel):
         }
 
 
-def after_first_text(encoder: Encoder, folder: Path) -> Encoder:
+def try_encoder(encoder: Encoder, folder: Path) -> Encoder:
     """Return a folder's encoder after a first text, so that damaged files raise here."""
     try:
         with torch.inference_mode():
             first = encoder.tokens(["a"], "query")
             encoder.rows(first, "query") if encoder.part else encoder.embed(first)
-    except DAMAGE as error:
-        raise explain(folder, error) from None
+    except DAMAGE_ERRORS as error:
+        raise loading_error(folder, error) from None
     encoder.tokenizing.truncation.drain()
     return encoder
 
@@ -294,10 +296,10 @@ def check_cls(tokenizer: Any, pooling: str) -> None:
 
 def save_encoder(encoder: Encoder, folder: Path) -> None:
     """Write the model, its tokenizer, and what sentence-transformers needs to load both."""
-    if isinstance(encoder.model, Bag):
+    if isinstance(encoder.model, TableModel):
         table = encoder.model.table(encoder.tokenizer.backend_tokenizer)
         table.write(folder, normalize=encoder.normalize)
-        write_about(folder, encoder.metadata())
+        write_library_config(folder, encoder.metadata())
         return
     add_padding(encoder.tokenizer)  # others pad with it
     (encoder.adapter.save if encoder.adapter else encoder.model.save_pretrained)(folder)
@@ -314,13 +316,13 @@ def write_modules(folder: Path, encoder: Encoder) -> None:
     metadata, pooling = encoder.metadata(), encoder.pooling
     ours, rows = pooling not in POOLING_NAMES, bool(encoder.part)
     first = f"structkit.only_structkit_encodes_with.pooling_{pooling.replace('-', '_')}"
-    modules = [(first, "") if ours else (f"{OLD}Transformer", "")]
-    modules += [] if ours or rows else [(f"{OLD}Pooling", "1_Pooling")]
+    modules = [(first, "") if ours else (f"{MODULE_PREFIX}Transformer", "")]
+    modules += [] if ours or rows else [(f"{MODULE_PREFIX}Pooling", "1_Pooling")]
     # PyLate's models imply that rows are scaled
     later = [*(encoder.head or ()), *([Normalize()] if encoder.normalize and not rows else ())]
     for place, module in enumerate(later, 2):
         kind = type(module).__name__
-        modules.append((f"{OLD}{kind}", f"{place}_{kind}"))
+        modules.append((f"{MODULE_PREFIX}{kind}", f"{place}_{kind}"))
         (folder / f"{place}_{kind}").mkdir()
         if isinstance(module, Dense):
             module.write(folder / f"{place}_{kind}")
@@ -334,13 +336,15 @@ def write_modules(folder: Path, encoder: Encoder) -> None:
     if not rows:
         (folder / "1_Pooling").mkdir()
         said: Record = {"word_embedding_dimension": int(encoder.model.config.hidden_size)}
-        said |= {key: name == POOLING_NAMES[pooling] for key, name in LEGACY.items()}
+        said |= {key: name == POOLING_NAMES[pooling] for key, name in POOLING_FLAGS.items()}
         write_json(folder / "1_Pooling" / "config.json", said)
-    write_json(folder / SETTINGS, {"max_seq_length": metadata["lengths"]["document"]})
-    write_about(folder, metadata)
+    write_json(
+        folder / TRANSFORMER_CONFIG_FILE, {"max_seq_length": metadata["lengths"]["document"]}
+    )
+    write_library_config(folder, metadata)
 
 
-def write_about(folder: Path, metadata: Record) -> None:
+def write_library_config(folder: Path, metadata: Record) -> None:
     """Write the prompts, the similarity and the dimensions of a model."""
     prompts = metadata.get("prompts") or {}
     about: Record = {
@@ -349,7 +353,7 @@ def write_about(folder: Path, metadata: Record) -> None:
         "prompts": {side: prompts.get(side, "") for side in ("query", "document")},
     }
     if metadata.get("part"):  # as PyLate, which sentence-transformers reads too
-        about |= {"model_type": PYLATE, "similarity_fn_name": "MaxSim"}
+        about |= {"model_type": PYLATE_TYPE, "similarity_fn_name": "MaxSim"}
         about |= {f"{side}_prefix": "" for side in about["prompts"]}
         about |= {f"{side}_length": length for side, length in metadata["lengths"].items()}
         about |= {
@@ -357,7 +361,7 @@ def write_about(folder: Path, metadata: Record) -> None:
             "do_query_expansion": metadata["query_expansion"],
         }
         about["attend_to_expansion_tokens"] = metadata["attend"]
-    write_json(folder / ABOUT, about)
+    write_json(folder / LIBRARY_CONFIG_FILE, about)
 
 
 def load_encoder(folder: Path, metadata: Record) -> Encoder:
@@ -366,7 +370,7 @@ def load_encoder(folder: Path, metadata: Record) -> Encoder:
     model, tokenizer = load_pretrained(folder, decoder=pooling == "first-decoder-token")
     if pooling in ("cls", "mcls"):
         check_cls(tokenizer, pooling)
-    return after_first_text(Encoder(model, tokenizer, metadata, head), folder)
+    return try_encoder(Encoder(model, tokenizer, metadata, head), folder)
 
 
 def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any, Record]:
@@ -386,13 +390,17 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
     if has_metadata(folder):
         metadata = read_metadata(folder) | changes
         known = metadata["method"] in registry.names("method")
-        if known or metadata.get("pooling") not in POOLINGS or not json_of(folder / "modules.json"):
+        if (
+            known
+            or metadata.get("pooling") not in POOLINGS
+            or not read_json(folder / "modules.json")
+        ):
             method = registry.load("method", metadata["method"], status=1)
             model = method.load(folder, metadata)
         else:  # the plugin that trained it is not here, and an encoder needs none
             model = load_encoder(folder, metadata)
     else:
-        model, metadata = _of_others(folder, changes)
+        model, metadata = _load_library_encoder(folder, changes)
     if metadata.get("part") and changes:
         problem = f"{flag(min(changes))} is for models with an embedding of a whole text"
         raise UserError(problem, "leave it out", status=2)
@@ -401,7 +409,7 @@ def open_model(name: str, *, offline: bool = False, **changes: Any) -> tuple[Any
     return model, metadata | {"folder": folder}
 
 
-def _of_others(folder: Path, changes: Record) -> tuple[Encoder, Record]:
+def _load_library_encoder(folder: Path, changes: Record) -> tuple[Encoder, Record]:
     """Return the encoder of a folder that structkit did not write, and its metadata."""
     own = own_metadata(folder)
     place, head = own.pop("transformer", folder), own.pop("head", ())
@@ -409,16 +417,16 @@ def _of_others(folder: Path, changes: Record) -> tuple[Encoder, Record]:
     model, tokenizer = load_pretrained(place, decoder=decoder)
     keep_whole(tokenizer, own.pop("markers", ()))
     length = natural_length(tokenizer, model.config)
-    metadata = plain_metadata(fitting_pooling(model, tokenizer)) | own | changes
+    metadata = plain_metadata(usual_pooling(model, tokenizer)) | own | changes
     lengths = {"query": length, "document": length} | own.get("lengths", {})
-    most = positions(model) or LENGTH
+    most = positions(model) or MAX_TEXT_TOKENS
     metadata["lengths"] = {side: min(each, most) for side, each in lengths.items()}
     if metadata["pooling"] != own.get("pooling"):
         fit_tokenizer(tokenizer, metadata["pooling"])
-    return after_first_text(Encoder(model, tokenizer, metadata, head), folder), metadata
+    return try_encoder(Encoder(model, tokenizer, metadata, head), folder), metadata
 
 
-def fitting_pooling(model: Any, tokenizer: Any) -> str:
+def usual_pooling(model: Any, tokenizer: Any) -> str:
     """Return the pooling for a model that states none: cls, mean, or last-token."""
     if tokenizer.cls_token_id is not None:
         return "cls"

@@ -17,20 +17,20 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from structkit.learning.folders import (
-    WEIGHTS,
+    WEIGHTS_FILE,
     check_regular,
-    damaged,
-    json_of,
-    pickled,
+    damage_error,
+    pickle_error,
+    read_json,
     write_weights,
 )
-from structkit.learning.metadata import WHOLE, OddModel
+from structkit.learning.metadata import TEXT_OUTPUT, OddModel
 from structkit.records.output import write_json
 
-CONFIG = "config.json"
+CONFIG_FILE = "config.json"
 ACTIVATIONS = ("Tanh", "Identity", "ReLU", "GELU", "SiLU", "Sigmoid")  # in torch.nn
-HOMES = ("torch.nn", "torch.nn.modules.activation", "torch.nn.modules.linear")
-KEYS = ("in_features", "out_features", "bias", "activation_function")  # of a Dense
+ACTIVATION_MODULES = ("torch.nn", "torch.nn.modules.activation", "torch.nn.modules.linear")
+DENSE_SETTINGS = ("in_features", "out_features", "bias", "activation_function")  # of a Dense
 
 
 class Normalize(nn.Module):
@@ -45,7 +45,7 @@ class Dense(nn.Module):
 
     def __init__(self, config: dict[str, Any], activation: nn.Module) -> None:
         super().__init__()
-        self.config = {key: config[key] for key in KEYS if key in config}
+        self.config = {key: config[key] for key in DENSE_SETTINGS if key in config}
         self.activation = activation
         given, made = config["in_features"], config["out_features"]
         self.linear = nn.Linear(given, made, bias=config.get("bias", True))
@@ -61,7 +61,7 @@ class Dense(nn.Module):
         Errors: a damaged file, or `OddModel`.
         """
         check_regular(folder)
-        config = json_of(folder / CONFIG)
+        config = read_json(folder / CONFIG_FILE)
         try:
             activation = activation_of(config.get("activation_function"), folder)
             ends = (config.get(f"module_{end}_name") for end in ("input", "output"))
@@ -70,44 +70,46 @@ class Dense(nn.Module):
             with torch.device("meta"):  # it takes no memory before its weights are known to fit
                 dense = cls(config, activation)
         except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise damaged(f"is malformed ({error!r:.200})", folder / CONFIG) from None
+            raise damage_error(f"is malformed ({error!r:.200})", folder / CONFIG_FILE) from None
         try:
-            dense.load_state_dict(_weights(folder), assign=True)
+            dense.load_state_dict(_read_tensors(folder), assign=True)
         except RuntimeError:
-            raise damaged(f"holds other weights than {CONFIG} says", folder / WEIGHTS) from None
+            raise damage_error(
+                f"holds other weights than {CONFIG_FILE} says", folder / WEIGHTS_FILE
+            ) from None
         return dense.float()
 
     def write(self, folder: Path) -> None:
         """Write the module as sentence-transformers reads it."""
-        write_json(folder / CONFIG, self.config)
+        write_json(folder / CONFIG_FILE, self.config)
         weights = self.state_dict().items()
         write_weights(folder, {name: each.detach().cpu().numpy() for name, each in weights})
 
 
-def _weights(folder: Path) -> dict[str, Tensor]:
+def _read_tensors(folder: Path) -> dict[str, Tensor]:
     """Read the weights of a module. Errors: they are a pickle, damaged, or not finite."""
-    file = folder / WEIGHTS
-    if not file.exists() and (refused := pickled(str(folder), os.listdir(folder))):
+    file = folder / WEIGHTS_FILE
+    if not file.exists() and (refused := pickle_error(str(folder), os.listdir(folder))):
         raise refused
     try:
         weights: dict[str, Tensor] = load_file(file)
     except (OSError, SafetensorError) as error:
-        raise damaged(f"cannot be read (safetensors: {error})", file) from None
+        raise damage_error(f"cannot be read (safetensors: {error})", file) from None
     if not all(each.isfinite().all() for each in weights.values()):
-        raise damaged("holds numbers that are not finite", file)
+        raise damage_error("holds numbers that are not finite", file)
     return weights
 
 
 def activation_of(path: str | None, folder: Path) -> nn.Module:
     """Return the activation of that name, Tanh where there is none. Errors: an unknown one."""
     home, _, name = (path or "torch.nn.Tanh").rpartition(".")
-    if home not in HOMES or name not in ACTIVATIONS:
+    if home not in ACTIVATION_MODULES or name not in ACTIVATIONS:
         raise OddModel(folder, f"has the activation {path:.80}")
     made: nn.Module = getattr(nn, name)()
     return made
 
 
-def read_head(modules: Sequence[tuple[str, Path]], end: str = WHOLE) -> nn.Sequential:
+def read_head(modules: Sequence[tuple[str, Path]], end: str = TEXT_OUTPUT) -> nn.Sequential:
     """Return the modules after a pooling, or after the states of tokens, from kinds and folders.
 
     Errors: `UserError` where they do not fit together.
@@ -116,5 +118,5 @@ def read_head(modules: Sequence[tuple[str, Path]], end: str = WHOLE) -> nn.Seque
     dense = [each for each in made if isinstance(each, Dense)]
     for before, after in zip(dense, dense[1:], strict=False):
         if before.linear.out_features != after.linear.in_features:
-            raise damaged("holds Dense modules that do not fit together", modules[0][1].parent)
+            raise damage_error("holds Dense modules that do not fit together", modules[0][1].parent)
     return nn.Sequential(*made)

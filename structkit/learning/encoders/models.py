@@ -48,15 +48,15 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_TEXT_ENCODING_MAPPI
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
 from structkit.learning.encoders.pretrained import (
-    PLAIN,
-    SAFE,
+    LOCAL_ONLY,
+    LOCAL_SAFETENSORS,
     check_model,
     check_tokenizer,
-    damage_explained,
-    first_line,
+    error_summary,
+    explain_damage,
     natural_length,
 )
-from structkit.learning.metadata import ANY_LENGTH, OddModel
+from structkit.learning.metadata import UNLIMITED_LENGTHS, OddModel
 from structkit.learning.static import Table, is_table
 from structkit.processes import return_freed
 from structkit.progress import say
@@ -81,16 +81,16 @@ def load_pretrained(
             raise UserError(
                 f"the model {folder} is a table of token vectors", f"use {flag('pooling', 'mean')}"
             )
-        return load_bag(folder)
+        return load_table_model(folder)
     check_model(folder)
     try:
-        with damage_explained(folder):
+        with explain_damage(folder):
             model = _load(folder, decoder, head)
     except ImportError as error:
-        problem = f"the model {folder} needs a package: {first_line(error)}"
+        problem = f"the model {folder} needs a package: {error_summary(error)}"
         raise UserError(problem, "install it") from None
-    with damage_explained(folder):
-        tokenizer = AutoTokenizer.from_pretrained(folder, **PLAIN)
+    with explain_damage(folder):
+        tokenizer = AutoTokenizer.from_pretrained(folder, **LOCAL_ONLY)
         check_tokenizer(folder, tokenizer, model)
     return (model if stored else model.float()), tokenizer
 
@@ -113,7 +113,7 @@ def limit_lengths(lengths: Mapping[str, int], most: int | None) -> dict[str, int
 
 
 def _load(name: Path, decoder: bool, head: bool) -> Any:
-    config = AutoConfig.from_pretrained(name, **PLAIN)
+    config = AutoConfig.from_pretrained(name, **LOCAL_ONLY)
     if (decoder or head) and not config.is_encoder_decoder:
         raise UserError(f"the model {name} has no decoder", "use a T5 model, or another pooling")
     kind: Any = AutoModelForSeq2SeqLM if head else AutoModel
@@ -121,7 +121,7 @@ def _load(name: Path, decoder: bool, head: bool) -> Any:
         kind = AutoModelForTextEncoding  # of a T5, only the encoder
     elif config.is_encoder_decoder and not (decoder or head):
         raise OddModel(name, f"is a {config.model_type}, whose decoder reads the text")
-    model, loading = kind.from_pretrained(name, **SAFE, output_loading_info=True)
+    model, loading = kind.from_pretrained(name, **LOCAL_SAFETENSORS, output_loading_info=True)
     # an untrained weight in a trained model is an error; the pooler is never used
     missing = sorted(key for key in loading["missing_keys"] if not key.startswith("pooler."))
     if missing:
@@ -132,11 +132,11 @@ def _load(name: Path, decoder: bool, head: bool) -> Any:
 def natural_lengths(folder: Path) -> dict[str, int]:
     """Return the natural lengths of the model in a folder, of queries and of documents."""
     if is_table(folder):
-        return dict(ANY_LENGTH)
+        return dict(UNLIMITED_LENGTHS)
     check_model(folder)
-    with damage_explained(folder):
-        config = AutoConfig.from_pretrained(folder, **PLAIN)
-        length = natural_length(AutoTokenizer.from_pretrained(folder, **PLAIN), config)
+    with explain_damage(folder):
+        config = AutoConfig.from_pretrained(folder, **LOCAL_ONLY)
+        length = natural_length(AutoTokenizer.from_pretrained(folder, **LOCAL_ONLY), config)
     return {"query": length, "document": length}
 
 
@@ -154,9 +154,9 @@ def add_tokens(model: Any, tokenizer: Any, names: Sequence[str]) -> None:
 
 
 # ids 0, 1, 2 as in T5; none is a tag of HTML, as T5's own </s> would be
-PAD, EOS, UNKNOWN = "<|pad|>", "<|eos|>", "<|unk|>"
-CLS, MASK = "<|cls|>", "<|mask|>"
-NEVER = "\uf8ff\ufdd0"  # in no text: a private-use code point and a noncharacter
+PAD_TOKEN, EOS_TOKEN, UNKNOWN_TOKEN = "<|pad|>", "<|eos|>", "<|unk|>"
+CLS_TOKEN, MASK_TOKEN = "<|cls|>", "<|mask|>"
+ABSENT_PREFIX = "\uf8ff\ufdd0"  # in no text: a private-use code point and a noncharacter
 
 
 def train_tokenizer(
@@ -176,37 +176,37 @@ def train_tokenizer(
     or a digit as after a space: `.retry(` has the token of `retry`.
     """
     kept = [*SENTINELS, *dict.fromkeys(whole)]
-    tokenizer = Tokenizer(models.BPE(unk_token=UNKNOWN))
+    tokenizer = Tokenizer(models.BPE(unk_token=UNKNOWN_TOKEN))
     tokenizer.normalizer = _normalizer(words_alike)
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     trainer = trainers.BpeTrainer(
         vocab_size=max(size - len(kept), len(alphabet) + 5),
-        special_tokens=[PAD, EOS, UNKNOWN, CLS, MASK],
+        special_tokens=[PAD_TOKEN, EOS_TOKEN, UNKNOWN_TOKEN, CLS_TOKEN, MASK_TOKEN],
         initial_alphabet=alphabet,
         show_progress=False,
     )
-    tokenizer.train_from_iterator(_without(kept, texts), trainer)
+    tokenizer.train_from_iterator(_without_names(kept, texts), trainer)
     tokenizer.add_tokens(
         # not special tokens: a text's special tokens are read as text, but these are not.
         # The space before a sentinel belongs to it, or each would cost a token of its own
         [AddedToken(name, special=False, normalized=False, lstrip=True) for name in kept]
     )
-    first = f"{CLS} " if cls else ""
+    first = f"{CLS_TOKEN} " if cls else ""
     tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"{first}$A {EOS}",
-        pair=f"{first}$A {EOS} $B:1 {EOS}:1",  # types of tokens
-        special_tokens=[(EOS, 1), (CLS, 3)],
+        single=f"{first}$A {EOS_TOKEN}",
+        pair=f"{first}$A {EOS_TOKEN} $B:1 {EOS_TOKEN}:1",  # types of tokens
+        special_tokens=[(EOS_TOKEN, 1), (CLS_TOKEN, 3)],
     )
     return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=tokenizer,
-        pad_token=PAD,
-        eos_token=EOS,
-        sep_token=EOS,
-        unk_token=UNKNOWN,
-        cls_token=CLS,
-        mask_token=MASK,
+        pad_token=PAD_TOKEN,
+        eos_token=EOS_TOKEN,
+        sep_token=EOS_TOKEN,
+        unk_token=UNKNOWN_TOKEN,
+        cls_token=CLS_TOKEN,
+        mask_token=MASK_TOKEN,
         split_special_tokens=True,
     )
 
@@ -231,7 +231,7 @@ def _normalizer(words_alike: bool) -> normalizers.Normalizer:
     return normalizers.Sequence([*steps, *([between] if words_alike else ()), *last])
 
 
-def _without(names: Sequence[str], texts: Iterable[str]) -> Iterable[str]:
+def _without_names(names: Sequence[str], texts: Iterable[str]) -> Iterable[str]:
     """Return the texts without these names, so that no merges are learned from their letters."""
     pattern = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))))
     return (pattern.sub(" ", text) for text in texts)
@@ -263,7 +263,7 @@ def without_tokens(tokenizer: Tokenizer, names: Sequence[str]) -> Tokenizer:
     if not named:
         return tokenizer
     for token in named:  # removing them would give their numbers to other tokens
-        token["content"] = f"{NEVER}{token['content']}"
+        token["content"] = f"{ABSENT_PREFIX}{token['content']}"
     other = Tokenizer.from_str(json.dumps(content))
     other.encode_special_tokens = tokenizer.encode_special_tokens
     return other
@@ -279,7 +279,7 @@ SIZES = {
 
 # scales T5's initial values: the encoder's layers add a tenth to the word embeddings at first, so
 # that an untrained model already matches words, and a step changes it more; the decoder is as T5's
-FACTOR = 0.1
+T5_INITIAL_FACTOR = 0.1
 
 
 def new_model(
@@ -295,7 +295,7 @@ def new_model(
         return BertModel(_bert_config(size, tokenizer), add_pooling_layer=False)
     width, inner, heads, layers, decoder_layers = SIZES[size]
     config = T5Config(  # type: ignore[call-arg]
-        initializer_factor=FACTOR,
+        initializer_factor=T5_INITIAL_FACTOR,
         vocab_size=len(tokenizer),
         d_model=width,
         d_ff=inner,
@@ -311,7 +311,7 @@ def new_model(
     with torch.no_grad():
         for name, weight in model.decoder.named_parameters():
             if not name.startswith("embed_tokens"):
-                weight /= FACTOR  # all initial values are proportional to it
+                weight /= T5_INITIAL_FACTOR  # all initial values are proportional to it
     return model
 
 
@@ -328,8 +328,14 @@ def _bert_config(size: str, tokenizer: PreTrainedTokenizerFast) -> BertConfig:
     )
 
 
-LARGE = 4 << 20  # bytes of a block that is returned to the system: the states of long texts
-TABLES = ("position_embeddings", "embed_positions", "wpe")  # of positions, by their last names
+FREED_BLOCK_BYTES = (
+    4 << 20
+)  # bytes of a block that is returned to the system: the states of long texts
+POSITION_TABLES = (
+    "position_embeddings",
+    "embed_positions",
+    "wpe",
+)  # of positions, by their last names
 
 
 def positions(model: Any) -> int | None:
@@ -342,7 +348,7 @@ def positions(model: Any) -> int | None:
     encoder = model.get_encoder() if config.is_encoder_decoder else model
     limits = []
     for name, table in encoder.named_modules():
-        if isinstance(table, nn.Embedding) and name.rpartition(".")[2] in TABLES:
+        if isinstance(table, nn.Embedding) and name.rpartition(".")[2] in POSITION_TABLES:
             padding = -1 if table.padding_idx is None else table.padding_idx
             limits.append(len(table.weight) - getattr(table, "offset", padding + 1))
     said = getattr(config, "max_position_embeddings", None) or -1  # as XLNet, which reads any
@@ -351,7 +357,7 @@ def positions(model: Any) -> int | None:
     return min(limits, default=None)
 
 
-class Bag(nn.Module):
+class TableModel(nn.Module):
     """A table that behaves like a model of transformers: the states of tokens are their vectors.
 
     Their mean is the text's embedding, as in `Table.means`.
@@ -407,14 +413,14 @@ def repetitions(ids: Tensor, mask: Tensor) -> Tensor:
     return torch.where(mask.bool(), counts[place], 1)
 
 
-def load_bag(folder: Path) -> tuple[Bag, PreTrainedTokenizerFast]:
+def load_table_model(folder: Path) -> tuple[TableModel, PreTrainedTokenizerFast]:
     """Load the table in a folder, for training, and its tokenizer as one of transformers."""
     table = Table.read(folder)
     tokenizer = table.tokenizer
     # no special tokens around a text, and none within it
     tokenizer.post_processor = None
     wrapped = PreTrainedTokenizerFast(tokenizer_object=tokenizer)  # type: ignore[no-untyped-call]
-    return Bag(table.floats, saturating=table.saturating), wrapped
+    return TableModel(table.floats, saturating=table.saturating), wrapped
 
 
 def recompute_layers(model: Any) -> None:
@@ -430,6 +436,6 @@ def recompute_layers(model: Any) -> None:
     named = ("activation_checkpointing_enable", "gradient_checkpointing_enable")
     enable = next(getattr(model, each) for each in named if hasattr(model, each))
     enable({"use_reentrant": False})
-    return_freed(LARGE)
+    return_freed(FREED_BLOCK_BYTES)
     if hasattr(model, "_require_grads_hook"):  # the other kind's: gradients of frozen embeddings
         model.disable_input_require_grads()

@@ -14,14 +14,14 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from structkit.learning.encoders.poolings import Tokens
-from structkit.learning.training.autograd import BLOCK, draw_kept
+from structkit.learning.training.autograd import BLOCK_SCORES, draw_kept
 
-MODELS = ("BertModel", "RobertaModel", "XLMRobertaModel", "CamembertModel")
-ERROR = 1e-5  # of the largest state
+PACKED_MODELS = ("BertModel", "RobertaModel", "XLMRobertaModel", "CamembertModel")
+MAX_RELATIVE_ERROR = 1e-5  # of the largest state
 
 
 class Packed:
-    """A model of one of the kinds `MODELS`, with its own weights and dropout.
+    """A model of one of the kinds `PACKED_MODELS`, with its own weights and dropout.
 
     Embeddings, linear maps and layer norms see the tokens of all texts as one sequence.
     Attention runs over texts of equal length together and needs no mask.
@@ -162,8 +162,8 @@ class Attention(torch.autograd.Function):
         kept = torch.empty(pairs, dtype=torch.uint8, device=query.device)
         seen = torch.empty_like(query)
         with torch.autocast(query.device.type, enabled=False):  # the inputs are cast already
-            for part in _parts(kept):
-                weights = _weights(query[part], key[part], value.dtype)
+            for part in _attention_blocks(kept):
+                weights = _attention_weights(query[part], key[part], value.dtype)
                 kept[part], ctx.factor = draw_kept(weights.shape, dropout, weights.device)
                 seen[part] = weights.mul_(kept[part]) @ value[part]
         ctx.save_for_backward(query, key, value, kept)
@@ -176,9 +176,9 @@ class Attention(torch.autograd.Function):
         gradients = to_query, to_key, to_value = [torch.empty_like(each) for each in inputs]
         root, gradient = inputs[0].shape[-1] ** -0.5, gradient * ctx.factor
         exact = torch.promote_types(gradient.dtype, torch.float32)
-        for part in _parts(kept):
+        for part in _attention_blocks(kept):
             query, key, value, drawn, after = (each[part] for each in (*inputs, kept, gradient))
-            weights = _weights(query, key, exact)  # (texts, heads, asked, length)
+            weights = _attention_weights(query, key, exact)  # (texts, heads, asked, length)
             to_weights = (after @ value.mT).mul_(drawn).to(exact)
             # of the softmax, times the scale of its inputs
             along = torch.linalg.vecdot(weights, to_weights)[..., None]
@@ -189,12 +189,12 @@ class Attention(torch.autograd.Function):
         return *gradients, None
 
 
-def _parts(pairs: Tensor) -> list[tuple[slice, slice]]:
+def _attention_blocks(pairs: Tensor) -> list[tuple[slice, slice]]:
     """Return the texts and heads whose token pairs, (texts, heads, asked, length), go together."""
     texts, heads = pairs.shape[:2]
     at_once = heads * texts  # maps of attention: a GPU takes all
     if pairs.device.type == "cpu":
-        at_once = max(1, BLOCK // pairs[0, 0].numel())
+        at_once = max(1, BLOCK_SCORES // pairs[0, 0].numel())
     rows, columns = max(1, at_once // heads), min(at_once, heads)
     return [
         (slice(text, text + rows), slice(head, head + columns))
@@ -203,7 +203,7 @@ def _parts(pairs: Tensor) -> list[tuple[slice, slice]]:
     ]
 
 
-def _weights(query: Tensor, key: Tensor, dtype: torch.dtype) -> Tensor:
+def _attention_weights(query: Tensor, key: Tensor, dtype: torch.dtype) -> Tensor:
     """Return the attention weights, (texts, heads, length, length)."""
     return torch.softmax(query * query.shape[-1] ** -0.5 @ key.mT, -1, dtype=dtype)
 
@@ -225,9 +225,9 @@ def add_and_normalize(output: Any, inputs: Tensor, hidden_states: Tensor) -> Ten
 
 
 def pack(model: Any) -> Packed | None:
-    """Return the model, of one of `MODELS`, packed; None if its states are not as expected.
+    """Return the model, of one of `PACKED_MODELS`, packed; None if its states are not as expected.
 
-    Both ways compute a small sample, and no state may differ by more than `ERROR`.
+    Both ways compute a small sample, and no state may differ by more than `MAX_RELATIVE_ERROR`.
     """
     if model.config.is_decoder:
         return None
@@ -245,7 +245,7 @@ def pack(model: Any) -> Packed | None:
         expected = model(input_ids=tokens.ids, attention_mask=mask).last_hidden_state
         error = (packed.hidden_states(tokens) - expected)[mask.bool()].abs().max()
     model.train(training)
-    return packed if error <= ERROR * expected.abs().max() else None
+    return packed if error <= MAX_RELATIVE_ERROR * expected.abs().max() else None
 
 
 def equal_lengths(lengths: list[int]) -> list[tuple[int, int]]:

@@ -45,7 +45,7 @@ class Tokens:
         return Tokens(self.ids[there, :width], self.mask[there, :width], lengths)
 
 
-def pad(ids: Sequence[Sequence[int]], padding: int) -> Tokens:
+def pad_tokens(ids: Sequence[Sequence[int]], padding: int) -> Tokens:
     """Return token ids as one batch, as wide as its longest text.
 
     Padding is on the right, where causal attention never sees it.
@@ -60,12 +60,12 @@ def pad(ids: Sequence[Sequence[int]], padding: int) -> Tokens:
     return Tokens(torch.from_numpy(rows), mask, mask.sum(1))  # (batch, length) each
 
 
-def by_tokens(lengths: Tensor, budget: int) -> tuple[Tensor, ...]:
+def split_by_tokens(lengths: Tensor, budget: int) -> tuple[Tensor, ...]:
     """Return the places of texts, shortest first, in chunks of `budget` padded tokens.
 
     A longer text is a chunk by itself.
 
-    >>> [each.tolist() for each in by_tokens(torch.tensor([5, 1, 2, 9]), 6)]
+    >>> [each.tolist() for each in split_by_tokens(torch.tensor([5, 1, 2, 9]), 6)]
     [[1, 2], [0], [3]]
     """
     rows = lengths.argsort(stable=True)
@@ -79,7 +79,7 @@ def by_tokens(lengths: Tensor, budget: int) -> tuple[Tensor, ...]:
 
 
 # to which a mask of all pairs of tokens means no more than one of tokens
-ANY_MASK = ("bert", "camembert", "roberta", "t5", "xlm-roberta")
+PAIR_MASK_MODELS = ("bert", "camembert", "roberta", "t5", "xlm-roberta")
 
 
 def attention_mask(model: Any, mask: Tensor, asking: int) -> Tensor:
@@ -89,7 +89,7 @@ def attention_mask(model: Any, mask: Tensor, asking: int) -> Tensor:
     transformers would wait for the GPU to see whether there is any padding.
     """
     config = model.config
-    if mask.device.type == "cpu" or config.model_type not in ANY_MASK:
+    if mask.device.type == "cpu" or config.model_type not in PAIR_MASK_MODELS:
         return mask
     if config._attn_implementation != "sdpa":
         return mask
@@ -156,7 +156,7 @@ def pool_mcls(hidden_states: Tensor, mask: Tensor, every: int, closing: int) -> 
 
 # states (batch, length, dim) and their mask (batch, length), to (batch, dim)
 Pooling = Callable[[Tensor, Tensor], Tensor]
-OF_TOKENS: dict[str, Pooling] = {
+TOKEN_POOLINGS: dict[str, Pooling] = {
     "cls": pool_cls,
     "mean": pool_mean,
     "last-token": pool_last_token,

@@ -21,39 +21,39 @@ from safetensors import SafetensorError
 
 from structkit.errors import UserError
 from structkit.learning.folders import (
-    ADAPTER,
-    AGAIN,
+    ADAPTER_FILE,
+    COPY_FOLDER_AGAIN,
     check_regular,
-    damaged,
-    json_of,
-    pickled,
+    damage_error,
+    pickle_error,
+    read_json,
     weight_names,
 )
-from structkit.learning.metadata import ABOUT, LENGTH
+from structkit.learning.metadata import LIBRARY_CONFIG_FILE, MAX_TEXT_TOKENS
 
 # errors that damaged folders have raised
-DAMAGE = (
+DAMAGE_ERRORS = (
     *(OSError, ValueError, LookupError, ArithmeticError, TypeError, AttributeError),
     *(RuntimeError, AssertionError, SafetensorError, StrictDataclassError),
 )
-PARTS = re.compile("layer|block|group|depth|stage|expert")  # of a model, which repeat
-REPEATED = 1000  # maximum repetitions, or as many as weights
-BITS = 2**31  # beyond it, no number of a configuration is a size
+REPEATED_PARTS = re.compile("layer|block|group|depth|stage|expert")  # of a model, which repeat
+MAX_REPETITIONS = 1000  # maximum repetitions, or as many as weights
+MAX_SIZE = 2**31  # beyond it, no number of a configuration is a size
 # what is loaded from a folder: numbers and settings, no code
-PLAIN = {"local_files_only": True, "trust_remote_code": False}
-SAFE = {**PLAIN, "use_safetensors": True}
+LOCAL_ONLY = {"local_files_only": True, "trust_remote_code": False}
+LOCAL_SAFETENSORS = {**LOCAL_ONLY, "use_safetensors": True}
 
 
 @contextmanager
-def damage_explained(folder: Path) -> Iterator[None]:
+def explain_damage(folder: Path) -> Iterator[None]:
     """Turn the errors of damaged files, while a folder is loaded, into one that names it."""
     try:
         yield
     except Exception as error:
         # tokenizers has no exception class: it raises Exception itself
-        if not isinstance(error, DAMAGE) and type(error) is not Exception:
+        if not isinstance(error, DAMAGE_ERRORS) and type(error) is not Exception:
             raise
-        raise explain(folder, error) from None
+        raise loading_error(folder, error) from None
 
 
 def check_model_folder(folder: Path) -> None:
@@ -67,18 +67,18 @@ def check_model_folder(folder: Path) -> None:
 def check_model(folder: Path) -> None:
     """Raise for a folder whose files transformers would wait for, or build without an end."""
     check_regular(folder)
-    if (folder / ADAPTER).exists():
+    if (folder / ADAPTER_FILE).exists():
         raise UserError(
             f"the folder {folder} holds an adapter, not a model of its own",
             "merge it into its base model (merge_and_unload of peft), and save that",
         )
-    config = json_of(folder / "config.json")
+    config = read_json(folder / "config.json")
     if config is None:
         raise UserError(
             f"the folder {folder} holds no config.json", "name a folder that holds a model"
         )
     tensors = sum(len(weight_names(file)) for file in folder.glob("*.safetensors"))
-    waiting = [("", config), ("", json_of(folder / ABOUT))]  # nested settings
+    waiting = [("", config), ("", read_json(folder / LIBRARY_CONFIG_FILE))]  # nested settings
     while waiting:
         name, value = waiting.pop()
         if isinstance(value, dict):
@@ -89,10 +89,10 @@ def check_model(folder: Path) -> None:
             problem = f"the model {folder} has the {name} {value:.80}, which structkit never runs"
             raise UserError(problem, "use a model with an activation of torch.nn")
         elif type(value) is int and value > (
-            max(REPEATED, tensors) if PARTS.search(name) else BITS
+            max(MAX_REPETITIONS, tensors) if REPEATED_PARTS.search(name) else MAX_SIZE
         ):
             problem = f"has {name} {value:,}, which is not plausible for {tensors:,} weights"
-            raise damaged(problem, folder / "config.json")
+            raise damage_error(problem, folder / "config.json")
 
 
 def check_tokenizer(folder: Path, tokenizer: Any, model: Any) -> None:
@@ -121,14 +121,14 @@ def natural_length(tokenizer: Any, config: Any) -> int:
 
     It is the smaller of `model_max_length` of the tokenizer and `max_position_embeddings`.
     """
-    limits = [tokenizer.model_max_length, LENGTH]
+    limits = [tokenizer.model_max_length, MAX_TEXT_TOKENS]
     positions = getattr(config, "max_position_embeddings", None)
     if positions not in (None, -1):  # XLNet's -1 is no limit
         limits.append(positions)
     return max(1, int(min(limits)))
 
 
-def explain(folder: Path, error: Exception) -> UserError:
+def loading_error(folder: Path, error: Exception) -> UserError:
     """Return the error that explains an error of transformers on this folder."""
     if "trust_remote_code" in str(error):
         return UserError(
@@ -137,14 +137,16 @@ def explain(folder: Path, error: Exception) -> UserError:
             "encode with the model's own program: search reads its embeddings too",
         )
     if not any(folder.glob("*.safetensors")):
-        none = UserError(f"the folder {folder} holds no model.safetensors", AGAIN)
-        return pickled(str(folder), os.listdir(folder)) or none
+        none = UserError(f"the folder {folder} holds no model.safetensors", COPY_FOLDER_AGAIN)
+        return pickle_error(str(folder), os.listdir(folder)) or none
     if "model_type" in str(error):
         problem = f"config.json of {folder} names no model_type that transformers has"
         return UserError(problem, "use a model of transformers, sentence-transformers or model2vec")
-    return UserError(f"the model folder {folder} cannot be loaded: {first_line(error)}", AGAIN)
+    return UserError(
+        f"the model folder {folder} cannot be loaded: {error_summary(error)}", COPY_FOLDER_AGAIN
+    )
 
 
-def first_line(error: Exception) -> str:
+def error_summary(error: Exception) -> str:
     """Return the first line of a message, cut short."""
     return str(error).strip().partition("\n")[0][:200] or type(error).__name__

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 from structkit.errors import UserError, flag
 from structkit.learning.folders import model_folder
 from structkit.learning.metadata import (
-    LENGTH,
+    MAX_TEXT_TOKENS,
     MCLS_EVERY,
     POOLINGS,
     own_metadata,
@@ -109,7 +109,7 @@ class EncoderSettings(GradientSettings):
         "tokens after each CLS token, for mcls",
         "SEAL, MCLS",
         low=1,
-        high=LENGTH,
+        high=MAX_TEXT_TOKENS,
         usual=MCLS_EVERY,
         group="model",
     )
@@ -123,10 +123,10 @@ class EncoderSettings(GradientSettings):
         "text to add before each document", usual="", group="texts"
     )
     query_length: int | None = model_setting(
-        "maximum tokens of a query", low=2, high=LENGTH, usual=64, group="texts"
+        "maximum tokens of a query", low=2, high=MAX_TEXT_TOKENS, usual=64, group="texts"
     )
     document_length: int | None = model_setting(
-        "maximum tokens of a document", low=2, high=LENGTH, usual=256, group="texts"
+        "maximum tokens of a document", low=2, high=MAX_TEXT_TOKENS, usual=256, group="texts"
     )
     temperature: float | None = model_setting(
         "temperature that divides the scores of the contrastive loss",
@@ -177,7 +177,9 @@ class EncoderSettings(GradientSettings):
             raise UserError(problem, "write 64,128,256", status=2)
         return widths
 
-    def taught(self, record: Record, kept: Record, negatives: str = "negatives") -> Record:
+    def with_teacher_scores(
+        self, record: Record, kept: Record, negatives: str = "negatives"
+    ) -> Record:
         """Return the kept fields of a record, with the teacher's scores if they are learned."""
         if self.distill is None:
             return kept
@@ -192,7 +194,7 @@ class EncoderSettings(GradientSettings):
             raise UserError(problem, "leave one out", status=2)
 
     def prepare(self, record: Record) -> Record:
-        return self.taught(record, super().prepare(record))
+        return self.with_teacher_scores(record, super().prepare(record))
 
     def complete(self) -> Self:
         """Return these settings, completed from the start model, or with usual values."""

@@ -17,11 +17,17 @@ from typing import Any
 import numpy as np
 
 from structkit.embeddings.reading import differing, read_hashes, read_matrix
-from structkit.embeddings.vectors import EmbeddingRow, Numbers, Vectors
+from structkit.embeddings.vectors import EmbeddingRow, IntArray, Vectors
 from structkit.errors import UserError, flag, missing, program
 from structkit.learning.encoding.engines import Engine, open_engine
-from structkit.learning.encoding.settings import FIELDS, NODES, OPENING, EncodingSettings, Opened
-from structkit.learning.folders import content_hash, model_folder, spoiled
+from structkit.learning.encoding.settings import (
+    NODE_ROWS,
+    OPENING_SETTINGS,
+    PART_FIELDS,
+    EncodingSettings,
+    Opened,
+)
+from structkit.learning.folders import content_hash, model_folder, not_finite_error
 from structkit.learning.metadata import has_metadata, is_multi_vector, plain_metadata, read_metadata
 from structkit.learning.model import Model
 from structkit.learning.static import StaticEncoder, normalized
@@ -40,10 +46,10 @@ from structkit.structure import lines_of
 from structkit.structure.bags import Bags
 from structkit.structure.trees.brackets import unlabeled
 
-WINDOW = 2048  # records, or elements, held at a time …
-TREES = 256  # … or trees, or texts of tokens: each has many rows …
-CHARACTERS = 1 << 24  # … or fewer, where they are long
-EXCERPT = 200  # characters
+WINDOW_RECORDS = 2048  # records, or elements, held at a time …
+WINDOW_TREES = 256  # … or trees, or texts of tokens: each has many rows …
+WINDOW_CHARACTERS = 1 << 24  # … or fewer, where they are long
+EXCERPT_CHARACTERS = 200  # characters
 
 
 @dataclass(frozen=True)
@@ -104,9 +110,11 @@ def excerpt(text: str) -> str:
     >>> excerpt("a b"), excerpt("word " * 100)[-10:], len(excerpt("word " * 100))
     ('a b', 'ord word …', 196)
     """
-    if len(text) <= EXCERPT:
+    if len(text) <= EXCERPT_CHARACTERS:
         return text
-    return f"{text[: EXCERPT - 2].rpartition(' ')[0] or text[: EXCERPT - 2]} …"
+    return (
+        f"{text[: EXCERPT_CHARACTERS - 2].rpartition(' ')[0] or text[: EXCERPT_CHARACTERS - 2]} …"
+    )
 
 
 @dataclass(frozen=True)
@@ -172,13 +180,13 @@ class TextReader:
 
 
 Window = list[ReadRecord]
-Embedded = tuple[list[EmbeddingRow], Vectors]  # (rows, dimensions)
+EmbeddedRows = tuple[list[EmbeddingRow], Vectors]  # (rows, dimensions)
 
 
 def windows(texts: Iterable[ReadRecord], maximum: int) -> Iterator[Window]:
     """Return records that an encoding has read, in windows that are held in memory."""
     return group_by_size(
-        texts, (len, maximum), (lambda each: sum(map(len, each.texts)), CHARACTERS)
+        texts, (len, maximum), (lambda each: sum(map(len, each.texts)), WINDOW_CHARACTERS)
     )
 
 
@@ -200,12 +208,14 @@ class Encoding:
         opened: tuple[Engine, Record] | None = None,
     ) -> None:
         self.settings = settings
-        self.engine, self.metadata = opened or _opened(settings) or open_engine(settings, device)
+        self.engine, self.metadata = (
+            opened or _already_open(settings) or open_engine(settings, device)
+        )
         self.part = settings.part or self.metadata.get("part", "")
         self.encoder = encoder = self.engine.model
         self.folder: Path = self.metadata["folder"]
-        many = self.part in ("tokens", *NODES)
-        self.dimensions, self.held = settings.dimensions, TREES if many else WINDOW
+        many = self.part in ("tokens", *NODE_ROWS)
+        self.dimensions, self.held = settings.dimensions, WINDOW_TREES if many else WINDOW_RECORDS
         _check_parts(encoder, settings)
         encoder.read_at_most(settings.as_, settings.length)
         known: Sequence[str] = self.metadata[f"{settings.as_}_fields"]
@@ -217,7 +227,7 @@ class Encoding:
         )
         self.read = self.reader.read  # a record, or raise where it has no text
         self.truncation = self.engine.truncation
-        self.forks = isinstance(encoder, StaticEncoder) and encoder.reads_bags
+        self.is_static = isinstance(encoder, StaticEncoder) and encoder.reads_bags
         encoder.read_field(known[0] if self.part == "elements" else self.first_field)
         self.earlier: EarlierEmbeddings | None = None
         if settings.reuse:
@@ -261,13 +271,13 @@ class Encoding:
                 named = dict(zip(names, embeddings, strict=True))
                 yield {"id": record.id, **named, **record.kept}
 
-    def embedded(self, records: Iterable[Record]) -> Iterator[Embedded]:
+    def embedded(self, records: Iterable[Record]) -> Iterator[EmbeddedRows]:
         """Yield the embeddings of records, some at a time."""
         return self.windows(map(self.read, records))
 
     def windows(
         self, texts: Iterable[ReadRecord], before: Callable[[Window], None] | None = None
-    ) -> Iterator[Embedded]:
+    ) -> Iterator[EmbeddedRows]:
         """Yield the rows of a window of `texts`, and their embeddings (rows, dim).
 
         Before them, `before` gets the window itself.
@@ -280,7 +290,7 @@ class Encoding:
             if rows:  # a tree of one word has no phrases
                 yield rows, embeddings
 
-    def window(self, window: Window) -> Embedded:
+    def window(self, window: Window) -> EmbeddedRows:
         """Return the rows of some records, and their embeddings (rows, dim)."""
         embed = {
             "": self._whole,
@@ -290,15 +300,15 @@ class Encoding:
         }.get(self.part, self._nodes)
         return self.earlier.complete(window, embed) if self.earlier else embed(window)
 
-    def _whole(self, window: Sequence[ReadRecord]) -> Embedded:
+    def _whole(self, window: Sequence[ReadRecord]) -> EmbeddedRows:
         rows = [record.row() for record in window]
         return rows, self.embed([record.texts[0] for record in window])
 
-    def _elements(self, window: Sequence[ReadRecord]) -> Embedded:
+    def _elements(self, window: Sequence[ReadRecord]) -> EmbeddedRows:
         rows = [record.part(*place) for record in window for place in enumerate(record.places)]
         return rows, self.embed([text for record in window for text in record.texts])
 
-    def _chunks(self, window: Sequence[ReadRecord]) -> Embedded:
+    def _chunks(self, window: Sequence[ReadRecord]) -> EmbeddedRows:
         inputs: list[Any] = []
         parts: dict[str, list[tuple[int, Record]]] = {}  # an equal text is encoded once
         size, length, side = self.settings.chunk or 0, self.settings.length, self.settings.as_
@@ -307,7 +317,7 @@ class Encoding:
             parts[text] = []
             for chunk in chunks[: length // size if length else None]:
                 span = chunk.start, chunk.end
-                place = dict(zip(FIELDS["chunk"], (*span, lines(*span)), strict=True))
+                place = dict(zip(PART_FIELDS["chunk"], (*span, lines(*span)), strict=True))
                 parts[text].append((len(inputs), place))
                 inputs.append(chunk.ids)
         of_records = [(record, parts[record.texts[0]]) for record in window]
@@ -319,7 +329,7 @@ class Encoding:
         chosen = [number for _, own in of_records for number, _ in own]
         return rows, self.embed_inputs(inputs)[chosen]
 
-    def _tokens(self, window: Sequence[ReadRecord]) -> Embedded:
+    def _tokens(self, window: Sequence[ReadRecord]) -> EmbeddedRows:
         texts = list(dict.fromkeys(record.texts[0] for record in window))
         inputs = self.encoder.inputs(texts, self.settings.as_)
         found: dict[str, Vectors] = {}  # of each text
@@ -334,7 +344,7 @@ class Encoding:
         ]
         return rows, self.finish(np.concatenate(vectors))
 
-    def _nodes(self, window: Sequence[ReadRecord]) -> Embedded:
+    def _nodes(self, window: Sequence[ReadRecord]) -> EmbeddedRows:
         nodes_of_records = self.encoder.nodes(
             [record.prepared[0] for record in window],
             self.part,
@@ -359,7 +369,7 @@ class Encoding:
         return embeddings[[places[text] for text in texts]]  # (texts, dim)
 
     def of_bags(self, texts: Sequence[str], bags: Bags) -> Vectors:
-        """Return the embeddings of documents by a model that `forks`, from their pieces."""
+        """Return the embeddings of documents by a model that `is_static`, from their pieces."""
         assert isinstance(self.encoder, StaticEncoder)
         embeddings = self.finish(self.encoder.of_bags(texts, bags))
         check_finite(map(excerpt, texts), embeddings, self.folder)
@@ -453,7 +463,7 @@ def idle_encodings(settings: EncodingSettings) -> Iterator[Callable[[str], Encod
     for each in used:
         each.truncation.drain()
         _idle[key] = each
-    for oldest in [*_idle][:-IDLE]:
+    for oldest in [*_idle][:-MAX_IDLE_ENCODINGS]:
         _idle.pop(oldest, None)
 
 
@@ -472,7 +482,7 @@ def of_side(settings: EncodingSettings, side: str) -> EncodingSettings:
     return replace(settings, as_="query" if side == "query" else "document")
 
 
-IDLE = 2  # models that wait for the next question
+MAX_IDLE_ENCODINGS = 2  # models that wait for the next question
 _idle: dict[Any, Encoding] = {}
 
 
@@ -482,7 +492,10 @@ def _check_parts(model: Model, settings: EncodingSettings) -> None:
         if getattr(settings, name) and "chunk" not in model.parts:
             problem = f"{flag(name)} is for models that read tokens"
             raise UserError(problem, "leave it out", status=2)
-    for kinds, part, needed in ((NODES, "nodes", "of trees"), (("tokens",), "tokens", "of tokens")):
+    for kinds, part, needed in (
+        (NODE_ROWS, "nodes", "of trees"),
+        (("tokens",), "tokens", "of tokens"),
+    ):
         if settings.rows in kinds and part not in model.parts:
             problem = f"{flag('rows', settings.rows)} needs a model {needed}"
             raise UserError(problem, "leave it out, or name such a model", status=2)
@@ -513,11 +526,11 @@ def batches_of(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
         start = end
 
 
-def _opened(settings: EncodingSettings) -> tuple[Engine, Record] | None:
+def _already_open(settings: EncodingSettings) -> tuple[Engine, Record] | None:
     """Return a model that is open already. Errors: a setting that it was opened without."""
     if not isinstance(model := settings.model, Opened):
         return None
-    for name in OPENING:
+    for name in OPENING_SETTINGS:
         value = getattr(settings, name)
         usual = EncodingSettings.__dataclass_fields__[name].default
         if value not in (usual, getattr(model.settings, name)):
@@ -533,7 +546,7 @@ def check_finite(owners: Iterable[str], embeddings: Vectors, folder: Path) -> No
     """
     finite = np.isfinite(embeddings).all(axis=-1)
     if not finite.all():
-        raise spoiled(folder, next(islice(owners, int(np.argmin(finite)), None)))
+        raise not_finite_error(folder, next(islice(owners, int(np.argmin(finite)), None)))
 
 
 class EarlierEmbeddings:
@@ -572,8 +585,8 @@ class EarlierEmbeddings:
         return of_hash
 
     def complete(
-        self, window: Sequence[ReadRecord], embed: Callable[[Sequence[ReadRecord]], Embedded]
-    ) -> Embedded:
+        self, window: Sequence[ReadRecord], embed: Callable[[Sequence[ReadRecord]], EmbeddedRows]
+    ) -> EmbeddedRows:
         """Return the rows of some records: known ones, and the result of `embed` for the others."""
         others = [record for record in window if record.hash not in self.rows]
         self.records += len(window)
@@ -602,14 +615,14 @@ class EarlierEmbeddings:
             return [record.row()]
         copies = []
         for place, row in enumerate(self.rows[record.hash]):
-            own = {name: self.old.fields[row].get(name) for name in FIELDS[self.part]}
+            own = {name: self.old.fields[row].get(name) for name in PART_FIELDS[self.part]}
             # the place of an element may have changed, even if its text has not
             where = record.places[place] if record.places else own
             number = self.old.ids[row].rpartition("#")[2] if self.part != "tokens" else place
             copies.append(record.part(number, where))
         return copies
 
-    def _vectors(self, chosen: Numbers, made: Vectors) -> Vectors:
+    def _vectors(self, chosen: IntArray, made: Vectors) -> Vectors:
         old = chosen < len(self.old.ids)
         vectors = np.empty((len(chosen), self.old.dimensions), np.float32)
         vectors[old] = self.old.vectors[chosen[old]]

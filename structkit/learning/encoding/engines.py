@@ -32,8 +32,8 @@ from structkit.learning.tokens import Truncation
 from structkit.records.jsonl import Record
 
 # devices of a GPU, found without torch
-GPUS = ("nvidia[0-9]*", "kfd")
-CPU = Path("/proc/cpuinfo")
+GPU_DEVICES = ("nvidia[0-9]*", "kfd")
+CPU_INFO = Path("/proc/cpuinfo")
 
 
 class Engine(Protocol):
@@ -110,7 +110,7 @@ def _open_own(
     if table := open_table(folder, given):
         return TableEngine(table[0]), table[1]
     made = find_export(folder, changes, runtime) if runtime else None
-    if runtime and made and (opened := _open(runtime, made, folder)):
+    if runtime and made and (opened := _open_export(runtime, made, folder)):
         return opened
     # torch takes seconds to import, which an export makes unnecessary
     from structkit.learning.encoding.torch_engine import TorchEngine, export
@@ -123,7 +123,7 @@ def _open_own(
         return engine, metadata
     why = export(engine, runtime, folder, changes, metadata)
     made = find_export(folder, changes, runtime)
-    if made and (opened := _open(runtime, made, folder)):
+    if made and (opened := _open_export(runtime, made, folder)):
         return opened
     if named:
         problem = f"{flag('engine', settings.engine)} cannot compute this model: {why}"
@@ -140,12 +140,12 @@ def choose_runtime(
     the precision.
     """
     engine, dtype = settings.engine, settings.dtype
-    gpu = device != "cpu" and any(any(Path("/dev").glob(name)) for name in GPUS)
+    gpu = device != "cpu" and any(any(Path("/dev").glob(name)) for name in GPU_DEVICES)
     if engine == "torch" or engine == "auto" and gpu:
         return None
     if engine == "auto":
         able = [each for each in runtimes if find_spec(each.package)]
-        amx = CPU.exists() and "amx_bf16" in CPU.read_text()
+        amx = CPU_INFO.exists() and "amx_bf16" in CPU_INFO.read_text()
         if settings.as_ == "document" and amx:  # a few queries need a fast start more
             able.reverse()
     else:
@@ -159,7 +159,7 @@ def choose_runtime(
     return None
 
 
-def _open(runtime: Runtime, made: Export, folder: Path) -> tuple[Engine, Record] | None:
+def _open_export(runtime: Runtime, made: Export, folder: Path) -> tuple[Engine, Record] | None:
     """Open the model in its export; None if it does not agree with torch here."""
     try:
         encoder = ExportedEncoder(runtime, *made)

@@ -25,17 +25,17 @@ from structkit.records.jsonl import Record
 from structkit.records.output import whole_folder
 from structkit.version import __version__
 
-NOTES = "notes.json"
-TOKENIZER, PLAIN = "tokenizer.json", "plain-tokenizer.json"
-SAMPLE = ["a", "Green tea, two cups.", "def add(a, b): return a + b  # <p>café</p> 一二三"]
-BATCH_TOKENS = 512  # with more, the states of a layer no longer fit in the cache
+NOTES_FILE = "notes.json"
+TOKENIZER_FILE, PLAIN_TOKENIZER_FILE = "tokenizer.json", "plain-tokenizer.json"
+SAMPLE_TEXTS = ["a", "Green tea, two cups.", "def add(a, b): return a + b  # <p>café</p> 一二三"]
+EXPORT_BATCH_TOKENS = 512  # with more, the states of a layer no longer fit in the cache
 # token ids and their mask, (batch, length) each, to embeddings, (batch, dim)
 Compute = Callable[[dict[str, NDArray[np.int64]]], NDArray[np.float32]]
 # a folder in the cache, and the notes on it
 Export = tuple[Path, Record]
 
 
-def threads() -> int:
+def thread_count() -> int:
     """Return the number of threads: OMP_NUM_THREADS, or one per processor."""
     said = os.environ.get("OMP_NUM_THREADS", "")
     return int(said) if said.isdecimal() and int(said) else cores()
@@ -80,7 +80,7 @@ def session(graph: Path, *, optimized: Path | None = None) -> Any:
     runtime = onnxruntime()
     runtime.set_default_logger_severity(4)  # it also raises its errors
     options = runtime.SessionOptions()
-    options.intra_op_num_threads = threads()
+    options.intra_op_num_threads = thread_count()
     # threads that wait by spinning take a processor from other work
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     levels = runtime.GraphOptimizationLevel
@@ -104,7 +104,7 @@ def onnxruntime() -> Any:
     return require("onnxruntime", Onnx.extra)
 
 
-TELLING = ("openvino.tools.ovc", "openvino_telemetry")
+TELEMETRY_MODULES = ("openvino.tools.ovc", "openvino_telemetry")
 
 
 class OpenVino:
@@ -126,7 +126,7 @@ class OpenVino:
 
     def open(self, place: Path) -> Compute:
         settings = {
-            "INFERENCE_NUM_THREADS": threads(),
+            "INFERENCE_NUM_THREADS": thread_count(),
             "NUM_STREAMS": "1",
             "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_PRECISION_HINT": "bf16" if self.dtype == "bf16" else "f32",
@@ -153,7 +153,7 @@ def openvino() -> Any:
     Its converter, which is not used here, reports each import to its makers by a separate package.
     A module that is None here cannot be imported, and the converter then does without.
     """
-    absent = [name for name in TELLING if name not in sys.modules]
+    absent = [name for name in TELEMETRY_MODULES if name not in sys.modules]
     sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
     try:
         return require("openvino", OpenVino.extra)
@@ -165,14 +165,18 @@ def openvino() -> Any:
 class ExportedEncoder(TokenModel):
     """An exported encoder: texts to embeddings, as `Encoder` computes them."""
 
-    batch_tokens = BATCH_TOKENS
+    batch_tokens = EXPORT_BATCH_TOKENS
     precision: str | None = "highest"
 
     def __init__(self, runtime: Runtime, folder: Path, notes: Record) -> None:
         self.runtime, self.name, self.dtype = runtime, runtime.name, runtime.dtype
         self.compute = runtime.open(folder)
         self.version = notes["runtime"]
-        files = [file for name in (TOKENIZER, PLAIN) if (file := folder / name).exists()]
+        files = [
+            file
+            for name in (TOKENIZER_FILE, PLAIN_TOKENIZER_FILE)
+            if (file := folder / name).exists()
+        ]
         tokenizers = [Tokenizer.from_file(str(file)) for file in files]
         for tokenizer in tokenizers:
             tokenizer.encode_special_tokens = notes["split_special_tokens"]
@@ -198,7 +202,7 @@ class ExportedEncoder(TokenModel):
 
     def agreement(self) -> float:
         """Return the lowest cosine between its embeddings of sample texts and torch's."""
-        embeddings = self.embeddings(self.inputs(SAMPLE, "document"))
+        embeddings = self.embeddings(self.inputs(SAMPLE_TEXTS, "document"))
         self.truncation.drain()
         cosines = (embeddings * self.sample).sum(1) / (
             np.linalg.norm(embeddings, axis=1) * np.linalg.norm(self.sample, axis=1)
@@ -216,10 +220,10 @@ def find_export(model: Path, changes: Mapping[str, Any], runtime: Runtime) -> Ex
 
     None if there is none, or if the model has changed since.
     """
-    place = _place(model, changes, runtime)
+    place = _export_folder(model, changes, runtime)
     try:
-        about: Record = orjson.loads((place / NOTES).read_bytes())
-        signature = _signature(model)
+        about: Record = orjson.loads((place / NOTES_FILE).read_bytes())
+        signature = _folder_signature(model)
     except (OSError, ValueError):
         return None
     return (place, about) if about.get("signature") == signature else None
@@ -231,22 +235,22 @@ def new_export(model: Path, changes: Mapping[str, Any], runtime: Runtime) -> Ite
 
     Exports of models that no longer exist are removed.
     """
-    place = _place(model, changes, runtime)
+    place = _export_folder(model, changes, runtime)
     place.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(place.parent)
+    _remove_orphans(place.parent)
     with whole_folder(place) as folder:
-        notes: Record = {"model": str(model.resolve()), "signature": _signature(model)}
+        notes: Record = {"model": str(model.resolve()), "signature": _folder_signature(model)}
         yield folder, notes
-        (folder / NOTES).write_bytes(orjson.dumps(notes))
+        (folder / NOTES_FILE).write_bytes(orjson.dumps(notes))
 
 
-def _place(model: Path, changes: Mapping[str, Any], runtime: Runtime) -> Path:
+def _export_folder(model: Path, changes: Mapping[str, Any], runtime: Runtime) -> Path:
     named = f"{model.resolve()} {sorted(changes.items())} {runtime.name} {runtime.dtype}"
     digest = hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()
     return cache_folder("engines") / digest[:32]
 
 
-def _signature(model: Path) -> str:
+def _folder_signature(model: Path) -> str:
     """Return a hash that changes with a model folder's files and structkit's version.
 
     The files are not read: a write changes a file's inode number or times.
@@ -259,8 +263,8 @@ def _signature(model: Path) -> str:
     return digest.hexdigest()
 
 
-def _sweep(cache: Path) -> None:
-    for notes in cache.glob(f"*/{NOTES}"):
+def _remove_orphans(cache: Path) -> None:
+    for notes in cache.glob(f"*/{NOTES_FILE}"):
         try:
             gone = not Path(orjson.loads(notes.read_bytes())["model"]).is_dir()
         except (OSError, ValueError, LookupError, TypeError):

@@ -16,9 +16,14 @@ from sentence_transformers.sentence_transformer.modules import Normalize
 
 from structkit.embeddings.vectors import Vectors
 from structkit.errors import UserError, flag
-from structkit.learning.encoders.pretrained import check_model_folder, damage_explained
+from structkit.learning.encoders.pretrained import check_model_folder, explain_damage
 from structkit.learning.encoding.settings import EncodingSettings
-from structkit.learning.metadata import OddModel, is_multi_vector, no_whole, plain_metadata
+from structkit.learning.metadata import (
+    OddModel,
+    is_multi_vector,
+    no_text_embedding_error,
+    plain_metadata,
+)
 from structkit.learning.model import Model
 from structkit.learning.tokens import Truncation
 from structkit.progress import say
@@ -62,7 +67,7 @@ class LibraryEngine:
     def embeddings(self, inputs: Sequence[LibraryText]) -> Vectors:
         """Return the embeddings of texts of one side, (inputs, dim)."""
         if self.rows:
-            raise no_whole()
+            raise no_text_embedding_error()
         return np.array(self.token_rows(inputs, inputs[0].side))
 
     def token_rows(self, inputs: Sequence[LibraryText], side: str) -> list[Vectors]:
@@ -86,7 +91,7 @@ def open_library(
     say(f"{odd.problem}: sentence-transformers does, in float32, and counts no texts that it cuts")
     check_model_folder(folder)
     kind: Any = MultiVectorEncoder if is_multi_vector(folder) else SentenceTransformer
-    with damage_explained(folder):
+    with explain_damage(folder):
         library = kind(
             str(folder),
             device=device,

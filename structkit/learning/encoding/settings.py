@@ -14,24 +14,30 @@ from structkit.paths import data_folder
 from structkit.records.jsonl import Record
 from structkit.settings import offline_setting, setting
 
-PARTS, EMBEDDINGS = "Parts of a text", "Embeddings"
-NODES = ("words", "phrases", "nodes")  # rows of trees
+PARTS_GROUP, EMBEDDINGS_GROUP = "Parts of a text", "Embeddings"
+NODE_ROWS = ("words", "phrases", "nodes")  # rows of trees
 # the fields of a part
-FIELDS: dict[str, tuple[str, ...]] = {
+PART_FIELDS: dict[str, tuple[str, ...]] = {
     "": (),
     "chunk": ("start", "end", "lines"),
     "tokens": (),  # they are many
     "elements": ("xpath", "start", "end", "text"),
-    **dict.fromkeys(NODES, ("node", "span", "text")),
+    **dict.fromkeys(NODE_ROWS, ("node", "span", "text")),
 }
-OPENING = ("pooling", "normalize", "dimensions", "dtype", "engine")  # how a model is opened
-OWN_MODEL = "ask-model"  # in the folder of the user's data
-Engine = Literal["auto", "torch", "onnx", "openvino"]
+OPENING_SETTINGS = (
+    "pooling",
+    "normalize",
+    "dimensions",
+    "dtype",
+    "engine",
+)  # how a model is opened
+USER_MODEL_FOLDER = "ask-model"  # in the folder of the user's data
+EngineName = Literal["auto", "torch", "onnx", "openvino"]
 
 
 def usual_model() -> str:
     """Return the user's own model for `ask`, otherwise the built-in one."""
-    own = data_folder(OWN_MODEL)
+    own = data_folder(USER_MODEL_FOLDER)
     return str(own) if own.exists() else BUILTIN
 
 
@@ -82,36 +88,36 @@ class EncodingSettings:
         low=1,
         metavar="N",
         excludes="rows",
-        group=PARTS,
+        group=PARTS_GROUP,
     )
     rows: Literal["tokens", "elements", "words", "phrases", "nodes"] | None = setting(
         None,
         "Write an embedding for each token, element of HTML, or word, phrase or node of a tree.",
         inferred="tokens for a multi-vector model",
-        group=PARTS,
+        group=PARTS_GROUP,
     )
     pooling: str | None = setting(
-        None, "Pooling to use instead of the one in training.", group=EMBEDDINGS
+        None, "Pooling to use instead of the one in training.", group=EMBEDDINGS_GROUP
     )
     normalize: bool | None = setting(
-        None, "Scale embeddings to length 1.", group=EMBEDDINGS, inferred="as the model does"
+        None, "Scale embeddings to length 1.", group=EMBEDDINGS_GROUP, inferred="as the model does"
     )
     dimensions: int | None = setting(
         None,
         "Keep the first N numbers (Matryoshka models), scaled again if the model scales.",
         low=1,
         metavar="N",
-        group=EMBEDDINGS,
+        group=EMBEDDINGS_GROUP,
     )
     dtype: Literal["fp32", "bf16"] = setting(
-        "fp32", "Precision of the computation.", group=EMBEDDINGS
+        "fp32", "Precision of the computation.", group=EMBEDDINGS_GROUP
     )
     quantize: Literal["fp16", "int8", "binary"] | None = setting(
         None,
         "Store numbers of 16 bits, of 8 with a scale per row, or signs of 1 bit (NAME.npy only).",
-        group=EMBEDDINGS,
+        group=EMBEDDINGS_GROUP,
     )
-    engine: Engine = engine_setting()
+    engine: EngineName = engine_setting()
     offline: bool = offline_setting()
     reuse: str | None = setting(
         None,
@@ -132,7 +138,7 @@ class EncodingSettings:
 
     def __post_init__(self) -> None:
         part, several = self.part, len(self.field) > 1
-        written = {"embedding", *FIELDS[part], *["doc_id"] * bool(part)}
+        written = {"embedding", *PART_FIELDS[part], *["doc_id"] * bool(part)}
         if own := written.intersection(self.keep):
             problem = f"{flag('keep', min(own))}: a field of that name is written for every text"
             raise UserError(problem, "rename the field", status=2)

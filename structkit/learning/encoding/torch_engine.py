@@ -21,14 +21,14 @@ from structkit.extras import require
 from structkit.learning.encoders.encoder import Encoder, hidden_states_of, open_model
 from structkit.learning.encoders.poolings import Tokens
 from structkit.learning.encoding.exported import (
-    PLAIN,
-    SAMPLE,
-    TOKENIZER,
+    PLAIN_TOKENIZER_FILE,
+    SAMPLE_TEXTS,
+    TOKENIZER_FILE,
     ExportedEncoder,
     Runtime,
     new_export,
 )
-from structkit.learning.folders import spoiled
+from structkit.learning.folders import not_finite_error
 from structkit.learning.training.devices import (
     TorchModel,
     chosen_device,
@@ -39,12 +39,12 @@ from structkit.learning.training.devices import (
 from structkit.progress import say, waiting
 from structkit.records.jsonl import Record
 
-T = TypeVar("T")
+Result = TypeVar("Result")
 # padded tokens in a batch: few enough for a CPU's cache, enough to keep a GPU busy
 CPU_BATCH_TOKENS = 1024
 GPU_BATCH_TOKENS = 32768
 # kinds of models whose graphs were checked against torch
-MODELS = ("bert", "camembert", "roberta", "t5", "xlm-roberta")
+EXPORTED_MODEL_TYPES = ("bert", "camembert", "roberta", "t5", "xlm-roberta")
 
 
 class TorchEngine:
@@ -94,7 +94,9 @@ class TorchEngine:
 
         return [each for part in self._computed(inputs, rows) for each in part]
 
-    def _computed(self, inputs: Sequence[Any], compute: Callable[[Sequence[Any]], T]) -> list[T]:
+    def _computed(
+        self, inputs: Sequence[Any], compute: Callable[[Sequence[Any]], Result]
+    ) -> list[Result]:
         """Return `compute(part)` of the inputs: all together, or in parts.
 
         If memory is too small, half of them are computed at a time. Errors: one is too large.
@@ -111,8 +113,8 @@ class TorchEngine:
         return computed
 
     def _in_parts(
-        self, inputs: Sequence[Any], size: int, compute: Callable[[Sequence[Any]], T]
-    ) -> list[T] | None:
+        self, inputs: Sequence[Any], size: int, compute: Callable[[Sequence[Any]], Result]
+    ) -> list[Result] | None:
         """Return the results for `size` inputs at a time; None if memory is too small."""
         try:
             return [compute(inputs[at : at + size]) for at in range(0, len(inputs), size)]
@@ -128,12 +130,12 @@ class TorchEngine:
         numbers: Vectors = embedded.float().cpu().numpy()
         return numbers
 
-    def _infer(self, compute: Callable[[], T]) -> T:
+    def _infer(self, compute: Callable[[], Result]) -> Result:
         """Return what the model computes, without gradients, in its precision."""
         model, bf16 = self.model, self.dtype == "bf16" and not self.native
         if self.precision is None:  # the fastest here, found once
-            rounds = "high" if isinstance(model, Encoder) else "highest"
-            self.precision = fastest_matmul() if self.on_cpu else rounds
+            precision = "high" if isinstance(model, Encoder) else "highest"
+            self.precision = fastest_matmul() if self.on_cpu else precision
             if bf16:
                 # autocast would cast them for every batch: a sixth of the time
                 for part in model.modules():
@@ -159,13 +161,13 @@ def export(
     Errors: `UserError` where the model's embeddings are not finite.
     """
     model = engine.model
-    if not isinstance(model, Encoder) or model.model.config.model_type not in MODELS:
-        return f"it is not one of {', '.join(MODELS)}"
+    if not isinstance(model, Encoder) or model.model.config.model_type not in EXPORTED_MODEL_TYPES:
+        return f"it is not one of {', '.join(EXPORTED_MODEL_TYPES)}"
     require("onnx", runtime.extra)
     exact = TorchEngine(model, str(model.device), "fp32")
-    expected = [exact.embeddings([ids]) for ids in model.inputs(SAMPLE, "document")]
+    expected = [exact.embeddings([ids]) for ids in model.inputs(SAMPLE_TEXTS, "document")]
     if not all(np.isfinite(rows).all() for rows in expected):
-        raise spoiled(folder)
+        raise not_finite_error(folder)
     own = model.tokenizing
     try:
         with (
@@ -183,9 +185,9 @@ def export(
                 graph = Path(raw) / "raw.onnx"
                 write_graph(model, graph)
                 runtime.write(graph, place)
-            own.tokenizer.save(str(place / TOKENIZER))
+            own.tokenizer.save(str(place / TOKENIZER_FILE))
             if own.plain is not own.tokenizer:
-                own.plain.save(str(place / PLAIN))
+                own.plain.save(str(place / PLAIN_TOKENIZER_FILE))
             agreement = _agreement(runtime, place, notes)
             notes["agrees"] = agreement >= runtime.agreement
     except UserError as error:

@@ -17,7 +17,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from structkit.learning.folders import damaged
+from structkit.learning.folders import damage_error
 
 FILE = "vocabulary.json"
 KINDS = ("word", "suffix_2", "suffix_3", "shape")
@@ -87,5 +87,5 @@ class Features:
             names = orjson.loads((folder / FILE).read_bytes())
             tables = {kind: [*SPECIAL, *names[kind]] for kind in KINDS}
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise damaged(f"cannot be read: {error}", folder / FILE) from None
+            raise damage_error(f"cannot be read: {error}", folder / FILE) from None
         return cls(tables)

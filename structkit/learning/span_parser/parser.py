@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structkit.embeddings.vectors import Vectors
-from structkit.learning.folders import WEIGHTS, damaged, read_weights
+from structkit.learning.folders import WEIGHTS_FILE, damage_error, read_weights
 from structkit.learning.span_parser.features import KINDS, Features
 from structkit.processes import one_thread
 from structkit.structure.trees.tree import Tree, from_spans
@@ -89,7 +89,7 @@ class SpanParser:
         except (KeyError, ValueError, IndexError):
             fits = False
         if not fits:
-            raise damaged("holds the weights of another model", folder / WEIGHTS)
+            raise damage_error("holds the weights of another model", folder / WEIGHTS_FILE)
         return parser
 
 

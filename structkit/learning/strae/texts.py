@@ -23,7 +23,7 @@ from structkit.learning.strae.training import (
     VocabularyTraining,
 )
 from structkit.learning.training.autograd import vocabulary_loss
-from structkit.learning.training.trainer import Numbers
+from structkit.learning.training.trainer import LossReader
 from structkit.structure.trees.tree import Ints
 
 MASKED = 0.15  # share of tokens that RoBERTa predicts (Liu et al. 2019, section 2.2)
@@ -74,7 +74,7 @@ class TextTraining(VocabularyTraining):
         size = self.settings.batch_tokens
         return [pad(portion, self.device) for portion in portions(texts, size)]
 
-    def backward(self, inputs: list[TextBatch]) -> Numbers:
+    def backward(self, inputs: list[TextBatch]) -> LossReader:
         """Compute gradients portion by portion, of the mean over all tokens."""
         table = self.model.embedding[: len(self.vocabulary)]
         losses, tokens = list[Tensor](), 0

@@ -38,8 +38,8 @@ from structkit.learning.strae.settings import (
 from structkit.learning.strae.vocabulary import Vocabulary
 from structkit.learning.training.autograd import draw_kept, vocabulary_loss
 from structkit.learning.training.data import Step
-from structkit.learning.training.devices import TorchModel, fill, save_state
-from structkit.learning.training.trainer import Numbers, TrainingModule, seed_parameters
+from structkit.learning.training.devices import TorchModel, load_state, save_state
+from structkit.learning.training.trainer import LossReader, TrainingModule, seed_parameters
 from structkit.progress import say
 from structkit.records.jsonl import Lines, Record
 from structkit.structure.trees.tree import Tree, from_depths
@@ -114,7 +114,7 @@ class VocabularyEncoder(TorchModel):
 
     def read(self, folder: Path, metadata: Record) -> Self:
         """Take the weights in a folder. Errors: `UserError` where it is damaged."""
-        fill(self.model, folder)
+        load_state(self.model, folder)
         return self
 
     def prepared(self, text: str) -> Record:
@@ -333,7 +333,7 @@ class TreeTraining(VocabularyTraining):
                 for name, part in self.losses(portion).items()
             }
 
-    def backward(self, inputs: list[list[Any]]) -> Numbers:
+    def backward(self, inputs: list[list[Any]]) -> LossReader:
         """Compute gradients portion by portion, so that one graph is in memory."""
         losses: list[dict[str, Tensor]] = []
         for parts in self.shared_losses(inputs):

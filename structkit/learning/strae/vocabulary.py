@@ -21,7 +21,7 @@ import orjson
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from structkit.errors import UserError, flag
-from structkit.learning.folders import damaged
+from structkit.learning.folders import damage_error
 from structkit.learning.tokens import Truncation
 
 UNKNOWN = "<unk>"
@@ -161,7 +161,7 @@ class Vocabulary:
                 return cls(content["words"])
             bpe = Tokenizer.from_str((folder / PIECES).read_text("utf-8"))
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise damaged(f"cannot be read: {error}", folder / WORDS) from None
+            raise damage_error(f"cannot be read: {error}", folder / WORDS) from None
         return cls.of_pieces(bpe)
 
 

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-BLOCK = 400_000  # scores in a block: it stays in a CPU's cache
-GPU_BLOCK = 16 * BLOCK  # a GPU has more to do at a time
+BLOCK_SCORES = 400_000  # scores in a block: it stays in a CPU's cache
+GPU_BLOCK_SCORES = 16 * BLOCK_SCORES  # a GPU has more to do at a time
 
 
 def vocabulary_loss(
@@ -55,7 +55,7 @@ class _CrossEntropy(torch.autograd.Function):
         columns = table.T.contiguous()  # (E, words)
         to_columns = torch.zeros_like(columns)
         to_bias = torch.zeros_like(bias) if bias is not None and ctx.needs_input_grad[2] else None
-        parts = _parts(len(vectors), len(table), block_size(vectors.device))
+        parts = _row_blocks(len(vectors), len(table), block_size(vectors.device))
         memory = workspace(parts[0].stop * len(table), vectors)
         for part in parts:
             rows = part.stop - part.start
@@ -98,10 +98,10 @@ class _CrossEntropy(torch.autograd.Function):
 
 def block_size(device: torch.device) -> int:
     """Return the scores in a block that a device computes fast."""
-    return BLOCK if device.type == "cpu" else GPU_BLOCK
+    return BLOCK_SCORES if device.type == "cpu" else GPU_BLOCK_SCORES
 
 
-def _parts(rows: int, words: int, block: int) -> list[slice]:
+def _row_blocks(rows: int, words: int, block: int) -> list[slice]:
     step = max(16, 10 * block // words)
     return [slice(first, min(first + step, rows)) for first in range(0, rows, step)]
 
@@ -120,7 +120,7 @@ def workspace(size: int, like: Tensor) -> Tensor:
     return _WORKSPACES[name]
 
 
-SPAN = 1 << 16  # the share that is dropped is rounded to 16 bits
+DRAW_VALUES = 1 << 16  # the share that is dropped is rounded to 16 bits
 
 
 def draw_kept(shape: Sequence[int], dropout: float, device: torch.device) -> tuple[Tensor, float]:
@@ -128,6 +128,8 @@ def draw_kept(shape: Sequence[int], dropout: float, device: torch.device) -> tup
     count = math.prod(shape)
     bits = torch.empty(-(-count // 4), dtype=torch.int64, device=device)
     draws = bits.random_(-(1 << 63), None).view(torch.int16)[:count].view(*shape)
-    dropped = min(round(dropout * SPAN), SPAN - 1)
+    dropped = min(round(dropout * DRAW_VALUES), DRAW_VALUES - 1)
     # a product with these is three times as fast as one with booleans
-    return (draws >= dropped - SPAN // 2).view(torch.uint8), SPAN / (SPAN - dropped)
+    return (draws >= dropped - DRAW_VALUES // 2).view(torch.uint8), DRAW_VALUES / (
+        DRAW_VALUES - dropped
+    )

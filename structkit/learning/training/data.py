@@ -28,7 +28,7 @@ from structkit.records.fields import remedy_for
 from structkit.records.jsonl import Record, Records, Rejected, accepted, raise_error, text_field
 from structkit.reproducibility import key
 
-VALIDATE_EVERY = 500  # maximum steps between two measurements of the held-out loss
+MAX_VALIDATE_STEPS = 500  # maximum steps between two measurements of the held-out loss
 
 
 def keep_fields(record: Record, needs: Sequence[str], optional: Sequence[str]) -> Record:
@@ -44,11 +44,11 @@ def keep_fields(record: Record, needs: Sequence[str], optional: Sequence[str]) -
             raise UserError(f'field "{name}" is blank', "leave the record out")
     for name in optional:
         if record.get(name) is not None:
-            kept[name] = _texts(record[name], name)
+            kept[name] = _check_texts(record[name], name)
     return kept
 
 
-def _texts(value: object, name: str) -> list[str]:
+def _check_texts(value: object, name: str) -> list[str]:
     if isinstance(value, list) and all(isinstance(text, str) for text in value):
         return value
     raise UserError(f'field "{name}" is not a list of strings', 'write "negatives": ["…", "…"]')
@@ -196,7 +196,7 @@ class Plan:
     @property
     def validate_every(self) -> int:
         """The steps between two measurements of the held-out loss."""
-        return min(VALIDATE_EVERY, self.epoch_steps)
+        return min(MAX_VALIDATE_STEPS, self.epoch_steps)
 
     @property
     def stage_steps(self) -> int:

@@ -20,15 +20,15 @@ import torch
 from torch import Tensor, distributed, nn
 
 from structkit.errors import UserError, flag
-from structkit.learning.folders import WEIGHTS, damaged, read_weights, write_weights
+from structkit.learning.folders import WEIGHTS_FILE, damage_error, read_weights, write_weights
 from structkit.learning.model import Model
 from structkit.processes import is_mkl_compatible
 
 ON_CPU = {"on_cpu": True}  # marks a field of a batch that no device computes with
-HALF = (torch.bfloat16, torch.float16)
-CPU_BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # x86, x86, Arm
-HARMLESS = 1e-5  # of the largest number of a product
-ASKED = re.compile(r"[Tt]ried to allocate ([\d.]+ \w+)")
+HALF_TYPES = (torch.bfloat16, torch.float16)
+BF16_CAPABILITIES = ("avx512_bf16", "amx_bf16", "bf16")  # x86, x86, Arm
+MAX_PRODUCT_ERROR = 1e-5  # of the largest number of a product
+REQUESTED_MEMORY = re.compile(r"[Tt]ried to allocate ([\d.]+ \w+)")
 
 
 def chosen_device(name: str | None = None) -> torch.device:
@@ -51,7 +51,7 @@ def enough_memory() -> Iterator[None]:
     except (MemoryError, RuntimeError) as error:
         if not lacks_memory(error):
             raise
-        asked = ASKED.search(str(error))
+        asked = REQUESTED_MEMORY.search(str(error))
         raise UserError(
             "there is not enough memory" + (f" for {asked[1]} more" if asked else ""),
             f"lower {flag('batch_size')}, the lengths or the sizes of the model, or set "
@@ -77,7 +77,7 @@ def has_bf16(device: torch.device) -> bool:
     # oneDNN also claims bfloat16 where it only emulates it, slower than float32; an older torch
     # has no such list
     able: dict[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
-    return device.type == "cpu" and any(able.get(name) for name in CPU_BF16)
+    return device.type == "cpu" and any(able.get(name) for name in BF16_CAPABILITIES)
 
 
 def fastest_matmul() -> str:
@@ -93,7 +93,9 @@ def fastest_matmul() -> str:
     right = torch.randn(256, 384, generator=generator)
     exact, product = (_product(left, right, each) for each in ("highest", "medium"))
     error = float((product - exact).abs().max() / exact.abs().max())
-    return "medium" if error < HARMLESS else "highest"  # some processors do round to bfloat16
+    return (
+        "medium" if error < MAX_PRODUCT_ERROR else "highest"
+    )  # some processors do round to bfloat16
 
 
 def _product(left: Tensor, right: Tensor, precision: str) -> Tensor:
@@ -112,8 +114,8 @@ def matmul(precision: str) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-T = TypeVar("T")
-M = TypeVar("M", bound=nn.Module)
+Value = TypeVar("Value")
+ModuleT = TypeVar("ModuleT", bound=nn.Module)
 
 
 def with_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
@@ -133,7 +135,7 @@ def rank() -> int:
     return distributed.get_rank() if distributed.is_initialized() else 0
 
 
-def ranks() -> int:
+def world_size() -> int:
     """Return the number of processes that train together."""
     return distributed.get_world_size() if distributed.is_initialized() else 1
 
@@ -144,12 +146,12 @@ def share(records: int) -> slice:
     >>> share(5)
     slice(0, 5, None)
     """
-    return slice(records * rank() // ranks(), records * (rank() + 1) // ranks())
+    return slice(records * rank() // world_size(), records * (rank() + 1) // world_size())
 
 
 def gather_rows(rows: Tensor, first: int, total: int) -> Tensor:
     """Return the rows of all processes, (total, …); this one's begin at `first`."""
-    if ranks() == 1:
+    if world_size() == 1:
         return rows
     # zeros and a sum instead of all_gather: shares may be of unequal size, or empty
     everything = rows.new_zeros(total, *rows.shape[1:])
@@ -160,7 +162,7 @@ def gather_rows(rows: Tensor, first: int, total: int) -> Tensor:
 
 def total(value: float) -> float:
     """Return the sum of a number over all processes."""
-    if ranks() == 1:
+    if world_size() == 1:
         return value
     numbers = torch.tensor([value], dtype=torch.float64)  # on the CPU: no GPU is waited for
     distributed.all_reduce(numbers)
@@ -181,13 +183,13 @@ def sum_gradients(module: nn.Module) -> None:
         exchange.wait()
 
 
-def place(module: M, device: torch.device) -> M:
+def place_module(module: ModuleT, device: torch.device) -> ModuleT:
     """Move a module to a device, and compute there in float32 with what has fewer bits in a file.
 
     A CPU never holds more of it than the file does.
     """
     module.to(device)
-    if any(weight.dtype in HALF for weight in module.parameters()):
+    if any(weight.dtype in HALF_TYPES for weight in module.parameters()):
         module.to(torch.float32)
     return module
 
@@ -198,11 +200,11 @@ def same_parameters(module: nn.Module) -> None:
         distributed.broadcast(weight.data, 0)
 
 
-def gather(value: T) -> list[T]:
+def gather(value: Value) -> list[Value]:
     """Return the values of all processes, in their order."""
-    if ranks() == 1:
+    if world_size() == 1:
         return [value]
-    of_ranks: list[Any] = [None] * ranks()
+    of_ranks: list[Any] = [None] * world_size()
     distributed.all_gather_object(of_ranks, value)
     return of_ranks
 
@@ -247,11 +249,11 @@ def save_state(module: nn.Module, folder: Path) -> None:
     write_weights(folder, {name: each.cpu().numpy() for name, each in state.items()})
 
 
-def fill(module: nn.Module, folder: Path) -> None:
+def load_state(module: nn.Module, folder: Path) -> None:
     """Give a module the weights in a folder. Errors: `UserError` where they are not its own."""
     stored = {name: torch.from_numpy(each) for name, each in read_weights(folder).items()}
     try:
         module.load_state_dict(stored)
     except RuntimeError as error:  # a heading, and a line for each difference
         first = str(error).partition("\n")[2].partition("\n")[0].strip()
-        raise damaged(f"is of another model: {first:.200}", folder / WEIGHTS) from None
+        raise damage_error(f"is of another model: {first:.200}", folder / WEIGHTS_FILE) from None

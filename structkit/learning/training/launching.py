@@ -32,11 +32,11 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from structkit.errors import Surface, UserError, flag, surface, use_surface
 from structkit.processes import exit_for, handled_signals, limit_threads, without_script
 
-SHUTDOWN = 120  # seconds that a process may take to finish its step and save a checkpoint
-GRACE = 2.0  # seconds that a process lives on that lost another: so the cause is seen first
-PLACE = "TORCHELASTIC_ERROR_FILE"  # where torch leaves the error of a process
-SAFE = "PYTHONSAFEPATH"
-LOOPBACK = ("127.", "localhost")
+SHUTDOWN_SECONDS = 120  # seconds that a process may take to finish its step and save a checkpoint
+GRACE_SECONDS = 2.0  # seconds that a process lives on that lost another: so the cause is seen first
+ERROR_FILE_VARIABLE = "TORCHELASTIC_ERROR_FILE"  # where torch leaves the error of a process
+SAFE_PATH_VARIABLE = "PYTHONSAFEPATH"
+LOOPBACK_PREFIXES = ("127.", "localhost")
 
 
 def launch(call: Callable[[], Any], count: int) -> Any:
@@ -46,7 +46,7 @@ def launch(call: Callable[[], Any], count: int) -> Any:
     on, and processes then end by themselves.
     """
     folder_of_ranks = tempfile.TemporaryDirectory(prefix="structkit-ranks-")
-    with folder_of_ranks as folder, _watched(), _safe_imports(), without_script():
+    with folder_of_ranks as folder, _signals_restored(), _safe_imports(), without_script():
         try:
             config = _config(count, folder)
             results = elastic_launch(config, _process)(call, count, surface())
@@ -83,25 +83,25 @@ def _config(count: int, folder: str) -> LaunchConfig:
     )
     # older versions of torch do not have these two, and go without
     config.signals_to_handle = ",".join(number.name for number in handled_signals())
-    config.shutdown_timeout = SHUTDOWN
+    config.shutdown_timeout = SHUTDOWN_SECONDS
     return config
 
 
 @contextmanager
 def _safe_imports() -> Iterator[None]:
     """Keep Python from importing out of the current folder in the processes that it starts."""
-    before = os.environ.get(SAFE)
-    os.environ[SAFE] = "1"
+    before = os.environ.get(SAFE_PATH_VARIABLE)
+    os.environ[SAFE_PATH_VARIABLE] = "1"
     try:
         yield
     finally:
-        os.environ.pop(SAFE)
+        os.environ.pop(SAFE_PATH_VARIABLE)
         if before is not None:
-            os.environ[SAFE] = before
+            os.environ[SAFE_PATH_VARIABLE] = before
 
 
 @contextmanager
-def _watched() -> Iterator[None]:
+def _signals_restored() -> Iterator[None]:
     """Put back the handlers of signals, and leave no process behind."""
     main = threading.current_thread() is threading.main_thread()
     handlers = {number: signal.getsignal(number) for number in handled_signals() if main}
@@ -122,7 +122,7 @@ def _watched() -> Iterator[None]:
 def _cause(error: ChildFailedError) -> BaseException:
     """Return why the first failed process ended; a bug keeps its traceback."""
     failure: ProcessFailure = error.get_first_failure()[1]
-    left = _left(failure.error_file)
+    left = _pickle_of_error(failure.error_file)
     if left.is_file():
         known: UserError = pickle.loads(left.read_bytes())  # noqa: S301 our own process wrote it
         return known
@@ -138,7 +138,7 @@ def _cause(error: ChildFailedError) -> BaseException:
     return error
 
 
-def _left(place: str) -> Path:
+def _pickle_of_error(place: str) -> Path:
     return Path(place).with_suffix(".pickle")
 
 
@@ -161,7 +161,7 @@ def _process(call: Callable[[], Any], count: int, spelled: Surface) -> Any:
     except KeyboardInterrupt:  # torch would take it for success
         sys.exit(128 + signal.SIGINT)
     except UserError as error:
-        _left(os.environ[PLACE]).write_bytes(pickle.dumps(error))
+        _pickle_of_error(os.environ[ERROR_FILE_VARIABLE]).write_bytes(pickle.dumps(error))
         raise
 
 
@@ -176,7 +176,7 @@ def join(call: Callable[[], Any]) -> Any:
         limit_threads(max(1, torch.get_num_threads() // count))
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    if sys.platform == "linux" and os.environ["MASTER_ADDR"].startswith(LOOPBACK):
+    if sys.platform == "linux" and os.environ["MASTER_ADDR"].startswith(LOOPBACK_PREFIXES):
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # one machine, whatever its name
     try:
         distributed.init_process_group(**group_options())
@@ -185,9 +185,9 @@ def join(call: Callable[[], Any]) -> Any:
         distributed.destroy_process_group()
         return result
     except RuntimeError as error:
-        if not _by_others(error):
+        if not _is_exchange_failure(error):
             raise
-        time.sleep(GRACE)
+        time.sleep(GRACE_SECONDS)
         raise UserError(
             "another process of the training ended, and with it the training",
             f"see its error, and go on with {flag('resume')}",
@@ -206,7 +206,7 @@ def group_options() -> dict[str, Any]:
     return {"backend": "cpu:gloo,cuda:nccl", "timeout": timedelta(minutes=10), "device_id": device}
 
 
-def _by_others(error: BaseException) -> bool:
+def _is_exchange_failure(error: BaseException) -> bool:
     """Return whether an exchange between processes failed: then another one has ended."""
     if isinstance(error, distributed.DistError):
         return "ncclInvalidUsage" not in str(error)  # as where two processes have one GPU

@@ -18,7 +18,7 @@ from structkit.registry import Contract
 from structkit.settings import check, make, offline_setting, setting
 
 # options of a run that are for steps
-OF_STEPS = ("save_every", "log_every", "log_format", "nproc")
+STEP_OPTIONS = ("save_every", "log_every", "log_format", "nproc")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Method(Contract):
     @classmethod
     def idle_options(cls) -> frozenset[str]:
         """Return options of a run without effect, for which there are no flags."""
-        return frozenset(OF_STEPS)
+        return frozenset(STEP_OPTIONS)
 
     @property
     def start(self) -> str | None:

@@ -26,15 +26,21 @@ from torch import distributed
 from structkit.errors import Surface, UserError, flag
 from structkit.extras import MINILM
 from structkit.learning.folders import content_hash, model_folder
-from structkit.learning.metadata import FORMAT, LIBRARY, METADATA, MULTI_VECTOR, is_multi_vector
+from structkit.learning.metadata import (
+    LIBRARY_PREFIX,
+    METADATA_FILE,
+    METADATA_FORMAT,
+    MULTI_VECTOR_TYPE,
+    is_multi_vector,
+)
 from structkit.learning.training.data import Spool
 from structkit.learning.training.devices import (
     chosen_device,
     enough_memory,
     gather,
-    place,
+    place_module,
     rank,
-    ranks,
+    world_size,
 )
 from structkit.learning.training.launching import check_gpus, join, launch
 from structkit.learning.training.method import Method, RunOptions
@@ -49,9 +55,9 @@ from structkit.records.stream import Rejects, Stream
 from structkit.settings import settings_of
 from structkit.version import __version__
 
-CARD, COMMAND_LINE = "README.md", Surface()
-OF_GPU = "a GPU adds gradients up in any order"
-SNIPPET = """With sentence-transformers:
+CARD_FILE, COMMAND_LINE = "README.md", Surface()
+GPU_DIFFERENCE = "a GPU adds gradients up in any order"
+LIBRARY_USAGE = """With sentence-transformers:
 
 ```python
 from sentence_transformers import {kind}
@@ -64,7 +70,7 @@ print(model.similarity(queries, documents))
 """
 
 
-def train(
+def train_method(
     name: str, method: Method, files: Sequence[str] = (), options: RunOptions | None = None
 ) -> Record:
     """Train `method` (an instance of a plugin's `Method`) on the records of files or stdin.
@@ -76,16 +82,18 @@ def train(
     """
     options = options or RunOptions()
     if not distributed.is_torchelastic_launched() or distributed.is_initialized():
-        return _train(name, method, files, options)
+        return _train_in_process(name, method, files, options)
     if options.nproc > 1:
         raise UserError(
             f"torchrun starts the processes, not {flag('nproc')}", "leave it out", status=2
         )
-    summary: Record = join(partial(_train, name, method, files, options))
+    summary: Record = join(partial(_train_in_process, name, method, files, options))
     return summary
 
 
-def _train(name: str, method: Method, files: Sequence[str], options: RunOptions) -> Record:
+def _train_in_process(
+    name: str, method: Method, files: Sequence[str], options: RunOptions
+) -> Record:
     """Run the training in this process; among several, only rank 0 writes and reports."""
     started = time.monotonic()
     output = options.output or f"models/{name}"
@@ -96,7 +104,7 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
     ]
     keep_apart(writes, [*(files or ["-"]), *method.reads])
     rejected = Rejects(options.on_error, None if rank() else options.rejects)
-    with quiet_block(options.quiet or rank() > 0), alone_in(output), rejected as rejects:
+    with quiet_block(options.quiet or rank() > 0), lock_output(output), rejected as rejects:
         if not files and method.without_records and sys.stdin.isatty():
             files = [os.devnull]  # a person means the start model alone
         folder = run_folder(output, options)
@@ -104,17 +112,17 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
         if method.start:
             model_folder(method.start, offline=options.offline)  # from here on, it is on the disk
         complete = method.complete()
-        spool = read(complete, Stream(files), rejects)
+        spool = read_records(complete, Stream(files), rejects)
         held_out = None
         if method.held_out:
-            held_out = read(complete, Stream([method.held_out], on_error=options.on_error))
+            held_out = read_records(complete, Stream([method.held_out], on_error=options.on_error))
         run = Training(name, complete, spool, held_out, options, folder)
-        agree(run.identity, folder, options)
+        check_agreement(run.identity, folder, options)
         if folder.complete:
             return {} if rank() else folder.finished(run.identity)
         try:
             folder.open(run.identity)
-            summary = run.fit() if ranks() > 1 else run.launch()
+            summary = run.fit() if world_size() > 1 else run.launch()
             if rank():
                 return {}
             write_card(folder.model, name, method, spool, folder.final.name)
@@ -127,7 +135,7 @@ def _train(name: str, method: Method, files: Sequence[str], options: RunOptions)
 
 
 @contextmanager
-def alone_in(output: str) -> Iterator[None]:
+def lock_output(output: str) -> Iterator[None]:
     """Hold the lock of a run's folder while the block runs, in the first process of the run.
 
     Errors: `UserError` where another run holds it.
@@ -164,16 +172,16 @@ def run_folder(output: str, options: RunOptions) -> RunFolder:
 
 def check_processes(name: str, method: Method, files: Sequence[str], options: RunOptions) -> None:
     """Raise where there are not enough GPUs, or the processes cannot share the work."""
-    if max(ranks(), options.nproc) > 1 and not method.shared:
+    if max(world_size(), options.nproc) > 1 and not method.shared:
         remedy = f"leave {flag('nproc')} out" if options.nproc > 1 else "start it without torchrun"
         raise UserError(f"{name} is trained by one process", remedy, status=2)
-    if ranks() > 1 and (not files or "-" in files):
+    if world_size() > 1 and (not files or "-" in files):
         raise UserError("several processes cannot read one stdin", "name a file", status=2)
     if options.nproc > 1:
         check_gpus(options.nproc)
 
 
-def agree(run: Record, folder: RunFolder, options: RunOptions) -> None:
+def check_agreement(run: Record, folder: RunFolder, options: RunOptions) -> None:
     """Raise if a process differs from the first in settings, records or where it goes on."""
     latest = folder.latest()
     own = {"save_every": options.save_every, "checkpoint": latest and latest.name}
@@ -187,7 +195,7 @@ def agree(run: Record, folder: RunFolder, options: RunOptions) -> None:
             )
 
 
-def read(method: Method, stream: Stream, rejects: Rejects | None = None) -> Spool:
+def read_records(method: Method, stream: Stream, rejects: Rejects | None = None) -> Spool:
     """Read all records of files or stdin, checked, to disk."""
     with stream.reading("read", rejects) as (records, reject):
         return Spool(records, method.prepare, reject, empty=method.without_records)
@@ -242,7 +250,7 @@ class Training:
         with quiet_block(self.options.quiet or rank() > 0), enough_memory():
             with waiting("making the model"):
                 module: TrainingModule = method.build(spool)
-                place(module, chosen_device())
+                place_module(module, chosen_device())
             held_out = None
             if self.held_out:
                 held_out = HeldOut(module, self.held_out, plan.batch_size)
@@ -260,7 +268,7 @@ class Training:
                     trainer.log.write(target)
                 for message in truncation.messages():
                     say(message)
-        why = repeatability_problem() if chosen_device().type == "cpu" else OF_GPU
+        why = repeatability_problem() if chosen_device().type == "cpu" else GPU_DIFFERENCE
         return {
             "steps": trainer.step,
             "records": len(spool),
@@ -278,7 +286,7 @@ class Training:
     def write_metadata(self, folder: Path, metadata: Record) -> None:
         """Write `structkit.json`: all that is needed to load the model and to train it again."""
         content = {
-            "format": FORMAT,
+            "format": METADATA_FORMAT,
             "method": self.name,
             "settings": asdict(self.method),
             "pooling": None,
@@ -294,7 +302,7 @@ class Training:
                 "python": platform.python_version(),
             },
         }
-        write_json(folder / METADATA, content)
+        write_json(folder / METADATA_FILE, content)
 
 
 def write_card(folder: Path, name: str, method: Method, spool: Spool, title: str) -> None:
@@ -304,31 +312,31 @@ def write_card(folder: Path, name: str, method: Method, spool: Spool, title: str
         for each in settings_of(type(method))
         if each.is_given(value := each.given(method))
     }
-    flags = [word for setting, value in changed.items() for word in _flag(setting, value)]
-    there = loads_there(folder)
-    kind = MULTI_VECTOR if there and is_multi_vector(folder) else "SentenceTransformer"
+    flags = [word for setting, value in changed.items() for word in _flag_words(setting, value)]
+    there = loads_in_library(folder)
+    kind = MULTI_VECTOR_TYPE if there and is_multi_vector(folder) else "SentenceTransformer"
     lines = [
-        f"---\n{about_model(name, method, there=there)}---\n",
+        f"---\n{card_metadata(name, method, there=there)}---\n",
         f"# {title}\n",
         f"Trained by structkit {__version__} on {len(spool):,} records of sha256 {spool.hash}:\n",
         f"    {shlex.join(['structkit', 'train', name, *flags])}\n",
         "To use it:\n",
         f"    structkit {method.usage.format(shlex.quote(title))}\n",
-        *([SNIPPET.format(title=title, kind=kind)] if there else ()),
+        *([LIBRARY_USAGE.format(title=title, kind=kind)] if there else ()),
     ]
-    (folder / CARD).write_text("\n".join(lines), encoding="utf-8")
+    (folder / CARD_FILE).write_text("\n".join(lines), encoding="utf-8")
 
 
-def loads_there(folder: Path) -> bool:
+def loads_in_library(folder: Path) -> bool:
     """Return whether sentence-transformers knows all modules of a folder that was just written."""
     modules = folder / "modules.json"
     kinds = (
         [each["type"] for each in orjson.loads(modules.read_bytes())] if modules.exists() else []
     )
-    return bool(kinds) and all(kind.startswith(LIBRARY) for kind in kinds)
+    return bool(kinds) and all(kind.startswith(LIBRARY_PREFIX) for kind in kinds)
 
 
-def about_model(name: str, method: Method, *, there: bool) -> str:
+def card_metadata(name: str, method: Method, *, there: bool) -> str:
     """Return the YAML of a card, as the Hub reads it; `there`: sentence-transformers loads it.
 
     The base model is a name on the Hub, with the license on its card, if they are known.
@@ -336,7 +344,7 @@ def about_model(name: str, method: Method, *, there: bool) -> str:
     start, known = method.start, dict[str, Any]()
     if start:
         with suppress(Exception):  # no card, or a stranger's, which may hold anything
-            known = metadata_load(model_folder(start, offline=True) / CARD) or {}
+            known = metadata_load(model_folder(start, offline=True) / CARD_FILE) or {}
         if start == MINILM:
             known["base_model"] = "sentence-transformers/all-MiniLM-L6-v2"
         elif not os.path.isdir(start) and "/" in start:
@@ -351,7 +359,7 @@ def about_model(name: str, method: Method, *, there: bool) -> str:
     return f"{data.to_yaml()}\n"
 
 
-def _flag(name: str, value: object) -> list[str]:
+def _flag_words(name: str, value: object) -> list[str]:
     """Return a setting as words of a command; of a place on this machine, only the name."""
     if isinstance(value, bool):
         return [COMMAND_LINE.setting(name, value)]

@@ -22,8 +22,8 @@ import torch
 from torch import Tensor
 
 from structkit.errors import UserError, flag
-from structkit.learning.folders import LOSSES
-from structkit.learning.metadata import METADATA, read_metadata
+from structkit.learning.folders import LOSSES_FILE
+from structkit.learning.metadata import METADATA_FILE, read_metadata
 from structkit.learning.training.data import Step
 from structkit.learning.training.devices import rank
 from structkit.learning.training.method import RunOptions
@@ -63,7 +63,7 @@ class RunFolder:
             raise cannot_write(error, "made").at(output) from None
         final, latest = self.final, self.latest()
         there = any(final.iterdir()) if final.is_dir() else final.exists()
-        if there and (overwrite or resume) and not (final / METADATA).is_file():
+        if there and (overwrite or resume) and not (final / METADATA_FILE).is_file():
             raise UserError(f"{final} is not a model folder", other)
         if overwrite:
             remove(self.partial)
@@ -245,4 +245,4 @@ class Log:
         """Write the kept lines into a model folder."""
         if self.lines:
             lines = (orjson.dumps(each) + b"\n" for each in self.lines)
-            (folder / LOSSES).write_bytes(b"".join(lines))
+            (folder / LOSSES_FILE).write_bytes(b"".join(lines))

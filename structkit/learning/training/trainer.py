@@ -29,12 +29,12 @@ from structkit.learning.training.devices import (
     load_trained,
     matmul,
     rank,
-    ranks,
     same_parameters,
     sum_gradients,
     total,
     trained_state,
     with_tensors,
+    world_size,
 )
 from structkit.learning.training.method import Method, RunOptions
 from structkit.learning.training.run_folder import Log, RunFolder
@@ -44,9 +44,9 @@ from structkit.records.jsonl import Record
 from structkit.reproducibility import key
 
 # reads the loss and its parts, for which a GPU is waited
-Numbers = Callable[[], dict[str, float]]
+LossReader = Callable[[], dict[str, float]]
 # attributes of a trainer that a checkpoint stores
-PROGRESS = ("step", "records", "parts")
+PROGRESS_FIELDS = ("step", "records", "parts")
 
 
 class TrainingModule(nn.Module):
@@ -57,8 +57,10 @@ class TrainingModule(nn.Module):
     computes the gradients of its share of a batch, and the engine adds them up.
     """
 
-    rounds = False  # whether products on a GPU may round float32 to TF32, which is far faster
-    ahead = False  # whether its batches are of the CPU, so that they can be made before their step
+    allow_tf32 = False  # whether products on a GPU may round float32 to TF32, which is far faster
+    prefetch = (
+        False  # whether its batches are of the CPU, so that they can be made before their step
+    )
     seen = 0  # records that it learned from before the first step, each as often as it was read
     settings: Any  # a `Method`; of one that trains by steps, `GradientSettings`
 
@@ -73,7 +75,7 @@ class TrainingModule(nn.Module):
         return next(self.parameters()).device
 
     def batch(self, records: list[Record], step: Step) -> Any:
-        """Return the inputs of one step, on the module's device; if `ahead`, on the CPU."""
+        """Return the inputs of one step, on the module's device; if `prefetch`, on the CPU."""
         raise NotImplementedError
 
     def held_out(self, records: list[Record], step: Step) -> Any:
@@ -92,7 +94,7 @@ class TrainingModule(nn.Module):
         """Return metadata, in addition to the settings, that load the model."""
         return {}
 
-    def backward(self, inputs: Any) -> Numbers:
+    def backward(self, inputs: Any) -> LossReader:
         """Add the gradients of a batch, if any are recorded; returns what reads its loss."""
         loss, parts = self.loss(inputs)
         self.pass_back(loss)
@@ -149,7 +151,7 @@ class Batches:
         pinned = with_tensors(inputs, Tensor.pin_memory) if device.type == "cuda" else inputs
         return pinned, counted
 
-    def rest(self) -> None:
+    def wait_idle(self) -> None:
         """Wait until no batch is being made: the module's tokenizer and its counts are free."""
         if self.next:
             wait([self.next[1]])
@@ -211,7 +213,7 @@ class Trainer:
         self._restore()
         if rank() == 0:
             self.folder.check_room(trained_state(self.module))
-        if ranks() > 1:
+        if world_size() > 1:
             same_parameters(self.module)
         with matmul(self._matmul()):
             self._steps()
@@ -219,7 +221,7 @@ class Trainer:
     def _matmul(self) -> str:
         """Return the precision of float32 products, the same in all processes."""
         if not self.on_cpu:
-            return "high" if self.module.rounds else "highest"
+            return "high" if self.module.allow_tf32 else "highest"
         medium = total(rank() == 0 and fastest_matmul() == "medium") > 0
         return "medium" if medium else "highest"
 
@@ -231,8 +233,8 @@ class Trainer:
             ThreadPoolExecutor(1) as reader,
             ThreadPoolExecutor(1) as writer,
         ):
-            ahead = self.module.ahead and not self.on_cpu
-            self.batches = Batches(self.module, self.spool, self.plan, reader if ahead else None)
+            prefetch = self.module.prefetch and not self.on_cpu
+            self.batches = Batches(self.module, self.spool, self.plan, reader if prefetch else None)
             self.writer = writer
             while self.step < steps:
                 self._train(self.plan.step(self.step))
@@ -259,7 +261,7 @@ class Trainer:
         step, held_out, end = self.step, self.held_out, self.plan.end(self.step)
         if held_out and (step == end or step % self.plan.validate_every == 0):
             self._read()
-            self.batches.rest()
+            self.batches.wait_idle()
             loss = held_out.measure(step, self.plan.step(step - 1).stage)
             self.log.line({"step": step, "held_out_loss": loss})
             if step == end:
@@ -276,7 +278,7 @@ class Trainer:
             self.optimizer.state.clear()  # each stage is a separate training (SEAL, section 4)
         self.optimizer.zero_grad(set_to_none=True)
         numbers = self.module.backward(self.batches.batch(step))
-        if ranks() > 1:
+        if world_size() > 1:
             sum_gradients(self.module)
         if longest := self.plan.max_grad_norm:
             torch.nn.utils.clip_grad_norm_(self.module.parameters(), longest)
@@ -293,7 +295,7 @@ class Trainer:
         if unread:
             unread()
 
-    def _count(self, step: Step, numbers: Numbers, learning_rate: float) -> None:
+    def _count(self, step: Step, numbers: LossReader, learning_rate: float) -> None:
         parts = numbers()
         if not math.isfinite(parts["loss"]):
             raise UserError(
@@ -308,7 +310,7 @@ class Trainer:
     def _save(self) -> None:
         """Write a checkpoint, by one process for all; a training on a GPU goes on meanwhile."""
         self._read()
-        self.batches.rest()
+        self.batches.wait_idle()
         truncation = self.truncation()
         if rank():
             return
@@ -317,7 +319,7 @@ class Trainer:
             "module": trained_state(self.module),
             "optimizer": self.optimizer.state_dict(),
             "truncation": truncation.state(),
-            **{name: getattr(self, name) for name in PROGRESS},
+            **{name: getattr(self, name) for name in PROGRESS_FIELDS},
             "seconds": self.before + time.monotonic() - self.started,
             "log": self.log.state(),
             **({} if self.held_out is None else {"held_out": self.held_out.state()}),
@@ -342,7 +344,7 @@ class Trainer:
             return
         load_trained(self.module, state["module"])
         self.optimizer.load_state_dict(state["optimizer"])
-        for name in PROGRESS:
+        for name in PROGRESS_FIELDS:
             setattr(self, name, state[name])
         self.before = state["seconds"]
         self.log.load(state["log"])
@@ -409,7 +411,7 @@ class HeldOut:
         torch.manual_seed(key(self.module.settings.seed, "held out", rows.start) >> 1)
         step = Step(0, stage, 0, list(range(len(records))))
         inputs = self.module.held_out(records, step)
-        if self.module.ahead:
+        if self.module.prefetch:
             inputs = with_tensors(inputs, lambda each: each.to(self.module.device))
         return self.module.backward(inputs)()["loss"]
 

@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 from structkit.errors import UserError
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.training.method import RunOptions
-from structkit.learning.training.run import train
+from structkit.learning.training.run import train_method
 from structkit.registry import load
 from tests.jsonl import read, write
 from tests.learning.encoders.zoo import edit, first_of, sentence_folder
@@ -181,15 +181,15 @@ def test_a_stopped_run_goes_on_from_the_same_start(tmp_path, records, start):
     run = {"output": str(tmp_path / "model"), "save_every": 3, "quiet": True}
     with pytest.raises(KeyError, match="stop"):
         stopped = stopping(kind, 4, KeyError("stop"))(**values)
-        train("contrastive", stopped, [str(records)], RunOptions(**run))
+        train_method("contrastive", stopped, [str(records)], RunOptions(**run))
     # the adapter and its moments, but no weight of the model
     checkpoint = (tmp_path / "model.partial" / "step-3").stat().st_size
     assert checkpoint < len(weights(base)) / 2
     edit(base / "config.json", hidden_act="relu")  # another model under the same name
     with pytest.raises(UserError, match="differs in start"):
-        train("contrastive", kind(**values), [str(records)], RunOptions(**run, resume=True))
+        train_method("contrastive", kind(**values), [str(records)], RunOptions(**run, resume=True))
     shutil.copy(start("contrastive") / "config.json", base / "config.json")
-    train("contrastive", kind(**values), [str(records)], RunOptions(**run, resume=True))
+    train_method("contrastive", kind(**values), [str(records)], RunOptions(**run, resume=True))
     assert weights(tmp_path / "whole") == weights(tmp_path / "model")
 
 

@@ -16,10 +16,10 @@ from sentence_transformers.multi_vector_encoder.losses import (
 from sentence_transformers.sentence_transformer.modules import Normalize
 from sentence_transformers.util import maxsim as peers_maxsim
 
-from plugins.methods._colbert import maxsim
+from plugins.methods._colbert import maxsim_scores
 from structkit.errors import UserError
 from structkit.learning.training.method import RunOptions
-from structkit.learning.training.run import train
+from structkit.learning.training.run import train_method
 from structkit.registry import load
 from tests.learning.encoders.zoo import TEXTS, edit, sentence_folder
 from tests.learning.training.materials import (
@@ -52,7 +52,7 @@ def test_scores_in_blocks_are_those_of_plain_loops(queries, documents, rows, see
     there[0, 1:] = 0
     there[-1] *= seed % 2
     asked.requires_grad_()
-    whole, parts = maxsim(asked, there), maxsim(asked, there, block=1)
+    whole, parts = maxsim_scores(asked, there), maxsim_scores(asked, there, block=1)
     expected = [[plain_maxsim(q, d) for d in there.tolist()] for q in asked.tolist()]
     assert [pytest.approx(row, abs=1e-5) for row in expected] == whole.tolist()
     torch.testing.assert_close(whole, parts)
@@ -128,7 +128,7 @@ def test_the_library_gives_the_rows_and_scores_of_our_folders(tmp_path, changes)
             torch.testing.assert_close(found, other, rtol=0, atol=1e-5)
     padded = [torch.nn.utils.rnn.pad_sequence(each, batch_first=True) for each in rows.values()]
     expected = library.similarity(*rows.values())
-    torch.testing.assert_close(maxsim(*padded), expected, rtol=0, atol=1e-5)
+    torch.testing.assert_close(maxsim_scores(*padded), expected, rtol=0, atol=1e-5)
     torch.testing.assert_close(peers_maxsim(*rows.values()), expected)
 
 
@@ -156,7 +156,7 @@ def test_stopped_and_resumed_is_uninterrupted(tmp_path):
 
     def run(folder, kind, **options):
         made, options = kind(**SMALL | {"epochs": 2}), RunOptions(output=str(folder), **options)
-        train("colbert", made, [str(file)], options)
+        train_method("colbert", made, [str(file)], options)
 
     with pytest.raises(KeyError):
         run(tmp_path / "resumed", stopping(kind, 4, KeyError("stop")), save_every=1)

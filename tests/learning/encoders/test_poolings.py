@@ -5,14 +5,14 @@ import torch
 import transformers
 
 from structkit.learning.encoders.encoder import hidden_states_of
-from structkit.learning.encoders.poolings import Tokens, attention_mask, by_tokens, pad
+from structkit.learning.encoders.poolings import Tokens, attention_mask, pad_tokens, split_by_tokens
 from tests.learning.encoders.small import SHAPE
 
 ROWS = [[1, 2, 3], [4], [], [5, 6]]
 
 
 def test_lengths_are_known_in_any_batch():
-    tokens = pad(ROWS, padding=0)
+    tokens = pad_tokens(ROWS, padding=0)
     assert [3, 1, 0, 2] == tokens.lengths.tolist()
     assert [3, 1, 0, 2] == Tokens(tokens.ids, tokens.mask).lengths.tolist()
     some = tokens.shortened(torch.tensor([3, 1]))
@@ -33,7 +33,7 @@ def test_lengths_are_known_in_any_batch():
     ],
 )
 def test_pieces_hold_padded_tokens(lengths, budget, pieces):
-    found = by_tokens(torch.tensor(lengths, dtype=torch.int64), budget)
+    found = split_by_tokens(torch.tensor(lengths, dtype=torch.int64), budget)
     assert pieces == [each.tolist() for each in found if len(each)]
 
 
@@ -46,7 +46,7 @@ def test_no_keys_and_values_are_kept(kind):
     made = []
     reader = model.get_encoder() if model.config.is_encoder_decoder else model
     reader.register_forward_hook(lambda module, inputs, output: made.append(output))
-    hidden_states_of(model.eval(), pad([[3, 4], [5]], padding=0))
+    hidden_states_of(model.eval(), pad_tokens([[3, 4], [5]], padding=0))
     assert [None] == [each.get("past_key_values") for each in made]
 
 
@@ -57,7 +57,7 @@ def test_a_mask_of_pairs_means_the_same(kind):
     shape = shape if kind == "T5Encoder" else SHAPE
     config = getattr(transformers, f"{kind.removesuffix('Encoder')}Config")
     model = getattr(transformers, f"{kind}Model")(config(vocab_size=12, pad_token_id=1, **shape))
-    tokens = pad([[3, 4, 5], [6], [7, 8]], padding=1)
+    tokens = pad_tokens([[3, 4, 5], [6], [7, 8]], padding=1)
     pairs = attention_mask(model, tokens.mask.to("meta"), 3)
     assert (3, 1, 3, 3) == pairs.shape
     mask = tokens.mask.bool()[:, None, None].expand(pairs.shape)

@@ -17,7 +17,7 @@ from sentence_transformers.sentence_transformer.losses import (
 from torch.nn import functional
 
 from structkit.errors import UserError
-from structkit.learning.encoders.dual_encoder import distill, duplicates, info_nce
+from structkit.learning.encoders.dual_encoder import distillation_loss, false_negatives, info_nce
 from structkit.registry import load
 from tests.jsonl import write
 from tests.learning.training.materials import SCRATCH, first_batch, gradients, write_pairs
@@ -80,7 +80,7 @@ def test_agrees_with_plain_loops(batch, group, symmetric, masked, seed):
     ],
 )
 def test_false_negatives(queries, documents, expected):
-    found = duplicates(queries, documents)
+    found = false_negatives(queries, documents)
     assert expected == (None if found is None else found.int().tolist())
 
 
@@ -97,7 +97,7 @@ def test_both_distances_from_a_teacher_are_the_losses_of_sentence_transformers()
         expected = peer.compute_loss_from_embeddings(columns, teacher)
         expected /= 0.7**2 if kind == "kl" else 1
         scores = torch.stack([(queries * each).sum(1) for each in columns[1:]], dim=1)
-        found = distill(kind, scores, teacher, **temperatures)
+        found = distillation_loss(kind, scores, teacher, **temperatures)
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
 
 

@@ -19,7 +19,7 @@ from structkit.embeddings.reading import read_matrix
 from structkit.errors import UserError
 from structkit.learning.encoding import engines
 from structkit.learning.encoding.engines import choose_runtime, open_engine
-from structkit.learning.encoding.exported import NOTES, RUNTIMES, Onnx, OpenVino
+from structkit.learning.encoding.exported import NOTES_FILE, RUNTIMES, Onnx, OpenVino
 from structkit.learning.encoding.settings import EncodingSettings
 from tests.learning.encoders.small import SHAPE, TEXTS, save, word_tokenizer
 from tests.model_encodings import encoding_of
@@ -161,17 +161,17 @@ def test_the_second_time_torch_is_not_imported_and_nothing_but_the_export_is_wri
 def test_a_damaged_or_older_export_is_made_anew(t5, cache):
     expected = encoded(t5, "onnx")[1]
     [place] = cache.iterdir()
-    notes = json.loads((place / NOTES).read_bytes())
+    notes = json.loads((place / NOTES_FILE).read_bytes())
     sample = [[-number for number in row] for row in notes["sample"]]
     contents = {"graph": b"{", "notes": b"{"}
     contents["numbers"] = json.dumps({**notes, "sample": sample}).encode()
     contents["version"] = json.dumps({**notes, "signature": "of version 0.0.0"}).encode()
     for spoiled, content in contents.items():
-        (place / ("embeddings.onnx" if spoiled == "graph" else NOTES)).write_bytes(content)
+        (place / ("embeddings.onnx" if spoiled == "graph" else NOTES_FILE)).write_bytes(content)
         encoding, found, _ = encoded(t5, "auto")
         assert "onnx" == encoding.engine.name, spoiled
         np.testing.assert_array_equal(expected, found)
-        assert notes == json.loads((place / NOTES).read_bytes())
+        assert notes == json.loads((place / NOTES_FILE).read_bytes())
 
 
 def test_another_model_in_the_same_folder_is_exported_again(tmp_path, cache):
@@ -299,7 +299,7 @@ def test_auto_takes_the_best_that_is_installed_and_has_the_precision(t5, tmp_pat
     assert "openvino" == opened(t5, "auto", OpenVino())
     assert encoded(t5, "auto", dtype="bf16")[0].engine.name in ("torch", "openvino")
     cpu = tmp_path / "cpuinfo"
-    monkeypatch.setattr(engines, "CPU", cpu)
+    monkeypatch.setattr(engines, "CPU_INFO", cpu)
     for flags, side, name in (
         ("avx2", "document", "onnx"),
         ("amx_bf16", "query", "onnx"),

@@ -12,7 +12,7 @@ from structkit import parse_trees
 from structkit.commands.score.trees import agreement, binarized_spans, f1
 from structkit.errors import UserError
 from structkit.learning.training.method import RunOptions
-from structkit.learning.training.run import train
+from structkit.learning.training.run import train_method
 from structkit.records.jsonl import Records
 from structkit.structure.trees import brackets as trees
 from structkit.structure.trees.words import words_of
@@ -75,7 +75,7 @@ def test_a_model_of_ones_own(tmp_path):
     file, model = tmp_path / "trees.jsonl", str(tmp_path / "model")
     file.write_bytes(b"\n".join(orjson.dumps({"id": str(at), "tree": tree}) for at in range(8)))
     options = RunOptions(output=model, quiet=True)
-    train("span-parser", Method(epochs=40, batch_size=8), [str(file)], options)
+    train_method("span-parser", Method(epochs=40, batch_size=8), [str(file)], options)
     record = {"id": "1", "text": "the cat sat ."}
     (found,) = parse_trees([record], parser="builtin", model=model, binarize=False)
     assert found["tree"] == "(X (X (X the) (X cat)) (X sat) (X .))"

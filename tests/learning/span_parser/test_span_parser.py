@@ -24,7 +24,7 @@ from structkit.learning.span_parser.features import KINDS, UNKNOWN
 from structkit.learning.span_parser.parser import LONGEST, SpanParser, best_spans, pieces
 from structkit.learning.training.data import Step
 from structkit.learning.training.method import RunOptions
-from structkit.learning.training.run import train
+from structkit.learning.training.run import train_method
 from tests.tolerances import bound, rounding
 
 SIZES = Sizes(word=6, suffix=4, shape=3, hidden=8, layers=2, span=10, dropout=0.0)
@@ -214,7 +214,7 @@ def trained(tmp_path_factory):
     (folder / "trees.jsonl").write_bytes(b"\n".join(lines))
     steps = {"epochs": 16, "batch_size": 8, "learning_rate": 1e-2}
     options = RunOptions(output=str(folder / "m"), quiet=True)
-    found = train("span-parser", Small(**steps), [str(folder / "trees.jsonl")], options)
+    found = train_method("span-parser", Small(**steps), [str(folder / "trees.jsonl")], options)
     losses = found["losses"]["loss"]
     assert losses["last"] < losses["first"] / 5
     return folder / "m"

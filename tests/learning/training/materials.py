@@ -9,7 +9,7 @@ from transformers import BertConfig, BertModel
 from structkit.learning.encoders.models import train_tokenizer
 from structkit.learning.training.data import Spool
 from structkit.learning.training.method import RunOptions
-from structkit.learning.training.run import train
+from structkit.learning.training.run import train_method
 from structkit.records.jsonl import Records
 from structkit.registry import load
 
@@ -20,7 +20,7 @@ SCRATCH = {"size": "tiny", "vocabulary_size": 450}  # the least that an encoder 
 def train_on(file, name, folder, *, quiet=True, **values):
     """The summary of a training."""
     options = RunOptions(output=str(folder), quiet=quiet)
-    return train(name, load("method", name)(**values), [str(file)], options)
+    return train_method(name, load("method", name)(**values), [str(file)], options)
 
 
 def smallest(name, **values):

@@ -9,9 +9,16 @@ import torch
 from threadpoolctl import threadpool_info
 
 from structkit.errors import UserError
-from structkit.learning.training.devices import gather, rank, ranks, share, sum_gradients, total
+from structkit.learning.training.devices import (
+    gather,
+    rank,
+    share,
+    sum_gradients,
+    total,
+    world_size,
+)
 from structkit.learning.training.method import RunOptions
-from structkit.learning.training.run import agree, check_processes, run_folder
+from structkit.learning.training.run import check_agreement, check_processes, run_folder
 from structkit.learning.training.run_folder import RunFolder
 from structkit.processes import handled_signals
 from structkit.registry import load
@@ -69,11 +76,11 @@ def agreed(folder):
     ]
     run = {"method": "seal", "epochs": 3, "data": "e3b0"}
     own = RunFolder(str(folder / f"of {rank()}"), overwrite=False, resume=False)
-    errors = [error_of(agree, {**run, "epochs": 3 + rank()}, own, RunOptions())]
+    errors = [error_of(check_agreement, {**run, "epochs": 3 + rank()}, own, RunOptions())]
     if rank():
         own.partial.mkdir(exist_ok=True)
         (own.partial / "step-8").touch()
-    errors.append(error_of(agree, run, own, RunOptions()))
+    errors.append(error_of(check_agreement, run, own, RunOptions()))
     for name, files in (
         ("contrastive", ()),
         ("contrastive", ("a.jsonl", "-")),
@@ -117,7 +124,7 @@ def _steps(module, plan, spool):
         module.zero_grad(set_to_none=True)
         records = [spool[index] for index in step.indices]
         read = module.backward(module.batch(records, step))
-        if ranks() > 1:
+        if world_size() > 1:
             sum_gradients(module)
         grads = [each.grad for each in module.parameters() if each.grad is not None]
         steps.append((read(), torch.cat([grad.flatten() for grad in grads]).numpy()))

@@ -48,7 +48,7 @@ def test_a_thread_makes_the_same_batches_and_counts(training):
         for number, (tensors, counts) in enumerate(expected):
             found = tensors_of(batches.batch(plan.step(number)))
             assert all(map(torch.equal, tensors, found)) and len(tensors) == len(found)
-            batches.rest()  # the next one is there
+            batches.wait_idle()  # the next one is there
             assert counts == counts_of(module)
         resumed = Batches(module, spool, plan, thread).batch(plan.step(plan.steps - 2))
         assert all(map(torch.equal, expected[-2][0], tensors_of(resumed)))
@@ -69,7 +69,7 @@ def test_an_error_is_that_of_its_own_step(training):
     with ThreadPoolExecutor(1) as thread:
         batches = Batches(module, spool, plan, thread)
         batches.batch(plan.step(0))
-        batches.rest()
+        batches.wait_idle()
         with pytest.raises(UserError, match='field "positive" is blank; leave the record out'):
             batches.batch(plan.step(1))
     assert threading.main_thread() not in threads

@@ -7,7 +7,7 @@ import shlex
 import pytest
 from huggingface_hub import ModelCard, metadata_load
 
-from structkit.learning.training.run import about_model
+from structkit.learning.training.run import card_metadata
 from structkit.registry import load
 from tests.learning.training.materials import train_on
 
@@ -78,7 +78,9 @@ def test_base_model_and_license_are_named_if_known(
     if card:
         (tmp_path / "start" / "README.md").write_text(card)
     method = load("method", "contrastive")(model=start)
-    (tmp_path / "card.md").write_text(f"---\n{about_model('contrastive', method, there=True)}---\n")
+    (tmp_path / "card.md").write_text(
+        f"---\n{card_metadata('contrastive', method, there=True)}---\n"
+    )
     found = metadata_load(tmp_path / "card.md")
     assert (base, license) == (found.get("base_model"), found.get("license"))
 

@@ -10,7 +10,7 @@ from structkit.embeddings.vectors import EmbeddingRow
 from structkit.embeddings.writing import ParquetFile, VectorFiles
 from structkit.errors import UserError
 from structkit.learning.training.method import RunOptions
-from structkit.learning.training.run import train
+from structkit.learning.training.run import train_method
 from structkit.registry import load
 from tests.jsonl import write
 
@@ -43,7 +43,7 @@ def data(tmp_path):
 
 def run(folder, data, **options):
     method = Method(size="tiny", vocabulary_size=5000, batch_size=4, max_steps=2)
-    return train("contrastive", method, [data], RunOptions(output=str(folder), **options))
+    return train_method("contrastive", method, [data], RunOptions(output=str(folder), **options))
 
 
 def test_a_model_that_does_not_fit_leaves_the_last_checkpoint(disk, data, tmp_path):

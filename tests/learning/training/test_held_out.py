@@ -10,7 +10,7 @@ import torch
 from structkit.learning.encoders.encoder import open_model
 from structkit.learning.training.data import Plan, Spool
 from structkit.learning.training.method import RunOptions
-from structkit.learning.training.run import train
+from structkit.learning.training.run import train_method
 from structkit.learning.training.trainer import HeldOut
 from structkit.records.jsonl import Records
 from structkit.registry import load
@@ -45,7 +45,7 @@ def test_the_model_with_the_lowest_loss_is_kept(name, files, tmp_path, capsys):
     values = {**RISING, **METHODS[name], "validate": files[1]}
     method = load("method", name)(**values)
     options = RunOptions(output=str(tmp_path / "model"), log_format="json", log_every=1)
-    summary = train(name, method, [files[0]], options)
+    summary = train_method(name, method, [files[0]], options)
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines() if line[0] == "{"]
     losses = {line["step"]: line["held_out_loss"] for line in lines if "held_out_loss" in line}
     assert [6, 12] == list(losses)
@@ -67,11 +67,11 @@ def test_a_stopped_run_goes_on_with_the_best_model_and_its_log(name, files, tmp_
     method = load("method", name)(**values, validate=files[1])
     options = {"quiet": True, "save_every": 3, "log_every": 2}
     whole, parts = (RunOptions(str(tmp_path / each), **options) for each in ("whole", "parts"))
-    expected = train(name, method, [files[0]], whole)
+    expected = train_method(name, method, [files[0]], whole)
     with pytest.raises(KeyError, match="stop"):
         ended = stopping(type(method), 9, KeyError("stop"))(**values, validate=files[1])
-        train(name, ended, [files[0]], parts)
-    found = train(name, method, [files[0]], replace(parts, resume=True))
+        train_method(name, ended, [files[0]], parts)
+    found = train_method(name, method, [files[0]], replace(parts, resume=True))
     assert expected["held_out"] == found["held_out"] and expected["seen"] == found["seen"] == 2 * 24
     for file in ("model.safetensors", "losses.jsonl"):
         first, second = (tmp_path / each / file for each in ("whole", "parts"))

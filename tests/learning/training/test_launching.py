@@ -22,7 +22,7 @@ from structkit.errors import UserError
 from structkit.learning.training.data import Spool
 from structkit.learning.training.launching import launch
 from structkit.learning.training.method import RunOptions
-from structkit.learning.training.run import check_processes, train
+from structkit.learning.training.run import check_processes, train_method
 from structkit.processes import cores
 from structkit.progress import quiet_block
 from structkit.records.jsonl import Records
@@ -63,7 +63,7 @@ def settings(folder, **changes):
 def alone(folder):
     """What one process trains: its weights and its summary."""
     output = folder / "alone"
-    summary = train(
+    summary = train_method(
         "seal", settings(folder), [str(folder / "train.jsonl")], RunOptions(output=str(output))
     )
     return load_file(output / "model.safetensors"), summary
@@ -73,7 +73,7 @@ def alone(folder):
 def test_two_processes_are_one(folder, alone, tmp_path, capfd):
     weights, summary = alone
     run = RunOptions(output=str(tmp_path / "two"), nproc=2, log_format="json", log_every=1)
-    found = train("seal", settings(folder, chunk_size=2), [str(folder / "train.jsonl")], run)
+    found = train_method("seal", settings(folder, chunk_size=2), [str(folder / "train.jsonl")], run)
     # 11 records in batches of 5: the last batch is one record, and one process has nothing to do
     assert 12 == found["steps"] == summary["steps"]
     same(weights, load_file(tmp_path / "two" / "model.safetensors"), RATE)
@@ -103,7 +103,7 @@ def test_stopped_and_resumed_with_two_processes(folder, alone, tmp_path):
     assert not output.exists()
     # the other way round: what two began, one ends
     run = RunOptions(output=str(output), resume=True)
-    train("seal", settings(folder), [str(folder / "train.jsonl")], run)
+    train_method("seal", settings(folder), [str(folder / "train.jsonl")], run)
     same(alone[0], load_file(output / "model.safetensors"), RATE)
 
 
@@ -194,7 +194,9 @@ def test_what_several_processes_cannot_share_is_refused(monkeypatch):
         check_processes("banyan", load("method", "banyan")(), ("a.jsonl",), RunOptions(nproc=2))
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
     with pytest.raises(UserError, match="torchrun starts the processes, not --nproc; leave it out"):
-        train("contrastive", load("method", "contrastive")(), ["a.jsonl"], RunOptions(nproc=2))
+        train_method(
+            "contrastive", load("method", "contrastive")(), ["a.jsonl"], RunOptions(nproc=2)
+        )
 
 
 def test_more_processes_than_gpus(monkeypatch):

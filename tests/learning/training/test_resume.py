@@ -19,7 +19,7 @@ from conftest import PROGRAM, WARM, environment
 from structkit.embeddings.writing import VectorFiles
 from structkit.errors import UserError
 from structkit.learning.training.method import RunOptions
-from structkit.learning.training.run import train
+from structkit.learning.training.run import train_method
 from structkit.registry import load
 from tests.learning.training.materials import (
     stopping,
@@ -78,12 +78,12 @@ def test_a_folder_has_one_training_at_a_time(data, tmp_path):
         for changes in ({}, {"resume": True}, {"overwrite": True}):
             options = RunOptions(output=str(tmp_path / folder / "model"), **changes)
             with pytest.raises(UserError, match=problem):
-                train("contrastive", method(), ["not read"], options)
+                train_method("contrastive", method(), ["not read"], options)
     assert before == sorted(os.walk(tmp_path)), "a refused training changed the folder"
     first.kill()  # the lock dies with its process
     first.communicate()
     options = RunOptions(output=str(tmp_path / "new" / "model"))
-    train("contrastive", method(max_steps=1), [str(data)], options)
+    train_method("contrastive", method(max_steps=1), [str(data)], options)
     assert ["model"] == os.listdir(tmp_path / "new")
 
 
@@ -91,7 +91,7 @@ def test_a_training_that_does_not_begin_leaves_no_folder(tmp_path):
     (tmp_path / "bad.jsonl").write_text("{")
     with pytest.raises(UserError, match="not JSON"):
         options = RunOptions(output=str(tmp_path / "a" / "b" / "model"))
-        train("contrastive", method(), [str(tmp_path / "bad.jsonl")], options)
+        train_method("contrastive", method(), [str(tmp_path / "bad.jsonl")], options)
     assert ["bad.jsonl"] == os.listdir(tmp_path)
 
 
@@ -99,7 +99,7 @@ def test_a_training_that_does_not_begin_leaves_no_folder(tmp_path):
 def test_a_folder_of_a_long_name_is_trained(data, tmp_path, size):
     options = RunOptions(output=str(tmp_path / ("n" * size)), save_every=1)
     small = method(max_steps=3)
-    assert 3 == train("contrastive", small, [str(data)], options)["steps"]
+    assert 3 == train_method("contrastive", small, [str(data)], options)["steps"]
     assert {"n" * size, data.name} == set(os.listdir(tmp_path))
 
 
@@ -109,14 +109,14 @@ def test_a_file_system_without_locks_trains(data, tmp_path, monkeypatch):
 
     monkeypatch.setattr(fcntl, "flock", refuse)  # as NFS without its lock daemon
     options = RunOptions(output=str(tmp_path / "model"))
-    assert 1 == train("contrastive", method(max_steps=1), [str(data)], options)["steps"]
+    assert 1 == train_method("contrastive", method(max_steps=1), [str(data)], options)["steps"]
     with VectorFiles(str(tmp_path / "v.npy")) as files:  # nor is it written by another process
         assert not files.complete
 
 
 def test_resume_without_a_stopped_run_starts(data, tmp_path, capsys):
     options = RunOptions(output=str(tmp_path / "new"), resume=True)
-    assert 2 == train("contrastive", method(max_steps=2), [str(data)], options)["steps"]
+    assert 2 == train_method("contrastive", method(max_steps=2), [str(data)], options)["steps"]
     assert "starts at step 0" in capsys.readouterr().err
 
 
@@ -144,8 +144,8 @@ def test_santa_without_decoder_is_complete_too(tmp_path):
     data = write_pairs(tmp_path / "train.jsonl")
     small = {"size": "tiny", "vocabulary_size": 400, "max_steps": 0, "architecture": "bert"}
     settings, options = load("method", "santa")(**small), RunOptions(str(tmp_path / "m"))
-    train("santa", settings, [str(data)], options)
-    assert train("santa", settings, [str(data)], replace(options, resume=True))["complete"]
+    train_method("santa", settings, [str(data)], options)
+    assert train_method("santa", settings, [str(data)], replace(options, resume=True))["complete"]
 
 
 @pytest.mark.long
@@ -165,7 +165,7 @@ def test_sigterm_before_the_first_step_leaves_nothing(tmp_path):
 
 def run_in(folder, kind=Method, **options):
     options = RunOptions(output=str(folder / "model"), **options)
-    return train("contrastive", method(kind), [str(folder / "train.jsonl")], options)
+    return train_method("contrastive", method(kind), [str(folder / "train.jsonl")], options)
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +235,7 @@ def test_only_the_same_run_is_resumed(stopped):
     options = RunOptions(output=str(folder / "model"), resume=True)
     data = folder / "train.jsonl"
     with pytest.raises(UserError, match=r"differs in learning_rate \(was 5e-05, is 0.1\)"):
-        train("contrastive", method(learning_rate=0.1), [str(data)], options)
+        train_method("contrastive", method(learning_rate=0.1), [str(data)], options)
     data.write_text(data.read_text() + '{"id": "x", "query": "q", "positive": "p"}\n')
     with pytest.raises(UserError, match=r"differs in data .*--overwrite"):
         run_in(folder, resume=True)

@@ -13,7 +13,7 @@ from conftest import environment, python
 from safetensors.torch import load_file
 
 from structkit.learning.training.method import RunOptions
-from structkit.learning.training.run import train
+from structkit.learning.training.run import train_method
 from structkit.registry import load
 from tests.benchmarks.processes import descendants
 from tests.learning.training.materials import same, small_bert, write_pairs
@@ -87,7 +87,7 @@ def test_two_machines_one_of_them_lost_and_resumed(data, tmp_path):
         load("method", "contrastive")(model=str(tmp_path / "bert"), **SETTINGS),
         json.loads(printed),
     )
-    whole = train("contrastive", method, [str(data)], RunOptions(str(tmp_path / "whole")))
+    whole = train_method("contrastive", method, [str(data)], RunOptions(str(tmp_path / "whole")))
     found = json.loads(printed)
     assert 15 == found["steps"]
     assert found["losses"]["loss"] == pytest.approx(whole["losses"]["loss"], abs=1e-5)
