@@ -13,11 +13,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structkit.asking.folder import Folder
 from structkit.collecting.ignoring import file_filter
@@ -47,23 +48,45 @@ from structkit.structure.sentences import sentences
 if TYPE_CHECKING:
     from structkit.asking.meaning import Meaning  # a folder without a model has none
 
-LONG, SEVERAL = 40, 12  # words from which one line, and several lines, are a report
-LARGE = 2000  # characters from which it is one: all forms of the words of a question take time
-WORDS = 25  # of a question, by which lines are chosen: those that count most
-SAME = 0.6  # of the runs of words of the shorter prose: a page and its source differ in their marks
-RUN = 3  # words
-START = 8  # words with which equal texts begin
-WINDOW = 3  # lines of code that are judged together
+# a question of so many words in one line, or in several, is a report
+MIN_REPORT_WORDS = 40
+MIN_REPORT_WORDS_IN_LINES = 12
+MIN_REPORT_CHARACTERS = 2000  # all forms of the words of a question take time
+MAX_PLACE_WORDS = 25  # of a question, by which lines are chosen: those that count most
+# of the runs of words of the shorter prose: a page and its source differ in their marks
+MIN_COPIED_SHARE = 0.6
+RUN_WORDS = 3
+START_WORDS = 8  # with which equal texts begin
+WINDOW_LINES = 3  # of code, that are judged together
 # the weights of a defined name, of a line with which something begins, and of the words of the
 # first line alone: chosen on the passages of 28 questions of experiments/shown.mk
-NAMED, BEGINS, ALONE = 1.0, 0.1, 0.5
-COMMENT, COMMENTED = re.compile(r"\s*(?:[/#;*]|--)"), 0.9  # words of comments count less
-HOLDING = 0.5  # the value of a name that holds others, which describe it better
-NEAR = 4  # how many times as many passages are weighed by their files as are ranked
-# the weight of links: 0 and 0.67 gave RR@10 0.57 and 0.62 on 140 questions about manuals
-LINKED = 0.67
-LONGEST = 240  # characters of a quote
-Embed = Callable[[Sequence[str]], Floats]  # from texts to unit rows
+NAME_WEIGHT = 1.0
+BEGINNING_WEIGHT = 0.1
+FIRST_LINE_WEIGHT = 0.5
+COMMENT_LINE = re.compile(r"\s*(?:[/#;*]|--)")
+COMMENT_WEIGHT = 0.9  # of its words
+OUTER_NAME_WEIGHT = 0.5  # of a name that holds others, which describe it better
+WEIGHED_DEPTHS = 4  # how many times as many passages are weighed by their files as are ranked
+# 0 and 0.67 gave RR@10 0.57 and 0.62 on 140 questions about manuals
+LINK_WEIGHT = 0.67
+MAX_QUOTE_CHARACTERS = 240
+EmbedLines = Callable[[Sequence[str]], Floats]  # from texts to unit rows
+Answer = tuple[Hit, Record]  # a passage's id and score, and its record
+
+
+@dataclass(frozen=True)
+class Search:
+    """A question, and the scores of a folder's passages by its words and its meaning."""
+
+    folder: Folder
+    question: str
+    ranking: Ranking
+    kind_weights: Mapping[str, float]
+    by_word: Floats  # (passages,)
+    by_meaning: Floats  # (passages,)
+    may_answer: NDArray[np.bool_]  # (passages,); the others only affect the scaling of scores
+    meaning_share: float  # the weight of the meaning, 0 … 1
+    word_failure: float  # how far words fail, 0 … 1
 
 
 def answers(
@@ -74,117 +97,154 @@ def answers(
     chosen: Floats,
     meaning: Meaning | None = None,
     kind: Kind | None = None,
-) -> list[tuple[Hit, Record]]:
+) -> list[Answer]:
     """Return the k best of the `chosen` passages, (passages,), and their records, best first.
 
     Without a `kind` of files, the question's words tell to which it leans.
 
     Each has a word of the question, or another one with its stem, or is closer to its meaning than
-    chance; the others only affect the scaling of scores. Where words fail, they follow an answer
-    that is. A question as long as a bug report has its own search.
+    chance. Where words fail, others follow an answer that is. A question as long as a bug report
+    has its own search.
     """
-    weights, of_pages = kind_weights(question, kind), folder.is_of_pages(chosen)
-    if is_report(question) and not of_pages:
+    if is_report(question) and not folder.is_of_pages(chosen):
         from structkit.asking.report import localize  # short questions do not need it
 
         return localize(folder, question, k, chosen)
-    asked, words = question_words(question), folder.words
+    search = begin_search(folder, question, ranking, chosen, meaning, kind)
+    hits = deepened(partial(rank_passages, search), k)
+    found = [(hit, hit.best) for hit in hits if hit.best]
+    return list(islice(without_copies(found, search.kind_weights), k))
+
+
+def begin_search(
+    folder: Folder,
+    question: str,
+    ranking: Ranking,
+    chosen: Floats,
+    meaning: Meaning | None,
+    kind: Kind | None,
+) -> Search:
+    """Return the search for a question among the `chosen` passages, (passages,)."""
+    asked, words, of_pages = question_words(question), folder.words, folder.is_of_pages(chosen)
     if of_pages:
-        by_word, among = page_scores(words.counts_of(asked), words.lengths, folder.numbers)
-        by_word += LINKED * folder.linked(asked) * (by_word > 0)
+        counts = words.counts_of(asked)
+        by_word, is_best_of_page = page_scores(counts, words.lengths, folder.numbers)
+        by_word += LINK_WEIGHT * folder.linked(asked) * (by_word > 0)
+        may_rank = chosen * is_best_of_page
     else:
-        by_word = RELATED * words.related(asked) + words.scores(asked)
-        among = by_word > 0
-    scores, beyond = meaning.scores(question) if meaning else (0 * by_word, by_word < 0)
-    lost = 0.0  # how far words fail, 0 … 1
+        by_word, may_rank = RELATED * words.related(asked) + words.scores(asked), chosen
+    by_meaning: Floats = np.zeros(len(folder))
+    may_answer = by_word > 0
+    share, failure = 0.0, 0.0
+    if meaning:
+        by_meaning, exceeds_chance = meaning.scores(question)
+        may_answer |= exceeds_chance
+        share = OF_PAGES
     if meaning and not of_pages:
         matched = by_word.max() / (sum(words.weights(asked).values()) or 1.0)
-        lost = min(1.0, max(0.0, (ENOUGH - matched) / (ENOUGH - TOO_FEW)))
-        beyond |= lost > 0 and bool((by_word + beyond).any())  # the right one may be among others
-    usual = OF_PAGES if of_pages else MEANING
-    share = usual + (TRUSTED - usual) * lost if meaning else 0
-    # rankers compare words, too
-    rankers = tuple((each, (1 - lost) * weight) for each, weight in ranking.rankers)
-    ranking = replace(ranking, rankers=rankers)
+        failure = min(1.0, max(0.0, (ENOUGH - matched) / (ENOUGH - TOO_FEW)))
+        share = MEANING + (TRUSTED - MEANING) * failure
+    if failure:
+        may_answer |= may_answer.any()  # the right one may be among the others
+        rankers = tuple((ranker, (1 - failure) * weight) for ranker, weight in ranking.rankers)
+        ranking = replace(ranking, rankers=rankers)  # they compare words, too
+    by_word, by_meaning = by_word * may_rank, by_meaning * chosen
     if meaning and meaning.rows:
-        first = fuse(folder, by_word * among * chosen, scores * chosen, DEPTH, share)
-        scores = meaning.rows.scores(question, *first)
-    by_id: dict[str, Record] = {}
-    found = set[str]()
-
-    def leant(scores: Floats, depth: int) -> Floats:
-        if not lost:
-            return scores
-        weighed = np.zeros(len(scores))
-        for n, score in best(scores, NEAR * depth).items():  # paths of more would take time
-            weighed[n] = score * weights[kind_of(folder.files[folder.numbers[n]].path)] ** lost
-        return weighed
-
-    def ranked(depth: int) -> list[Hit]:
-        lexical, dense = leant(by_word * among * chosen, depth), leant(scores * chosen, depth)
-        hits, records = fuse(folder, lexical, dense, depth, share)
-        by_id.update((record["id"], record) for record in records.values())
-        found.update(records[n]["id"] for n in records if by_word[n] > 0 or beyond[n])
-        reranked = rerank(Query("1", question), hits, by_id, ranking, len(hits))
-        weighed = (
-            Hit(hit.doc_id, hit.score * weights[kind_of(by_id[hit.doc_id]["path"])])
-            if hit.score > 0  # one below 0 is of a demoted file, and stays
-            else hit
-            for hit in reranked
-        )
-        return sorted(weighed, key=lambda hit: -hit.score)
-
-    answering = ((hit, by_id[hit.doc_id]) for hit in deepened(ranked, k) if hit.doc_id in found)
-    return list(islice(without_copies(answering, weights), k))
+        hits, records = fuse(folder, by_word, by_meaning, DEPTH, share)
+        by_meaning = meaning.rows.scores(question, hits, records) * chosen
+    weights = kind_weights(question, kind)
+    return Search(
+        folder, question, ranking, weights, by_word, by_meaning, may_answer, share, failure
+    )
 
 
-def without_copies(
-    found: Iterable[tuple[Hit, Record]], weights: Mapping[str, float]
-) -> Iterator[tuple[Hit, Record]]:
+def rank_passages(search: Search, depth: int) -> list[Hit]:
+    """Return the passages that may answer, best first: of `depth` by words and by meaning each.
+
+    Each hit has its record as `best`.
+    """
+    by_word, by_meaning = search.by_word, search.by_meaning
+    if search.word_failure:
+        by_word = weighted_by_kind(search, by_word, depth)
+        by_meaning = weighted_by_kind(search, by_meaning, depth)
+    hits, records = fuse(search.folder, by_word, by_meaning, depth, search.meaning_share)
+    by_id = {record["id"]: record for record in records.values()}
+    answering = {record["id"] for number, record in records.items() if search.may_answer[number]}
+    ranked = list[Hit]()
+    for hit in rerank(Query("1", search.question), hits, by_id, search.ranking, len(hits)):
+        record, score = by_id[hit.doc_id], hit.score
+        if score > 0:  # one below 0 is of a demoted file, and stays
+            score *= search.kind_weights[kind_of(record["path"])]
+        if hit.doc_id in answering:
+            ranked.append(Hit(hit.doc_id, score, record))
+    return sorted(ranked, key=lambda hit: -hit.score)
+
+
+def weighted_by_kind(search: Search, scores: Floats, depth: int) -> Floats:
+    """Return the best scores, weighed by the kinds of files as far as words fail, (passages,)."""
+    weighted = np.zeros(len(scores))
+    files, numbers = search.folder.files, search.folder.numbers
+    for passage, score in best_scores(scores, WEIGHED_DEPTHS * depth).items():
+        kind = kind_of(files[numbers[passage]].path)
+        weighted[passage] = score * search.kind_weights[kind] ** search.word_failure
+    return weighted
+
+
+def without_copies(found: Iterable[Answer], weights: Mapping[str, float]) -> Iterator[Answer]:
     """Yield the answers without copies in other files, best first.
 
     Of equal texts in files of kinds with equal `weights` the one with the shortest path answers,
     where the best of them stands; it is `also_in` the paths of the others. Prose that resembles
     that of a better answer is left out.
     """
-
-    def order(each: tuple[Hit, Record]) -> tuple[float, int, int, str]:
-        path = each[1]["path"]
-        return -weights[kind_of(path)], path.count("/"), len(path), path
-
-    equal: dict[tuple[str, int], list[tuple[Hit, Record]]] = {}
-    number: Counter[tuple[str, str]] = Counter()  # of equal texts in a file, which are no copies
-    texts = [(each, text_of(each[1])[1]) for each in found]
-    starts = [tuple(text.split(maxsplit=START)[:START]) for _, text in texts]
-    several = Counter(starts)  # a whole text is compared only with those that begin as it does
-    for (each, text), start in zip(texts, starts, strict=True):
-        path = each[1]["path"]
-        if several[start] > 1:
-            text = " ".join(text.split())
-        number[path, text] += 1
-        equal.setdefault((text, number[path, text]), []).append(each)
     kept: list[tuple[str, frozenset[tuple[str, ...]]]] = []
-    for copies in equal.values():
-        copies.sort(key=order)
-        record, *others = (record for _, record in copies)
-        path, runs = record["path"], runs_of(record)
-        if not any(
-            path != other and 0 < SAME * min(len(runs), len(of)) <= len(runs & of)
-            for other, of in kept
-        ):
-            kept.append((path, runs))
-            also = {"also_in": [each["path"] for each in others]} if others else {}
-            best = max(hit.score for hit, _ in copies)
-            yield Hit(record["id"], best), {**record, **also}
+    for copies in equal_texts(found):
+        copies.sort(key=partial(_place_among_copies, weights))
+        record, *others = [record for _, record in copies]
+        path, runs = record["path"], runs_of_words(record)
+        if any(path != other and _resemble(runs, of_other) for other, of_other in kept):
+            continue
+        kept.append((path, runs))
+        if others:
+            record = {**record, "also_in": [other["path"] for other in others]}
+        yield Hit(record["id"], max(hit.score for hit, _ in copies)), record
 
 
-def runs_of(record: Record) -> frozenset[tuple[str, ...]]:
+def _place_among_copies(
+    weights: Mapping[str, float], answer: Answer
+) -> tuple[float, int, int, str]:
+    path = answer[1]["path"]
+    return -weights[kind_of(path)], path.count("/"), len(path), path
+
+
+def _resemble(runs: frozenset[tuple[str, ...]], others: frozenset[tuple[str, ...]]) -> bool:
+    return 0 < MIN_COPIED_SHARE * min(len(runs), len(others)) <= len(runs & others)
+
+
+def equal_texts(found: Iterable[Answer]) -> list[list[Answer]]:
+    """Return the answers with the same text in different files together, in their order."""
+    texts = [(answer, text_of(answer[1])[1]) for answer in found]
+    starts = [tuple(text.split(maxsplit=START_WORDS)[:START_WORDS]) for _, text in texts]
+    beginning_so = Counter(starts)
+    groups: dict[tuple[str, int], list[Answer]] = {}
+    repetitions: Counter[tuple[str, str]] = Counter()  # in one file, which are no copies
+    for (answer, text), start in zip(texts, starts, strict=True):
+        path = answer[1]["path"]
+        if beginning_so[start] > 1:  # normalizing all texts would take time
+            text = " ".join(text.split())
+        repetitions[path, text] += 1
+        groups.setdefault((text, repetitions[path, text]), []).append(answer)
+    return [*groups.values()]
+
+
+def runs_of_words(record: Record) -> frozenset[tuple[str, ...]]:
     """Return the parts by which texts are compared: runs of words of prose, none of code."""
     field, text = text_of(record)
     if field not in PROSE:
         return frozenset()
     words = [word.lower() for word in tokens(text.replace("_", " "))]
-    return frozenset(tuple(words[at : at + RUN]) for at in range(max(1, len(words) - RUN + 1)))
+    starts = range(max(1, len(words) - RUN_WORDS + 1))
+    return frozenset(tuple(words[start : start + RUN_WORDS]) for start in starts)
 
 
 def is_report(question: str) -> bool:
@@ -193,9 +253,8 @@ def is_report(question: str) -> bool:
     >>> is_report("how are faults\nreported?"), is_report("It fails\n\n" + 10 * "so it does ")
     (False, True)
     """
-    size = len(question.split())
-    several = "\n" in question.strip()
-    return size >= (SEVERAL if several else LONG) or len(question) >= LARGE
+    least = MIN_REPORT_WORDS_IN_LINES if "\n" in question.strip() else MIN_REPORT_WORDS
+    return len(question.split()) >= least or len(question) >= MIN_REPORT_CHARACTERS
 
 
 def subject(question: str) -> str:
@@ -214,18 +273,19 @@ def fuse(
 
     `share` is the weight of the meaning; with 0 the hits are by words, unscaled.
     """
-    lexical, dense = best(by_word, depth), best(by_meaning, depth)
+    lexical, dense = best_scores(by_word, depth), best_scores(by_meaning, depth)
     records = folder.records({*lexical, *dense})
-    by_words, by_meanings = (
-        [Hit(records[n]["id"], s) for n, s in each.items()] for each in (lexical, dense)
-    )
-    return hybrid(by_meanings, by_words, 2 * depth, share) if share else by_words, records
+    lexical_hits = [Hit(records[number]["id"], score) for number, score in lexical.items()]
+    if not share:
+        return lexical_hits, records
+    dense_hits = [Hit(records[number]["id"], score) for number, score in dense.items()]
+    return hybrid(dense_hits, lexical_hits, 2 * depth, share), records
 
 
-def best(scores: Floats, maximum: int) -> dict[int, float]:
+def best_scores(scores: Floats, maximum: int) -> dict[int, float]:
     """Return the numbers of the passages with the highest scores above 0, best first.
 
-    >>> best(np.array([0.0, 1.0, 3.0, 1.0]), 2)
+    >>> best_scores(np.array([0.0, 1.0, 3.0, 1.0]), 2)
     {2: 3.0, 1: 1.0}
     """
     found = np.flatnonzero(scores > 0)
@@ -238,29 +298,29 @@ def best(scores: Floats, maximum: int) -> dict[int, float]:
 
 def chosen_passages(folder: Folder, globs: Sequence[str], kind: Kind | None = None) -> Floats:
     """Return the mask of passages whose files match the globs, and are of a kind, (passages,)."""
-    files = np.ones(len(folder.files))
+    paths = [file.path for file in folder.files]
+    files = np.ones(len(paths))
     if globs:
-        takes = file_filter(globs)
-        files = np.array([float(takes(each.path)) for each in folder.files])
+        files *= np.array([*map(file_filter(globs), paths)])
         if not files.any():
-            say(f"none of {len(files):,} files matches {flag('glob', ' '.join(globs))}")
+            say(f"none of {len(paths):,} files matches {flag('glob', ' '.join(globs))}")
     if kind:
         weights = kind_weights("", kind)
-        files *= np.array([weights[kind_of(each.path)] > 0 for each in folder.files])
+        files *= np.array([weights[kind_of(path)] > 0 for path in paths])
     return files[folder.numbers]
 
 
 def with_places(
-    folder: Folder, question: str, best: list[tuple[Hit, Record]], meaning: Meaning | None
-) -> list[tuple[Hit, Record]]:
-    """Return answers with their best place, as `places` finds it."""
+    folder: Folder, question: str, found: list[Answer], meaning: Meaning | None
+) -> list[Answer]:
+    """Return answers with their best place, as `best_places` finds it."""
     asked = subject(question)
     weights = folder.words.weights(question_words(asked))
-    heaviest = sorted(weights, key=lambda word: -weights[word])[:WORDS]
+    heaviest = sorted(weights, key=lambda word: -weights[word])[:MAX_PLACE_WORDS]
     embed = meaning.embed if meaning else None
-    chosen = {word: weights[word] for word in heaviest}
-    shown = places([record for _, record in best], asked, chosen, embed)
-    return [(hit, {**place, **record}) for (hit, record), place in zip(best, shown, strict=True)]
+    records = [record for _, record in found]
+    places = best_places(records, asked, {word: weights[word] for word in heaviest}, embed)
+    return [(hit, {**place, **record}) for (hit, record), place in zip(found, places, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -278,7 +338,7 @@ class Parts:
         field, text = text_of(record)
         if field not in PROSE:
             rows = text.split("\n")
-            return cls(record, rows, range(len(rows)), WINDOW)
+            return cls(record, rows, range(len(rows)), WINDOW_LINES)
         quotes = [*_quotes(text)]  # none of a text without words, such as `***`
         lines = [text.count("\n", 0, start) for start, _ in quotes]
         return cls(record, [quote for _, quote in quotes], lines, 1)
@@ -287,41 +347,52 @@ class Parts:
 def _quotes(text: str) -> Iterator[tuple[int, str]]:
     """Yield the sentences of a text with their places, long ones in parts."""
     for start, end in sentences(text):
-        # its line is its first word's
-        start += len(text[start:end]) - len(text[start:end].lstrip())
-        while end - start > LONGEST and (blank := text.rfind(" ", start, start + LONGEST)) > start:
+        start += _indentation(text[start:end])  # its line is its first word's
+        while end - start > MAX_QUOTE_CHARACTERS:
+            blank = text.rfind(" ", start, start + MAX_QUOTE_CHARACTERS)
+            if blank <= start:
+                break
             yield start, text[start:blank]
-            start = blank + len(text[blank:end]) - len(text[blank:end].lstrip())
-        yield start, text[start:end][:LONGEST]
+            start = blank + _indentation(text[blank:end])
+        yield start, text[start:end][:MAX_QUOTE_CHARACTERS]
 
 
-def places(
-    records: Sequence[Record], question: str, weights: Mapping[str, float], embed: Embed | None
+def _indentation(text: str) -> int:
+    return len(text) - len(text.lstrip())
+
+
+def best_places(
+    records: Sequence[Record],
+    question: str,
+    weights: Mapping[str, float],
+    embed: EmbedLines | None,
 ) -> list[Record]:
     """Return the place in each document that answers best.
 
     `line` is its number if the text is as in its file. Prose has a `quote`, the sentence; code the
     `symbol` around the line, with its first and last line. `weights` are the words'.
     """
-    every = [Parts.of(record) for record in records]
-    found, has = list[Record](), _shares([parts.texts for parts in every], weights)
-    for parts, own in zip(every, has, strict=True):
-        named, answered = _named(parts, question), bool(own.any())
-        scores = _scores(parts, own, named)
-        if embed and parts.texts and not answered:  # elsewhere the meaning chooses no better
-            vectors, answered = embed([question, *parts.texts]), True
+    documents = [Parts.of(record) for record in records]
+    places = list[Record]()
+    shares_of_documents = _word_shares([parts.texts for parts in documents], weights)
+    for parts, shares in zip(documents, shares_of_documents, strict=True):
+        named = _named(parts, question)
+        scores = _scores(parts, shares, named)
+        has_place = bool(shares.any())
+        if embed and parts.texts and not has_place:  # elsewhere the meaning chooses no better
+            vectors = embed([question, *parts.texts])
             scores = scores + _closeness(parts, vectors[1:]) @ vectors[0]
-        found.append(_place(parts, own, named, scores) if answered else {})
-    return found
+            has_place = True
+        places.append(_place(parts, shares, named, scores) if has_place else {})
+    return places
 
 
-def _shares(every: Sequence[Sequence[str]], weights: Mapping[str, float]) -> list[Floats]:
+def _word_shares(documents: Sequence[Sequence[str]], weights: Mapping[str, float]) -> list[Floats]:
     """Return the share of each word of a question in texts, less by its stem, (texts, words)."""
     columns = {word: number for number, word in enumerate(weights)}
     beginning: dict[str, list[str]] = {}  # words that may have the same stem
     for word in columns:
         beginning.setdefault(word[:SHORTEST], []).append(word)
-    shares = np.array([*weights.values()]) / (sum(weights.values()) or 1.0)
 
     @cache
     def matched(part: str) -> Sequence[int]:
@@ -330,23 +401,24 @@ def _shares(every: Sequence[Sequence[str]], weights: Mapping[str, float]) -> lis
         near = beginning.get(part[:SHORTEST], ())
         return [len(columns) + columns[word] for word in near if same_stem(part, word)]
 
-    def may_have(text: str) -> bool:
+    def may_match(text: str) -> bool:
         lower = text.lower()
         return not text.isascii() or any(start in lower for start in beginning)
 
-    texts = filter(may_have, dict.fromkeys(chain.from_iterable(every)))
+    texts = filter(may_match, dict.fromkeys(chain.from_iterable(documents)))
     rows = {text: row for row, text in enumerate(texts, 1)}  # the first one is of all others
     bags = Bags.of(["", *rows])
-    of_pieces = (
-        [*chain.from_iterable(map(matched, words(piece)))] if may_have(piece) else ()
-        for piece in bags.number
-    )
-    number, found, _ = bags.spread(of_pieces)
+    of_pieces = list[Sequence[int]]()
+    for piece in bags.number:
+        parts = words(piece) if may_match(piece) else ()
+        of_pieces.append([*chain.from_iterable(map(matched, parts))])
+    text_numbers, column_numbers, _ = bags.spread(of_pieces)
     has = np.zeros((bags.size, 2 * len(columns)))
-    has[number, found] = 1.0
-    whole, stems = np.split(has, 2, axis=1)
-    values = np.maximum(whole, RELATED * stems) * shares
-    return [values[[rows.get(text, 0) for text in some]] for some in every]
+    has[text_numbers, column_numbers] = 1.0
+    itself, stem = np.split(has, 2, axis=1)
+    word_shares = np.array([*weights.values()]) / (sum(weights.values()) or 1.0)
+    values = np.maximum(itself, RELATED * stem) * word_shares
+    return [values[[rows.get(text, 0) for text in texts]] for texts in documents]
 
 
 def _named(parts: Parts, question: str) -> Floats:
@@ -355,24 +427,25 @@ def _named(parts: Parts, question: str) -> Floats:
     asked = query_parts(question)
     symbols = parts.record.get("symbols", ())
     for name, top, line, end in symbols:
-        if 0 <= (at := line - first) < len(named):
-            holds = any(top < other[1] and other[3] <= end for other in symbols)
-            share = HOLDING if holds else 1.0
-            named[at] = max(named[at], share * shared_words(asked, name))
+        row = line - first
+        if 0 <= row < len(named):
+            is_outer = any(top < other[1] and other[3] <= end for other in symbols)
+            weight = OUTER_NAME_WEIGHT if is_outer else 1.0
+            named[row] = max(named[row], weight * shared_words(asked, name))
     return named
 
 
 def _scores(parts: Parts, shares: Floats, named: Floats) -> Floats:
     """Score each part with the following ones, without their meaning, (parts,)."""
     if parts.window > 1:
-        beside = [bool(COMMENT.match(text)) for text in parts.texts]
-        shares = shares * np.where(beside, COMMENTED, 1.0)[:, None]
+        is_comment = [bool(COMMENT_LINE.match(text)) for text in parts.texts]
+        shares = shares * np.where(is_comment, COMMENT_WEIGHT, 1.0)[:, None]
     together, names = shares.copy(), named.copy()
     for step in range(1, parts.window):
         np.maximum(together[:-step], shares[step:], out=together[:-step])
         np.maximum(names[:-step], named[step:], out=names[:-step])
-    starts = BEGINS * np.array(begins(parts.texts))
-    scores = together.sum(1) + ALONE * shares.sum(1) + NAMED * names + starts
+    scores = together.sum(1) + FIRST_LINE_WEIGHT * shares.sum(1) + NAME_WEIGHT * names
+    scores += BEGINNING_WEIGHT * np.array(begins(parts.texts))
     return np.where([bool(text.strip()) for text in parts.texts], scores, -np.inf)
 
 
@@ -393,9 +466,9 @@ def _place(parts: Parts, shares: Floats, named: Floats, scores: Floats) -> Recor
         return {**line, "quote": parts.texts[best]}
     if first is None:
         return {}
-    here = slice(best, best + parts.window)
-    number = first + best + int(np.argmax(shares[here].sum(1) + NAMED * named[here]))
-    return {"line": number, **_symbol(parts.record.get("symbols", ()), number)}
+    window = slice(best, best + parts.window)
+    row = best + int(np.argmax(shares[window].sum(1) + NAME_WEIGHT * named[window]))
+    return {"line": first + row, **_symbol(parts.record.get("symbols", ()), first + row)}
 
 
 def _symbol(symbols: Iterable[tuple[str, int, int, int]], line: int) -> Record:

@@ -7,7 +7,7 @@ import pytest
 from terminals import plain, seen
 
 import structkit
-from structkit.asking.answers import LONGEST, places
+from structkit.asking.answers import MAX_QUOTE_CHARACTERS, best_places
 from structkit.searching.lines import best_rows
 from structkit.searching.listing import listing
 from tests.jsonl import write_files
@@ -110,11 +110,11 @@ def test_prose_has_the_sentence(ask, name, text, quote, line):
 
 def test_a_long_sentence_is_quoted_in_parts():
     text = " ".join([*["leaves"] * 100, "steep", *["pots"] * 100])
-    (place,) = places([{"text": text, "lines": [1, 1]}], "steep", {"steep": 1.0}, None)
+    (place,) = best_places([{"text": text, "lines": [1, 1]}], "steep", {"steep": 1.0}, None)
     assert "steep" in place["quote"]
-    assert len(place["quote"]) <= LONGEST
-    assert [] == places([], "steep", {"steep": 1.0}, None)
-    assert [{}] == places([{"text": ""}], "steep", {"steep": 1.0}, None)
+    assert len(place["quote"]) <= MAX_QUOTE_CHARACTERS
+    assert [] == best_places([], "steep", {"steep": 1.0}, None)
+    assert [{}] == best_places([{"text": ""}], "steep", {"steep": 1.0}, None)
 
 
 def test_the_meaning_chooses_among_lines_without_a_word():
@@ -126,8 +126,8 @@ def test_the_meaning_chooses_among_lines_without_a_word():
 
     record = {"code": code, "lines": [1, 5], "symbols": [["erase", 4, 4, 5]]}
     asked = ("delete files", {"delete": 2.0, "files": 1.0})
-    assert [{}] == places([record], *asked, None)
-    (place,) = places([record], *asked, embed)
+    assert [{}] == best_places([record], *asked, None)
+    (place,) = best_places([record], *asked, embed)
     assert place["line"] >= 4
     assert "erase" == place["symbol"]
 
@@ -165,7 +165,7 @@ def test_prose_without_words_is_no_place_and_no_error(tmp_path, odd, model):
     for name in ("a.md", "a.txt", "a.rst", "a.html"):
         (tmp_path / name).write_text(f"<p>{odd}</p>" if name == "a.html" else f"{odd}\n")
         record = {"id": "a", "path": name, "text": odd}
-        found = places([record], "tea", {}, None)
+        found = best_places([record], "tea", {}, None)
         assert all("quote" not in each or each["quote"] for each in found)
     (tmp_path / "tea.md").write_text("Pour the hot tea.\n")
     found = structkit.ask(tmp_path, f"hot tea {odd}", k=50, no_cache=True, no_model=not model)
@@ -173,6 +173,6 @@ def test_prose_without_words_is_no_place_and_no_error(tmp_path, odd, model):
 
 
 def test_a_quote_begins_with_its_first_word_and_names_its_line():
-    text = "kettle " * (LONGEST // 7) + "\nhot tea"
-    (found,) = places([{"id": "a", "text": text, "lines": [1, 2]}], "hot", {"hot": 1.0}, None)
+    text = "kettle " * (MAX_QUOTE_CHARACTERS // 7) + "\nhot tea"
+    (found,) = best_places([{"id": "a", "text": text, "lines": [1, 2]}], "hot", {"hot": 1.0}, None)
     assert {"line": 2, "quote": "hot tea"} == found
