@@ -33,7 +33,7 @@ from structkit.errors import flag
 from structkit.progress import say
 from structkit.records.jsonl import Record, cannot_read
 from structkit.records.output import cannot_write, lock
-from structkit.registry import plugins
+from structkit.registry import Plugin, plugins
 from structkit.version import __version__
 
 if TYPE_CHECKING:
@@ -41,24 +41,28 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-FORMAT = 20  # of the cache: with another number it is another cache
-LONG = 90 * 24 * 3600  # seconds after which an unused cache is removed
-FILES, TEXTS, PARTS, ROWS = "files", "texts", "parts", "rows"
+OPEN_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+FORMAT_VERSION = 20  # with another one it is another cache
+MAX_UNUSED_SECONDS = 90 * 24 * 3600  # after which a cache is removed
+# the tables: states of files, their records, data about all of them, rows of passages
+FILES = "files"
+RECORDS = "texts"
+PARTS = "parts"
+ROWS = "rows"
 STAMP = "stamp"  # the part that differs after each change
-FOLDER = "folder"  # the part with the target of the cache
-SEVERAL = ", "  # between folders that are one target
-REMEMBERED = 256 << 20  # bytes of caches of which a process keeps in memory what it read last
-READY = 64 << 20  # bytes of records of one cache that a process keeps ready
+TARGET = "folder"  # the part with the target of the cache
+FOLDER_SEPARATOR = ", "  # between folders that are one target
+MAX_MEMORIES = 4  # caches of which a process keeps what it read
+MAX_READY_FILES = 1000  # of a cache, whose records a process keeps
 SCHEMA = "".join(
     f"CREATE TABLE IF NOT EXISTS {table} (name TEXT PRIMARY KEY, sum INTEGER, data BLOB);"
-    for table in (FILES, TEXTS, PARTS, ROWS)
+    for table in (FILES, RECORDS, PARTS, ROWS)
 )
-MOST_ROWS = 512 << 20  # bytes of the rows of passages, from which they are made anew
-SEGMENTS = ("large ", "small ")  # what the names of their data begin with
+MAX_ROW_BYTES = 512 << 20  # of the rows of passages, from which they are made anew
+SEGMENT_PREFIXES = ("large ", "small ")  # of the names of their data
 # where SQLite can do no more, and the cache is not damaged
 UNABLE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
-CHANGED = 4  # the large one is made again when more than such a part of it has changed
+MAX_CHANGED_SHARE = 0.25  # of the large segment, from which it is made again
 
 
 @dataclass(frozen=True)
@@ -99,11 +103,11 @@ class Target:
         """Return a path in the target, from the user's current folder."""
         top = readable_path(self.top)
         whole = os.path.join(top, path)
-        innermost = sorted(zip(self.real, self.named, strict=True), key=lambda each: -len(each[0]))
+        innermost = sorted(zip(self.real, self.named, strict=True), key=lambda pair: -len(pair[0]))
         for real, named in innermost:
             root, name = readable_path(real), os.path.normpath(named)
-            alone = root == top and path == os.path.basename(root) and not os.path.isdir(real)
-            if alone or whole == root:
+            is_file = root == top and path == os.path.basename(root) and not os.path.isdir(real)
+            if is_file or whole == root:
                 return name
             if whole.startswith(root.rstrip("/") + "/"):
                 below = whole[len(root) :].lstrip("/")
@@ -113,27 +117,33 @@ class Target:
 
 def cache_file(folder: Path, target: Target, settings: Mapping[str, Any]) -> Path:
     """Return the cache of a target for these settings, this version and plugins."""
-    found = [each for each in plugins() if each.kind == "language"]
-    languages = [(each.pack, each.name, each.path.stat().st_mtime_ns) for each in found]
-    key = [FORMAT, __version__, languages, _lacking(), [*map(os.fsdecode, target.real)], settings]
+    languages = [
+        (plugin.pack, plugin.name, plugin.path.stat().st_mtime_ns) for plugin in _languages()
+    ]
+    versions = [FORMAT_VERSION, __version__, languages, _without_grammar()]
+    key = [*versions, [*map(os.fsdecode, target.real)], settings]
     # file names may not be valid Unicode
     name = hashlib.blake2b(ascii(key).encode(), digest_size=12).hexdigest()
     return folder / f"{name}.sqlite"
 
 
+def _languages() -> list[Plugin]:
+    return [plugin for plugin in plugins() if plugin.kind == "language"]
+
+
 @functools.cache  # looking for them takes a tenth of an answer in a running process
-def _lacking() -> list[str]:
+def _without_grammar() -> list[str]:
     """Return the languages without their grammar: they have other passages."""
-    names = (each.name for each in plugins() if each.kind == "language")
+    names = [plugin.name for plugin in _languages()]
     return [name for name in names if not PathFinder.find_spec(f"tree_sitter_{name}")]
 
 
 def files_of_cache(place: Path) -> list[Path]:
     """Return all files of a cache: SQLite's, and those that a killed process left beside it."""
-    return [place, *(Path(f"{place}-{end}") for end in ("journal", "wal", "shm"))]
+    return [Path(f"{place}{ending}") for ending in ("", "-journal", "-wal", "-shm")]
 
 
-class Damaged(sqlite3.DatabaseError):
+class DamagedCache(sqlite3.DatabaseError):
     """What a cache holds is not what was written, or does not fit together."""
 
 
@@ -153,7 +163,7 @@ def caches(folder: Path) -> Iterator[Record]:
         roots = _roots(place)
         size = sum(each.stat().st_size for each in files_of_cache(place) if each.exists())
         yield {
-            "folder": SEVERAL.join(map(readable_path, roots)),
+            "folder": FOLDER_SEPARATOR.join(map(readable_path, roots)),
             "exists": bool(roots) and all(map(os.path.exists, roots)),
             "bytes": size,
             "cache": str(place),
@@ -163,16 +173,16 @@ def caches(folder: Path) -> Iterator[Record]:
 def clear(folder: Path, target: str) -> Iterator[Record]:
     """Remove the caches of a target, which need not exist; yield the records of those."""
     names = {readable_path(name) for name in (os.path.realpath(target), os.path.abspath(target))}
-    for each in list(caches(folder)):
-        if names.intersection(each["folder"].split(SEVERAL)):
-            place = Path(each["cache"])
+    for record in list(caches(folder)):
+        if names.intersection(record["folder"].split(FOLDER_SEPARATOR)):
+            place = Path(record["cache"])
             try:
                 with hold_lock(place):  # another process may read it
                     for file in files_of_cache(place):
                         file.unlink(missing_ok=True)
             except OSError as error:
                 raise cannot_write(error, name="cache").at(str(place)) from None
-            yield each
+            yield record
 
 
 def _roots(place: Path) -> list[str]:
@@ -181,7 +191,7 @@ def _roots(place: Path) -> list[str]:
         # no other mode: the changes of a killed process are rolled back
         uri = f"{place.absolute().as_uri()}?mode=rw"
         with closing(sqlite3.connect(uri, uri=True)) as connection:
-            return os.fsdecode(Store(connection).part(FOLDER) or b"").split("\0")
+            return os.fsdecode(Store(connection).part(TARGET) or b"").split("\0")
     except (sqlite3.Error, UnicodeDecodeError):
         return []
 
@@ -217,17 +227,17 @@ def with_cache(place: Path | None, target: Target, work: Callable[[Store], T]) -
 
 def _with_file(place: Path, target: Target, work: Callable[[Store], T]) -> T:
     with open_store(place) as store:
-        if store.part(FOLDER) is None:
-            store.put_parts({FOLDER: os.fsencode("\0".join(target.real))})
+        if store.part(TARGET) is None:
+            store.put_parts({TARGET: os.fsencode("\0".join(target.real))})
         return work(store)
 
 
 def remove_unused(folder: Path) -> None:
     """Remove caches that have not been used for long."""
     for place in folder.glob("*.sqlite"):
-        if time.time() - place.stat().st_mtime > LONG:
-            for kept in files_of_cache(place):
-                kept.unlink(missing_ok=True)
+        if time.time() - place.stat().st_mtime > MAX_UNUSED_SECONDS:
+            for file in files_of_cache(place):
+                file.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -242,53 +252,17 @@ def open_store(place: Path | None) -> Iterator[Store]:
         if place is None:
             yield store
             return
-        kept = _memories.pop(place, None)  # so that another thread has another one
-        if kept and kept.stamp == store.part(STAMP):
-            store.memory = kept
+        memory = _memories.pop(place, {})  # so that another thread has another one
+        if memory.get(STAMP) == store.part(STAMP):
+            store.memory = memory
         yield store
-        store.memory.stamp = store.part(STAMP)
-        store.memory.size = place.stat().st_size + store.memory.ready
-        _remember(place, store.memory)
+        _memories[place] = {**store.memory, STAMP: store.part(STAMP)}
+        for oldest in [*_memories][:-MAX_MEMORIES]:
+            _memories.pop(oldest, None)
 
 
-class Memory(dict[str, Any]):
-    """Parts of a cache that this process has read and keeps for the next question."""
-
-    stamp: bytes | None = None
-    size = 0  # bytes of the cache, and of the lines
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: dict[str, list[bytes]] = {}  # of records, by path; the last used are the last
-        self.ready = 0  # bytes of these
-
-    def clear(self) -> None:
-        """Forget everything."""
-        super().clear()
-        self.lines, self.ready = {}, 0
-
-    def lines_of(self, path: str, read: Callable[[str], list[bytes]]) -> list[bytes]:
-        """Return the lines of a file's records, from here or read and kept."""
-        lines = self.lines.pop(path, None)
-        if lines is None:
-            lines = read(path)
-            self.ready += sum(map(len, lines))
-        self.lines[path] = lines
-        while self.ready > READY and len(self.lines) > 1:
-            self.ready -= sum(map(len, self.lines.pop(next(iter(self.lines)))))
-        return lines
-
-
-_memories: dict[Path, Memory] = {}  # of caches, the last used is the last
-
-
-def _remember(place: Path, memory: Memory) -> None:
-    """Keep the memory of a cache; if all are too large together, forget the oldest ones."""
-    _memories[place] = memory
-    for each in list(_memories):
-        if each == place or sum(one.size for one in list(_memories.values())) <= REMEMBERED:
-            break
-        _memories.pop(each, None)
+# what this process has read of caches, for the next question; the last used is the last
+_memories: dict[Path, dict[str, Any]] = {}
 
 
 @contextmanager
@@ -297,7 +271,7 @@ def hold_lock(path: Path) -> Iterator[int]:
 
     Only its user can read what the file holds. Errors: `OSError` if it cannot be made.
     """
-    file = os.open(path, FLAGS, 0o600)
+    file = os.open(path, OPEN_FLAGS, 0o600)
     try:
         if path.parent.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             refuse_strangers(path)
@@ -311,8 +285,8 @@ def hold_lock(path: Path) -> Iterator[int]:
 
 def refuse_strangers(place: Path) -> None:
     """Raise where a file of a cache belongs to another user. Errors: `OSError`."""
-    for each in files_of_cache(place):
-        if os.path.lexists(each) and os.lstat(each).st_uid != os.geteuid():
+    for file in files_of_cache(place):
+        if os.path.lexists(file) and os.lstat(file).st_uid != os.geteuid():
             raise PermissionError(errno.EPERM, "it belongs to another user")
 
 
@@ -330,7 +304,8 @@ class Store:
     """Store of files, their passages and data computed from these."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection, self.memory = connection, Memory()
+        self._connection = connection
+        self.memory: dict[str, Any] = {}  # what a process keeps until the cache changes
         self.fresh: dict[IndexedFile, Int8Rows] = {}  # embeddings of files that were just read
 
     @contextmanager
@@ -349,58 +324,62 @@ class Store:
     def put(self, file: File, records: bytes) -> None:
         """Keep a file, and the lines of its records: reading compressed ones takes longer."""
         self._put(FILES, file.path, orjson.dumps(file[1:]))
-        self._put(TEXTS, file.path, records, zlib.crc32(file.hash.encode()))
+        self._put(RECORDS, file.path, records, zlib.crc32(file.hash.encode()))
 
     def drop(self, paths: Iterable[str]) -> None:
         """Remove files."""
         rows = [(path,) for path in paths]
-        for table in (FILES, TEXTS):
+        for table in (FILES, RECORDS):
             self._connection.executemany(f"DELETE FROM {table} WHERE name = ?", rows)
 
     def lines(self, file: IndexedFile) -> list[bytes]:
         """Return the lines of a file's records."""
-        data, _ = self._one(TEXTS, file.path, zlib.crc32(file.hash.encode()))
+        data, _ = self._row(RECORDS, file.path, zlib.crc32(file.hash.encode()))
         if data is None:
-            raise Damaged(f"no records of {file.path}")
+            raise DamagedCache(f"no records of {file.path}")
         return data.splitlines()
 
     def records(self, file: IndexedFile, numbers: Iterable[int]) -> list[Record]:
         """Return the passages of a file with these numbers."""
-        lines = self.memory.lines_of(file.path, lambda _: self.lines(file))
-        return [orjson.loads(lines[number]) for number in numbers]
+        ready: dict[str, list[bytes]] = self.memory.setdefault(RECORDS, {})
+        if file.path not in ready:
+            if len(ready) == MAX_READY_FILES:
+                ready.clear()
+            ready[file.path] = self.lines(file)
+        return [orjson.loads(ready[file.path][number]) for number in numbers]
 
     def put_rows(self, rows: Mapping[str, bytes]) -> None:
         """Keep the rows of texts under names, instead of all others if these have grown large."""
         with self.changing():
             size = f"SELECT total(length(data)) FROM {ROWS}"
-            if self._connection.execute(size).fetchone()[0] > MOST_ROWS:
+            if self._connection.execute(size).fetchone()[0] > MAX_ROW_BYTES:
                 self._connection.execute(f"DELETE FROM {ROWS}")
             for name, data in rows.items():
                 self._put(ROWS, name, data)
 
     def part(self, name: str, table: str = PARTS) -> bytes | None:
         """Return the data with a name; None if there is none."""
-        return self._one(table, name)[0]
+        return self._row(table, name)[0]
 
-    def parts(self, names: Iterable[str], of: str = "") -> dict[str, bytes] | None:
-        """Return data by name, `of` something that has such data too; None if any is missing.
+    def parts(self, names: Iterable[str], prefix: str = "") -> dict[str, bytes] | None:
+        """Return data by name, without the prefix of their names; None if any is missing.
 
         The names come in the order in which the data were put, since each sum includes the others.
         """
         kept: dict[str, bytes] = {}
-        before = 0
+        total = 0
         for name in names:
-            data, before = self._one(PARTS, of + name, before)
+            data, total = self._row(PARTS, prefix + name, total)
             if data is None:
                 return None
             kept[name] = data
         return kept
 
-    def put_parts(self, parts: Mapping[str, bytes], of: str = "") -> None:
-        """Keep data under names, `of` something that has such data too."""
-        before = 0
+    def put_parts(self, parts: Mapping[str, bytes], prefix: str = "") -> None:
+        """Keep data under names with a prefix."""
+        total = 0
         for name, data in parts.items():
-            before = self._put(PARTS, of + name, data, before)
+            total = self._put(PARTS, prefix + name, data, total)
 
     def _put(self, table: str, name: str, data: bytes, before: int = 0) -> int:
         total = _sum(name, data, before)
@@ -408,7 +387,7 @@ class Store:
         self._connection.execute(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", row)
         return total
 
-    def _one(self, table: str, name: str, before: int = 0) -> tuple[bytes | None, int]:
+    def _row(self, table: str, name: str, before: int = 0) -> tuple[bytes | None, int]:
         """Return the data with a name, if there are any, and their sum with those before."""
         query = f"SELECT name, sum, data FROM {table} WHERE name = ?"
         row = self._connection.execute(query, (name,)).fetchone()
@@ -423,9 +402,9 @@ def _sum(name: str, data: bytes, before: int = 0) -> int:
 
 
 def _checked(name: object, total: object, data: object, before: int = 0) -> bytes:
-    """Return the data of a row, which must have its checksum. Errors: `Damaged`."""
+    """Return the data of a row, which must have its checksum. Errors: `DamagedCache`."""
     if not (isinstance(name, str) and isinstance(data, bytes)) or _sum(name, data, before) != total:
-        raise Damaged(f"the data of {name!r} are not those that were written")
+        raise DamagedCache(f"the data of {name!r} are not those that were written")
     return data
 
 
@@ -459,24 +438,24 @@ class IndexedFile(NamedTuple):
     passages: int
 
 
-def indexed_files(data: bytes) -> list[IndexedFile]:
-    """Return the files of an index from the bytes that `data_of` returned."""
+def unpack_files(data: bytes) -> list[IndexedFile]:
+    """Return the files of an index from the bytes that `pack_files` returned."""
     return [IndexedFile(*each) for each in orjson.loads(data)]
 
 
-def data_of(files: Iterable[IndexedFile]) -> bytes:
+def pack_files(files: Iterable[IndexedFile]) -> bytes:
     """Return the files of an index as bytes."""
     return orjson.dumps([list(each) for each in files])
 
 
-def of_files(files: Sequence[IndexedFile], rows: Int8Rows) -> dict[IndexedFile, Int8Rows]:
-    """Return the rows of each file, of those of all their passages."""
+def rows_by_file(files: Sequence[IndexedFile], rows: Int8Rows) -> dict[IndexedFile, Int8Rows]:
+    """Return the rows of each file, from those of all their passages."""
     starts = accumulate((each.passages for each in files), initial=0)
     parts = (rows.take(slice(first, end)) for first, end in pairwise(starts))
     return dict(zip(files, parts, strict=True))
 
 
-def passages_of(files: Iterable[IndexedFile]) -> int:
+def count_passages(files: Iterable[IndexedFile]) -> int:
     """Return the number of passages of files."""
     return sum(each.passages for each in files)
 
@@ -489,7 +468,7 @@ class Segment(Generic[T]):
     data: T
 
 
-def changed(
+def update_segments(
     segments: Sequence[Segment[T]],
     added: Segment[T],
     wanted: Sequence[IndexedFile],
@@ -499,31 +478,35 @@ def changed(
 
     The large one stays as it is, also with files that are gone, until a quarter of it has changed.
     So the cost of an update depends on the changes alone. `join` makes one of several data, each
-    given with the new numbers of its passages, as `places` returns them.
+    given with the new numbers of its passages, as `passage_numbers` returns them.
     """
     large, small = segments
     known = {*large.files}
-    new = [each for each in wanted if each not in known]
-    size, more = passages_of(large.files), passages_of(new)
-    gone = size + more - passages_of(wanted)
-    if CHANGED * (gone + more) > size:
-        whole = Segment(wanted, join(places(wanted, [large, small, added])))
-        return [whole, Segment([], join(places([], [small])))]
-    return [large, Segment(new, join(places(new, [small, added])))]
+    new = [file for file in wanted if file not in known]
+    size, more = count_passages(large.files), count_passages(new)
+    gone = size + more - count_passages(wanted)
+    if gone + more > MAX_CHANGED_SHARE * size:
+        whole = Segment(wanted, join(passage_numbers(wanted, [large, small, added])))
+        return [whole, Segment([], join(passage_numbers([], [small])))]
+    return [large, Segment(new, join(passage_numbers(new, [small, added])))]
 
 
-def present(segments: Sequence[Segment[T]], gone: bytes) -> list[IndexedFile]:
+def present_files(segments: Sequence[Segment[T]], gone: bytes) -> list[IndexedFile]:
     """Return the files of segments that are not gone, sorted by path."""
-    without = {*indexed_files(gone)}
-    return sorted(each for some in segments for each in some.files if each not in without)
+    without = {*unpack_files(gone)}
+    return sorted(_files_of(segments) - without)
 
 
-def data_of_gone(segments: Sequence[Segment[T]], wanted: Iterable[IndexedFile]) -> bytes:
+def pack_gone_files(segments: Sequence[Segment[T]], wanted: Iterable[IndexedFile]) -> bytes:
     """Return the files of segments that are not wanted, as bytes."""
-    return data_of({each for some in segments for each in some.files}.difference(wanted))
+    return pack_files(_files_of(segments).difference(wanted))
 
 
-def places(
+def _files_of(segments: Sequence[Segment[T]]) -> set[IndexedFile]:
+    return {file for segment in segments for file in segment.files}
+
+
+def passage_numbers(
     wanted: Sequence[IndexedFile], segments: Sequence[Segment[T]]
 ) -> list[tuple[T, IntArray]]:
     """Return the data of each segment, with the numbers of its passages among the wanted files'.
@@ -532,12 +515,13 @@ def places(
     """
     import numpy as np  # a list of caches does not need it
 
-    starts = accumulate((each.passages for each in wanted), initial=0)
-    first = dict(zip(wanted, starts, strict=False))
-    found: list[tuple[T, IntArray]] = []
-    for some in segments:
-        sizes = np.array([each.passages for each in some.files], np.int64)
-        own = np.repeat(np.cumsum(sizes) - sizes, sizes)  # the first passage of each one's file
-        place = np.array([first.pop(each, -1) for each in some.files], np.int64).repeat(sizes)
-        found.append((some.data, np.where(place < 0, -1, place + np.arange(len(own)) - own)))
-    return found
+    firsts = accumulate((file.passages for file in wanted), initial=0)
+    first_of = dict(zip(wanted, firsts, strict=False))
+    numbered: list[tuple[T, IntArray]] = []
+    for segment in segments:
+        sizes = np.array([file.passages for file in segment.files], np.int64)
+        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        firsts_here = [first_of.pop(file, -1) for file in segment.files]
+        first = np.array(firsts_here, np.int64).repeat(sizes)
+        numbered.append((segment.data, np.where(first < 0, -1, first + within)))
+    return numbered

@@ -8,44 +8,41 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import time
 import zlib
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
-from html import unescape
+from functools import cached_property, partial
 from itertools import accumulate, groupby
-from posixpath import dirname, join, normpath, splitext
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 import numpy as np
 import orjson
 
 from structkit.asking.cache import (
-    SEGMENTS,
-    Damaged,
+    SEGMENT_PREFIXES,
+    DamagedCache,
     File,
     IndexedFile,
     Segment,
     Store,
     Target,
-    changed,
-    data_of,
-    data_of_gone,
-    indexed_files,
-    of_files,
-    passages_of,
-    places,
-    present,
+    count_passages,
+    pack_files,
+    pack_gone_files,
+    passage_numbers,
+    present_files,
+    rows_by_file,
     state_at,
     state_of,
+    unpack_files,
+    update_segments,
 )
+from structkit.asking.links import Links
 from structkit.collecting import MARKDOWNS
 from structkit.collecting.walking import Found, Source, Walk
 from structkit.embeddings.vectors import Floats, Int8Rows, IntArray
@@ -55,45 +52,31 @@ from structkit.progress import Position, format_count, progress, say
 from structkit.records.fields import document_text
 from structkit.records.jsonl import Record, cannot_read
 from structkit.searching.bm25 import ARRAYS, Postings, WordIndex
-from structkit.searching.hits import Hit
 from structkit.structure.bags import Bags
 
 if TYPE_CHECKING:
     from structkit.collecting.units import Collected
 
-LARGE = 4 << 20  # bytes from which several processes are worth starting
-PROCESSES = 8
-ESTIMATED, LONG = 2.0, 10.0  # seconds after which a first read says how long it takes, if so long
-HTML = (".html", ".htm", ".xhtml", ".xht")
-PAGES = (*HTML, ".rst", ".txt", *(f".{each}" for each in MARKDOWNS))
+MIN_PARALLEL_BYTES = 4 << 20  # from which several processes are worth starting
+MAX_PROCESSES = 8
+ESTIMATE_AFTER_SECONDS = 2.0  # a first read says how long it takes …
+MIN_ESTIMATED_SECONDS = 10.0  # … if it takes so long
+PAGES = (".html", ".htm", ".xhtml", ".xht", ".rst", ".txt", *(f".{each}" for each in MARKDOWNS))
 
-# in a process: looking through files that takes less CPU time is done for each question; more is
-# done in this share of the time, and no answer is older than a second
-QUICK, SHARE, OLDEST = 0.005, 0.05, 0.9
-TICK = 2 * 10**9  # nanoseconds within which a file system may give two changes the same time
-ANSWERS = 64  # questions whose answers a process keeps
-LINKS = "links "  # what the parts with the links between pages begin with
-# a link into the folder, its words, and the next ones until another link or item begins
-ITEM = r"<(?:a|li|dt|tr|h[1-6]|/[duo]l|/table|/p|/div)\b"
-LINK = re.compile(
-    rf"""<a\b[^<>]*?\shref\s*=\s*["']?([^"'\s<>#?:]++)(?!:)[^<>]*>((?:[^<]+|(?!{ITEM})<)*+)""", re.I
-)
-# … in Markdown and reStructuredText, with the labels to which the latter's `:ref:` leads
-AFTER = r"(?:[^\n[:]++|\[(?![^][\n]*\]\()|:(?!(?:doc|ref):`)|\n(?!\s*(?:[-*+|#>]|\d+[.)]|\n)))*+"
-MARKED = re.compile(
-    r"(?:\[((?:[^][]++|\[[^][]*\])*+)\]\(\s*<?([^)\s<>#?:]++)(?!:)[^()\n]*\)"
-    rf"|:(doc|ref):`(?:([^`<]*)<)?([^`<>]+)>?`)({AFTER})"
-)
-LABEL = re.compile(r"\.\. _([^:\n]{1,99}):[ \t]*\n")
-TAG, LONGEST = re.compile("<[^>]*>"), 300  # characters
-FAST = 1  # zlib's level that takes the least time
-LOOK = "look"  # the part of a store with what the last walk found
-SEEN = "seen"  # in a store's memory
-Embed = Callable[[Sequence[str], Bags], Int8Rows]  # from texts and their bags to their rows
+# in a process: a walk that takes less CPU time is done for each question; a longer one takes this
+# share of the time, and no answer is older than a second
+MAX_QUICK_SECONDS = 0.005
+MAX_WALK_SHARE = 0.05
+MAX_STATE_SECONDS = 0.9
+CLOCK_TICK_NS = 2 * 10**9  # within which a file system may give two changes the same time
+FASTEST_ZLIB_LEVEL = 1
+SNAPSHOT = "look"  # the part of a store with what the last walk found
+STATE = "state"  # in a store's memory
+EmbedPassages = Callable[[Sequence[str], Bags], Int8Rows]  # from texts and their bags to their rows
 
 
 @dataclass(frozen=True)
-class Look:
+class WalkSnapshot:
     """Files that a walk found; they are the same until one of the `places` changes.
 
     `places` are the states of folders, ignore files and an archive.
@@ -103,35 +86,35 @@ class Look:
     places: dict[str, str]
 
     @classmethod
-    def of(cls, sources: list[Source], walk: Walk, now: int) -> Look | None:
+    def of(cls, sources: list[Source], walk: Walk, now: int) -> WalkSnapshot | None:
         """Return the result of a walk that began at `now`; None if a change may go unnoticed."""
         found = walk.places or {}
-        if any(status and status.st_ctime_ns >= now - TICK for status in found.values()):
+        if any(status and status.st_ctime_ns >= now - CLOCK_TICK_NS for status in found.values()):
             return None
         # files in an archive change with it alone, so that their content is not kept
         files = [each if each.file else replace(each, data=None) for each in sources]
         return cls(files, {at: state_of(status, at) for at, status in found.items()})
 
     @classmethod
-    def read(cls, data: bytes | None) -> Look | None:
-        """Restore a look from the bytes that `data` returned."""
+    def unpack(cls, data: bytes | None) -> WalkSnapshot | None:
+        """Restore a snapshot from the bytes that `pack` returned."""
         if not data:
             return None
         sources, places = json.loads(zlib.decompress(data))
         return cls([Source(path, file, root=root) for path, file, root in sources], places)
 
-    def data(self) -> bytes:
-        """Return the look as bytes; empty for a pipe, whose content can be read only once."""
+    def pack(self) -> bytes:
+        """Return the snapshot as bytes; empty for a pipe, whose content can be read only once."""
         if any(source.data is not None for source in self.sources):
             return b""
-        sources = [(each.path, each.file, each.root) for each in self.sources]
+        sources = [(source.path, source.file, source.root) for source in self.sources]
         # names may not be valid Unicode, which orjson refuses
-        return zlib.compress(json.dumps([sources, self.places]).encode(), FAST)
+        return zlib.compress(json.dumps([sources, self.places]).encode(), FASTEST_ZLIB_LEVEL)
 
     @property
-    def holds(self) -> bool:
+    def is_current(self) -> bool:
         """Whether no place has changed."""
-        return all(state == state_at(at) for at, state in self.places.items())
+        return all(state == state_at(place) for place, state in self.places.items())
 
 
 @dataclass
@@ -151,18 +134,18 @@ class FileChanges:
     def of(cls, target: Target, walk: Walk, known: Mapping[str, File]) -> FileChanges:
         """Compare the files of a target with the known ones."""
         changes = cls(gone={*known})
-        for each in walk.sources(target.real):
-            if isinstance(each, Source):
-                changes.compare(replace(each, path=target.within(each.path)), known)
-            elif each.fault:
-                changes.faults.append(each.error)
+        for found in walk.sources(target.real):
+            if isinstance(found, Source):
+                changes.compare(replace(found, path=target.within(found.path)), known)
+            elif found.fault:
+                changes.faults.append(found.error)
         return changes
 
     @classmethod
-    def again(cls, look: Look, known: Mapping[str, File]) -> FileChanges:
-        """Compare the files of a look that holds with the known ones."""
-        changes = cls(gone={*known} - {source.path for source in look.sources})
-        for source in look.sources:
+    def since(cls, snapshot: WalkSnapshot, known: Mapping[str, File]) -> FileChanges:
+        """Compare the files of a current snapshot with the known ones."""
+        changes = cls(gone={*known} - {source.path for source in snapshot.sources})
+        for source in snapshot.sources:
             file = known.get(source.path)
             if file and file.state == (state_at(source.file) if source.file else ""):
                 changes.same[source.path] = file
@@ -170,7 +153,7 @@ class FileChanges:
                 with suppress(OSError):  # a file that is gone changed its folder, too
                     status = os.lstat(source.file)
                     changes.compare(replace(source, status=status), known)
-        changes.sources = look.sources
+        changes.sources = snapshot.sources
         return changes
 
     def compare(self, source: Source, known: Mapping[str, File]) -> None:
@@ -200,38 +183,39 @@ class PassageIndex:
     def read(cls, store: Store) -> PassageIndex | None:
         """Read the index in a store, if it has one."""
         segments, gone = list[Segment[Postings]](), store.part("gone")
-        for name in SEGMENTS:
-            parts = store.parts(("files", "words", *ARRAYS), name)
+        for prefix in SEGMENT_PREFIXES:
+            parts = store.parts(("files", "words", *ARRAYS), prefix)
             if parts is None or gone is None:
                 return None
-            segments.append(Segment(indexed_files(parts["files"]), Postings.read(parts)))
-        return cls(present(segments, gone or b""), segments)
+            segments.append(Segment(unpack_files(parts["files"]), Postings.read(parts)))
+        return cls(present_files(segments, gone or b""), segments)
 
     def keep(self, store: Store, before: PassageIndex) -> None:
         """Store the changed segments; the index before is in the store, unless it is empty."""
-        store.put_parts({"gone": data_of_gone(self.segments, self.files)})
-        for name, each, other in zip(SEGMENTS, self.segments, before.segments, strict=True):
-            if each is not other or not before.files:
-                store.put_parts({"files": data_of(each.files), **each.data.data()}, name)
+        store.put_parts({"gone": pack_gone_files(self.segments, self.files)})
+        names = zip(SEGMENT_PREFIXES, self.segments, before.segments, strict=True)
+        for prefix, segment, stored in names:
+            if segment is not stored or not before.files:
+                store.put_parts({"files": pack_files(segment.files), **segment.data.data()}, prefix)
 
     def update(self, files: Sequence[IndexedFile], added: Segment[Postings]) -> PassageIndex:
         """Return the index of these files; `added` has the words of the new ones."""
-        return PassageIndex(files, changed(self.segments, added, files, Postings.joined))
+        return PassageIndex(files, update_segments(self.segments, added, files, Postings.joined))
 
     @property
     def words(self) -> WordIndex:
         """The words of the passages."""
-        return WordIndex(places(self.files, self.segments))
+        return WordIndex(passage_numbers(self.files, self.segments))
 
 
 @dataclass(frozen=True)
-class Seen:
+class FolderState:
     """State of a target: its files, those with passages, and faults."""
 
     files: dict[str, File]
     index: PassageIndex
     folder: Folder
-    look: Look | None
+    snapshot: WalkSnapshot | None
     faults: Sequence[UserError]
     until: float  # when it is looked at again, by the clock
 
@@ -245,84 +229,33 @@ class Folder:
     words: WordIndex
 
     def __post_init__(self) -> None:
-        self._starts = [0, *accumulate(each.passages for each in self.files)]
-        self._answered: dict[Hashable, bytes] = {}
-
-    def again(
-        self, asked: Hashable, answer: Callable[[], list[tuple[Hit, Record]]]
-    ) -> list[tuple[Hit, Record]]:
-        """Return the answers to what was asked, of these files, before; or answer and keep them."""
-        if asked not in self._answered:
-            found = answer()
-            if not found:
-                return found
-            if len(self._answered) == ANSWERS:
-                self._answered.clear()
-            self._answered[asked] = orjson.dumps([(tuple(hit), record) for hit, record in found])
-        return [(Hit(*hit), record) for hit, record in orjson.loads(self._answered[asked])]
+        self._first_passages = [0, *accumulate(file.passages for file in self.files)]
 
     def __len__(self) -> int:
-        return self._starts[-1]
+        return self._first_passages[-1]
 
     @cached_property
     def numbers(self) -> IntArray:
         """The number of each passage's file, (passages,)."""
-        return np.repeat(np.arange(len(self.files)), [each.passages for each in self.files])
+        return np.repeat(np.arange(len(self.files)), [file.passages for file in self.files])
 
     @cached_property
-    def _pages(self) -> Floats:
-        return np.array([float(each.path.lower().endswith(PAGES)) for each in self.files])
+    def _is_page(self) -> IntArray:
+        return np.array([file.path.lower().endswith(PAGES) for file in self.files], np.int64)
 
     def is_of_pages(self, chosen: Floats) -> bool:
         """Return whether two thirds of the files with `chosen` passages are pages of prose."""
         files = np.bincount(self.numbers, chosen, len(self.files)) > 0
-        return bool(3 * self._pages[files].sum() > 2 * files.sum())
+        return bool(3 * self._is_page[files].sum() > 2 * files.sum())
 
     @cached_property
-    def links(self) -> tuple[WordIndex, IntArray]:
-        """The words of each link to another page, and the number of this page, (links,)."""
-        store, of = self.store, hashlib.blake2b(data_of(self.files)).digest()
-        kept = store.parts(("of", "words", *ARRAYS, "pages"), LINKS)
-        if kept is None or kept["of"] != of:
-            found = dict.fromkeys(self._links())  # each once, however many pages have it
-            texts = (unescape(TAG.sub(" ", html)[:LONGEST]) for html, _ in found)
-            pages = orjson.dumps([page for _, page in found])
-            kept = {"of": of, **Postings.of_bags(Bags.of(texts)).data(), "pages": pages}
-            with store.changing():
-                store.put_parts(kept, LINKS)
-        numbers = np.array(orjson.loads(kept["pages"]), np.int64)
-        return WordIndex([(Postings.read(kept), np.arange(len(numbers)))]), numbers
-
-    def _links(self) -> Iterator[tuple[str, int]]:
-        """Yield the text of each link and of what it begins, and the number of its page."""
-        paths = [each.path for each in self.files]
-        pages = {key: n for n, path in enumerate(paths) for key in (_name(path), path)}
-        target = cache(lambda folder, href: normpath(join(folder, unquote(href))).lstrip("/"))
-        found = list[tuple[int, str, str]]()
-        for number in np.flatnonzero(self._pages).tolist():
-            field = "html" if paths[number].lower().endswith(HTML) else "text"
-            mark = f'"{field}":'.encode()
-            lines = self.store.lines(self.files[number])
-            text = "\n\n".join(orjson.loads(line).get(field, "") for line in lines if mark in line)
-            found += ((number, *link) for link in LINK.findall(text))
-            if field == "text":
-                pages |= {f":{label.lower()}": number for label in LABEL.findall(text)}
-                for words, page, role, title, name, more in MARKED.findall(text):
-                    href = f":{name.lower()}" if role == "ref" else page or name
-                    found.append((number, href, f"{words}{title} {more}"))
-        for number, href, words in found:
-            path = href if href[0] == ":" else target(dirname(paths[number]), href)
-            page = pages.get(path, pages.get(_name(path), number))
-            if page != number:
-                yield words, page
+    def links(self) -> Links:
+        """The links between its pages."""
+        return Links.read(self.store, self.files, np.flatnonzero(self._is_page).tolist())
 
     def linked(self, asked: Sequence[str]) -> Floats:
-        """Return the highest cosine of a link to a passage's page with words, (passages,)."""
-        words, pages = self.links
-        shared = (words.counts_of(asked) > 0).sum(1)
-        scores = np.zeros(len(self.files))
-        np.maximum.at(scores, pages, shared / np.sqrt(np.maximum(len(asked) * words.lengths, 1)))
-        return scores[self.numbers]
+        """Return the highest cosine of words with a link to a passage's page, (passages,)."""
+        return self.links.scores(asked, len(self.files))[self.numbers]
 
     @classmethod
     def read(
@@ -330,83 +263,132 @@ class Folder:
         store: Store,
         target: Target,
         walk: Walk,
-        embedding: Callable[[], Embed | None] = lambda: None,
+        embedding: Callable[[], EmbedPassages | None] = lambda: None,
     ) -> Folder:
         """Return the folder as it is now; keep what changed since the last time in the store.
 
         A process that looked through many files may do so again only a while later. `embedding`
         gives what embeds passages as they are read, for the store's `fresh`, if something can.
         """
-        seen: Seen | None = store.memory.get(SEEN)
-        if not (seen and time.monotonic() < seen.until):
-            seen = store.memory[SEEN] = _look(store, target, walk, seen, embedding)
-        if seen.faults:
-            more = f" (and {len(seen.faults) - 1:,} more)" if len(seen.faults) > 1 else ""
-            say(f"{seen.faults[0]}{more}")
-        seen.folder.store = store  # this question's
-        return seen.folder
+        state: FolderState | None = store.memory.get(STATE)
+        if not (state and time.monotonic() < state.until):
+            state = store.memory[STATE] = _current_state(store, target, walk, state, embedding)
+        if state.faults:
+            others = len(state.faults) - 1
+            more = f" (and {others:,} more)" if others else ""
+            say(f"{state.faults[0]}{more}")
+        state.folder.store = store  # this question's
+        return state.folder
 
     def records(self, passages: Iterable[int]) -> dict[int, Record]:
         """Return the records of passages by their number."""
-        wanted: dict[int, list[int]] = {}  # of each file
+        passages_of: dict[int, list[int]] = {}  # of each file
         for passage in passages:
-            wanted.setdefault(bisect_right(self._starts, passage) - 1, []).append(passage)
-        chosen: dict[int, Record] = {}
-        for file, numbers in wanted.items():
-            within = [number - self._starts[file] for number in numbers]
+            file = bisect_right(self._first_passages, passage) - 1
+            passages_of.setdefault(file, []).append(passage)
+        found: dict[int, Record] = {}
+        for file, numbers in passages_of.items():
+            within = [number - self._first_passages[file] for number in numbers]
             records = self.store.records(self.files[file], within)
-            chosen.update(zip(numbers, records, strict=True))
-        return chosen
+            found.update(zip(numbers, records, strict=True))
+        return found
 
 
-def _name(path: str) -> str:
-    """Return a path as links may write it: in any case, without ending, without `index`."""
-    return splitext(path.lower())[0].removesuffix("/index")
-
-
-def _look(
+def _current_state(
     store: Store,
     target: Target,
     walk: Walk,
-    before: Seen | None,
-    embedding: Callable[[], Embed | None],
-) -> Seen:
+    before: FolderState | None,
+    embedding: Callable[[], EmbedPassages | None],
+) -> FolderState:
     """Return the present state, and store the changes."""
-    start, took, now = time.monotonic(), time.thread_time(), time.time_ns()
-    kept = None if before else PassageIndex.read(store)
-    files = before.files if before else store.files()
-    index = before.index if before else kept or PassageIndex.empty()
-    if not before and sorted(_indexed(files.values())) != index.files:
-        raise Damaged("the files are not those of the index")
-    look = before.look if before else Look.read(store.part(LOOK)) if kept else None
-    known = look is not None and look.holds
-    if look and known:
-        changes = FileChanges.again(look, files)
+    begun, cpu_begun, now = time.monotonic(), time.thread_time(), time.time_ns()
+    stored = None
+    if before:
+        files, index, snapshot = before.files, before.index, before.snapshot
+    else:
+        stored = PassageIndex.read(store)
+        files, index = store.files(), stored or PassageIndex.empty()
+        snapshot = WalkSnapshot.unpack(store.part(SNAPSHOT)) if stored else None
+        if _indexed(files.values()) != index.files:
+            raise DamagedCache("the files are not those of the index")
+    is_known = snapshot is not None and snapshot.is_current
+    if snapshot and is_known:
+        changes = FileChanges.since(snapshot, files)
     else:
         walk = replace(walk, places={})
         changes = FileChanges.of(target, walk, files)
-        look = Look.of(changes.sources, walk, now)
-    cost = time.thread_time() - took
+        snapshot = WalkSnapshot.of(changes.sources, walk, now)
+    cpu_seconds = time.thread_time() - cpu_begun
     if changes.pending or changes.gone:
         with store.changing():
             store.memory.clear()
-            kept, embed = index, embedding() if changes.pending else None
-            parts = _read_files(changes, walk.options.max_file_bytes, embed)
-            files, index = _read(store, changes, kept, parts, first=not files)
-            index.keep(store, kept)
-    look = None if changes.faults else look  # also those of files that were read
-    if look and not known:
-        store.put_parts({LOOK: look.data()})
-    until = start + (0.0 if cost < QUICK else min(OLDEST, cost / SHARE))
+            embed = embedding() if changes.pending else None
+            read = _read_files(changes, walk.options.max_file_bytes, embed)
+            old = index
+            files, index = _update(store, changes, old, read, first=not files)
+            index.keep(store, old)
+    if changes.faults:  # also those of files that were read
+        snapshot = None
+    if snapshot and not is_known:
+        store.put_parts({SNAPSHOT: snapshot.pack()})
     if before and index is before.index:
         folder = before.folder
     else:
         folder = Folder(store, index.files, index.words)
-    return Seen(files, index, folder, look, changes.faults, until)
+    until = begun
+    if cpu_seconds >= MAX_QUICK_SECONDS:
+        until += min(MAX_STATE_SECONDS, cpu_seconds / MAX_WALK_SHARE)
+    return FolderState(files, index, folder, snapshot, changes.faults, until)
 
 
 def _indexed(files: Iterable[File]) -> list[IndexedFile]:
-    return [IndexedFile(file.path, file.hash, file.passages) for file in files if file.passages]
+    """Return the files with passages, sorted by path."""
+    return sorted(
+        IndexedFile(file.path, file.hash, file.passages) for file in files if file.passages
+    )
+
+
+@dataclass
+class ReadProgress:
+    """What a read has done so far, and what it says of it the `first` time."""
+
+    total_files: int
+    total_bytes: int
+    first: bool
+    begun: float = field(default_factory=time.monotonic)
+    files: int = 0
+    bytes: int = 0
+    first_result: tuple[float, int] | None = None  # seconds and bytes: before, processes start
+    is_estimated: bool = False
+
+    def add(self, files: int, size: int) -> None:
+        """Count files that were read; once, say how long all take."""
+        self.files += files
+        self.bytes += size
+        seconds = time.monotonic() - self.begun
+        if self.first_result is None:
+            self.first_result = seconds, self.bytes
+        is_late = seconds > ESTIMATE_AFTER_SECONDS and self.bytes > self.first_result[1]
+        if self.first and is_late and not self.is_estimated:
+            self.is_estimated = True
+            if message := estimate(self.first_result, (seconds, self.bytes), self.total_bytes):
+                say(message)
+
+    def finish(self, files: Iterable[File]) -> None:
+        """Say what was read the first time."""
+        if not self.first:
+            return
+        read = [*files]
+        texts = (
+            format_count(len(read), "file"),
+            format_count(sum(file.passages for file in read), "passage"),
+        )
+        seconds = time.monotonic() - self.begun
+        problems = Counter(file.problem for file in read if file.problem)
+        reasons = "; ".join(f"{count} x {problem}" for problem, count in problems.most_common())
+        skipped = f"; skipped {problems.total():,} ({reasons})" if problems else ""
+        say(f"read {', '.join(texts)}, in {seconds:.1f} s{skipped}")
 
 
 def estimate(begun: tuple[float, int], now: tuple[float, int], size: int) -> str:
@@ -419,14 +401,16 @@ def estimate(begun: tuple[float, int], now: tuple[float, int], size: int) -> str
     """
     (start, before), (taken, done) = begun, now
     seconds = taken + (taken - start) * (size - done) / (done - before)
-    return f"reading {size:,} bytes the first time takes about {seconds:.0f} s" * (seconds > LONG)
+    if seconds <= MIN_ESTIMATED_SECONDS:
+        return ""
+    return f"reading {size:,} bytes the first time takes about {seconds:.0f} s"
 
 
-def _read(
+def _update(
     store: Store,
     changes: FileChanges,
     index: PassageIndex,
-    parts: Iterable[ReadFiles],
+    read: Iterable[ReadFiles],
     *,
     first: bool,
 ) -> tuple[dict[str, File], PassageIndex]:
@@ -434,41 +418,28 @@ def _read(
 
     The `first` time, say how much was read.
     """
-    start, done, told, begun = time.monotonic(), 0, not first, (0.0, 0)
     sizes = {source.path: source.size for source, _ in changes.pending}
-    size, read_bytes = sum(sizes.values()), 0
-    files, read = dict(changes.same), list[IndexedFile]()
-    bags = Bags()
+    work = ReadProgress(len(sizes), sum(sizes.values()), first)
+    files, new, bags = dict(changes.same), list[IndexedFile](), Bags()
     store.drop(changes.gone)
-    with progress("read", lambda: Position(done, done, len(changes.pending), noun="files")):
-        for some in parts:
-            for file, records in some.files:
+    with progress("read", lambda: Position(work.files, work.files, len(sizes), noun="files")):
+        for batch in read:
+            for file, records in batch.files:
                 store.put(file, records)
                 files[file.path] = file
-                done += 1
-                read_bytes += sizes.get(file.path, 0)
-            now = time.monotonic() - start, read_bytes
-            begun = begun if begun[1] else now
-            if not told and now[0] > ESTIMATED and now[1] > begun[1]:
-                told = True
-                if about := estimate(begun, now, size):
-                    say(about)
-            having = _indexed(file for file, _ in some.files)
-            bags.extend(some.pieces, passages_of(having), some.counts)
-            store.fresh |= of_files(having, some.rows) if some.rows else {}
-            read += having
-            changes.faults += some.faults
-    store.drop(path for source, _ in changes.pending if (path := source.path) not in files)
-    if first:
-        passages = sum(file.passages for file in files.values())
-        seconds = time.monotonic() - start
-        left = Counter(file.problem for file in files.values() if file.problem)
-        why = "; ".join(f"{count} x {problem}" for problem, count in left.most_common())
-        more = f"; skipped {left.total():,} ({why})" if left else ""
-        texts = f"{format_count(len(files), 'file')}, {format_count(passages, 'passage')}"
-        say(f"read {texts}, in {seconds:.1f} s{more}")
-    added = Segment(read, Postings.of_bags(bags))
-    return files, index.update(sorted(_indexed(files.values())), added)
+            work.add(len(batch.files), sum(sizes.get(file.path, 0) for file, _ in batch.files))
+            indexed = [
+                IndexedFile(f.path, f.hash, f.passages) for f, _ in batch.files if f.passages
+            ]
+            bags.extend(batch.pieces, count_passages(indexed), batch.counts)
+            if batch.rows:
+                store.fresh |= rows_by_file(indexed, batch.rows)
+            new += indexed
+            changes.faults += batch.faults
+    store.drop(path for path in sizes if path not in files)
+    work.finish(files.values())
+    added = Segment(new, Postings.of_bags(bags))
+    return files, index.update(_indexed(files.values()), added)
 
 
 @dataclass
@@ -485,59 +456,64 @@ class ReadFiles:
     faults: list[UserError] = field(default_factory=list)
 
 
-def _read_files(changes: FileChanges, maximum: int, embed: Embed | None) -> Iterator[ReadFiles]:
+def _read_files(
+    changes: FileChanges, max_file_bytes: int, embed: EmbedPassages | None
+) -> Iterator[ReadFiles]:
     """Yield every pending file that could be read, some at a time."""
     # imports grammars and parsers, which an answer from the cache does not need
     from structkit.collecting.units import Collector, Units, batches
     from structkit.records.workers import Pool  # … nor processes
 
-    units = Units("passage", max_file_bytes=maximum, xpaths=False, symbols=True)
-    work = partial(_read_batch, collect=Collector(units), maximum=maximum, embed=embed)
+    units = Units("passage", max_file_bytes=max_file_bytes, xpaths=False, symbols=True)
+    collect = Collector(units)
+    work = partial(_read_batch, collect=collect, max_file_bytes=max_file_bytes, embed=embed)
     states = {source.path: state for source, state in changes.pending}
     tasks = (
-        [(each, states[each.path]) for each in batch if isinstance(each, Source)]
+        [(source, states[source.path]) for source in batch if isinstance(source, Source)]
         for batch in batches(source for source, _ in changes.pending)
     )
-    size = sum(source.size for source, _ in changes.pending)
-    workers = min(PROCESSES, cores()) if size > LARGE else 1
+    workers = 1
+    if sum(source.size for source, _ in changes.pending) > MIN_PARALLEL_BYTES:
+        workers = min(MAX_PROCESSES, cores())
     yield from map(work, tasks) if workers == 1 else Pool(workers, work).results(tasks)
 
 
 def _read_batch(
     batch: Sequence[tuple[Source, str]],
     collect: Callable[[list[Found]], Collected],
-    maximum: int,
-    embed: Embed | None,
+    max_file_bytes: int,
+    embed: EmbedPassages | None,
 ) -> ReadFiles:
     """Read some files, each given with its state."""
-    made, noted, sources = ReadFiles(), dict[str, File](), list[Found]()
+    read, sources, files = ReadFiles(), list[Found](), dict[str, File]()
     for source, state in batch:
-        path = source.path
         try:
-            data = source.content(maximum)
-        except (OSError, UserError) as error:  # it stays unknown, and is tried again next time
-            why = error if isinstance(error, UserError) else cannot_read(error)
-            made.faults.append(why.at(path))
-            continue
-        noted[path] = File(path, state, hashlib.blake2b(data, digest_size=16).hexdigest())
-        sources.append(Source(path, data=data, media=source.media))
-    done = collect(sources)
-    lines = done.output.splitlines(keepends=True)
-    parsed = zip(map(orjson.loads, lines), lines, strict=True)
-    records = list[Record]()
-    for path, group in groupby(parsed, lambda each: each[0]["path"]):
-        passages = list(group)
-        records += [record for record, _ in passages]
-        file = noted[path]._replace(passages=len(passages))
-        made.files.append((file, b"".join(line for _, line in passages)))
-    for left in done.left_out:
-        if left.fault:
-            made.faults.append(left.error)
-        made.files.append((noted[left.path]._replace(problem=left.problem), b""))
+            data = source.content(max_file_bytes)
+        except UserError as error:  # it stays unknown, and is tried again next time
+            read.faults.append(error.at(source.path))
+        except OSError as error:
+            read.faults.append(cannot_read(error).at(source.path))
+        else:
+            content_hash = hashlib.blake2b(data, digest_size=16).hexdigest()
+            files[source.path] = File(source.path, state, content_hash)
+            sources.append(Source(source.path, data=data, media=source.media))
+    collected = collect(sources)
+    lines = collected.output.splitlines(keepends=True)
+    records = [orjson.loads(line) for line in lines]
+    by_path = groupby(zip(records, lines, strict=True), lambda pair: pair[0]["path"])
+    for path, pairs in by_path:
+        own_lines = [line for _, line in pairs]
+        read.files.append((files[path]._replace(passages=len(own_lines)), b"".join(own_lines)))
+    for skipped in collected.left_out:
+        if skipped.fault:
+            read.faults.append(skipped.error)
+        read.files.append((files[skipped.path]._replace(problem=skipped.problem), b""))
     texts = [document_text(record) for record in records]
     bags = Bags.of(texts)
-    made.rows = embed(texts, bags) if embed and texts else None
-    placed = (document_text(record, paths=True) for record in records)
-    bags.add(map(str.removesuffix, placed, texts), again=True)  # code has its place already
-    made.pieces, made.counts = [*bags.number], bags.columns
-    return made
+    if embed and texts:
+        read.rows = embed(texts, bags)
+    with_paths = [document_text(record, paths=True) for record in records]
+    path_texts = map(str.removesuffix, with_paths, texts)
+    bags.add(path_texts, again=True)  # code has its place already
+    read.pieces, read.counts = [*bags.number], bags.columns
+    return read

@@ -15,21 +15,21 @@ from numpy.typing import NDArray
 
 from structkit.asking.cache import (
     ROWS,
-    SEGMENTS,
-    Damaged,
+    SEGMENT_PREFIXES,
+    DamagedCache,
     IndexedFile,
     Segment,
     Store,
-    changed,
-    data_of,
-    data_of_gone,
-    indexed_files,
-    of_files,
-    passages_of,
-    places,
-    present,
+    count_passages,
+    pack_files,
+    pack_gone_files,
+    passage_numbers,
+    present_files,
+    rows_by_file,
+    unpack_files,
+    update_segments,
 )
-from structkit.asking.folder import Embed, Folder
+from structkit.asking.folder import EmbedPassages, Folder
 from structkit.embeddings.vectors import (
     Floats,
     Int8Rows,
@@ -128,11 +128,11 @@ def kept_rows(store: Store, name: str) -> Segment[Int8Rows]:
     """Return the segment of rows that a store has by this name."""
     kept = store.parts(NAMES, name)
     if kept is None:  # whoever keeps the model keeps these
-        raise Damaged(f"{name}has no rows")
+        raise DamagedCache(f"{name}has no rows")
     scales = np.frombuffer(kept["scales"], np.float32)
     codes = np.frombuffer(kept["codes"], np.int8)
     codes = codes.reshape(len(scales), codes.size // max(1, len(scales)))
-    return Segment(indexed_files(kept["embedded"]), Int8Rows(codes, scales))
+    return Segment(unpack_files(kept["embedded"]), Int8Rows(codes, scales))
 
 
 class EncodedFolder:
@@ -177,29 +177,29 @@ class Meaning(EncodedFolder):
         kept = store.parts(ABOUT)
         segments, files = list[Segment[Int8Rows]](), list[IndexedFile]()
         if kept and kept["model"] == model:
-            segments = [kept_rows(store, name) for name in SEGMENTS]
-            files = present(segments, kept["without"])
+            segments = [kept_rows(store, name) for name in SEGMENT_PREFIXES]
+            files = present_files(segments, kept["without"])
         wanted = self._folder.files
         if kept and segments and files == wanted:
             moments = np.frombuffer(kept["moments"]).reshape(len(self._folder), 2)
             chance = Chance(moments, np.frombuffer(kept["best"]))
-            return Int8Rows.joined(places(wanted, segments)), chance
+            return Int8Rows.joined(passage_numbers(wanted, segments)), chance
         known = {*files}
         new = [each for each in wanted if each not in known]
         added = Segment(new, _embed(store, new, self._encoding("document")))
-        before = segments or 2 * [Segment([], Int8Rows.joined(places([], [added])))]
-        after = changed(before, added, wanted, Int8Rows.joined)
-        rows = Int8Rows.joined(places(wanted, after))
+        before = segments or 2 * [Segment([], Int8Rows.joined(passage_numbers([], [added])))]
+        after = update_segments(before, added, wanted, Int8Rows.joined)
+        rows = Int8Rows.joined(passage_numbers(wanted, after))
         made = self._queries.embedded({"id": text, "text": text} for text in nonsense(NONSENSE))
         chance = Chance.of(rows, unit(np.concatenate([rows for _, rows in made])))
-        gone = data_of_gone(after, wanted)
+        gone = pack_gone_files(after, wanted)
         parts = (model, gone, chance.moments.tobytes(), chance.best.tobytes())
         with store.changing():
             store.put_parts(dict(zip(ABOUT, parts, strict=True)))
-            for name, each, other in zip(SEGMENTS, after, before, strict=True):
+            for name, each, other in zip(SEGMENT_PREFIXES, after, before, strict=True):
                 if each is not other:
                     codes, scales = each.data.codes.tobytes(), each.data.scales.tobytes()
-                    data = {"embedded": data_of(each.files), "codes": codes, "scales": scales}
+                    data = {"embedded": pack_files(each.files), "codes": codes, "scales": scales}
                     store.put_parts(data, name)
         return rows, chance
 
@@ -273,7 +273,7 @@ class PassageRows(EncodedFolder):
         return {passage: kept[name] for passage, name in names.items()}
 
 
-def embedding_of(encoding: Callable[[str], TextEncoding]) -> Embed | None:
+def embedding_of(encoding: Callable[[str], TextEncoding]) -> EmbedPassages | None:
     """Return the function that embeds passages as they are read; None for a slow model."""
     documents = encoding("document")
     return (
@@ -292,7 +292,7 @@ def _coded(vectors: Vectors) -> Int8Rows:
 def _embed(store: Store, files: Sequence[IndexedFile], documents: TextEncoding) -> Int8Rows:
     """Return the rows of the files' passages; those of files that were just read are there."""
     made, new = dict(store.fresh), [each for each in files if each not in store.fresh]
-    done, total = 0, passages_of(new)
+    done, total = 0, count_passages(new)
 
     def work(some: list[list[bytes]]) -> Int8Rows:
         records = [orjson.loads(line) for lines in some for line in lines]
@@ -311,7 +311,7 @@ def _embed(store: Store, files: Sequence[IndexedFile], documents: TextEncoding) 
     results = Pool(workers, work).results(tasks) if workers > 1 else map(work, tasks)
     with progress("encode", lambda: Position(done, done, total, noun="passages")):
         for some, rows in zip(groups, results, strict=True):
-            made |= of_files(some, rows)
+            made |= rows_by_file(some, rows)
             done += len(rows)
     codes = [np.empty((0, 1), np.int8), *(made[each].codes for each in files)]
     scales = [np.empty(0, np.float32), *(made[each].scales for each in files)]

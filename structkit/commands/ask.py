@@ -196,8 +196,8 @@ def _found(
     from structkit.asking.budget import within
     from structkit.ranking.reranking import choose
 
-    k, globs = settings.k, settings.glob
-    chosen = chosen_passages(folder, globs, settings.kind)
+    k = settings.k
+    chosen = chosen_passages(folder, settings.glob, settings.kind)
     weights = choose("pages" if folder.is_of_pages(chosen) else "code")
     # the search itself has the scores of pages, and weighs kinds of files by the question
     searched = ("pages", "path-kinds")
@@ -213,16 +213,10 @@ def _found(
         text, found = similar(folder, example.passage(folder, target), k, chosen, meaning)
         answered = [(text, with_places(folder, text, found, meaning))]
     else:
-        asked = k, globs, settings.kind, meaning and (meaning.rows or meaning).model
-
-        def of_question(question: str) -> list[tuple[Hit, Record]]:
-            best = answers(folder, question, k, ranking, chosen, meaning, settings.kind)
-            return with_places(folder, question, best, meaning)
-
-        answered = [
-            (question, folder.again((question, *asked), partial(of_question, question)))
-            for question in settings.questions
-        ]
+        answered = []
+        for question in settings.questions:
+            found = answers(folder, question, k, ranking, chosen, meaning, settings.kind)
+            answered.append((question, with_places(folder, question, found, meaning)))
     for number, (question, best) in enumerate(answered, 1):
         records = _records(str(number), question, best, target)
         yield from within(records, settings.tokens) if settings.tokens else records

@@ -5,7 +5,14 @@ import pytest
 
 import structkit
 from structkit.asking.answers import fuse
-from structkit.asking.cache import IndexedFile, Segment, Target, changed, open_store, places
+from structkit.asking.cache import (
+    IndexedFile,
+    Segment,
+    Target,
+    open_store,
+    passage_numbers,
+    update_segments,
+)
 from structkit.asking.folder import Folder
 from structkit.asking.meaning import NONSENSE, Chance, PassageRows, nonsense
 from structkit.collecting.walking import Walk, WalkOptions
@@ -40,8 +47,8 @@ def test_joined_segments_have_the_rows_of_the_wanted_files(gone):
     ]
     kept = [at for at in range(3) if at not in gone]
     wanted = [some[at].files[0] for at in kept]
-    both = changed(some[:2], some[2], wanted, Int8Rows.joined)
-    found = Int8Rows.joined(places(wanted, both))
+    both = update_segments(some[:2], some[2], wanted, Int8Rows.joined)
+    found = Int8Rows.joined(passage_numbers(wanted, both))
     assert int8(*rows[kept]).codes.tolist() == found.codes.tolist()
 
 

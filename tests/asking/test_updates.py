@@ -5,7 +5,13 @@ import random
 import pytest
 
 from structkit import ask
-from structkit.asking.cache import SEGMENTS, IndexedFile, Segment, open_store, places
+from structkit.asking.cache import (
+    SEGMENT_PREFIXES,
+    IndexedFile,
+    Segment,
+    open_store,
+    passage_numbers,
+)
 from structkit.searching.bm25 import ARRAYS
 
 WORDS = "retry wait count pool close open read write max_size HTTPClient".split()
@@ -58,8 +64,8 @@ def large(cache):
     """What the cache has of the files that are in its large segment."""
     (place,) = cache.glob("*.sqlite")
     with open_store(place) as store:
-        words = store.parts(("files", "words", *ARRAYS), SEGMENTS[0])
-        rows = store.parts(("embedded", "codes", "scales"), SEGMENTS[0])
+        words = store.parts(("files", "words", *ARRAYS), SEGMENT_PREFIXES[0])
+        rows = store.parts(("embedded", "codes", "scales"), SEGMENT_PREFIXES[0])
     assert words and rows
     return words | rows
 
@@ -88,5 +94,5 @@ def test_a_small_update_leaves_the_large_segment(folder, tmp_path):
 
 def test_a_file_is_taken_from_the_first_segment_that_has_it():
     one, other, new = (IndexedFile(name, "", size) for name, size in (("a", 2), ("b", 1), ("c", 3)))
-    found = places([new, other], [Segment([one, other], "x"), Segment([other, new], "y")])
+    found = passage_numbers([new, other], [Segment([one, other], "x"), Segment([other, new], "y")])
     assert [("x", [-1, -1, 3]), ("y", [-1, 0, 1, 2])] == [(of, at.tolist()) for of, at in found]

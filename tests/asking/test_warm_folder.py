@@ -8,12 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import mkdtemp
 
+import orjson
 import pytest
 from hostile.good import zipped
 
 import structkit
 from structkit.asking import cache as caches
-from structkit.asking.folder import QUICK, SEEN, SHARE, TICK
+from structkit.asking.folder import CLOCK_TICK_NS, MAX_QUICK_SECONDS, MAX_WALK_SHARE, STATE
 from structkit.learning.encoding import encoding as encodings
 
 ROUNDS = "def rounds(number):\n    '''How a number is rounded.'''\n    return number\n"
@@ -35,7 +36,7 @@ def trees(tmp_path_factory):
         (tree / "notes.md").write_text("# Notes\n\nTea is hot.\n")
         (tree / ".gitignore").write_text("*.log\n")
         (tree / ".git/info").mkdir(parents=True)
-    time.sleep(1.1 * TICK / 1e9)
+    time.sleep(1.1 * CLOCK_TICK_NS / 1e9)
     return trees
 
 
@@ -50,7 +51,7 @@ def paths(tmp_path):
     """What answers now: over the memory and over the cache alone, which is what it is without."""
 
     def paths(tree):
-        looks = [memory[SEEN].until for memory in caches._memories.values() if SEEN in memory]
+        looks = [memory[STATE].until for memory in caches._memories.values() if STATE in memory]
         time.sleep(max(0.0, max(looks, default=0.0) - time.monotonic()))  # a slow one is kept
         copied = Path(mkdtemp(dir=tmp_path), "cache")  # of which nothing is in memory
         if (tmp_path / "cache").exists():
@@ -66,9 +67,9 @@ def paths(tmp_path):
     return paths
 
 
-def seen_in(cache):
+def state_in(cache):
     (memory,) = (each for place, each in caches._memories.items() if cache in place.parents)
-    return memory[SEEN]
+    return memory[STATE]
 
 
 def write(name, text=ROUNDS):
@@ -138,7 +139,7 @@ def test_the_next_answer_follows_a_change(tree, paths, tmp_path, change, expecte
     for _ in range(2):
         found = answering(structkit.ask(tree, [QUESTION], cache=tmp_path / "cache"))
         assert [f"{tree}/in/rounds.py"] == found
-    assert seen_in(tmp_path / "cache").look
+    assert state_in(tmp_path / "cache").snapshot
     change(tree)
     found = paths(tree)
     assert "in/rounds.py" not in found if expected is None else {*expected} <= {*found}
@@ -148,7 +149,7 @@ def test_a_look_at_a_folder_is_kept_for_the_next_process(tree, tmp_path):
     strange = tree / os.fsdecode(b"in/caf\xe9.py")
     strange.write_text(ROUNDS + "# number\n")
     os.utime(tree / "in", (1, 1))
-    time.sleep(1.1 * TICK / 1e9)
+    time.sleep(1.1 * CLOCK_TICK_NS / 1e9)
 
     def found(cache):
         return list(structkit.ask(tree, [QUESTION], cache=cache))
@@ -157,16 +158,16 @@ def test_a_look_at_a_folder_is_kept_for_the_next_process(tree, tmp_path):
     assert {"rounds.py", "caf\\xe9.py"} == {Path(path).name for path in answering(first)}
     shutil.copytree(tmp_path / "cache", tmp_path / "other")
     assert first == found(tmp_path / "other")
-    before, look = (seen_in(tmp_path / name).look for name in ("cache", "other"))
+    before, look = (state_in(tmp_path / name).snapshot for name in ("cache", "other"))
     assert all(each.status for each in before.sources)  # by a walk
     assert not any(each.status for each in look.sources)
     assert [(each.path, each.file, each.root) for each in before.sources] == [
         (each.path, each.file, each.root) for each in look.sources
     ]
     assert before.places == look.places
-    assert look.holds
+    assert look.is_current
     strange.unlink()
-    assert not look.holds
+    assert not look.is_current
 
 
 def test_an_archive_is_read_again_when_it_changes(tree, paths):
@@ -176,7 +177,7 @@ def test_an_archive_is_read_again_when_it_changes(tree, paths):
         archive.write_bytes(zipped({"a.py": text}))
 
     pack(ROUNDS)
-    time.sleep(1.1 * TICK / 1e9)
+    time.sleep(1.1 * CLOCK_TICK_NS / 1e9)
     assert ["a.py"] == paths(archive)
     assert ["a.py"] == paths(archive)
     pack("def tea(cup):\n    return cup\n")
@@ -201,7 +202,7 @@ def test_no_answer_is_older_than_a_second(tree, tmp_path):
 
     asked = time.monotonic()
     assert [str(tree / "in/rounds.py")] == found()
-    assert asked + QUICK / SHARE < seen_in(tmp_path / "cache").until
+    assert asked + MAX_QUICK_SECONDS / MAX_WALK_SHARE < state_in(tmp_path / "cache").until
     (tree / "in/rounds.py").unlink()
     (tree / "up.py").write_text(ROUNDS)
     changed = time.monotonic()
@@ -248,29 +249,26 @@ def test_threads_ask_at_the_same_time(tree, tmp_path):
     assert 2 * [3 * [[one]], 3 * [[two]]] == found
 
 
-def test_memory_of_many_caches_is_bounded(tree, paths):
+def test_memory_of_many_caches_is_bounded(tree, paths, tmp_path):
+    for number in range(caches.MAX_MEMORIES):
+        with caches.open_store(tmp_path / f"{number}.sqlite") as store:
+            store.memory["number"] = number
+    kept = [memory["number"] for memory in caches._memories.values() if "number" in memory]
+    assert [*range(caches.MAX_MEMORIES)] == kept
     assert ["in/rounds.py"] == paths(tree)
-    places = [Path(f"/large/{number}") for number in range(3)]
-    for place in places:
-        memory = caches.Memory()
-        memory.size = caches.REMEMBERED // 2
-        caches._remember(place, memory)
-    assert places[1:] == [*caches._memories]
+    assert caches.MAX_MEMORIES == len(caches._memories)
     assert len(encodings._idle) <= encodings.MAX_IDLE_ENCODINGS
 
 
-def test_records_that_are_ready_are_bounded():
-    memory, read = caches.Memory(), list[str]()
-
-    def half(path):
-        read.append(path)
-        return [path.encode() * (caches.READY // 2), b""]
-
-    for path in "abacb":
-        assert [path.encode(), b""] == [line[:1] for line in memory.lines_of(path, half)]
-        assert sum(len(line) for lines in memory.lines.values() for line in lines) == memory.ready
-    assert [*"abcb"] == read  # a was used after b when c came
-    assert [*"cb"] == [*memory.lines]
+def test_records_that_are_ready_are_bounded(tmp_path):
+    file = caches.IndexedFile("", "0", 1)
+    files = [file._replace(path=str(number)) for number in range(caches.MAX_READY_FILES + 1)]
+    with caches.open_store(tmp_path / "a.sqlite") as store:
+        for each in files:
+            store.put(caches.File(each.path, "", each.hash, 1), orjson.dumps({"id": each.path}))
+        for each in (*files, files[0]):
+            assert [{"id": each.path}] == store.records(each, [0])
+            assert len(store.memory[caches.RECORDS]) <= caches.MAX_READY_FILES
 
 
 def test_a_model_that_changed_is_read_again(tree, tmp_path):
